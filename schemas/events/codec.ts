@@ -1,0 +1,124 @@
+import { z } from 'zod';
+import { catalogue, type EventName, type LinklogEvent } from './catalogue.js';
+import { envelope, ledgerSource } from './envelope.js';
+import type { EventType } from './event-type.js';
+import { topics, type TopicName } from './topics.js';
+
+type AnyEventType = EventType<string, number, z.ZodType>;
+
+/** A record that is no event of ours: not JSON, not a CloudEvent, of no known type, or malformed. */
+export class UnreadableEvent extends Error {
+  readonly code = 'UNREADABLE_EVENT';
+  readonly retryable = false;
+
+  constructor(reason: string, options?: ErrorOptions) {
+    super(`The record holds no event that can be read: ${reason}`, options);
+  }
+}
+
+/** All versions of all types: what to validate the data with, and the steps to the current version. */
+interface Reader {
+  readonly definition: AnyEventType;
+  readonly data: z.ZodType;
+  readonly upcasts: readonly ((data: never) => unknown)[];
+}
+
+/** Builds the function that reads one record's value: parse, validate, upcast. */
+export const eventReader = (types: readonly AnyEventType[]): ((value: string) => LinklogEvent) => {
+  const readers = new Map<string, Reader>();
+  for (const definition of types) {
+    readers.set(definition.type, { definition, data: definition.data, upcasts: [] });
+    definition.retired.forEach(({ version, data }, index) => {
+      const upcasts = definition.retired.slice(index).map((retired) => retired.upcast);
+      readers.set(`linklog.${definition.name}.v${version}`, { definition, data, upcasts });
+    });
+  }
+
+  return (value) => {
+    let json: unknown;
+    try {
+      json = JSON.parse(value);
+    } catch (cause) {
+      throw new UnreadableEvent('not JSON', { cause });
+    }
+    const parsed = envelope.safeParse(json);
+    if (!parsed.success) throw new UnreadableEvent(z.prettifyError(parsed.error));
+    const reader = readers.get(parsed.data.type);
+    if (!reader) throw new UnreadableEvent(`unknown type ${parsed.data.type}`);
+    const data = reader.data.safeParse(parsed.data.data);
+    if (!data.success) {
+      throw new UnreadableEvent(`${parsed.data.type}: ${z.prettifyError(data.error)}`);
+    }
+    const current = reader.upcasts.reduce<unknown>(
+      (older, upcast) => upcast(older as never),
+      data.data,
+    );
+    return { ...parsed.data, type: reader.definition.type, data: current } as LinklogEvent;
+  };
+};
+
+/**
+ * Reads one record's value as an event in its current version: the one place where old versions are
+ * upcast.
+ *
+ * @throws UnreadableEvent
+ */
+export const readEvent = eventReader(Object.values(catalogue));
+
+/** The record's value: one CloudEvents JSON object in structured mode. */
+export const writeEvent = (event: LinklogEvent): string =>
+  JSON.stringify({
+    ...event,
+    sequence: envelope.shape.sequence.encode(event.sequence),
+  });
+
+const topicByType = new Map<string, TopicName>(
+  Object.values(catalogue).map(({ type, topic }) => [type, topics[topic].name]),
+);
+
+/** The topic that an event belongs in. */
+export const topicOf = (event: Pick<LinklogEvent, 'type'>): TopicName => {
+  const topic = topicByType.get(event.type);
+  if (!topic) throw new Error(`No topic for ${event.type}`);
+  return topic;
+};
+
+type DataOf<Name extends EventName> = z.output<(typeof catalogue)[Name]['data']>;
+
+/** Everything about a new event but its name and data. */
+export interface EventMetadata {
+  readonly id: string;
+  readonly subject: string;
+  readonly time: Date;
+  readonly sequence: number;
+  readonly source?: string;
+  readonly account?: string | undefined;
+  readonly actor?: string | undefined;
+  readonly correlationId?: string | undefined;
+  readonly causationId?: string | undefined;
+}
+
+/** Makes an event of the current version. The ledger is its source unless another is named. */
+export const newEvent = <Name extends EventName>(
+  name: Name,
+  data: DataOf<Name>,
+  metadata: EventMetadata,
+): Extract<LinklogEvent, { type: (typeof catalogue)[Name]['type'] }> => {
+  const { account, actor, correlationId, causationId } = metadata;
+  const event = {
+    specversion: '1.0',
+    id: metadata.id,
+    type: catalogue[name].type,
+    source: metadata.source ?? ledgerSource,
+    subject: metadata.subject,
+    time: metadata.time.toISOString(),
+    datacontenttype: 'application/json',
+    sequence: metadata.sequence,
+    ...(account !== undefined && { account }),
+    ...(actor !== undefined && { actor }),
+    ...(correlationId !== undefined && { correlationid: correlationId }),
+    ...(causationId !== undefined && { causationid: causationId }),
+    data,
+  };
+  return event as unknown as Extract<LinklogEvent, { type: (typeof catalogue)[Name]['type'] }>;
+};
