@@ -1,0 +1,140 @@
+import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
+import path from 'node:path';
+import { z } from 'zod';
+import { defaultPlanTable, planTable, type PlanTable } from '../../schemas/plans.js';
+
+/** The environment is wrong: one line that names the variable. Ends a process with exit code 78. */
+export class ConfigError extends Error {
+  readonly code = 'CONFIG';
+  readonly retryable = false;
+}
+
+/** sysexits.h, EX_CONFIG. */
+export const configExitCode = 78;
+
+const port = z
+  .string()
+  .regex(/^\d{1,5}$/, 'must be a port number from 0 to 65535')
+  .transform(Number)
+  .refine((value) => value <= 65_535, 'must be a port number from 0 to 65535');
+
+const httpUrl = z
+  .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
+  .transform((value) => value.replace(/\/+$/, ''));
+
+const bindAddress = z
+  .string()
+  .refine((value) => isIP(value) !== 0 || /^[a-z0-9.-]+$/i.test(value), 'must be an address');
+
+const notYet = (what: string) =>
+  z.undefined({ error: `${what} is not supported by this version: leave it unset` }).optional();
+
+const environment = z.object({
+  HOST: bindAddress.default('127.0.0.1'),
+  API_HOST: bindAddress.optional(),
+  EDGE_HOST: bindAddress.optional(),
+  ADMIN_HOST: bindAddress.default('127.0.0.1'),
+  API_PORT: port.default(8080),
+  EDGE_PORT: port.default(8081),
+  ADMIN_PORT: port.default(8082),
+  SHORT_URL_HOST: httpUrl.optional(),
+  UPGRADE_URL: z
+    .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
+    .default('https://example.com/billing'),
+  ADMIN_TOKEN: z
+    .string()
+    .regex(/^[\x21-\x7e]{16,256}$/, 'must be 16 to 256 visible ASCII characters')
+    .optional(),
+  DATA_DIR: z.string().default('.data'),
+  DATABASE_URL: z
+    .url({ protocol: /^postgres(ql)?$/, error: 'must be a postgres:// URL' })
+    .optional(),
+  PLANS_FILE: z.string().optional(),
+  ROOT_REDIRECT: z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }).optional(),
+  LOG_LEVEL: z
+    .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], {
+      error: 'must be one of trace, debug, info, warn, error, fatal, silent',
+    })
+    .default('info'),
+  SPOOL_MAX_BYTES: z
+    .string()
+    .regex(/^\d{1,15}$/, 'must be a number of bytes')
+    .transform(Number)
+    .refine((value) => value >= 1_048_576, 'must be at least 1048576 (1 MiB)')
+    .default(1_073_741_824),
+  SPOOL_FSYNC: z
+    .enum(['0', '1'], { error: 'must be 0 or 1' })
+    .default('0')
+    .transform((value) => value === '1'),
+  KAFKA_BROKERS: notYet('a log on Kafka'),
+  REDIS_URL: notYet('a shared cache on Redis'),
+  EVENTSTORE_URL: notYet('an archive in EventStoreDB'),
+});
+
+export interface Listen {
+  readonly host: string;
+  readonly port: number;
+}
+
+export interface Config {
+  readonly api: Listen;
+  readonly edge: Listen;
+  readonly admin: Listen;
+  /** Without a trailing slash; `null`: made from the edge's port once that is known. */
+  readonly shortUrlHost: string | null;
+  readonly upgradeUrl: string;
+  /** `null`: generated on the first start. */
+  readonly adminToken: string | null;
+  /** Absolute. */
+  readonly dataDir: string;
+  /** `null`: the embedded PostgreSQL. */
+  readonly databaseUrl: string | null;
+  readonly plans: PlanTable;
+  readonly rootRedirect: string | null;
+  readonly logLevel: string;
+  readonly spool: { readonly maxBytes: number; readonly fsync: boolean };
+}
+
+const readPlans = (file: string): PlanTable => {
+  let json: unknown;
+  try {
+    json = JSON.parse(readFileSync(file, 'utf8'));
+  } catch (cause) {
+    throw new ConfigError(`PLANS_FILE cannot be read: ${(cause as Error).message}`, { cause });
+  }
+  const parsed = planTable.safeParse(json);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  throw new ConfigError(`PLANS_FILE: ${issue?.path.join('.') ?? ''}: ${issue?.message ?? ''}`);
+};
+
+/**
+ * Reads and validates the configuration: the only place that knows the environment. An empty
+ * variable is an unset one.
+ *
+ * @throws ConfigError
+ */
+export const readConfig = (env: NodeJS.ProcessEnv = process.env): Config => {
+  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
+  const parsed = environment.safeParse(given);
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    throw new ConfigError(`${String(issue?.path[0])} ${issue?.message ?? 'is invalid'}`);
+  }
+  const vars = parsed.data;
+  return {
+    api: { host: vars.API_HOST ?? vars.HOST, port: vars.API_PORT },
+    edge: { host: vars.EDGE_HOST ?? vars.HOST, port: vars.EDGE_PORT },
+    admin: { host: vars.ADMIN_HOST, port: vars.ADMIN_PORT },
+    shortUrlHost: vars.SHORT_URL_HOST ?? null,
+    upgradeUrl: vars.UPGRADE_URL,
+    adminToken: vars.ADMIN_TOKEN ?? null,
+    dataDir: path.resolve(vars.DATA_DIR),
+    databaseUrl: vars.DATABASE_URL ?? null,
+    plans: vars.PLANS_FILE === undefined ? defaultPlanTable : readPlans(vars.PLANS_FILE),
+    rootRedirect: vars.ROOT_REDIRECT ?? null,
+    logLevel: vars.LOG_LEVEL,
+    spool: { maxBytes: vars.SPOOL_MAX_BYTES, fsync: vars.SPOOL_FSYNC },
+  };
+};

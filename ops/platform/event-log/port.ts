@@ -1,0 +1,104 @@
+/**
+ * The event log as the rest of Linklog sees it. Terms:
+ *
+ * - record: one event's bytes at an offset of a partition of a topic, with its key (the subject).
+ * - position: which log, and the next offset to read there; a reader keeps it as its checkpoint.
+ * - repeat: the same event once more at a later offset, after a sender's crash. Readers drop
+ *   repeats by `sequence` (see projectors/runtime).
+ */
+import type { TopicName } from '../../../schemas/events/topics.js';
+
+export interface NewRecord {
+  /** The event's subject; it decides the partition. */
+  readonly key: string;
+  /** One CloudEvent, see `writeEvent`. */
+  readonly value: string;
+}
+
+export interface LogRecord extends NewRecord {
+  readonly offset: number;
+}
+
+/** Records of one partition, in order, without a gap, at least one. */
+export interface Batch {
+  readonly topic: TopicName;
+  readonly partition: number;
+  readonly records: readonly LogRecord[];
+}
+
+export interface Position {
+  /** The identity of the topic that the offset belongs to. */
+  readonly logId: string;
+  /** The next offset to read. */
+  readonly offset: number;
+}
+
+/** What a partition holds now: offsets from `first` up to, not including, `next`. */
+export interface PartitionRange {
+  readonly partition: number;
+  readonly first: number;
+  readonly next: number;
+}
+
+export interface SubscribeOptions {
+  /** Readers of one group share the partitions; each group sees every record. */
+  readonly group: string;
+  readonly topics: readonly TopicName[];
+  /** The reader's checkpoint; `null` begins at the start of the partition. */
+  readonly position: (topic: TopicName, partition: number) => Promise<Position | null>;
+  /**
+   * Takes a batch; the next one of its partition comes when it has resolved. What it throws is
+   * logged, and the partition goes on from `position` again, after a pause that grows to 5 s.
+   */
+  readonly handle: (batch: Batch) => Promise<void>;
+  /** Records in a batch at most; 1,000 unless told. */
+  readonly maxBatch?: number;
+}
+
+export interface Subscription {
+  /** Rejects with what no retry can mend (`ForeignPosition`); resolves after `stop`. */
+  readonly done: Promise<void>;
+  /** Resolves when no `handle` is running and none will. */
+  stop(): Promise<void>;
+}
+
+/** A checkpoint that names another log, or an offset that this log does not have. */
+export class ForeignPosition extends Error {
+  readonly code = 'FOREIGN_POSITION';
+  readonly retryable = false;
+
+  constructor(topic: TopicName, partition: number, position: Position, log: Position, first = 0) {
+    super(
+      position.logId === log.logId
+        ? `The checkpoint of ${topic}/${partition} is at offset ${position.offset}, but the log ` +
+            `holds ${first} to ${log.offset}: was the log cut or restored from an older copy?`
+        : `The checkpoint of ${topic}/${partition} belongs to log ${position.logId}, this is log ` +
+            `${log.logId}: was the database moved without its log?`,
+    );
+  }
+}
+
+/** Refuses a checkpoint of another log or outside of what the partition holds. */
+export const checkPosition = (
+  topic: TopicName,
+  range: PartitionRange,
+  logId: string,
+  position: Position,
+): void => {
+  const known = position.offset >= range.first && position.offset <= range.next;
+  if (position.logId === logId && known) return;
+  const log = { logId, offset: range.next };
+  throw new ForeignPosition(topic, range.partition, position, log, range.first);
+};
+
+export interface EventLog {
+  /** The identity of a topic, for checkpoints. */
+  logId(topic: TopicName): string;
+  /** Resolves when the log has the records for good; those of one key keep their order. */
+  append(topic: TopicName, records: readonly NewRecord[]): Promise<void>;
+  subscribe(options: SubscribeOptions): Subscription;
+  /** The records from offset `from` up to, not including, `to`, in pieces of bounded size. */
+  read(topic: TopicName, partition: number, from: number, to: number): AsyncIterable<Batch>;
+  ranges(topic: TopicName): Promise<readonly PartitionRange[]>;
+  close(): Promise<void>;
+}

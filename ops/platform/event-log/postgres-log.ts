@@ -1,0 +1,181 @@
+import type { LinklogEvent } from '../../../schemas/events/catalogue.js';
+import { readEvent, topicOf, writeEvent } from '../../../schemas/events/codec.js';
+import type { TopicName } from '../../../schemas/events/topics.js';
+import type { Logger } from '../logging.js';
+import type { Outbox } from '../outbox/port.js';
+import type { Pool, Queryable } from '../postgres/pool.js';
+import { partitionOf } from './partition.js';
+import type { Batch, EventLog, NewRecord, PartitionRange } from './port.js';
+import { listenForAppends, notifyChannel } from './postgres-listener.js';
+import { loadPartitions, type KnownPartition } from './postgres-partitions.js';
+import { startSubscription } from './postgres-subscription.js';
+
+/** Records that one query brings into memory at most. */
+const pageSize = 1_000;
+
+interface Row {
+  readonly partitionId: number;
+  readonly key: string;
+  readonly sequence: number | null;
+  readonly value: string;
+}
+
+/** One statement: takes the partitions' locks in order, gives out offsets, inserts, wakes readers. */
+const insertRows = async (client: Queryable, rows: readonly Row[]): Promise<void> => {
+  await client.query({
+    name: 'log-append',
+    text: `
+      WITH input AS (
+        SELECT * FROM unnest($1::smallint[], $2::text[], $3::bigint[], $4::text[])
+          WITH ORDINALITY AS i (partition_id, key, ledger_sequence, value, position)
+      ),
+      counts AS (SELECT partition_id, count(*) AS records FROM input GROUP BY partition_id),
+      locked AS MATERIALIZED (
+        SELECT id FROM log.partitions
+        WHERE id IN (SELECT partition_id FROM counts)
+        ORDER BY id FOR UPDATE
+      ),
+      moved AS (
+        UPDATE log.partitions p SET next_offset = p.next_offset + c.records
+        FROM locked l JOIN counts c ON c.partition_id = l.id
+        WHERE p.id = l.id
+        RETURNING p.id, p.next_offset - c.records AS first_offset
+      ),
+      inserted AS (
+        INSERT INTO log.events (partition_id, record_offset, key, ledger_sequence, value)
+        SELECT i.partition_id,
+               m.first_offset - 1 + row_number() OVER (PARTITION BY i.partition_id ORDER BY i.position),
+               i.key, i.ledger_sequence, i.value
+        FROM input i JOIN moved m ON m.id = i.partition_id
+      )
+      SELECT pg_notify('${notifyChannel}', '')`,
+    values: [
+      rows.map((row) => row.partitionId),
+      rows.map((row) => row.key),
+      rows.map((row) => row.sequence),
+      rows.map((row) => row.value),
+    ],
+  });
+};
+
+export interface PostgresLog {
+  readonly log: EventLog;
+  /** Outbox row and log row are one row here: what is recorded is in the log proper at the commit. */
+  readonly outbox: Outbox;
+}
+
+/**
+ * The embedded adapter: an append-only table of PostgreSQL, for one machine.
+ *
+ * `url` is where a connection of its own listens for appends.
+ *
+ * @throws PartitionsDiffer
+ */
+export const openPostgresLog = async (options: {
+  readonly pool: Pool;
+  readonly url: string;
+  readonly logger: Logger;
+}): Promise<PostgresLog> => {
+  const { pool, logger } = options;
+  const partitions = await loadPartitions(pool);
+  const identity = await pool.query<{ id: string }>('SELECT id FROM log.identity');
+  const id = identity.rows[0]?.id;
+  if (id === undefined) throw new Error('The log has no identity');
+  const logId = (topic: TopicName): string => `postgres:${id}:${topic}`;
+  const listener = listenForAppends(options.url, logger);
+
+  const partitionsOf = (topic: TopicName): readonly KnownPartition[] => partitions.get(topic) ?? [];
+
+  const partitionId = (topic: TopicName, key: string): number => {
+    const all = partitionsOf(topic);
+    const found = all[partitionOf(key, all.length)];
+    if (!found) throw new Error(`No partitions of ${topic}`);
+    return found.id;
+  };
+
+  const ranges = async (topic: TopicName): Promise<readonly PartitionRange[]> => {
+    const { rows } = await pool.query<{ partition: number; next: number }>(
+      `SELECT partition, next_offset AS next FROM log.partitions WHERE topic = $1
+       ORDER BY partition`,
+      [topic],
+    );
+    return rows.map((row) => ({ ...row, first: 0 }));
+  };
+
+  const append = async (topic: TopicName, records: readonly NewRecord[]): Promise<void> => {
+    if (records.length === 0) return;
+    const rows = records.map(({ key, value }) => ({
+      partitionId: partitionId(topic, key),
+      key,
+      sequence: null,
+      value,
+    }));
+    await insertRows(pool, rows);
+  };
+
+  async function* read(
+    topic: TopicName,
+    partition: number,
+    from: number,
+    to: number,
+  ): AsyncGenerator<Batch> {
+    const known = partitionsOf(topic)[partition];
+    if (!known) throw new RangeError(`${topic} has no partition ${partition}`);
+    let offset = from;
+    while (offset < to) {
+      const { rows } = await pool.query<Batch['records'][number]>({
+        name: 'log-read',
+        text: `SELECT record_offset AS offset, key, value FROM log.events
+               WHERE partition_id = $1 AND record_offset >= $2 AND record_offset < $3
+               ORDER BY record_offset LIMIT $4`,
+        values: [known.id, offset, to, pageSize],
+      });
+      const last = rows.at(-1);
+      if (!last) return;
+      yield { topic, partition, records: rows };
+      offset = last.offset + 1;
+    }
+  }
+
+  const log: EventLog = {
+    logId,
+    append,
+    read,
+    ranges,
+    subscribe: (subscribeOptions) =>
+      startSubscription(subscribeOptions, { pool, logger, listener, logId, ranges, partitionsOf }),
+    close: () => listener.close(),
+  };
+
+  const outbox: Outbox = {
+    async record(tx, events) {
+      if (events.length === 0) return;
+      const rows = events.map((event) => ({
+        partitionId: partitionId(topicOf(event), event.subject),
+        key: event.subject,
+        sequence: event.sequence,
+        value: writeEvent(event),
+      }));
+      await insertRows(tx, rows);
+    },
+
+    async after(topic, marks): Promise<readonly LinklogEvent[]> {
+      const { rows } = await pool.query<{ value: string }>({
+        name: 'outbox-after',
+        text: `SELECT e.value
+               FROM unnest($1::text[], $2::smallint[], $3::bigint[]) AS m (key, partition_id, mark)
+               JOIN log.events e ON e.key = m.key AND e.partition_id = m.partition_id
+                AND e.ledger_sequence > m.mark
+               ORDER BY e.key, e.ledger_sequence`,
+        values: [
+          marks.map(({ subject }) => subject),
+          marks.map(({ subject }) => partitionId(topic, subject)),
+          marks.map(({ sequence }) => sequence),
+        ],
+      });
+      return rows.map(({ value }) => readEvent(value));
+    },
+  };
+
+  return { log, outbox };
+};

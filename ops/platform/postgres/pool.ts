@@ -1,0 +1,115 @@
+import pg from 'pg';
+import type { Logger } from '../logging.js';
+
+/** A connection, or a transaction on it. */
+export type Client = pg.ClientBase;
+/** What runs one statement: a pool or a client. */
+export type Queryable = Pick<pg.ClientBase, 'query'>;
+export type Pool = pg.Pool;
+
+/**
+ * COMMIT was sent and its answer never came: the transaction may or may not have taken effect. It
+ * must not be tried again blindly.
+ */
+export class OutcomeUnknown extends Error {
+  readonly code = 'OUTCOME_UNKNOWN';
+  readonly retryable = false;
+}
+
+const parseSafeInteger = (text: string): number => {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value)) throw new RangeError(`${text} is beyond 2^53`);
+  return value;
+};
+
+// OIDs of pg_type.
+const int8 = 20;
+const date = 1082;
+
+/** int8 as a number (ours stay far below 2^53), `date` as its text: a calendar day has no zone. */
+const types: pg.CustomTypesConfig = {
+  getTypeParser: (oid, format) => {
+    const type: number = oid;
+    if (type === int8) return parseSafeInteger;
+    if (type === date) return (text: string) => text;
+    return pg.types.getTypeParser(oid, format) as unknown;
+  },
+};
+
+/**
+ * Connections to PostgreSQL, bounded in number and in time: 2 s to connect, 15 s a statement.
+ *
+ * `name` stands in PostgreSQL's `pg_stat_activity`.
+ */
+export const createPool = (options: {
+  readonly url: string;
+  readonly name: string;
+  readonly max: number;
+  readonly logger: Logger;
+}): Pool => {
+  const pool = new pg.Pool({
+    connectionString: options.url,
+    application_name: `linklog ${options.name}`,
+    max: options.max,
+    connectionTimeoutMillis: 2_000,
+    idleTimeoutMillis: 60_000,
+    statement_timeout: 15_000,
+    idle_in_transaction_session_timeout: 30_000,
+    types,
+  });
+  // An idle connection that breaks is replaced at the next use; without a listener it would throw.
+  pool.on('error', (err) => {
+    options.logger.warn({ err, pool: options.name }, 'idle PostgreSQL connection lost');
+  });
+  return pool;
+};
+
+/**
+ * Runs `work` in one transaction: committed when it resolves, rolled back when it throws.
+ *
+ * @throws OutcomeUnknown when the answer to COMMIT is lost; otherwise what `work` threw.
+ */
+export const transaction = async <Result>(
+  pool: Pool,
+  work: (client: Client) => Promise<Result>,
+): Promise<Result> => {
+  const client = await pool.connect();
+  let broken: Error | undefined;
+  try {
+    await client.query('BEGIN');
+    let result: Result;
+    try {
+      result = await work(client);
+    } catch (error) {
+      await client.query('ROLLBACK').catch((rollbackError: unknown) => {
+        // The connection is gone, and the transaction with it: what `work` threw is the news.
+        broken = rollbackError as Error;
+      });
+      throw error;
+    }
+    try {
+      await client.query('COMMIT');
+    } catch (cause) {
+      broken = cause as Error;
+      // An answer from the server itself (it has a SQLSTATE) means that nothing was committed.
+      if ((cause as Partial<pg.DatabaseError>).severity === 'ERROR') throw cause;
+      throw new OutcomeUnknown('The answer to COMMIT was lost', { cause });
+    }
+    return result;
+  } catch (error) {
+    broken ??= isConnectionError(error) ? (error as Error) : undefined;
+    throw error;
+  } finally {
+    client.release(broken);
+  }
+};
+
+/** Whether PostgreSQL cannot be reached, is starting or going down: trying again later can help. */
+export const isConnectionError = (error: unknown): boolean => {
+  if (!(error instanceof Error)) return false;
+  const { code } = error as { code?: unknown };
+  if (typeof code === 'string') {
+    return code.startsWith('08') || code.startsWith('57P') || /^E[A-Z]+$/.test(code);
+  }
+  return /connection terminated|timeout exceeded when trying to connect/i.test(error.message);
+};
