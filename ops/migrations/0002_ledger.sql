@@ -21,10 +21,10 @@ CREATE TABLE ledger.key_meters (
   -- Of the key's events in the topic of usage.
   usage_sequence bigint NOT NULL DEFAULT 0,
   -- The open window of the per-minute limit.
-  window_start timestamptz NOT NULL DEFAULT '-infinity',
+  window_start timestamptz NOT NULL DEFAULT 'epoch',
   window_calls integer NOT NULL DEFAULT 0,
   -- The month (its first day, UTC) that the three counts below belong to.
-  month date NOT NULL DEFAULT '-infinity',
+  month date NOT NULL DEFAULT '1970-01-01',
   month_calls bigint NOT NULL DEFAULT 0,
   month_links bigint NOT NULL DEFAULT 0,
   month_qr_codes bigint NOT NULL DEFAULT 0
@@ -79,6 +79,6 @@ CREATE TABLE ledger.platform (
   expiration boolean NOT NULL DEFAULT true,
   qr boolean NOT NULL DEFAULT true,
   sequence bigint NOT NULL DEFAULT 0,
-  last_event_at timestamptz NOT NULL DEFAULT '-infinity'
+  last_event_at timestamptz NOT NULL DEFAULT 'epoch'
 );
 INSERT INTO ledger.platform DEFAULT VALUES;
