@@ -1,3 +1,4 @@
+import type { RequestListener } from 'node:http';
 import type Koa from 'koa';
 import { customAlphabet } from 'nanoid';
 import type { Config } from '../ops/platform/config.js';
@@ -58,6 +59,14 @@ const createApiApp = (deps: V2Deps, health: HealthCheck, logger: Logger): Koa<Re
   return app;
 };
 
+const listener = (app: Koa<RequestState>): RequestListener => {
+  const handle = app.callback();
+  return (request, response) => {
+    // Koa answers its own errors; the promise never rejects.
+    void handle(request, response);
+  };
+};
+
 /** Starts the command API, the operators' listener, and the ledger's periodic work. */
 export const startCommandApi = async (deps: CommandApiDeps): Promise<CommandApi> => {
   const { config, pool, outbox, health, logger } = deps;
@@ -66,24 +75,21 @@ export const startCommandApi = async (deps: CommandApiDeps): Promise<CommandApi>
   const keys = createApiKeyDesk(pool, outbox);
 
   const adminApp = createAdminApp({ adminToken: deps.adminToken, keys, plans, health, logger });
-  const admin = await listen('ADMIN', config.admin, adminApp.callback());
-  // The API's own port may be any free one, known only once it listens: a request cannot be faster.
-  let handle: ReturnType<Koa['callback']> | undefined;
-  const api = await listen('API', config.api, (request, response) => {
-    void handle?.(request, response);
+  const admin = await listen('ADMIN', config.admin, () => listener(adminApp));
+  const api = await listen('API', config.api, (own) => {
+    const v2: V2Deps = {
+      admission: createAdmissionDesk(pool, plans),
+      desk: createShortenDesk({ pool, outbox, generateCode }),
+      idempotency: createIdempotencyDesk(pool),
+      findStats: createLinkStats(pool, outbox),
+      isOwnHost: ownHosts(deps.shortUrlHost, [own, admin, deps.edge]),
+      plans,
+      generateCode,
+      shortUrlHost: deps.shortUrlHost,
+      upgradeUrl,
+    };
+    return listener(createApiApp(v2, health, logger));
   });
-  const v2: V2Deps = {
-    admission: createAdmissionDesk(pool, plans),
-    desk: createShortenDesk({ pool, outbox, generateCode }),
-    idempotency: createIdempotencyDesk(pool),
-    findStats: createLinkStats(pool, outbox),
-    isOwnHost: ownHosts(deps.shortUrlHost, [api, admin, deps.edge]),
-    plans,
-    generateCode,
-    shortUrlHost: deps.shortUrlHost,
-    upgradeUrl,
-  };
-  handle = createApiApp(v2, health, logger).callback();
 
   const tasks = [
     { name: 'expire links', everyMs: 1_000, task: () => expireDueLinks(pool, outbox) },

@@ -15,7 +15,7 @@ export const route =
   <State>(handler: Handler<State>) =>
   async (ctx: Context & { params?: Record<string, string> }): Promise<void> => {
     const parameter = (name: string): string => ctx.params?.[name] ?? '';
-    send(ctx, await handler(ctx, ctx.state as State, parameter));
+    send(ctx, await handler(ctx, ctx.state, parameter));
   };
 
 /** Dispatches to a router's routes: 404 for an unknown path, 405 for another method. */

@@ -46,49 +46,54 @@ const close = (server: Server, sockets: ReadonlySet<Socket>, graceMs: number): P
     server.closeIdleConnections();
   });
 
+/** Where a listener was bound. */
+export type Bound = Pick<Listener, 'host' | 'port' | 'url'>;
+
 /**
  * Listens, with bounds on connections and on the time that a request may take to come in.
  *
- * `name` is the variables' prefix (`API` for API_HOST and API_PORT), for errors.
+ * `name` is the variables' prefix (`API` for API_HOST and API_PORT), for errors. The handler is made
+ * when the port is known, before the first request.
  *
  * @throws ConfigError when the address cannot be listened on.
  */
 export const listen = async (
   name: 'API' | 'EDGE' | 'ADMIN',
   where: Listen,
-  handler: RequestListener,
+  makeHandler: (bound: Bound) => RequestListener,
 ): Promise<Listener> => {
   let draining = false;
-  const server = createServer(
-    {
-      headersTimeout: 10_000,
-      requestTimeout: 30_000,
-      keepAliveTimeout: 65_000,
-      connectionsCheckingInterval: 5_000,
-      maxHeaderSize: 16_384,
-    },
-    (request, response) => {
-      if (draining) response.setHeader('Connection', 'close');
-      handler(request, response);
-    },
-  );
+  const server = createServer({
+    headersTimeout: 10_000,
+    requestTimeout: 30_000,
+    keepAliveTimeout: 65_000,
+    connectionsCheckingInterval: 5_000,
+    maxHeaderSize: 16_384,
+  });
   server.maxConnections = maxConnections;
   const sockets = new Set<Socket>();
   server.on('connection', (socket) => {
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });
-  await new Promise<void>((resolve, reject) => {
+  const bound = await new Promise<Bound>((resolve, reject) => {
     server.once('error', (error) => {
       reject(listenError(error, name, where));
     });
-    server.listen({ host: where.host, port: where.port, backlog: 1_024 }, resolve);
+    server.listen({ host: where.host, port: where.port, backlog: 1_024 }, () => {
+      const { port } = server.address() as AddressInfo;
+      const { host } = where;
+      const listening = { host, port, url: `http://${reachable(host)}:${port}` };
+      const handler = makeHandler(listening);
+      server.on('request', (request, response) => {
+        if (draining) response.setHeader('Connection', 'close');
+        handler(request, response);
+      });
+      resolve(listening);
+    });
   });
-  const { port } = server.address() as AddressInfo;
   return {
-    host: where.host,
-    port,
-    url: `http://${reachable(where.host)}:${port}`,
+    ...bound,
     stop(graceMs) {
       draining = true;
       return close(server, sockets, graceMs);

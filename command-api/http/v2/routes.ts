@@ -5,7 +5,8 @@ import type { UsageResponse } from '../../../schemas/http/reports.js';
 import { shortCodePattern } from '../../../schemas/http/shorten.js';
 import type { AdmissionDesk } from '../../ledger/admission.js';
 import type { FindLinkStats } from '../../reports/link-stats.js';
-import { failure, json, send, type Reply } from '../reply.js';
+import { failure, json, send } from '../reply.js';
+import { dispatcher, route, type Handler } from '../routing.js';
 import { admitRequest, type V2State } from './pass.js';
 import { createShortenHandler, type ShortenDeps } from './shorten.js';
 
@@ -14,18 +15,11 @@ export interface V2Deps extends ShortenDeps {
   readonly findStats: FindLinkStats;
 }
 
-type Handler = (ctx: Context, state: V2State, code: string) => Promise<Reply> | Reply;
-
-/** The methods that a path answers, or none. */
-const methodsOf = (router: Router, path: string): readonly string[] => [
-  ...new Set(router.match(path, '').path.flatMap(({ methods }) => methods)),
-];
-
 /** Everything under /v2, in the contract's order of checks. */
 export const createV2 = (deps: V2Deps): ((ctx: Context) => Promise<void>) => {
   const { plans, upgradeUrl } = deps;
 
-  const usage: Handler = (_ctx, { pass }) => {
+  const usage: Handler<V2State> = (_ctx, { pass }) => {
     const plan = plans.plans[pass.key.plan];
     const body: UsageResponse = {
       plan: pass.key.plan,
@@ -37,7 +31,8 @@ export const createV2 = (deps: V2Deps): ((ctx: Context) => Promise<void>) => {
     return json(200, body);
   };
 
-  const stats: Handler = async (_ctx, { pass }, code) => {
+  const stats: Handler<V2State> = async (_ctx, { pass }, parameter) => {
+    const code = parameter('shortCode');
     const found = shortCodePattern.test(code) ? await deps.findStats(code) : null;
     // Another account's link is none of the asker's business, its existence included.
     if (found?.account !== pass.key.account) return failure(404, messages.codeNotFound);
@@ -45,14 +40,10 @@ export const createV2 = (deps: V2Deps): ((ctx: Context) => Promise<void>) => {
   };
 
   const router = new Router({ prefix: '/v2', sensitive: true, strict: true });
-  const route =
-    (handler: Handler) => async (ctx: Context & { params?: Record<string, string> }) => {
-      send(ctx, await handler(ctx, ctx.state, ctx.params?.['shortCode'] ?? ''));
-    };
   router.post('/shorten', route(createShortenHandler(deps)));
   router.get('/stats/:shortCode', route(stats));
   router.get('/usage', route(usage));
-  const routes = router.routes();
+  const dispatch = dispatcher(router);
 
   return async (ctx) => {
     const refusal = await admitRequest(ctx, ctx.state, deps.admission, {
@@ -61,14 +52,7 @@ export const createV2 = (deps: V2Deps): ((ctx: Context) => Promise<void>) => {
       upgradeUrl,
     });
     ctx.set('Cache-Control', 'no-store');
-    if (refusal) {
-      send(ctx, refusal);
-      return;
-    }
-    const methods = methodsOf(router, ctx.path);
-    if (methods.length === 0) send(ctx, failure(404, messages.notFound));
-    else if (!methods.includes(ctx.method)) {
-      send(ctx, failure(405, messages.methodNotAllowed, { Allow: methods.join(', ') }));
-    } else await routes(ctx as never, () => Promise.resolve());
+    if (refusal) send(ctx, refusal);
+    else await dispatch(ctx);
   };
 };
