@@ -178,6 +178,19 @@ describe(`the embedded PostgreSQL, started by ${isRoot ? 'root' : 'an ordinary u
     await marked((await start()).url);
   });
 
+  it('stops without waiting for a long query', async () => {
+    const server = await start();
+    const long = query(server.url, 'SELECT count(*) FROM generate_series(1, 1e12)').catch(
+      (error: unknown) => error,
+    );
+    await sleep(300);
+    const begin = performance.now();
+    await server.stop();
+    expect(performance.now() - begin).to.be.below(5_000);
+    expect(await long).to.have.property('code', '57P01');
+    expect(await pids()).to.deep.equal([]);
+  });
+
   it('is taken over when only our process was killed', async () => {
     const child = await started();
     const orphans = await pids();
@@ -302,6 +315,25 @@ describe(`the embedded PostgreSQL, started by ${isRoot ? 'root' : 'an ordinary u
     // PostgreSQL asks /etc/passwd for no name at its start, unlike initdb.
     const server = await start();
     expect(statSync(`/proc/${server.pid}`)).to.include({ uid, gid });
+  });
+
+  it('is refused to another user than the one who made it', async () => {
+    await start();
+    const said = spawnSync(
+      process.execPath,
+      [
+        '--input-type=module',
+        '-e',
+        `import { runningPostgresUrl, startEmbeddedPostgres } from ${JSON.stringify(new URL('./index.js', import.meta.url).href)};
+         const [dataDir] = process.argv.slice(1);
+         const tries = [runningPostgresUrl(dataDir), startEmbeddedPostgres({ dataDir })];
+         for (const each of await Promise.allSettled(tries)) console.log(each.reason.message);`,
+        dataDir,
+      ],
+      { uid: 12345, gid: 12345, encoding: 'utf8', cwd: '/' },
+    );
+    const refusal = `${layout().home} belongs to another user; start Linklog as the user who made it, or give it another DATA_DIR`;
+    expect(said.stdout).to.equal(`${refusal}\n${refusal}\n`);
   });
 
   it('names the directory above that it cannot pass, and a place that works', async () => {
