@@ -60,8 +60,10 @@ export const range = (first: number, last: number): number[] =>
   Array.from({ length: last - first + 1 }, (_, index) => first + index);
 
 export const eventually = async (condition: () => boolean | Promise<boolean>): Promise<void> => {
-  for (const end = Date.now() + 10_000; !(await condition()); await sleep(5)) {
+  const end = Date.now() + 10_000;
+  while (!(await condition())) {
     if (Date.now() > end) throw new Error('It did not come to pass within 10 s');
+    await sleep(5);
   }
 };
 
