@@ -1,0 +1,112 @@
+import { randomBytes } from 'node:crypto';
+import { chown, mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Logger } from 'pino';
+import type { Account } from './account.js';
+import type { Binaries } from './binaries.js';
+import { EmbeddedPostgresFailed, hasCode } from './errors.js';
+import { explainExit, explainSpawnError } from './explain.js';
+import { superuser, type Layout } from './layout.js';
+import { lastLines, run, type Ended } from './run.js';
+
+export const clusterExists = async ({ cluster }: Layout): Promise<boolean> => {
+  try {
+    return (await stat(cluster)).isDirectory();
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return false;
+    throw error;
+  }
+};
+
+/** @returns the superuser's password, or null when there is none */
+export const readPassword = async (layout: Layout): Promise<string | null> => {
+  try {
+    const password = await readFile(layout.password, 'utf8');
+    return password === '' ? null : password;
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return null;
+    throw error;
+  }
+};
+
+const syncPath = async (path: string): Promise<void> => {
+  const handle = await open(path, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+};
+
+const writeSecret = async (path: string, content: string): Promise<void> => {
+  // Removed first: the mode below holds for a new file only.
+  await rm(path, { force: true });
+  await writeFile(path, content, { flag: 'wx', mode: 0o600, flush: true });
+};
+
+const initdb = async (
+  layout: Layout,
+  account: Account | null,
+  binaries: Binaries,
+  passwordFile: string,
+): Promise<Ended> => {
+  try {
+    return await run(
+      account,
+      binaries.initdb,
+      [
+        `--pgdata=${layout.unfinished}`,
+        `--username=${superuser}`,
+        `--pwfile=${passwordFile}`,
+        '--encoding=UTF8',
+        '--locale=C',
+        '--auth=scram-sha-256',
+        '--no-instructions',
+      ],
+      // By its current directory a next start finds an initdb that outlived us.
+      layout.unfinished,
+    );
+  } catch (error) {
+    throw await explainSpawnError(binaries.initdb, error);
+  }
+};
+
+/**
+ * Makes the cluster beside its place and moves it there when it is complete and on disk; a kill at any
+ * moment leaves no half-made one.
+ */
+export const createCluster = async (
+  layout: Layout,
+  account: Account | null,
+  binaries: Binaries,
+  logger: Logger,
+): Promise<void> => {
+  const begin = performance.now();
+  const password = randomBytes(24).toString('base64url');
+  // PostgreSQL's account must read it once; the one that is kept is ours.
+  const passwordForInitdb = join(layout.home, 'password.initdb');
+  await writeSecret(layout.password, password);
+  await writeSecret(passwordForInitdb, password);
+  try {
+    await mkdir(layout.unfinished, { mode: 0o700 });
+    if (account !== null) {
+      await chown(passwordForInitdb, account.uid, account.gid);
+      await chown(layout.unfinished, account.uid, account.gid);
+    }
+    const { exitCode, stdout, stderr } = await initdb(layout, account, binaries, passwordForInitdb);
+    if (exitCode !== 0) {
+      throw (
+        explainExit(exitCode, stderr) ??
+        new EmbeddedPostgresFailed('PostgreSQL could not make its data directory', {
+          output: lastLines(`${stdout}\n${stderr}`),
+        })
+      );
+    }
+  } finally {
+    await rm(passwordForInitdb, { force: true });
+  }
+  await rename(layout.unfinished, layout.cluster);
+  await syncPath(layout.home);
+  const ms = Math.round(performance.now() - begin);
+  logger.info({ cluster: layout.cluster, ms }, 'Made a new PostgreSQL cluster');
+};

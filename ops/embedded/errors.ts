@@ -1,0 +1,29 @@
+/**
+ * The embedded PostgreSQL cannot run here, and a retry does not help. The message is one line for the
+ * person who started us; it says what to do instead.
+ */
+export class EmbeddedPostgresUnavailable extends Error {
+  override readonly name = 'EmbeddedPostgresUnavailable';
+  readonly code = 'EMBEDDED_POSTGRES_UNAVAILABLE';
+  readonly retryable = false;
+}
+
+/** It should run here and did not; the message ends with the last lines of its own output. */
+export class EmbeddedPostgresFailed extends Error {
+  override readonly name = 'EmbeddedPostgresFailed';
+  readonly code = 'EMBEDDED_POSTGRES_FAILED';
+  readonly retryable: boolean;
+
+  constructor(message: string, options: { output?: string; retryable?: boolean; cause?: unknown }) {
+    const { output = '', retryable = false, cause } = options;
+    super(output === '' ? message : `${message}:\n${output}`, { cause });
+    this.retryable = retryable;
+  }
+}
+
+/** How such a message ends where nothing better is known. */
+export const setDatabaseUrl = 'set DATABASE_URL to a PostgreSQL of your own';
+
+/** Whether a system call failed with one of these codes. */
+export const hasCode = (error: unknown, ...codes: string[]): boolean =>
+  error instanceof Error && 'code' in error && codes.includes(String(error.code));

@@ -1,0 +1,73 @@
+import { closeSync, openSync, readSync } from 'node:fs';
+import { copyFile, open, rename, stat, truncate } from 'node:fs/promises';
+import type { Logger } from 'pino';
+import { hasCode } from './errors.js';
+import { lastLines } from './run.js';
+
+const maxBytes = 8 * 1024 * 1024;
+const checkMs = 30_000;
+const tailBytes = 16 * 1024;
+
+/** PostgreSQL's output: it writes to the file itself, so nothing is lost when we are killed. */
+export interface LogFile {
+  readonly path: string;
+  /** For PostgreSQL's stdout and stderr. */
+  readonly fd: number;
+  close(): void;
+}
+
+const setAside = async (path: string): Promise<void> => {
+  try {
+    await rename(path, `${path}.1`);
+  } catch (error) {
+    if (!hasCode(error, 'ENOENT')) throw error;
+  }
+};
+
+/** Sets the last run's log aside as `<path>.1` and begins a new one. */
+export const openLogFile = async (path: string): Promise<LogFile> => {
+  await setAside(path);
+  // 'ax': appending, so that cutting the file leaves no hole; and never through a link laid there.
+  const fd = openSync(path, 'ax', 0o600);
+  return {
+    path,
+    fd,
+    close: () => {
+      closeSync(fd);
+    },
+  };
+};
+
+/** Keeps the log within 16 MiB, the part set aside included. @returns how to end that */
+export const boundLogFile = (path: string, logger: Logger): (() => void) => {
+  const cut = async (): Promise<void> => {
+    if ((await stat(path)).size <= maxBytes) return;
+    await copyFile(path, `${path}.1`);
+    await truncate(path);
+  };
+  const timer = setInterval(() => {
+    cut().catch((error: unknown) => {
+      // PostgreSQL goes on all the same, and so do we.
+      logger.warn({ err: error, path }, 'Cannot bound the log of PostgreSQL');
+    });
+  }, checkMs).unref();
+  return () => {
+    clearInterval(timer);
+  };
+};
+
+export const sizeOf = async (path: string): Promise<number> => (await stat(path)).size;
+
+/** The last lines written from byte `from` on. */
+export const tailOf = async (path: string, from = 0): Promise<string> => {
+  const file = await open(path, 'r');
+  try {
+    const { size } = await file.stat();
+    const begin = Math.max(from, size - tailBytes);
+    const buffer = Buffer.alloc(Math.max(0, size - begin));
+    if (buffer.length > 0) readSync(file.fd, buffer, 0, buffer.length, begin);
+    return lastLines(buffer.toString('utf8'));
+  } finally {
+    await file.close();
+  }
+};

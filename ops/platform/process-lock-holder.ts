@@ -1,0 +1,103 @@
+import { randomBytes } from 'node:crypto';
+import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
+import { z } from 'zod';
+
+/**
+ * Who holds a lock. A pid alone does not say: pids are used again, and after a reboot they all are.
+ * `start` (clock ticks since boot) and `boot` (the kernel's id of this boot) are null where the
+ * system does not tell them. `token` tells this very taking of the lock from every other.
+ */
+export interface Holder {
+  readonly pid: number;
+  readonly start: string | null;
+  readonly boot: string | null;
+  readonly token: string;
+}
+
+const recorded = z.object({
+  pid: z.int().min(1),
+  start: z.string().nullable(),
+  boot: z.string().nullable(),
+  // It becomes part of a file name.
+  token: z.string().regex(/^[0-9a-f]{16}$/),
+});
+
+export const hasCode = (error: unknown, ...codes: string[]): boolean =>
+  error instanceof Error && 'code' in error && codes.includes(String(error.code));
+
+/** State letter and start time of a process, or null where there is no such file. */
+const procStat = (pid: number): { state: string; start: string } | null => {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    // The second field is the program's name in parentheses and may itself hold spaces and ")".
+    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+    return { state: fields[0] ?? '', start: fields[19] ?? '' };
+  } catch (error) {
+    // ESRCH: it ended while it was read. EACCES: /proc is mounted with hidepid.
+    if (hasCode(error, 'ENOENT', 'ESRCH', 'EACCES', 'EPERM')) return null;
+    throw error;
+  }
+};
+
+const bootId = (): string | null => {
+  try {
+    return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
+  } catch (error) {
+    // Not Linux, or a sandbox that hides it: then the pid and its start time must do.
+    if (hasCode(error, 'ENOENT', 'EACCES', 'EPERM')) return null;
+    throw error;
+  }
+};
+
+const exists = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    // EPERM: it lives and belongs to somebody else.
+    return !hasCode(error, 'ESRCH');
+  }
+};
+
+export const thisProcess = (): Holder => ({
+  pid: process.pid,
+  start: procStat(process.pid)?.start ?? null,
+  boot: bootId(),
+  token: randomBytes(8).toString('hex'),
+});
+
+/** In doubt true: a lock wrongly thought held costs a message, one wrongly thought free costs data. */
+export const isAlive = (holder: Holder): boolean => {
+  if (holder.pid === 0) return false;
+  const boot = bootId();
+  if (holder.boot !== null && boot !== null && holder.boot !== boot) return false;
+  const stat = procStat(holder.pid);
+  if (stat === null) return exists(holder.pid);
+  // A zombie has closed all its files; only its parent has not looked yet.
+  if (stat.state === 'Z' || stat.state === 'X') return false;
+  return holder.start === null || holder.start === stat.start;
+};
+
+/** What a lock file says; null when there is none. One that says nothing names a holder with pid 0. */
+export const readHolder = (file: string): Holder | null => {
+  let fd: number;
+  try {
+    fd = openSync(file, 'r');
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return null;
+    throw error;
+  }
+  try {
+    const { ino, ctimeNs } = fstatSync(fd, { bigint: true });
+    // Lock files appear complete, so an empty one is left from a power loss, and its holder with it.
+    const nobody = { pid: 0, start: null, boot: null, token: `broken-${ino}-${ctimeNs}` };
+    try {
+      return recorded.parse(JSON.parse(readFileSync(fd, 'utf8')));
+    } catch (error) {
+      if (error instanceof SyntaxError || error instanceof z.ZodError) return nobody;
+      throw error;
+    }
+  } finally {
+    closeSync(fd);
+  }
+};

@@ -1,0 +1,238 @@
+import { expect } from 'chai';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { acquireLock, isLocked, LockHeld } from './process-lock.js';
+
+const lockModule = new URL('./process-lock.js', import.meta.url).href;
+
+/** A node process that runs `body`, with `acquireLock` and its arguments `args` in scope. */
+const inProcess = (body: string, ...args: string[]): ChildProcess =>
+  spawn(
+    process.execPath,
+    [
+      '--input-type=module',
+      '-e',
+      `import { acquireLock } from ${JSON.stringify(lockModule)};
+       const args = process.argv.slice(1);
+       ${body}`,
+      ...args,
+    ],
+    { stdio: ['pipe', 'pipe', 'inherit'] },
+  );
+
+const stdoutOf = (child: ChildProcess): NonNullable<ChildProcess['stdout']> => {
+  if (child.stdout === null) throw new Error('spawned without a pipe');
+  return child.stdout;
+};
+
+/** A process that holds the lock on `dir` until it is killed. */
+const holderOf = async (dir: string): Promise<ChildProcess> => {
+  const child = inProcess(
+    `await acquireLock(args[0]); console.log('held'); process.stdin.resume();`,
+    dir,
+  );
+  await once(stdoutOf(child), 'data');
+  return child;
+};
+
+const end = async (child: ChildProcess, signal: NodeJS.Signals): Promise<void> => {
+  const exited = once(child, 'exit');
+  child.kill(signal);
+  await exited;
+};
+
+/** The message of LockHeld, and the pid it names. */
+const refusal = async (taking: Promise<unknown>): Promise<LockHeld> => {
+  try {
+    await taking;
+  } catch (error) {
+    if (error instanceof LockHeld) return error;
+    throw error;
+  }
+  throw new Error('the lock was taken');
+};
+
+describe('the lock on a directory', () => {
+  let dir: string;
+
+  beforeEach(() => {
+    dir = mkdtempSync(join(tmpdir(), 'linklog-lock-'));
+  });
+
+  afterEach(() => {
+    rmSync(dir, { recursive: true });
+  });
+
+  it('is taken, refused a second time in the same process, and taken again once released', async () => {
+    const lock = await acquireLock(dir);
+    expect(isLocked(dir)).to.be.true;
+    const held = await refusal(acquireLock(dir));
+    expect(held).to.include({ code: 'LOCK_HELD', pid: process.pid, retryable: true });
+    lock.release();
+    lock.release();
+    expect(isLocked(dir)).to.be.false;
+    (await acquireLock(dir)).release();
+    expect(readdirSync(dir)).to.deep.equal([]);
+  });
+
+  it('of several directories is held at once', async () => {
+    const dirs = ['a', 'b', 'c'].map((name) => join(dir, name));
+    for (const each of dirs) mkdirSync(each);
+    const locks = await Promise.all(dirs.map((each) => acquireLock(each)));
+    expect(dirs.map(isLocked)).to.deep.equal([true, true, true]);
+    locks[1]?.release();
+    expect(dirs.map(isLocked)).to.deep.equal([true, false, true]);
+    locks.forEach((lock) => {
+      lock.release();
+    });
+  });
+
+  it('is refused while another process has it, with that one’s pid', async () => {
+    const child = await holderOf(dir);
+    const held = await refusal(acquireLock(dir));
+    expect(held.pid).to.equal(child.pid);
+    expect(held.message).to.include(`process ${String(child.pid)}`);
+    await end(child, 'SIGTERM');
+  });
+
+  it('is waited for, and taken when its holder ends', async () => {
+    const child = await holderOf(dir);
+    const taking = acquireLock(dir, { waitMs: 10_000 });
+    await sleep(200);
+    await end(child, 'SIGKILL');
+    (await taking).release();
+  });
+
+  it('is waited for no longer than asked', async () => {
+    const lock = await acquireLock(dir);
+    const begin = performance.now();
+    await refusal(acquireLock(dir, { waitMs: 300 }));
+    expect(performance.now() - begin).to.be.within(290, 900);
+    lock.release();
+  });
+
+  it('is taken over from a process that was killed', async () => {
+    await end(await holderOf(dir), 'SIGKILL');
+    expect(isLocked(dir)).to.be.false;
+    (await acquireLock(dir)).release();
+    expect(readdirSync(dir)).to.deep.equal([]);
+  });
+
+  it('is taken over from a zombie', async () => {
+    // The shell becomes `sleep`, which never looks after the child it inherits.
+    const parent = spawn(
+      '/bin/sh',
+      [
+        '-c',
+        `"$0" --input-type=module -e "$1" & exec sleep 60`,
+        process.execPath,
+        `import { acquireLock } from ${JSON.stringify(lockModule)};
+         await acquireLock(${JSON.stringify(dir)}); console.log(process.pid); process.stdin.resume();
+         setInterval(() => {}, 1000);`,
+      ],
+      { stdio: ['ignore', 'pipe', 'inherit'] },
+    );
+    const [said] = (await once(stdoutOf(parent), 'data')) as [Buffer];
+    const pid = Number(said.toString());
+    expect(isLocked(dir)).to.be.true;
+    process.kill(pid, 'SIGKILL');
+    await sleep(100);
+    expect(() => process.kill(pid, 0), 'the zombie').not.to.throw();
+    (await acquireLock(dir)).release();
+    await end(parent, 'SIGKILL');
+  });
+
+  describe('left behind', () => {
+    const record = (change: object): string => {
+      const own = JSON.parse(readFileSync(join(dir, 'lock'), 'utf8')) as object;
+      return JSON.stringify({ ...own, ...change });
+    };
+    const onLinux: [string, () => string][] = [
+      ['by a process whose pid another has now', () => record({ start: '1' })],
+      ['before a reboot', () => record({ boot: '00000000-0000-0000-0000-000000000000' })],
+    ];
+    const cases: [string, () => string][] = [
+      ...(process.platform === 'linux' ? onLinux : []),
+      ['empty, by a power loss', () => ''],
+      ['half written', () => '{"pid":1'],
+      ['with a token that is no file name', () => record({ token: '../../x' })],
+    ];
+    for (const [how, content] of cases) {
+      it(`is taken over: ${how}`, async () => {
+        const lock = await acquireLock(dir);
+        const left = content();
+        lock.release();
+        writeFileSync(join(dir, 'lock'), left);
+        expect(isLocked(dir)).to.be.false;
+        (await acquireLock(dir)).release();
+        expect(readdirSync(dir)).to.deep.equal([]);
+      });
+    }
+
+    it('is taken over also when a starter died in the midst of taking it over', async () => {
+      await end(await holderOf(dir), 'SIGKILL');
+      const dead = readFileSync(join(dir, 'lock'), 'utf8');
+      const { token } = JSON.parse(dead) as { token: string };
+      writeFileSync(join(dir, `lock.${token}`), dead.replace(token, 'feedfeedfeedfeed'));
+      (await acquireLock(dir)).release();
+      expect(readdirSync(dir)).to.deep.equal([]);
+    });
+  });
+
+  it('left behind is taken over by exactly one of twenty processes, fifty times', async function () {
+    this.timeout(120_000);
+    const rounds = 50;
+    await end(await holderOf(dir), 'SIGKILL');
+    const stale = readFileSync(join(dir, 'lock'), 'utf8');
+    const dirs = Array.from({ length: rounds }, (_, round) => join(dir, String(round)));
+    for (const each of dirs) {
+      mkdirSync(each);
+      writeFileSync(join(each, 'lock'), stale);
+    }
+    // All spin until the same instant of each round, so that they truly meet; who won keeps its lock.
+    const racers = Array.from({ length: 20 }, () =>
+      inProcess(
+        `const said = [];
+         console.log('ready');
+         const begin = await new Promise((go) => process.stdin.once('data', (at) => go(Number(at))));
+         for (const [round, dir] of args.entries()) {
+           while (Date.now() < begin + round * 40);
+           try { await acquireLock(dir); said.push(process.pid); }
+           catch (error) {
+             if (error.code !== 'LOCK_HELD') throw error;
+             said.push(-error.pid);
+           }
+         }
+         console.log(JSON.stringify(said));
+         process.stdin.resume();`,
+        ...dirs,
+      ),
+    );
+    await Promise.all(racers.map((racer) => once(stdoutOf(racer), 'data')));
+    const begin = String(Date.now() + 100);
+    racers.forEach((racer) => racer.stdin?.write(begin));
+    // Nobody may end before all have raced, or its locks would rightly be taken over.
+    const answers = await Promise.all(
+      racers.map(async (racer) => {
+        const [line] = (await once(stdoutOf(racer), 'data')) as [Buffer];
+        return JSON.parse(line.toString()) as number[];
+      }),
+    );
+    const rest = racers.map((racer) => text(stdoutOf(racer)));
+    racers.forEach((racer) => racer.stdin?.end());
+    await Promise.all(rest);
+    for (let round = 0; round < rounds; round += 1) {
+      const said = answers.map((answer) => answer[round] ?? 0);
+      const winners = said.filter((pid) => pid > 0);
+      expect(winners, `round ${round}`).to.have.length(1);
+      const named = new Set(said.filter((pid) => pid < 0).map((pid) => -pid));
+      expect([...named], `round ${round}`).to.deep.equal(winners);
+      expect(readdirSync(dirs[round] ?? '')).to.deep.equal(['lock']);
+    }
+  });
+});
