@@ -40,7 +40,8 @@ BEGIN
         error text,
         PRIMARY KEY (topic, partition, record_offset)
       );
-      CREATE INDEX dead_letters_by_subject ON projection_%1$s.dead_letters (topic, subject);
+      -- Without a name of ours: a rebuild's copy of the table gets PostgreSQL's choice of one too.
+      CREATE INDEX ON projection_%1$s.dead_letters (topic, subject);
     $tables$, projection);
   END LOOP;
 END

@@ -1,0 +1,64 @@
+import { expect } from 'chai';
+import { testDatabase, type TestDatabase } from '../../ops/testing/database.js';
+import { created, metered, rendered } from '../testing/events.js';
+import { feed, type Feed } from '../testing/harness.js';
+import { emptyTables } from '../testing/tables.js';
+import { quotas } from './projection.js';
+
+describe('the projection quotas', () => {
+  let database: TestDatabase;
+  let given: Feed;
+
+  before(async () => {
+    database = await testDatabase('quotas');
+    given = feed(database.pool, quotas);
+  });
+
+  beforeEach(() => emptyTables(database.pool, 'projection_quotas'));
+
+  after(() => database.drop());
+
+  const months = async (): Promise<readonly unknown[]> => {
+    const { rows } = await database.pool.query(
+      'SELECT * FROM projection_quotas.months ORDER BY key_id, month',
+    );
+    return rows;
+  };
+
+  it('counts links, calls and QR codes by key', async () => {
+    await given.events(
+      created('a', { keyId: 'key-1' }),
+      created('b', { keyId: 'key-2' }),
+      created('c', { keyId: 'key-1' }),
+      metered('key-1', 1, 40),
+      rendered('key-1', 2),
+      metered('key-1', 3, 2),
+    );
+    expect(await months()).to.deep.equal([
+      { key_id: 'key-1', month: '2026-05-01', calls: 42, links: 2, qr_codes: 1 },
+      { key_id: 'key-2', month: '2026-05-01', calls: 0, links: 1, qr_codes: 0 },
+    ]);
+  });
+
+  it('counts in months of UTC, to the last millisecond', async () => {
+    await given.events(
+      created('a', { time: '2026-05-31T23:59:59.999Z' }),
+      created('b', { time: '2026-06-01T00:00:00.000Z' }),
+      rendered('key-1', 1, '2026-12-31T23:59:59.999Z'),
+      rendered('key-1', 2, '2027-01-01T00:00:00.000Z'),
+    );
+    expect(await months()).to.deep.equal([
+      { key_id: 'key-1', month: '2026-05-01', calls: 0, links: 1, qr_codes: 0 },
+      { key_id: 'key-1', month: '2026-06-01', calls: 0, links: 1, qr_codes: 0 },
+      { key_id: 'key-1', month: '2026-12-01', calls: 0, links: 0, qr_codes: 1 },
+      { key_id: 'key-1', month: '2027-01-01', calls: 0, links: 0, qr_codes: 1 },
+    ]);
+  });
+
+  it('counts calls in the month of their minute, not of the event that tells of them', async () => {
+    await given.events(metered('key-1', 1, 7, '2026-04-30T23:59:00.000Z'));
+    expect(await months()).to.deep.equal([
+      { key_id: 'key-1', month: '2026-04-01', calls: 7, links: 0, qr_codes: 0 },
+    ]);
+  });
+});

@@ -1,0 +1,91 @@
+import { expect } from 'chai';
+import { testDatabase, type TestDatabase } from '../../ops/testing/database.js';
+import { evolveLink, noLink } from '../../schemas/folds/link.js';
+import type { LinkEvent } from '../../schemas/events/catalogue.js';
+import { rowOfState, type RedirectRow } from '../../schemas/read-models/redirects.js';
+import { at, blocked, created, expired, noon, unblocked } from '../testing/events.js';
+import { feed, type Feed } from '../testing/harness.js';
+import { emptyTables } from '../testing/tables.js';
+import { redirects } from './projection.js';
+
+describe('the projection redirects', () => {
+  let database: TestDatabase;
+  let given: Feed;
+
+  before(async () => {
+    database = await testDatabase('redirects');
+    given = feed(database.pool, redirects);
+  });
+
+  beforeEach(() => emptyTables(database.pool, 'projection_redirects'));
+
+  after(() => database.drop());
+
+  const rows = async (): Promise<readonly RedirectRow[]> =>
+    (
+      await database.pool.query<RedirectRow>(
+        'SELECT * FROM projection_redirects.links ORDER BY code',
+      )
+    ).rows;
+
+  it('has a row for a link that was made, with all that a visit needs', async () => {
+    const link = created('abc', {
+      account: 'acme',
+      expiresAt: at(3_600),
+      maxClicks: 1_000_000_000,
+      passwordHash: '$argon2id$…',
+    });
+    await given.events(link);
+    expect(await rows()).to.deep.equal([
+      {
+        code: 'abc',
+        status: 'active',
+        expired: null,
+        url: 'https://example.com/abc',
+        account: 'acme',
+        created_at: new Date(noon),
+        expires_at: new Date(at(3_600)),
+        max_clicks: 1_000_000_000,
+        password_hash: '$argon2id$…',
+        sequence: 1,
+      },
+    ]);
+  });
+
+  it('keeps the first of two links of one code', async () => {
+    await given.events(
+      created('abc'),
+      created('abc', { sequence: 2, url: 'https://example.net/' }),
+    );
+    expect((await rows())[0]).to.include({ url: 'https://example.com/abc', sequence: 2 });
+  });
+
+  it('has no row for a code that was blocked and never made', async () => {
+    await given.events(blocked('abc', 1));
+    expect(await rows()).to.deep.equal([]);
+  });
+
+  it('tells a block from an expiry, and an expiry beneath a block', async () => {
+    await given.events(created('expired'), created('blocked'), created('both'), created('again'));
+    await given.events(expired('expired', 2, 'clicks'), blocked('blocked', 2), blocked('both', 2));
+    await given.events(expired('both', 3), blocked('again', 2), unblocked('again', 3));
+    const states = (await rows()).map((row) => [row.code, row.status, row.expired, row.sequence]);
+    expect(states).to.deep.equal([
+      ['again', 'active', null, 3],
+      ['blocked', 'blocked', null, 2],
+      ['both', 'blocked', 'time', 3],
+      ['expired', 'expired', 'clicks', 2],
+    ]);
+  });
+
+  it('has the row of the state that the fold comes to', async () => {
+    const history: LinkEvent[] = [
+      created('abc', { expiresAt: at(60) }),
+      blocked('abc', 2),
+      expired('abc', 3),
+      unblocked('abc', 4),
+    ];
+    for (const event of history) await given.events(event);
+    expect((await rows())[0]).to.deep.equal(rowOfState(history.reduce(evolveLink, noLink), 4));
+  });
+});

@@ -1,0 +1,86 @@
+import type { EventLog } from '../../ops/platform/event-log/port.js';
+import type { Logger } from '../../ops/platform/logging.js';
+import type { Pool } from '../../ops/platform/postgres/pool.js';
+import { createBatchHandler, type BatchOutcome } from './batch.js';
+import { catchUp, type Target } from './catch-up.js';
+import { readCheckpoints, requireKnownCheckpoints } from './checkpoints.js';
+import { cloneSchema } from './clone-schema.js';
+import { liveSchema, nextSchema } from './names.js';
+import type { Projection } from './projection.js';
+import { transactionOn, withRebuildLock } from './rebuild-lock.js';
+import { swapIn } from './swap.js';
+
+export interface RebuildOptions {
+  /** Three of its connections are used at most. */
+  readonly pool: Pool;
+  readonly log: EventLog;
+  readonly logger: Logger;
+  readonly projection: Projection;
+  /** Hears of records: how many are applied, of how many there are. The latter grows with the log. */
+  readonly progress?: (done: number, total: number) => void;
+}
+
+const batchSize = 5_000;
+const concurrency = 2;
+/** A log that grows as fast as it is read is never read to its end: the rest waits for the swap. */
+const roundsAtMost = 10;
+
+/** What the log holds of the projection's topics now. */
+const endsOf = async (log: EventLog, projection: Projection): Promise<readonly Target[]> => {
+  const targets: Target[] = [];
+  for (const topic of projection.topics) {
+    for (const { partition, next } of await log.ranges(topic)) {
+      targets.push({ topic, partition, to: next });
+    }
+  }
+  return targets;
+};
+
+/**
+ * Builds a projection again from the log's first record, beside the live one, and puts it in its
+ * place; the old one stays as `…_previous`. The live projector may run meanwhile: it waits for the
+ * swap, finds that its batch is not at the checkpoint, and reads on from there.
+ *
+ * @throws RebuildRunning
+ * @throws ForeignPosition when the live projection was made from another log, or this log is cut
+ */
+export const rebuild = async (options: RebuildOptions): Promise<BatchOutcome> => {
+  const { pool, log, projection, progress } = options;
+  const live = liveSchema(projection.name);
+  const schema = nextSchema(projection.name);
+  const sum = { applied: 0, repeats: 0, deadLetters: 0, parked: 0 };
+  let done = 0;
+  let total = 0;
+  const handle = createBatchHandler({ ...options, schema });
+  const catchUpTo = async (targets: readonly Target[]): Promise<void> => {
+    total = Math.max(
+      total,
+      targets.reduce((records, { to }) => records + to, 0),
+    );
+    progress?.(done, total);
+    const onBatch = (outcome: BatchOutcome): void => {
+      sum.applied += outcome.applied;
+      sum.repeats += outcome.repeats;
+      sum.deadLetters += outcome.deadLetters;
+      sum.parked += outcome.parked;
+      done += outcome.applied + outcome.repeats + outcome.deadLetters + outcome.parked;
+      progress?.(done, Math.max(done, total));
+    };
+    await catchUp({ pool, log, schema, handle, batchSize, concurrency, onBatch }, targets);
+  };
+
+  await withRebuildLock(pool, projection.name, async (client) => {
+    await requireKnownCheckpoints(client, log, projection);
+    await transactionOn(client, () => cloneSchema(client, live, schema));
+    for (let round = 0; round < roundsAtMost; round += 1) {
+      const before = done;
+      await catchUpTo(await endsOf(log, projection));
+      if (done - before <= batchSize) break;
+    }
+    await swapIn(client, projection.name, async () => {
+      const checkpoints = await readCheckpoints(client, live, 'FOR UPDATE');
+      await catchUpTo(checkpoints.map(({ offset, ...rest }) => ({ ...rest, to: offset })));
+    });
+  });
+  return sum;
+};

@@ -1,0 +1,90 @@
+import { expect } from 'chai';
+import { testDatabase, type TestDatabase } from '../../ops/testing/database.js';
+import { at, blocked, created, expired, noon, visited } from '../testing/events.js';
+import { feed, type Feed } from '../testing/harness.js';
+import { emptyTables } from '../testing/tables.js';
+import { stats } from './projection.js';
+
+describe('the projection stats', () => {
+  let database: TestDatabase;
+  let given: Feed;
+
+  before(async () => {
+    database = await testDatabase('stats');
+    given = feed(database.pool, stats);
+  });
+
+  beforeEach(() => emptyTables(database.pool, 'projection_stats'));
+
+  after(() => database.drop());
+
+  const table = async (name: 'links' | 'clicks'): Promise<readonly unknown[]> => {
+    const { rows } = await database.pool.query(
+      `SELECT * FROM projection_stats.${name} ORDER BY code`,
+    );
+    return rows;
+  };
+
+  it('keeps the record of a link, whatever becomes of the link', async () => {
+    await given.events(
+      created('abc', { account: 'acme', expiresAt: at(60), maxClicks: 5 }),
+      created('def'),
+      expired('abc', 2),
+      blocked('def', 2),
+    );
+    expect(await table('links')).to.deep.equal([
+      {
+        code: 'abc',
+        url: 'https://example.com/abc',
+        account: 'acme',
+        created_at: new Date(noon),
+        expires_at: new Date(at(60)),
+        max_clicks: 5,
+      },
+      {
+        code: 'def',
+        url: 'https://example.com/def',
+        account: 'default',
+        created_at: new Date(noon),
+        expires_at: null,
+        max_clicks: null,
+      },
+    ]);
+  });
+
+  it('counts clicks, and bots apart', async () => {
+    await given.events(
+      visited('abc', { sequence: 1 }),
+      visited('def', { sequence: 2 }),
+      visited('abc', { sequence: 3, bot: true }),
+      visited('abc', { sequence: 4 }),
+    );
+    expect(await table('clicks')).to.deep.equal([
+      { code: 'abc', clicks: 2, bots: 1, last_accessed: new Date(noon) },
+      { code: 'def', clicks: 1, bots: 0, last_accessed: new Date(noon) },
+    ]);
+  });
+
+  it('was accessed at its latest click, in whatever order the spools were shipped', async () => {
+    await given.events(
+      visited('abc', { sequence: 1, time: at(10) }),
+      visited('abc', { sequence: 1, time: at(30), spool: 'spool-2' }),
+      visited('abc', { sequence: 2, time: at(40), bot: true }),
+    );
+    await given.events(visited('abc', { sequence: 3, time: at(20) }));
+    expect(await table('clicks')).to.deep.equal([
+      { code: 'abc', clicks: 3, bots: 1, last_accessed: new Date(at(30)) },
+    ]);
+  });
+
+  it('was not accessed while only bots came', async () => {
+    await given.events(visited('abc', { bot: true }));
+    expect(await table('clicks')).to.deep.equal([
+      { code: 'abc', clicks: 0, bots: 1, last_accessed: null },
+    ]);
+    await given.events(visited('abc', { sequence: 2, time: at(1) }));
+    expect(await table('clicks')).to.deep.equal([
+      { code: 'abc', clicks: 1, bots: 1, last_accessed: new Date(at(1)) },
+    ]);
+  });
+});
