@@ -10,22 +10,14 @@ import type { ClickDesk } from '../clicks/click-desk.js';
 import { isBot } from '../domain/bots.js';
 import { answerVisit, type ServedLink, type Visit, type VisitAnswer } from '../domain/visit.js';
 import type { LinkReader } from '../links/link-reader.js';
+import type { Spool } from '../spool/spool.js';
 import { pathOf, sendConcealed, sendError, sendFailure, sendJson, sendRedirect } from './answer.js';
-
-/** A visit of a link without a limit, on its way to the spool. */
-export interface CountedVisit {
-  readonly code: string;
-  readonly account: string;
-  readonly bot: boolean;
-  readonly time: Date;
-  readonly requestId: string;
-}
 
 export interface EdgeDeps {
   readonly links: LinkReader;
   readonly clicks: ClickDesk;
-  /** Resolves when the visit is written down for good; rejects when it cannot be. */
-  readonly recordVisit: (visit: CountedVisit) => Promise<void>;
+  /** Writes down the visits of links without a limit. */
+  readonly spool: Pick<Spool, 'append'>;
   readonly health: HealthCheck;
   readonly rootRedirect: string | null;
   readonly logger: Logger;
@@ -84,9 +76,9 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
       case 'redirect': {
         if (answer.counted) {
           const { code, account } = link;
-          const time = new Date(visit.now);
+          const at = new Date(visit.now);
           const requestId = requestIdOf(request.headers['x-request-id']);
-          await deps.recordVisit({ code, account, bot: visit.bot, time, requestId });
+          await deps.spool.append({ code, account, bot: visit.bot, at, requestId });
         }
         sendRedirect(response, link.location);
         return;
