@@ -48,20 +48,6 @@ export const isNewborn = async (path: string): Promise<boolean> => {
   return Math.abs(Date.now() - mtimeMs) < graceMs;
 };
 
-/**
- * Unlocks a folder whose records are all shipped, and deletes it. In this order, because the lock
- * may be a file in it. An edge that locks it in between finds nothing to ship and does the same.
- */
-export const discardFolder = async (folder: SpoolFolder, logger: Logger): Promise<void> => {
-  try {
-    await folder.lock.release();
-    await rm(folder.path, { recursive: true, force: true });
-  } catch (error) {
-    // It holds nothing that is not in the log; the next scan of some edge tries again.
-    logger.warn({ err: error, folder: folder.path }, 'An empty spool folder cannot be deleted');
-  }
-};
-
 /** Unlocks a folder that others are to ship. */
 export const leaveFolder = async (folder: SpoolFolder, logger: Logger): Promise<void> => {
   try {
@@ -69,5 +55,24 @@ export const leaveFolder = async (folder: SpoolFolder, logger: Logger): Promise<
   } catch (error) {
     // The lock ends with this process at the latest.
     logger.warn({ err: error, folder: folder.path }, 'A spool folder cannot be unlocked');
+  }
+};
+
+/**
+ * Unlocks a folder whose records are all shipped, and deletes it. In this order, because the lock
+ * may be a file in it. An edge that locks it in between finds nothing to ship and does the same;
+ * then the lock of one may go with the other's deletion, and whoever is last deletes the folder.
+ */
+export const discardFolder = async (folder: SpoolFolder, logger: Logger): Promise<void> => {
+  try {
+    await folder.lock.release();
+  } catch (error) {
+    logger.debug({ err: error, folder: folder.path }, 'A spool folder was deleted with its lock');
+  }
+  try {
+    await rm(folder.path, { recursive: true, force: true, maxRetries: 3, retryDelay: 20 });
+  } catch (error) {
+    // It holds nothing that is not in the log; the next scan of some edge tries again.
+    logger.warn({ err: error, folder: folder.path }, 'An empty spool folder cannot be deleted');
   }
 };

@@ -5,11 +5,17 @@ import { segmentPath, type Segment } from './segment.js';
 /** The calls that a full or failing disk makes fail; a test puts its own in their place. */
 export interface SegmentFiles {
   /** Makes a file that must not exist yet. */
-  create(path: string): number;
+  readonly create: (path: string) => number;
   /** May write less than asked; returns how much. */
-  write(fd: number, bytes: Buffer, offset: number, length: number, position: number): number;
-  sync(fd: number): void;
-  truncate(fd: number, length: number): void;
+  readonly write: (
+    fd: number,
+    bytes: Buffer,
+    offset: number,
+    length: number,
+    position: number,
+  ) => number;
+  readonly sync: (fd: number) => void;
+  readonly truncate: (fd: number, length: number) => void;
 }
 
 export const nodeFiles: SegmentFiles = {
