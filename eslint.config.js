@@ -21,11 +21,10 @@ const zones = [
   // The platform is below the services and below the rest of ops.
   { target: './ops/platform', from: services.map((room) => `./${room}`) },
   // A domain folder is pure: the language and its own folder.
-  ...services.map((service) => ({
-    target: `./${service}/domain`,
-    from: ['./ops', `./${service}`],
-    except: ['../domain', `./domain`],
-  })),
+  ...services.flatMap((service) => [
+    { target: `./${service}/domain`, from: './ops' },
+    { target: `./${service}/domain`, from: `./${service}`, except: ['./domain'] },
+  ]),
 ];
 
 export default tseslint.config(

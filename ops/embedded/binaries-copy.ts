@@ -12,7 +12,7 @@ import {
   stat,
   symlink,
 } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { missingLinks, restoreLinks } from './binaries-links.js';
 import { hasCode } from './errors.js';
@@ -100,18 +100,15 @@ export const placeCopy = async (
 ): Promise<string | null> => {
   const target = join(place, `postgres-${installed.version}-${installed.platform}`);
   try {
-    if (!(await isThere(place))) {
-      await mkdir(dirname(place), { recursive: true });
-      await mkdir(place, { mode: 0o755 });
-      await chmod(place, 0o755);
-    }
+    const isNew = (await mkdir(place, { recursive: true, mode: 0o755 })) !== undefined;
+    if (isNew) await chmod(place, 0o755);
     if (!(await isTrusted(place))) {
       logger.warn({ place }, 'Others could write here: not used for the programs of PostgreSQL');
       return null;
     }
     if (!(await isThere(target))) await makeCopy(place, target, installed);
   } catch (error) {
-    if (!hasCode(error, 'EACCES', 'EPERM', 'EROFS', 'ENOTDIR')) throw error;
+    if (!hasCode(error, 'EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST')) throw error;
     logger.debug({ place, err: error }, 'No place for the programs of PostgreSQL');
     return null;
   }

@@ -21,7 +21,7 @@ export interface EmbeddedPostgres {
   readonly pid: number;
   /** Resolves once PostgreSQL has ended, by `stop` or by itself; never rejects. */
   readonly exited: Promise<PostgresExit>;
-  /** Resolves when no process of it is left, in 5 s as a rule and 15 s at most. Idempotent. */
+  /** Resolves when no process of it is left: 20 ms as a rule, 8 s when it must be killed. Idempotent. */
   stop(): Promise<void>;
 }
 

@@ -38,15 +38,18 @@ export const openLogFile = async (path: string): Promise<LogFile> => {
   };
 };
 
-/** Keeps the log within 16 MiB, the part set aside included. @returns how to end that */
+/** Moves what a log holds to `<path>.1` when it is longer than `limit` bytes. */
+export const cutLogFile = async (path: string, limit = maxBytes): Promise<void> => {
+  if ((await stat(path)).size <= limit) return;
+  // Copied, not renamed: PostgreSQL would go on writing to the file under its new name.
+  await copyFile(path, `${path}.1`);
+  await truncate(path);
+};
+
+/** Keeps the log within about 16 MiB, the part set aside included. @returns how to end that */
 export const boundLogFile = (path: string, logger: Logger): (() => void) => {
-  const cut = async (): Promise<void> => {
-    if ((await stat(path)).size <= maxBytes) return;
-    await copyFile(path, `${path}.1`);
-    await truncate(path);
-  };
   const timer = setInterval(() => {
-    cut().catch((error: unknown) => {
+    cutLogFile(path).catch((error: unknown) => {
       // PostgreSQL goes on all the same, and so do we.
       logger.warn({ err: error, path }, 'Cannot bound the log of PostgreSQL');
     });

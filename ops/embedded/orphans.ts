@@ -112,6 +112,8 @@ const stopAll = async (
   for (const { signal, to, waitMs } of plan) {
     const targets = to(pids);
     for (const pid of targets) send(pid, signal);
+    // One that is stopped (Ctrl-Z, a paused container) would not hear anything but SIGKILL.
+    for (const pid of pids) send(pid, 'SIGCONT');
     const end = performance.now() + (targets.length === 0 ? 0 : waitMs);
     // Looked for anew each time: a pid once found may by now be another's.
     while ((pids = await find()).length > 0 && performance.now() < end) await sleep(10);

@@ -2,6 +2,7 @@ import { chmod, chown, mkdir, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Account } from './account.js';
 import { EmbeddedPostgresUnavailable } from './errors.js';
+import { explainSpawnError } from './explain.js';
 import type { Layout } from './layout.js';
 import { run } from './run.js';
 
@@ -16,8 +17,12 @@ const path = (dir: string): string[] => {
 /** The first directory on the way that the account cannot pass, found by walking there as that account. */
 const firstBarrier = async (account: Account, dir: string): Promise<string | null> => {
   const walk = 'for dir; do cd "$dir" || { printf %s "$dir"; exit 1; }; done';
-  const { stdout } = await run(account, '/bin/sh', ['-c', walk, 'sh', ...path(dir)]);
-  return stdout === '' ? null : stdout;
+  try {
+    const { stdout } = await run(account, '/bin/sh', ['-c', walk, 'sh', ...path(dir)]);
+    return stdout === '' ? null : stdout;
+  } catch (error) {
+    throw await explainSpawnError('/bin/sh', error);
+  }
 };
 
 const barred = async (dataDir: string, barrier: string): Promise<EmbeddedPostgresUnavailable> => {

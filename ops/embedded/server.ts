@@ -160,7 +160,7 @@ export const describeExit = ({ exitCode, signal }: Exit): string =>
   signal === null ? `exit code ${exitCode ?? '?'}` : `signal ${signal}`;
 
 const fastMs = 5_000;
-const immediateMs = 10_000;
+const immediateMs = 3_000;
 
 /** "Fast" shutdown, then "immediate" (which costs a recovery at the next start); resolves when it is gone. */
 export const stopServer = async ({ process: child, exited }: Server): Promise<void> => {

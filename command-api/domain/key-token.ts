@@ -1,0 +1,35 @@
+import { createHash } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+
+const prefix = 'll_';
+const base62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const checksumLength = 6;
+
+/** The alphabet of keys and of generated short codes. */
+export const keyAlphabet = base62;
+export const keySecretLength = 32;
+
+const pattern = /^ll_([0-9A-Za-z]{32})([0-9A-Za-z]{6})$/;
+
+const checksum = (secret: string): string => {
+  let rest = crc32(secret);
+  let digits = '';
+  for (let index = 0; index < checksumLength; index += 1) {
+    digits = base62.charAt(rest % 62) + digits;
+    rest = Math.floor(rest / 62);
+  }
+  return digits;
+};
+
+/** The whole key of 32 random base62 characters. */
+export const keyToken = (secret: string): string => prefix + secret + checksum(secret);
+
+/** Whether a text can be a key at all: what is mistyped or made up costs no look-up. */
+export const isKeyToken = (text: string): boolean => {
+  const match = pattern.exec(text);
+  return match?.[1] !== undefined && checksum(match[1]) === match[2];
+};
+
+/** All that is kept of a key: its SHA-256, hexadecimal. */
+export const hashKeyToken = (token: string): string =>
+  createHash('sha256').update(token).digest('hex');

@@ -1,0 +1,63 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import Router from '@koa/router';
+import type Koa from 'koa';
+import type { HealthCheck } from '../../../ops/platform/health.js';
+import type { Logger } from '../../../ops/platform/logging.js';
+import { messages } from '../../../schemas/http/errors.js';
+import type { PlanTable } from '../../../schemas/plans.js';
+import type { ApiKeyDesk, Asker } from '../../ledger/api-keys.js';
+import { createApp, type RequestState } from '../app.js';
+import { failure, json, send } from '../reply.js';
+import { dispatcher } from '../routing.js';
+import { addKeyRoutes } from './keys.js';
+
+export interface AdminState extends RequestState {
+  asker: Asker;
+}
+
+const bearer = /^Bearer +(\S+) *$/i;
+const actorPattern = /^[\x21-\x7e]{1,64}$/;
+const defaultActor = 'admin';
+
+const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
+
+/** The operators' application: /admin/* behind the admin token. */
+export const createAdminApp = (deps: {
+  readonly adminToken: string;
+  readonly keys: ApiKeyDesk;
+  readonly plans: PlanTable;
+  readonly health: HealthCheck;
+  readonly logger: Logger;
+}): Koa<RequestState> => {
+  const expected = digest(deps.adminToken);
+  const isAdmin = (authorization: string | undefined): boolean =>
+    timingSafeEqual(digest(bearer.exec(authorization ?? '')?.[1] ?? ''), expected);
+
+  const router = new Router({ prefix: '/admin', sensitive: true, strict: true });
+  addKeyRoutes(router, deps.keys, deps.plans);
+  const dispatch = dispatcher(router);
+  const app = createApp(deps.logger, deps.health);
+
+  app.use(async (ctx) => {
+    const state = ctx.state as AdminState;
+    ctx.set('Cache-Control', 'no-store');
+    if (!ctx.path.startsWith('/admin/')) {
+      send(ctx, failure(404, messages.notFound));
+      return;
+    }
+    if (!isAdmin(ctx.headers.authorization)) {
+      const message = 'Admin token required. Pass it as: Authorization: Bearer <ADMIN_TOKEN>';
+      const body = { statusCode: 401, message, error: 'Unauthorized' };
+      send(ctx, json(401, body, { 'WWW-Authenticate': 'Bearer' }));
+      return;
+    }
+    const actor = ctx.headers['x-actor'] ?? defaultActor;
+    if (typeof actor !== 'string' || !actorPattern.test(actor)) {
+      send(ctx, failure(400, 'X-Actor must have 1 to 64 visible characters'));
+      return;
+    }
+    state.asker = { actor, requestId: state.requestId };
+    await dispatch(ctx);
+  });
+  return app;
+};

@@ -1,0 +1,69 @@
+import Koa, { type Context, type Next } from 'koa';
+import { Overloaded } from '../../ops/platform/batcher.js';
+import { healthStatus, type HealthCheck } from '../../ops/platform/health.js';
+import type { Logger } from '../../ops/platform/logging.js';
+import { isConnectionError, OutcomeUnknown } from '../../ops/platform/postgres/pool.js';
+import { requestIdOf } from '../../ops/platform/request-id.js';
+import { messages } from '../../schemas/http/errors.js';
+import { failure, send, unavailable, type Reply } from './reply.js';
+
+export interface RequestState {
+  requestId: string;
+  /** For the log; never the key itself. */
+  keyId?: string;
+}
+
+/** What went wrong inside, as far as a client may know. */
+const replyToError = (error: unknown): Reply =>
+  error instanceof Overloaded || error instanceof OutcomeUnknown || isConnectionError(error)
+    ? unavailable()
+    : failure(500, messages.internal);
+
+/** A Koa application with what the API's and the operators' listeners share. */
+export const createApp = (logger: Logger, health: HealthCheck): Koa<RequestState> => {
+  const app = new Koa<RequestState>();
+  // Koa would print to stderr by itself.
+  app.silent = true;
+  app.on('error', (err: unknown) => {
+    logger.debug({ err }, 'an answer could not be sent');
+  });
+
+  app.use(async (ctx, next) => {
+    const started = performance.now();
+    const requestId = requestIdOf(ctx.headers['x-request-id']);
+    ctx.state.requestId = requestId;
+    ctx.set('X-Request-Id', requestId);
+    try {
+      await next();
+    } catch (err) {
+      const reply = replyToError(err);
+      logger.error({ err, requestId }, 'a request failed');
+      send(ctx, reply);
+    }
+    const { method, path, status } = ctx;
+    const ms = Math.round((performance.now() - started) * 10) / 10;
+    const { keyId } = ctx.state;
+    logger.info({ requestId, method, path, status, ms, ...(keyId && { keyId }) }, 'request');
+  });
+
+  app.use(async (ctx: Context, next: Next) => {
+    if (ctx.path !== '/health' && ctx.path !== '/health/ready') {
+      await next();
+      return;
+    }
+    if (ctx.method !== 'GET' && ctx.method !== 'HEAD') {
+      send(ctx, failure(405, messages.methodNotAllowed, { Allow: 'GET, HEAD' }));
+      return;
+    }
+    ctx.set('Cache-Control', 'no-store');
+    if (ctx.path === '/health') {
+      ctx.body = { status: 'pass' };
+      return;
+    }
+    const report = await health();
+    ctx.status = healthStatus(report);
+    ctx.body = report;
+  });
+
+  return app;
+};

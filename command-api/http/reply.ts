@@ -1,0 +1,57 @@
+import type { Context } from 'koa';
+import { messages, type GeneralError } from '../../schemas/http/errors.js';
+
+/** What a handler answers: a body of its own, or an error in the general envelope. */
+export type Reply =
+  | {
+      readonly type: 'json';
+      readonly status: number;
+      /** An object, or JSON that was written before. */
+      readonly body: object | string;
+      readonly headers?: Readonly<Record<string, string>>;
+    }
+  | {
+      readonly type: 'error';
+      readonly status: number;
+      readonly message: string;
+      readonly retryAfter?: number;
+      readonly headers?: Readonly<Record<string, string>>;
+    };
+
+export const json = (
+  status: number,
+  body: object | string,
+  headers: Readonly<Record<string, string>> = {},
+): Reply => ({ type: 'json', status, body, headers });
+
+/** An error in the general envelope. */
+export const failure = (
+  status: number,
+  message: string,
+  headers: Readonly<Record<string, string>> = {},
+): Reply => ({ type: 'error', status, message, headers });
+
+/** 503 with `Retry-After`, in seconds. */
+export const unavailable = (message: string = messages.unavailable, seconds = 1): Reply =>
+  failure(503, message, { 'Retry-After': String(seconds) });
+
+/** Writes a reply as the answer. */
+export const send = (ctx: Context, reply: Reply): void => {
+  ctx.status = reply.status;
+  ctx.set({ ...reply.headers });
+  if (reply.type === 'json') {
+    ctx.type = 'application/json';
+    ctx.body = typeof reply.body === 'string' ? reply.body : JSON.stringify(reply.body);
+    return;
+  }
+  const body: GeneralError = {
+    statusCode: reply.status,
+    timestamp: new Date().toISOString(),
+    path: ctx.path,
+    method: ctx.method,
+    message: reply.message,
+    ...(reply.retryAfter !== undefined && { retryAfter: reply.retryAfter }),
+  };
+  ctx.type = 'application/json';
+  ctx.body = JSON.stringify(body);
+};

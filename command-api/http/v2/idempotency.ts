@@ -1,0 +1,67 @@
+import { createHash } from 'node:crypto';
+import type { Pool } from '../../../ops/platform/postgres/pool.js';
+import { messages } from '../../../schemas/http/errors.js';
+import { findAnswers, type IdempotencyScope, type KeptAnswer } from '../../ledger/idempotency.js';
+import { failure, json, type Reply } from '../reply.js';
+
+const maxKeyLength = 255;
+
+/** A request's claim to be answered once. */
+export interface IdempotentRequest {
+  readonly scope: IdempotencyScope;
+  readonly bodyHash: Buffer;
+}
+
+export type IdempotencyCheck =
+  /** No Idempotency-Key: each request is its own. */
+  | { readonly type: 'none' }
+  | { readonly type: 'first'; readonly request: IdempotentRequest; readonly release: () => void }
+  | { readonly type: 'reply'; readonly reply: Reply };
+
+/** A kept answer once more, or 422 when it was another body's. */
+export const replay = (answer: KeptAnswer, bodyHash: Buffer): Reply =>
+  answer.bodyHash.equals(bodyHash)
+    ? json(answer.status, answer.answer, { 'Idempotency-Replayed': 'true' })
+    : failure(422, messages.idempotencyMismatch);
+
+export interface IdempotencyDesk {
+  /** The scope stays in flight, and rivals get 409, until `release` is called. */
+  check(
+    header: string | readonly string[] | undefined,
+    keyId: string,
+    path: string,
+    body: string,
+  ): Promise<IdempotencyCheck>;
+}
+
+/** Knows the answers that are kept, and the requests of this process that are in flight. */
+export const createIdempotencyDesk = (pool: Pool): IdempotencyDesk => {
+  const inFlight = new Set<string>();
+  return {
+    async check(header, keyId, path, body) {
+      if (header === undefined) return { type: 'none' };
+      if (typeof header !== 'string' || header.length < 1 || header.length > maxKeyLength) {
+        return { type: 'reply', reply: failure(400, messages.idempotencyKey) };
+      }
+      const scope = { keyId, path, idempotencyKey: header };
+      const name = JSON.stringify(scope);
+      if (inFlight.has(name)) {
+        return { type: 'reply', reply: failure(409, messages.idempotencyInFlight) };
+      }
+      inFlight.add(name);
+      const release = (): void => {
+        inFlight.delete(name);
+      };
+      const bodyHash = createHash('sha256').update(body).digest();
+      try {
+        const [answer] = await findAnswers(pool, [scope]);
+        if (!answer) return { type: 'first', request: { scope, bodyHash }, release };
+        release();
+        return { type: 'reply', reply: replay(answer, bodyHash) };
+      } catch (error) {
+        release();
+        throw error;
+      }
+    },
+  };
+};

@@ -1,0 +1,105 @@
+import type { Context } from 'koa';
+import { messages, type UnauthorizedError } from '../../../schemas/http/errors.js';
+import type { Pass } from '../../domain/admission.js';
+import { hashKeyToken, isKeyToken } from '../../domain/key-token.js';
+import type { Admitted, AdmissionDesk, PlatformSwitches } from '../../ledger/admission.js';
+import type { RequestState } from '../app.js';
+import { failure, json, unavailable, type Reply } from '../reply.js';
+
+/** A request that has passed the admission desk. */
+export interface V2State extends RequestState {
+  pass: Pass;
+  platform: PlatformSwitches;
+}
+
+const bearer = /^Bearer +(\S+) *$/i;
+/** How long a client should wait before it looks whether maintenance is over, in seconds. */
+const maintenanceRetryAfter = 60;
+
+/** RFC 8187's characters would do, but the contract keeps all that is visible, and the space. */
+const headerText = (name: string): string =>
+  name.replace(/[^\x20-\x7e]+/g, (text) => encodeURIComponent(text));
+
+/** The headers that every answer to a known key carries. */
+export const passHeaders = ({ key, window }: Pass): Record<string, string> => ({
+  'X-RateLimit-Limit': String(window.limit),
+  'X-RateLimit-Remaining': String(window.remaining),
+  'X-RateLimit-Reset': String(Math.ceil(window.resetAt.getTime() / 1_000)),
+  'X-API-Key-Name': headerText(key.name),
+});
+
+const unauthorized = (message: string): Reply => {
+  const body: UnauthorizedError = { statusCode: 401, message, error: 'Unauthorized' };
+  return json(401, body, { 'WWW-Authenticate': 'Bearer' });
+};
+
+/** The seconds until a window resets; at least one. */
+const secondsLeft = ({ now, window }: Pass): number =>
+  Math.max(1, Math.ceil((window.resetAt.getTime() - now.getTime()) / 1_000));
+
+/** The monthly quota's own 429. */
+export const monthlyLimitReached = (
+  message: string,
+  limit: number,
+  { usage }: Pass,
+  upgradeUrl: string,
+): Reply => json(429, { statusCode: 429, message, limit, resetDate: usage.resetDate, upgradeUrl });
+
+const refusal = (
+  { admission }: Admitted,
+  hasKey: boolean,
+  callLimit: (pass: Pass) => number,
+  upgradeUrl: string,
+): Reply | null => {
+  switch (admission.type) {
+    case 'admitted':
+      return null;
+    case 'maintenance':
+      return unavailable(messages.maintenance, maintenanceRetryAfter);
+    case 'keyInvalid':
+      return unauthorized(hasKey ? messages.keyInvalid : messages.keyMissing);
+    case 'rateLimited': {
+      const retryAfter = secondsLeft(admission.pass);
+      return {
+        ...failure(429, messages.rateLimited, { 'Retry-After': String(retryAfter) }),
+        retryAfter,
+      } as Reply;
+    }
+    case 'callsExhausted': {
+      const { pass } = admission;
+      return monthlyLimitReached(messages.callsExhausted, callLimit(pass), pass, upgradeUrl);
+    }
+    default: {
+      const unknown: never = admission;
+      return unknown;
+    }
+  }
+};
+
+/**
+ * Authenticates and admits a request: sets the headers of a known key, and gives the reply that
+ * ends it, or `null` for one that may go on.
+ */
+export const admitRequest = async (
+  ctx: Context,
+  state: V2State,
+  desk: AdmissionDesk,
+  options: {
+    readonly metered: boolean;
+    readonly callLimit: (pass: Pass) => number;
+    readonly upgradeUrl: string;
+  },
+): Promise<Reply | null> => {
+  const { authorization } = ctx.headers;
+  const token = bearer.exec(authorization ?? '')?.[1];
+  const keyHash = token !== undefined && isKeyToken(token) ? hashKeyToken(token) : null;
+  const admitted = await desk.admit({ keyHash, metered: options.metered });
+  const pass = 'pass' in admitted.admission ? admitted.admission.pass : null;
+  if (pass) {
+    ctx.set(passHeaders(pass));
+    state.keyId = pass.key.id;
+    state.pass = pass;
+  }
+  state.platform = admitted.platform;
+  return refusal(admitted, token !== undefined, options.callLimit, options.upgradeUrl);
+};

@@ -1,0 +1,58 @@
+import Router from '@koa/router';
+import type { Context } from 'koa';
+import { messages } from '../../../schemas/http/errors.js';
+import type { UsageResponse } from '../../../schemas/http/reports.js';
+import { shortCodePattern } from '../../../schemas/http/shorten.js';
+import type { AdmissionDesk } from '../../ledger/admission.js';
+import type { FindLinkStats } from '../../reports/link-stats.js';
+import { failure, json, send } from '../reply.js';
+import { dispatcher, route, type Handler } from '../routing.js';
+import { admitRequest, type V2State } from './pass.js';
+import { createShortenHandler, type ShortenDeps } from './shorten.js';
+
+export interface V2Deps extends ShortenDeps {
+  readonly admission: AdmissionDesk;
+  readonly findStats: FindLinkStats;
+}
+
+/** Everything under /v2, in the contract's order of checks. */
+export const createV2 = (deps: V2Deps): ((ctx: Context) => Promise<void>) => {
+  const { plans, upgradeUrl } = deps;
+
+  const usage: Handler<V2State> = (_ctx, { pass }) => {
+    const plan = plans.plans[pass.key.plan];
+    const body: UsageResponse = {
+      plan: pass.key.plan,
+      calls: { used: pass.usage.calls, limit: plan.monthlyCalls },
+      links: { used: pass.usage.links, limit: plan.monthlyLinks },
+      qrCodes: { used: pass.usage.qrCodes, limit: plan.monthlyQrCodes },
+      resetDate: pass.usage.resetDate,
+    };
+    return json(200, body);
+  };
+
+  const stats: Handler<V2State> = async (_ctx, { pass }, parameter) => {
+    const code = parameter('shortCode');
+    const found = shortCodePattern.test(code) ? await deps.findStats(code) : null;
+    // Another account's link is none of the asker's business, its existence included.
+    if (found?.account !== pass.key.account) return failure(404, messages.codeNotFound);
+    return json(200, found.stats);
+  };
+
+  const router = new Router({ prefix: '/v2', sensitive: true, strict: true });
+  router.post('/shorten', route(createShortenHandler(deps)));
+  router.get('/stats/:shortCode', route(stats));
+  router.get('/usage', route(usage));
+  const dispatch = dispatcher(router);
+
+  return async (ctx) => {
+    const refusal = await admitRequest(ctx, ctx.state, deps.admission, {
+      metered: ctx.path !== '/v2/usage',
+      callLimit: ({ key }) => plans.plans[key.plan].monthlyCalls ?? 0,
+      upgradeUrl,
+    });
+    ctx.set('Cache-Control', 'no-store');
+    if (refusal) send(ctx, refusal);
+    else await dispatch(ctx);
+  };
+};

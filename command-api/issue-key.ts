@@ -1,0 +1,26 @@
+import { customAlphabet } from 'nanoid';
+import { v7 as uuidv7 } from 'uuid';
+import type { PlanName } from '../schemas/plans.js';
+import { hashKeyToken, keyAlphabet, keySecretLength, keyToken } from './domain/key-token.js';
+import type { ApiKeyDesk, Asker, KnownKey } from './ledger/api-keys.js';
+
+const randomSecret = customAlphabet(keyAlphabet, keySecretLength);
+
+/** A new key, and its token, which is shown this once and kept nowhere. */
+export interface IssuedKey {
+  readonly token: string;
+  readonly state: KnownKey;
+}
+
+export const issueKey = async (
+  desk: ApiKeyDesk,
+  key: { readonly name: string; readonly plan: PlanName; readonly account: string },
+  asker: Asker,
+): Promise<IssuedKey> => {
+  const token = keyToken(randomSecret());
+  const id = uuidv7();
+  const command = { type: 'CreateApiKey', id, ...key, hash: hashKeyToken(token) } as const;
+  const outcome = await desk.handle(id, command, asker);
+  if (outcome.type === 'refused') throw new Error(`A new key was refused: ${outcome.reason}`);
+  return { token, state: outcome.state };
+};

@@ -1,0 +1,206 @@
+import type { Pool } from '../../ops/platform/postgres/pool.js';
+import { createBatcher } from '../../ops/platform/batcher.js';
+import { planNames, type PlanName, type PlanTable } from '../../schemas/plans.js';
+import { admitCalls, type Admission, type Call, type Meter } from '../domain/admission.js';
+
+/** A call by the SHA-256 of its key; `null` where no text came that could be one. */
+export interface CallByHash extends Call {
+  readonly keyHash: string | null;
+}
+
+/** The platform's switches, as the ledger had them when the call passed. */
+export interface PlatformSwitches {
+  readonly maintenance: boolean;
+  readonly shortening: boolean;
+  readonly aliases: boolean;
+  readonly passwords: boolean;
+  readonly expiration: boolean;
+  readonly qr: boolean;
+}
+
+export interface Admitted {
+  readonly admission: Admission;
+  readonly platform: PlatformSwitches;
+}
+
+export interface AdmissionDesk {
+  /** Decides whether a call passes, and counts it if it does. */
+  admit(call: CallByHash): Promise<Admitted>;
+}
+
+const maxGroup = 1_000;
+const maxWaiting = 20_000;
+/** How long a full window is refused from memory: as long as any later change may take to be seen. */
+const refusalMs = 1_000;
+const maxRefusals = 10_000;
+
+interface Row extends PlatformSwitches {
+  readonly hash: string | null;
+  readonly id: string;
+  readonly name: string;
+  readonly plan: PlanName;
+  readonly account: string;
+  readonly now: Date;
+  readonly window_reset_at: Date;
+  readonly window_calls: number;
+  readonly month_calls: number;
+  readonly month_links: number;
+  readonly month_qr_codes: number;
+  readonly reset_date: string;
+  readonly granted_metered: number;
+  readonly granted_unmetered: number;
+}
+
+/**
+ * One statement a group: finds the keys, locks their meters in order, grants what minute and month
+ * have room for, counts it. By PostgreSQL's clock, read after the locks are held.
+ */
+const statement = `
+  WITH asked AS (
+    SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[]) AS a (hash, metered, unmetered)
+  ),
+  limits AS (
+    SELECT * FROM unnest($4::text[], $5::bigint[], $6::bigint[])
+      AS l (plan, per_minute, monthly_calls)
+  ),
+  locked AS MATERIALIZED (
+    SELECT a.hash, a.metered, a.unmetered, k.id, k.name, k.plan, k.account, p.maintenance,
+           m.window_start, m.window_calls, m.month, m.month_calls, m.month_links, m.month_qr_codes
+    FROM asked a
+    JOIN ledger.api_keys k ON k.hash = decode(a.hash, 'hex') AND k.status = 'active'
+    JOIN ledger.key_meters m ON m.key_id = k.id
+    CROSS JOIN ledger.platform p
+    ORDER BY m.key_id FOR UPDATE OF m
+  ),
+  clocked AS MATERIALIZED (
+    SELECT l.*, greatest(clock_timestamp(), window_start) AS now FROM locked l
+  ),
+  opened AS (
+    SELECT c.*, this_month, is_open, limits.per_minute, limits.monthly_calls,
+           CASE WHEN is_open THEN c.window_calls ELSE 0 END AS used_window,
+           CASE WHEN same_month THEN c.month_calls ELSE 0 END AS used_calls,
+           CASE WHEN same_month THEN c.month_links ELSE 0 END AS used_links,
+           CASE WHEN same_month THEN c.month_qr_codes ELSE 0 END AS used_qr_codes
+    FROM clocked c
+    JOIN limits USING (plan)
+    CROSS JOIN LATERAL (
+      SELECT greatest(c.month, date_trunc('month', now AT TIME ZONE 'UTC')::date) AS this_month,
+             now < c.window_start + interval '60 seconds' AS is_open
+    ) t
+    CROSS JOIN LATERAL (SELECT c.month = this_month AS same_month) s
+  ),
+  room AS (
+    SELECT o.*,
+           CASE WHEN maintenance THEN 0 ELSE greatest(per_minute - used_window, 0) END AS minute_room,
+           greatest(coalesce(monthly_calls, 9e15::bigint) - used_calls, 0) AS month_room
+    FROM opened o
+  ),
+  granted AS MATERIALIZED (
+    SELECT r.*, free.granted AS granted_unmetered,
+           least(metered, minute_room - free.granted, month_room) AS granted_metered
+    FROM room r CROSS JOIN LATERAL (SELECT least(unmetered, minute_room) AS granted) free
+  ),
+  counted AS (
+    UPDATE ledger.key_meters m
+    SET window_start = CASE WHEN is_open THEN m.window_start ELSE g.now END,
+        window_calls = used_window + granted_metered + granted_unmetered,
+        month = this_month,
+        month_calls = used_calls + granted_metered,
+        month_links = used_links,
+        month_qr_codes = used_qr_codes
+    FROM granted g
+    WHERE m.key_id = g.id AND granted_metered + granted_unmetered > 0
+  ),
+  minutes AS (
+    INSERT INTO ledger.usage_minutes AS u (key_id, minute, calls)
+    SELECT id, date_trunc('minute', now), granted_metered FROM granted WHERE granted_metered > 0
+    ORDER BY id
+    ON CONFLICT (key_id, minute) DO UPDATE SET calls = u.calls + excluded.calls
+  )
+  SELECT p.maintenance, p.shortening, p.aliases, p.passwords, p.expiration, p.qr,
+         g.hash, g.id, g.name, g.plan, g.account, g.now,
+         CASE WHEN is_open THEN g.window_start ELSE g.now END + interval '60 seconds'
+           AS window_reset_at,
+         used_window::bigint AS window_calls, used_calls AS month_calls, used_links AS month_links,
+         used_qr_codes AS month_qr_codes,
+         (this_month + interval '1 month')::date AS reset_date,
+         granted_metered, granted_unmetered
+  FROM ledger.platform p LEFT JOIN granted g ON true`;
+
+const meterOf = (row: Row): Meter => ({
+  now: row.now,
+  key: { id: row.id, name: row.name, plan: row.plan, account: row.account },
+  windowResetAt: row.window_reset_at,
+  windowCalls: row.window_calls,
+  usage: {
+    calls: row.month_calls,
+    links: row.month_links,
+    qrCodes: row.month_qr_codes,
+    resetDate: row.reset_date,
+  },
+  grantedMetered: row.granted_metered,
+  grantedUnmetered: row.granted_unmetered,
+});
+
+/** Where every call passes; what it grants is exact on any number of nodes and through any crash. */
+export const createAdmissionDesk = (pool: Pool, table: PlanTable): AdmissionDesk => {
+  const limits = planNames.map((plan) => table.plans[plan]);
+
+  const decide = async (calls: readonly CallByHash[]): Promise<readonly Admitted[]> => {
+    const groups = new Map<string, CallByHash[]>();
+    for (const call of calls) {
+      if (call.keyHash === null) continue;
+      const group = groups.get(call.keyHash);
+      if (group) group.push(call);
+      else groups.set(call.keyHash, [call]);
+    }
+    const asked = [...groups.entries()];
+    const { rows } = await pool.query<Row>({
+      name: 'admission',
+      text: statement,
+      values: [
+        asked.map(([hash]) => hash),
+        asked.map(([, group]) => group.filter((call) => call.metered).length),
+        asked.map(([, group]) => group.filter((call) => !call.metered).length),
+        planNames,
+        limits.map((plan) => plan.requestsPerMinute),
+        limits.map((plan) => plan.monthlyCalls),
+      ],
+    });
+    const [platform] = rows;
+    if (!platform) throw new Error('The ledger has no platform row');
+    const admissions = new Map<CallByHash, Admission>();
+    for (const row of rows) {
+      const group = row.hash === null ? undefined : groups.get(row.hash);
+      if (!group) continue;
+      const admitted = admitCalls(group, meterOf(row), table, row.maintenance);
+      group.forEach((call, index) => {
+        const admission = admitted[index];
+        if (admission) admissions.set(call, admission);
+      });
+    }
+    const unknown: Admission = platform.maintenance
+      ? { type: 'maintenance', pass: null }
+      : { type: 'keyInvalid' };
+    return calls.map((call) => ({ admission: admissions.get(call) ?? unknown, platform }));
+  };
+
+  const batcher = createBatcher({ maxBatch: maxGroup, maxWaiting, run: decide });
+  const refusals = new Map<string, { readonly until: number; readonly admitted: Admitted }>();
+
+  return {
+    async admit(call) {
+      const refusal = call.keyHash === null ? undefined : refusals.get(call.keyHash);
+      if (refusal && refusal.until > performance.now()) return refusal.admitted;
+      const admitted = await batcher.submit(call);
+      const { admission } = admitted;
+      if (call.keyHash !== null && admission.type === 'rateLimited') {
+        const left = admission.pass.window.resetAt.getTime() - admission.pass.now.getTime();
+        if (refusals.size >= maxRefusals) refusals.clear();
+        const until = performance.now() + Math.min(left, refusalMs);
+        refusals.set(call.keyHash, { until, admitted });
+      } else if (refusal && call.keyHash !== null) refusals.delete(call.keyHash);
+      return admitted;
+    },
+  };
+};

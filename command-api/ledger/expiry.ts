@@ -1,0 +1,34 @@
+import { v7 as uuidv7 } from 'uuid';
+import { lockDueClaims, saveClaims } from '../../ops/platform/ledger/claims.js';
+import { ledgerNow } from '../../ops/platform/ledger/clock.js';
+import type { Outbox } from '../../ops/platform/outbox/port.js';
+import { transaction, type Pool } from '../../ops/platform/postgres/pool.js';
+import { evolveClaim } from '../../schemas/folds/claim.js';
+import { decideExpireLink } from '../domain/link.js';
+
+const pageSize = 500;
+
+/**
+ * Writes LinkExpired for links whose time is up, a page at a time; returns how many. Any node may
+ * do it at any time: rows that another one holds are passed over, and the lock decides who writes.
+ */
+export const expireDueLinks = (pool: Pool, outbox: Outbox): Promise<number> =>
+  transaction(pool, async (tx) => {
+    const due = await lockDueClaims(tx, pageSize);
+    if (due.length === 0) return 0;
+    const now = await ledgerNow(tx);
+    const decided = due.flatMap((claim) => {
+      const decision = decideExpireLink(claim, { now, eventId: uuidv7() });
+      return decision.type === 'accepted' ? [{ claim, event: decision.event }] : [];
+    });
+    const claims = decided.map(({ claim, event }) => evolveClaim(claim, event));
+    await saveClaims(
+      tx,
+      claims.flatMap((claim) => (claim.status === 'claimed' ? [claim] : [])),
+    );
+    await outbox.record(
+      tx,
+      decided.map(({ event }) => event),
+    );
+    return decided.length;
+  });

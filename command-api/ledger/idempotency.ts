@@ -1,0 +1,98 @@
+import type { Client, Queryable } from '../../ops/platform/postgres/pool.js';
+
+/** What an Idempotency-Key is good for: one API key, one path. */
+export interface IdempotencyScope {
+  readonly keyId: string;
+  readonly path: string;
+  readonly idempotencyKey: string;
+}
+
+/** The first success of a request, as it was answered. */
+export interface KeptAnswer extends IdempotencyScope {
+  /** SHA-256 of the body as it came. */
+  readonly bodyHash: Buffer;
+  readonly status: number;
+  /** JSON. */
+  readonly answer: string;
+}
+
+interface Row {
+  readonly key_id: string;
+  readonly path: string;
+  readonly idempotency_key: string;
+  readonly body_hash: Buffer;
+  readonly status: number;
+  readonly answer: string;
+}
+
+/** The answers kept in the scopes, in the order of the scopes; `null` where there is none. */
+export const findAnswers = async (
+  client: Queryable,
+  scopes: readonly IdempotencyScope[],
+): Promise<readonly (KeptAnswer | null)[]> => {
+  if (scopes.length === 0) return [];
+  const { rows } = await client.query<{ position: number } & Row>({
+    name: 'idempotency-find',
+    text: `SELECT s.position, i.*
+           FROM unnest($1::text[], $2::text[], $3::text[])
+             WITH ORDINALITY AS s (key_id, path, idempotency_key, position)
+           JOIN ledger.idempotency i USING (key_id, path, idempotency_key)
+           WHERE i.created_at > clock_timestamp() - interval '24 hours'`,
+    values: [
+      scopes.map(({ keyId }) => keyId),
+      scopes.map(({ path }) => path),
+      scopes.map(({ idempotencyKey }) => idempotencyKey),
+    ],
+  });
+  const found = new Map(rows.map((row) => [row.position, row]));
+  return scopes.map((_, index) => {
+    const row = found.get(index + 1);
+    if (!row) return null;
+    return {
+      keyId: row.key_id,
+      path: row.path,
+      idempotencyKey: row.idempotency_key,
+      bodyHash: row.body_hash,
+      status: row.status,
+      answer: row.answer,
+    };
+  });
+};
+
+/** Keeps answers in the deciding transaction, whose locks keep rivals out; an outdated one gives way. */
+export const saveAnswers = async (
+  tx: Client,
+  answers: readonly KeptAnswer[],
+  now: Date,
+): Promise<void> => {
+  if (answers.length === 0) return;
+  await tx.query({
+    name: 'idempotency-save',
+    text: `INSERT INTO ledger.idempotency
+             (key_id, path, idempotency_key, body_hash, status, answer, created_at)
+           SELECT *, $7 FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::smallint[],
+             $6::text[])
+           ON CONFLICT (key_id, path, idempotency_key) DO UPDATE
+             SET body_hash = excluded.body_hash, status = excluded.status,
+                 answer = excluded.answer, created_at = excluded.created_at`,
+    values: [
+      answers.map(({ keyId }) => keyId),
+      answers.map(({ path }) => path),
+      answers.map(({ idempotencyKey }) => idempotencyKey),
+      answers.map(({ bodyHash }) => bodyHash),
+      answers.map(({ status }) => status),
+      answers.map(({ answer }) => answer),
+      now,
+    ],
+  });
+};
+
+/** Forgets answers older than 24 hours, a bounded number at a time; returns how many. */
+export const forgetAnswers = async (client: Queryable): Promise<number> => {
+  const { rowCount } = await client.query(
+    `DELETE FROM ledger.idempotency WHERE ctid = ANY (ARRAY(
+       SELECT ctid FROM ledger.idempotency
+       WHERE created_at < clock_timestamp() - interval '24 hours' LIMIT 5000))`,
+  );
+  return rowCount ?? 0;
+};

@@ -1,0 +1,192 @@
+import { v7 as uuidv7 } from 'uuid';
+import { createBatcher } from '../../ops/platform/batcher.js';
+import { insertClaims } from '../../ops/platform/ledger/claims.js';
+import type { Outbox } from '../../ops/platform/outbox/port.js';
+import { transaction, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
+import type { EventNamed } from '../../schemas/events/catalogue.js';
+import { evolveClaim, freeCode, type ClaimedCode } from '../../schemas/folds/claim.js';
+import { decideCreateLink, type CreateLink } from '../domain/link.js';
+import { findAnswers, saveAnswers, type IdempotencyScope, type KeptAnswer } from './idempotency.js';
+import { lockMeters, saveLinkCounts, type LinkMeter } from './meters.js';
+
+type LinkCreated = EventNamed<'LinkCreated'>;
+
+export type ShortenOutcome =
+  | { readonly type: 'created'; readonly event: LinkCreated }
+  | { readonly type: 'aliasTaken' }
+  | { readonly type: 'linksExhausted' };
+
+/** One request: a link, or the links of a batch, each with its own outcome. */
+export interface ShortenCommand {
+  readonly keyId: string;
+  /** The plan's monthly links; `null` for no limit. */
+  readonly linkLimit: number | null;
+  readonly links: readonly CreateLink[];
+  /** `null` for a request without an Idempotency-Key. */
+  readonly idempotency: IdempotencyScope | null;
+  /** What to keep under the Idempotency-Key; `null` for an answer that is not to be kept. */
+  readonly answerToKeep: (outcomes: readonly ShortenOutcome[]) => KeptAnswer | null;
+}
+
+export type ShortenResult =
+  | { readonly type: 'decided'; readonly outcomes: readonly ShortenOutcome[] }
+  /** The same request was answered before, perhaps by another node a moment ago. */
+  | { readonly type: 'answered'; readonly answer: KeptAnswer };
+
+export interface ShortenDesk {
+  shorten(command: ShortenCommand): Promise<ShortenResult>;
+}
+
+const maxGroup = 500;
+const maxWaiting = 5_000;
+
+/** A link of a group, on its way to its outcome. */
+interface Candidate {
+  create: CreateLink;
+  readonly linkLimit: number | null;
+  readonly meter: LinkMeter;
+  event?: LinkCreated;
+  outcome?: ShortenOutcome;
+}
+
+/**
+ * Decides a group of links in one transaction. Locks are taken in one order everywhere: the keys'
+ * meters, then the codes, then the log's partitions; each in the order of its own keys.
+ *
+ * What a round cannot decide yet (a link whose quota hangs on a rival of its own key, a code that
+ * two of the group ask for) is decided in the next round; nearly always there is only one.
+ */
+const decideGroup = async (
+  tx: Client,
+  candidates: readonly Candidate[],
+  now: Date,
+  generateCode: () => string,
+): Promise<void> => {
+  const taken = new Set<string>();
+  let waiting = candidates;
+  while (waiting.length > 0) {
+    const claims = new Map<string, ClaimedCode>();
+    const claiming: Candidate[] = [];
+    const next: Candidate[] = [];
+    const asked = new Map<LinkMeter, number>();
+    for (const candidate of waiting) {
+      const { create, meter, linkLimit } = candidate;
+      const rivals = asked.get(meter) ?? 0;
+      if (linkLimit !== null && meter.links + rivals >= linkLimit) {
+        if (rivals > 0) next.push(candidate);
+        else candidate.outcome = { type: 'linksExhausted' };
+      } else if (taken.has(create.code)) {
+        candidate.outcome = { type: 'aliasTaken' };
+      } else if (claims.has(create.code)) {
+        next.push(candidate);
+      } else {
+        const decision = decideCreateLink(create, freeCode, { now, eventId: uuidv7() });
+        if (decision.type === 'refused') throw new Error('A free code was refused');
+        candidate.event = decision.event;
+        const claim = evolveClaim(freeCode, decision.event);
+        if (claim.status === 'free') throw new Error('LinkCreated claims its code');
+        claims.set(create.code, claim);
+        claiming.push(candidate);
+        asked.set(meter, rivals + 1);
+      }
+    }
+    if (claiming.length === 0) {
+      waiting = next;
+      continue;
+    }
+    const won = await insertClaims(tx, [...claims.values()]);
+    for (const candidate of claiming) {
+      const { create, meter, event } = candidate;
+      if (!won.has(create.code)) {
+        if (create.custom) {
+          taken.add(create.code);
+          candidate.outcome = { type: 'aliasTaken' };
+        } else {
+          candidate.create = { ...create, code: generateCode() };
+          next.push(candidate);
+        }
+      } else if (event) {
+        taken.add(create.code);
+        meter.links += 1;
+        candidate.outcome = { type: 'created', event };
+      }
+    }
+    waiting = next;
+  }
+};
+
+const outcomeOf = ({ outcome }: Candidate): ShortenOutcome => {
+  if (!outcome) throw new Error('A link was left undecided');
+  return outcome;
+};
+
+/** The commands whose request was answered before, with that answer. */
+const findAnswered = async (
+  tx: Client,
+  commands: readonly ShortenCommand[],
+): Promise<ReadonlyMap<ShortenCommand, KeptAnswer>> => {
+  const scoped = commands.flatMap((command) =>
+    command.idempotency ? [{ command, scope: command.idempotency }] : [],
+  );
+  const answers = await findAnswers(
+    tx,
+    scoped.map(({ scope }) => scope),
+  );
+  return new Map(
+    scoped.flatMap(({ command }, index) => {
+      const answer = answers[index];
+      return answer ? [[command, answer] as const] : [];
+    }),
+  );
+};
+
+/** Where links are made: alias, monthly quota, event and kept answer in one transaction. */
+export const createShortenDesk = (options: {
+  readonly pool: Pool;
+  readonly outbox: Outbox;
+  readonly generateCode: () => string;
+}): ShortenDesk => {
+  const { pool, outbox, generateCode } = options;
+
+  const run = (commands: readonly ShortenCommand[]): Promise<readonly ShortenResult[]> =>
+    transaction(pool, async (tx) => {
+      const { meters, now } = await lockMeters(
+        tx,
+        commands.map(({ keyId }) => keyId),
+      );
+      // With the key's meter locked, no rival can answer the same request meanwhile.
+      const answered = await findAnswered(tx, commands);
+      const candidates = commands.map((command) => {
+        const { keyId, linkLimit, links } = command;
+        const meter = meters.get(keyId);
+        if (!meter) throw new Error(`The key ${keyId} has no meter`);
+        if (answered.has(command)) return [];
+        return links.map((create): Candidate => ({ create, linkLimit, meter }));
+      });
+      await decideGroup(tx, candidates.flat(), now, generateCode);
+      const results = commands.map((command, index): ShortenResult => {
+        const answer = answered.get(command);
+        if (answer) return { type: 'answered', answer };
+        return { type: 'decided', outcomes: (candidates[index] ?? []).map(outcomeOf) };
+      });
+      const decided = results.flatMap((result) =>
+        result.type === 'decided' ? result.outcomes : [],
+      );
+      const events = decided.flatMap((outcome) =>
+        outcome.type === 'created' ? [outcome.event] : [],
+      );
+      if (events.length > 0) await saveLinkCounts(tx, [...meters.values()]);
+      const answers = commands.flatMap((command, index) => {
+        const result = results[index];
+        const answer =
+          result?.type === 'decided' ? command.answerToKeep(result.outcomes) : undefined;
+        return answer ? [answer] : [];
+      });
+      await saveAnswers(tx, answers, now);
+      await outbox.record(tx, events);
+      return results;
+    });
+
+  const batcher = createBatcher({ maxBatch: maxGroup, maxWaiting, run });
+  return { shorten: (command) => batcher.submit(command) };
+};

@@ -1,0 +1,116 @@
+import type { RequestListener } from 'node:http';
+import type Koa from 'koa';
+import { customAlphabet } from 'nanoid';
+import type { Config } from '../ops/platform/config.js';
+import type { HealthCheck } from '../ops/platform/health.js';
+import { listen, type Listener } from '../ops/platform/http-server.js';
+import type { Logger } from '../ops/platform/logging.js';
+import type { Outbox } from '../ops/platform/outbox/port.js';
+import { periodically } from '../ops/platform/periodic.js';
+import type { Pool } from '../ops/platform/postgres/pool.js';
+import { messages } from '../schemas/http/errors.js';
+import { keyAlphabet } from './domain/key-token.js';
+import { ownHosts } from './domain/own-hosts.js';
+import { createAdminApp } from './http/admin/app.js';
+import { createApp, type RequestState } from './http/app.js';
+import { failure, send } from './http/reply.js';
+import { createIdempotencyDesk } from './http/v2/idempotency.js';
+import { createV2, type V2Deps } from './http/v2/routes.js';
+import { issueKey, type IssuedKey } from './issue-key.js';
+import { createAdmissionDesk } from './ledger/admission.js';
+import { createApiKeyDesk } from './ledger/api-keys.js';
+import { expireDueLinks } from './ledger/expiry.js';
+import { forgetAnswers } from './ledger/idempotency.js';
+import { closeMinutes } from './ledger/metering.js';
+import { createShortenDesk } from './ledger/shorten.js';
+import { createLinkStats } from './reports/link-stats.js';
+
+/** 62^8 codes: a collision is rare, and found when the code is claimed. */
+const codeLength = 8;
+
+export interface CommandApiDeps {
+  readonly config: Pick<Config, 'api' | 'admin' | 'plans' | 'upgradeUrl'>;
+  readonly adminToken: string;
+  readonly shortUrlHost: string;
+  /** Where the edge listens: no destination may lead there. */
+  readonly edge: Pick<Listener, 'host' | 'port'>;
+  readonly pool: Pool;
+  readonly outbox: Outbox;
+  readonly health: HealthCheck;
+  readonly logger: Logger;
+}
+
+export interface CommandApi {
+  readonly api: Listener;
+  readonly admin: Listener;
+  /** Makes the first key of a new installation; `null` where there are keys already. */
+  issueFirstKey(): Promise<IssuedKey | null>;
+  stop(graceMs: number): Promise<void>;
+}
+
+/** The clients' application: /v2/* and health. */
+const createApiApp = (deps: V2Deps, health: HealthCheck, logger: Logger): Koa<RequestState> => {
+  const v2 = createV2(deps);
+  const app = createApp(logger, health);
+  app.use(async (ctx) => {
+    if (ctx.path === '/v2' || ctx.path.startsWith('/v2/')) await v2(ctx);
+    else send(ctx, failure(404, messages.notFound));
+  });
+  return app;
+};
+
+const listener = (app: Koa<RequestState>): RequestListener => {
+  const handle = app.callback();
+  return (request, response) => {
+    // Koa answers its own errors; the promise never rejects.
+    void handle(request, response);
+  };
+};
+
+/** Starts the command API, the operators' listener, and the ledger's periodic work. */
+export const startCommandApi = async (deps: CommandApiDeps): Promise<CommandApi> => {
+  const { config, pool, outbox, health, logger } = deps;
+  const { plans, upgradeUrl } = config;
+  const generateCode = customAlphabet(keyAlphabet, codeLength);
+  const keys = createApiKeyDesk(pool, outbox);
+
+  const adminApp = createAdminApp({ adminToken: deps.adminToken, keys, plans, health, logger });
+  const admin = await listen('ADMIN', config.admin, () => listener(adminApp));
+  const api = await listen('API', config.api, (own) => {
+    const v2: V2Deps = {
+      admission: createAdmissionDesk(pool, plans),
+      desk: createShortenDesk({ pool, outbox, generateCode }),
+      idempotency: createIdempotencyDesk(pool),
+      findStats: createLinkStats(pool, outbox),
+      isOwnHost: ownHosts(deps.shortUrlHost, [own, admin, deps.edge]),
+      plans,
+      generateCode,
+      shortUrlHost: deps.shortUrlHost,
+      upgradeUrl,
+    };
+    return listener(createApiApp(v2, health, logger));
+  });
+
+  const tasks = [
+    { name: 'expire links', everyMs: 1_000, task: () => expireDueLinks(pool, outbox) },
+    { name: 'close minutes', everyMs: 5_000, task: () => closeMinutes(pool, outbox) },
+    { name: 'forget answers', everyMs: 600_000, task: () => forgetAnswers(pool) },
+  ].map((task) => periodically({ ...task, logger }));
+
+  return {
+    api,
+    admin,
+    async issueFirstKey() {
+      if (await keys.any()) return null;
+      const asker = { actor: 'system', requestId: 'first-start' };
+      return issueKey(keys, { name: 'first-key', plan: 'PRO', account: 'default' }, asker);
+    },
+    async stop(graceMs) {
+      await Promise.all([
+        api.stop(graceMs),
+        admin.stop(graceMs),
+        ...tasks.map((task) => task.stop()),
+      ]);
+    },
+  };
+};

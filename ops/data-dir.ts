@@ -1,0 +1,95 @@
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { ConfigError } from './platform/config.js';
+import { acquireLock, LockHeld, type ProcessLock } from './platform/process-lock.js';
+
+/** How long a starter waits for a predecessor that is draining. */
+const drainWaitMs = 10_000;
+
+const drainingFile = (dataDir: string): string => path.join(dataDir, 'draining');
+const tokenFile = (dataDir: string): string => path.join(dataDir, 'admin-token');
+const addressesFile = (dataDir: string): string => path.join(dataDir, 'service.json');
+
+const readText = (file: string): string | null => {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw error;
+  }
+};
+
+export interface DataDir {
+  /** Tells a successor that it is worth waiting for the lock. */
+  markDraining(): void;
+  /** Where the running service can be reached, for the command line. */
+  publish(addresses: ServiceAddresses): void;
+  release(): void;
+}
+
+export interface ServiceAddresses {
+  readonly api: string;
+  readonly edge: string;
+  readonly admin: string;
+  readonly pid: number;
+}
+
+const lock = async (dataDir: string): Promise<ProcessLock> => {
+  try {
+    return await acquireLock(dataDir);
+  } catch (error) {
+    if (!(error instanceof LockHeld)) throw error;
+    if (readText(drainingFile(dataDir)) !== String(error.pid)) throw error;
+    return acquireLock(dataDir, { waitMs: drainWaitMs });
+  }
+};
+
+/**
+ * Makes the data directory and takes it for this process.
+ *
+ * @throws LockHeld when another live process has it; ConfigError when it cannot be made.
+ */
+export const openDataDir = async (dataDir: string): Promise<DataDir> => {
+  try {
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  } catch (cause) {
+    throw new ConfigError(`DATA_DIR ${dataDir} cannot be made: ${(cause as Error).message}`, {
+      cause,
+    });
+  }
+  const held = await lock(dataDir);
+  rmSync(drainingFile(dataDir), { force: true });
+  return {
+    markDraining() {
+      writeFileSync(drainingFile(dataDir), String(process.pid));
+    },
+    publish(addresses) {
+      writeFileSync(addressesFile(dataDir), `${JSON.stringify(addresses)}\n`);
+    },
+    release() {
+      rmSync(drainingFile(dataDir), { force: true });
+      rmSync(addressesFile(dataDir), { force: true });
+      held.release();
+    },
+  };
+};
+
+/** The operators' token of this installation: made at the first start, readable by its user only. */
+export const adminTokenOf = (dataDir: string): string => {
+  const known = knownAdminToken(dataDir);
+  if (known !== null) return known;
+  const token = randomBytes(32).toString('base64url');
+  writeFileSync(tokenFile(dataDir), `${token}\n`, { mode: 0o600, flag: 'wx' });
+  return token;
+};
+
+/** The token of an installation that was started before, or `null`. */
+export const knownAdminToken = (dataDir: string): string | null =>
+  readText(tokenFile(dataDir))?.trim() ?? null;
+
+/** Where the service of this data directory said that it can be reached, or `null`. */
+export const publishedAddresses = (dataDir: string): ServiceAddresses | null => {
+  const text = readText(addressesFile(dataDir));
+  return text === null ? null : (JSON.parse(text) as ServiceAddresses);
+};

@@ -1,0 +1,59 @@
+import { expect } from 'chai';
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync, writeSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { cutLogFile, openLogFile, tailOf } from './log-file.js';
+
+describe('the log of PostgreSQL', () => {
+  let dir: string;
+  let path: string;
+
+  beforeEach(() => {
+    dir = mkdtempSync(join(tmpdir(), 'linklog-log-'));
+    path = join(dir, 'postgres.log');
+  });
+
+  afterEach(() => {
+    rmSync(dir, { recursive: true });
+  });
+
+  it('begins anew, and keeps the one before', async () => {
+    writeFileSync(path, 'before');
+    const log = await openLogFile(path);
+    log.close();
+    expect(readFileSync(path, 'utf8')).to.equal('');
+    expect(readFileSync(`${path}.1`, 'utf8')).to.equal('before');
+  });
+
+  it('is never written through a link that somebody laid there', async () => {
+    const victim = join(dir, 'victim');
+    writeFileSync(victim, 'untouched');
+    symlinkSync(victim, path);
+    const log = await openLogFile(path);
+    writeSync(log.fd, 'new');
+    log.close();
+    expect(readFileSync(victim, 'utf8')).to.equal('untouched');
+    expect(readFileSync(path, 'utf8')).to.equal('new');
+  });
+
+  it('is cut under its writer, who goes on at its beginning', async () => {
+    const log = await openLogFile(path);
+    writeSync(log.fd, 'x'.repeat(100));
+    await cutLogFile(path, 100);
+    expect(readFileSync(path, 'utf8')).to.have.length(100);
+    writeSync(log.fd, 'y');
+    await cutLogFile(path, 100);
+    writeSync(log.fd, 'z');
+    log.close();
+    expect(readFileSync(path, 'utf8')).to.equal('z');
+    expect(readFileSync(`${path}.1`, 'utf8')).to.equal(`${'x'.repeat(100)}y`);
+  });
+
+  it('is quoted by its last lines, from where an attempt began', async () => {
+    const lines = Array.from({ length: 40 }, (_, n) => `line ${n}\n`);
+    writeFileSync(path, lines.join(''));
+    expect((await tailOf(path)).split('\n')).to.have.length(15);
+    expect(await tailOf(path, lines.slice(0, 38).join('').length)).to.equal('line 38\nline 39');
+    expect(await tailOf(path, 1_000_000)).to.equal('');
+  });
+});

@@ -1,0 +1,67 @@
+import { EmbeddedPostgresUnavailable } from './embedded/index.js';
+import { startLinklog, type Linklog } from './linklog.js';
+import { ConfigError, configExitCode, readConfig } from './platform/config.js';
+import { createLogger, type Logger } from './platform/logging.js';
+
+/** For a person: what a new installation begins with, and a line that works when pasted. */
+const welcome = ({ addresses, firstKey }: Linklog): string =>
+  [
+    '',
+    `Your API key (plan PRO), shown this once: ${firstKey ?? ''}`,
+    '',
+    'Make a short link:',
+    '',
+    `curl -s ${addresses.api}/v2/shorten -H 'Authorization: Bearer ${firstKey ?? ''}' ` +
+      `-H 'Content-Type: application/json' -d '{"url":"https://example.com/"}'`,
+    '',
+    '',
+  ].join('\n');
+
+const readyLine = ({ addresses, firstKey }: Linklog): string =>
+  `${JSON.stringify({ event: 'ready', ...addresses, ...(firstKey !== null && { firstKey }) })}\n`;
+
+/** Ends with one line for the person who started it. */
+const fail = (error: unknown): void => {
+  const message = error instanceof Error ? error.message : String(error);
+  process.stderr.write(`linklog: ${message}\n`);
+  const misconfigured =
+    error instanceof ConfigError || error instanceof EmbeddedPostgresUnavailable;
+  process.exitCode = misconfigured ? configExitCode : 1;
+};
+
+/** Resolves at the first signal; the second one ends the process at once. */
+const endSignal = (logger: Logger): Promise<void> =>
+  new Promise((resolve) => {
+    let asked = false;
+    const end = (signal: NodeJS.Signals): void => {
+      if (asked) process.exit(130);
+      asked = true;
+      logger.info({ signal }, 'draining');
+      resolve();
+    };
+    process.on('SIGTERM', end);
+    process.on('SIGINT', end);
+  });
+
+const run = async (): Promise<void> => {
+  const config = readConfig();
+  const logger = createLogger(config.logLevel);
+  const ended = endSignal(logger);
+  const linklog = await startLinklog(config, logger);
+  if (linklog.firstKey !== null) process.stdout.write(welcome(linklog));
+  process.stdout.write(readyLine(linklog));
+  try {
+    await Promise.race([ended, linklog.failed]);
+  } finally {
+    await linklog.stop();
+  }
+};
+
+run().then(
+  // Nothing is left to do; what still holds the event loop (a socket, a timer) may not keep it.
+  () => process.exit(0),
+  (error: unknown) => {
+    fail(error);
+    process.exit();
+  },
+);

@@ -1,0 +1,102 @@
+import { createServer, type RequestListener, type Server } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { ConfigError, type Listen } from './config.js';
+
+export interface Listener {
+  readonly host: string;
+  /** The real one, also where 0 was asked for. */
+  readonly port: number;
+  /** An address that can be connected to: never a wildcard, IPv6 in brackets. */
+  readonly url: string;
+  /** No new connections; answers what is in flight, for `graceMs` at most. */
+  stop(graceMs: number): Promise<void>;
+}
+
+const maxConnections = 10_000;
+
+const reachable = (host: string): string => {
+  if (host === '0.0.0.0') return '127.0.0.1';
+  if (host === '::') return '[::1]';
+  return host.includes(':') ? `[${host}]` : host;
+};
+
+const listenError = (error: NodeJS.ErrnoException, name: string, { host, port }: Listen): Error => {
+  const cause = { cause: error };
+  if (error.code === 'EADDRINUSE') {
+    return new ConfigError(`${name}_PORT ${port} is in use on ${host}: choose another port`, cause);
+  }
+  if (error.code === 'EACCES') {
+    return new ConfigError(`${name}_PORT ${port} needs privileges: choose one above 1023`, cause);
+  }
+  if (error.code === 'EADDRNOTAVAIL' || error.code === 'ENOTFOUND') {
+    return new ConfigError(`${name}_HOST ${host} is no address of this machine`, cause);
+  }
+  return error;
+};
+
+const close = (server: Server, sockets: ReadonlySet<Socket>, graceMs: number): Promise<void> =>
+  new Promise((resolve) => {
+    const timer = setTimeout(() => {
+      for (const socket of sockets) socket.destroy();
+    }, graceMs);
+    server.close(() => {
+      clearTimeout(timer);
+      resolve();
+    });
+    server.closeIdleConnections();
+  });
+
+/** Where a listener was bound. */
+export type Bound = Pick<Listener, 'host' | 'port' | 'url'>;
+
+/**
+ * Listens, with bounds on connections and on the time that a request may take to come in.
+ *
+ * `name` is the variables' prefix (`API` for API_HOST and API_PORT), for errors. The handler is made
+ * when the port is known, before the first request.
+ *
+ * @throws ConfigError when the address cannot be listened on.
+ */
+export const listen = async (
+  name: 'API' | 'EDGE' | 'ADMIN',
+  where: Listen,
+  makeHandler: (bound: Bound) => RequestListener,
+): Promise<Listener> => {
+  let draining = false;
+  const server = createServer({
+    headersTimeout: 10_000,
+    requestTimeout: 30_000,
+    keepAliveTimeout: 65_000,
+    connectionsCheckingInterval: 5_000,
+    maxHeaderSize: 16_384,
+  });
+  server.maxConnections = maxConnections;
+  const sockets = new Set<Socket>();
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  const bound = await new Promise<Bound>((resolve, reject) => {
+    server.once('error', (error) => {
+      reject(listenError(error, name, where));
+    });
+    server.listen({ host: where.host, port: where.port, backlog: 1_024 }, () => {
+      const { port } = server.address() as AddressInfo;
+      const { host } = where;
+      const listening = { host, port, url: `http://${reachable(host)}:${port}` };
+      const handler = makeHandler(listening);
+      server.on('request', (request, response) => {
+        if (draining) response.setHeader('Connection', 'close');
+        handler(request, response);
+      });
+      resolve(listening);
+    });
+  });
+  return {
+    ...bound,
+    stop(graceMs) {
+      draining = true;
+      return close(server, sockets, graceMs);
+    },
+  };
+};

@@ -1,0 +1,56 @@
+import { v7 as uuidv7 } from 'uuid';
+import { createBatcher } from '../../ops/platform/batcher.js';
+import { lockClaims, saveClaims } from '../../ops/platform/ledger/claims.js';
+import { ledgerNow } from '../../ops/platform/ledger/clock.js';
+import type { Outbox } from '../../ops/platform/outbox/port.js';
+import { transaction, type Pool } from '../../ops/platform/postgres/pool.js';
+import type { LinklogEvent } from '../../schemas/events/catalogue.js';
+import { evolveClaim, freeCode, type Claim } from '../../schemas/folds/claim.js';
+import { decideClick, type ClickDecision, type TakeClick } from '../domain/click.js';
+
+const maxGroup = 500;
+const maxWaiting = 10_000;
+
+export interface ClickDesk {
+  /** @throws Overloaded; OutcomeUnknown: the click may be spent, so the visitor gets no redirect. */
+  take(command: TakeClick): Promise<'taken' | 'expired' | 'blocked' | 'notFound'>;
+}
+
+/** Where clicks of limited links are taken: budget and event in one transaction, in groups. */
+export const createClickDesk = (pool: Pool, outbox: Outbox): ClickDesk => {
+  const run = (commands: readonly TakeClick[]): Promise<readonly ClickDecision[]> =>
+    transaction(pool, async (tx) => {
+      const codes = [...new Set(commands.map(({ code }) => code))];
+      const claims = new Map<string, Claim>(await lockClaims(tx, codes));
+      const now = await ledgerNow(tx);
+      const changed = new Set<string>();
+      const events: LinklogEvent[] = [];
+      const decisions = commands.map((command) => {
+        const claim = claims.get(command.code) ?? freeCode;
+        const decision = decideClick(command, claim, { now, newId: uuidv7 });
+        if (decision.type === 'taken') {
+          claims.set(command.code, decision.events.reduce(evolveClaim, claim));
+          changed.add(command.code);
+          events.push(...decision.events);
+        }
+        return decision;
+      });
+      await saveClaims(
+        tx,
+        [...changed].flatMap((code) => {
+          const claim = claims.get(code);
+          return claim?.status === 'claimed' ? [claim] : [];
+        }),
+      );
+      await outbox.record(tx, events);
+      return decisions;
+    });
+
+  const batcher = createBatcher({ maxBatch: maxGroup, maxWaiting, run });
+  return {
+    async take(command) {
+      const decision = await batcher.submit(command);
+      return decision.type === 'taken' ? 'taken' : decision.reason;
+    },
+  };
+};

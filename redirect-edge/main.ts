@@ -1,0 +1,73 @@
+import type { Config } from '../ops/platform/config.js';
+import type { EventLog } from '../ops/platform/event-log/port.js';
+import type { HealthCheck } from '../ops/platform/health.js';
+import { listen, type Listener } from '../ops/platform/http-server.js';
+import type { Logger } from '../ops/platform/logging.js';
+import type { Outbox } from '../ops/platform/outbox/port.js';
+import type { Pool } from '../ops/platform/postgres/pool.js';
+import { acquireLock } from '../ops/platform/process-lock.js';
+import { topics } from '../schemas/events/topics.js';
+import { createClickDesk } from './clicks/click-desk.js';
+import { createEdgeHandler } from './http/handler.js';
+import { createLinkCache } from './links/link-cache.js';
+import { createLinkReader } from './links/link-reader.js';
+import { openSpool, type SpoolDepth } from './spool/spool.js';
+
+/** Some 100,000 links of usual length. */
+const cacheBytes = 48 * 1_024 * 1_024;
+
+export interface RedirectEdgeDeps {
+  readonly config: Pick<Config, 'edge' | 'dataDir' | 'rootRedirect' | 'spool'>;
+  readonly pool: Pool;
+  readonly log: EventLog;
+  readonly outbox: Outbox;
+  readonly health: HealthCheck;
+  readonly logger: Logger;
+}
+
+export interface RedirectEdge {
+  readonly edge: Listener;
+  spoolDepth(): SpoolDepth;
+  /** Answers what is in flight for `graceMs`, then ships the spool for as long at most. */
+  stop(graceMs: number): Promise<void>;
+}
+
+/** Starts the redirect edge: its listener, and the spool that its visits go through. */
+export const startRedirectEdge = async (deps: RedirectEdgeDeps): Promise<RedirectEdge> => {
+  const { config, pool, log, outbox, health, logger } = deps;
+  const spool = await openSpool({
+    dataDir: config.dataDir,
+    ...config.spool,
+    acquireLock: async (folder, options) => {
+      const lock = await acquireLock(folder, options);
+      return {
+        release: () => {
+          lock.release();
+          return Promise.resolve();
+        },
+      };
+    },
+    ship: (records) => log.append(topics.visits.name, records),
+    logger,
+  });
+  const handler = createEdgeHandler({
+    links: createLinkReader(pool, outbox, createLinkCache(cacheBytes)),
+    clicks: createClickDesk(pool, outbox),
+    spool,
+    health,
+    rootRedirect: config.rootRedirect,
+    logger,
+  });
+  const edge = await listen('EDGE', config.edge, () => handler).catch(async (error: unknown) => {
+    await spool.stop();
+    throw error;
+  });
+  return {
+    edge,
+    spoolDepth: () => spool.depth(),
+    async stop(graceMs) {
+      await edge.stop(graceMs);
+      await spool.stop({ shipWithinMs: graceMs });
+    },
+  };
+};

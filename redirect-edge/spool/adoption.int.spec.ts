@@ -1,0 +1,179 @@
+import { expect } from 'chai';
+import { mkdir, readdir, readFile, truncate, utimes, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { v7 } from 'uuid';
+import { Bench, eventually, FakeLog, range, visit } from './testing/harness.js';
+import { writeOrphan } from './testing/orphan-folder.js';
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((a, b) => a + b, 0);
+
+describe('The spool of a process that is gone', () => {
+  const bench = new Bench();
+  let dataDir: string;
+  let log: FakeLog;
+
+  beforeEach(async () => {
+    dataDir = await bench.dataDir();
+    log = new FakeLog();
+  });
+  afterEach(() => bench.clear());
+
+  const spoolDir = () => readdir(join(dataDir, 'spool'));
+  const adoptAll = async () => {
+    const spool = await bench.open({ dataDir, ship: log.ship });
+    await eventually(async () => (await spoolDir()).every((name) => !isOrphan(name, spool.id)));
+    return spool;
+  };
+  const isOrphan = (name: string, ownId: string) => name !== ownId && !name.endsWith('.bad');
+  const flip = async (path: string, offset: number) => {
+    const bytes = await readFile(path);
+    bytes[offset] = (bytes[offset] ?? 0) ^ 1;
+    await writeFile(path, bytes);
+  };
+
+  it('is shipped as it is and deleted, at the start and later', async () => {
+    const early = await writeOrphan(dataDir, [30, 20, 1]);
+    const spool = await adoptAll();
+    expect(log.visitsOf(early.id)).to.deep.equal(range(1, 51));
+
+    const late = await writeOrphan(dataDir, [10]);
+    await eventually(async () => !(await spoolDir()).includes(late.id));
+    expect(log.visitsOf(late.id)).to.deep.equal(range(1, 10));
+    expect(log.records).lengthOf(61);
+    expect(spool.counters.adopted).to.equal(2);
+    expect(bench.logged.filter(({ level }) => level > 30)).to.be.empty;
+  });
+
+  it('does not hold up the visits of its adopter', async () => {
+    const orphan = await writeOrphan(dataDir, [20_000]);
+    const spool = await bench.open({ dataDir, ship: log.ship });
+    await spool.append(visit(1));
+    await eventually(() => log.visitsOf(spool.id).length === 1);
+    await eventually(async () => !(await spoolDir()).includes(orphan.id));
+    expect(log.visitsOf(orphan.id)).to.deep.equal(range(1, 20_000));
+  });
+
+  it('is cut where its last write was torn', async () => {
+    const orphan = await writeOrphan(dataDir, [5, 5]);
+    await truncate(orphan.segments[1] ?? '', sum(orphan.sizes.slice(5)) - 1);
+    await adoptAll();
+    expect(log.visitsOf(orphan.id)).to.deep.equal(range(1, 9));
+    expect(await spoolDir()).lengthOf(1);
+  });
+
+  it('is cut where a power loss left zeros', async () => {
+    const orphan = await writeOrphan(dataDir, [5]);
+    await truncate(orphan.segments[0] ?? '', sum(orphan.sizes) + 4096);
+    await adoptAll();
+    expect(log.visitsOf(orphan.id)).to.deep.equal(range(1, 5));
+  });
+
+  it('may be nothing but a torn write', async () => {
+    const orphan = await writeOrphan(dataDir, [1]);
+    await truncate(orphan.segments[0] ?? '', 10);
+    await adoptAll();
+    expect(log.records).to.be.empty;
+  });
+
+  it('keeps aside what cannot be read of an earlier segment, and ships the rest', async () => {
+    const orphan = await writeOrphan(dataDir, [10, 10]);
+    const [first = ''] = orphan.segments;
+    const offset = sum(orphan.sizes.slice(0, 4));
+    await flip(first, offset + 100);
+    const damaged = await readFile(first);
+
+    const spool = await adoptAll();
+    expect(log.visitsOf(orphan.id)).to.deep.equal([...range(1, 4), ...range(11, 20)]);
+    const aside = (await spoolDir()).filter((name) => name.endsWith('.bad'));
+    expect(aside).to.deep.equal([`${orphan.id}.0000000000000001.${offset}.bad`]);
+    const kept = await readFile(join(dataDir, 'spool', aside[0] ?? ''));
+    expect(kept.equals(damaged.subarray(offset))).to.be.true;
+    expect(spool.counters.damaged).to.equal(1);
+    const [error] = bench.logged.filter(({ level }) => level === 50);
+    expect(error).to.include({ file: first, offset });
+    expect(spool.depth()).to.deep.equal({ bytes: 0, events: 0 });
+  });
+
+  it('counts for the cap and for the depth while it is not shipped', async () => {
+    log.isAway = true;
+    const orphan = await writeOrphan(dataDir, [100, 100]);
+    const bytes = sum(orphan.sizes);
+    const spool = await bench.open({ dataDir, ship: log.ship, maxBytes: bytes + 1000 });
+    await eventually(() => spool.depth().events === 200);
+    expect(spool.depth().bytes).to.equal(bytes);
+    const results = await Promise.allSettled(range(1, 10).map((n) => spool.append(visit(n))));
+    expect(results.filter(({ status }) => status === 'fulfilled')).lengthOf(2);
+
+    log.isAway = false;
+    await eventually(() => spool.depth().events === 0);
+    await spool.append(visit(3));
+  });
+
+  it('is left to others when its adopter stops before all is shipped', async () => {
+    const orphan = await writeOrphan(dataDir, [2500]);
+    let shipped = 0;
+    const spool = await bench.open({
+      dataDir,
+      ship: async (records) => {
+        if (shipped >= 2000) throw new Error('The log is away');
+        await log.ship(records);
+        shipped += records.length;
+      },
+    });
+    await eventually(() => shipped === 2000);
+    await spool.stop({ shipWithinMs: 100 });
+    expect(await spoolDir()).to.deep.equal([orphan.id]);
+
+    await adoptAll();
+    // From where the first one was, not from the start.
+    expect(log.records).lengthOf(2500);
+    expect(log.visitsOf(orphan.id)).to.deep.equal(range(1, 2500));
+  });
+
+  it('is not one while its owner lives', async () => {
+    log.isAway = true;
+    const owner = await bench.open({ dataDir, ship: log.ship });
+    await owner.append(visit(1));
+    const other = new FakeLog();
+    await bench.open({ dataDir, ship: other.ship, scanEveryMs: 5 });
+    await sleep(200);
+    expect(other.records).to.be.empty;
+    expect(bench.logged.filter(({ level }) => level === 50)).to.be.empty;
+  });
+
+  it('is deleted when it was never used, but not in its first minute', async () => {
+    const [young, old] = [v7(), v7()].map((id) => join(dataDir, 'spool', id)) as [string, string];
+    await mkdir(young, { recursive: true });
+    await mkdir(old);
+    await utimes(old, 0, 0);
+    const spool = await bench.open({ dataDir, ship: log.ship });
+    await eventually(async () => (await spoolDir()).length === 2);
+    expect((await spoolDir()).map((name) => join(dataDir, 'spool', name))).to.include(young);
+    expect(spool.counters.adopted).to.equal(0);
+  });
+
+  it('is told apart from folders that are no spools', async () => {
+    const stranger = join(dataDir, 'spool', 'lost+found');
+    await mkdir(stranger, { recursive: true });
+    await writeFile(join(stranger, '0000000000000001.seg'), 'not ours');
+    const orphan = await writeOrphan(dataDir, [1]);
+    await bench.open({ dataDir, ship: log.ship });
+    await eventually(async () => !(await spoolDir()).includes(orphan.id));
+    expect(await readdir(stranger)).lengthOf(1);
+  });
+
+  it('is lost to nobody when two edges look at once', async () => {
+    const orphans = [];
+    for (let count = 1; count <= 20; count += 1) orphans.push(await writeOrphan(dataDir, [count]));
+    const logs = [log, new FakeLog()];
+    const spools = await Promise.all(
+      logs.map(({ ship }) => bench.open({ dataDir, ship, scanEveryMs: 1 })),
+    );
+    await eventually(async () => (await spoolDir()).length === spools.length);
+    for (const [index, { id }] of orphans.entries()) {
+      const takers = logs.map((one) => one.visitsOf(id)).filter(({ length }) => length > 0);
+      expect(takers).to.deep.equal([range(1, index + 1)]);
+    }
+  });
+});

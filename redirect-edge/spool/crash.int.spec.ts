@@ -1,0 +1,168 @@
+import { expect } from 'chai';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import type { EdgeTask } from './testing/edge-process.js';
+import { Bench, eventually, FakeLog, range, visitsOf } from './testing/harness.js';
+import { writeOrphan } from './testing/orphan-folder.js';
+
+const program = fileURLToPath(new URL('testing/edge-process.js', import.meta.url));
+
+interface Report {
+  readonly id: string;
+  readonly maxRssMib: number;
+  readonly [field: string]: unknown;
+}
+
+describe('An edge’s spool, its process', () => {
+  const bench = new Bench();
+  const children: ChildProcess[] = [];
+  let dataDir: string;
+
+  beforeEach(async () => {
+    dataDir = await bench.dataDir();
+  });
+  afterEach(async () => {
+    for (const child of children.splice(0)) {
+      if (child.exitCode === null && child.signalCode === null) {
+        child.kill('SIGKILL');
+        await once(child, 'exit');
+      }
+    }
+    await bench.clear();
+  });
+
+  const notes = (name: string) => join(dataDir, name);
+  const start = (task: EdgeTask, name: string, limits = '', nodeOptions: string[] = []) => {
+    const command = `${limits} exec "$@"`;
+    const node = [process.execPath, ...nodeOptions, program, dataDir, task, notes(name)];
+    const child = spawn('/bin/sh', ['-c', command, 'sh', ...node], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    children.push(child);
+    const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+    const report = async (): Promise<Report> => {
+      const line = await lines.next();
+      if (line.done === true) throw new Error('The edge ended without a word');
+      return JSON.parse(line.value) as Report;
+    };
+    return { child, report };
+  };
+  const kill = async (child: ChildProcess) => {
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+  };
+  const acked = async (name: string) =>
+    (await readFile(notes(`${name}.acked`), 'utf8')).split('\n').filter(Boolean).map(Number);
+  const shippedBy = async (name: string) =>
+    (await readFile(notes(`${name}.log`), 'utf8'))
+      .split('\n')
+      .filter(Boolean)
+      .map((line) => JSON.parse(line) as { key: string; value: string });
+  const adopt = async () => {
+    const log = new FakeLog();
+    const spool = await bench.open({ dataDir, ship: log.ship });
+    await eventually(async () => (await readdir(join(dataDir, 'spool'))).length === 1);
+    await spool.stop();
+    return log;
+  };
+
+  for (const round of [1, 2, 3]) {
+    it(`killed with -9 while the log is away, loses nothing that it promised (${round})`, async () => {
+      const { child, report } = start('write-without-log', 'edge');
+      const { id } = await report();
+      await sleep(200 + 200 * Math.random());
+      await kill(child);
+      const promised = await acked('edge');
+      expect(promised.length).to.be.greaterThan(100);
+
+      const log = await adopt();
+      const found = log.visitsOf(id);
+      // What was in flight may be there too, at the end.
+      expect(found).to.deep.equal(range(1, found.length));
+      expect(found.length).to.be.at.least(promised.at(-1) ?? 0);
+      expect(log.records.map(({ sequence }) => sequence)).to.deep.equal(found);
+    });
+
+    it(`killed with -9 while it ships, leaves a log without gap or disorder (${round})`, async () => {
+      const { child, report } = start('write', 'edge');
+      const { id } = await report();
+      await sleep(200 + 200 * Math.random());
+      await kill(child);
+      const promised = await acked('edge');
+      const before = await shippedBy('edge');
+      expect(before.length).to.be.greaterThan(100);
+
+      const log = await adopt();
+      const found = visitsOf([...before, ...log.records], id);
+      expect(found).to.deep.equal(range(1, found.length));
+      expect(found.length).to.be.at.least(promised.at(-1) ?? 0);
+      // At most the batch whose progress was not written yet comes twice.
+      expect(before.length + log.records.length - found.length).to.be.at.most(1000);
+    });
+  }
+
+  it('of two, exactly one adopts a third that was killed', async () => {
+    const dead = start('write-without-log', 'dead');
+    const { id } = await dead.report();
+    const adopters = ['left', 'right'].map((name) => start('adopt', name));
+    await Promise.all(adopters.map(({ report }) => report()));
+    await sleep(300);
+    await kill(dead.child);
+    await eventually(async () => !(await readdir(join(dataDir, 'spool'))).includes(id));
+
+    const logs = await Promise.all(['left', 'right'].map(shippedBy));
+    const takers = logs.map((records) => visitsOf(records, id)).filter(({ length }) => length > 0);
+    expect(takers).lengthOf(1);
+    const [found = []] = takers;
+    expect(found).to.deep.equal(range(1, found.length));
+    expect(found.length).to.be.at.least((await acked('dead')).at(-1) ?? Infinity);
+
+    for (const { child } of adopters) {
+      child.kill('SIGTERM');
+      await once(child, 'exit');
+    }
+    expect(await readdir(join(dataDir, 'spool'))).to.deep.equal([]);
+  });
+
+  it('that meets the end of the disk in the middle of a write, keeps what it promised, only', async () => {
+    // dash counts blocks of 512 bytes.
+    const { child, report } = start('fill', 'edge', 'ulimit -f 301;');
+    const result = await report();
+    await once(child, 'exit');
+    expect(result['codes']).to.deep.equal(['SPOOL_WRITE_FAILED']);
+    const log = await adopt();
+    expect(log.visitsOf(result.id)).to.deep.equal(result['acked']);
+    expect(log.records.length).to.be.within(100, 1000);
+  });
+
+  describe('its memory', () => {
+    const limits = ['--max-old-space-size=32'];
+
+    it('does not grow with its own backlog', async () => {
+      const { child, report } = start('write-64-mib', 'edge', '', limits);
+      const { maxRssMib, bytes } = await report();
+      await once(child, 'exit');
+      expect(bytes).to.be.at.least(64 * 1024 ** 2);
+      expect(maxRssMib).to.be.lessThan(160);
+    });
+
+    it('does not grow with what it adopts', async () => {
+      const { id } = await writeOrphan(
+        dataDir,
+        Array.from({ length: 8 }, () => 25_000),
+      );
+      const { child, report } = start('adopt-uncopied', 'edge', '', limits);
+      await report();
+      await eventually(async () => !(await readdir(join(dataDir, 'spool'))).includes(id));
+      child.kill('SIGTERM');
+      const { maxRssMib, shipped } = await report();
+      expect(shipped).to.equal(200_000);
+      expect(maxRssMib).to.be.lessThan(160);
+    });
+  });
+});

@@ -1,0 +1,288 @@
+import { expect } from 'chai';
+import { access, readdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
+import { SpoolUnavailable } from './errors.js';
+import { decodeRecords } from './record.js';
+import { nodeFiles, type SegmentFiles } from './segment-writer.js';
+import { Bench, eventually, FakeLog, folderBytes, range, visit } from './testing/harness.js';
+
+const refusal = async (promise: Promise<void>): Promise<SpoolUnavailable> => {
+  const error: unknown = await promise.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  if (!(error instanceof SpoolUnavailable)) throw new Error('It was not refused', { cause: error });
+  return error;
+};
+
+/** Files whose next writes and the like can be made to fail. */
+const faultyFiles = () => {
+  const faults = { write: false, partialWrite: 0, sync: false, truncate: false, writes: 0 };
+  const fail = (code: string): never => {
+    throw Object.assign(new Error(code), { code });
+  };
+  const files: SegmentFiles = {
+    create: nodeFiles.create,
+    write: (fd, bytes, offset, length, position) => {
+      faults.writes += 1;
+      if (faults.partialWrite > 0) {
+        const part = Math.min(faults.partialWrite, length);
+        faults.partialWrite = 0;
+        faults.write = true;
+        return nodeFiles.write(fd, bytes, offset, part, position);
+      }
+      if (faults.write) fail('ENOSPC');
+      return nodeFiles.write(fd, bytes, offset, length, position);
+    },
+    sync: (fd) => {
+      if (faults.sync) fail('EIO');
+      nodeFiles.sync(fd);
+    },
+    truncate: (fd, length) => {
+      if (faults.truncate) fail('EIO');
+      nodeFiles.truncate(fd, length);
+    },
+  };
+  return { faults, files };
+};
+
+describe('The spool', () => {
+  const bench = new Bench();
+  let dataDir: string;
+  let log: FakeLog;
+
+  beforeEach(async () => {
+    dataDir = await bench.dataDir();
+    log = new FakeLog();
+  });
+  afterEach(() => bench.clear());
+
+  const spoolDirs = () => readdir(join(dataDir, 'spool'));
+
+  describe('when it appends', () => {
+    it('has the visits of one tick in the file, with one write, before it says so', async () => {
+      const { faults, files } = faultyFiles();
+      log.isAway = true;
+      const spool = await bench.open({ dataDir, ship: log.ship, files });
+      const appends = range(1, 50).map((number) => spool.append(visit(number)));
+      expect(faults.writes).to.equal(0);
+      await Promise.all(appends);
+      expect(faults.writes).to.equal(1);
+
+      const file = join(dataDir, 'spool', spool.id, '0000000000000001.seg');
+      const { records } = decodeRecords(await readFile(file));
+      expect(records.map(({ sequence }) => sequence)).to.deep.equal(range(1, 50));
+      expect(spool.depth()).to.deep.equal({ bytes: (await readFile(file)).length, events: 50 });
+    });
+
+    it('closes full segments and begins new ones', async () => {
+      log.isAway = true;
+      const spool = await bench.open({ dataDir, ship: log.ship, segmentBytes: 10_000 });
+      for (const number of range(1, 200)) {
+        await spool.append(visit(number));
+      }
+      const folder = join(dataDir, 'spool', spool.id);
+      const segments = (await readdir(folder)).filter((name) => name.endsWith('.seg'));
+      expect(segments.length).to.be.greaterThan(5);
+
+      log.isAway = false;
+      await eventually(() => spool.depth().events === 0);
+      expect(log.visitsOf(spool.id)).to.deep.equal(range(1, 200));
+      await eventually(
+        async () => (await readdir(folder)).filter((name) => name.endsWith('.seg')).length <= 1,
+      );
+    });
+
+    it('refuses what would go above the cap, and takes visits again once there is room', async () => {
+      log.isAway = true;
+      const maxBytes = 200_000;
+      const spool = await bench.open({ dataDir, ship: log.ship, maxBytes });
+      let kept = 0;
+      let refused: SpoolUnavailable | undefined;
+      while (!refused) {
+        const results = await Promise.allSettled(
+          range(kept + 1, kept + 100).map((number) => spool.append(visit(number))),
+        );
+        kept += results.filter(({ status }) => status === 'fulfilled').length;
+        refused = results.find((result) => result.status === 'rejected')?.reason as typeof refused;
+      }
+      expect(refused).to.be.instanceOf(SpoolUnavailable);
+      expect(refused).to.include({ code: 'SPOOL_FULL', retryable: true });
+      const bytes = await folderBytes(join(dataDir, 'spool', spool.id));
+      expect(bytes).to.be.within(maxBytes - 1000, maxBytes);
+
+      log.isAway = false;
+      await eventually(() => spool.depth().events === 0);
+      await spool.append(visit(kept + 1));
+      await eventually(() => spool.depth().events === 0);
+      expect(log.visitsOf(spool.id)).to.deep.equal(range(1, kept + 1));
+    });
+
+    it('can be filled to the cap by a single tick, and is free again afterwards', async () => {
+      const spool = await bench.open({ dataDir, ship: log.ship, maxBytes: 100_000 });
+      for (let round = 0; round < 3; round += 1) {
+        const results = await Promise.allSettled(
+          range(1, 1000).map((number) => spool.append(visit(number))),
+        );
+        expect(results.at(-1)?.status).to.equal('rejected');
+        await eventually(() =>
+          spool.append(visit(1)).then(
+            () => true,
+            () => false,
+          ),
+        );
+      }
+    });
+  });
+
+  describe('when a write fails', () => {
+    for (const truncate of [false, true]) {
+      it(`refuses the tick's visits and ships none of them${truncate ? ', even if the file cannot be cut at once' : ''}`, async () => {
+        const { faults, files } = faultyFiles();
+        const spool = await bench.open({ dataDir, ship: log.ship, files });
+        await spool.append(visit(1));
+
+        // Two whole records and a part of the third get into the file.
+        Object.assign(faults, { partialWrite: 1000, truncate });
+        const failed = [2, 3, 4].map((number) => refusal(spool.append(visit(number))));
+        for (const error of await Promise.all(failed)) {
+          expect(error).to.include({ code: 'SPOOL_WRITE_FAILED', retryable: true });
+          expect(error.cause).to.include({ code: 'ENOSPC' });
+        }
+        faults.write = false;
+        if (truncate) {
+          expect((await refusal(spool.append(visit(5)))).cause).to.include({ code: 'EIO' });
+        }
+        faults.truncate = false;
+        await spool.append(visit(6));
+        await spool.append(visit(7));
+
+        const file = join(dataDir, 'spool', spool.id, '0000000000000001.seg');
+        const bytes = await readFile(file);
+        const decoded = decodeRecords(bytes);
+        expect(decoded.bytes).to.equal(bytes.length);
+        // Numbers of failed records are not used again.
+        const next = truncate ? 6 : 5;
+        expect(decoded.records.map(({ sequence }) => sequence)).to.deep.equal([1, next, next + 1]);
+        await eventually(() => spool.depth().events === 0);
+        expect(log.visitsOf(spool.id)).to.deep.equal([1, 6, 7]);
+        expect(bench.logged.filter(({ msg }) => msg.includes('visits are refused'))).lengthOf(1);
+      });
+    }
+
+    it('refuses the visits that could not be synced', async () => {
+      const { faults, files } = faultyFiles();
+      const spool = await bench.open({ dataDir, ship: log.ship, files, fsync: true });
+      await spool.append(visit(1));
+      faults.sync = true;
+      expect(await refusal(spool.append(visit(2)))).to.include({ code: 'SPOOL_WRITE_FAILED' });
+      faults.sync = false;
+      await spool.append(visit(3));
+      await eventually(() => spool.depth().events === 0);
+      expect(log.visitsOf(spool.id)).to.deep.equal([1, 3]);
+    });
+  });
+
+  describe('when it ships', () => {
+    it('hands an idle spool’s visit over within 50 ms', async () => {
+      const spool = await bench.open({ dataDir, ship: log.ship });
+      const waits: number[] = [];
+      for (const number of range(1, 20)) {
+        await sleep(30);
+        await spool.append(visit(number));
+        const appended = performance.now();
+        await eventually(() => log.records.length === number);
+        waits.push(performance.now() - appended);
+      }
+      expect(waits.sort((a, b) => a - b)[10]).to.be.lessThan(50);
+    });
+
+    it('keeps the order and the bounds of a batch, one batch at a time', async () => {
+      let running = 0;
+      const spool = await bench.open({
+        dataDir,
+        ship: async (records) => {
+          running += 1;
+          expect(running).to.equal(1);
+          await log.ship(records);
+          running -= 1;
+        },
+      });
+      for (let number = 1; number <= 12_000; number += 400) {
+        await Promise.all(range(number, number + 399).map((one) => spool.append(visit(one))));
+      }
+      await eventually(() => spool.depth().events === 0);
+      expect(log.records.map(({ sequence }) => sequence)).to.deep.equal(range(1, 12_000));
+      expect(Math.max(...log.batches.map((batch) => batch.length))).to.equal(1000);
+      expect(spool.counters).to.include({ appended: 12_000, shipped: 12_000, refused: 0 });
+    });
+
+    it('tries until the log is back, ever more slowly, and says so once', async () => {
+      log.isAway = true;
+      const spool = await bench.open({ dataDir, ship: log.ship });
+      await spool.append(visit(1));
+      await sleep(1000);
+      expect(log.tries).to.be.within(4, 9);
+      await spool.append(visit(2));
+      log.isAway = false;
+      await eventually(() => spool.depth().events === 0);
+      expect(log.visitsOf(spool.id)).to.deep.equal([1, 2]);
+      expect(bench.logged.filter(({ msg }) => msg.startsWith('The log'))).lengthOf(2);
+    });
+
+    it('does nothing when there is nothing to do', async () => {
+      const spool = await bench.open({ dataDir, ship: log.ship, scanEveryMs: 60_000 });
+      await spool.append(visit(1));
+      await eventually(() => spool.depth().events === 0);
+      await sleep(50);
+      const before = process.cpuUsage();
+      await sleep(500);
+      const { user, system } = process.cpuUsage(before);
+      expect((user + system) / 1000).to.be.lessThan(50);
+    });
+  });
+
+  describe('when it stops', () => {
+    it('ships what it has, deletes its folder, and refuses more', async () => {
+      const spool = await bench.open({ dataDir, ship: log.ship });
+      const waiting = spool.append(visit(1));
+      const stopping = spool.stop();
+      expect(await refusal(spool.append(visit(2)))).to.include({ code: 'SPOOL_STOPPED' });
+      await waiting;
+      await stopping;
+      expect(log.visitsOf(spool.id)).to.deep.equal([1]);
+      expect(await spoolDirs()).to.deep.equal([]);
+    });
+
+    it('leaves for the next start what the log did not take, and knows how far it was', async () => {
+      const spool = await bench.open({ dataDir, ship: log.ship });
+      await spool.append(visit(1));
+      await eventually(() => spool.depth().events === 0);
+      log.isAway = true;
+      await spool.append(visit(2));
+      const started = performance.now();
+      await spool.stop({ shipWithinMs: 200 });
+      expect(performance.now() - started).to.be.within(150, 1000);
+      expect(await spoolDirs()).to.deep.equal([spool.id]);
+
+      const next = new FakeLog();
+      const successor = await bench.open({ dataDir, ship: next.ship });
+      await eventually(async () => (await spoolDirs()).length === 1);
+      expect(next.records.map(({ sequence }) => sequence)).to.deep.equal([2]);
+      expect(next.visitsOf(spool.id)).to.deep.equal([2]);
+      expect(await spoolDirs()).to.deep.equal([successor.id]);
+    });
+
+    it('does not wait for a batch that never ends', async () => {
+      const spool = await bench.open({
+        dataDir,
+        ship: () => new Promise(() => undefined),
+      });
+      await spool.append(visit(1));
+      await turn();
+      await spool.stop({ shipWithinMs: 50 });
+      await access(join(dataDir, 'spool', spool.id));
+    });
+  });
+});

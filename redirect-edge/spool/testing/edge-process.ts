@@ -1,0 +1,113 @@
+/**
+ * An edge reduced to its spool, run as a process of its own so that a test can kill it, or give it
+ * little memory or disk. Arguments: the data directory, what to do, and a prefix for the files in
+ * which it notes, past its own death, what it has promised (`.acked`) and shipped (`.log`).
+ */
+import { appendFileSync, openSync, writeSync } from 'node:fs';
+import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
+import { pino } from 'pino';
+import { SpoolUnavailable } from '../errors.js';
+import type { Ship } from '../ports.js';
+import { openSpool } from '../spool.js';
+import { acquireFileLock } from './file-lock.js';
+import { visit } from './harness.js';
+
+export type EdgeTask =
+  'write' | 'write-without-log' | 'adopt' | 'adopt-uncopied' | 'fill' | 'write-64-mib';
+
+const [, , dataDir = '', task = '', notes = ''] = process.argv as [
+  string,
+  string,
+  string?,
+  EdgeTask?,
+  string?,
+];
+
+const log = openSync(`${notes}.log`, 'a');
+const toFile: Ship = async (records) => {
+  await sleep(1);
+  writeSync(log, records.map(({ key, value }) => `${JSON.stringify({ key, value })}\n`).join(''));
+};
+const away: Ship = () => Promise.reject(new Error('The log is away'));
+
+const ships: Record<EdgeTask, Ship> = {
+  write: toFile,
+  'write-without-log': away,
+  adopt: toFile,
+  'adopt-uncopied': () => Promise.resolve(),
+  fill: away,
+  'write-64-mib': away,
+};
+
+const spool = await openSpool({
+  dataDir,
+  maxBytes: 1024 ** 3,
+  fsync: false,
+  acquireLock: acquireFileLock,
+  ship: ships[task as EdgeTask],
+  logger: pino({ level: 'silent' }),
+  scanEveryMs: 20,
+  ...(task.startsWith('write') && task !== 'write-64-mib' && { segmentBytes: 64 * 1024 }),
+});
+
+const report = (result: object): void => {
+  const maxRssMib = process.resourceUsage().maxRSS / 1024;
+  writeSync(1, `${JSON.stringify({ id: spool.id, maxRssMib, ...result })}\n`);
+};
+
+let next = 1;
+const appendSome = (count: number): Promise<PromiseSettledResult<number>[]> =>
+  Promise.allSettled(
+    Array.from({ length: count }, () => {
+      const number = next++;
+      return spool.append(visit(number)).then(() => number);
+    }),
+  );
+
+switch (task as EdgeTask) {
+  case 'write':
+  case 'write-without-log': {
+    report({});
+    const acked = openSync(`${notes}.acked`, 'a');
+    for (;;) {
+      const results = await appendSome(1 + Math.floor(Math.random() * 40));
+      const kept = results.flatMap((result) => ('value' in result ? [result.value] : []));
+      writeSync(acked, kept.map((number) => `${number}\n`).join(''));
+      await turn();
+    }
+  }
+  case 'adopt':
+  case 'adopt-uncopied':
+    report({});
+    process.once('SIGTERM', () => {
+      void spool.stop().then(() => {
+        report({ ...spool.counters });
+        process.exit(0);
+      });
+    });
+    setInterval(() => {
+      appendFileSync(`${notes}.alive`, '');
+    }, 1000);
+    break;
+  case 'fill': {
+    // Beyond the limit a write fails with EFBIG, after it has written as much as fits.
+    process.on('SIGXFSZ', () => undefined);
+    const acked: number[] = [];
+    const codes: string[] = [];
+    for (let round = 0; round < 30; round += 1) {
+      for (const result of await appendSome(50)) {
+        if (result.status === 'fulfilled') acked.push(result.value);
+        else if (result.reason instanceof SpoolUnavailable) codes.push(result.reason.code);
+        else throw result.reason;
+      }
+    }
+    report({ acked, codes: [...new Set(codes)], rejected: codes.length });
+    process.kill(process.pid, 'SIGKILL');
+    break;
+  }
+  case 'write-64-mib':
+    while (spool.depth().bytes < 64 * 1024 ** 2) await appendSome(100);
+    report({ ...spool.depth() });
+    process.kill(process.pid, 'SIGKILL');
+    break;
+}

@@ -1,0 +1,114 @@
+import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { pino, type Logger } from 'pino';
+import { readEvent } from '../../../schemas/events/codec.js';
+import type { ShippedRecord } from '../ports.js';
+import { openSpool, type Spool, type SpoolOptions } from '../spool.js';
+import type { Visit } from '../visit.js';
+import { acquireFileLock } from './file-lock.js';
+
+export const visit = (number: number): Visit => ({
+  code: `code-${number % 7}`,
+  at: new Date(1_750_000_000_000 + number),
+  bot: number % 2 === 0,
+  account: 'default',
+  requestId: String(number),
+});
+
+/** Takes records as the log would, and looks at what it was given. */
+export class FakeLog {
+  readonly batches: (readonly ShippedRecord[])[] = [];
+  isAway = false;
+  tries = 0;
+
+  readonly ship = async (records: readonly ShippedRecord[]): Promise<void> => {
+    this.tries += 1;
+    await sleep(1);
+    if (this.isAway) throw new Error('The log is away');
+    this.batches.push(records);
+  };
+
+  get records(): readonly ShippedRecord[] {
+    return this.batches.flat();
+  }
+
+  /** The request ids of the visits of one spool, in the log's order, repeats dropped as readers do. */
+  visitsOf(spoolId: string): number[] {
+    return visitsOf(this.records, spoolId);
+  }
+}
+
+export const visitsOf = (
+  records: readonly Pick<ShippedRecord, 'key' | 'value'>[],
+  spoolId: string,
+): number[] => {
+  let mark = 0;
+  const visits: number[] = [];
+  for (const { key, value } of records) {
+    const event = readEvent(value);
+    if (event.source !== `/linklog/spool/${spoolId}` || event.sequence <= mark) continue;
+    if (event.subject !== key) throw new Error('The key is not the subject');
+    mark = event.sequence;
+    visits.push(Number(event.correlationid));
+  }
+  return visits;
+};
+
+export const range = (first: number, last: number): number[] =>
+  Array.from({ length: last - first + 1 }, (_, index) => first + index);
+
+export const eventually = async (condition: () => boolean | Promise<boolean>): Promise<void> => {
+  const end = Date.now() + 10_000;
+  while (!(await condition())) {
+    if (Date.now() > end) throw new Error('It did not come to pass within 10 s');
+    await sleep(5);
+  }
+};
+
+export const folderBytes = async (folder: string): Promise<number> => {
+  const names = (await readdir(folder)).filter((name) => name.endsWith('.seg'));
+  const sizes = await Promise.all(names.map(async (name) => (await stat(join(folder, name))).size));
+  return sizes.reduce((sum, size) => sum + size, 0);
+};
+
+/** Data directories and spools of one test file, and an end to all of them. */
+export class Bench {
+  readonly #dirs: string[] = [];
+  readonly #spools: Spool[] = [];
+  readonly logged: { level: number; msg: string; [field: string]: unknown }[] = [];
+  readonly logger: Logger = pino(
+    { level: 'debug' },
+    {
+      write: (line: string) => {
+        this.logged.push(JSON.parse(line) as (typeof this.logged)[0]);
+      },
+    },
+  );
+
+  async dataDir(): Promise<string> {
+    const dir = await mkdtemp(join(tmpdir(), 'linklog-spool-'));
+    this.#dirs.push(dir);
+    return dir;
+  }
+
+  async open(options: Partial<SpoolOptions> & Pick<SpoolOptions, 'dataDir' | 'ship'>) {
+    const spool = await openSpool({
+      maxBytes: 1024 ** 3,
+      fsync: false,
+      acquireLock: acquireFileLock,
+      logger: this.logger,
+      scanEveryMs: 50,
+      ...options,
+    });
+    this.#spools.push(spool);
+    return spool;
+  }
+
+  async clear(): Promise<void> {
+    await Promise.all(this.#spools.splice(0).map((spool) => spool.stop({ shipWithinMs: 0 })));
+    for (const dir of this.#dirs.splice(0)) await rm(dir, { recursive: true });
+    this.logged.length = 0;
+  }
+}

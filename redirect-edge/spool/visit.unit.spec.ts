@@ -1,0 +1,39 @@
+import { expect } from 'chai';
+import { version } from 'uuid';
+import { readEvent } from '../../schemas/events/codec.js';
+import { eventIds } from './event-ids.js';
+import { visitEvent } from './visit.js';
+
+describe('A visit’s event', () => {
+  const at = new Date('2026-01-02T03:04:05.678Z');
+
+  it('says who numbered it and what caused it', () => {
+    const id = eventIds()();
+    const visit = { code: 'spring', at, bot: true, account: 'acme', requestId: 'r-1' };
+    expect(readEvent(visitEvent(visit, id, '/linklog/spool/s', 42))).to.deep.equal({
+      specversion: '1.0',
+      id,
+      type: 'linklog.LinkVisited.v1',
+      source: '/linklog/spool/s',
+      subject: 'spring',
+      time: '2026-01-02T03:04:05.678Z',
+      datacontenttype: 'application/json',
+      sequence: 42,
+      account: 'acme',
+      correlationid: 'r-1',
+      data: { click: null, bot: true },
+    });
+  });
+
+  it('needs neither account nor request id', () => {
+    const event = readEvent(visitEvent({ code: 'spring', at, bot: false }, eventIds()(), '/s', 1));
+    expect(event).to.not.have.any.keys('account', 'correlationid');
+  });
+
+  it('has a UUIDv7 of its own', () => {
+    const newId = eventIds();
+    const ids = Array.from({ length: 1000 }, newId);
+    expect(new Set(ids).size).to.equal(1000);
+    expect(ids.every((id) => version(id) === 7)).to.be.true;
+  });
+});

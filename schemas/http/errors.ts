@@ -1,0 +1,73 @@
+import { z } from 'zod';
+import { planName } from '../plans.js';
+import { timestamp } from '../events/envelope.js';
+
+/** The envelope of all errors that have no shape of their own. */
+export const generalError = z.object({
+  statusCode: z.int(),
+  timestamp,
+  /** Without the query. */
+  path: z.string(),
+  method: z.string(),
+  message: z.string(),
+  errorType: z.enum(['BLOCKED', 'EXPIRED']).optional(),
+  /** Seconds, on errors of the per-minute limit. */
+  retryAfter: z.int().optional(),
+});
+export type GeneralError = z.infer<typeof generalError>;
+
+export const unauthorizedError = z.object({
+  statusCode: z.literal(401),
+  message: z.string(),
+  error: z.literal('Unauthorized'),
+});
+export type UnauthorizedError = z.infer<typeof unauthorizedError>;
+
+export const planError = z.object({
+  statusCode: z.literal(403),
+  message: z.string(),
+  error: z.literal('Forbidden'),
+  feature: z.enum(['customAlias', 'passwordProtection']),
+  currentPlan: planName,
+  upgradeUrl: z.url(),
+});
+export type PlanError = z.infer<typeof planError>;
+
+export const monthlyLimitError = z.object({
+  statusCode: z.literal(429),
+  message: z.string(),
+  limit: z.int(),
+  /** The first day of the next month, UTC. */
+  resetDate: z.iso.date(),
+  upgradeUrl: z.url(),
+});
+export type MonthlyLimitError = z.infer<typeof monthlyLimitError>;
+
+/** Every message that more than one place says, or that the specification fixes. */
+export const messages = {
+  keyMissing: 'API key required. Pass your key as: Authorization: Bearer <your-key>',
+  keyInvalid: 'Invalid or inactive API key.',
+  rateLimited: 'Rate limit exceeded. Try again in the next minute.',
+  callsExhausted: 'Monthly API call limit reached.',
+  linksExhausted: 'Monthly link limit reached.',
+  maintenance: 'Service is temporarily unavailable for maintenance',
+  unavailable: 'Service is temporarily unavailable',
+  internal: 'Internal server error',
+  notFound: 'Not Found',
+  methodNotAllowed: 'Method Not Allowed',
+  bodyTooLarge: 'Request body is too large',
+  contentType: 'Content-Type must be application/json',
+  invalidJson: 'Invalid JSON body',
+  codeNotFound: 'Short URL not found',
+  linkExpired: 'This link has expired',
+  linkBlocked: 'This link has been blocked',
+  aliasTaken: 'Alias is already taken',
+  aliasReserved: 'This alias is reserved and cannot be used',
+  shorteningOff: 'URL shortening is currently disabled',
+  aliasesOff: 'Custom aliases are currently disabled on this platform',
+  passwordsOff: 'Password protection is currently disabled on this platform',
+  expirationOff: 'URL expiration is currently disabled on this platform',
+  idempotencyKey: 'Idempotency-Key must be between 1 and 255 characters',
+  idempotencyMismatch: 'Idempotency-Key was already used with another request body',
+  idempotencyInFlight: 'A request with this Idempotency-Key is still in progress',
+} as const;

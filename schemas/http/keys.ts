@@ -1,0 +1,69 @@
+import { z } from 'zod';
+import { timestamp } from '../events/envelope.js';
+import { planName } from '../plans.js';
+
+const controlCharacters = /[\u0000-\u001f\u007f-\u009f]/;
+
+const nameMessage = 'name must have 1 to 100 characters, none of them control characters';
+const name = z
+  .string({ error: nameMessage })
+  .refine(
+    (value) => value.length >= 1 && value.length <= 100 && !controlCharacters.test(value),
+    nameMessage,
+  )
+  .refine((value) => value.isWellFormed(), nameMessage);
+
+const accountMessage =
+  'account must have 1 to 64 characters: letters, digits, dots, hyphens and underscores';
+
+const planField = z.enum(planName.options, {
+  error: 'plan must be one of FREE, HOBBY, INDIE, PRO',
+});
+
+/** POST /admin/keys */
+export const createKeyRequest = z.object(
+  {
+    name,
+    plan: planField,
+    account: z
+      .string({ error: accountMessage })
+      .regex(/^[A-Za-z0-9._-]{1,64}$/, accountMessage)
+      .default('default'),
+  },
+  { error: nameMessage },
+);
+export type CreateKeyRequest = z.output<typeof createKeyRequest>;
+
+/** PATCH /admin/keys/:id */
+export const changeKeyRequest = z
+  .object({
+    name: name.optional(),
+    plan: planField.optional(),
+    active: z.boolean({ error: 'active must be true or false' }).optional(),
+  })
+  .refine((change) => Object.values(change).some((value) => value !== undefined), {
+    error: 'nothing to change: give name, plan or active',
+  });
+export type ChangeKeyRequest = z.output<typeof changeKeyRequest>;
+
+export const keyResponse = z.object({
+  id: z.string(),
+  name: z.string(),
+  plan: planName,
+  account: z.string(),
+  active: z.boolean(),
+  createdAt: timestamp,
+});
+export type KeyResponse = z.infer<typeof keyResponse>;
+
+/** With the key itself: shown this once. */
+export const createdKeyResponse = keyResponse.extend({ key: z.string() });
+
+/** With what it has spent in the open minute window and the current month. */
+export const keyWithUsageResponse = keyResponse.extend({
+  usage: z.object({
+    minute: z.object({ used: z.int(), limit: z.int() }),
+    month: z.object({ month: z.iso.date(), calls: z.int(), links: z.int(), qrCodes: z.int() }),
+  }),
+});
+export type KeyWithUsageResponse = z.infer<typeof keyWithUsageResponse>;
