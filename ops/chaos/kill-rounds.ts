@@ -64,12 +64,10 @@ export const killRounds = async (options: {
   const promises = noPromises();
   let product = await start();
   try {
-    const keyOf = async (plan: 'FREE' | 'PRO'): Promise<string> =>
-      (await product.createKey({ plan })).key;
     const keys: LoadKeys = {
-      pro: await keyOf('PRO'),
-      hammer: await keyOf('FREE'),
-      small: await keyOf('FREE'),
+      pro: await product.createKey({ plan: 'PRO' }),
+      hammer: await product.createKey({ plan: 'FREE' }),
+      small: await product.createKey({ plan: 'FREE' }),
     };
     for (let round = 1; round <= options.rounds; round += 1) {
       const load = startLoad(product, keys, promises, random);

@@ -1,18 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ask, type Answer } from '../testing/http.js';
-import type { Product } from '../testing/product.js';
+import type { IssuedKey, Product } from '../testing/product.js';
 import type { OpenCreation, PromisedLink, Promises } from './promises.js';
 import type { Random } from './random.js';
 
 /** The keys that the load uses. */
 export interface LoadKeys {
   /** Its plan has no limit that the load could reach. */
-  readonly pro: string;
+  readonly pro: IssuedKey;
   /** FREE: for the per-minute limit. */
-  readonly hammer: string;
+  readonly hammer: IssuedKey;
   /** FREE: for the monthly links. */
-  readonly small: string;
+  readonly small: IssuedKey;
 }
 
 export interface Load {
@@ -24,7 +24,9 @@ const creators = 6;
 const visitors = 24;
 const hammers = 3;
 
-export const bearer = (key: string): Record<string, string> => ({ Authorization: `Bearer ${key}` });
+export const bearer = ({ key }: { readonly key: string }): Record<string, string> => ({
+  Authorization: `Bearer ${key}`,
+});
 
 /** An answer, or `null` where the connection was lost. */
 const answerOf = async (asked: Promise<Answer>): Promise<Answer | null> => {
@@ -39,7 +41,7 @@ const answerOf = async (asked: Promise<Answer>): Promise<Answer | null> => {
 /** Sends a creation, for the first time or again, and notes what came of it. */
 export const create = async (
   product: Product,
-  key: string,
+  key: IssuedKey,
   creation: OpenCreation,
   promises: Promises,
 ): Promise<void> => {
@@ -88,7 +90,7 @@ const visit = async (product: Product, link: PromisedLink, promises: Promises): 
 };
 
 /** One call of the FREE key: what passes costs one of the window's 60. */
-const hammer = async (product: Product, key: string, promises: Promises): Promise<void> => {
+const hammer = async (product: Product, key: IssuedKey, promises: Promises): Promise<void> => {
   const asked = ask(`${product.api}/v2/stats/unknown-code`, { headers: bearer(key) });
   const answer = await answerOf(asked);
   if (answer?.status !== 404) return;
@@ -96,7 +98,7 @@ const hammer = async (product: Product, key: string, promises: Promises): Promis
   promises.passed.set(reset, (promises.passed.get(reset) ?? 0) + 1);
 };
 
-const createFree = async (product: Product, key: string, promises: Promises): Promise<void> => {
+const createFree = async (product: Product, key: IssuedKey, promises: Promises): Promise<void> => {
   const answer = await answerOf(
     ask(`${product.api}/v2/shorten`, {
       method: 'POST',
