@@ -15,6 +15,7 @@ import { createAdminApp } from './http/admin/app.js';
 import { createApp, type RequestState } from './http/app.js';
 import { failure, send } from './http/reply.js';
 import { createIdempotencyDesk } from './http/v2/idempotency.js';
+import { createLinkRequests } from './http/v2/link-requests.js';
 import { createV2, type V2Deps } from './http/v2/routes.js';
 import { issueKey, type IssuedKey } from './issue-key.js';
 import { createAdmissionDesk } from './ledger/admission.js';
@@ -82,10 +83,14 @@ export const startCommandApi = async (deps: CommandApiDeps): Promise<CommandApi>
       desk: createShortenDesk({ pool, outbox, generateCode }),
       idempotency: createIdempotencyDesk(pool),
       findStats: createLinkStats(pool, outbox),
-      isOwnHost: ownHosts(deps.shortUrlHost, [own, admin, deps.edge]),
+      requests: createLinkRequests({
+        isOwnHost: ownHosts(deps.shortUrlHost, [own, admin, deps.edge]),
+        plans,
+        generateCode,
+        shortUrlHost: deps.shortUrlHost,
+        upgradeUrl,
+      }),
       plans,
-      generateCode,
-      shortUrlHost: deps.shortUrlHost,
       upgradeUrl,
     };
     return listener(createApiApp(v2, health, logger));

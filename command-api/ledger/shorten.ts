@@ -37,7 +37,8 @@ export interface ShortenDesk {
   shorten(command: ShortenCommand): Promise<ShortenResult>;
 }
 
-const maxGroup = 500;
+/** Requests; a batch of 50 links is one. */
+const maxGroup = 200;
 const maxWaiting = 5_000;
 
 /** A link of a group, on its way to its outcome. */
