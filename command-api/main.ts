@@ -4,10 +4,12 @@ import { customAlphabet } from 'nanoid';
 import type { Config } from '../ops/platform/config.js';
 import type { HealthCheck } from '../ops/platform/health.js';
 import { listen, type Listener } from '../ops/platform/http-server.js';
+import { readLinkStates } from '../ops/platform/links/link-states.js';
 import type { Logger } from '../ops/platform/logging.js';
 import type { Outbox } from '../ops/platform/outbox/port.js';
 import { periodically } from '../ops/platform/periodic.js';
 import type { Pool } from '../ops/platform/postgres/pool.js';
+import { noLink } from '../schemas/folds/link.js';
 import { messages } from '../schemas/http/errors.js';
 import { keyAlphabet } from './domain/key-token.js';
 import { ownHosts } from './domain/own-hosts.js';
@@ -23,6 +25,7 @@ import { createApiKeyDesk } from './ledger/api-keys.js';
 import { expireDueLinks } from './ledger/expiry.js';
 import { forgetAnswers } from './ledger/idempotency.js';
 import { closeMinutes } from './ledger/metering.js';
+import { createQrCodeDesk } from './ledger/qr-codes.js';
 import { createShortenDesk } from './ledger/shorten.js';
 import { createLinkStats } from './reports/link-stats.js';
 
@@ -90,6 +93,9 @@ export const startCommandApi = async (deps: CommandApiDeps): Promise<CommandApi>
         shortUrlHost: deps.shortUrlHost,
         upgradeUrl,
       }),
+      qrCodes: createQrCodeDesk(pool, outbox),
+      findLink: async (code) => (await readLinkStates(pool, outbox, [code])).get(code) ?? noLink,
+      shortUrlHost: deps.shortUrlHost,
       plans,
       upgradeUrl,
     };

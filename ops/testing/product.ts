@@ -109,11 +109,7 @@ const launch = (env: Readonly<Record<string, string>>): Running => {
 
 const tail = (text: string): string => text.trimEnd().split('\n').slice(-15).join('\n');
 
-const within = async <Value>(
-  ms: number,
-  what: string,
-  promise: Promise<Value>,
-): Promise<Value> => {
+const within = async <Value>(ms: number, what: string, promise: Promise<Value>): Promise<Value> => {
   const late = new AbortController();
   const tooLate = sleep(ms, null, { signal: late.signal }).then(() => {
     throw new Error(`${what} within ${ms} ms`);

@@ -15,9 +15,9 @@ const resultOf = (index: number, item: unknown, reply: Reply): BatchResult => {
   }
   const { url } = (item ?? {}) as { url?: unknown };
   const error =
-    reply.type === 'json'
-      ? (reply.body as object)
-      : { statusCode: reply.status, message: reply.message };
+    reply.type === 'error'
+      ? { statusCode: reply.status, message: reply.message }
+      : (reply.body as object);
   const echoed = typeof url === 'string' ? url : null;
   return { index, success: false, url: echoed, ...error } as BatchResult;
 };
