@@ -10,6 +10,8 @@ import type { Projection } from './projection.js';
 import { transactionOn, withRebuildLock } from './rebuild-lock.js';
 import { swapIn } from './swap.js';
 
+export { RebuildRunning } from './rebuild-lock.js';
+
 export interface RebuildOptions {
   /** Three of its connections are used at most. */
   readonly pool: Pool;
