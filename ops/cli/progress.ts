@@ -37,6 +37,8 @@ const progressBar = (what: string, stream: NodeJS.WriteStream): Progress => {
     barIncompleteChar: '░',
     formatValue: (value, _options, type) =>
       type === 'value' || type === 'total' ? count(value) : String(value),
+    // Text (`NULL`, `INF`) while there is nothing to judge by.
+    formatTime: (seconds: unknown) => (typeof seconds === 'number' ? `${count(seconds)} s` : '?'),
     // The signals are the command's own matter.
     gracefulExit: false,
     hideCursor: false,
