@@ -19,6 +19,7 @@ import { rejection } from '../testing/failures.js';
 import { describeSchema, dump } from '../testing/tables.js';
 import { eventually } from '../testing/waiting.js';
 import { cloneSchema } from './clone-schema.js';
+import { shareSchema } from './locks.js';
 import { liveSchema } from './names.js';
 import type { Projection } from './projection.js';
 import { rebuild, RebuildRunning } from './rebuild.js';
@@ -92,6 +93,14 @@ describe('a rebuild', () => {
     const { rows } = await database.pool.query('SELECT FROM pg_namespace WHERE nspname = $1', [
       schema,
     ]);
+    return rows.length === 1;
+  };
+
+  const isWaitingForSwap = async (): Promise<boolean> => {
+    const { rows } = await database.pool.query(
+      `SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+    );
     return rows.length === 1;
   };
 
@@ -181,6 +190,56 @@ describe('a rebuild', () => {
     expect(await dump(database.pool, 'projection_stats')).to.deep.equal(before);
     // Nor does it keep the lock.
     await rebuildNow(stats);
+  });
+
+  it('that is ended while it builds, or while it waits for the swap, leaves nothing behind', async () => {
+    const { pool } = database;
+    await append(history());
+    await catchUpLive(stats);
+    const before = await dump(pool, 'projection_stats');
+    const endedWhen = async (ended: (end: () => void) => Promise<void>, projection = stats) => {
+      const controller = new AbortController();
+      const reason = new Error('enough');
+      const rebuilding = rebuild({ pool, log, logger, projection, signal: controller.signal });
+      const rejected = rejection(rebuilding);
+      await ended(() => {
+        controller.abort(reason);
+      });
+      expect(await rejected).to.equal(reason);
+      expect(await dump(pool, 'projection_stats')).to.deep.equal(before);
+      expect(await exists('projection_stats_next')).to.be.false;
+    };
+
+    let inFlight = (): void => undefined;
+    const begun = new Promise<void>((resolve) => (inFlight = resolve));
+    let release = (): void => undefined;
+    const released = new Promise<void>((resolve) => (release = resolve));
+    const slow: Projection = {
+      ...stats,
+      async apply(tx, schema, events) {
+        await stats.apply(tx, schema, events);
+        inFlight();
+        await released;
+      },
+    };
+    await endedWhen(async (end) => {
+      await begun;
+      end();
+      release();
+    }, slow);
+
+    // A live batch that does not end.
+    const live = await pool.connect();
+    await live.query('BEGIN');
+    await live.query(shareSchema('stats'));
+    await endedWhen(async (end) => {
+      await eventually(() => isWaitingForSwap());
+      end();
+      await live.query('COMMIT');
+    });
+    live.release();
+    await rebuildNow(stats);
+    expect(await dump(pool, 'projection_stats')).to.deep.equal(before);
   });
 
   it('is refused while another one of the same projection runs, and of another is not', async () => {
@@ -315,13 +374,7 @@ describe('a rebuild', () => {
     const live = start(slow);
     await begun;
     const rebuilding = rebuildNow(stats);
-    await eventually(async () => {
-      const { rows } = await pool.query(
-        `SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
-         AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
-      );
-      return rows.length === 1;
-    });
+    await eventually(() => isWaitingForSwap());
     release();
     await rebuilding;
     await eventually(() => isCaughtUp(stats));

@@ -58,6 +58,7 @@ export type KeyResponse = z.infer<typeof keyResponse>;
 
 /** With the key itself: shown this once. */
 export const createdKeyResponse = keyResponse.extend({ key: z.string() });
+export type CreatedKeyResponse = z.infer<typeof createdKeyResponse>;
 
 /** With what it has spent in the open minute window and the current month. */
 export const keyWithUsageResponse = keyResponse.extend({
@@ -67,3 +68,10 @@ export const keyWithUsageResponse = keyResponse.extend({
   }),
 });
 export type KeyWithUsageResponse = z.infer<typeof keyWithUsageResponse>;
+
+/** GET /admin/keys: a page, in the order of their making. */
+export const keyPageResponse = z.object({
+  keys: z.array(keyWithUsageResponse),
+  /** `after` of the next page; `null` on the last one. */
+  next: z.string().nullable(),
+});
