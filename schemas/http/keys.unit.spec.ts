@@ -60,7 +60,7 @@ describe('the body of POST /admin/keys', () => {
   }
 
   for (const body of [null, [], 'site', undefined]) {
-    it(`asks for a name when it is ${JSON.stringify(body) ?? 'absent'}`, () => {
+    it(`asks for a name when it is ${body === undefined ? 'absent' : JSON.stringify(body)}`, () => {
       expect(messageOf(createKeyRequest, body)).to.equal(nameMessage);
     });
   }

@@ -133,7 +133,7 @@ describe('the body of POST /v2/shorten', () => {
   }
 
   for (const body of [null, [], 'https://example.com', 5, true, undefined, {}]) {
-    it(`asks for a URL when it is ${JSON.stringify(body) ?? 'absent'}`, () => {
+    it(`asks for a URL when it is ${body === undefined ? 'absent' : JSON.stringify(body)}`, () => {
       expect(messageOf(body)).to.equal(invalidUrl);
     });
   }

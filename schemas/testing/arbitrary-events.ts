@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import type { EventName, EventNamed, LinklogEvent } from '../events/catalogue.js';
-import { newEvent } from '../events/codec.js';
+import { newEvent, type EventMetadata } from '../events/codec.js';
 import { spoolSource } from '../events/envelope.js';
 import { planNames } from '../plans.js';
 
@@ -66,10 +66,10 @@ const metadata = fc.record(
   { requiredKeys: ['id', 'subject', 'time', 'sequence'] },
 );
 
-const eventNamed = <Name extends EventName>(name: Name): fc.Arbitrary<LinklogEvent> =>
-  fc.tuple(dataByName[name], metadata).map(([data, told]): LinklogEvent => {
-    return newEvent(name, data as Parameters<typeof newEvent<Name>>[1], told);
-  });
+const eventNamed = (name: EventName): fc.Arbitrary<LinklogEvent> =>
+  fc
+    .tuple<[LinklogEvent['data'], EventMetadata]>(dataByName[name], metadata)
+    .map(([data, told]) => newEvent(name, data, told));
 
 /** Any event of any type, with or without each attribute that is optional. */
 export const someEvent: fc.Arbitrary<LinklogEvent> = fc.oneof(

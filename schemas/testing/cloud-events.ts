@@ -17,24 +17,18 @@ const wrongString = (text: string): boolean =>
   text === '' || notInStrings.test(text) || nonCharacter.test(text) || !text.isWellFormed();
 
 const wrongValue = (name: string, value: unknown): string | null => {
-  switch (typeof value) {
-    case 'boolean':
-      return null;
-    case 'number':
-      // Type Integer: signed, 32 bits.
-      return (value | 0) === value ? null : `${name} is no 32-bit integer`;
-    case 'string':
-      if (wrongString(value)) return `${name} is empty or has characters that no String may have`;
-      if (name === 'specversion' && value !== '1.0') return 'specversion is not 1.0';
-      if (name === 'source' && !uriReference.test(value)) return 'source is no URI-reference';
-      if (name === 'datacontenttype' && !mediaType.test(value)) return 'no media type';
-      if (name === 'time' && !(rfc3339.test(value) && !Number.isNaN(Date.parse(value)))) {
-        return 'time is no timestamp of RFC 3339';
-      }
-      return null;
-    default:
-      return `${name} is of no type that an attribute may have`;
+  if (typeof value === 'boolean') return null;
+  // Type Integer: signed, 32 bits.
+  if (typeof value === 'number') return (value | 0) === value ? null : `${name} is too large`;
+  if (typeof value !== 'string') return `${name} is of no type that an attribute may have`;
+  if (wrongString(value)) return `${name} is empty or has characters that no String may have`;
+  if (name === 'specversion' && value !== '1.0') return 'specversion is not 1.0';
+  if (name === 'source' && !uriReference.test(value)) return 'source is no URI-reference';
+  if (name === 'datacontenttype' && !mediaType.test(value)) return 'no media type';
+  if (name === 'time' && (!rfc3339.test(value) || Number.isNaN(Date.parse(value)))) {
+    return 'time is no timestamp of RFC 3339';
   }
+  return null;
 };
 
 /** What is wrong with a JSON value as a CloudEvent; empty for a valid one. */
