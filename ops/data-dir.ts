@@ -85,13 +85,19 @@ export const adminTokenOf = (dataDir: string): string => {
   const known = knownAdminToken(dataDir);
   if (known !== null) return known;
   const token = randomBytes(32).toString('base64url');
-  writeFileSync(tokenFile(dataDir), `${token}\n`, { mode: 0o600, flag: 'wx' });
+  const file = tokenFile(dataDir);
+  // Renamed into place: half a token, or none, would be what a kill at this moment leaves.
+  writeFileSync(`${file}.new`, `${token}\n`, { mode: 0o600 });
+  renameSync(`${file}.new`, file);
   return token;
 };
 
 /** The token of an installation that was started before, or `null`. */
-export const knownAdminToken = (dataDir: string): string | null =>
-  readText(tokenFile(dataDir))?.trim() ?? null;
+export const knownAdminToken = (dataDir: string): string | null => {
+  const token = readText(tokenFile(dataDir))?.trim() ?? '';
+  // An empty token would let everybody in.
+  return token === '' ? null : token;
+};
 
 /**
  * Where the service of this data directory said that it can be reached; `null` while none runs. What
