@@ -20,6 +20,10 @@ import { createIdempotencyDesk } from './http/v2/idempotency.js';
 import { createLinkRequests } from './http/v2/link-requests.js';
 import { createV2, type V2Deps } from './http/v2/routes.js';
 import { issueKey, type IssuedKey } from './issue-key.js';
+import { createAliasOverrideDesk } from './ledger/alias-overrides.js';
+import { createLinkBlockDesk } from './ledger/link-blocks.js';
+import { createPlatformDesk } from './ledger/platform.js';
+import { createLinkHistory } from './reports/link-history.js';
 import { createAdmissionDesk } from './ledger/admission.js';
 import { createApiKeyDesk } from './ledger/api-keys.js';
 import { expireDueLinks } from './ledger/expiry.js';
@@ -78,7 +82,18 @@ export const startCommandApi = async (deps: CommandApiDeps): Promise<CommandApi>
   const generateCode = customAlphabet(keyAlphabet, codeLength);
   const keys = createApiKeyDesk(pool, outbox);
 
-  const adminApp = createAdminApp({ adminToken: deps.adminToken, keys, plans, health, logger });
+  const overrides = createAliasOverrideDesk(pool, outbox);
+  const adminApp = createAdminApp({
+    adminToken: deps.adminToken,
+    keys,
+    platform: createPlatformDesk(pool, outbox),
+    linkBlocks: createLinkBlockDesk(pool, outbox),
+    overrides,
+    findHistory: createLinkHistory(pool, outbox),
+    plans,
+    health,
+    logger,
+  });
   const admin = await listen('ADMIN', config.admin, () => listener(adminApp));
   const api = await listen('API', config.api, (own) => {
     const v2: V2Deps = {

@@ -1,7 +1,7 @@
 import { createBatcher } from '../../ops/platform/batcher.js';
 import { readLinkStates } from '../../ops/platform/links/link-states.js';
 import type { Outbox } from '../../ops/platform/outbox/port.js';
-import type { Pool } from '../../ops/platform/postgres/pool.js';
+import { isConnectionError, type Pool } from '../../ops/platform/postgres/pool.js';
 import { servedLink, type ServedLink } from '../domain/visit.js';
 import type { LinkCache } from './link-cache.js';
 
@@ -16,6 +16,11 @@ export interface LinkReader {
   read(code: string): Promise<ServedLink | null>;
   /** What is in memory of a link is out of date. */
   forget(code: string): void;
+  /**
+   * Changes may have been missed: what is in memory is read again before it is served; as long as
+   * nobody hears of changes, every time.
+   */
+  doubtAll(changesAreHeard: boolean): void;
 }
 
 /**
@@ -25,27 +30,50 @@ export interface LinkReader {
  * waiting when it was sent: a link made a moment later is found.
  */
 export const createLinkReader = (pool: Pool, outbox: Outbox, cache: LinkCache): LinkReader => {
-  const batcher = createBatcher<string, ServedLink | null>({
-    maxBatch: maxGroup,
-    maxWaiting,
-    async run(codes) {
-      const states = await readLinkStates(pool, outbox, [...new Set(codes)]);
-      const found = new Map<string, ServedLink>();
-      for (const [code, state] of states) {
-        const link = servedLink(state);
-        if (!link) continue;
-        found.set(code, link);
-        cache.set(link);
-      }
-      return codes.map((code) => found.get(code) ?? null);
-    },
-  });
+  /** Of the links that are in memory: those of an older generation are in doubt. */
+  let generation = 0;
+  /** Codes that were forgotten while a query was under way: its answer may be the old one. */
+  const forgotten = new Set<string>();
+  let reading = false;
+  let changesAreHeard = true;
+
+  const run = async (codes: readonly string[]): Promise<readonly (ServedLink | null)[]> => {
+    forgotten.clear();
+    reading = true;
+    const asOf = generation;
+    const states = await readLinkStates(pool, outbox, [...new Set(codes)]).finally(() => {
+      reading = false;
+    });
+    const found = new Map<string, ServedLink>();
+    for (const [code, state] of states) {
+      const link = servedLink(state);
+      if (!link) continue;
+      found.set(code, link);
+      if (!forgotten.has(code)) cache.set(link, asOf);
+    }
+    return codes.map((code) => found.get(code) ?? null);
+  };
+  const batcher = createBatcher<string, ServedLink | null>({ maxBatch: maxGroup, maxWaiting, run });
 
   return {
-    cached: (code) => cache.get(code),
-    read: (code) => batcher.submit(code),
-    forget: (code) => {
+    cached: (code) => (changesAreHeard ? cache.get(code, generation) : undefined),
+    async read(code) {
+      try {
+        return await batcher.submit(code);
+      } catch (error) {
+        // Cut off from PostgreSQL, an edge serves what it has.
+        const doubted = isConnectionError(error) ? cache.get(code, null) : undefined;
+        if (!doubted) throw error;
+        return doubted;
+      }
+    },
+    forget(code) {
       cache.delete(code);
+      if (reading) forgotten.add(code);
+    },
+    doubtAll(heard) {
+      changesAreHeard = heard;
+      generation += 1;
     },
   };
 };

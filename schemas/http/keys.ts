@@ -16,6 +16,10 @@ const name = z
 const accountMessage =
   'account must have 1 to 64 characters: letters, digits, dots, hyphens and underscores';
 
+export const accountName = z
+  .string({ error: accountMessage })
+  .regex(/^[A-Za-z0-9._-]{1,64}$/, accountMessage);
+
 const planField = z.enum(planName.options, {
   error: 'plan must be one of FREE, HOBBY, INDIE, PRO',
 });
@@ -25,10 +29,7 @@ export const createKeyRequest = z.object(
   {
     name,
     plan: planField,
-    account: z
-      .string({ error: accountMessage })
-      .regex(/^[A-Za-z0-9._-]{1,64}$/, accountMessage)
-      .default('default'),
+    account: accountName.default('default'),
   },
   { error: nameMessage },
 );

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { TopicName } from '../../../schemas/events/topics.js';
 import type { Logger } from '../logging.js';
+import type { Listener } from '../postgres/listener.js';
 import type { Pool } from '../postgres/pool.js';
 import {
   checkPosition,
@@ -12,7 +13,7 @@ import {
   type SubscribeOptions,
   type Subscription,
 } from './port.js';
-import type { AppendListener } from './postgres-listener.js';
+
 import type { KnownPartition } from './postgres-partitions.js';
 
 /** How long a reader that heard of no append waits before it looks all the same. */
@@ -23,7 +24,7 @@ const longestPauseMs = 5_000;
 interface Context {
   readonly pool: Pool;
   readonly logger: Logger;
-  readonly listener: AppendListener;
+  readonly listener: Listener;
   readonly logId: (topic: TopicName) => string;
   readonly ranges: (topic: TopicName) => Promise<readonly PartitionRange[]>;
   readonly partitionsOf: (topic: TopicName) => readonly KnownPartition[];
@@ -54,10 +55,11 @@ export const startSubscription = (options: SubscribeOptions, context: Context): 
   const isStopped = (): boolean => stopped.signal.aborted;
   let appended = true;
   let wake = (): void => undefined;
-  const unsubscribe = listener.onAppend(() => {
+  const lookAgain = (): void => {
     appended = true;
     wake();
-  });
+  };
+  const unsubscribe = [listener.on('linklog_log', lookAgain), listener.onGap(lookAgain)];
 
   const seek = async (cursor: Cursor): Promise<void> => {
     const { topic, partition } = cursor.partition;
@@ -166,7 +168,9 @@ export const startSubscription = (options: SubscribeOptions, context: Context): 
     }
   };
 
-  const done = run().finally(unsubscribe);
+  const done = run().finally(() => {
+    for (const stop of unsubscribe) stop();
+  });
   // Whoever awaits `done` hears of it; nobody has to.
   done.catch((error: unknown) => {
     logger.error({ err: error, group: options.group }, 'the subscription ended');
