@@ -5,6 +5,7 @@ import { topics } from '../../schemas/events/topics.js';
 import { redirects } from '../redirects/projection.js';
 import { stats } from '../stats/projection.js';
 import { blocked, created, expired, recordOf, unblocked, visited } from '../testing/events.js';
+import { rejection } from '../testing/failures.js';
 import { feed, type Feed } from '../testing/harness.js';
 import { dump, emptyTables } from '../testing/tables.js';
 import type { Projection } from './projection.js';
@@ -266,6 +267,23 @@ describe('dead letters', () => {
       expect(await codes()).to.have.length(250);
     });
 
+    it('keep their order while the projector brings more of their subject', async () => {
+      const { fault, projection } = withFault('b');
+      const following = feed(database.pool, projection);
+      await following.records(links, [recordOf(created('b'))]);
+      fault.mended = true;
+      for (let sequence = 2; sequence < 40; sequence += 2) {
+        const pair = [blocked('b', sequence), unblocked('b', sequence + 1)];
+        await Promise.all([
+          following.records(links, pair.map(recordOf)),
+          redrive(database.pool, projection),
+        ]);
+      }
+      expect(await redrive(database.pool, projection)).to.include({ remaining: 0 });
+      const { links: rows } = await dump(database.pool, schema, ['links']);
+      expect(rows?.[0]).to.match(/^\(b,active,,.*,39\)$/);
+    });
+
     it('are tried in a transaction that leaves all as it was when PostgreSQL fails', async () => {
       await live.records(links, [recordOf(poisonous('b'))]);
       const before = await dump(database.pool, schema);
@@ -275,11 +293,7 @@ describe('dead letters', () => {
           await tx.query(`DO $$ BEGIN RAISE SQLSTATE '53100'; END $$`);
         },
       };
-      const failed = await redrive(database.pool, unlucky).then(
-        () => false,
-        () => true,
-      );
-      expect(failed).to.be.true;
+      expect(await rejection(redrive(database.pool, unlucky))).to.include({ code: '53100' });
       expect(await dump(database.pool, schema)).to.deep.equal(before);
     });
   });

@@ -1,7 +1,11 @@
 import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createLogger } from '../../ops/platform/logging.js';
-import { ForeignPosition, type EventLog } from '../../ops/platform/event-log/port.js';
+import {
+  ForeignPosition,
+  type EventLog,
+  type Subscription,
+} from '../../ops/platform/event-log/port.js';
 import { openPostgresLog } from '../../ops/platform/event-log/postgres-log.js';
 import { testDatabase, type TestDatabase } from '../../ops/testing/database.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
@@ -28,14 +32,18 @@ const logger = createLogger('silent');
 describe('a rebuild', () => {
   let database: TestDatabase;
   let log: EventLog;
+  let running: Subscription[];
 
   beforeEach(async () => {
+    running = [];
     database = await testDatabase('rebuild');
     const { pool, url } = database;
     ({ log } = await openPostgresLog({ pool, url, logger }));
   });
 
   afterEach(async () => {
+    // Those of a test that failed: they would go on for ever.
+    for (const subscription of running) await subscription.stop();
     await log.close();
     await database.drop();
   });
@@ -65,14 +73,20 @@ describe('a rebuild', () => {
   const rebuildNow = (projection: Projection) =>
     rebuild({ pool: database.pool, log, logger, projection });
 
+  const start = (projection: Projection): Subscription => {
+    const subscription = startProjection({ pool: database.pool, log, logger, projection });
+    running.push(subscription);
+    return subscription;
+  };
+
   const isCaughtUp = async (projection: Projection): Promise<boolean> =>
     (await statusOf(database.pool, log, projection)).lag === 0;
 
   /** Runs the live projection until it has applied all that there is. */
   const catchUpLive = async (projection: Projection): Promise<void> => {
-    const running = startProjection({ pool: database.pool, log, logger, projection });
+    const live = start(projection);
     await eventually(() => isCaughtUp(projection));
-    await running.stop();
+    await live.stop();
   };
 
   const exists = async (schema: string): Promise<boolean> => {
@@ -287,9 +301,7 @@ describe('a rebuild', () => {
 
   it('while the live projector runs and a writer appends, again and again, loses and doubles nothing', async () => {
     const { pool } = database;
-    const running = projections.map((projection) =>
-      startProjection({ pool, log, logger, projection }),
-    );
+    const live = projections.map(start);
     let writing = true;
     let sequence = 0;
     let calls = 0;
@@ -312,13 +324,16 @@ describe('a rebuild', () => {
       }
     };
     const writer = write();
-    for (let round = 0; round < 4; round += 1) {
-      for (const projection of projections) await rebuildNow(projection);
+    try {
+      for (let round = 0; round < 4; round += 1) {
+        for (const projection of projections) await rebuildNow(projection);
+      }
+    } finally {
+      writing = false;
+      await writer;
     }
-    writing = false;
-    await writer;
     for (const projection of projections) await eventually(() => isCaughtUp(projection));
-    await Promise.all(running.map((subscription) => subscription.stop()));
+    await Promise.all(live.map((subscription) => subscription.stop()));
 
     const clicks = await pool.query<{ total: number; codes: number }>(
       'SELECT sum(clicks)::bigint AS total, count(*) AS codes FROM projection_stats.clicks',
@@ -335,9 +350,9 @@ describe('a rebuild', () => {
 
     for (const projection of projections) {
       const schema = liveSchema(projection.name);
-      const live = await dump(pool, schema);
+      const content = await dump(pool, schema);
       await rebuildNow(projection);
-      expect(await dump(pool, schema)).to.deep.equal(live);
+      expect(await dump(pool, schema)).to.deep.equal(content);
     }
   }).timeout(60_000);
 
@@ -356,14 +371,14 @@ describe('a rebuild', () => {
         await released;
       },
     };
-    const running = startProjection({ pool, log, logger, projection: slow });
+    const live = start(slow);
     await begun;
     const rebuilding = rebuildNow(stats);
     await eventually(() => isWaitingForSwap());
     release();
     await rebuilding;
     await eventually(() => isCaughtUp(stats));
-    await running.stop();
+    await live.stop();
     const { rows } = await pool.query<{ total: number }>(
       'SELECT sum(clicks)::bigint AS total FROM projection_stats.clicks',
     );
