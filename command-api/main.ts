@@ -4,10 +4,12 @@ import { customAlphabet } from 'nanoid';
 import type { Config } from '../ops/platform/config.js';
 import type { HealthCheck } from '../ops/platform/health.js';
 import { listen, type Listener } from '../ops/platform/http-server.js';
+import { readLinkStates } from '../ops/platform/links/link-states.js';
 import type { Logger } from '../ops/platform/logging.js';
 import type { Outbox } from '../ops/platform/outbox/port.js';
 import { periodically } from '../ops/platform/periodic.js';
 import type { Pool } from '../ops/platform/postgres/pool.js';
+import { noLink } from '../schemas/folds/link.js';
 import { messages } from '../schemas/http/errors.js';
 import { keyAlphabet } from './domain/key-token.js';
 import { ownHosts } from './domain/own-hosts.js';
@@ -15,6 +17,7 @@ import { createAdminApp } from './http/admin/app.js';
 import { createApp, type RequestState } from './http/app.js';
 import { failure, send } from './http/reply.js';
 import { createIdempotencyDesk } from './http/v2/idempotency.js';
+import { createLinkRequests } from './http/v2/link-requests.js';
 import { createV2, type V2Deps } from './http/v2/routes.js';
 import { issueKey, type IssuedKey } from './issue-key.js';
 import { createAdmissionDesk } from './ledger/admission.js';
@@ -22,6 +25,7 @@ import { createApiKeyDesk } from './ledger/api-keys.js';
 import { expireDueLinks } from './ledger/expiry.js';
 import { forgetAnswers } from './ledger/idempotency.js';
 import { closeMinutes } from './ledger/metering.js';
+import { createQrCodeDesk } from './ledger/qr-codes.js';
 import { createShortenDesk } from './ledger/shorten.js';
 import { createLinkStats } from './reports/link-stats.js';
 
@@ -82,10 +86,17 @@ export const startCommandApi = async (deps: CommandApiDeps): Promise<CommandApi>
       desk: createShortenDesk({ pool, outbox, generateCode }),
       idempotency: createIdempotencyDesk(pool),
       findStats: createLinkStats(pool, outbox),
-      isOwnHost: ownHosts(deps.shortUrlHost, [own, admin, deps.edge]),
-      plans,
-      generateCode,
+      requests: createLinkRequests({
+        isOwnHost: ownHosts(deps.shortUrlHost, [own, admin, deps.edge]),
+        plans,
+        generateCode,
+        shortUrlHost: deps.shortUrlHost,
+        upgradeUrl,
+      }),
+      qrCodes: createQrCodeDesk(pool, outbox),
+      findLink: async (code) => (await readLinkStates(pool, outbox, [code])).get(code) ?? noLink,
       shortUrlHost: deps.shortUrlHost,
+      plans,
       upgradeUrl,
     };
     return listener(createApiApp(v2, health, logger));

@@ -38,15 +38,7 @@ export const startRedirectEdge = async (deps: RedirectEdgeDeps): Promise<Redirec
   const spool = await openSpool({
     dataDir: config.dataDir,
     ...config.spool,
-    acquireLock: async (folder, options) => {
-      const lock = await acquireLock(folder, options);
-      return {
-        release: () => {
-          lock.release();
-          return Promise.resolve();
-        },
-      };
-    },
+    acquireLock,
     ship: (records) => log.append(topics.visits.name, records),
     logger,
   });

@@ -5,14 +5,19 @@ export interface OwnAddress {
 }
 
 const loopback = ['localhost', '127.0.0.1', '[::1]'];
-const localNames = new Set(['localhost', '127.0.0.1', '::1', '0.0.0.0', '::']);
+const localNames = new Set([...loopback, '0.0.0.0', '[::]']);
 
 const portOf = (url: URL): number =>
   url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port);
 
 const hostOf = (url: URL): string => url.hostname.replace(/\.$/, '').toLowerCase();
 
-const bracketed = (host: string): string => (host.includes(':') ? `[${host}]` : host);
+/** A bind address as a URL would write it: lower case, IPv6 in brackets and in its shortest form. */
+const listenerHost = (address: string): string => {
+  const host = address.includes(':') ? `[${address}]` : address;
+  // A zone (`fe80::1%eth0`) cannot stand in a URL, so no destination can name such an address.
+  return URL.canParse(`http://${host}`) ? new URL(`http://${host}`).hostname : host;
+};
 
 /**
  * Tells destinations that would lead back to us: host and port of the short links (the default port
@@ -27,8 +32,9 @@ export const ownHosts = (
   const shortPorts = short.port === '' ? [80, 443] : [Number(short.port)];
   for (const port of shortPorts) own.add(`${hostOf(short)}:${port}`);
   for (const { host, port } of listeners) {
-    const names = localNames.has(host) ? loopback : [];
-    for (const name of [bracketed(host).toLowerCase(), ...names]) own.add(`${name}:${port}`);
+    const name = listenerHost(host);
+    const names = localNames.has(name) ? loopback : [];
+    for (const ownName of [name, ...names]) own.add(`${ownName}:${port}`);
   }
   return (destination) => own.has(`${hostOf(destination)}:${portOf(destination)}`);
 };

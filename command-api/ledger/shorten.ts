@@ -7,7 +7,7 @@ import type { EventNamed } from '../../schemas/events/catalogue.js';
 import { evolveClaim, freeCode, type ClaimedCode } from '../../schemas/folds/claim.js';
 import { decideCreateLink, type CreateLink } from '../domain/link.js';
 import { findAnswers, saveAnswers, type IdempotencyScope, type KeptAnswer } from './idempotency.js';
-import { lockMeters, saveLinkCounts, type LinkMeter } from './meters.js';
+import { lockMeters, saveMeters, type Meter } from './meters.js';
 
 type LinkCreated = EventNamed<'LinkCreated'>;
 
@@ -37,14 +37,15 @@ export interface ShortenDesk {
   shorten(command: ShortenCommand): Promise<ShortenResult>;
 }
 
-const maxGroup = 500;
+/** Requests; a batch of 50 links is one. */
+const maxGroup = 200;
 const maxWaiting = 5_000;
 
 /** A link of a group, on its way to its outcome. */
 interface Candidate {
   create: CreateLink;
   readonly linkLimit: number | null;
-  readonly meter: LinkMeter;
+  readonly meter: Meter;
   event?: LinkCreated;
   outcome?: ShortenOutcome;
 }
@@ -68,7 +69,7 @@ const decideGroup = async (
     const claims = new Map<string, ClaimedCode>();
     const claiming: Candidate[] = [];
     const next: Candidate[] = [];
-    const asked = new Map<LinkMeter, number>();
+    const asked = new Map<Meter, number>();
     for (const candidate of waiting) {
       const { create, meter, linkLimit } = candidate;
       const rivals = asked.get(meter) ?? 0;
@@ -175,7 +176,7 @@ export const createShortenDesk = (options: {
       const events = decided.flatMap((outcome) =>
         outcome.type === 'created' ? [outcome.event] : [],
       );
-      if (events.length > 0) await saveLinkCounts(tx, [...meters.values()]);
+      if (events.length > 0) await saveMeters(tx, meters.values());
       const answers = commands.flatMap((command, index) => {
         const result = results[index];
         const answer =

@@ -27,7 +27,16 @@ const bytesOf = (body: unknown): string | Buffer | undefined =>
     ? body
     : JSON.stringify(body);
 
-/** One request, answered in full; never repeated, and redirects are not followed. */
+/** Parts of a URL; the path as it is, where the URL parser would resolve `..` and the like. */
+const targetOf = (url: string): { host: string; port: string; path: string } => {
+  const { hostname: host, port, origin } = new URL(url);
+  return { host, port, path: url.slice(origin.length) || '/' };
+};
+
+/**
+ * One request, answered in full; never repeated, and redirects are not followed. `url` begins with an
+ * origin as a product's ready line has it, and its path is sent without any change.
+ */
 export const ask = (url: string, options: Ask = {}): Promise<Answer> =>
   new Promise((resolve, reject) => {
     const { method = 'GET', timeoutMs = 30_000, localAddress } = options;
@@ -42,8 +51,8 @@ export const ask = (url: string, options: Ask = {}): Promise<Answer> =>
       ...options.headers,
     };
     const asked = httpRequest(
-      url,
       {
+        ...targetOf(url),
         agent,
         method,
         headers,

@@ -27,23 +27,29 @@ const visitors = [
   'Ruby',
   'GuzzleHttp/7',
   'PHP/8.2',
+  'rest-client/2.1.0',
+  'RestSharp/110.2.0.0',
   'reqwest/0.11',
   'k6/0.49.0 (https://k6.io/)',
   'ApacheBench/2.3',
   'PostmanRuntime/7.36.0',
   'Playwright/1.40',
+  'Cypress/13.6.1',
+  'PhantomJS/2.1.1',
   'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) HeadlessChrome/120.0.0.0 Safari/537.36',
 ];
 
 /** Crawlers and link previewers that only the patterns left out would have recognised. */
 const alsoBots = [
   'bluesky cardyb',
+  'contenttabreceiver',
   'embedly',
   'iframely',
   'kakaotalk-scrap',
   'mastodon',
   'meta-external',
   'scrapy',
+  'slurp',
   'vkshare',
 ];
 

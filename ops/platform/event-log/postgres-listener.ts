@@ -21,6 +21,7 @@ export const listenForAppends = (url: string, logger: Logger): AppendListener =>
   const wakeAll = (): void => {
     for (const wake of wakes) wake();
   };
+  // The connection in use, or the one that is being made.
   let client: pg.Client | null = null;
   let timer: NodeJS.Timeout | undefined;
   let closed = false;
@@ -32,6 +33,7 @@ export const listenForAppends = (url: string, logger: Logger): AppendListener =>
       connectionTimeoutMillis: 2_000,
       keepAlive: true,
     });
+    client = next;
     let lost = false;
     const reconnect = (err: unknown): void => {
       if (lost || closed) return;
@@ -41,7 +43,9 @@ export const listenForAppends = (url: string, logger: Logger): AppendListener =>
       next.end().catch((endError: unknown) => {
         logger.debug({ err: endError }, 'a lost connection could not be ended');
       });
-      timer = setTimeout(() => void connect(), reconnectDelayMs);
+      timer = setTimeout(() => {
+        connecting = connect();
+      }, reconnectDelayMs);
     };
     next.on('error', reconnect);
     next.on('end', () => {
@@ -51,7 +55,6 @@ export const listenForAppends = (url: string, logger: Logger): AppendListener =>
     try {
       await next.connect();
       await next.query(`LISTEN ${notifyChannel}`);
-      client = next;
       // What was appended while nobody listened.
       wakeAll();
     } catch (error) {
@@ -59,7 +62,7 @@ export const listenForAppends = (url: string, logger: Logger): AppendListener =>
     }
   };
 
-  const connecting = connect();
+  let connecting = connect();
 
   return {
     onAppend(wake) {

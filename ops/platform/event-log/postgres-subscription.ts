@@ -5,6 +5,7 @@ import type { Pool } from '../postgres/pool.js';
 import {
   checkPosition,
   ForeignPosition,
+  PositionMoved,
   type Batch,
   type LogRecord,
   type PartitionRange,
@@ -97,7 +98,9 @@ export const startSubscription = (options: SubscribeOptions, context: Context): 
 
   const pause = (cursor: Cursor, err: unknown): void => {
     const { topic, partition } = cursor.partition;
-    logger.warn({ err, group: options.group, topic, partition }, 'a batch failed; trying again');
+    const details = { err, group: options.group, topic, partition };
+    if (err instanceof PositionMoved) logger.debug(details, 'the checkpoint was moved');
+    else logger.warn(details, 'a batch failed; trying again');
     cursor.offset = null;
     cursor.pausedUntil = performance.now() + cursor.pauseMs;
     cursor.pauseMs = Math.min(cursor.pauseMs * 2, longestPauseMs);

@@ -110,6 +110,10 @@ export const transaction = async <Result>(
   }
 };
 
+/** What pg says without a code. */
+const lostConnection =
+  /connection terminated|timeout exceeded when trying to connect|is not queryable/i;
+
 /** Whether PostgreSQL cannot be reached, is starting or going down: trying again later can help. */
 export const isConnectionError = (error: unknown): boolean => {
   if (!(error instanceof Error)) return false;
@@ -117,5 +121,5 @@ export const isConnectionError = (error: unknown): boolean => {
   if (typeof code === 'string') {
     return code.startsWith('08') || code.startsWith('57P') || /^E[A-Z]+$/.test(code);
   }
-  return /connection terminated|timeout exceeded when trying to connect/i.test(error.message);
+  return lostConnection.test(error.message);
 };

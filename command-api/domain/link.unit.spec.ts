@@ -1,0 +1,170 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { evolveClaim, freeCode, type Claim, type ClaimEvent } from '../../schemas/folds/claim.js';
+import { deciderSpecification } from '../../schemas/testing/decider-specification.js';
+import {
+  at,
+  blocked,
+  countedIds,
+  created,
+  expired,
+  idOf,
+  noon,
+  unblocked,
+  visited,
+} from '../../schemas/testing/events.js';
+import {
+  decideCreateLink,
+  decideExpireLink,
+  type CreateLink,
+  type CreateLinkDecision,
+  type ExpireLinkDecision,
+} from './link.js';
+
+const circumstances = { now: noon, eventId: idOf(1) };
+
+const createLink: CreateLink = {
+  code: 'spring',
+  custom: true,
+  url: 'https://example.com/spring',
+  expiresIn: 60,
+  maxClicks: 5,
+  keyId: 'key-1',
+  account: 'acme',
+  requestId: 'request-1',
+};
+
+describe('creating a link', () => {
+  const given = deciderSpecification<Claim, ClaimEvent, CreateLink, CreateLinkDecision>({
+    initialState: freeCode,
+    evolve: evolveClaim,
+    decide: (command, claim) => decideCreateLink(command, claim, circumstances),
+  });
+  const origin = {
+    id: idOf(1),
+    account: 'acme',
+    actor: 'key-1',
+    correlationId: 'request-1',
+  };
+
+  it('claims a free code', () => {
+    const data = { custom: true, expiresAt: at(60).toISOString(), maxClicks: 5 };
+    given()
+      .when(createLink)
+      .then({ type: 'accepted', event: created('spring', data, origin) });
+  });
+
+  it('sets no limits where none were asked for', () => {
+    given()
+      .when({ ...createLink, custom: false, expiresIn: null, maxClicks: null })
+      .then({ type: 'accepted', event: created('spring', {}, origin) });
+  });
+
+  it('is refused for a code that was ever claimed, whatever became of it', () => {
+    const histories = [[], [expired('spring', 2)], [blocked('spring', 2)]];
+    for (const history of histories) {
+      given(created('spring'), ...history)
+        .when(createLink)
+        .then({ type: 'refused', reason: 'codeTaken' });
+    }
+  });
+});
+
+describe('expiring a link', () => {
+  const given = deciderSpecification<Claim, ClaimEvent, Date, ExpireLinkDecision>({
+    initialState: freeCode,
+    evolve: evolveClaim,
+    decide: (now, claim) => decideExpireLink(claim, { now, eventId: idOf(1) }),
+  });
+  const made = created('spring', { expiresAt: at(60).toISOString() }, { account: 'acme' });
+  const nothing = { type: 'refused', reason: 'nothingToExpire' } as const;
+  const expiry = (sequence: number, time: Date) => {
+    const told = { id: idOf(1), account: 'acme', actor: 'system', time };
+    return { type: 'accepted', event: expired('spring', sequence, 'time', told) } as const;
+  };
+
+  it('happens from the very millisecond on', () => {
+    given(made).when(at(59.999)).then(nothing);
+    given(made)
+      .when(at(60))
+      .then(expiry(2, at(60)));
+    given(made)
+      .when(at(90))
+      .then(expiry(2, at(90)));
+  });
+
+  it('happens once', () => {
+    given(made, expired('spring', 2, 'time'))
+      .when(at(90))
+      .then(nothing);
+    given(made, expired('spring', 2, 'clicks'))
+      .when(at(90))
+      .then(nothing);
+  });
+
+  it('happens beneath a block too', () => {
+    given(made, blocked('spring', 2, { time: at(5) }))
+      .when(at(90))
+      .then(expiry(3, at(90)));
+  });
+
+  it('is never told before the link’s last event', () => {
+    given(made, visited('spring', 1, { time: at(100) }))
+      .when(at(90))
+      .then(expiry(2, at(100)));
+  });
+
+  it('does not happen to links without an end, nor to free codes', () => {
+    given(created('spring')).when(at(1e9)).then(nothing);
+    given().when(at(1e9)).then(nothing);
+  });
+});
+
+describe('the events of a link', () => {
+  interface Step {
+    readonly type: 'create' | 'sweep' | 'block' | 'unblock';
+    readonly seconds: number;
+  }
+  const step: fc.Arbitrary<Step> = fc.record({
+    type: fc.constantFrom('create', 'sweep', 'block', 'unblock'),
+    // Clocks are set back now and then.
+    seconds: fc.integer({ min: -100, max: 300 }),
+  });
+
+  it('are numbered without a gap and never go back in time, and one at most is its expiry', () => {
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
+        const newId = countedIds();
+        let claim: Claim = freeCode;
+        let now = noon;
+        const events: ClaimEvent[] = [];
+        const happen = (event: ClaimEvent): void => {
+          claim = evolveClaim(claim, event);
+          events.push(event);
+        };
+        for (const { type, seconds } of steps) {
+          now = new Date(now.getTime() + seconds * 1_000);
+          const told = { now, eventId: newId() };
+          if (type === 'create') {
+            const decision = decideCreateLink(createLink, claim, told);
+            if (decision.type === 'accepted') happen(decision.event);
+          } else if (type === 'sweep') {
+            const decision = decideExpireLink(claim, told);
+            if (decision.type === 'accepted') happen(decision.event);
+          } else if (claim.status === 'claimed') {
+            const time = now < claim.lastEventAt ? claim.lastEventAt : now;
+            const change = type === 'block' ? blocked : unblocked;
+            happen(change('spring', claim.sequence + 1, { time }));
+          }
+        }
+        expect(events.map(({ sequence }) => sequence)).to.deep.equal(
+          events.map((_, index) => index + 1),
+        );
+        const times = events.map(({ time }) => time);
+        expect(times).to.deep.equal([...times].sort());
+        const expiries = events.filter(({ type }) => type === 'linklog.LinkExpired.v1');
+        expect(expiries.length).to.be.at.most(1);
+      }),
+    );
+  });
+});

@@ -1,0 +1,71 @@
+import { expect } from 'chai';
+import { ownHosts } from './own-hosts.js';
+
+const listeners = [
+  { host: '127.0.0.1', port: 8080 },
+  { host: '0.0.0.0', port: 8081 },
+  { host: '10.0.0.5', port: 8082 },
+  { host: '::1', port: 8083 },
+  { host: '2001:DB8:0:0:0:0:0:1', port: 8084 },
+  { host: 'LocalHost', port: 8085 },
+];
+
+describe('our own hosts', () => {
+  const cases: readonly (readonly [string, readonly string[], readonly string[]])[] = [
+    [
+      'https://sho.rt',
+      [
+        'https://sho.rt/abc',
+        'http://sho.rt/abc',
+        'https://sho.rt:80/',
+        'http://sho.rt:443/',
+        'https://SHO.RT',
+        'https://sho.rt./abc',
+        'https://%73ho.rt/',
+        'https://ｓｈｏ.rt/',
+      ],
+      ['https://sho.rt:8443/', 'https://www.sho.rt/', 'https://sho.rt.example.com/'],
+    ],
+    ['http://sho.rt', ['https://sho.rt/', 'http://sho.rt/'], ['http://sho.rt:8081/']],
+    [
+      'http://sho.rt:8081',
+      ['http://sho.rt:8081/a', 'https://sho.rt:8081/a'],
+      ['http://sho.rt/', 'https://sho.rt/', 'http://sho.rt:8082/'],
+    ],
+    ['http://[2001:db8::2]:99', ['http://[2001:DB8:0::2]:99/'], ['http://[2001:db8::2]/']],
+    ['https://kürz.de', ['https://xn--krz-hoa.de/', 'http://KÜRZ.de/'], ['https://kurz.de/']],
+    [
+      'http://localhost:9999',
+      [
+        'http://localhost:8080/v2/shorten',
+        'http://127.0.0.1:8080/',
+        'http://127.1:8080/',
+        'http://2130706433:8080/',
+        'http://[::1]:8080/',
+        'http://localhost:8081/',
+        'http://0.0.0.0:8081/',
+        'http://10.0.0.5:8082/',
+        'https://10.0.0.5:8082/',
+        'http://[::1]:8083/',
+        'http://localhost:8083/',
+        'http://[2001:db8::1]:8084/',
+        'http://localhost:8085/',
+        'http://127.0.0.1:8085/',
+      ],
+      ['http://localhost:3000/', 'http://10.0.0.5/', 'http://10.0.0.6:8082/', 'http://localhost/'],
+    ],
+  ];
+  for (const [shortUrlHost, own, others] of cases) {
+    const isOwn = ownHosts(shortUrlHost, listeners);
+    for (const url of own) {
+      it(`of ${shortUrlHost} are in ${url}`, () => {
+        expect(isOwn(new URL(url))).to.be.true;
+      });
+    }
+    for (const url of others) {
+      it(`of ${shortUrlHost} are not in ${url}`, () => {
+        expect(isOwn(new URL(url))).to.be.false;
+      });
+    }
+  }
+});

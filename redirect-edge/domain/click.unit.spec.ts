@@ -1,0 +1,183 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { evolveClaim, freeCode, type Claim, type ClaimEvent } from '../../schemas/folds/claim.js';
+import { deciderSpecification } from '../../schemas/testing/decider-specification.js';
+import {
+  at,
+  blocked,
+  countedIds,
+  created,
+  expired,
+  idOf,
+  noon,
+  unblocked,
+  visited,
+} from '../../schemas/testing/events.js';
+import { decideClick, type ClickDecision, type TakeClick } from './click.js';
+
+const takeClick: TakeClick = { code: 'spring', requestId: 'request-1' };
+
+const given = deciderSpecification<Claim, ClaimEvent, Date, ClickDecision>({
+  initialState: freeCode,
+  evolve: evolveClaim,
+  decide: (now, claim) => decideClick(takeClick, claim, { now, newId: countedIds() }),
+});
+
+const made = (maxClicks: number | null, expiresAt: Date | null = null) =>
+  created(
+    'spring',
+    { maxClicks, expiresAt: expiresAt?.toISOString() ?? null },
+    { account: 'acme' },
+  );
+const told = (number: number, time: Date) => ({
+  id: idOf(number),
+  time,
+  account: 'acme',
+  actor: 'visitor',
+  correlationId: 'request-1',
+});
+const refused = (reason: 'notFound' | 'expired' | 'blocked') =>
+  ({ type: 'refused', reason }) as const;
+
+describe('taking a click', () => {
+  it('numbers the visit among the link’s clicks', () => {
+    given(made(3), visited('spring', 1))
+      .when(at(1))
+      .then({ type: 'taken', events: [visited('spring', 2, told(1, at(1)))] });
+  });
+
+  it('expires the link with its last one', () => {
+    const expiry = { ...told(2, at(1)), causationId: idOf(1) };
+    given(made(1))
+      .when(at(1))
+      .then({
+        type: 'taken',
+        events: [visited('spring', 1, told(1, at(1))), expired('spring', 2, 'clicks', expiry)],
+      });
+  });
+
+  it('goes on after a block was lifted, with the next sequence for the expiry', () => {
+    given(made(1), blocked('spring', 2), unblocked('spring', 3))
+      .when(at(1))
+      .then({
+        type: 'taken',
+        events: [
+          visited('spring', 1, told(1, at(1))),
+          expired('spring', 4, 'clicks', { ...told(2, at(1)), causationId: idOf(1) }),
+        ],
+      });
+  });
+
+  it('never ends for a link without a limit', () => {
+    given(made(null), visited('spring', 41))
+      .when(at(1))
+      .then({ type: 'taken', events: [visited('spring', 42, told(1, at(1)))] });
+  });
+
+  it('is never told before the link’s last event', () => {
+    given(made(3), visited('spring', 1, { time: at(50) }))
+      .when(at(1))
+      .then({ type: 'taken', events: [visited('spring', 2, told(1, at(50)))] });
+  });
+
+  it('is refused where there is no link', () => {
+    given().when(noon).then(refused('notFound'));
+  });
+
+  it('is refused once the clicks are used up, also before LinkExpired tells so', () => {
+    given(made(1), visited('spring', 1)).when(noon).then(refused('expired'));
+    given(made(1), visited('spring', 1), expired('spring', 2, 'clicks'))
+      .when(noon)
+      .then(refused('expired'));
+  });
+
+  it('is refused from the very millisecond on in which the time is up', () => {
+    const link = made(3, at(60));
+    expect(given(link).when(at(59.999)).decision.type).to.equal('taken');
+    given(link).when(at(60)).then(refused('expired'));
+    given(link, expired('spring', 2)).when(at(1)).then(refused('expired'));
+  });
+
+  it('is refused while blocked, whatever else is so', () => {
+    given(made(3), blocked('spring', 2)).when(noon).then(refused('blocked'));
+    given(made(1, at(60)), visited('spring', 1), blocked('spring', 2))
+      .when(at(90))
+      .then(refused('blocked'));
+  });
+});
+
+describe('the clicks of a link', () => {
+  interface Step {
+    readonly type: 'click' | 'block' | 'unblock' | 'expire';
+    readonly seconds: number;
+  }
+  const step = (...types: readonly Step['type'][]): fc.Arbitrary<Step> =>
+    fc.record({ type: fc.constantFrom(...types), seconds: fc.integer({ min: -9, max: 30 }) });
+
+  /** What happens to a link when all that is asked for, by a clock that is set back now and then. */
+  const run = (maxClicks: number, steps: readonly Step[]) => {
+    const newId = countedIds();
+    const events: ClaimEvent[] = [made(maxClicks)];
+    let claim = events.reduce(evolveClaim, freeCode);
+    let now = noon;
+    const happen = (event: ClaimEvent): void => {
+      claim = evolveClaim(claim, event);
+      events.push(event);
+    };
+    for (const { type, seconds } of steps) {
+      now = new Date(now.getTime() + seconds * 1_000);
+      if (claim.status === 'free') throw new Error('It was claimed');
+      const told = { time: now < claim.lastEventAt ? claim.lastEventAt : now };
+      const next = claim.sequence + 1;
+      if (type === 'block') happen(blocked('spring', next, told));
+      else if (type === 'unblock') happen(unblocked('spring', next, told));
+      else if (type === 'expire') {
+        if (claim.expired === null) happen(expired('spring', next, 'time', told));
+      } else {
+        const decision = decideClick(takeClick, claim, { now, newId });
+        if (decision.type === 'taken') decision.events.forEach(happen);
+      }
+    }
+    const visits = events.filter((event) => event.type === 'linklog.LinkVisited.v1');
+    const expiries = events.filter((event) => event.type === 'linklog.LinkExpired.v1');
+    return { events, visits, expiries };
+  };
+
+  const clicks = (count: number): Step[] =>
+    Array.from({ length: count }, () => ({ type: 'click', seconds: 1 }));
+  const limit = fc.integer({ min: 1, max: 12 });
+
+  it('are exactly as many as the limit, and one LinkExpired follows, whatever lies between', () => {
+    const steps = fc.array(step('click', 'click', 'click', 'block', 'unblock'), { maxLength: 60 });
+    fc.assert(
+      fc.property(limit, steps, (maxClicks, between) => {
+        const rest: Step[] = [{ type: 'unblock', seconds: 0 }, ...clicks(maxClicks + 3)];
+        const { visits, expiries } = run(maxClicks, [...between, ...rest]);
+        expect(visits.map(({ data }) => data.click)).to.deep.equal(
+          Array.from({ length: maxClicks }, (_, index) => index + 1),
+        );
+        expect(expiries.map(({ data, causationid }) => [data.reason, causationid])).to.deep.equal([
+          ['clicks', visits.at(-1)?.id],
+        ]);
+      }),
+    );
+  });
+
+  it('are numbered without a gap, and no time goes back, however the link ends', () => {
+    const steps = fc.array(step('click', 'click', 'block', 'unblock', 'expire'), { maxLength: 60 });
+    fc.assert(
+      fc.property(limit, steps, (maxClicks, all) => {
+        const { events, visits, expiries } = run(maxClicks, all);
+        const others = events.filter((event) => event.type !== 'linklog.LinkVisited.v1');
+        for (const ofTopic of [visits, others]) {
+          const sequences = ofTopic.map(({ sequence }) => sequence);
+          expect(sequences).to.deep.equal(sequences.map((_, index) => index + 1));
+        }
+        const times = events.map(({ time }) => time);
+        expect(times).to.deep.equal([...times].sort());
+        expect(visits.length).to.be.at.most(maxClicks);
+        expect(expiries.length).to.be.at.most(1);
+      }),
+    );
+  });
+});

@@ -1,0 +1,217 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { z } from 'zod';
+import { cloudEventFaults } from '../testing/cloud-events.js';
+import { someEvent } from '../testing/arbitrary-events.js';
+import { created, idOf, noon } from '../testing/events.js';
+import { catalogue } from './catalogue.js';
+import { eventReader, newEvent, readEvent, topicOf, UnreadableEvent, writeEvent } from './codec.js';
+import { originOf, spoolSource } from './envelope.js';
+import { eventType } from './event-type.js';
+import { topicNames } from './topics.js';
+
+/** What reading throws, if anything; `null` where it reads. */
+const faultOf = (value: string, read: (text: string) => unknown = readEvent): unknown => {
+  try {
+    read(value);
+    return null;
+  } catch (error) {
+    return error;
+  }
+};
+
+const link = JSON.parse(writeEvent(created('spring'))) as Record<string, unknown>;
+
+const withChange = (change: Record<string, unknown>): string =>
+  JSON.stringify({ ...link, ...change });
+
+describe('the rules of CloudEvents, as these specs check them', () => {
+  const faulty: readonly Record<string, unknown>[] = [
+    { specversion: '0.3' },
+    { type: '' },
+    { source: 'not a reference' },
+    { time: '20 May 2026' },
+    { time: '2026-13-01T00:00:00Z' },
+    { datacontenttype: 'json' },
+    { correlation_id: 'r-1' },
+    { correlationId: 'r-1' },
+    { subject: 'a\nb' },
+    { actor: null },
+    { sequence: 2 ** 31 },
+    { account: { name: 'acme' } },
+    { id: undefined },
+  ];
+  for (const change of faulty) {
+    it(`refuse ${JSON.stringify(change)}`, () => {
+      const json = JSON.parse(withChange(change)) as unknown;
+      expect(cloudEventFaults(json)).to.have.length(1);
+    });
+  }
+});
+
+describe('the codec of events', () => {
+  it('reads what it wrote, and writes nothing but CloudEvents', () => {
+    fc.assert(
+      fc.property(someEvent, (event) => {
+        const value = writeEvent(event);
+        expect(readEvent(value)).to.deep.equal(event);
+        expect(cloudEventFaults(JSON.parse(value))).to.deep.equal([]);
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+
+  it('writes sequences that sort as text', () => {
+    fc.assert(
+      fc.property(someEvent, someEvent, (one, other) => {
+        const [a, b] = [one, other].map((event) => {
+          return (JSON.parse(writeEvent(event)) as { sequence: string }).sequence;
+        });
+        expect(a !== undefined && b !== undefined && a < b).to.equal(one.sequence < other.sequence);
+      }),
+    );
+  });
+
+  it('throws UnreadableEvent and nothing else, whatever it is given', () => {
+    const anything = fc.oneof(
+      fc.string({ unit: 'binary' }),
+      fc.json(),
+      fc.jsonValue().map((value) => withChange({ data: value })),
+      fc.dictionary(fc.string(), fc.jsonValue()).map(withChange),
+      fc
+        .tuple(fc.constantFrom(...Object.keys(link)), fc.jsonValue())
+        .map(([name, value]) => withChange({ [name]: value })),
+    );
+    fc.assert(
+      fc.property(anything, (value) => {
+        const fault = faultOf(value);
+        expect(fault === null || fault instanceof UnreadableEvent).to.be.true;
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  const unreadable: readonly [string, string, RegExp][] = [
+    ['what is not JSON', '{"specversion":', /not JSON/],
+    ['another type', withChange({ type: 'com.example.LinkCreated.v1' }), /unknown type/],
+    ['a version that never was', withChange({ type: 'linklog.LinkCreated.v9' }), /unknown type/],
+    ['a name of Object’s own', withChange({ type: 'constructor' }), /unknown type/],
+    ['an id that is no UUID', withChange({ id: '1' }), /id/],
+    ['an empty subject', withChange({ subject: '' }), /subject/],
+    ['a time without milliseconds', withChange({ time: '2026-05-20T12:00:00Z' }), /time/],
+    ['a time with an offset', withChange({ time: '2026-05-20T12:00:00.000+02:00' }), /time/],
+    ['a day that never was', withChange({ time: '2026-02-30T12:00:00.000Z' }), /time/],
+    ['a sequence that is a number', withChange({ sequence: 1 }), /sequence/],
+    ['a sequence of 0', withChange({ sequence: '0'.repeat(16) }), /sequence/],
+    ['a sequence beyond 2^53', withChange({ sequence: '9'.repeat(16) }), /sequence/],
+    ['null for an absent attribute', withChange({ actor: null }), /actor/],
+    ['a prototype among the attributes', `{"__proto__":{},${withChange({}).slice(1)}`, /__proto__/],
+    [
+      'a prototype in the data',
+      withChange({}).replace('"data":{', '"data":{"__proto__":{},'),
+      /__proto__/,
+    ],
+  ];
+  for (const [what, value, reason] of unreadable) {
+    it(`does not read ${what}`, () => {
+      expect(faultOf(value))
+        .to.be.instanceOf(UnreadableEvent)
+        .with.property('message')
+        .match(reason);
+    });
+  }
+});
+
+describe('upcasting', () => {
+  const renamed = eventType({
+    name: 'GuestSeated',
+    topic: 'links',
+    version: 3,
+    data: z.strictObject({ guest: z.string(), seats: z.int(), table: z.string().nullable() }),
+    retired: [
+      {
+        version: 1,
+        data: z.strictObject({ who: z.string() }),
+        upcast: ({ who }: { who: string }) => ({ guest: who, seats: 1 }),
+      },
+      {
+        version: 2,
+        data: z.strictObject({ guest: z.string(), seats: z.int() }),
+        upcast: (older: { guest: string; seats: number }) => ({ ...older, table: null }),
+      },
+    ],
+  });
+  const read = eventReader([renamed]);
+
+  const cases: readonly [number, Record<string, unknown>, Record<string, unknown>][] = [
+    [1, { who: 'Ada' }, { guest: 'Ada', seats: 1, table: null }],
+    [2, { guest: 'Ada', seats: 4 }, { guest: 'Ada', seats: 4, table: null }],
+    [3, { guest: 'Ada', seats: 4, table: '7' }, { guest: 'Ada', seats: 4, table: '7' }],
+  ];
+  for (const [version, data, expected] of cases) {
+    it(`makes version 3 of version ${version}, and leaves the envelope as it was`, () => {
+      const value = withChange({ type: `linklog.GuestSeated.v${version}`, data });
+      expect(read(value)).to.deep.equal({
+        ...created('spring'),
+        type: 'linklog.GuestSeated.v3',
+        data: expected,
+      });
+    });
+  }
+
+  it('takes each version’s data in that version only', () => {
+    for (const [version] of cases) {
+      for (const [other, data] of cases.filter(([number]) => number !== version)) {
+        const value = withChange({ type: `linklog.GuestSeated.v${version}`, data });
+        const fault = faultOf(value, read);
+        expect(fault, `v${other} as v${version}`).to.be.instanceOf(UnreadableEvent);
+      }
+    }
+  });
+});
+
+describe('the catalogue', () => {
+  it('knows each definition under its own name, in versions that follow each other', () => {
+    for (const [name, definition] of Object.entries(catalogue)) {
+      const versions = [...definition.retired.map((older) => older.version), definition.version];
+      expect(definition.name).to.equal(name);
+      expect(versions).to.deep.equal(versions.map((_, index) => index + 1));
+    }
+  });
+
+  it('has a topic for every event', () => {
+    fc.assert(
+      fc.property(someEvent, (event) => {
+        expect(topicNames).to.include(topicOf(event));
+      }),
+    );
+  });
+});
+
+describe('a new event', () => {
+  it('is the ledger’s, and leaves out what is not told', () => {
+    const event = newEvent(
+      'LinkExpired',
+      { reason: 'time' },
+      { id: idOf(1), subject: 'spring', time: noon, sequence: 2, account: undefined },
+    );
+    expect(event).to.deep.equal({
+      specversion: '1.0',
+      id: idOf(1),
+      type: 'linklog.LinkExpired.v1',
+      source: '/linklog/ledger',
+      subject: 'spring',
+      time: '2026-05-20T12:00:00.000Z',
+      datacontenttype: 'application/json',
+      sequence: 2,
+      data: { reason: 'time' },
+    });
+  });
+
+  it('is numbered per subject by the ledger, and per spool by an edge', () => {
+    expect(originOf(created('spring'))).to.equal('spring');
+    expect(originOf(created('spring', {}, { source: spoolSource('s-1') }))).to.equal(
+      '/linklog/spool/s-1',
+    );
+  });
+});

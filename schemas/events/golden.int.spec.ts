@@ -1,0 +1,73 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { expect } from 'chai';
+import { cloudEventFaults } from '../testing/cloud-events.js';
+import { catalogue } from './catalogue.js';
+import { readEvent, UnreadableEvent, writeEvent } from './codec.js';
+import { envelope } from './envelope.js';
+
+// From dist/schemas/events: the golden files are not compiled.
+const folder = new URL('../../../schemas/events/golden/', import.meta.url);
+const files = readdirSync(folder).sort();
+
+const read = (file: string): string => readFileSync(new URL(file, folder), 'utf8');
+
+const parse = (text: string): Record<string, unknown> & { data: Record<string, unknown> } =>
+  JSON.parse(text) as Record<string, unknown> & { data: Record<string, unknown> };
+
+const definitions = Object.values(catalogue);
+const currentTypes = new Set<string>(definitions.map(({ type }) => type));
+
+describe('the golden files of the events', () => {
+  it('are there for every type and version, and none is left over', () => {
+    const versions = definitions.flatMap(({ name, version, retired }) =>
+      [version, ...retired.map((older) => older.version)].map(
+        (number) => `linklog.${name}.v${number}.json`,
+      ),
+    );
+    expect(files).to.deep.equal(versions.sort());
+  });
+
+  for (const file of files) {
+    const type = file.slice(0, -'.json'.length);
+
+    describe(type, () => {
+      const golden = read(file);
+      const json = parse(golden);
+
+      it('is a CloudEvent of that type, with every attribute that there is', () => {
+        expect(cloudEventFaults(json)).to.deep.equal([]);
+        expect(json).to.include({ type });
+        expect(json).to.have.all.keys(...Object.keys(envelope.shape));
+      });
+
+      it('is read as an event of the current version', () => {
+        const event = readEvent(golden);
+        expect(currentTypes.has(event.type)).to.be.true;
+        expect(event.type.split('.')[1]).to.equal(type.split('.')[1]);
+        if (currentTypes.has(type)) {
+          expect(JSON.parse(writeEvent(event))).to.deep.equal(json);
+        }
+      });
+
+      const refuses = (changed: unknown): void => {
+        expect(() => readEvent(JSON.stringify(changed))).to.throw(UnreadableEvent);
+      };
+
+      it('is refused with an attribute or a field of data that is unknown', () => {
+        refuses({ ...json, extra: 'x' });
+        refuses({ ...json, data: { ...json.data, extra: 'x' } });
+      });
+
+      it('is refused without any field of its data, or an attribute that is not optional', () => {
+        for (const field of Object.keys(json.data)) {
+          refuses({ ...json, data: { ...json.data, [field]: undefined } });
+        }
+        for (const [attribute, schema] of Object.entries(envelope.shape)) {
+          const without = { ...json, [attribute]: undefined };
+          if (attribute === 'data' || !schema.safeParse(undefined).success) refuses(without);
+          else readEvent(JSON.stringify(without));
+        }
+      });
+    });
+  }
+});

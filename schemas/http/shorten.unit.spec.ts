@@ -1,0 +1,266 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { disallowedProperty, shortCodePattern, shortenRequest } from './shorten.js';
+
+const invalidUrl = 'Please provide a valid URL';
+const aliasLength = 'Alias must be between 3 and 50 characters';
+const aliasLetters = 'Alias may only contain letters, numbers, hyphens and underscores';
+const passwordLength = 'Password must be between 4 and 100 characters';
+const expiresInLeast = 'expiresIn must be at least 60 seconds (1 minute)';
+const expiresInMost = 'expiresIn must be at most 315360000 seconds (10 years)';
+const maxClicksLeast = 'maxClicks must be at least 1';
+const maxClicksMost = 'maxClicks must be at most 1000000000';
+
+const schema = shortenRequest((destination) => destination.host === 'sho.rt');
+const url = 'https://example.com/a';
+
+/** The first message, or `null` for a body that is taken. */
+const messageOf = (body: unknown): string | null => {
+  const result = schema.safeParse(body);
+  return result.success ? null : (result.error.issues[0]?.message ?? '');
+};
+
+const nothingElse = { alias: null, password: null, expiresIn: null, maxClicks: null };
+
+describe('the body of POST /v2/shorten', () => {
+  it('has null for what was not asked for, and nothing that is not listed', () => {
+    const body = { url, maxClicks: null, color: 'red', toString: 1 };
+    expect(schema.parse(body)).to.deep.equal({ url, ...nothingElse });
+  });
+
+  it('keeps what was asked for as it came', () => {
+    const body = { url, alias: 'Spring_2026-a', password: 'p ü s', expiresIn: 60, maxClicks: 1 };
+    expect(schema.parse(body)).to.deep.equal(body);
+  });
+
+  for (const field of Object.keys(nothingElse)) {
+    it(`takes null in ${field} for absent`, () => {
+      expect(schema.parse({ url, [field]: null })).to.deep.equal({ url, ...nothingElse });
+    });
+  }
+
+  const long = (length: number): string => url + 'x'.repeat(length - url.length);
+  const taken: readonly unknown[] = [
+    'http://example.com',
+    'HTTPS://Example.COM/Path?q=1#f',
+    'https://example.com:8443/a b',
+    'https://пример.рф/путь',
+    'https://user.example.com/@name',
+    'https://example.com/?u=https://sho.rt/a',
+    'http://localhost:3000',
+    'http://intranet/a',
+    'http://192.168.1.10/',
+    'http://[::1]:8080/',
+    long(2_048),
+  ];
+  for (const value of taken) {
+    it(`takes the destination ${String(value).slice(0, 60)}`, () => {
+      expect(schema.parse({ url: value })).to.deep.include({ url: value });
+    });
+  }
+
+  const refused: readonly (readonly [string, unknown])[] = [
+    ['none', undefined],
+    ['null', null],
+    ['an empty one', ''],
+    ['a number', 5],
+    ['an array', [url]],
+    ['no scheme', 'example.com'],
+    ['a relative one', '//example.com/'],
+    ['another scheme', 'ftp://example.com/'],
+    ['a script', 'javascript:alert(1)//https://'],
+    ['a script after a break', 'https:\n//example.com'],
+    ['a scheme without slashes', 'https:example.com'],
+    ['one slash', 'https:/example.com'],
+    ['three slashes', 'https:///example.com'],
+    ['back slashes', 'https:\\\\example.com'],
+    ['no host', 'https://'],
+    ['no host but a query', 'https://?a=b'],
+    ['a host with a space', 'https://exa mple.com/'],
+    ['a port out of range', 'https://example.com:65536/'],
+    ['a number beyond IPv4', 'http://256.256.256.256/'],
+    ['a user name', 'https://user@example.com/'],
+    ['a user name and password', 'https://user:secret@example.com/'],
+    ['a password only', 'https://:secret@example.com/'],
+    ['a tab within', 'https://exam\tple.com/'],
+    ['a line break within', 'https://example.com/\r\nSet-Cookie:a=b'],
+    ['NUL', 'https://example.com/\u0000'],
+    ['a C1 control', 'https://example.com/\u0085a'],
+    ['a line separator', 'https://example.com/\u2028a'],
+    ['half a surrogate pair', 'https://example.com/\ud800'],
+    ['one character too many', long(2_049)],
+    ['too many characters once normalised', 'https://example.com/' + 'ü'.repeat(400)],
+    ['our own host', 'https://sho.rt/abc'],
+    ['our own host in capitals', 'HTTPS://SHO.RT/abc'],
+    ['our own host, percent-encoded', 'https://%73ho.rt/abc'],
+    ['our own host with its port', 'https://sho.rt:443/abc'],
+  ];
+  for (const [what, value] of refused) {
+    it(`refuses as url ${what}`, () => {
+      expect(messageOf({ url: value })).to.equal(invalidUrl);
+    });
+  }
+
+  it('trims the destination’s outer white space, and counts without it', () => {
+    expect(schema.parse({ url: ` \t\n${long(2_048)}\u00a0\r\n ` }).url).to.equal(long(2_048));
+  });
+
+  const fields: readonly (readonly [string, readonly unknown[], string | null])[] = [
+    ['alias', ['abc', 'a'.repeat(50), 'A-_9', '---'], null],
+    ['alias', ['', 'ab', 'a'.repeat(51), ' '.repeat(51)], aliasLength],
+    ['alias', ['a b', 'a.b', 'añb', 'a/b', 'abc\n', 'a+b', '\u0000\u0000\u0000'], aliasLetters],
+    ['alias', [123, true, {}, ['abc']], 'alias must be a string'],
+    ['password', ['abcd', 'x'.repeat(100), '    '], null],
+    ['password', ['', 'abc', 'x'.repeat(101)], passwordLength],
+    ['password', [1234, ['abcd']], 'password must be a string'],
+    ['expiresIn', [60, 61, 315_360_000], null],
+    ['expiresIn', [59, 59.99, 0, -60, -1e300], expiresInLeast],
+    ['expiresIn', [315_360_001, 1e300, 315_360_000.5], expiresInMost],
+    ['expiresIn', [60.5, 3_600.25], 'expiresIn must be a whole number of seconds'],
+    ['expiresIn', ['60', true, {}, NaN], 'expiresIn must be a number'],
+    ['maxClicks', [1, 2, 1_000_000_000], null],
+    ['maxClicks', [0, 0.5, -1], maxClicksLeast],
+    ['maxClicks', [1_000_000_001, 1e300], maxClicksMost],
+    ['maxClicks', [1.5, 99.9], 'maxClicks must be an integer'],
+    ['maxClicks', ['1', true, []], 'maxClicks must be a number'],
+  ];
+  for (const [field, values, message] of fields) {
+    it(`${field} ${JSON.stringify(values).slice(0, 60)}: ${message ?? 'taken'}`, () => {
+      for (const value of values) {
+        expect(messageOf({ url, [field]: value }), JSON.stringify(value)).to.equal(message);
+      }
+    });
+  }
+
+  for (const body of [null, [], 'https://example.com', 5, true, undefined, {}]) {
+    it(`asks for a URL when it is ${body === undefined ? 'absent' : JSON.stringify(body)}`, () => {
+      expect(messageOf(body)).to.equal(invalidUrl);
+    });
+  }
+
+  it('names the first wrong field in the order of the specification’s table', () => {
+    const wrong = [
+      ['url', 'x', invalidUrl],
+      ['alias', 'ab', aliasLength],
+      ['password', 'abc', passwordLength],
+      ['expiresIn', 59, expiresInLeast],
+      ['maxClicks', 0, maxClicksLeast],
+    ] as const;
+    wrong.forEach(([, , message], index) => {
+      // The other way round, so that it is not the body's own order that decides.
+      const later = wrong.slice(index).reverse();
+      expect(messageOf({ url, ...Object.fromEntries(later) })).to.equal(message);
+    });
+  });
+});
+
+describe('the rule for destinations', () => {
+  const pieces = fc.constantFrom(
+    ...['http://', 'HTTPS://', 'https:', '//', '/', '\\', '@', ':', '?', '#', '%', '%00', '..'],
+    ...[
+      '[',
+      ']',
+      '::1',
+      ' ',
+      '\t',
+      '\r\n',
+      '\u0000',
+      '\u2028',
+      '\ufeff',
+      '\ud800',
+      'ü',
+      '例',
+      '。',
+    ],
+    ...['example.com', 'sho.rt', '127.1', '0x7f000001', ':443', 'javascript:', '\u00ad', '\uff0f'],
+  );
+  const urlLike = fc
+    .tuple(
+      fc.constantFrom('https://', 'http://', ' https://', ''),
+      fc.array(fc.oneof(pieces, fc.string({ unit: 'binary', maxLength: 5 })), { maxLength: 10 }),
+    )
+    .map(([scheme, rest]) => scheme + rest.join(''));
+  const candidates = fc.oneof(
+    urlLike,
+    fc.webUrl({ withFragments: true, withQueryParameters: true }),
+  );
+
+  it('never throws, and takes only what is trimmed, clean, and leads away from us', () => {
+    let accepted = 0;
+    fc.assert(
+      fc.property(candidates, (text) => {
+        const result = schema.safeParse({ url: text });
+        if (!result.success) return;
+        accepted += 1;
+        const destination = result.data.url;
+        expect(destination).to.equal(text.trim());
+        expect(destination).to.match(/^https?:\/\//i);
+        expect(destination).to.not.match(/\p{Cc}|\u2028|\u2029/u);
+        const parsed = new URL(destination);
+        expect(parsed.protocol).to.match(/^https?:$/);
+        expect(parsed.host).to.not.equal('sho.rt');
+        expect(parsed.username + parsed.password).to.equal('');
+        expect(destination.isWellFormed()).to.be.true;
+      }),
+      { numRuns: 3_000 },
+    );
+    // Otherwise the property says nothing.
+    expect(accepted).to.be.greaterThan(300);
+  });
+
+  it('takes the same destination however much white space is around it', () => {
+    const white = fc.string({
+      unit: fc.constantFrom(' ', '\t', '\n', '\r', '\u00a0'),
+      maxLength: 5,
+    });
+    fc.assert(
+      fc.property(white, candidates, white, (before, text, after) => {
+        const plain = schema.safeParse({ url: text });
+        expect(schema.safeParse({ url: before + text + after }).data).to.deep.equal(plain.data);
+      }),
+    );
+  });
+});
+
+describe('a short code', () => {
+  it('is what an alias may be', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: 'binary', maxLength: 52 }), (alias) => {
+        expect(shortCodePattern.test(alias)).to.equal(messageOf({ url, alias }) === null);
+      }),
+    );
+  });
+});
+
+describe('properties that are disallowed', () => {
+  const nested = (json: string, depth: number): unknown =>
+    JSON.parse('{"a":['.repeat(depth) + json + ']}'.repeat(depth));
+
+  const bodies: readonly (readonly [string, string | null])[] = [
+    ['{"url":"https://example.com"}', null],
+    ['{"__proto__":{}}', '__proto__'],
+    ['{"url":"x","constructor":null}', 'constructor'],
+    ['{"urls":[{"url":"x"},{"prototype":1}]}', 'prototype'],
+    ['{"urls":[{"a":{"b":[[{"__proto__":null}]]}}]}', '__proto__'],
+    // As values, and as parts of names, they are harmless.
+    ['{"alias":"__proto__","x":["constructor"],"constructors":1,"Prototype":2}', null],
+    ['[]', null],
+    ['null', null],
+    ['"__proto__"', null],
+  ];
+  for (const [text, expected] of bodies) {
+    it(`are ${expected ?? 'none'} in ${text}`, () => {
+      expect(disallowedProperty(JSON.parse(text))).to.equal(expected);
+    });
+  }
+
+  it('are found however deep they lie', () => {
+    expect(disallowedProperty(nested('{"__proto__":1}', 30_000))).to.equal('__proto__');
+    expect(disallowedProperty(nested('{}', 30_000))).to.equal(null);
+  });
+
+  it('are found in an array of a hundred thousand', () => {
+    const many = [...Array<unknown>(100_000).fill(1), JSON.parse('{"prototype":1}')];
+    expect(disallowedProperty({ urls: many })).to.equal('prototype');
+  });
+});
