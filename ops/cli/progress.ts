@@ -41,7 +41,9 @@ const progressBar = (what: string, stream: NodeJS.WriteStream): Progress => {
     formatTime: (seconds: unknown) => (typeof seconds === 'number' ? `${count(seconds)} s` : '?'),
     // The signals are the command's own matter.
     gracefulExit: false,
+    // Who ends it at once gets the terminal back as it was.
     hideCursor: false,
+    linewrap: true,
   });
   let started = false;
   return {
