@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { statuses, atOnce } from '../testing/http.js';
+import { connectTo, type RawConnection } from '../testing/raw.js';
 import { destination, expectError, expectRefused, withProduct, type Link } from './harness.js';
 
 /** The shortest life that a link may have, and the length of a per-minute window. */
@@ -12,11 +13,50 @@ describe('a minute later', () => {
   let free: string;
   let links: { warm: Link; cold: Link; limited: Link };
   let reset: number;
+  const slow: {
+    readonly what: string;
+    readonly connection: RawConnection;
+    drip: NodeJS.Timeout;
+  }[] = [];
+
+  /** A byte a second, for ever: the trickle that a time-out for silence would not notice. */
+  const trickle = async (what: string, origin: string, head: string): Promise<void> => {
+    const connection = await connectTo(origin);
+    connection.socket.write(head);
+    const drip = setInterval(() => connection.socket.write('x'), 1_000);
+    slow.push({ what, connection, drip });
+  };
+
+  const beginSlowly = async (): Promise<void> => {
+    const { api, edge, admin, adminToken } = bench.product;
+    for (const origin of [api, edge, admin]) {
+      await trickle('headers', origin, 'GET /health HTTP/1.1\r\nX-Slow: ');
+    }
+    for (const [origin, path, token] of [
+      [api, '/v2/shorten', pro],
+      [admin, '/admin/keys', adminToken],
+    ] as const) {
+      await trickle(
+        'body',
+        origin,
+        `POST ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\n` +
+          'Content-Type: application/json\r\nContent-Length: 60000\r\n\r\n',
+      );
+    }
+  };
+
+  after(() => {
+    for (const { connection, drip } of slow) {
+      clearInterval(drip);
+      connection.socket.destroy();
+    }
+  });
 
   before('spend a minute', async function () {
     this.timeout(90_000);
     pro = (await bench.key('PRO')).key;
     free = (await bench.key('FREE')).key;
+    await beginSlowly();
     const first = await bench.api('/v2/usage', free);
     const windowMs = performance.now();
     reset = Number(first.headers['x-ratelimit-reset']);
@@ -91,5 +131,15 @@ describe('a minute later', () => {
     const resets = new Set(answers.map(({ headers }) => headers['x-ratelimit-reset']));
     expect([...resets].map(Number)).to.have.length(1);
     expect(Number([...resets][0])).to.be.within(reset + 59, reset + 63);
+  });
+
+  it('slow clients were cut off: 10 s for the headers, 30 s for all, looked at every 5 s', async () => {
+    expect(slow).to.have.length(5);
+    for (const { what, connection } of slow) {
+      const ms = await connection.closed(0);
+      const limit = what === 'headers' ? 10_000 : 30_000;
+      expect(ms, what).to.be.within(limit - 500, limit + 7_000);
+      expect(connection.received(), what).to.match(/^HTTP\/1\.1 408 /);
+    }
   });
 });

@@ -49,13 +49,24 @@ const listenError = (error: NodeJS.ErrnoException, name: string, { host, port }:
   return error;
 };
 
+/** How often a listener that drains looks for connections that wait for nothing any more. */
+const sweepMs = 100;
+
 const close = (server: Server, sockets: ReadonlySet<Socket>, graceMs: number): Promise<void> =>
   new Promise((resolve) => {
     const timer = setTimeout(() => {
       for (const socket of sockets) socket.destroy();
     }, graceMs);
+    // Those answered meanwhile are idle from then on; node counts none as idle that never asked.
+    const sweep = setInterval(() => {
+      server.closeIdleConnections();
+      for (const socket of sockets) {
+        if (socket.bytesRead === 0) socket.destroy();
+      }
+    }, sweepMs);
     server.close(() => {
       clearTimeout(timer);
+      clearInterval(sweep);
       resolve();
     });
     server.closeIdleConnections();
