@@ -52,6 +52,8 @@ const lock = async (dataDir: string): Promise<ProcessLock> => {
  */
 export const openDataDir = async (dataDir: string): Promise<DataDir> => {
   try {
+    // Those above are made as usual: PostgreSQL, which never runs as root, must be able to pass them.
+    mkdirSync(path.dirname(dataDir), { recursive: true });
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   } catch (cause) {
     throw new ConfigError(`DATA_DIR ${dataDir} cannot be made: ${(cause as Error).message}`, {

@@ -123,7 +123,10 @@ const startAll = async (config: Config, logger: Logger, started: Started): Promi
     health,
     logger,
   });
-  started.add(() => api.stop(graceMs));
+  // Both at once: one after the other could take more than the 10 s that all of it may.
+  started.add(async () => {
+    await Promise.all([api.stop(graceMs), edge.stop(graceMs)]);
+  });
 
   const firstKey = await api.issueFirstKey();
   const addresses = {

@@ -85,7 +85,13 @@ export const admitCalls = (
   return calls.map((call) => {
     if (maintenance) return { type: 'maintenance', pass: pass() };
     const granted = call.metered ? metered > 0 : unmetered > 0;
-    if (!granted) return { type: full ? 'rateLimited' : 'callsExhausted', pass: pass() };
+    if (!granted) {
+      const refused = pass();
+      // The window is full with the whole group: those who come later in it may still be granted.
+      return full
+        ? { type: 'rateLimited', pass: { ...refused, window: { ...refused.window, remaining: 0 } } }
+        : { type: 'callsExhausted', pass: refused };
+    }
     windowCalls += 1;
     if (call.metered) {
       metered -= 1;

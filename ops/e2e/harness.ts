@@ -44,8 +44,12 @@ export class Bench {
     return this.#product;
   }
 
+  use(product: Product): void {
+    this.#product = product;
+  }
+
   async start(env: Readonly<Record<string, string>> = {}): Promise<void> {
-    this.#product = await startProduct({ env });
+    this.use(await startProduct({ env }));
   }
 
   async end(): Promise<void> {
@@ -117,7 +121,7 @@ export interface ExpectedError {
 }
 
 /** The general envelope, no field more and none less. */
-export const expectError = (answer: Answer, expected: ExpectedError): void => {
+export const expectEnvelope = (answer: Answer, expected: ExpectedError): void => {
   const { status, path, method = 'GET', ...rest } = expected;
   const body = answer.json() as { timestamp: string };
   expect(body, answer.text).to.deep.equal({
@@ -131,6 +135,11 @@ export const expectError = (answer: Answer, expected: ExpectedError): void => {
   expect(Math.abs(Date.parse(body.timestamp) - Date.now())).to.be.below(10_000);
   expect(answer.status).to.equal(status);
   expect(answer.headers['content-type']).to.equal('application/json; charset=utf-8');
+};
+
+/** The general envelope where links and keys are: never cached. */
+export const expectError = (answer: Answer, expected: ExpectedError): void => {
+  expectEnvelope(answer, expected);
   expect(answer.headers['cache-control']).to.equal('no-store');
 };
 

@@ -14,6 +14,21 @@ export interface Listener {
 
 const maxConnections = 10_000;
 
+/** How long a client may go on sending after the last answer of its connection. */
+const lingerMs = 1_000;
+
+/**
+ * Ends a connection so that its last answer arrives. Where the client is still sending (a body that
+ * was refused), closing at once would reset the connection, and with it an answer not read yet.
+ */
+const closeGently = (socket: Socket): void => {
+  const timer = setTimeout(() => socket.destroy(), lingerMs);
+  socket.once('close', () => {
+    clearTimeout(timer);
+  });
+  socket.end();
+};
+
 const reachable = (host: string): string => {
   if (host === '0.0.0.0') return '127.0.0.1';
   if (host === '::') return '[::1]';
@@ -37,13 +52,24 @@ const listenError = (error: NodeJS.ErrnoException, name: string, { host, port }:
   return error;
 };
 
+/** How often a listener that drains looks for connections that wait for nothing any more. */
+const sweepMs = 100;
+
 const close = (server: Server, sockets: ReadonlySet<Socket>, graceMs: number): Promise<void> =>
   new Promise((resolve) => {
     const timer = setTimeout(() => {
       for (const socket of sockets) socket.destroy();
     }, graceMs);
+    // Those answered meanwhile are idle from then on; node counts none as idle that never asked.
+    const sweep = setInterval(() => {
+      server.closeIdleConnections();
+      for (const socket of sockets) {
+        if (socket.bytesRead === 0) socket.destroy();
+      }
+    }, sweepMs);
     server.close(() => {
       clearTimeout(timer);
+      clearInterval(sweep);
       resolve();
     });
     server.closeIdleConnections();
@@ -75,8 +101,14 @@ export const listen = async (
   });
   server.maxConnections = maxConnections;
   const sockets = new Set<Socket>();
+  const closing = new WeakSet<Socket>();
   server.on('connection', (socket) => {
     sockets.add(socket);
+    // What node calls behind the last answer of a connection.
+    socket.destroySoon = () => {
+      closing.add(socket);
+      closeGently(socket);
+    };
     socket.once('close', () => sockets.delete(socket));
   });
   const bound = await new Promise<Bound>((resolve, reject) => {
@@ -89,6 +121,8 @@ export const listen = async (
       const listening = { host, port, url: urlOf({ host, port }) };
       const handler = makeHandler(listening);
       server.on('request', (request, response) => {
+        // It stood behind the last answer, and can have none.
+        if (closing.has(request.socket)) return;
         if (draining) response.setHeader('Connection', 'close');
         handler(request, response);
       });

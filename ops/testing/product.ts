@@ -59,6 +59,8 @@ export interface Product {
     readonly account?: string;
     readonly name?: string;
   }): Promise<IssuedKey>;
+  /** Resolves when it ended, in whatever way. */
+  readonly ended: Promise<Ended>;
   /** Resident memory of the node process, in MiB. */
   rssMiB(): Promise<number>;
   /** Asks it to end. @throws when it does not end with exit code 0 within 10 s. */
@@ -227,6 +229,7 @@ export const startProduct = async (
     pid,
     dataDir,
     ready,
+    ended,
     stdout: running.stdout,
     stderr: running.stderr,
     async createKey({ plan, account, name = `a ${plan} key` }) {

@@ -7,16 +7,30 @@ import {
   type KeyWithUsageResponse,
 } from '../../../schemas/http/keys.js';
 import type { PlanTable } from '../../../schemas/plans.js';
+import type { ApiKeyCommand } from '../../domain/api-key.js';
 import { issueKey } from '../../issue-key.js';
-import type { ApiKeyDesk, ApiKeyOutcome, KeyWithUsage, KnownKey } from '../../ledger/api-keys.js';
+import type {
+  ApiKeyDesk,
+  ApiKeyOutcome,
+  Asker,
+  KeyWithUsage,
+  KnownKey,
+} from '../../ledger/api-keys.js';
 import { failure, json, type Reply } from '../reply.js';
 import { route } from '../routing.js';
 import type { AdminState } from './app.js';
 import { pageLimit, withBody, withQuery } from './requests.js';
 
+/** Ids are UUIDs; what is none (PostgreSQL would choke on a null character) names no key. */
+const keyId = /^[0-9a-f-]{36}$/;
+
 const pageQuery = z.object({
   limit: pageLimit.default(100),
-  after: z.string({ error: 'after must be given once' }).nullable().default(null),
+  after: z
+    .string({ error: 'after must be given once' })
+    .regex(keyId, { error: 'after must be the id of a key' })
+    .nullable()
+    .default(null),
 });
 
 const keyOf = ({ status, key }: KnownKey): KeyResponse => ({
@@ -46,12 +60,17 @@ export const addKeyRoutes = (router: Router, desk: ApiKeyDesk, { plans }: PlanTa
     },
   });
 
+  const unknownKey = (): Reply => failure(404, 'API key not found');
+
   const replyTo = (outcome: ApiKeyOutcome): Reply => {
     if (outcome.type === 'done') return json(200, keyOf(outcome.state));
     return outcome.reason === 'unknown'
-      ? failure(404, 'API key not found')
+      ? unknownKey()
       : failure(409, 'This API key has been revoked');
   };
+
+  const change = async (id: string, command: ApiKeyCommand, asker: Asker): Promise<Reply> =>
+    keyId.test(id) ? replyTo(await desk.handle(id, command, asker)) : unknownKey();
 
   router.post(
     '/keys',
@@ -78,24 +97,25 @@ export const addKeyRoutes = (router: Router, desk: ApiKeyDesk, { plans }: PlanTa
   router.get(
     '/keys/:id',
     route(async (_ctx, _state, parameter) => {
-      const found = await desk.find(parameter('id'));
-      return found ? json(200, withUsage(found)) : failure(404, 'API key not found');
+      const id = parameter('id');
+      const found = keyId.test(id) ? await desk.find(id) : null;
+      return found ? json(200, withUsage(found)) : unknownKey();
     }),
   );
 
   router.patch(
     '/keys/:id',
     route<AdminState>((ctx, { asker }, parameter) =>
-      withBody(ctx, changeKeyRequest, async (change) =>
-        replyTo(await desk.handle(parameter('id'), { type: 'ChangeApiKey', ...change }, asker)),
+      withBody(ctx, changeKeyRequest, (changes) =>
+        change(parameter('id'), { type: 'ChangeApiKey', ...changes }, asker),
       ),
     ),
   );
 
   router.delete(
     '/keys/:id',
-    route<AdminState>(async (_ctx, { asker }, parameter) =>
-      replyTo(await desk.handle(parameter('id'), { type: 'RevokeApiKey' }, asker)),
+    route<AdminState>((_ctx, { asker }, parameter) =>
+      change(parameter('id'), { type: 'RevokeApiKey' }, asker),
     ),
   );
 };

@@ -59,6 +59,8 @@ export const createPool = (options: {
   });
   // An idle connection that breaks is replaced at the next use; without a listener it would throw.
   pool.on('error', (err) => {
+    // `end` does not wait for the connections' end, so the server's shutdown may come before it.
+    if (pool.ending) return;
     options.logger.warn({ err, pool: options.name }, 'idle PostgreSQL connection lost');
   });
   return pool;
