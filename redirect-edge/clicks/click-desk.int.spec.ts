@@ -53,8 +53,9 @@ describe('the click desk, on two nodes', () => {
         Array.from({ length: maxClicks }, (_, index) => index + 1),
       );
       expect(new Set(visits.map(({ correlationid }) => correlationid)).size).to.equal(maxClicks);
-      expect(expiries.map(({ data, causationid, sequence }) => [data, causationid, sequence])).to
-        .deep.equal([[{ reason: 'clicks' }, visits.at(-1)?.id, 2]]);
+      expect(
+        expiries.map(({ data, causationid, sequence }) => [data, causationid, sequence]),
+      ).to.deep.equal([[{ reason: 'clicks' }, visits.at(-1)?.id, 2]]);
       await expectFolded();
     });
   }
