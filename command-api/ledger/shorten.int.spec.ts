@@ -296,32 +296,55 @@ describe('the shorten desk, on two nodes', () => {
     expect(made.sort()).to.deep.equal(['crossed-1', 'crossed-2']);
   });
 
+  it('shares codes out between two groups that want the same ones in opposite order', async () => {
+    const [one, other] = await Promise.all([newKey(nodes[0]), newKey(nodes[0])]);
+    for (let round = 0; round < 5; round += 1) {
+      const codes = Array.from({ length: 400 }, (_, index) => `opposite-${round}-${index}`);
+      const results = await Promise.all([
+        desks[0].shorten(
+          command(
+            one,
+            codes.map((code) => alias(one, code)),
+          ),
+        ),
+        desks[1].shorten(
+          command(
+            other,
+            codes.reverse().map((code) => alias(other, code)),
+          ),
+        ),
+      ]);
+      expect(count(results.flatMap(outcomesOf))).to.deep.equal({ created: 400, aliasTaken: 400 });
+    }
+  });
+
   it('never deadlocks, nor breaks a quota, however groups overlap', async () => {
-    const limits = [1, 2, 5, 20, 35, 350, null, null];
+    const clients = 24;
+    const shared = [1, 5, 35, 350, null];
+    // Each client has a key of its own besides, or the lock of a key's meter would keep groups of
+    // two nodes apart that want the same codes.
+    const own = Array.from({ length: clients }, (_, number) => (number % 3 === 0 ? 350 : null));
+    const limits = [...own, ...shared];
     const keys = await Promise.all(limits.map(() => newKey(nodes[0])));
-    const pick = <T>(values: readonly T[]): T => {
-      const value = values[Math.floor(Math.random() * values.length)];
-      if (value === undefined) throw new Error('There are values');
-      return value;
-    };
     const outcomes: ShortenOutcome[] = [];
     const end = performance.now() + 3_000;
+    const random = (below: number): number => Math.floor(Math.random() * below);
+    // A few codes at a time, and others a moment later: both nodes want them while they are free.
+    const freshCode = (): string => `fresh-${Math.floor(performance.now() / 5)}-${random(40)}`;
     const client = async (number: number): Promise<void> => {
       const desk = desks[number % 2];
       while (desk && performance.now() < end) {
-        const index = Math.floor(Math.random() * keys.length);
+        const index = random(20) === 0 ? clients + random(shared.length) : number;
         const key = keys[index];
         if (!key) throw new Error('There are keys');
-        const links = Array.from({ length: pick([1, 1, 1, 10]) }, () =>
-          Math.random() < 0.7
-            ? alias(key, `random-${Math.floor(Math.random() * 4_000)}`)
-            : link(key),
+        const links = Array.from({ length: random(2) === 0 ? 1 : 10 }, () =>
+          random(4) === 0 ? link(key) : alias(key, freshCode()),
         );
         const result = await desk.shorten(command(key, links, limits[index] ?? null));
         outcomes.push(...outcomesOf(result));
       }
     };
-    await Promise.all(Array.from({ length: 40 }, (_, number) => client(number)));
+    await Promise.all(Array.from({ length: clients }, (_, number) => client(number)));
     const made = named('LinkCreated', await nodes[0].events('links'));
     for (const [index, key] of keys.entries()) {
       const links = made.filter(({ data }) => data.keyId === key.id).length;

@@ -1,6 +1,6 @@
 import { EventEmitter, once } from 'node:events';
 import { expect } from 'chai';
-import type { Outbox } from '../../ops/platform/outbox/port.js';
+import type { Outbox, SubjectMark } from '../../ops/platform/outbox/port.js';
 import { transaction } from '../../ops/platform/postgres/pool.js';
 import { recordHistory } from '../../ops/testing/claims.js';
 import { testDatabase, type TestDatabase } from '../../ops/testing/database.js';
@@ -72,16 +72,29 @@ describe('the link reader', () => {
     });
   });
 
-  it('folds the events above the projected row into it, and none below', async () => {
+  it('folds into the projected row the events above it, and asks for no others', async () => {
+    const asked: SubjectMark[] = [];
+    const watched: Outbox = {
+      record: (tx, events) => node.outbox.record(tx, events),
+      after(topic, marks) {
+        asked.push(...marks);
+        return node.outbox.after(topic, marks);
+      },
+    };
+    const watchedReader = createLinkReader(node.pool, watched, createLinkCache(1e6));
     const history = [created('both'), blocked('both', 2), unblocked('both', 3), expired('both', 4)];
     await recordHistory(node, ...history);
     await project(...history.slice(0, 2));
-    expect(await statusOf('both')).to.equal('expired');
+    expect(await watchedReader.read('both')).to.include({ status: 'expired' });
 
     const lifted = [created('lifted'), blocked('lifted', 2), unblocked('lifted', 3)];
     await recordHistory(node, ...lifted);
     await project(...lifted);
-    expect(await statusOf('lifted')).to.equal('active');
+    expect(await watchedReader.read('lifted')).to.include({ status: 'active' });
+    expect(asked).to.deep.equal([
+      { subject: 'both', sequence: 2 },
+      { subject: 'lifted', sequence: 3 },
+    ]);
   });
 
   it('sees what happened since, once it forgets', async () => {
