@@ -46,16 +46,55 @@ interface Candidate {
   create: CreateLink;
   readonly linkLimit: number | null;
   readonly meter: Meter;
-  event?: LinkCreated;
   outcome?: ShortenOutcome;
 }
+
+/**
+ * Gives each link the outcome that it has if every code is free that is not known to be taken, one
+ * after the other; returns the claims that this takes.
+ */
+const plan = (
+  candidates: readonly Candidate[],
+  taken: ReadonlySet<string>,
+  now: Date,
+  generateCode: () => string,
+): ReadonlyMap<string, ClaimedCode> => {
+  const claims = new Map<string, ClaimedCode>();
+  const spent = new Map<Meter, number>();
+  const inUse = (code: string): boolean => taken.has(code) || claims.has(code);
+  for (const candidate of candidates) {
+    const { meter, linkLimit } = candidate;
+    const links = spent.get(meter) ?? 0;
+    if (linkLimit !== null && meter.links + links >= linkLimit) {
+      candidate.outcome = { type: 'linksExhausted' };
+      continue;
+    }
+    while (!candidate.create.custom && inUse(candidate.create.code)) {
+      candidate.create = { ...candidate.create, code: generateCode() };
+    }
+    const { create } = candidate;
+    if (inUse(create.code)) {
+      candidate.outcome = { type: 'aliasTaken' };
+      continue;
+    }
+    const decision = decideCreateLink(create, freeCode, { now, eventId: uuidv7() });
+    if (decision.type === 'refused') throw new Error('A free code was refused');
+    const claim = evolveClaim(freeCode, decision.event);
+    if (claim.status === 'free') throw new Error('LinkCreated claims its code');
+    claims.set(create.code, claim);
+    spent.set(meter, links + 1);
+    candidate.outcome = { type: 'created', event: decision.event };
+  }
+  return claims;
+};
 
 /**
  * Decides a group of links in one transaction. Locks are taken in one order everywhere: the keys'
  * meters, then the codes, then the log's partitions; each in the order of its own keys.
  *
- * What a round cannot decide yet (a link whose quota hangs on a rival of its own key, a code that
- * two of the group ask for) is decided in the next round; nearly always there is only one.
+ * Where others hang on a code that was lost (a link that its quota has room for now, or that needs
+ * another generated code), the group's claims are taken back and all are claimed anew: one that was
+ * claimed later would be out of order, and two groups could wait for each other.
  */
 const decideGroup = async (
   tx: Client,
@@ -64,56 +103,29 @@ const decideGroup = async (
   generateCode: () => string,
 ): Promise<void> => {
   const taken = new Set<string>();
-  let waiting = candidates;
-  while (waiting.length > 0) {
-    const claims = new Map<string, ClaimedCode>();
-    const claiming: Candidate[] = [];
-    const next: Candidate[] = [];
-    const asked = new Map<Meter, number>();
-    for (const candidate of waiting) {
-      const { create, meter, linkLimit } = candidate;
-      const rivals = asked.get(meter) ?? 0;
-      if (linkLimit !== null && meter.links + rivals >= linkLimit) {
-        if (rivals > 0) next.push(candidate);
-        else candidate.outcome = { type: 'linksExhausted' };
-      } else if (taken.has(create.code)) {
-        candidate.outcome = { type: 'aliasTaken' };
-      } else if (claims.has(create.code)) {
-        next.push(candidate);
-      } else {
-        const decision = decideCreateLink(create, freeCode, { now, eventId: uuidv7() });
-        if (decision.type === 'refused') throw new Error('A free code was refused');
-        candidate.event = decision.event;
-        const claim = evolveClaim(freeCode, decision.event);
-        if (claim.status === 'free') throw new Error('LinkCreated claims its code');
-        claims.set(create.code, claim);
-        claiming.push(candidate);
-        asked.set(meter, rivals + 1);
-      }
-    }
-    if (claiming.length === 0) {
-      waiting = next;
-      continue;
-    }
+  let claims = plan(candidates, taken, now, generateCode);
+  await tx.query('SAVEPOINT before_claims');
+  while (claims.size > 0) {
     const won = await insertClaims(tx, [...claims.values()]);
-    for (const candidate of claiming) {
-      const { create, meter, event } = candidate;
-      if (!won.has(create.code)) {
-        if (create.custom) {
-          taken.add(create.code);
-          candidate.outcome = { type: 'aliasTaken' };
-        } else {
-          candidate.create = { ...create, code: generateCode() };
-          next.push(candidate);
-        }
-      } else if (event) {
-        taken.add(create.code);
-        meter.links += 1;
-        candidate.outcome = { type: 'created', event };
-      }
+    if (won.size === claims.size) break;
+    const losers = candidates.filter(
+      ({ create, outcome }) => outcome?.type === 'created' && !won.has(create.code),
+    );
+    const meters = new Set(losers.map(({ meter }) => meter));
+    const final =
+      losers.every(({ create }) => create.custom) &&
+      !candidates.some(({ meter, outcome }) => {
+        return outcome?.type === 'linksExhausted' && meters.has(meter);
+      });
+    if (final) {
+      for (const loser of losers) loser.outcome = { type: 'aliasTaken' };
+      break;
     }
-    waiting = next;
+    for (const { create } of losers) taken.add(create.code);
+    await tx.query('ROLLBACK TO SAVEPOINT before_claims');
+    claims = plan(candidates, taken, now, generateCode);
   }
+  for (const { meter, outcome } of candidates) if (outcome?.type === 'created') meter.links += 1;
 };
 
 const outcomeOf = ({ outcome }: Candidate): ShortenOutcome => {

@@ -1,0 +1,253 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect } from 'chai';
+import { testDatabase, type TestDatabase } from '../../ops/testing/database.js';
+import { testNode, type TestNode } from '../../ops/testing/node.js';
+import { defaultPlanTable, type PlanTable } from '../../schemas/plans.js';
+import { asker, meterOf, newKey, setMeter, type TestKey } from '../testing/keys.js';
+import { createAdmissionDesk, type AdmissionDesk, type Admitted } from './admission.js';
+import { createApiKeyDesk } from './api-keys.js';
+
+/** The first day of the month that begins so many months from this one, UTC. */
+const monthFromNow = (months: number): string => {
+  const now = new Date();
+  const first = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + months, 1);
+  return new Date(first).toISOString().slice(0, 10);
+};
+
+const lastMonth = `date_trunc('month', now() AT TIME ZONE 'UTC' - interval '1 month')`;
+
+describe('the admission desk, on two nodes', () => {
+  let database: TestDatabase;
+  let nodes: readonly [TestNode, TestNode];
+  let desks: readonly [AdmissionDesk, AdmissionDesk];
+
+  const newDesks = (table: PlanTable = defaultPlanTable) =>
+    [createAdmissionDesk(nodes[0].pool, table), createAdmissionDesk(nodes[1].pool, table)] as const;
+
+  before(async () => {
+    database = await testDatabase('admission');
+    nodes = [await testNode(database), await testNode(database)];
+  });
+
+  // What a desk remembers of a full window is no business of the next test.
+  beforeEach(() => {
+    desks = newDesks();
+  });
+
+  after(async () => {
+    for (const node of nodes) await node.close();
+    await database.drop();
+  });
+
+  /** Calls by turns on the two nodes, all at once. */
+  const call = (
+    key: TestKey,
+    count: number,
+    metered: (index: number) => boolean = () => true,
+  ): Promise<readonly Admitted[]> =>
+    Promise.all(
+      Array.from({ length: count }, (_, index) =>
+        desks[index % 2 === 0 ? 0 : 1].admit({ keyHash: key.hash, metered: metered(index) }),
+      ),
+    );
+
+  const types = (results: readonly Admitted[]): Record<string, number> => {
+    const counts: Record<string, number> = {};
+    for (const { admission } of results) {
+      counts[admission.type] = (counts[admission.type] ?? 0) + 1;
+    }
+    return counts;
+  };
+
+  const passOf = ({ admission }: Admitted) => {
+    if (admission.type === 'keyInvalid' || !admission.pass) throw new Error('No pass');
+    return admission.pass;
+  };
+
+  const openMinutes = async ({ id }: TestKey): Promise<number> => {
+    const { rows } = await nodes[0].pool.query<{ calls: number }>(
+      `SELECT coalesce(sum(calls), 0)::bigint AS calls FROM ledger.usage_minutes WHERE key_id = $1`,
+      [id],
+    );
+    return rows[0]?.calls ?? -1;
+  };
+
+  it('lets exactly 60 of 200 calls pass in a minute', async () => {
+    const key = await newKey(nodes[0]);
+    const results = await call(key, 200);
+    expect(types(results)).to.deep.equal({ admitted: 60, rateLimited: 140 });
+    const admitted = results.filter(({ admission }) => admission.type === 'admitted').map(passOf);
+    const remaining = admitted.map(({ window }) => window.remaining);
+    expect(remaining.sort((a, b) => a - b)).to.deep.equal(remaining.map((_, index) => index));
+    const used = admitted.map(({ usage }) => usage.calls);
+    expect(used.sort((a, b) => a - b)).to.deep.equal(used.map((_, index) => index + 1));
+    expect(await meterOf(nodes[0], key)).to.include({ window_calls: 60, month_calls: 60 });
+    expect(await openMinutes(key)).to.equal(60);
+  });
+
+  it('counts calls that are not metered for the minute, and not for the month', async () => {
+    const key = await newKey(nodes[0]);
+    const results = await call(key, 200, (index) => index % 3 === 0);
+    expect(types(results)).to.deep.equal({ admitted: 60, rateLimited: 140 });
+    const metered = results.filter(
+      ({ admission }, index) => admission.type === 'admitted' && index % 3 === 0,
+    ).length;
+    expect(await meterOf(nodes[0], key)).to.include({ window_calls: 60, month_calls: metered });
+    expect(await openMinutes(key)).to.equal(metered);
+  });
+
+  it('keeps keys apart that call in one group', async () => {
+    const keys = await Promise.all([newKey(nodes[0]), newKey(nodes[0]), newKey(nodes[0], 'HOBBY')]);
+    const all = await Promise.all(keys.map((key) => call(key, 200)));
+    expect(all.map(types)).to.deep.equal([
+      { admitted: 60, rateLimited: 140 },
+      { admitted: 60, rateLimited: 140 },
+      { admitted: 200 },
+    ]);
+    expect(all.map(([first]) => first && passOf(first).key.id)).to.deep.equal(
+      keys.map(({ id }) => id),
+    );
+  });
+
+  it('opens the next window with the first call after the last one’s end, never sooner', async () => {
+    const key = await newKey(nodes[0]);
+    await setMeter(
+      nodes[0],
+      key,
+      `window_calls = 50, window_start = clock_timestamp() - interval '59.8 seconds'`,
+    );
+    const results: Admitted[] = [];
+    const end = performance.now() + 700;
+    while (performance.now() < end) {
+      // New desks remember no refusal: every call asks the ledger.
+      desks = newDesks();
+      results.push(...(await call(key, 20)));
+    }
+    const windows = new Map<number, number>();
+    for (const result of results) {
+      const { window } = passOf(result);
+      const resetAt = window.resetAt.getTime();
+      const passed = result.admission.type === 'admitted' ? 1 : 0;
+      windows.set(resetAt, (windows.get(resetAt) ?? 0) + passed);
+    }
+    const [old, opened, ...more] = [...windows.entries()].sort(([a], [b]) => a - b);
+    expect(old?.[1]).to.equal(10);
+    expect(opened?.[1]).to.equal(60);
+    expect(more).to.deep.equal([]);
+    expect((opened?.[0] ?? 0) - (old?.[0] ?? 0)).to.be.at.least(60_000);
+  });
+
+  it('refuses from memory while a window is full, and not a moment longer than it is', async () => {
+    const key = await newKey(nodes[0]);
+    await setMeter(
+      nodes[0],
+      key,
+      `window_calls = 60, window_start = clock_timestamp() - interval '59.8 seconds'`,
+    );
+    expect(types(await call(key, 10))).to.deep.equal({ rateLimited: 10 });
+    await setMeter(nodes[0], key, 'window_calls = 0');
+    // The ledger would let it pass: that it is refused shows that nobody asked.
+    expect(types(await call(key, 10))).to.deep.equal({ rateLimited: 10 });
+    await sleep(250);
+    expect(types(await call(key, 10))).to.deep.equal({ admitted: 10 });
+  });
+
+  it('lets exactly what is left of the month pass; what is not metered always', async () => {
+    const key = await newKey(nodes[0]);
+    await setMeter(
+      nodes[0],
+      key,
+      `month_calls = 1995, month = date_trunc('month', now() AT TIME ZONE 'UTC')`,
+    );
+    const results = await call(key, 40);
+    expect(types(results)).to.deep.equal({ admitted: 5, callsExhausted: 35 });
+    for (const { usage } of results.map(passOf)) {
+      expect(usage.calls).to.be.within(1_995, 2_000);
+      expect(usage.resetDate).to.equal(monthFromNow(1));
+    }
+    // What was refused has cost nothing, so the minute has room.
+    expect(await meterOf(nodes[0], key)).to.include({ window_calls: 5, month_calls: 2_000 });
+    expect(types(await call(key, 10, () => false))).to.deep.equal({ admitted: 10 });
+    expect(await openMinutes(key)).to.equal(5);
+  });
+
+  it('knows plans without a monthly limit', async () => {
+    const key = await newKey(nodes[0]);
+    const { plans, gates } = defaultPlanTable;
+    desks = newDesks({ plans: { ...plans, FREE: { ...plans.FREE, monthlyCalls: null } }, gates });
+    await setMeter(nodes[0], key, `month_calls = 1e12, month = '2999-01-01'`);
+    expect(types(await call(key, 10))).to.deep.equal({ admitted: 10 });
+    expect(await meterOf(nodes[0], key)).to.include({ month_calls: 1e12 + 10 });
+  });
+
+  it('begins every month with nothing spent', async () => {
+    const key = await newKey(nodes[0]);
+    const spent = `month_calls = 2000, month_links = 35, month_qr_codes = 35`;
+    await setMeter(nodes[0], key, `${spent}, month = ${lastMonth}`);
+    const [first] = await call(key, 1);
+    expect(first && passOf(first).usage).to.deep.equal({
+      calls: 1,
+      links: 0,
+      qrCodes: 0,
+      resetDate: monthFromNow(1),
+    });
+    expect(await meterOf(nodes[0], key)).to.deep.equal({
+      window_calls: 1,
+      month: monthFromNow(0),
+      month_calls: 1,
+      month_links: 0,
+      month_qr_codes: 0,
+    });
+  });
+
+  it('knows no key but active ones, from the moment of the change on, on every node', async () => {
+    const key = await newKey(nodes[0]);
+    const keys = createApiKeyDesk(nodes[0].pool, nodes[0].outbox);
+    const change = (active: boolean) =>
+      keys.handle(key.id, { type: 'ChangeApiKey', active }, asker);
+    const both = async () => types(await call(key, 2));
+    expect(await both()).to.deep.equal({ admitted: 2 });
+    await change(false);
+    expect(await both()).to.deep.equal({ keyInvalid: 2 });
+    await change(true);
+    expect(await both()).to.deep.equal({ admitted: 2 });
+    await keys.handle(key.id, { type: 'RevokeApiKey' }, asker);
+    expect(await both()).to.deep.equal({ keyInvalid: 2 });
+
+    const strangers = [null, 'ab'.repeat(32)];
+    for (const keyHash of strangers) {
+      const { admission, platform } = await desks[0].admit({ keyHash, metered: true });
+      expect(admission).to.deep.equal({ type: 'keyInvalid' });
+      expect(platform).to.include({ maintenance: false, shortening: true });
+    }
+  });
+
+  it('goes by a plan from the moment of its change on', async () => {
+    const key = await newKey(nodes[0], 'HOBBY');
+    expect(types(await call(key, 100))).to.deep.equal({ admitted: 100 });
+    const keys = createApiKeyDesk(nodes[0].pool, nodes[0].outbox);
+    await keys.handle(key.id, { type: 'ChangeApiKey', plan: 'FREE' }, asker);
+    const lowered = await call(key, 10);
+    expect(types(lowered)).to.deep.equal({ rateLimited: 10 });
+    expect(lowered.map((result) => passOf(result).window.remaining)).to.include.members([0]);
+    desks = newDesks();
+    await keys.handle(key.id, { type: 'ChangeApiKey', plan: 'INDIE' }, asker);
+    expect(types(await call(key, 300))).to.deep.equal({ admitted: 300 });
+  });
+
+  it('lets nothing pass during maintenance, and counts nothing', async () => {
+    const key = await newKey(nodes[0]);
+    await nodes[0].pool.query('UPDATE ledger.platform SET maintenance = true');
+    try {
+      const results = await call(key, 10);
+      expect(types(results)).to.deep.equal({ maintenance: 10 });
+      expect(results.map((result) => passOf(result).window.remaining)).to.include.members([60]);
+      const stranger = await desks[0].admit({ keyHash: null, metered: true });
+      expect(stranger.admission).to.deep.equal({ type: 'maintenance', pass: null });
+    } finally {
+      await nodes[0].pool.query('UPDATE ledger.platform SET maintenance = false');
+    }
+    expect(await meterOf(nodes[0], key)).to.include({ window_calls: 0, month_calls: 0 });
+    expect(await openMinutes(key)).to.equal(0);
+  });
+});

@@ -1,0 +1,136 @@
+import { expect } from 'chai';
+import { testDatabase, type TestDatabase } from '../../ops/testing/database.js';
+import { testNode, type TestNode } from '../../ops/testing/node.js';
+import { evolveApiKey, noKey, type ApiKeyEvent } from '../../schemas/folds/api-key.js';
+import { asker, newKey, setMeter, type TestKey } from '../testing/keys.js';
+import { createApiKeyDesk, type ApiKeyDesk } from './api-keys.js';
+
+describe('the API-key desk, on two nodes', () => {
+  let database: TestDatabase;
+  let nodes: readonly [TestNode, TestNode];
+  let desks: readonly [ApiKeyDesk, ApiKeyDesk];
+
+  before(async () => {
+    database = await testDatabase('keys');
+    nodes = [await testNode(database), await testNode(database)];
+    desks = [
+      createApiKeyDesk(nodes[0].pool, nodes[0].outbox),
+      createApiKeyDesk(nodes[1].pool, nodes[1].outbox),
+    ];
+  });
+
+  after(async () => {
+    for (const node of nodes) await node.close();
+    await database.drop();
+  });
+
+  const eventsOf = async ({ id }: TestKey): Promise<readonly ApiKeyEvent[]> =>
+    (await nodes[0].events('accounts')).filter(({ subject }) => subject === id) as ApiKeyEvent[];
+
+  it('knows whether there are keys', async () => {
+    expect(await desks[0].any()).to.be.false;
+    await newKey(nodes[0]);
+    expect(await desks[1].any()).to.be.true;
+  });
+
+  it('decides changes that come at once one after the other; the table is the fold', async () => {
+    const key = await newKey(nodes[0]);
+    const asked = Array.from({ length: 40 }, (_, index) =>
+      desks[index % 2 === 0 ? 0 : 1].handle(
+        key.id,
+        { type: 'ChangeApiKey', name: `name ${index % 7}`, active: index % 3 === 0 },
+        { actor: `operator-${index}`, requestId: `request-${index}` },
+      ),
+    );
+    const outcomes = await Promise.all(asked);
+    expect(outcomes.every(({ type }) => type === 'done')).to.be.true;
+    const events = await eventsOf(key);
+    expect(events.map(({ sequence }) => sequence)).to.deep.equal(
+      events.map((_, index) => index + 1),
+    );
+    const times = events.map(({ time }) => time);
+    expect(times).to.deep.equal([...times].sort());
+    const found = await desks[1].find(key.id);
+    expect(found?.state).to.deep.equal(events.reduce(evolveApiKey, noKey));
+  });
+
+  it('writes down who asked, and in which request; nothing where nothing changes', async () => {
+    const key = await newKey(nodes[0]);
+    const pro = { type: 'ChangeApiKey', plan: 'PRO' } as const;
+    const outcomes = [await desks[0].handle(key.id, pro, asker)];
+    outcomes.push(await desks[1].handle(key.id, pro, { actor: 'other', requestId: 'r-2' }));
+    expect(outcomes[0]).to.deep.equal(outcomes[1]);
+    const events = await eventsOf(key);
+    expect(events).to.have.length(2);
+    expect(events[1]).to.include({
+      type: 'linklog.ApiKeyChanged.v1',
+      actor: asker.actor,
+      correlationid: asker.requestId,
+      account: key.account,
+    });
+  });
+
+  it('revokes for good, once, however many ask at once', async () => {
+    const key = await newKey(nodes[0]);
+    const revoke = { type: 'RevokeApiKey' } as const;
+    const outcomes = await Promise.all(
+      Array.from({ length: 10 }, (_, index) =>
+        desks[index % 2 === 0 ? 0 : 1].handle(key.id, revoke, asker),
+      ),
+    );
+    for (const outcome of outcomes) {
+      expect(outcome.type === 'done' && outcome.state.status).to.equal('revoked');
+    }
+    expect(await eventsOf(key)).to.have.length(2);
+    const change = { type: 'ChangeApiKey', active: true } as const;
+    expect(await desks[0].handle(key.id, change, asker)).to.deep.equal({
+      type: 'refused',
+      reason: 'revoked',
+    });
+  });
+
+  it('knows nothing of keys that nobody made', async () => {
+    const refused = { type: 'refused', reason: 'unknown' };
+    expect(await desks[0].handle('no', { type: 'RevokeApiKey' }, asker)).to.deep.equal(refused);
+    expect(await desks[0].find('no')).to.equal(null);
+  });
+
+  it('lists keys in the order of their making, a page at a time', async () => {
+    const made: string[] = [];
+    for (let index = 0; index < 5; index += 1) made.push((await newKey(nodes[0])).id);
+    const ids: string[] = [];
+    let after: string | null = null;
+    for (;;) {
+      const page = await desks[0].list(2, after);
+      expect(page.length).to.be.at.most(2);
+      ids.push(...page.map(({ state }) => state.key.id));
+      after = page.at(-1)?.state.key.id ?? null;
+      if (after === null) break;
+    }
+    expect(ids.slice(-made.length)).to.deep.equal(made);
+    expect(new Set(ids).size).to.equal(ids.length);
+  });
+
+  it('tells what was spent in the open minute and the current month, and no more', async () => {
+    const key = await newKey(nodes[0]);
+    const counts = 'window_calls = 4, month_calls = 5, month_links = 6, month_qr_codes = 7';
+    const month = `${new Date().toISOString().slice(0, 7)}-01`;
+    const usage = async () => {
+      const found = await desks[0].find(key.id);
+      if (!found) throw new Error('The key is known');
+      return [found.minuteCalls, found.month, found.calls, found.links, found.qrCodes];
+    };
+    await setMeter(
+      nodes[0],
+      key,
+      `${counts}, window_start = clock_timestamp(), month = '${month}'`,
+    );
+    expect(await usage()).to.deep.equal([4, month, 5, 6, 7]);
+    await setMeter(
+      nodes[0],
+      key,
+      `window_start = clock_timestamp() - interval '60 seconds', month = '2026-01-01'`,
+    );
+    expect(await usage()).to.deep.equal([0, month, 0, 0, 0]);
+  });
+});

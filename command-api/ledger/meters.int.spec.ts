@@ -1,0 +1,82 @@
+import { expect } from 'chai';
+import { transaction } from '../../ops/platform/postgres/pool.js';
+import { testDatabase, type TestDatabase } from '../../ops/testing/database.js';
+import { testNode, type TestNode } from '../../ops/testing/node.js';
+import { meterOf, newKey, setMeter, type TestKey } from '../testing/keys.js';
+import { lockMeters, saveMeters } from './meters.js';
+
+const thisMonth = (): string => `${new Date().toISOString().slice(0, 7)}-01`;
+
+describe('the meters of links', () => {
+  let database: TestDatabase;
+  let node: TestNode;
+  let key: TestKey;
+
+  before(async () => {
+    database = await testDatabase('meters');
+    node = await testNode(database);
+  });
+
+  beforeEach(async () => {
+    key = await newKey(node);
+  });
+
+  after(async () => {
+    await node.close();
+    await database.drop();
+  });
+
+  const spendOne = (): Promise<void> =>
+    transaction(node.pool, async (tx) => {
+      const { meters } = await lockMeters(tx, [key.id, key.id]);
+      const meter = meters.get(key.id);
+      if (!meter) throw new Error('The key has a meter');
+      meter.links += 1;
+      await saveMeters(tx, [meter]);
+    });
+
+  const spent = { month_calls: 7, month_links: 8, month_qr_codes: 9 };
+  const assignments = Object.entries(spent).map(([column, value]) => `${column} = ${value}`);
+  const cases = [
+    ['counts on within a month', thisMonth(), thisMonth(), { ...spent, month_links: 9 }],
+    [
+      'counts from nothing in another month, also what else is counted by the month',
+      '2026-01-01',
+      thisMonth(),
+      { month_calls: 0, month_links: 1, month_qr_codes: 0 },
+    ],
+    // Otherwise a clock set back by a second at midnight would give the quota twice.
+    ['stays in a month that has begun', '2999-01-01', '2999-01-01', { ...spent, month_links: 9 }],
+  ] as const;
+  for (const [what, month, then, counts] of cases) {
+    it(what, async () => {
+      await setMeter(node, key, [...assignments, `month = '${month}'`].join(', '));
+      await spendOne();
+      expect(await meterOf(node, key)).to.deep.equal({ window_calls: 0, month: then, ...counts });
+    });
+  }
+
+  it('loses no link of those that are counted at once', async () => {
+    await Promise.all(Array.from({ length: 20 }, spendOne));
+    expect((await meterOf(node, key)).month_links).to.equal(20);
+  });
+
+  it('tells PostgreSQL’s time, in milliseconds, with the locks held', async () => {
+    const holder = await node.pool.connect();
+    await holder.query('BEGIN');
+    await lockMeters(holder, [key.id]);
+    const waiting = transaction(node.pool, (tx) => lockMeters(tx, [key.id]));
+    const { rows } = await node.pool.query<{ now: Date }>('SELECT clock_timestamp() AS now');
+    await holder.query('SELECT pg_sleep(0.05)');
+    await holder.query('COMMIT');
+    holder.release();
+    const { now } = await waiting;
+    expect(now.getTime()).to.be.at.least((rows[0]?.now.getTime() ?? Infinity) + 40);
+  });
+
+  it('refuses to go on for keys that have none', async () => {
+    const locking = transaction(node.pool, (tx) => lockMeters(tx, ['nobody']));
+    const error: unknown = await locking.catch((reason: unknown) => reason);
+    expect(error).to.be.instanceOf(Error).with.property('message').match(/meter/);
+  });
+});

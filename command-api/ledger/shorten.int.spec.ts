@@ -1,0 +1,357 @@
+import { expect } from 'chai';
+import { customAlphabet } from 'nanoid';
+import { insertClaims } from '../../ops/platform/ledger/claims.js';
+import { foldedClaims, recordHistory, storedClaims } from '../../ops/testing/claims.js';
+import { testDatabase, type TestDatabase } from '../../ops/testing/database.js';
+import { named, testNode, type TestNode } from '../../ops/testing/node.js';
+import { evolveClaim, freeCode } from '../../schemas/folds/claim.js';
+import { created } from '../../schemas/testing/events.js';
+import type { CreateLink } from '../domain/link.js';
+import { meterOf, newKey, setMeter, type TestKey } from '../testing/keys.js';
+import type { IdempotencyScope, KeptAnswer } from './idempotency.js';
+import {
+  createShortenDesk,
+  type ShortenCommand,
+  type ShortenDesk,
+  type ShortenOutcome,
+  type ShortenResult,
+} from './shorten.js';
+
+const randomCode = customAlphabet('0123456789abcdefghijklmnopqrstuvwxyz', 8);
+
+describe('the shorten desk, on two nodes', () => {
+  let database: TestDatabase;
+  let nodes: readonly [TestNode, TestNode];
+  let desks: readonly [ShortenDesk, ShortenDesk];
+
+  const newDesk = ({ pool, outbox }: TestNode, generateCode = () => randomCode()): ShortenDesk =>
+    createShortenDesk({ pool, outbox, generateCode });
+
+  before(async () => {
+    database = await testDatabase('shorten');
+    nodes = [await testNode(database), await testNode(database)];
+    desks = [newDesk(nodes[0]), newDesk(nodes[1])];
+  });
+
+  /** Whatever a test did: the tables hold what the log says, and every quota was kept. */
+  afterEach(async () => {
+    expect(await storedClaims(nodes[0])).to.deep.equal(await foldedClaims(nodes[0]));
+    const made = named('LinkCreated', await nodes[0].events('links'));
+    expect(new Set(made.map(({ subject }) => subject)).size).to.equal(made.length);
+  });
+
+  after(async () => {
+    for (const node of nodes) await node.close();
+    await database.drop();
+  });
+
+  const link = (key: TestKey, told: Partial<CreateLink> = {}): CreateLink => ({
+    code: randomCode(),
+    custom: false,
+    url: 'https://example.com/',
+    expiresIn: null,
+    maxClicks: null,
+    keyId: key.id,
+    account: key.account,
+    requestId: 'request-1',
+    ...told,
+  });
+
+  const alias = (key: TestKey, code: string): CreateLink => link(key, { code, custom: true });
+
+  const command = (
+    key: TestKey,
+    links: readonly CreateLink[],
+    linkLimit: number | null = null,
+  ): ShortenCommand => ({
+    keyId: key.id,
+    linkLimit,
+    links,
+    idempotency: null,
+    answerToKeep: () => null,
+  });
+
+  const outcomesOf = (result: ShortenResult): readonly ShortenOutcome[] => {
+    if (result.type === 'answered') throw new Error('Nothing was answered before');
+    return result.outcomes;
+  };
+
+  /** Commands by turns on the two nodes, all at once. */
+  const shorten = async (
+    commands: readonly ShortenCommand[],
+  ): Promise<readonly ShortenOutcome[]> => {
+    const results = await Promise.all(
+      commands.map((asked, index) => desks[index % 2 === 0 ? 0 : 1].shorten(asked)),
+    );
+    return results.flatMap(outcomesOf);
+  };
+
+  const typesOf = (outcomes: readonly ShortenOutcome[]): readonly string[] =>
+    outcomes.map(({ type }) => type);
+
+  const count = (outcomes: readonly ShortenOutcome[]): Record<string, number> => {
+    const counts: Record<string, number> = {};
+    for (const { type } of outcomes) counts[type] = (counts[type] ?? 0) + 1;
+    return counts;
+  };
+
+  it('gives an alias that 300 ask for at once to one of them', async () => {
+    const keys = await Promise.all(Array.from({ length: 3 }, () => newKey(nodes[0], 'PRO')));
+    const commands = Array.from({ length: 300 }, (_, index) => {
+      const key = keys[index % keys.length];
+      if (!key) throw new Error('There are keys');
+      return command(key, [alias(key, 'everybodys')], 3_000);
+    });
+    expect(count(await shorten(commands))).to.deep.equal({ created: 1, aliasTaken: 299 });
+    const meters = await Promise.all(keys.map((key) => meterOf(nodes[0], key)));
+    expect(meters.reduce((sum, meter) => sum + meter.month_links, 0)).to.equal(1);
+  });
+
+  it('lets 100 who create at once have the 35 links of FREE', async () => {
+    const key = await newKey(nodes[0]);
+    const commands = Array.from({ length: 100 }, () => command(key, [link(key)], 35));
+    expect(count(await shorten(commands))).to.deep.equal({ created: 35, linksExhausted: 65 });
+    expect((await meterOf(nodes[0], key)).month_links).to.equal(35);
+    const made = named('LinkCreated', await nodes[0].events('links'));
+    expect(made.filter(({ data }) => data.keyId === key.id)).to.have.length(35);
+    expect(typesOf(await shorten([command(key, [link(key)], null)]))).to.deep.equal(['created']);
+  });
+
+  it('spends nothing on links that are not made, so that others of the group have room', async () => {
+    const key = await newKey(nodes[0]);
+    await shorten([command(key, [alias(key, 'mine')])]);
+    const wanted = ['mine', 'first', 'mine', 'first', 'second', 'third'];
+    // As one group of one node: one link each.
+    const results = await Promise.all(
+      wanted.map((code) => desks[0].shorten(command(key, [alias(key, code)], 3))),
+    );
+    expect(typesOf(results.flatMap(outcomesOf))).to.deep.equal([
+      'aliasTaken',
+      'created',
+      'aliasTaken',
+      'aliasTaken',
+      'created',
+      'linksExhausted',
+    ]);
+    expect((await meterOf(nodes[0], key)).month_links).to.equal(3);
+  });
+
+  it('decides a batch link by link, in its order; of equal aliases the first wins', async () => {
+    const key = await newKey(nodes[0]);
+    const batch = [
+      alias(key, 'batch-a'),
+      link(key),
+      alias(key, 'batch-a'),
+      alias(key, 'batch-b'),
+      link(key),
+    ];
+    const outcomes = await shorten([command(key, batch, 3)]);
+    expect(typesOf(outcomes)).to.deep.equal([
+      'created',
+      'created',
+      'aliasTaken',
+      'created',
+      'linksExhausted',
+    ]);
+    const codes = outcomes.flatMap((made) => (made.type === 'created' ? [made.event.subject] : []));
+    expect(codes).to.deep.equal([batch[0]?.code, batch[1]?.code, 'batch-b']);
+  });
+
+  it('keeps codes apart that differ in case only', async () => {
+    const key = await newKey(nodes[0]);
+    const codes = ['Case', 'case', 'CASE'];
+    const outcomes = await shorten(codes.map((code) => command(key, [alias(key, code)])));
+    expect(count(outcomes)).to.deep.equal({ created: 3 });
+  });
+
+  it('writes down all that was asked for', async () => {
+    const key = await newKey(nodes[0]);
+    const asked = link(key, { expiresIn: 315_360_000, maxClicks: 1_000_000_000 });
+    const [outcome] = await shorten([command(key, [asked])]);
+    if (outcome?.type !== 'created') throw new Error('It was not made');
+    const { event } = outcome;
+    const lifetime = Date.parse(event.data.expiresAt ?? '') - Date.parse(event.time);
+    expect(lifetime).to.equal(315_360_000_000);
+    expect(event).to.deep.include({ subject: asked.code, account: key.account, sequence: 1 });
+    expect(event.data).to.include({ custom: false, maxClicks: 1_000_000_000, keyId: key.id });
+  });
+
+  it('generates another code as long as the one before is taken', async () => {
+    const key = await newKey(nodes[0]);
+    await recordHistory(nodes[0], created('used-1'), created('used-2'));
+    const codes = ['used-2', 'fresh-1', 'used-1', 'fresh-1', 'fresh-2'];
+    const desk = newDesk(nodes[0], () => codes.shift() ?? randomCode());
+    const results = await Promise.all([
+      desk.shorten(command(key, [link(key, { code: 'used-1' })], 2)),
+      desk.shorten(command(key, [link(key, { code: 'used-2' })], 2)),
+    ]);
+    const made = results.flatMap(outcomesOf).map((outcome) => {
+      return outcome.type === 'created' ? outcome.event.subject : outcome.type;
+    });
+    expect(made.sort()).to.deep.equal(['fresh-1', 'fresh-2']);
+  });
+
+  it('generates another code where two of a group were given the same', async () => {
+    const key = await newKey(nodes[0]);
+    const twice = [link(key, { code: 'twice' }), link(key, { code: 'twice' })];
+    const results = await Promise.all(
+      twice.map((asked) => desks[0].shorten(command(key, [asked]))),
+    );
+    expect(count(results.flatMap(outcomesOf))).to.deep.equal({ created: 2 });
+  });
+
+  it('begins every month with nothing spent', async () => {
+    const key = await newKey(nodes[0]);
+    const spent = 'month_links = 35, month_calls = 9, month_qr_codes = 8';
+    await setMeter(nodes[0], key, `${spent}, month = '2026-01-01'`);
+    expect(typesOf(await shorten([command(key, [link(key)], 35)]))).to.deep.equal(['created']);
+    const meter = await meterOf(nodes[0], key);
+    expect(meter).to.include({ month_links: 1, month_calls: 0, month_qr_codes: 0 });
+    expect(meter.month).to.equal(`${new Date().toISOString().slice(0, 7)}-01`);
+  });
+
+  describe('asked with an Idempotency-Key', () => {
+    const bodyHash = Buffer.alloc(32, 7);
+    const idempotent = (asked: ShortenCommand, scope: IdempotencyScope): ShortenCommand => ({
+      ...asked,
+      idempotency: scope,
+      answerToKeep: ([outcome]): KeptAnswer | null =>
+        outcome?.type === 'created'
+          ? { ...scope, bodyHash, status: 201, answer: JSON.stringify(outcome.event.subject) }
+          : null,
+    });
+    const scopeOf = (key: TestKey, idempotencyKey: string): IdempotencyScope => ({
+      keyId: key.id,
+      path: '/v2/shorten',
+      idempotencyKey,
+    });
+
+    it('makes one link on two nodes at once, and both give the same answer', async () => {
+      const key = await newKey(nodes[0]);
+      for (let round = 0; round < 20; round += 1) {
+        const scope = scopeOf(key, `round-${round}`);
+        const results = await Promise.all(
+          desks.map((desk) => desk.shorten(idempotent(command(key, [link(key)]), scope))),
+        );
+        const answers = results.map((result) => {
+          if (result.type === 'answered') return JSON.parse(result.answer.answer) as string;
+          const [outcome] = result.outcomes;
+          return outcome?.type === 'created' ? outcome.event.subject : outcome?.type;
+        });
+        expect(results.map(({ type }) => type).sort()).to.deep.equal(['answered', 'decided']);
+        expect(answers[0]).to.equal(answers[1]);
+      }
+      expect((await meterOf(nodes[0], key)).month_links).to.equal(20);
+    });
+
+    it('keeps no failure: a retry may succeed', async () => {
+      const key = await newKey(nodes[0]);
+      await shorten([command(key, [alias(key, 'not-yours')])]);
+      const scope = scopeOf(key, 'retry');
+      const asked = idempotent(command(key, [alias(key, 'not-yours')]), scope);
+      for (let attempt = 0; attempt < 2; attempt += 1) {
+        expect(typesOf(await shorten([asked]))).to.deep.equal(['aliasTaken']);
+      }
+      const retry = idempotent(command(key, [alias(key, 'yours-then')]), scope);
+      expect(typesOf(await shorten([retry]))).to.deep.equal(['created']);
+    });
+  });
+
+  it('comes through when two groups want each other’s codes after they lost another', async () => {
+    const keys = await Promise.all(Array.from({ length: 4 }, () => newKey(nodes[0])));
+    const [a, b, c, d] = keys;
+    if (!a || !b || !c || !d) throw new Error('There are keys');
+    const rival = created('zz-contested');
+    const claim = evolveClaim(freeCode, rival);
+    if (claim.status === 'free') throw new Error('LinkCreated claims its code');
+    const holder = await nodes[0].pool.connect();
+    let groups: Promise<readonly ShortenResult[]>;
+    try {
+      // Each group claims one code and waits for the contested one. When that is lost, each has
+      // room for the link that waited for a rival of its own key: on the other group's code.
+      await holder.query('BEGIN');
+      await insertClaims(holder, [claim]);
+      groups = Promise.all([
+        desks[0].shorten(command(a, [alias(a, 'zz-contested'), alias(a, 'crossed-1')], 1)),
+        desks[0].shorten(command(b, [alias(b, 'crossed-2')])),
+        desks[1].shorten(command(c, [alias(c, 'zz-contested'), alias(c, 'crossed-2')], 1)),
+        desks[1].shorten(command(d, [alias(d, 'crossed-1')])),
+      ]);
+      const waiting = async (): Promise<number> => {
+        const { rows } = await nodes[1].pool.query<{ waiting: number }>(
+          `SELECT count(*) AS waiting FROM pg_stat_activity
+           WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+        );
+        return rows[0]?.waiting ?? 0;
+      };
+      while ((await waiting()) < 2);
+      await nodes[0].outbox.record(holder, [rival]);
+      await holder.query('COMMIT');
+    } finally {
+      holder.release();
+    }
+    const outcomes = (await groups).flatMap(outcomesOf);
+    expect(count(outcomes)).to.deep.equal({ created: 2, aliasTaken: 4 });
+    const made = outcomes.flatMap((made) => (made.type === 'created' ? [made.event.subject] : []));
+    expect(made.sort()).to.deep.equal(['crossed-1', 'crossed-2']);
+  });
+
+  it('shares codes out between two groups that want the same ones in opposite order', async () => {
+    const [one, other] = await Promise.all([newKey(nodes[0]), newKey(nodes[0])]);
+    for (let round = 0; round < 5; round += 1) {
+      const codes = Array.from({ length: 400 }, (_, index) => `opposite-${round}-${index}`);
+      const results = await Promise.all([
+        desks[0].shorten(
+          command(
+            one,
+            codes.map((code) => alias(one, code)),
+          ),
+        ),
+        desks[1].shorten(
+          command(
+            other,
+            codes.reverse().map((code) => alias(other, code)),
+          ),
+        ),
+      ]);
+      expect(count(results.flatMap(outcomesOf))).to.deep.equal({ created: 400, aliasTaken: 400 });
+    }
+  });
+
+  it('never deadlocks, nor breaks a quota, however groups overlap', async () => {
+    const clients = 24;
+    const shared = [1, 5, 35, 350, null];
+    // Each client has a key of its own besides, or the lock of a key's meter would keep groups of
+    // two nodes apart that want the same codes.
+    const own = Array.from({ length: clients }, (_, number) => (number % 3 === 0 ? 350 : null));
+    const limits = [...own, ...shared];
+    const keys = await Promise.all(limits.map(() => newKey(nodes[0])));
+    const outcomes: ShortenOutcome[] = [];
+    const end = performance.now() + 3_000;
+    const random = (below: number): number => Math.floor(Math.random() * below);
+    // A few codes at a time, and others a moment later: both nodes want them while they are free.
+    const freshCode = (): string => `fresh-${Math.floor(performance.now() / 5)}-${random(40)}`;
+    const client = async (number: number): Promise<void> => {
+      const desk = desks[number % 2];
+      while (desk && performance.now() < end) {
+        const index = random(20) === 0 ? clients + random(shared.length) : number;
+        const key = keys[index];
+        if (!key) throw new Error('There are keys');
+        const links = Array.from({ length: random(2) === 0 ? 1 : 10 }, () =>
+          random(4) === 0 ? link(key) : alias(key, freshCode()),
+        );
+        const result = await desk.shorten(command(key, links, limits[index] ?? null));
+        outcomes.push(...outcomesOf(result));
+      }
+    };
+    await Promise.all(Array.from({ length: clients }, (_, number) => client(number)));
+    const made = named('LinkCreated', await nodes[0].events('links'));
+    for (const [index, key] of keys.entries()) {
+      const links = made.filter(({ data }) => data.keyId === key.id).length;
+      expect((await meterOf(nodes[0], key)).month_links).to.equal(links);
+      expect(links).to.be.at.most(limits[index] ?? Infinity);
+    }
+    const mine = made.filter(({ data }) => keys.some(({ id }) => id === data.keyId));
+    expect(mine).to.have.length(count(outcomes)['created'] ?? 0);
+  });
+});

@@ -1,0 +1,53 @@
+import { v7 as uuidv7 } from 'uuid';
+import type { TestNode } from '../../ops/testing/node.js';
+import type { PlanName } from '../../schemas/plans.js';
+import { hashKeyToken } from '../domain/key-token.js';
+import { createApiKeyDesk } from '../ledger/api-keys.js';
+
+export interface TestKey {
+  readonly id: string;
+  readonly hash: string;
+  readonly account: string;
+}
+
+export const asker = { actor: 'maria', requestId: 'request-1' };
+
+/** A new key in the ledger, of its own account. */
+export const newKey = async (
+  { pool, outbox }: Pick<TestNode, 'pool' | 'outbox'>,
+  plan: PlanName = 'FREE',
+): Promise<TestKey> => {
+  const id = uuidv7();
+  const key = { id, hash: hashKeyToken(id), account: `account-${id}` };
+  const desk = createApiKeyDesk(pool, outbox);
+  const command = { type: 'CreateApiKey', name: 'test', plan, ...key } as const;
+  const outcome = await desk.handle(id, command, asker);
+  if (outcome.type !== 'done') throw new Error(`The key was refused: ${outcome.reason}`);
+  return key;
+};
+
+/** A key's meter, as the table has it. */
+export const meterOf = async ({ pool }: Pick<TestNode, 'pool'>, { id }: TestKey) => {
+  const { rows } = await pool.query<{
+    window_calls: number;
+    month: string;
+    month_calls: number;
+    month_links: number;
+    month_qr_codes: number;
+  }>(
+    `SELECT window_calls, month, month_calls, month_links, month_qr_codes
+     FROM ledger.key_meters WHERE key_id = $1`,
+    [id],
+  );
+  if (!rows[0]) throw new Error('A key has a meter');
+  return rows[0];
+};
+
+/** Sets columns of a key's meter, as SQL assigns them. */
+export const setMeter = async (
+  { pool }: Pick<TestNode, 'pool'>,
+  { id }: TestKey,
+  assignments: string,
+): Promise<void> => {
+  await pool.query(`UPDATE ledger.key_meters SET ${assignments} WHERE key_id = $1`, [id]);
+};

@@ -1,0 +1,108 @@
+import { expect } from 'chai';
+import { foldedClaims, recordHistory, storedClaims } from '../../ops/testing/claims.js';
+import { testDatabase, type TestDatabase } from '../../ops/testing/database.js';
+import { named, testNode, type TestNode } from '../../ops/testing/node.js';
+import { blocked, created, expired } from '../../schemas/testing/events.js';
+import { createClickDesk, type ClickDesk } from './click-desk.js';
+
+const count = (outcomes: readonly string[]): Record<string, number> => {
+  const counts: Record<string, number> = {};
+  for (const outcome of outcomes) counts[outcome] = (counts[outcome] ?? 0) + 1;
+  return counts;
+};
+
+describe('the click desk, on two nodes', () => {
+  let database: TestDatabase;
+  let nodes: readonly [TestNode, TestNode];
+  let desks: readonly [ClickDesk, ClickDesk];
+
+  before(async () => {
+    database = await testDatabase('clicks');
+    nodes = [await testNode(database), await testNode(database)];
+    desks = [
+      createClickDesk(nodes[0].pool, nodes[0].outbox),
+      createClickDesk(nodes[1].pool, nodes[1].outbox),
+    ];
+  });
+
+  after(async () => {
+    for (const node of nodes) await node.close();
+    await database.drop();
+  });
+
+  const take = (code: string, visitor: number): ReturnType<ClickDesk['take']> =>
+    desks[visitor % 2 === 0 ? 0 : 1].take({ code, requestId: `visitor-${visitor}` });
+
+  const expectFolded = async (): Promise<void> => {
+    expect(await storedClaims(nodes[0])).to.deep.equal(await foldedClaims(nodes[0]));
+  };
+
+  for (const maxClicks of [1, 5, 100]) {
+    it(`gives 500 visitors at once exactly ${maxClicks} of ${maxClicks} clicks`, async () => {
+      const code = `limit-${maxClicks}`;
+      await recordHistory(nodes[0], created(code, { maxClicks }, { account: 'acme' }));
+      const taking = Array.from({ length: 500 }, (_, visitor) => take(code, visitor));
+      expect(count(await Promise.all(taking))).to.deep.equal({
+        taken: maxClicks,
+        expired: 500 - maxClicks,
+      });
+      const ofLink = ({ subject }: { subject: string }): boolean => subject === code;
+      const visits = named('LinkVisited', await nodes[0].events('visits')).filter(ofLink);
+      const expiries = named('LinkExpired', await nodes[0].events('links')).filter(ofLink);
+      expect(visits.map(({ data }) => data.click)).to.deep.equal(
+        Array.from({ length: maxClicks }, (_, index) => index + 1),
+      );
+      expect(new Set(visits.map(({ correlationid }) => correlationid)).size).to.equal(maxClicks);
+      expect(
+        expiries.map(({ data, causationid, sequence }) => [data, causationid, sequence]),
+      ).to.deep.equal([[{ reason: 'clicks' }, visits.at(-1)?.id, 2]]);
+      await expectFolded();
+    });
+  }
+
+  it('refuses what it cannot give, and writes nothing then', async () => {
+    const past = { expiresAt: '2026-01-01T00:00:00.000Z', maxClicks: 9 };
+    await recordHistory(
+      nodes[0],
+      created('over', past),
+      created('ended', { maxClicks: 9 }),
+      expired('ended', 2),
+      created('bad', { maxClicks: 9 }),
+      blocked('bad', 2),
+    );
+    const before = (await nodes[0].events('visits')).length;
+    const taking = ['over', 'ended', 'bad', 'never'].map((code, index) => take(code, index));
+    expect(await Promise.all(taking)).to.deep.equal(['expired', 'expired', 'blocked', 'notFound']);
+    expect(await nodes[0].events('visits')).to.have.length(before);
+  });
+
+  it('never deadlocks, nor gives one click too many, however groups overlap', async () => {
+    const limits = Array.from({ length: 40 }, (_, index) => 50 + index);
+    const codeOf = (index: number): string => `mixed-${(index * 7) % limits.length}`;
+    await recordHistory(
+      nodes[0],
+      ...limits.map((maxClicks, index) => created(codeOf(index), { maxClicks })),
+    );
+    const outcomes: string[] = [];
+    const end = performance.now() + 2_500;
+    const visitor = async (number: number): Promise<void> => {
+      while (performance.now() < end) {
+        const code = codeOf(Math.floor(Math.random() * limits.length));
+        outcomes.push(await take(code, number));
+      }
+    };
+    await Promise.all(Array.from({ length: 60 }, (_, number) => visitor(number)));
+    // What is left, so that every link is used up.
+    const rest = limits.flatMap((limit, index) =>
+      Array.from({ length: limit }, (_, number) => take(codeOf(index), number)),
+    );
+    outcomes.push(...(await Promise.all(rest)));
+    expect(count(outcomes)['taken']).to.equal(limits.reduce((sum, limit) => sum + limit, 0));
+    const expiries = named('LinkExpired', await nodes[0].events('links'));
+    const mixed = expiries.filter(({ subject }) => subject.startsWith('mixed-'));
+    expect(mixed.map(({ subject }) => subject).sort()).to.deep.equal(
+      limits.map((_, index) => codeOf(index)).sort(),
+    );
+    await expectFolded();
+  });
+});

@@ -1,0 +1,143 @@
+import { EventEmitter, once } from 'node:events';
+import { expect } from 'chai';
+import type { Outbox, SubjectMark } from '../../ops/platform/outbox/port.js';
+import { transaction } from '../../ops/platform/postgres/pool.js';
+import { recordHistory } from '../../ops/testing/claims.js';
+import { testDatabase, type TestDatabase } from '../../ops/testing/database.js';
+import { testNode, type TestNode } from '../../ops/testing/node.js';
+import type { LinkEvent } from '../../schemas/events/catalogue.js';
+import { evolveLink, noLink } from '../../schemas/folds/link.js';
+import { rowOfState } from '../../schemas/read-models/redirects.js';
+import { at, blocked, created, expired, unblocked } from '../../schemas/testing/events.js';
+import { createLinkCache } from './link-cache.js';
+import { createLinkReader, type LinkReader } from './link-reader.js';
+
+describe('the link reader', () => {
+  let database: TestDatabase;
+  let node: TestNode;
+  let reader: LinkReader;
+
+  before(async () => {
+    database = await testDatabase('reader');
+    node = await testNode(database);
+    reader = createLinkReader(node.pool, node.outbox, createLinkCache(1e6));
+  });
+
+  after(async () => {
+    await node.close();
+    await database.drop();
+  });
+
+  /** The projector's row after these events, however many more the log has. */
+  const project = async (...events: readonly LinkEvent[]): Promise<void> => {
+    const row = rowOfState(events.reduce(evolveLink, noLink), events.length);
+    if (!row) throw new Error('A link that was made has a row');
+    await node.pool.query(
+      `INSERT INTO projection_redirects.links (${Object.keys(row).join(', ')})
+       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+      Object.values(row),
+    );
+  };
+
+  const statusOf = async (code: string): Promise<string | null> =>
+    (await reader.read(code))?.status ?? null;
+
+  it('finds a link that was asked for, and not found, a moment before it was made', async () => {
+    expect(await reader.read('spring')).to.equal(null);
+    await recordHistory(node, created('spring', { maxClicks: 3 }, { account: 'acme' }));
+    const link = {
+      code: 'spring',
+      account: 'acme',
+      status: 'active',
+      location: 'https://example.com/spring',
+      expiresAt: Infinity,
+      limited: true,
+    };
+    expect(reader.cached('spring')).to.equal(undefined);
+    expect(await reader.read('spring')).to.deep.equal(link);
+    expect(reader.cached('spring')).to.deep.equal(link);
+  });
+
+  it('knows nobody’s link by the events of another of its partition', async () => {
+    expect(await reader.read('springs')).to.equal(null);
+    expect(await reader.read('SPRING')).to.equal(null);
+  });
+
+  it('reads what is projected', async () => {
+    await project(created('old', { expiresAt: at(60).toISOString() }));
+    expect(await reader.read('old')).to.include({
+      location: 'https://example.com/old',
+      expiresAt: at(60).getTime(),
+      limited: false,
+    });
+  });
+
+  it('folds into the projected row the events above it, and asks for no others', async () => {
+    const asked: SubjectMark[] = [];
+    const watched: Outbox = {
+      record: (tx, events) => node.outbox.record(tx, events),
+      after(topic, marks) {
+        asked.push(...marks);
+        return node.outbox.after(topic, marks);
+      },
+    };
+    const watchedReader = createLinkReader(node.pool, watched, createLinkCache(1e6));
+    const history = [created('both'), blocked('both', 2), unblocked('both', 3), expired('both', 4)];
+    await recordHistory(node, ...history);
+    await project(...history.slice(0, 2));
+    expect(await watchedReader.read('both')).to.include({ status: 'expired' });
+
+    const lifted = [created('lifted'), blocked('lifted', 2), unblocked('lifted', 3)];
+    await recordHistory(node, ...lifted);
+    await project(...lifted);
+    expect(await watchedReader.read('lifted')).to.include({ status: 'active' });
+    expect(asked).to.deep.equal([
+      { subject: 'both', sequence: 2 },
+      { subject: 'lifted', sequence: 3 },
+    ]);
+  });
+
+  it('sees what happened since, once it forgets', async () => {
+    await recordHistory(node, created('news'));
+    expect(await statusOf('news')).to.equal('active');
+    await transaction(node.pool, (tx) => node.outbox.record(tx, [blocked('news', 2)]));
+    expect(reader.cached('news')?.status).to.equal('active');
+    reader.forget('news');
+    expect(reader.cached('news')).to.equal(undefined);
+    expect(await statusOf('news')).to.equal('blocked');
+  });
+
+  it('answers many visitors at once, each with its own link', async () => {
+    const codes = Array.from({ length: 300 }, (_, index) => `many-${index}`);
+    await recordHistory(node, ...codes.map((code) => created(code)));
+    const asked = codes.flatMap((code) => [code, `${code}-not`, code]);
+    const answers = await Promise.all(asked.map((code) => reader.read(code)));
+    expect(answers.map((link) => link?.code ?? null)).to.deep.equal(
+      asked.map((code) => (code.endsWith('-not') ? null : code)),
+    );
+  });
+
+  it('answers “not found” only to those who were waiting when it looked', async () => {
+    const looked = new EventEmitter();
+    const looking = once(looked, 'look');
+    const released = once(looked, 'release');
+    const slow: Outbox = {
+      record: (tx, events) => node.outbox.record(tx, events),
+      async after(topic, marks) {
+        const events = await node.outbox.after(topic, marks);
+        looked.emit('look');
+        await released;
+        return events;
+      },
+    };
+    const slowReader = createLinkReader(node.pool, slow, createLinkCache(1e6));
+    const early = slowReader.read('late');
+    await looking;
+    await recordHistory(node, created('late'));
+    // Its 201 is out: from here on everybody must be redirected.
+    const later = slowReader.read('late');
+    looked.emit('release');
+    expect(await early).to.equal(null);
+    expect(await later).to.include({ code: 'late', status: 'active' });
+  });
+});
