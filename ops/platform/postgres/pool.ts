@@ -75,6 +75,11 @@ export const transaction = async <Result>(
 ): Promise<Result> => {
   const client = await pool.connect();
   let broken: Error | undefined;
+  // The pool listens to idle connections only; a loss that nobody listens to ends the process.
+  const onError = (error: Error): void => {
+    broken = error;
+  };
+  client.on('error', onError);
   try {
     await client.query('BEGIN');
     let result: Result;
@@ -100,6 +105,7 @@ export const transaction = async <Result>(
     broken ??= isConnectionError(error) ? (error as Error) : undefined;
     throw error;
   } finally {
+    client.off('error', onError);
     client.release(broken);
   }
 };
