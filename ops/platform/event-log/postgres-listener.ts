@@ -41,7 +41,9 @@ export const listenForAppends = (url: string, logger: Logger): AppendListener =>
       next.end().catch((endError: unknown) => {
         logger.debug({ err: endError }, 'a lost connection could not be ended');
       });
-      timer = setTimeout(() => void connect(), reconnectDelayMs);
+      timer = setTimeout(() => {
+        connecting = connect();
+      }, reconnectDelayMs);
     };
     next.on('error', reconnect);
     next.on('end', () => {
@@ -59,7 +61,7 @@ export const listenForAppends = (url: string, logger: Logger): AppendListener =>
     }
   };
 
-  const connecting = connect();
+  let connecting = connect();
 
   return {
     onAppend(wake) {
