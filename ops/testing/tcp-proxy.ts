@@ -12,6 +12,10 @@ export interface TcpProxy {
   resume(): void;
   /** From now on, what a client sends passes here first; `cut` ends both sides, unsent. */
   inspect(look: ((chunk: Buffer, cut: () => void) => void) | null): void;
+  /** From now on, nothing that the server sends reaches a client until `cut`. */
+  mute(): void;
+  /** Ends every connection; new ones are as at the start. */
+  cut(): void;
   close(): Promise<void>;
 }
 
@@ -21,6 +25,7 @@ export const startTcpProxy = async (serverUrl: string): Promise<TcpProxy> => {
   const open = new Set<Socket>();
   const paused: (() => void)[] = [];
   let isPaused = false;
+  let isMuted = false;
   let look: ((chunk: Buffer, cut: () => void) => void) | null = null;
 
   const relay = (client: Socket): void => {
@@ -38,7 +43,9 @@ export const startTcpProxy = async (serverUrl: string): Promise<TcpProxy> => {
       look?.(chunk, cut);
       if (!client.destroyed) upstream.write(chunk);
     });
-    upstream.on('data', (chunk: Buffer) => client.write(chunk));
+    upstream.on('data', (chunk: Buffer) => {
+      if (!isMuted) client.write(chunk);
+    });
   };
 
   const server = createServer((client) => {
@@ -68,6 +75,13 @@ export const startTcpProxy = async (serverUrl: string): Promise<TcpProxy> => {
     },
     inspect(next) {
       look = next;
+    },
+    mute() {
+      isMuted = true;
+    },
+    cut() {
+      for (const socket of open) socket.destroy();
+      isMuted = false;
     },
     async close() {
       for (const socket of open) socket.destroy();
