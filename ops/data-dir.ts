@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { ConfigError } from './platform/config.js';
 import { acquireLock, LockHeld, type ProcessLock } from './platform/process-lock.js';
@@ -80,13 +80,20 @@ export const adminTokenOf = (dataDir: string): string => {
   const known = knownAdminToken(dataDir);
   if (known !== null) return known;
   const token = randomBytes(32).toString('base64url');
-  writeFileSync(tokenFile(dataDir), `${token}\n`, { mode: 0o600, flag: 'wx' });
+  // In place complete or not at all: a token cut short would be weak, an empty one no token.
+  const unfinished = `${tokenFile(dataDir)}.new`;
+  rmSync(unfinished, { force: true });
+  writeFileSync(unfinished, `${token}\n`, { mode: 0o600, flag: 'wx' });
+  renameSync(unfinished, tokenFile(dataDir));
   return token;
 };
 
 /** The token of an installation that was started before, or `null`. */
-export const knownAdminToken = (dataDir: string): string | null =>
-  readText(tokenFile(dataDir))?.trim() ?? null;
+export const knownAdminToken = (dataDir: string): string | null => {
+  const token = readText(tokenFile(dataDir))?.trim() ?? '';
+  // Whoever sends no token at all would have the empty one.
+  return token === '' ? null : token;
+};
 
 /** Where the service of this data directory said that it can be reached, or `null`. */
 export const publishedAddresses = (dataDir: string): ServiceAddresses | null => {
