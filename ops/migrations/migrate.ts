@@ -24,6 +24,9 @@ export const migrate = async (pool: Pool): Promise<void> => {
     .filter((file) => migrationPattern.test(file))
     .sort();
   await transaction(pool, async (tx) => {
+    // The pool's limit is for the service's statements: a large table may take minutes, and another
+    // starter as long to wait for it.
+    await tx.query('SET LOCAL statement_timeout = 0');
     await tx.query('SELECT pg_advisory_xact_lock($1)', [migrationLock]);
     await tx.query(`CREATE TABLE IF NOT EXISTS public.migrations (
       file text PRIMARY KEY,
