@@ -1,4 +1,4 @@
-import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { ConfigError, type Listen } from './config.js';
 
@@ -34,11 +34,16 @@ const listenError = (error: NodeJS.ErrnoException, name: string, { host, port }:
   return error;
 };
 
-const close = (server: Server, sockets: ReadonlySet<Socket>, graceMs: number): Promise<void> =>
+/** The open connections, each with the number of its requests that are not answered yet. */
+type Connections = ReadonlyMap<Socket, number>;
+
+const close = (server: Server, connections: Connections, graceMs: number): Promise<void> =>
   new Promise((resolve) => {
     const timer = setTimeout(() => {
-      for (const socket of sockets) socket.destroy();
+      for (const socket of connections.keys()) socket.destroy();
     }, graceMs);
+    // Browsers connect ahead of need; for Node such a connection is not idle but slow to ask.
+    for (const socket of connections.keys()) if (socket.bytesRead === 0) socket.destroy();
     server.close(() => {
       clearTimeout(timer);
       resolve();
@@ -71,11 +76,20 @@ export const listen = async (
     maxHeaderSize: 16_384,
   });
   server.maxConnections = maxConnections;
-  const sockets = new Set<Socket>();
+  const connections = new Map<Socket, number>();
   server.on('connection', (socket) => {
-    sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
+    connections.set(socket, 0);
+    socket.once('close', () => connections.delete(socket));
   });
+  // An answer that was begun before the draining promised to keep its connection alive.
+  const follow = (socket: Socket, response: ServerResponse): void => {
+    connections.set(socket, (connections.get(socket) ?? 0) + 1);
+    response.once('close', () => {
+      const unanswered = (connections.get(socket) ?? 1) - 1;
+      if (connections.has(socket)) connections.set(socket, unanswered);
+      if (draining && unanswered === 0) socket.end();
+    });
+  };
   const bound = await new Promise<Bound>((resolve, reject) => {
     server.once('error', (error) => {
       reject(listenError(error, name, where));
@@ -86,6 +100,7 @@ export const listen = async (
       const listening = { host, port, url: `http://${reachable(host)}:${port}` };
       const handler = makeHandler(listening);
       server.on('request', (request, response) => {
+        follow(request.socket, response);
         if (draining) response.setHeader('Connection', 'close');
         handler(request, response);
       });
@@ -96,7 +111,7 @@ export const listen = async (
     ...bound,
     stop(graceMs) {
       draining = true;
-      return close(server, sockets, graceMs);
+      return close(server, connections, graceMs);
     },
   };
 };
