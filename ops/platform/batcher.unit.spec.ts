@@ -140,7 +140,9 @@ describe('the batcher', () => {
     const all = Promise.all([again(), again()]).then(() => {
       ended = true;
     });
-    while (!ended) {
+    // Read through a function: the loop awaits, and the value changes meanwhile.
+    const isEnded = (): boolean => ended;
+    while (!isEnded()) {
       await tick();
       turns += 1;
     }
