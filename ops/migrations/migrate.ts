@@ -69,6 +69,9 @@ export const requireMigrated = async (client: Queryable): Promise<void> => {
 export const migrate = async (pool: Pool): Promise<void> => {
   const files = migrationFiles();
   await transaction(pool, async (tx) => {
+    // The pool's limit is for the service's statements: a large table may take minutes, and another
+    // starter as long to wait for it.
+    await tx.query('SET LOCAL statement_timeout = 0');
     await tx.query('SELECT pg_advisory_xact_lock($1)', [migrationLock]);
     await tx.query(`CREATE TABLE IF NOT EXISTS public.migrations (
       file text PRIMARY KEY,

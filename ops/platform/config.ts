@@ -101,12 +101,15 @@ const readPlans = (file: string): PlanTable => {
   try {
     json = JSON.parse(readFileSync(file, 'utf8'));
   } catch (cause) {
-    throw new ConfigError(`PLANS_FILE cannot be read: ${(cause as Error).message}`, { cause });
+    // A message about bad JSON quotes the file, line breaks and all.
+    const reason = (cause as Error).message.replace(/\s+/g, ' ');
+    throw new ConfigError(`PLANS_FILE cannot be read: ${reason}`, { cause });
   }
   const parsed = planTable.safeParse(json);
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
-  throw new ConfigError(`PLANS_FILE: ${issue?.path.join('.') ?? ''}: ${issue?.message ?? ''}`);
+  const place = issue?.path.length ? `${issue.path.join('.')}: ` : '';
+  throw new ConfigError(`PLANS_FILE: ${place}${issue?.message ?? ''}`);
 };
 
 /**

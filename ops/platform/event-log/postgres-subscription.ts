@@ -138,10 +138,14 @@ export const startSubscription = (options: SubscribeOptions, context: Context): 
   };
 
   const idle = async (): Promise<void> => {
-    const paused = cursors.map((cursor) => cursor.pausedUntil - performance.now());
-    const soonest = Math.min(idleMs, ...paused.filter((ms) => ms > 0));
+    // A pause may have ended during the round, which then left its partition out.
+    const paused = cursors
+      .filter(({ offset }) => offset === null)
+      .map(({ pausedUntil }) => Math.max(0, pausedUntil - performance.now()));
+    const soonest = Math.min(idleMs, ...paused);
     await new Promise<void>((resolve) => {
-      const timer = setTimeout(resolve, soonest);
+      // A timer counts whole milliseconds, and would end before the pause does.
+      const timer = setTimeout(resolve, Math.ceil(soonest));
       wake = () => {
         clearTimeout(timer);
         resolve();
@@ -162,7 +166,7 @@ export const startSubscription = (options: SubscribeOptions, context: Context): 
         if (error instanceof ForeignPosition) throw error;
         // PostgreSQL is away: nothing was handled, so nothing is lost by waiting.
         logger.warn({ err: error, group: options.group }, 'the log cannot be read; trying again');
-        await sleep(pauseMs);
+        await sleep(pauseMs, undefined, { signal: stopped.signal }).catch(() => undefined);
         pauseMs = Math.min(pauseMs * 2, longestPauseMs);
       }
     }

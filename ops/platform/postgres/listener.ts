@@ -106,7 +106,9 @@ export const listenToPostgres = (
     onGap: (hear) => addTo(gaps, hear),
     async close() {
       closed = true;
+      clearTimeout(timer);
       await connecting;
+      // The one that was being made may have begun to ping.
       clearTimeout(timer);
       await client?.end();
     },

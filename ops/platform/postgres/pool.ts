@@ -16,6 +16,16 @@ export class OutcomeUnknown extends Error {
   readonly retryable = false;
 }
 
+/** `work` went on after a statement of its transaction had failed, so nothing was committed. */
+export class TransactionAborted extends Error {
+  readonly code = 'TRANSACTION_ABORTED';
+  readonly retryable = false;
+
+  constructor() {
+    super('A statement had failed, so COMMIT rolled back');
+  }
+}
+
 const parseSafeInteger = (text: string): number => {
   const value = Number(text);
   if (!Number.isSafeInteger(value)) throw new RangeError(`${text} is beyond 2^53`);
@@ -69,7 +79,8 @@ export const createPool = (options: {
 /**
  * Runs `work` in one transaction: committed when it resolves, rolled back when it throws.
  *
- * @throws OutcomeUnknown when the answer to COMMIT is lost; otherwise what `work` threw.
+ * @throws OutcomeUnknown when the answer to COMMIT is lost; TransactionAborted when `work` swallowed
+ * the failure of a statement; otherwise what `work` threw.
  */
 export const transaction = async <Result>(
   pool: Pool,
@@ -94,14 +105,17 @@ export const transaction = async <Result>(
       });
       throw error;
     }
+    let ended: string;
     try {
-      await client.query('COMMIT');
+      ended = (await client.query('COMMIT')).command;
     } catch (cause) {
       broken = cause as Error;
       // An answer from the server itself (it has a SQLSTATE) means that nothing was committed.
       if ((cause as Partial<pg.DatabaseError>).severity === 'ERROR') throw cause;
       throw new OutcomeUnknown('The answer to COMMIT was lost', { cause });
     }
+    // What PostgreSQL answers, without an error, where a statement had failed before.
+    if (ended === 'ROLLBACK') throw new TransactionAborted();
     return result;
   } catch (error) {
     broken ??= isConnectionError(error) ? (error as Error) : undefined;
@@ -112,8 +126,8 @@ export const transaction = async <Result>(
   }
 };
 
-/** What pg says without a code. */
-const lostConnection =
+/** Errors of the client itself, which have no code: also of a statement after the loss. */
+const connectionMessage =
   /connection terminated|timeout exceeded when trying to connect|is not queryable/i;
 
 /** Whether PostgreSQL cannot be reached, is starting or going down: trying again later can help. */
@@ -121,7 +135,7 @@ export const isConnectionError = (error: unknown): boolean => {
   if (!(error instanceof Error)) return false;
   const { code } = error as { code?: unknown };
   if (typeof code === 'string') {
-    return code.startsWith('08') || code.startsWith('57P') || /^E[A-Z]+$/.test(code);
+    return code.startsWith('08') || code.startsWith('57P') || /^E[A-Z_]+$/.test(code);
   }
-  return lostConnection.test(error.message);
+  return connectionMessage.test(error.message);
 };

@@ -1,0 +1,107 @@
+import { expect } from 'chai';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createLogger } from '../platform/logging.js';
+import { createPool, transaction } from '../platform/postgres/pool.js';
+import { testDatabase, type TestDatabase } from '../testing/database.js';
+import { rejection } from '../testing/failures.js';
+import { gate, settledWithin } from '../testing/waiting.js';
+import { DatabaseTooNew, migrate } from './migrate.js';
+
+const logger = createLogger('silent');
+
+describe('migrations', () => {
+  let database: TestDatabase;
+
+  before(async () => {
+    database = await testDatabase('migrations');
+  });
+
+  after(() => database.drop());
+
+  const applied = async () => {
+    const { rows } = await database.pool.query<{ file: string; applied_at: Date }>(
+      'SELECT * FROM public.migrations ORDER BY file',
+    );
+    return rows;
+  };
+
+  /** Every relation of ours: its oid changes when it is made anew. */
+  const relations = async () => {
+    const { rows } = await database.pool.query<{ oid: number; name: string }>(
+      `SELECT c.oid, n.nspname || '.' || c.relname AS name
+       FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+       WHERE n.nspname NOT LIKE 'pg\\_%' AND n.nspname <> 'information_schema' ORDER BY 1`,
+    );
+    return rows;
+  };
+
+  const wipe = () =>
+    database.pool.query(`DO $$
+      DECLARE schema text;
+      BEGIN
+        FOR schema IN SELECT nspname FROM pg_namespace
+          WHERE nspname NOT LIKE 'pg\\_%' AND nspname NOT IN ('information_schema', 'public')
+        LOOP EXECUTE format('DROP SCHEMA %I CASCADE', schema); END LOOP;
+        DROP TABLE public.migrations;
+      END $$`);
+
+  it('run once: a second time leaves all as it was', async () => {
+    const before = [await applied(), await relations()];
+    expect(before[0]).to.not.be.empty;
+    await migrate(database.pool);
+    expect([await applied(), await relations()]).to.deep.equal(before);
+  });
+
+  it('take turns when several processes start at once on an empty database', async () => {
+    const files = (await applied()).map(({ file }) => file);
+    await wipe();
+    const pools = Array.from({ length: 4 }, () =>
+      createPool({ url: database.url, name: 'starter', max: 1, logger }),
+    );
+    await Promise.all(pools.map((pool) => migrate(pool)));
+    expect((await applied()).map(({ file }) => file)).to.deep.equal(files);
+    const identities = await database.pool.query('SELECT id FROM log.identity');
+    expect(identities.rowCount).to.equal(1);
+    for (const pool of pools) await pool.end();
+  });
+
+  it('are refused on a database of a later version, which stays as it is', async () => {
+    await database.pool.query(`INSERT INTO public.migrations (file) VALUES ('9999_later.sql')`);
+    await database.pool.query(`DELETE FROM public.migrations WHERE file LIKE '0001%'`);
+    const before = [await applied(), await relations()];
+    const error = await rejection(migrate(database.pool));
+    expect(error).to.be.instanceOf(DatabaseTooNew);
+    expect((error as Error).message).to.include('9999_later.sql');
+    expect([await applied(), await relations()]).to.deep.equal(before);
+    await database.pool.query(`DELETE FROM public.migrations WHERE file = '9999_later.sql'`);
+    await database.pool.query(`INSERT INTO public.migrations (file) VALUES ('0001_log.sql')`);
+  });
+
+  it('leave nothing of a run that failed', async () => {
+    await wipe();
+    // In the way of a later file: what the earlier ones made must go too.
+    await database.pool.query('CREATE SCHEMA ledger');
+    expect(await rejection(migrate(database.pool))).to.include({ code: '42P06' });
+    const { rows } = await database.pool.query(`SELECT to_regclass('public.migrations') AS table,
+      to_regnamespace('log') AS log`);
+    expect(rows).to.deep.equal([{ table: null, log: null }]);
+    await database.pool.query('DROP SCHEMA ledger');
+    await migrate(database.pool);
+  });
+
+  it('may take longer than a statement of the service', async () => {
+    const impatient = createPool({ url: database.url, name: 'impatient', max: 1, logger });
+    impatient.on('connect', (client) => void client.query(`SET statement_timeout = '100ms'`));
+    const held = gate();
+    const other = transaction(database.pool, async (tx) => {
+      await tx.query('SELECT pg_advisory_xact_lock(7021955)');
+      await held.opened;
+    });
+    await sleep(100);
+    const migrated = migrate(impatient);
+    expect(await settledWithin(migrated, 400)).to.be.false;
+    held.open();
+    await Promise.all([migrated, other]);
+    await impatient.end();
+  });
+});

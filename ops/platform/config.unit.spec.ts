@@ -1,0 +1,121 @@
+import { expect } from 'chai';
+import path from 'node:path';
+import { defaultPlanTable } from '../../schemas/plans.js';
+import { ConfigError, readConfig } from './config.js';
+
+const refusal = (env: NodeJS.ProcessEnv): string => {
+  try {
+    readConfig(env);
+  } catch (error) {
+    expect(error).to.be.instanceOf(ConfigError);
+    expect(error).to.include({ code: 'CONFIG', retryable: false });
+    return (error as ConfigError).message;
+  }
+  throw new Error('The configuration was accepted');
+};
+
+describe('the configuration', () => {
+  it('has the defaults of the contract', () => {
+    expect(readConfig({})).to.deep.equal({
+      api: { host: '127.0.0.1', port: 8080 },
+      edge: { host: '127.0.0.1', port: 8081 },
+      admin: { host: '127.0.0.1', port: 8082 },
+      shortUrlHost: null,
+      upgradeUrl: 'https://example.com/billing',
+      adminToken: null,
+      dataDir: path.resolve('.data'),
+      databaseUrl: null,
+      plans: defaultPlanTable,
+      rootRedirect: null,
+      logLevel: 'info',
+      spool: { maxBytes: 1_073_741_824, fsync: false },
+    });
+  });
+
+  it('takes what is set', () => {
+    expect(
+      readConfig({
+        HOST: '0.0.0.0',
+        API_HOST: '::1',
+        API_PORT: '0',
+        EDGE_PORT: '65535',
+        ADMIN_HOST: 'admin.internal',
+        SHORT_URL_HOST: 'https://sho.rt/',
+        UPGRADE_URL: 'https://example.org/pay',
+        ADMIN_TOKEN: 'a-token-of-16-ch',
+        DATA_DIR: '/var/lib/linklog',
+        DATABASE_URL: 'postgres://user:secret@db:5432/linklog',
+        ROOT_REDIRECT: 'https://example.org/home',
+        LOG_LEVEL: 'warn',
+        SPOOL_MAX_BYTES: '1048576',
+        SPOOL_FSYNC: '1',
+        SOMETHING_ELSE: 'of somebody else',
+      }),
+    ).to.deep.equal({
+      api: { host: '::1', port: 0 },
+      edge: { host: '0.0.0.0', port: 65_535 },
+      admin: { host: 'admin.internal', port: 8082 },
+      shortUrlHost: 'https://sho.rt',
+      upgradeUrl: 'https://example.org/pay',
+      adminToken: 'a-token-of-16-ch',
+      dataDir: '/var/lib/linklog',
+      databaseUrl: 'postgres://user:secret@db:5432/linklog',
+      plans: defaultPlanTable,
+      rootRedirect: 'https://example.org/home',
+      logLevel: 'warn',
+      spool: { maxBytes: 1_048_576, fsync: true },
+    });
+  });
+
+  it('lets API and edge follow HOST, and the admin listener its own variable only', () => {
+    const { api, edge, admin } = readConfig({ HOST: '10.0.0.1', EDGE_HOST: '10.0.0.2' });
+    expect([api.host, edge.host, admin.host]).to.deep.equal(['10.0.0.1', '10.0.0.2', '127.0.0.1']);
+  });
+
+  const bad: readonly (readonly [string, ...string[]])[] = [
+    ['HOST', 'not a host', 'http://127.0.0.1'],
+    ['API_HOST', 'a/b'],
+    ['EDGE_HOST', '[::1]'],
+    ['ADMIN_HOST', ' '],
+    ['API_PORT', '65536', '-1', '80.5', 'http', '0x50', ' 80'],
+    ['EDGE_PORT', '100000'],
+    ['ADMIN_PORT', '1e3'],
+    ['SHORT_URL_HOST', 'sho.rt', 'ftp://sho.rt', '//sho.rt'],
+    ['UPGRADE_URL', 'javascript:alert(1)'],
+    ['ADMIN_TOKEN', 'short', 'with a space in it', 'ümlaut-ümlaut-ümlaut', 'x'.repeat(257)],
+    ['DATABASE_URL', 'mysql://db/linklog', 'localhost:5432'],
+    ['ROOT_REDIRECT', '/home'],
+    ['LOG_LEVEL', 'verbose', 'INFO'],
+    ['SPOOL_MAX_BYTES', '1GiB', '1048575', '-1', '9'.repeat(16)],
+    ['SPOOL_FSYNC', 'yes', 'true', '2'],
+    ['KAFKA_BROKERS', 'localhost:9092'],
+    ['REDIS_URL', 'redis://localhost'],
+    ['EVENTSTORE_URL', 'esdb://localhost:2113'],
+  ];
+  for (const [variable, ...values] of bad) {
+    it(`refuses a bad ${variable} in one line that names it, and quotes no secret`, () => {
+      for (const value of values) {
+        const message = refusal({ [variable]: value });
+        expect(message).to.match(new RegExp(`^${variable} `));
+        expect(message).to.not.include('\n');
+        if (variable === 'ADMIN_TOKEN' || variable === 'DATABASE_URL') {
+          expect(message).to.not.include(value);
+        }
+      }
+    });
+
+    it(`takes an empty ${variable} for an unset one`, () => {
+      expect(readConfig({ [variable]: '' })).to.deep.equal(readConfig({}));
+    });
+  }
+
+  it('says of what this version lacks that it is to be left unset', () => {
+    for (const variable of ['KAFKA_BROKERS', 'REDIS_URL', 'EVENTSTORE_URL']) {
+      expect(refusal({ [variable]: 'anything' })).to.match(/not supported by this version/);
+    }
+  });
+
+  it('takes an empty PLANS_FILE for an unset one', () => {
+    expect(readConfig({ PLANS_FILE: '' }).plans).to.equal(defaultPlanTable);
+  });
+});

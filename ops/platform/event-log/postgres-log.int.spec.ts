@@ -1,0 +1,310 @@
+import { expect } from 'chai';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { writeEvent } from '../../../schemas/events/codec.js';
+import { topicNames, topics } from '../../../schemas/events/topics.js';
+import { rejection } from '../../testing/failures.js';
+import { startTcpProxy } from '../../testing/tcp-proxy.js';
+import { eventually, gate, settledWithin } from '../../testing/waiting.js';
+import { createLogger } from '../logging.js';
+import { listenToPostgres } from '../postgres/listener.js';
+import { transaction } from '../postgres/pool.js';
+import { describeEventLog } from './conformance.suite.js';
+import { codeIn, eventIn, idOf, manyPartitions, newCode, recordsOf } from './conformance/events.js';
+import {
+  connectPostgres,
+  openPostgresHarness,
+  type PostgresClient,
+  type PostgresHarness,
+} from './conformance/postgres-harness.js';
+import { fence, Positions, startReader, type Reader } from './conformance/reader.js';
+import { createSerialIdLog, type SerialIdLog } from './conformance/serial-id-log.js';
+import { storm, violations } from './conformance/storm.js';
+
+import { PartitionsDiffer } from './postgres-partitions.js';
+
+const links = topics.links.name;
+const logger = createLogger('silent');
+
+describeEventLog('embedded in PostgreSQL', () => openPostgresHarness('log'));
+
+describe('the embedded log, apart from the suite', () => {
+  let harness: PostgresHarness;
+  let client: PostgresClient;
+  let readers: Reader[] = [];
+
+  before(async () => {
+    harness = await openPostgresHarness('embedded_log');
+    client = await harness.connect();
+  });
+
+  afterEach(async () => {
+    await Promise.all(readers.map(({ subscription }) => subscription.stop()));
+    readers = [];
+  });
+
+  after(() => harness.close());
+
+  const follow = (...args: Parameters<typeof startReader>): Reader => {
+    const reader = startReader(...args);
+    readers.push(reader);
+    return reader;
+  };
+
+  it('fetches nothing more while a handler is at work, whatever is appended', async () => {
+    const reading = await harness.connect();
+    const positions = await Positions.atEnd(client.log, [links]);
+    const held = gate();
+    let begun = false;
+    const handle = async (): Promise<void> => {
+      begun = true;
+      await held.opened;
+    };
+    const reader = follow(reading.log, { topics: [links], positions, maxBatch: 5, handle });
+    const backlog = recordsOf(links, newCode(), 50);
+    await client.log.append(links, backlog);
+    await eventually('a batch is at the handler', () => begun);
+    let fetches = 0;
+    reading.pool.on('acquire', () => {
+      fetches += 1;
+    });
+    await client.log.append(links, recordsOf(links, newCode(), 50));
+    // Longer than a reader at rest waits before it looks.
+    await sleep(700);
+    expect(fetches).to.equal(0);
+    held.open();
+    await reader.has(backlog.map(idOf));
+    expect(fetches).to.be.above(0);
+  });
+
+  it('tries a failed batch again when its pause is over, not when it looks the next time', async () => {
+    const positions = await Positions.atEnd(client.log, [links]);
+    let failed = false;
+    const reader = follow(client.log, {
+      topics: [links],
+      positions,
+      handle: () => {
+        failed = !failed;
+        return failed ? Promise.reject(new Error('Every other time')) : Promise.resolve();
+      },
+    });
+    const begin = performance.now();
+    for (let turn = 0; turn < 20; turn += 1) {
+      const records = recordsOf(links, newCode(), 1);
+      await client.log.append(links, records);
+      await reader.has(records.map(idOf));
+    }
+    // 20 pauses of 50 ms; half a second more for each one that was overslept.
+    expect(performance.now() - begin).to.be.below(3_000);
+  });
+
+  describe('without PostgreSQL', () => {
+    it('stops at once, however long the pause between tries has become', async () => {
+      const proxy = await startTcpProxy(harness.database.url);
+      const cutOff = await connectPostgres(proxy.url);
+      const reader = follow(cutOff.log, {
+        topics: [links],
+        positions: await Positions.atEnd(client.log, [links]),
+      });
+      await fence(client.log, reader, [links]);
+      await proxy.close();
+      // It looks within 0.5 s, then pauses 50, 100, 200, 400, 800 ms: by now it is in the pause of
+      // 1.6 s that follows, for 0.85 s at least.
+      await sleep(2_300);
+      expect(await settledWithin(reader.subscription.stop(), 600)).to.be.true;
+      await cutOff.crash();
+    });
+
+    it('leaves no connection when the listener is closed while it connects anew', async () => {
+      const proxy = await startTcpProxy(harness.database.url);
+      let wakes = 0;
+      const listener = listenToPostgres(proxy.url, ['linklog_log'], logger);
+      const wake = (state?: string): void => {
+        if (state !== 'lost') wakes += 1;
+      };
+      listener.on('linklog_log', () => {
+        wake();
+      });
+      listener.onGap(wake);
+      await eventually('it listens', () => wakes > 0);
+      proxy.pause();
+      await harness.cutConnections();
+      await eventually('the old connection is gone', () => proxy.connections() === 0);
+      await eventually('a new one is being made', () => proxy.connections() === 1);
+      const closed = listener.close();
+      proxy.resume();
+      await closed;
+      await eventually('no connection is left', () => proxy.connections() === 0);
+      await proxy.close();
+    });
+
+    it('listens again by itself once it is back, and wakes readers then', async () => {
+      const listener = listenToPostgres(harness.database.url, ['linklog_log'], logger);
+      let wakes = 0;
+      const wake = (state?: string): void => {
+        if (state !== 'lost') wakes += 1;
+      };
+      listener.on('linklog_log', () => {
+        wake();
+      });
+      listener.onGap(wake);
+      await eventually('it listens', () => wakes === 1);
+      await harness.cutConnections();
+      // What was appended meanwhile: nobody notified it of that.
+      await eventually('it listens again', () => wakes === 2);
+      await client.log.append(links, recordsOf(links, newCode(), 1));
+      await eventually('it hears of an append', () => wakes === 3);
+      await listener.close();
+    });
+  });
+
+  describe('its partitions', () => {
+    it('are made once, also when several processes open a new log at once', async () => {
+      const { pool } = harness.database;
+      const { rows: before } = await pool.query('SELECT * FROM log.partitions ORDER BY id');
+      await transaction(pool, async (tx) => {
+        await tx.query('DELETE FROM log.partitions; DELETE FROM log.events');
+      });
+      const clients = await Promise.all(
+        Array.from({ length: 5 }, () => connectPostgres(harness.database.url)),
+      );
+      const counts = await pool.query(
+        `SELECT topic, count(*) AS partitions, max(partition) AS highest FROM log.partitions
+         GROUP BY topic ORDER BY topic`,
+      );
+      expect(before).to.have.lengthOf(22);
+      expect(counts.rows).to.have.deep.members(
+        Object.values(topics).map(({ name, partitions }) => ({
+          topic: name,
+          partitions,
+          highest: partitions - 1,
+        })),
+      );
+      // All of them know the same ids: what one appends, another reads where it belongs.
+      const [one, other] = clients;
+      if (!one || !other) throw new Error('There are five');
+      for (const topic of manyPartitions) {
+        const records = recordsOf(topic, codeIn(topic, 2), 2);
+        await one.log.append(topic, records);
+        const ids = [];
+        for await (const batch of other.log.read(topic, 2, 0, 10)) {
+          ids.push(...batch.records.map(idOf));
+        }
+        expect(ids).to.deep.equal(records.map(idOf));
+      }
+      for (const opened of clients) await opened.crash();
+    });
+
+    it('refuse to be of another number than they were made with', async () => {
+      const { pool } = harness.database;
+      await pool.query(`INSERT INTO log.partitions (id, topic, partition) VALUES (99, $1, 8)`, [
+        links,
+      ]);
+      const error = await rejection(connectPostgres(harness.database.url));
+      expect(error).to.be.instanceOf(PartitionsDiffer);
+      expect(error).to.include({ code: 'PARTITIONS_DIFFER', retryable: false });
+      expect((error as Error).message).to.include(`9 partitions of ${links}`);
+      await pool.query('DELETE FROM log.partitions WHERE id = 99');
+    });
+  });
+
+  it('has an identity of its own for each topic, and another in each database', async () => {
+    const other = await openPostgresHarness('other_log');
+    const { log } = await other.connect();
+    const ids = [log, client.log].flatMap((known) => topicNames.map((topic) => known.logId(topic)));
+    expect(new Set(ids).size).to.equal(2 * topicNames.length);
+    await other.close();
+  });
+
+  describe('the outbox', () => {
+    it('gives the subjects’ events above their marks, those of one subject in order', async () => {
+      const [a, b, c] = ['a', 'b', 'c'].map((name) => `${name}-${newCode()}`) as [
+        string,
+        string,
+        string,
+      ];
+      const of = (code: string, ...sequences: readonly number[]) =>
+        sequences.map((sequence) => eventIn(links, code, sequence));
+      const recorded = [...of(a, 1, 2), ...of(b, 1), ...of(a, 3, 4), ...of(b, 2, 3), ...of(c, 1)];
+      await harness.decide(recorded.slice(0, 5));
+      await harness.decide(recorded.slice(5));
+      // Neither of another topic, nor what no ledger decided.
+      await harness.decide([eventIn(topics.visits.name, a, 9)]);
+      await client.log.append(links, recordsOf(links, a, 9));
+
+      const after = await client.outbox.after(links, [
+        { subject: a, sequence: 2 },
+        { subject: b, sequence: 0 },
+        { subject: c, sequence: 1 },
+        { subject: newCode(), sequence: 0 },
+      ]);
+      const due = (code: string, above: number) =>
+        recorded.filter(({ subject, sequence }) => subject === code && sequence > above);
+      expect(after).to.have.lengthOf(5);
+      expect(after.filter(({ subject }) => subject === a)).to.deep.equal(due(a, 2));
+      expect(after.filter(({ subject }) => subject === b)).to.deep.equal(due(b, 0));
+      expect(await client.outbox.after(links, [])).to.deep.equal([]);
+    });
+
+    it('shows events from their commit on, and never those that were rolled back', async () => {
+      const code = newCode();
+      const held = gate();
+      const event = eventIn(links, code);
+      const marks = [{ subject: code, sequence: 0 }];
+      await harness.decide([eventIn(links, code)], { rollBack: true });
+      const decided = harness.decide([event], { hold: held.opened });
+      await sleep(50);
+      expect(await client.outbox.after(links, marks)).to.deep.equal([]);
+      held.open();
+      await decided;
+      expect(await client.outbox.after(links, marks)).to.deep.equal([event]);
+    });
+
+    it('records nothing, and locks nothing, where nothing was decided', async () => {
+      const ranges = await client.log.ranges(links);
+      await harness.decide([]);
+      expect(await client.log.ranges(links)).to.deep.equal(ranges);
+    });
+
+    it('writes the very bytes that readers get', async () => {
+      const from = await Positions.atEnd(client.log, [links]);
+      const event = eventIn(links, codeIn(links, 4));
+      await harness.decide([event]);
+      const offset = from.get(links, 4)?.offset ?? 0;
+      for await (const { records } of client.log.read(links, 4, offset, offset + 1)) {
+        expect(records.map(({ value }) => value)).to.deep.equal([writeEvent(event)]);
+      }
+      expect((await client.log.ranges(links))[4]?.next).to.equal(offset + 1);
+    });
+  });
+
+  describe('the checks of the suite find the hole of', () => {
+    let naive: SerialIdLog;
+
+    before(async () => {
+      naive = await createSerialIdLog(harness.database.pool);
+    });
+
+    it('a log that is polled by a serial id, where a transaction commits after a later one', async () => {
+      const reader = follow(naive, { topics: [links], positions: new Positions() });
+      const early = eventIn(links, newCode());
+      const late = recordsOf(links, newCode(), 1);
+      const held = gate();
+      const decided = naive.decide([early], { hold: held.opened });
+      await eventually('it has its id', async () => (await naive.idsGiven()) > 0);
+      await naive.append(links, late);
+      await reader.has(late.map(idOf));
+      held.open();
+      await decided;
+      await fence(naive, reader, [links]);
+      expect(reader.ids).to.not.include(early.id);
+    });
+
+    it('a log that is polled by a serial id, in the storm of writers', async () => {
+      const reader = follow(naive, { topics: manyPartitions, positions: new Positions() });
+      const result = await storm(naive);
+      await fence(naive, reader, manyPartitions);
+      const found = violations(reader.received, result, new Positions());
+      expect(found.filter((violation) => violation.startsWith('lost'))).to.not.be.empty;
+    });
+  });
+});

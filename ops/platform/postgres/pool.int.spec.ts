@@ -1,0 +1,253 @@
+import { expect } from 'chai';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { testDatabase, type TestDatabase } from '../../testing/database.js';
+import { rejection } from '../../testing/failures.js';
+import { startTcpProxy, type TcpProxy } from '../../testing/tcp-proxy.js';
+import { eventually } from '../../testing/waiting.js';
+import { createLogger } from '../logging.js';
+import {
+  createPool,
+  isConnectionError,
+  OutcomeUnknown,
+  transaction,
+  TransactionAborted,
+  type Client,
+  type Pool,
+} from './pool.js';
+
+const logger = createLogger('silent');
+
+describe('a transaction', () => {
+  let database: TestDatabase;
+  let pool: Pool;
+
+  before(async () => {
+    database = await testDatabase('pool');
+    ({ pool } = database);
+    await pool.query(`CREATE TABLE notes (
+      id integer PRIMARY KEY,
+      unique_late integer UNIQUE DEFERRABLE INITIALLY DEFERRED
+    )`);
+  });
+
+  beforeEach(() => pool.query('TRUNCATE notes'));
+
+  after(() => database.drop());
+
+  const note = (client: Client, id: number, late = id) =>
+    client.query('INSERT INTO notes VALUES ($1, $2)', [id, late]);
+
+  const notes = async (): Promise<readonly number[]> => {
+    const { rows } = await pool.query<{ id: number }>('SELECT id FROM notes ORDER BY id');
+    return rows.map(({ id }) => id);
+  };
+
+  const killBackend = async (client: Client): Promise<void> => {
+    const { rows } = await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid');
+    await pool.query('SELECT pg_terminate_backend($1)', [rows[0]?.pid]);
+  };
+
+  it('is committed when its work resolves, and gives what that gives', async () => {
+    const result = await transaction(pool, async (tx) => {
+      await note(tx, 1);
+      expect(await notes()).to.deep.equal([]);
+      await note(tx, 2);
+      return 'done';
+    });
+    expect(result).to.equal('done');
+    expect(await notes()).to.deep.equal([1, 2]);
+  });
+
+  it('is rolled back when its work throws, and throws just that', async () => {
+    const refusal = new Error('No');
+    const thrown = await rejection(
+      transaction(pool, async (tx) => {
+        await note(tx, 1);
+        throw refusal;
+      }),
+    );
+    expect(thrown).to.equal(refusal);
+    expect(await notes()).to.deep.equal([]);
+  });
+
+  it('leaves its connection fit for the next one, also after a failed statement', async () => {
+    const one = createPool({ url: database.url, name: 'one', max: 1, logger });
+    const pids: unknown[] = [];
+    for (let turn = 0; turn < 2; turn += 1) {
+      const error = await rejection(
+        transaction(one, async (tx) => {
+          pids.push((await tx.query('SELECT pg_backend_pid() AS pid')).rows[0]);
+          await note(tx, 1);
+          await note(tx, 1);
+        }),
+      );
+      expect(error).to.include({ code: '23505' });
+    }
+    expect(pids[0]).to.deep.equal(pids[1]);
+    await one.end();
+  });
+
+  it('throws what a deferred constraint says at COMMIT: the outcome is known', async () => {
+    const error = await rejection(
+      transaction(pool, async (tx) => {
+        await note(tx, 1, 7);
+        await note(tx, 2, 7);
+      }),
+    );
+    expect(error).to.be.instanceOf(pg.DatabaseError);
+    expect(error).to.include({ code: '23505' });
+    expect(await notes()).to.deep.equal([]);
+  });
+
+  it('does not pass for committed when its work swallowed a failed statement', async () => {
+    const error = await rejection(
+      transaction(pool, async (tx) => {
+        await note(tx, 1);
+        await note(tx, 1).catch(() => undefined);
+      }),
+    );
+    expect(error).to.be.instanceOf(TransactionAborted);
+    expect(await notes()).to.deep.equal([]);
+  });
+
+  describe('whose connection dies', () => {
+    let proxy: TcpProxy;
+    let proxied: Pool;
+
+    before(async () => {
+      proxy = await startTcpProxy(database.url);
+      proxied = createPool({ url: proxy.url, name: 'proxied', max: 2, logger });
+    });
+
+    after(async () => {
+      await proxied.end();
+      await proxy.close();
+    });
+
+    afterEach(() => {
+      proxy.inspect(null);
+    });
+
+    it('before COMMIT has left is known as unknown, never taken for committed', async () => {
+      proxy.inspect((chunk, cut) => {
+        if (chunk.includes('COMMIT')) cut();
+      });
+      const error = await rejection(transaction(proxied, (tx) => note(tx, 1)));
+      expect(error).to.be.instanceOf(OutcomeUnknown);
+      expect(error).to.include({ code: 'OUTCOME_UNKNOWN', retryable: false });
+      expect((error as Error).cause).to.be.instanceOf(Error);
+      expect(await notes()).to.deep.equal([]);
+    });
+
+    it('after COMMIT took effect is known as unknown, never taken for rolled back', async () => {
+      proxy.inspect((chunk) => {
+        // The answer is held back for good, until the connection is cut.
+        if (chunk.includes('COMMIT')) proxy.mute();
+      });
+      const committed = transaction(proxied, (tx) => note(tx, 2));
+      const failed = rejection(committed);
+      await eventually('it is committed', async () => (await notes()).includes(2));
+      proxy.cut();
+      expect(await failed).to.be.instanceOf(OutcomeUnknown);
+    });
+
+    it('in the midst of its work is rolled back, and the next one gets another', async () => {
+      const error = await rejection(
+        transaction(proxied, async (tx) => {
+          await note(tx, 3);
+          await killBackend(tx);
+          await note(tx, 4);
+        }),
+      );
+      expect(isConnectionError(error), String(error)).to.be.true;
+      await transaction(proxied, (tx) => note(tx, 5));
+      expect(await notes()).to.deep.equal([5]);
+    });
+
+    it('between two statements does not end the process, and the second one says why', async () => {
+      const error = await rejection(
+        transaction(proxied, async (tx) => {
+          await killBackend(tx);
+          // The news of it comes while no statement waits: nobody but the pool can take it.
+          await sleep(100);
+          const next = await rejection(note(tx, 6));
+          expect((next as Error).message).to.include('not queryable');
+          await note(tx, 6);
+        }),
+      );
+      expect(isConnectionError(error), String(error)).to.be.true;
+      expect(await notes()).to.deep.equal([]);
+    });
+  });
+
+  it('reads bigint as a number, and refuses one that a number cannot hold', async () => {
+    const { rows } = await pool.query(
+      `SELECT 9007199254740991 AS "safe", date '2026-02-03' AS day`,
+    );
+    expect(rows).to.deep.equal([{ safe: Number.MAX_SAFE_INTEGER, day: '2026-02-03' }]);
+    expect(await rejection(pool.query('SELECT 9007199254740992'))).to.be.instanceOf(RangeError);
+  });
+});
+
+describe('a connection error', () => {
+  let database: TestDatabase;
+
+  before(async () => {
+    database = await testDatabase('connection_errors');
+  });
+
+  after(() => database.drop());
+
+  const failureAt = async (change: (url: URL) => void): Promise<unknown> => {
+    const url = new URL(database.url);
+    change(url);
+    const pool = createPool({ url: url.href, name: 'failing', max: 1, logger });
+    const error = await rejection(pool.query('SELECT 1'));
+    await pool.end();
+    return error;
+  };
+
+  it('is that nothing listens there, or nobody has the name', async () => {
+    const nothing = await failureAt((url) => {
+      url.port = '1';
+    });
+    expect(isConnectionError(nothing)).to.be.true;
+    const nobody = await failureAt((url) => {
+      url.hostname = 'nobody.invalid';
+    });
+    expect(isConnectionError(nobody), String(nobody)).to.be.true;
+  });
+
+  it('is that the server takes the connection and stays silent', async () => {
+    const proxy = await startTcpProxy(database.url);
+    proxy.pause();
+    const error = await failureAt((url) => {
+      url.host = new URL(proxy.url).host;
+    });
+    expect(isConnectionError(error), String(error)).to.be.true;
+    await proxy.close();
+  });
+
+  it('is no wrong statement, no wrong password, no missing database, and no other error', async () => {
+    const wrong = [
+      await rejection(database.pool.query('SELECT nothing')),
+      await rejection(database.pool.query(`SELECT 1 / 0`)),
+      await failureAt((url) => {
+        url.password = 'wrong';
+      }),
+      await failureAt((url) => {
+        url.pathname = '/missing';
+      }),
+      new Error('Anything'),
+      'ECONNREFUSED',
+      undefined,
+    ];
+    for (const error of wrong) expect(isConnectionError(error), String(error)).to.be.false;
+  });
+
+  it('is that a name could not be resolved for now', () => {
+    const error = Object.assign(new Error('getaddrinfo EAI_AGAIN db'), { code: 'EAI_AGAIN' });
+    expect(isConnectionError(error)).to.be.true;
+  });
+});
