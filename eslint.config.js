@@ -14,7 +14,7 @@ const zones = [
     from: services.filter((other) => other !== service).map((other) => `./${other}`),
   })),
   ...services.map((service) => ({
-    target: `./${service}/!(*.spec).ts`,
+    target: `./${service}/**/!(*.spec).ts`,
     from: './ops',
     except: ['./platform'],
   })),

@@ -4,10 +4,12 @@ import { customAlphabet } from 'nanoid';
 import type { Config } from '../ops/platform/config.js';
 import type { HealthCheck } from '../ops/platform/health.js';
 import { listen, type Listener } from '../ops/platform/http-server.js';
+import { readLinkStates } from '../ops/platform/links/link-states.js';
 import type { Logger } from '../ops/platform/logging.js';
 import type { Outbox } from '../ops/platform/outbox/port.js';
 import { periodically } from '../ops/platform/periodic.js';
 import type { Pool } from '../ops/platform/postgres/pool.js';
+import { noLink } from '../schemas/folds/link.js';
 import { messages } from '../schemas/http/errors.js';
 import { keyAlphabet } from './domain/key-token.js';
 import { ownHosts } from './domain/own-hosts.js';
@@ -15,13 +17,19 @@ import { createAdminApp } from './http/admin/app.js';
 import { createApp, type RequestState } from './http/app.js';
 import { failure, send } from './http/reply.js';
 import { createIdempotencyDesk } from './http/v2/idempotency.js';
+import { createLinkRequests } from './http/v2/link-requests.js';
 import { createV2, type V2Deps } from './http/v2/routes.js';
 import { issueKey, type IssuedKey } from './issue-key.js';
+import { createAliasOverrideDesk } from './ledger/alias-overrides.js';
+import { createLinkBlockDesk } from './ledger/link-blocks.js';
+import { createPlatformDesk } from './ledger/platform.js';
+import { createLinkHistory } from './reports/link-history.js';
 import { createAdmissionDesk } from './ledger/admission.js';
 import { createApiKeyDesk } from './ledger/api-keys.js';
 import { expireDueLinks } from './ledger/expiry.js';
 import { forgetAnswers } from './ledger/idempotency.js';
 import { closeMinutes } from './ledger/metering.js';
+import { createQrCodeDesk } from './ledger/qr-codes.js';
 import { createShortenDesk } from './ledger/shorten.js';
 import { createLinkStats } from './reports/link-stats.js';
 
@@ -74,7 +82,18 @@ export const startCommandApi = async (deps: CommandApiDeps): Promise<CommandApi>
   const generateCode = customAlphabet(keyAlphabet, codeLength);
   const keys = createApiKeyDesk(pool, outbox);
 
-  const adminApp = createAdminApp({ adminToken: deps.adminToken, keys, plans, health, logger });
+  const overrides = createAliasOverrideDesk(pool, outbox);
+  const adminApp = createAdminApp({
+    adminToken: deps.adminToken,
+    keys,
+    platform: createPlatformDesk(pool, outbox),
+    linkBlocks: createLinkBlockDesk(pool, outbox),
+    overrides,
+    findHistory: createLinkHistory(pool, outbox),
+    plans,
+    health,
+    logger,
+  });
   const admin = await listen('ADMIN', config.admin, () => listener(adminApp));
   const api = await listen('API', config.api, (own) => {
     const v2: V2Deps = {
@@ -82,10 +101,17 @@ export const startCommandApi = async (deps: CommandApiDeps): Promise<CommandApi>
       desk: createShortenDesk({ pool, outbox, generateCode }),
       idempotency: createIdempotencyDesk(pool),
       findStats: createLinkStats(pool, outbox),
-      isOwnHost: ownHosts(deps.shortUrlHost, [own, admin, deps.edge]),
-      plans,
-      generateCode,
+      requests: createLinkRequests({
+        isOwnHost: ownHosts(deps.shortUrlHost, [own, admin, deps.edge]),
+        plans,
+        generateCode,
+        shortUrlHost: deps.shortUrlHost,
+        upgradeUrl,
+      }),
+      qrCodes: createQrCodeDesk(pool, outbox),
+      findLink: async (code) => (await readLinkStates(pool, outbox, [code])).get(code) ?? noLink,
       shortUrlHost: deps.shortUrlHost,
+      plans,
       upgradeUrl,
     };
     return listener(createApiApp(v2, health, logger));

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { ConfigError } from './platform/config.js';
-import { acquireLock, LockHeld, type ProcessLock } from './platform/process-lock.js';
+import { acquireLock, isLocked, LockHeld, type ProcessLock } from './platform/process-lock.js';
 
 /** How long a starter waits for a predecessor that is draining. */
 const drainWaitMs = 10_000;
@@ -60,12 +60,17 @@ export const openDataDir = async (dataDir: string): Promise<DataDir> => {
   }
   const held = await lock(dataDir);
   rmSync(drainingFile(dataDir), { force: true });
+  // A predecessor that was killed left its addresses; they may be anybody's by now.
+  rmSync(addressesFile(dataDir), { force: true });
   return {
     markDraining() {
       writeFileSync(drainingFile(dataDir), String(process.pid));
     },
     publish(addresses) {
-      writeFileSync(addressesFile(dataDir), `${JSON.stringify(addresses)}\n`);
+      const file = addressesFile(dataDir);
+      // Renamed into place, so that nobody reads half of it.
+      writeFileSync(`${file}.new`, `${JSON.stringify(addresses)}\n`);
+      renameSync(`${file}.new`, file);
     },
     release() {
       rmSync(drainingFile(dataDir), { force: true });
@@ -80,16 +85,26 @@ export const adminTokenOf = (dataDir: string): string => {
   const known = knownAdminToken(dataDir);
   if (known !== null) return known;
   const token = randomBytes(32).toString('base64url');
-  writeFileSync(tokenFile(dataDir), `${token}\n`, { mode: 0o600, flag: 'wx' });
+  const file = tokenFile(dataDir);
+  // Renamed into place: half a token, or none, would be what a kill at this moment leaves.
+  writeFileSync(`${file}.new`, `${token}\n`, { mode: 0o600 });
+  renameSync(`${file}.new`, file);
   return token;
 };
 
 /** The token of an installation that was started before, or `null`. */
-export const knownAdminToken = (dataDir: string): string | null =>
-  readText(tokenFile(dataDir))?.trim() ?? null;
+export const knownAdminToken = (dataDir: string): string | null => {
+  const token = readText(tokenFile(dataDir))?.trim() ?? '';
+  // An empty token would let everybody in.
+  return token === '' ? null : token;
+};
 
-/** Where the service of this data directory said that it can be reached, or `null`. */
+/**
+ * Where the service of this data directory said that it can be reached; `null` while none runs. What
+ * one that was killed has left is not believed: the admin token would go to whoever listens there now.
+ */
 export const publishedAddresses = (dataDir: string): ServiceAddresses | null => {
+  if (!isLocked(dataDir)) return null;
   const text = readText(addressesFile(dataDir));
   return text === null ? null : (JSON.parse(text) as ServiceAddresses);
 };

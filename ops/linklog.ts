@@ -9,6 +9,7 @@ import type { Config } from './platform/config.js';
 import type { HealthReport } from './platform/health.js';
 import { openPostgresLog } from './platform/event-log/postgres-log.js';
 import type { Logger } from './platform/logging.js';
+import { listenToPostgres } from './platform/postgres/listener.js';
 import { createPool, type Pool } from './platform/postgres/pool.js';
 
 /** In-flight requests may take as long, and then the spool's shipping; 10 s is the limit of all. */
@@ -98,8 +99,11 @@ const startAll = async (config: Config, logger: Logger, started: Started): Promi
     spool: () => spoolDepth(),
     logger,
   });
+  const listener = listenToPostgres(databaseUrl, ['linklog_changes'], logger);
+  started.add(() => listener.close());
   const edge = await startRedirectEdge({
     config,
+    listener,
     pool: pool('edge', 6),
     log,
     outbox,

@@ -1,6 +1,7 @@
 import { EmbeddedPostgresUnavailable } from './embedded/index.js';
 import { startLinklog, type Linklog } from './linklog.js';
 import { ConfigError, configExitCode, readConfig } from './platform/config.js';
+import { onEndSignals } from './platform/end-signals.js';
 import { createLogger, type Logger } from './platform/logging.js';
 
 /** For a person: what a new installation begins with, and a line that works when pasted. */
@@ -32,15 +33,13 @@ const fail = (error: unknown): void => {
 /** Resolves at the first signal; the second one ends the process at once. */
 const endSignal = (logger: Logger): Promise<void> =>
   new Promise((resolve) => {
-    let asked = false;
-    const end = (signal: NodeJS.Signals): void => {
-      if (asked) process.exit(130);
-      asked = true;
-      logger.info({ signal }, 'draining');
-      resolve();
-    };
-    process.on('SIGTERM', end);
-    process.on('SIGINT', end);
+    onEndSignals({
+      first: (signal) => {
+        logger.info({ signal }, 'draining');
+        resolve();
+      },
+      again: () => process.exit(130),
+    });
   });
 
 const run = async (): Promise<void> => {

@@ -4,9 +4,11 @@ import type { HealthCheck } from '../ops/platform/health.js';
 import { listen, type Listener } from '../ops/platform/http-server.js';
 import type { Logger } from '../ops/platform/logging.js';
 import type { Outbox } from '../ops/platform/outbox/port.js';
+import type { Listener as PostgresListener } from '../ops/platform/postgres/listener.js';
 import type { Pool } from '../ops/platform/postgres/pool.js';
 import { acquireLock } from '../ops/platform/process-lock.js';
 import { topics } from '../schemas/events/topics.js';
+import { watchChanges } from './changes.js';
 import { createClickDesk } from './clicks/click-desk.js';
 import { createEdgeHandler } from './http/handler.js';
 import { createLinkCache } from './links/link-cache.js';
@@ -21,6 +23,7 @@ export interface RedirectEdgeDeps {
   readonly pool: Pool;
   readonly log: EventLog;
   readonly outbox: Outbox;
+  readonly listener: PostgresListener;
   readonly health: HealthCheck;
   readonly logger: Logger;
 }
@@ -34,24 +37,19 @@ export interface RedirectEdge {
 
 /** Starts the redirect edge: its listener, and the spool that its visits go through. */
 export const startRedirectEdge = async (deps: RedirectEdgeDeps): Promise<RedirectEdge> => {
-  const { config, pool, log, outbox, health, logger } = deps;
+  const { config, pool, log, outbox, listener, health, logger } = deps;
   const spool = await openSpool({
     dataDir: config.dataDir,
     ...config.spool,
-    acquireLock: async (folder, options) => {
-      const lock = await acquireLock(folder, options);
-      return {
-        release: () => {
-          lock.release();
-          return Promise.resolve();
-        },
-      };
-    },
+    acquireLock,
     ship: (records) => log.append(topics.visits.name, records),
     logger,
   });
+  const links = createLinkReader(pool, outbox, createLinkCache(cacheBytes));
+  const platform = await watchChanges({ listener, pool, links, logger });
   const handler = createEdgeHandler({
-    links: createLinkReader(pool, outbox, createLinkCache(cacheBytes)),
+    links,
+    platform,
     clicks: createClickDesk(pool, outbox),
     spool,
     health,
@@ -59,6 +57,7 @@ export const startRedirectEdge = async (deps: RedirectEdgeDeps): Promise<Redirec
     logger,
   });
   const edge = await listen('EDGE', config.edge, () => handler).catch(async (error: unknown) => {
+    platform.stop();
     await spool.stop();
     throw error;
   });
@@ -67,6 +66,7 @@ export const startRedirectEdge = async (deps: RedirectEdgeDeps): Promise<Redirec
     spoolDepth: () => spool.depth(),
     async stop(graceMs) {
       await edge.stop(graceMs);
+      platform.stop();
       await spool.stop({ shipWithinMs: graceMs });
     },
   };

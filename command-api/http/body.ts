@@ -34,7 +34,8 @@ export const bodyReader = (limit: number): ((ctx: Context) => Promise<RawBody>) 
   });
   return async (ctx) => {
     if (Number(ctx.headers['content-length'] ?? 0) > limit) return tooLarge(ctx);
-    if (ctx.request.type !== 'application/json') {
+    // A media type is the same in any case, and may be followed by white space before its parameters.
+    if (ctx.request.type.trim().toLowerCase() !== 'application/json') {
       ctx.set('Connection', 'close');
       return { type: 'refused', reply: failure(415, messages.contentType) };
     }

@@ -1,7 +1,7 @@
 import type { Context } from 'koa';
 import { messages, type GeneralError } from '../../schemas/http/errors.js';
 
-/** What a handler answers: a body of its own, or an error in the general envelope. */
+/** What a handler answers: JSON or raw bytes of its own, or an error in the general envelope. */
 export type Reply =
   | {
       readonly type: 'json';
@@ -11,12 +11,22 @@ export type Reply =
       readonly headers?: Readonly<Record<string, string>>;
     }
   | {
+      readonly type: 'raw';
+      readonly status: number;
+      readonly contentType: string;
+      readonly body: Buffer | string | null;
+      readonly headers?: Readonly<Record<string, string>>;
+    }
+  | {
       readonly type: 'error';
       readonly status: number;
       readonly message: string;
       readonly retryAfter?: number;
+      readonly errorType?: NonNullable<GeneralError['errorType']>;
       readonly headers?: Readonly<Record<string, string>>;
     };
+
+export type ErrorReply = Extract<Reply, { readonly type: 'error' }>;
 
 export const json = (
   status: number,
@@ -29,10 +39,10 @@ export const failure = (
   status: number,
   message: string,
   headers: Readonly<Record<string, string>> = {},
-): Reply => ({ type: 'error', status, message, headers });
+): ErrorReply => ({ type: 'error', status, message, headers });
 
 /** 503 with `Retry-After`, in seconds. */
-export const unavailable = (message: string = messages.unavailable, seconds = 1): Reply =>
+export const unavailable = (message: string = messages.unavailable, seconds = 1): ErrorReply =>
   failure(503, message, { 'Retry-After': String(seconds) });
 
 /** Writes a reply as the answer. */
@@ -44,12 +54,20 @@ export const send = (ctx: Context, reply: Reply): void => {
     ctx.body = typeof reply.body === 'string' ? reply.body : JSON.stringify(reply.body);
     return;
   }
+  if (reply.type === 'raw') {
+    ctx.type = reply.contentType;
+    ctx.body = reply.body;
+    // Koa makes it 204 when there is no body.
+    ctx.status = reply.status;
+    return;
+  }
   const body: GeneralError = {
     statusCode: reply.status,
     timestamp: new Date().toISOString(),
     path: ctx.path,
     method: ctx.method,
     message: reply.message,
+    ...(reply.errorType && { errorType: reply.errorType }),
     ...(reply.retryAfter !== undefined && { retryAfter: reply.retryAfter }),
   };
   ctx.type = 'application/json';

@@ -3,7 +3,7 @@ import { transaction } from '../../ops/platform/postgres/pool.js';
 import { testDatabase, type TestDatabase } from '../../ops/testing/database.js';
 import { testNode, type TestNode } from '../../ops/testing/node.js';
 import { meterOf, newKey, setMeter, type TestKey } from '../testing/keys.js';
-import { lockMeters, saveLinkCounts } from './meters.js';
+import { lockMeters, saveMeters } from './meters.js';
 
 const thisMonth = (): string => `${new Date().toISOString().slice(0, 7)}-01`;
 
@@ -32,7 +32,7 @@ describe('the meters of links', () => {
       const meter = meters.get(key.id);
       if (!meter) throw new Error('The key has a meter');
       meter.links += 1;
-      await saveLinkCounts(tx, [meter]);
+      await saveMeters(tx, [meter]);
     });
 
   const spent = { month_calls: 7, month_links: 8, month_qr_codes: 9 };

@@ -1,11 +1,14 @@
 import type { Client } from '../../ops/platform/postgres/pool.js';
 
-/** What a key has spent of its monthly links. */
-export interface LinkMeter {
+/** What a key has spent in the month, save for calls: those are admission's. */
+export interface Meter {
   readonly keyId: string;
   /** The month's first day, YYYY-MM-DD, UTC. */
   readonly month: string;
   links: number;
+  qrCodes: number;
+  /** Of the key's last event in the topic of usage. */
+  usageSequence: number;
 }
 
 /**
@@ -15,12 +18,12 @@ export interface LinkMeter {
 export const lockMeters = async (
   tx: Client,
   keyIds: readonly string[],
-): Promise<{ readonly meters: ReadonlyMap<string, LinkMeter>; readonly now: Date }> => {
-  const { rows } = await tx.query<LinkMeter & { now: Date }>({
+): Promise<{ readonly meters: ReadonlyMap<string, Meter>; readonly now: Date }> => {
+  const { rows } = await tx.query<Meter & { now: Date }>({
     name: 'meters-lock',
     text: `
       WITH locked AS MATERIALIZED (
-        SELECT key_id, month, month_links FROM ledger.key_meters
+        SELECT key_id, month, month_links, month_qr_codes, usage_sequence FROM ledger.key_meters
         WHERE key_id = ANY ($1::text[]) ORDER BY key_id FOR UPDATE
       ),
       clock AS MATERIALIZED (
@@ -31,31 +34,39 @@ export const lockMeters = async (
         SELECT now, date_trunc('month', now AT TIME ZONE 'UTC')::date AS current FROM clock
       )
       SELECT key_id AS "keyId", greatest(month, current) AS month,
-             CASE WHEN month < current THEN 0 ELSE month_links END AS links, now
+             CASE WHEN month < current THEN 0 ELSE month_links END AS links,
+             CASE WHEN month < current THEN 0 ELSE month_qr_codes END AS "qrCodes",
+             usage_sequence AS "usageSequence", now
       FROM locked CROSS JOIN months`,
     values: [[...new Set(keyIds)]],
   });
   const now = rows[0]?.now;
   if (!now) throw new Error('None of the keys has a meter');
-  const meters = rows.map(({ keyId, month, links }) => ({ keyId, month, links }));
+  const meters = rows.map(({ keyId, month, links, qrCodes, usageSequence }): Meter => {
+    return { keyId, month, links, qrCodes, usageSequence };
+  });
   return { meters: new Map(meters.map((meter) => [meter.keyId, meter])), now };
 };
 
-/** Writes the monthly links of meters that the transaction has locked. */
-export const saveLinkCounts = async (tx: Client, meters: readonly LinkMeter[]): Promise<void> => {
+/** Writes meters that the transaction has locked. */
+export const saveMeters = async (tx: Client, meters: Iterable<Meter>): Promise<void> => {
+  const all = [...meters];
   await tx.query({
-    name: 'meters-save-links',
+    name: 'meters-save',
     text: `
       UPDATE ledger.key_meters m
-      SET month = i.month, month_links = i.links,
-          month_calls = CASE WHEN m.month = i.month THEN m.month_calls ELSE 0 END,
-          month_qr_codes = CASE WHEN m.month = i.month THEN m.month_qr_codes ELSE 0 END
-      FROM unnest($1::text[], $2::date[], $3::bigint[]) AS i (key_id, month, links)
+      SET month = i.month, month_links = i.links, month_qr_codes = i.qr_codes,
+          usage_sequence = i.usage_sequence,
+          month_calls = CASE WHEN m.month = i.month THEN m.month_calls ELSE 0 END
+      FROM unnest($1::text[], $2::date[], $3::bigint[], $4::bigint[], $5::bigint[])
+        AS i (key_id, month, links, qr_codes, usage_sequence)
       WHERE m.key_id = i.key_id`,
     values: [
-      meters.map(({ keyId }) => keyId),
-      meters.map(({ month }) => month),
-      meters.map(({ links }) => links),
+      all.map(({ keyId }) => keyId),
+      all.map(({ month }) => month),
+      all.map(({ links }) => links),
+      all.map(({ qrCodes }) => qrCodes),
+      all.map(({ usageSequence }) => usageSequence),
     ],
   });
 };

@@ -7,7 +7,7 @@ import type { EventNamed } from '../../schemas/events/catalogue.js';
 import { evolveClaim, freeCode, type ClaimedCode } from '../../schemas/folds/claim.js';
 import { decideCreateLink, type CreateLink } from '../domain/link.js';
 import { findAnswers, saveAnswers, type IdempotencyScope, type KeptAnswer } from './idempotency.js';
-import { lockMeters, saveLinkCounts, type LinkMeter } from './meters.js';
+import { lockMeters, saveMeters, type Meter } from './meters.js';
 
 type LinkCreated = EventNamed<'LinkCreated'>;
 
@@ -37,14 +37,15 @@ export interface ShortenDesk {
   shorten(command: ShortenCommand): Promise<ShortenResult>;
 }
 
-const maxGroup = 500;
+/** Requests; a batch of 50 links is one. */
+const maxGroup = 200;
 const maxWaiting = 5_000;
 
 /** A link of a group, on its way to its outcome. */
 interface Candidate {
   create: CreateLink;
   readonly linkLimit: number | null;
-  readonly meter: LinkMeter;
+  readonly meter: Meter;
   outcome?: ShortenOutcome;
 }
 
@@ -59,7 +60,7 @@ const plan = (
   generateCode: () => string,
 ): ReadonlyMap<string, ClaimedCode> => {
   const claims = new Map<string, ClaimedCode>();
-  const spent = new Map<LinkMeter, number>();
+  const spent = new Map<Meter, number>();
   const inUse = (code: string): boolean => taken.has(code) || claims.has(code);
   for (const candidate of candidates) {
     const { meter, linkLimit } = candidate;
@@ -187,7 +188,7 @@ export const createShortenDesk = (options: {
       const events = decided.flatMap((outcome) =>
         outcome.type === 'created' ? [outcome.event] : [],
       );
-      if (events.length > 0) await saveLinkCounts(tx, [...meters.values()]);
+      if (events.length > 0) await saveMeters(tx, meters.values());
       const answers = commands.flatMap((command, index) => {
         const result = results[index];
         const answer =

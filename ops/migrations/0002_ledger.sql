@@ -82,3 +82,11 @@ CREATE TABLE ledger.platform (
   last_event_at timestamptz NOT NULL DEFAULT 'epoch'
 );
 INSERT INTO ledger.platform DEFAULT VALUES;
+
+-- Accounts that may use a reserved alias (lower case); null: none any more.
+CREATE TABLE ledger.alias_overrides (
+  alias text COLLATE "C" PRIMARY KEY,
+  account text,
+  sequence bigint NOT NULL,
+  last_event_at timestamptz NOT NULL
+);

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { projectFile } from '../platform/project-file.js';
-import { transaction, type Pool } from '../platform/postgres/pool.js';
+import { transaction, type Pool, type Queryable } from '../platform/postgres/pool.js';
 
 const migrationPattern = /^(\d{4})_.+\.sql$/;
 /** Any constant that nobody else uses: starters of several processes take turns. */
@@ -13,33 +13,71 @@ export class DatabaseTooNew extends Error {
   readonly retryable = false;
 }
 
+/** The database was not migrated to this version yet. */
+export class DatabaseTooOld extends Error {
+  readonly code = 'DATABASE_TOO_OLD';
+  readonly retryable = false;
+}
+
+const migrationFolder = projectFile('ops/migrations');
+
+const migrationFiles = (): readonly string[] =>
+  readdirSync(migrationFolder)
+    .filter((file) => migrationPattern.test(file))
+    .sort();
+
+const appliedFiles = async (client: Queryable): Promise<ReadonlySet<string>> => {
+  const { rows } = await client.query<{ file: string }>('SELECT file FROM public.migrations');
+  return new Set(rows.map(({ file }) => file));
+};
+
+const refuseUnknown = (applied: ReadonlySet<string>, files: readonly string[]): void => {
+  const unknown = [...applied].find((file) => !files.includes(file));
+  if (unknown === undefined) return;
+  throw new DatabaseTooNew(
+    `The database holds migration ${unknown}, which this version does not know: ` +
+      'start the version that made it, or a later one',
+  );
+};
+
+/**
+ * Sees that the database's tables are those of this version, and changes nothing: for tools beside
+ * the service.
+ *
+ * @throws DatabaseTooOld, DatabaseTooNew
+ */
+export const requireMigrated = async (client: Queryable): Promise<void> => {
+  const { rows } = await client.query<{ known: boolean }>(
+    "SELECT to_regclass('public.migrations') IS NOT NULL AS known",
+  );
+  const applied = rows[0]?.known === true ? await appliedFiles(client) : new Set<string>();
+  const files = migrationFiles();
+  refuseUnknown(applied, files);
+  if (files.every((file) => applied.has(file))) return;
+  throw new DatabaseTooOld(
+    applied.size === 0
+      ? 'The database holds no Linklog yet: start the service on it once'
+      : 'The database is of an earlier version: start this version of the service on it once',
+  );
+};
+
 /**
  * Brings the database's tables up to this version: each numbered file once, all in one transaction.
  *
  * @throws DatabaseTooNew
  */
 export const migrate = async (pool: Pool): Promise<void> => {
-  const folder = projectFile('ops/migrations');
-  const files = readdirSync(folder)
-    .filter((file) => migrationPattern.test(file))
-    .sort();
+  const files = migrationFiles();
   await transaction(pool, async (tx) => {
     await tx.query('SELECT pg_advisory_xact_lock($1)', [migrationLock]);
     await tx.query(`CREATE TABLE IF NOT EXISTS public.migrations (
       file text PRIMARY KEY,
       applied_at timestamptz NOT NULL DEFAULT now()
     )`);
-    const { rows } = await tx.query<{ file: string }>('SELECT file FROM public.migrations');
-    const applied = new Set(rows.map(({ file }) => file));
-    const unknown = [...applied].find((file) => !files.includes(file));
-    if (unknown !== undefined) {
-      throw new DatabaseTooNew(
-        `The database holds migration ${unknown}, which this version does not know: ` +
-          'start the version that made it, or a later one',
-      );
-    }
+    const applied = await appliedFiles(tx);
+    refuseUnknown(applied, files);
     for (const file of files.filter((name) => !applied.has(name))) {
-      await tx.query(readFileSync(path.join(folder, file), 'utf8'));
+      await tx.query(readFileSync(path.join(migrationFolder, file), 'utf8'));
       await tx.query('INSERT INTO public.migrations (file) VALUES ($1)', [file]);
     }
   });

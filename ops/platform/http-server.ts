@@ -20,6 +20,9 @@ const reachable = (host: string): string => {
   return host.includes(':') ? `[${host}]` : host;
 };
 
+/** Where a client of this machine reaches what listens there. */
+export const urlOf = ({ host, port }: Listen): string => `http://${reachable(host)}:${port}`;
+
 const listenError = (error: NodeJS.ErrnoException, name: string, { host, port }: Listen): Error => {
   const cause = { cause: error };
   if (error.code === 'EADDRINUSE') {
@@ -83,7 +86,7 @@ export const listen = async (
     server.listen({ host: where.host, port: where.port, backlog: 1_024 }, () => {
       const { port } = server.address() as AddressInfo;
       const { host } = where;
-      const listening = { host, port, url: `http://${reachable(host)}:${port}` };
+      const listening = { host, port, url: urlOf({ host, port }) };
       const handler = makeHandler(listening);
       server.on('request', (request, response) => {
         if (draining) response.setHeader('Connection', 'close');

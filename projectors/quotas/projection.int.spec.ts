@@ -19,7 +19,7 @@ describe('the projection quotas', () => {
   after(() => database.drop());
 
   const months = async (): Promise<readonly unknown[]> => {
-    const { rows } = await database.pool.query(
+    const { rows } = await database.pool.query<Record<string, unknown>>(
       'SELECT * FROM projection_quotas.months ORDER BY key_id, month',
     );
     return rows;

@@ -29,6 +29,8 @@ export interface CatchUpOptions {
   /** Partitions at once: while PostgreSQL works on one's batch, another's is parsed. */
   readonly concurrency: number;
   readonly onBatch: (outcome: BatchOutcome) => void;
+  /** Ends it after the batches in hand. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 const attempts = 8;
@@ -78,7 +80,7 @@ const catchUpPartition = async (
       failures += 1;
       const mayPass = error instanceof BatchNotAtCheckpoint || isTransient(error);
       if (!mayPass || failures === attempts) throw error;
-      await sleep(firstPauseMs * 2 ** failures);
+      await sleep(firstPauseMs * 2 ** failures, null, { signal: options.signal });
     }
   }
 };
@@ -87,6 +89,7 @@ const catchUpPartition = async (
  * Applies what the targets' partitions hold, beginning at the schema's checkpoints.
  *
  * @throws ForeignPosition when the log does not hold what it is asked for from the start on
+ * @throws the signal's reason
  */
 export const catchUp = async (
   options: CatchUpOptions,
@@ -94,10 +97,11 @@ export const catchUp = async (
 ): Promise<void> => {
   const waiting = [...targets];
   let failed = false;
+  const isStopped = (): boolean => failed || options.signal?.aborted === true;
   const work = async (): Promise<void> => {
-    for (let target = waiting.shift(); target && !failed; target = waiting.shift()) {
+    for (let target = waiting.shift(); target && !isStopped(); target = waiting.shift()) {
       try {
-        await catchUpPartition(options, target, () => failed);
+        await catchUpPartition(options, target, isStopped);
       } catch (error) {
         failed = true;
         throw error;
@@ -105,6 +109,7 @@ export const catchUp = async (
     }
   };
   const ends = await Promise.allSettled(Array.from({ length: options.concurrency }, work));
+  options.signal?.throwIfAborted();
   const failure = ends.find((end) => end.status === 'rejected');
   if (failure) throw failure.reason;
 };

@@ -1,5 +1,5 @@
 import type { Batch, EventLog, Position } from '../../ops/platform/event-log/port.js';
-import { checkPosition } from '../../ops/platform/event-log/port.js';
+import { checkPosition, PositionMoved } from '../../ops/platform/event-log/port.js';
 import type { Client, Queryable } from '../../ops/platform/postgres/pool.js';
 import type { TopicName } from '../../schemas/events/topics.js';
 import { liveSchema, type ProjectionSchema } from './names.js';
@@ -15,9 +15,8 @@ export interface Checkpoint extends Position {
  * A batch that does not begin exactly where the projection stands: another reader moved it, or a
  * rebuild was swapped in. Whoever reads on from the checkpoint finds all that is due.
  */
-export class BatchNotAtCheckpoint extends Error {
-  readonly code = 'BATCH_NOT_AT_CHECKPOINT';
-  readonly retryable = true;
+export class BatchNotAtCheckpoint extends PositionMoved {
+  override readonly code = 'BATCH_NOT_AT_CHECKPOINT';
 
   constructor(schema: ProjectionSchema, batch: Batch, checkpoint: Position | null) {
     super(

@@ -1,7 +1,7 @@
 import type { Client } from '../../ops/platform/postgres/pool.js';
 import type { TopicName } from '../../schemas/events/topics.js';
 import type { ProjectionSchema } from './names.js';
-import type { Reading } from './readings.js';
+import { storable, type Reading } from './readings.js';
 
 /** A record that was not applied. */
 export interface DeadLetter {
@@ -9,16 +9,6 @@ export interface DeadLetter {
   /** Why; `null` when it is only parked behind an earlier one of its subject. */
   readonly error: string | null;
 }
-
-/** As much of a subject as an index entry holds. */
-const longestSubject = 512;
-
-/** PostgreSQL's text cannot hold NUL, and a record of a foreign writer may hold anything. */
-const storable = (text: string): string => text.toWellFormed().replaceAll('\0', '\uFFFD');
-
-/** The subject that a record is counted to, readable or not. */
-export const subjectOf = (reading: Reading): string =>
-  storable(reading.record.key).slice(0, longestSubject).toWellFormed();
 
 /** Those of the readings' subjects that have dead letters: what comes of them is parked. */
 export const blockedSubjects = async (
@@ -30,7 +20,7 @@ export const blockedSubjects = async (
   const { rows } = await tx.query<{ subject: string }>(
     `SELECT DISTINCT subject FROM ${schema}.dead_letters
      WHERE topic = $1 AND subject = ANY ($2::text[])`,
-    [topic, [...new Set(readings.map(subjectOf))]],
+    [topic, [...new Set(readings.map(({ subject }) => subject))]],
   );
   return new Set(rows.map(({ subject }) => subject));
 };
@@ -50,7 +40,7 @@ export const insertDeadLetters = async (
       topic,
       partition,
       letters.map(({ reading }) => reading.record.offset),
-      letters.map(({ reading }) => subjectOf(reading)),
+      letters.map(({ reading }) => reading.subject),
       letters.map(({ reading }) => storable(reading.record.value)),
       letters.map(({ error }) => (error === null ? null : storable(error))),
     ],

@@ -1,5 +1,5 @@
 import type { Client } from '../../ops/platform/postgres/pool.js';
-import { subjectOf, type DeadLetter } from './dead-letters.js';
+import type { DeadLetter } from './dead-letters.js';
 import type { ProjectionSchema } from './names.js';
 import { isPoison } from './poison.js';
 import type { Projection } from './projection.js';
@@ -48,29 +48,28 @@ export const applyOrSetAside = async (
   const letters: DeadLetter[] = [];
   const setAside = (reading: Reading, error: string | null): void => {
     letters.push({ reading, error });
-    blocked.add(subjectOf(reading));
+    blocked.add(reading.subject);
   };
 
   const candidates: ReadableRecord[] = [];
   for (const reading of readings) {
     if ('error' in reading) setAside(reading, reading.error.message);
-    else if (blocked.has(subjectOf(reading))) setAside(reading, null);
+    else if (blocked.has(reading.subject)) setAside(reading, null);
     else candidates.push(reading);
   }
 
-  // A subject that fails in here is looked up anew for every part, so its later events are parked.
   const failed = new Set<string>();
   const applyPart = async (part: readonly ReadableRecord[]): Promise<void> => {
-    const open = part.filter((reading) => !failed.has(subjectOf(reading)));
+    const open = part.filter((reading) => !failed.has(reading.subject));
     for (const reading of part) {
-      if (failed.has(subjectOf(reading))) setAside(reading, null);
+      if (failed.has(reading.subject)) setAside(reading, null);
     }
     if (open.length === 0) return;
     const error = await attempt(tx, projection, schema, open);
     if (error === null) return;
     const [only] = open;
     if (only && open.length === 1) {
-      failed.add(subjectOf(only));
+      failed.add(only.subject);
       setAside(only, error.message);
       return;
     }

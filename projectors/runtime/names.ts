@@ -1,5 +1,5 @@
 /** Every projection there is. Names of schemas are made from these and from nothing else. */
-export const projectionNames = ['redirects', 'quotas', 'stats'] as const;
+export const projectionNames = ['redirects', 'quotas', 'stats', 'history'] as const;
 
 export type ProjectionName = (typeof projectionNames)[number];
 

@@ -8,11 +8,14 @@ export type Reading = ReadableRecord | UnreadableRecord;
 
 export interface ReadableRecord {
   readonly record: LogRecord;
+  readonly subject: string;
   readonly event: LinklogEvent;
 }
 
 export interface UnreadableRecord {
   readonly record: LogRecord;
+  /** Its key, as far as PostgreSQL can hold it. */
+  readonly subject: string;
   readonly error: UnreadableEvent;
 }
 
@@ -23,22 +26,34 @@ const longestName = 512;
 const isStorable = (name: string): boolean =>
   name.length <= longestName && !name.includes('\0') && name.isWellFormed();
 
+/** PostgreSQL's text cannot hold NUL, and a record of a foreign writer may hold anything. */
+export const storable = (text: string): string => text.toWellFormed().replaceAll('\0', '\uFFFD');
+
+const storableName = (name: string): string =>
+  isStorable(name) ? name : storable(name.slice(0, longestName));
+
 const misplaced = (topic: TopicName, key: string, event: LinklogEvent): string | null => {
   if (topicOf(event) !== topic) return `${event.type} does not belong in ${topic}`;
   if (event.subject !== key) return 'its subject is not its key, so its order is lost';
-  if (!isStorable(event.subject)) return 'no name can be like its subject';
-  if (!isStorable(event.source)) return 'no name can be like its source';
+  if (!isStorable(event.subject)) return 'its subject is too long or not plain text';
+  if (!isStorable(event.source)) return 'its source is too long or not plain text';
   return null;
 };
 
 /** Reads a record as an event in its current version; older ones are upcast on the way. */
 export const readRecord = (topic: TopicName, record: LogRecord): Reading => {
+  const unreadable = (error: UnreadableEvent): UnreadableRecord => ({
+    record,
+    subject: storableName(record.key),
+    error,
+  });
   try {
     const event = readEvent(record.value);
     const reason = misplaced(topic, record.key, event);
-    return reason === null ? { record, event } : { record, error: new UnreadableEvent(reason) };
+    if (reason !== null) return unreadable(new UnreadableEvent(reason));
+    return { record, subject: event.subject, event };
   } catch (error) {
-    if (error instanceof UnreadableEvent) return { record, error };
+    if (error instanceof UnreadableEvent) return unreadable(error);
     throw error;
   }
 };

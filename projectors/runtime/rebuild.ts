@@ -1,3 +1,4 @@
+import type { PoolClient } from 'pg';
 import type { EventLog } from '../../ops/platform/event-log/port.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
@@ -10,6 +11,8 @@ import type { Projection } from './projection.js';
 import { transactionOn, withRebuildLock } from './rebuild-lock.js';
 import { swapIn } from './swap.js';
 
+export { RebuildRunning } from './rebuild-lock.js';
+
 export interface RebuildOptions {
   /** Three of its connections are used at most. */
   readonly pool: Pool;
@@ -18,6 +21,8 @@ export interface RebuildOptions {
   readonly projection: Projection;
   /** Hears of records: how many are applied, of how many there are. The latter grows with the log. */
   readonly progress?: (done: number, total: number) => void;
+  /** Ends the rebuild: what is built is dropped, and the live projection stays as it is. */
+  readonly signal?: AbortSignal;
 }
 
 const batchSize = 5_000;
@@ -43,9 +48,10 @@ const endsOf = async (log: EventLog, projection: Projection): Promise<readonly T
  *
  * @throws RebuildRunning
  * @throws ForeignPosition when the live projection was made from another log, or this log is cut
+ * @throws the signal's reason: then, and only then, it was ended by the signal
  */
 export const rebuild = async (options: RebuildOptions): Promise<BatchOutcome> => {
-  const { pool, log, projection, progress } = options;
+  const { pool, log, logger, projection, progress, signal } = options;
   const live = liveSchema(projection.name);
   const schema = nextSchema(projection.name);
   const sum = { applied: 0, repeats: 0, deadLetters: 0, parked: 0 };
@@ -66,11 +72,10 @@ export const rebuild = async (options: RebuildOptions): Promise<BatchOutcome> =>
       done += outcome.applied + outcome.repeats + outcome.deadLetters + outcome.parked;
       progress?.(done, Math.max(done, total));
     };
-    await catchUp({ pool, log, schema, handle, batchSize, concurrency, onBatch }, targets);
+    await catchUp({ pool, log, schema, handle, batchSize, concurrency, onBatch, signal }, targets);
   };
 
-  await withRebuildLock(pool, projection.name, async (client) => {
-    await requireKnownCheckpoints(client, log, projection);
+  const build = async (client: PoolClient): Promise<void> => {
     await transactionOn(client, () => cloneSchema(client, live, schema));
     for (let round = 0; round < roundsAtMost; round += 1) {
       const before = done;
@@ -81,6 +86,21 @@ export const rebuild = async (options: RebuildOptions): Promise<BatchOutcome> =>
       const checkpoints = await readCheckpoints(client, live, 'FOR UPDATE');
       await catchUpTo(checkpoints.map(({ offset, ...rest }) => ({ ...rest, to: offset })));
     });
+  };
+
+  await withRebuildLock(pool, projection.name, async (client) => {
+    await requireKnownCheckpoints(client, log, projection);
+    try {
+      await build(client);
+    } catch (error) {
+      if (signal?.aborted) {
+        await client.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`).catch((err: unknown) => {
+          // It costs room until the next rebuild, and nothing else.
+          logger.warn({ err, schema }, 'what an ended rebuild built could not be dropped');
+        });
+      }
+      throw error;
+    }
   });
   return sum;
 };

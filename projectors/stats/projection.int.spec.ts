@@ -19,7 +19,7 @@ describe('the projection stats', () => {
   after(() => database.drop());
 
   const table = async (name: 'links' | 'clicks'): Promise<readonly unknown[]> => {
-    const { rows } = await database.pool.query(
+    const { rows } = await database.pool.query<Record<string, unknown>>(
       `SELECT * FROM projection_stats.${name} ORDER BY code`,
     );
     return rows;

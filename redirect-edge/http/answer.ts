@@ -7,11 +7,18 @@ const failures = {
   notFound: { status: 404, message: messages.codeNotFound },
   expired: { status: 410, message: messages.linkExpired, errorType: 'EXPIRED' },
   blocked: { status: 410, message: messages.linkBlocked, errorType: 'BLOCKED' },
-  unavailable: { status: 503, message: messages.unavailable },
+  unavailable: { status: 503, message: messages.unavailable, retryAfter: 1 },
+  maintenance: { status: 503, message: messages.maintenance, retryAfter: 60 },
 } as const satisfies Partial<
   Record<
     PageName,
-    { status: number; message: string; errorType?: NonNullable<GeneralError['errorType']> }
+    {
+      status: number;
+      message: string;
+      errorType?: NonNullable<GeneralError['errorType']>;
+      /** Seconds. */
+      retryAfter?: number;
+    }
   >
 >;
 
@@ -80,7 +87,7 @@ export const sendFailure = (
   name: FailureName,
 ): void => {
   const failure = failures[name];
-  if (failure.status === 503) response.setHeader('Retry-After', '1');
+  if ('retryAfter' in failure) response.setHeader('Retry-After', String(failure.retryAfter));
   if (wantsHtml(request)) {
     sendPage(response, failure.status, name);
     return;

@@ -18,6 +18,7 @@ export interface EdgeDeps {
   readonly clicks: ClickDesk;
   /** Writes down the visits of links without a limit. */
   readonly spool: Pick<Spool, 'append'>;
+  readonly platform: { readonly maintenance: boolean };
   readonly health: HealthCheck;
   readonly rootRedirect: string | null;
   readonly logger: Logger;
@@ -118,11 +119,28 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
     else sendFailure(request, response, 'notFound');
   };
 
+  const answerHealth = async (response: ServerResponse, path: string): Promise<void> => {
+    if (path === '/health') {
+      sendJson(response, 200, { status: 'pass' });
+      return;
+    }
+    const report = await deps.health();
+    sendJson(response, healthStatus(report), report);
+  };
+
   const respond = async (
     request: IncomingMessage,
     response: ServerResponse,
     path: string,
   ): Promise<void> => {
+    if (path === '/health' || path === '/health/ready') {
+      await answerHealth(response, path);
+      return;
+    }
+    if (deps.platform.maintenance) {
+      sendFailure(request, response, 'maintenance');
+      return;
+    }
     switch (path) {
       case '/':
         if (deps.rootRedirect === null) sendFailure(request, response, 'notFound');
@@ -136,14 +154,6 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
         response.writeHead(204, { 'Cache-Control': 'no-store' });
         response.end();
         return;
-      case '/health':
-        sendJson(response, 200, { status: 'pass' });
-        return;
-      case '/health/ready': {
-        const report = await deps.health();
-        sendJson(response, healthStatus(report), report);
-        return;
-      }
       default:
         await visitLink(request, response, path);
     }

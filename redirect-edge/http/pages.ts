@@ -38,6 +38,7 @@ export const pages = {
   expired: page('This link has expired', 'It no longer leads anywhere.'),
   blocked: page('This link has been blocked', 'It was found to be unsafe or abusive.'),
   concealed: page('A short link', 'Open it in a browser to be taken to its destination.'),
+  maintenance: page('Down for maintenance', 'The service will be back soon.'),
   unavailable: page('Temporarily unavailable', 'Please try again in a moment.'),
 } as const;
 

@@ -1,14 +1,20 @@
 import type { ServedLink } from '../domain/visit.js';
 
-/** What an entry costs besides its strings: object, map slot, and what V8 adds (measured: ~300). */
-const entryOverhead = 320;
+/** What an entry costs besides its strings: objects, map slot, and what V8 adds (measured: ~300). */
+const entryOverhead = 360;
 
 export interface LinkCache {
-  get(code: string): ServedLink | undefined;
-  set(link: ServedLink): void;
+  /** The link, if what is known of it is of this generation; `null` takes any. */
+  get(code: string, generation: number | null): ServedLink | undefined;
+  set(link: ServedLink, generation: number): void;
   delete(code: string): void;
   /** Bytes, as estimated. */
   readonly size: number;
+}
+
+interface Entry {
+  readonly link: ServedLink;
+  readonly generation: number;
 }
 
 const costOf = (link: ServedLink): number =>
@@ -17,29 +23,29 @@ const costOf = (link: ServedLink): number =>
 /** The links that were asked for last, within `maxBytes`. */
 export const createLinkCache = (maxBytes: number): LinkCache => {
   // A Map keeps the order of insertion: the least recently used link comes first.
-  const links = new Map<string, ServedLink>();
+  const entries = new Map<string, Entry>();
   let size = 0;
 
   const remove = (code: string): void => {
-    const link = links.get(code);
-    if (!link) return;
-    links.delete(code);
-    size -= costOf(link);
+    const entry = entries.get(code);
+    if (!entry) return;
+    entries.delete(code);
+    size -= costOf(entry.link);
   };
 
   return {
-    get(code) {
-      const link = links.get(code);
-      if (!link) return undefined;
-      links.delete(code);
-      links.set(code, link);
-      return link;
+    get(code, generation) {
+      const entry = entries.get(code);
+      if (!entry || (generation !== null && entry.generation !== generation)) return undefined;
+      entries.delete(code);
+      entries.set(code, entry);
+      return entry.link;
     },
-    set(link) {
+    set(link, generation) {
       remove(link.code);
-      links.set(link.code, link);
+      entries.set(link.code, { link, generation });
       size += costOf(link);
-      for (const [oldest] of links) {
+      for (const [oldest] of entries) {
         if (size <= maxBytes) break;
         remove(oldest);
       }

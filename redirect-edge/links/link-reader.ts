@@ -1,22 +1,13 @@
 import { createBatcher } from '../../ops/platform/batcher.js';
+import { readLinkStates } from '../../ops/platform/links/link-states.js';
 import type { Outbox } from '../../ops/platform/outbox/port.js';
-import type { Pool } from '../../ops/platform/postgres/pool.js';
-import type { LinkEvent, LinklogEvent } from '../../schemas/events/catalogue.js';
-import { topics } from '../../schemas/events/topics.js';
-import { evolveLink, noLink, type LinkState } from '../../schemas/folds/link.js';
-import { stateOfRow, type RedirectRow } from '../../schemas/read-models/redirects.js';
+import { isConnectionError, type Pool } from '../../ops/platform/postgres/pool.js';
 import { servedLink, type ServedLink } from '../domain/visit.js';
 import type { LinkCache } from './link-cache.js';
 
 const maxGroup = 1_000;
 /** Look-ups that may wait: beyond, visitors get 503 instead of a queue without end. */
 const maxWaiting = 5_000;
-
-const isLinkEvent = (event: LinklogEvent): event is LinkEvent =>
-  event.type === 'linklog.LinkCreated.v1' ||
-  event.type === 'linklog.LinkExpired.v1' ||
-  event.type === 'linklog.LinkBlocked.v1' ||
-  event.type === 'linklog.LinkUnblocked.v1';
 
 export interface LinkReader {
   /** From memory, without waiting. */
@@ -25,53 +16,64 @@ export interface LinkReader {
   read(code: string): Promise<ServedLink | null>;
   /** What is in memory of a link is out of date. */
   forget(code: string): void;
+  /**
+   * Changes may have been missed: what is in memory is read again before it is served; as long as
+   * nobody hears of changes, every time.
+   */
+  doubtAll(changesAreHeard: boolean): void;
 }
 
 /**
- * Reads links: the projected row, and whatever events of the link the outbox has above it. So a
- * link redirects from the moment that its 201 was sent, however far the projector lags.
+ * Reads links, those of one event-loop tick with one query.
  *
  * What is not found is not remembered, and a query's "not found" answers only those who were
  * waiting when it was sent: a link made a moment later is found.
  */
 export const createLinkReader = (pool: Pool, outbox: Outbox, cache: LinkCache): LinkReader => {
-  const readStates = async (codes: readonly string[]): Promise<ReadonlyMap<string, LinkState>> => {
-    const { rows } = await pool.query<RedirectRow>({
-      name: 'redirects-read',
-      text: 'SELECT * FROM projection_redirects.links WHERE code = ANY ($1::text[])',
-      values: [codes],
-    });
-    const states = new Map(rows.map((row) => [row.code, stateOfRow(row)]));
-    const sequences = new Map(rows.map((row) => [row.code, row.sequence]));
-    const marks = codes.map((subject) => ({ subject, sequence: sequences.get(subject) ?? 0 }));
-    for (const event of await outbox.after(topics.links.name, marks)) {
-      if (!isLinkEvent(event)) continue;
-      states.set(event.subject, evolveLink(states.get(event.subject) ?? noLink, event));
-    }
-    return states;
-  };
+  /** Of the links that are in memory: those of an older generation are in doubt. */
+  let generation = 0;
+  /** Codes that were forgotten while a query was under way: its answer may be the old one. */
+  const forgotten = new Set<string>();
+  let reading = false;
+  let changesAreHeard = true;
 
-  const batcher = createBatcher<string, ServedLink | null>({
-    maxBatch: maxGroup,
-    maxWaiting,
-    async run(codes) {
-      const states = await readStates([...new Set(codes)]);
-      const found = new Map<string, ServedLink>();
-      for (const [code, state] of states) {
-        const link = servedLink(state);
-        if (!link) continue;
-        found.set(code, link);
-        cache.set(link);
-      }
-      return codes.map((code) => found.get(code) ?? null);
-    },
-  });
+  const run = async (codes: readonly string[]): Promise<readonly (ServedLink | null)[]> => {
+    forgotten.clear();
+    reading = true;
+    const asOf = generation;
+    const states = await readLinkStates(pool, outbox, [...new Set(codes)]).finally(() => {
+      reading = false;
+    });
+    const found = new Map<string, ServedLink>();
+    for (const [code, state] of states) {
+      const link = servedLink(state);
+      if (!link) continue;
+      found.set(code, link);
+      if (!forgotten.has(code)) cache.set(link, asOf);
+    }
+    return codes.map((code) => found.get(code) ?? null);
+  };
+  const batcher = createBatcher<string, ServedLink | null>({ maxBatch: maxGroup, maxWaiting, run });
 
   return {
-    cached: (code) => cache.get(code),
-    read: (code) => batcher.submit(code),
-    forget: (code) => {
+    cached: (code) => (changesAreHeard ? cache.get(code, generation) : undefined),
+    async read(code) {
+      try {
+        return await batcher.submit(code);
+      } catch (error) {
+        // Cut off from PostgreSQL, an edge serves what it has.
+        const doubted = isConnectionError(error) ? cache.get(code, null) : undefined;
+        if (!doubted) throw error;
+        return doubted;
+      }
+    },
+    forget(code) {
       cache.delete(code);
+      if (reading) forgotten.add(code);
+    },
+    doubtAll(heard) {
+      changesAreHeard = heard;
+      generation += 1;
     },
   };
 };

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { mkdir, readdir, readFile, truncate, utimes, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rm, truncate, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { v7 } from 'uuid';
@@ -151,6 +151,26 @@ describe('The spool of a process that is gone', () => {
     await eventually(async () => (await spoolDir()).length === 2);
     expect((await spoolDir()).map((name) => join(dataDir, 'spool', name))).to.include(young);
     expect(spool.counters.adopted).to.equal(0);
+  });
+
+  it('is tried again while it cannot be read, at the cost of no other and of no space', async () => {
+    const broken = await writeOrphan(dataDir, [3, 3]);
+    const [first = ''] = broken.segments;
+    const bytes = await readFile(first);
+    await rm(first);
+    // Opens, but does not read.
+    await mkdir(first);
+    const healthy = await writeOrphan(dataDir, [5]);
+    const spool = await bench.open({ dataDir, ship: log.ship, maxBytes: 65_536, scanEveryMs: 5 });
+    await eventually(() => log.visitsOf(healthy.id).length === 5);
+    await eventually(() => spool.counters.adopted > 30);
+    await spool.append(visit(1));
+    expect(log.visitsOf(broken.id)).to.be.empty;
+
+    await rm(first, { recursive: true });
+    await writeFile(first, bytes);
+    await eventually(async () => !(await spoolDir()).includes(broken.id));
+    expect(log.visitsOf(broken.id)).to.deep.equal(range(1, 6));
   });
 
   it('is told apart from folders that are no spools', async () => {

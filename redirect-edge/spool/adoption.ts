@@ -111,7 +111,7 @@ export class Adoption {
     try {
       orphan = await openOrphan(folder, this.options);
     } catch (error) {
-      await leaveFolder(folder, logger);
+      leaveFolder(folder, logger);
       throw error;
     }
     if (!orphan) {
@@ -149,6 +149,6 @@ export class Adoption {
   async #leave({ folder, backlog }: Orphan): Promise<void> {
     this.options.usage.bytes -= backlog.fileBytes;
     await backlog.close();
-    await leaveFolder(folder, this.options.logger);
+    leaveFolder(folder, this.options.logger);
   }
 }

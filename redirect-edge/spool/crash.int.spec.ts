@@ -56,13 +56,13 @@ describe('An edge’s spool, its process', () => {
     child.kill('SIGKILL');
     await once(child, 'exit');
   };
-  const acked = async (name: string) =>
-    (await readFile(notes(`${name}.acked`), 'utf8')).split('\n').filter(Boolean).map(Number);
+  /** Without a last line that the kill has torn. */
+  const linesOf = async (file: string) => (await readFile(file, 'utf8')).split('\n').slice(0, -1);
+  const acked = async (name: string) => (await linesOf(notes(`${name}.acked`))).map(Number);
   const shippedBy = async (name: string) =>
-    (await readFile(notes(`${name}.log`), 'utf8'))
-      .split('\n')
-      .filter(Boolean)
-      .map((line) => JSON.parse(line) as { key: string; value: string });
+    (await linesOf(notes(`${name}.log`))).map(
+      (line) => JSON.parse(line) as { key: string; value: string },
+    );
   const adopt = async () => {
     const log = new FakeLog();
     const spool = await bench.open({ dataDir, ship: log.ship });

@@ -49,9 +49,9 @@ export const isNewborn = async (path: string): Promise<boolean> => {
 };
 
 /** Unlocks a folder that others are to ship. */
-export const leaveFolder = async (folder: SpoolFolder, logger: Logger): Promise<void> => {
+export const leaveFolder = (folder: SpoolFolder, logger: Logger): void => {
   try {
-    await folder.lock.release();
+    folder.lock.release();
   } catch (error) {
     // The lock ends with this process at the latest.
     logger.warn({ err: error, folder: folder.path }, 'A spool folder cannot be unlocked');
@@ -65,7 +65,7 @@ export const leaveFolder = async (folder: SpoolFolder, logger: Logger): Promise<
  */
 export const discardFolder = async (folder: SpoolFolder, logger: Logger): Promise<void> => {
   try {
-    await folder.lock.release();
+    folder.lock.release();
   } catch (error) {
     logger.debug({ err: error, folder: folder.path }, 'A spool folder was deleted with its lock');
   }

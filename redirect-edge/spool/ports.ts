@@ -2,7 +2,7 @@
 
 /** Held by one live process at a time; a process that is gone holds nothing. */
 export interface FolderLock {
-  release(): Promise<void>;
+  release(): void;
 }
 
 /**

@@ -137,7 +137,7 @@ export const openSpool = async (options: SpoolOptions): Promise<Spool> => {
     clearTimeout(deadline);
     await backlog.close();
     if (shipped) await discardFolder(folder, logger);
-    else await leaveFolder(folder, logger);
+    else leaveFolder(folder, logger);
   };
   let stopped: Promise<void> | undefined;
 

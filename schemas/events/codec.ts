@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { catalogue, type EventName, type LinklogEvent } from './catalogue.js';
-import { envelope, ledgerSource } from './envelope.js';
+import { envelope, ledgerSource, writeSequence } from './envelope.js';
 import type { EventType } from './event-type.js';
 import { topics, type TopicName } from './topics.js';
 
@@ -67,10 +67,7 @@ export const readEvent = eventReader(Object.values(catalogue));
 
 /** The record's value: one CloudEvents JSON object in structured mode. */
 export const writeEvent = (event: LinklogEvent): string =>
-  JSON.stringify({
-    ...event,
-    sequence: envelope.shape.sequence.encode(event.sequence),
-  });
+  JSON.stringify({ ...event, sequence: writeSequence(event.sequence) });
 
 const topicByType = new Map<string, TopicName>(
   Object.values(catalogue).map(({ type, topic }) => [type, topics[topic].name]),

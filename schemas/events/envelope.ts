@@ -10,14 +10,14 @@ const sequenceDigits = 16;
  * visits (then the spool is the `source`). On the wire a string of fixed width, because CloudEvents'
  * integers end at 2^31 and its `sequence` extension asks for strings that sort.
  */
-const sequence = z.codec(
-  z.string().regex(new RegExp(`^\\d{${String(sequenceDigits)}}$`)),
-  z.int().min(1),
-  {
-    decode: (digits) => Number(digits),
-    encode: (value) => String(value).padStart(sequenceDigits, '0'),
-  },
-);
+const sequence = z
+  .string()
+  .regex(new RegExp(`^\\d{${sequenceDigits}}$`))
+  .transform(Number)
+  .pipe(z.int().min(1));
+
+/** A sequence as it stands on the wire. */
+export const writeSequence = (value: number): string => String(value).padStart(sequenceDigits, '0');
 
 /** CloudEvents 1.0, structured mode: the same JSON object in every log, export and archive. */
 export const envelope = z.strictObject({

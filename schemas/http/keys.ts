@@ -16,6 +16,10 @@ const name = z
 const accountMessage =
   'account must have 1 to 64 characters: letters, digits, dots, hyphens and underscores';
 
+export const accountName = z
+  .string({ error: accountMessage })
+  .regex(/^[A-Za-z0-9._-]{1,64}$/, accountMessage);
+
 const planField = z.enum(planName.options, {
   error: 'plan must be one of FREE, HOBBY, INDIE, PRO',
 });
@@ -25,10 +29,7 @@ export const createKeyRequest = z.object(
   {
     name,
     plan: planField,
-    account: z
-      .string({ error: accountMessage })
-      .regex(/^[A-Za-z0-9._-]{1,64}$/, accountMessage)
-      .default('default'),
+    account: accountName.default('default'),
   },
   { error: nameMessage },
 );
@@ -58,6 +59,7 @@ export type KeyResponse = z.infer<typeof keyResponse>;
 
 /** With the key itself: shown this once. */
 export const createdKeyResponse = keyResponse.extend({ key: z.string() });
+export type CreatedKeyResponse = z.infer<typeof createdKeyResponse>;
 
 /** With what it has spent in the open minute window and the current month. */
 export const keyWithUsageResponse = keyResponse.extend({
@@ -67,3 +69,10 @@ export const keyWithUsageResponse = keyResponse.extend({
   }),
 });
 export type KeyWithUsageResponse = z.infer<typeof keyWithUsageResponse>;
+
+/** GET /admin/keys: a page, in the order of their making. */
+export const keyPageResponse = z.object({
+  keys: z.array(keyWithUsageResponse),
+  /** `after` of the next page; `null` on the last one. */
+  next: z.string().nullable(),
+});

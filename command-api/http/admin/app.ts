@@ -5,11 +5,18 @@ import type { HealthCheck } from '../../../ops/platform/health.js';
 import type { Logger } from '../../../ops/platform/logging.js';
 import { messages } from '../../../schemas/http/errors.js';
 import type { PlanTable } from '../../../schemas/plans.js';
+import type { AliasOverrideDesk } from '../../ledger/alias-overrides.js';
+import type { LinkBlockDesk } from '../../ledger/link-blocks.js';
+import type { PlatformDesk } from '../../ledger/platform.js';
+import type { FindLinkHistory } from '../../reports/link-history.js';
 import type { ApiKeyDesk, Asker } from '../../ledger/api-keys.js';
 import { createApp, type RequestState } from '../app.js';
 import { failure, json, send } from '../reply.js';
 import { dispatcher } from '../routing.js';
 import { addKeyRoutes } from './keys.js';
+import { addLinkRoutes } from './links.js';
+import { addOverrideRoutes } from './overrides.js';
+import { addPlatformRoutes } from './platform.js';
 
 export interface AdminState extends RequestState {
   asker: Asker;
@@ -25,6 +32,10 @@ const digest = (text: string): Buffer => createHash('sha256').update(text).diges
 export const createAdminApp = (deps: {
   readonly adminToken: string;
   readonly keys: ApiKeyDesk;
+  readonly platform: PlatformDesk;
+  readonly linkBlocks: LinkBlockDesk;
+  readonly overrides: AliasOverrideDesk;
+  readonly findHistory: FindLinkHistory;
   readonly plans: PlanTable;
   readonly health: HealthCheck;
   readonly logger: Logger;
@@ -35,6 +46,9 @@ export const createAdminApp = (deps: {
 
   const router = new Router({ prefix: '/admin', sensitive: true, strict: true });
   addKeyRoutes(router, deps.keys, deps.plans);
+  addPlatformRoutes(router, deps.platform);
+  addLinkRoutes(router, deps.linkBlocks, deps.findHistory);
+  addOverrideRoutes(router, deps.overrides);
   const dispatch = dispatcher(router);
   const app = createApp(deps.logger, deps.health);
 

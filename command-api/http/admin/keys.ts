@@ -1,5 +1,4 @@
 import type Router from '@koa/router';
-import type { Context } from 'koa';
 import { z } from 'zod';
 import {
   changeKeyRequest,
@@ -10,20 +9,13 @@ import {
 import type { PlanTable } from '../../../schemas/plans.js';
 import { issueKey } from '../../issue-key.js';
 import type { ApiKeyDesk, ApiKeyOutcome, KeyWithUsage, KnownKey } from '../../ledger/api-keys.js';
-import { bodyReader, parseJson } from '../body.js';
 import { failure, json, type Reply } from '../reply.js';
 import { route } from '../routing.js';
 import type { AdminState } from './app.js';
-
-const bodyLimit = 65_536;
+import { pageLimit, withBody, withQuery } from './requests.js';
 
 const pageQuery = z.object({
-  limit: z.coerce
-    .number({ error: 'limit must be a number' })
-    .int({ error: 'limit must be a whole number' })
-    .min(1, { error: 'limit must be between 1 and 1000' })
-    .max(1_000, { error: 'limit must be between 1 and 1000' })
-    .default(100),
+  limit: pageLimit.default(100),
   after: z.string({ error: 'after must be given once' }).nullable().default(null),
 });
 
@@ -36,12 +28,8 @@ const keyOf = ({ status, key }: KnownKey): KeyResponse => ({
   createdAt: key.createdAt.toISOString(),
 });
 
-const firstMessage = (error: z.ZodError): string => error.issues[0]?.message ?? 'Bad Request';
-
 /** The admin calls for keys. */
 export const addKeyRoutes = (router: Router, desk: ApiKeyDesk, { plans }: PlanTable): void => {
-  const readBody = bodyReader(bodyLimit);
-
   const withUsage = (found: KeyWithUsage): KeyWithUsageResponse => ({
     ...keyOf(found.state),
     usage: {
@@ -65,24 +53,10 @@ export const addKeyRoutes = (router: Router, desk: ApiKeyDesk, { plans }: PlanTa
       : failure(409, 'This API key has been revoked');
   };
 
-  /** Parses the body, or gives the reply that refuses it. */
-  const parsed = async <Schema extends z.ZodType>(
-    ctx: Context,
-    schema: Schema,
-    use: (request: z.output<Schema>) => Promise<Reply>,
-  ): Promise<Reply> => {
-    const body = await readBody(ctx);
-    if (body.type === 'refused') return body.reply;
-    const parsedBody = parseJson(body.text);
-    if (parsedBody.type === 'refused') return parsedBody.reply;
-    const request = schema.safeParse(parsedBody.json);
-    return request.success ? use(request.data) : failure(400, firstMessage(request.error));
-  };
-
   router.post(
     '/keys',
     route<AdminState>((ctx, { asker }) =>
-      parsed(ctx, createKeyRequest, async (request) => {
+      withBody(ctx, createKeyRequest, async (request) => {
         const { token, state } = await issueKey(desk, request, asker);
         return json(201, { ...keyOf(state), key: token });
       }),
@@ -91,15 +65,14 @@ export const addKeyRoutes = (router: Router, desk: ApiKeyDesk, { plans }: PlanTa
 
   router.get(
     '/keys',
-    route(async (ctx) => {
-      const query = pageQuery.safeParse(ctx.query);
-      if (!query.success) return failure(400, firstMessage(query.error));
-      const { limit, after } = query.data;
-      const keys = await desk.list(limit + 1, after);
-      const page = keys.slice(0, limit);
-      const next = keys.length > limit ? (page.at(-1)?.state.key.id ?? null) : null;
-      return json(200, { keys: page.map(withUsage), next });
-    }),
+    route((ctx) =>
+      withQuery(ctx, pageQuery, async ({ limit, after }) => {
+        const keys = await desk.list(limit + 1, after);
+        const page = keys.slice(0, limit);
+        const next = keys.length > limit ? (page.at(-1)?.state.key.id ?? null) : null;
+        return json(200, { keys: page.map(withUsage), next });
+      }),
+    ),
   );
 
   router.get(
@@ -113,7 +86,7 @@ export const addKeyRoutes = (router: Router, desk: ApiKeyDesk, { plans }: PlanTa
   router.patch(
     '/keys/:id',
     route<AdminState>((ctx, { asker }, parameter) =>
-      parsed(ctx, changeKeyRequest, async (change) =>
+      withBody(ctx, changeKeyRequest, async (change) =>
         replyTo(await desk.handle(parameter('id'), { type: 'ChangeApiKey', ...change }, asker)),
       ),
     ),

@@ -63,7 +63,7 @@ const refusal = (
       return {
         ...failure(429, messages.rateLimited, { 'Retry-After': String(retryAfter) }),
         retryAfter,
-      } as Reply;
+      };
     }
     case 'callsExhausted': {
       const { pass } = admission;

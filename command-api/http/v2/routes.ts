@@ -7,10 +7,12 @@ import type { AdmissionDesk } from '../../ledger/admission.js';
 import type { FindLinkStats } from '../../reports/link-stats.js';
 import { failure, json, send } from '../reply.js';
 import { dispatcher, route, type Handler } from '../routing.js';
+import { createBatchHandler } from './batch.js';
 import { admitRequest, type V2State } from './pass.js';
+import { createQrHandler, type QrDeps } from './qr.js';
 import { createShortenHandler, type ShortenDeps } from './shorten.js';
 
-export interface V2Deps extends ShortenDeps {
+export interface V2Deps extends ShortenDeps, QrDeps {
   readonly admission: AdmissionDesk;
   readonly findStats: FindLinkStats;
 }
@@ -41,6 +43,8 @@ export const createV2 = (deps: V2Deps): ((ctx: Context) => Promise<void>) => {
 
   const router = new Router({ prefix: '/v2', sensitive: true, strict: true });
   router.post('/shorten', route(createShortenHandler(deps)));
+  router.post('/shorten/batch', route(createBatchHandler(deps)));
+  router.get('/qr/:shortCode', route(createQrHandler(deps)));
   router.get('/stats/:shortCode', route(stats));
   router.get('/usage', route(usage));
   const dispatch = dispatcher(router);

@@ -62,6 +62,15 @@ export interface Subscription {
   stop(): Promise<void>;
 }
 
+/**
+ * What a reader's `handle` throws when its checkpoint is not where the batch begins: another reader
+ * moved it. No failure: the subscription goes on from `position`.
+ */
+export class PositionMoved extends Error {
+  readonly code: string = 'POSITION_MOVED';
+  readonly retryable = true;
+}
+
 /** A checkpoint that names another log, or an offset that this log does not have. */
 export class ForeignPosition extends Error {
   readonly code = 'FOREIGN_POSITION';

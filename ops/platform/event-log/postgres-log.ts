@@ -3,10 +3,10 @@ import { readEvent, topicOf, writeEvent } from '../../../schemas/events/codec.js
 import type { TopicName } from '../../../schemas/events/topics.js';
 import type { Logger } from '../logging.js';
 import type { Outbox } from '../outbox/port.js';
+import { listenToPostgres } from '../postgres/listener.js';
 import type { Pool, Queryable } from '../postgres/pool.js';
 import { partitionOf } from './partition.js';
 import type { Batch, EventLog, NewRecord, PartitionRange } from './port.js';
-import { listenForAppends, notifyChannel } from './postgres-listener.js';
 import { loadPartitions, type KnownPartition } from './postgres-partitions.js';
 import { startSubscription } from './postgres-subscription.js';
 
@@ -48,7 +48,7 @@ const insertRows = async (client: Queryable, rows: readonly Row[]): Promise<void
                i.key, i.ledger_sequence, i.value
         FROM input i JOIN moved m ON m.id = i.partition_id
       )
-      SELECT pg_notify('${notifyChannel}', '')`,
+      SELECT pg_notify('linklog_log', '')`,
     values: [
       rows.map((row) => row.partitionId),
       rows.map((row) => row.key),
@@ -67,7 +67,8 @@ export interface PostgresLog {
 /**
  * The embedded adapter: an append-only table of PostgreSQL, for one machine.
  *
- * `url` is where a connection of its own listens for appends.
+ * `url` is where a connection of its own listens for appends: it makes readers quick, who also look
+ * by themselves now and then.
  *
  * @throws PartitionsDiffer
  */
@@ -82,7 +83,8 @@ export const openPostgresLog = async (options: {
   const id = identity.rows[0]?.id;
   if (id === undefined) throw new Error('The log has no identity');
   const logId = (topic: TopicName): string => `postgres:${id}:${topic}`;
-  const listener = listenForAppends(options.url, logger);
+
+  const listener = listenToPostgres(options.url, ['linklog_log'], logger);
 
   const partitionsOf = (topic: TopicName): readonly KnownPartition[] => partitions.get(topic) ?? [];
 

@@ -1,17 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { TopicName } from '../../../schemas/events/topics.js';
 import type { Logger } from '../logging.js';
+import type { Listener } from '../postgres/listener.js';
 import type { Pool } from '../postgres/pool.js';
 import {
   checkPosition,
   ForeignPosition,
+  PositionMoved,
   type Batch,
   type LogRecord,
   type PartitionRange,
   type SubscribeOptions,
   type Subscription,
 } from './port.js';
-import type { AppendListener } from './postgres-listener.js';
+
 import type { KnownPartition } from './postgres-partitions.js';
 
 /** How long a reader that heard of no append waits before it looks all the same. */
@@ -22,7 +24,7 @@ const longestPauseMs = 5_000;
 interface Context {
   readonly pool: Pool;
   readonly logger: Logger;
-  readonly listener: AppendListener;
+  readonly listener: Listener;
   readonly logId: (topic: TopicName) => string;
   readonly ranges: (topic: TopicName) => Promise<readonly PartitionRange[]>;
   readonly partitionsOf: (topic: TopicName) => readonly KnownPartition[];
@@ -53,10 +55,11 @@ export const startSubscription = (options: SubscribeOptions, context: Context): 
   const isStopped = (): boolean => stopped.signal.aborted;
   let appended = true;
   let wake = (): void => undefined;
-  const unsubscribe = listener.onAppend(() => {
+  const lookAgain = (): void => {
     appended = true;
     wake();
-  });
+  };
+  const unsubscribe = [listener.on('linklog_log', lookAgain), listener.onGap(lookAgain)];
 
   const seek = async (cursor: Cursor): Promise<void> => {
     const { topic, partition } = cursor.partition;
@@ -97,7 +100,9 @@ export const startSubscription = (options: SubscribeOptions, context: Context): 
 
   const pause = (cursor: Cursor, err: unknown): void => {
     const { topic, partition } = cursor.partition;
-    logger.warn({ err, group: options.group, topic, partition }, 'a batch failed; trying again');
+    const details = { err, group: options.group, topic, partition };
+    if (err instanceof PositionMoved) logger.debug(details, 'the checkpoint was moved');
+    else logger.warn(details, 'a batch failed; trying again');
     cursor.offset = null;
     cursor.pausedUntil = performance.now() + cursor.pauseMs;
     cursor.pauseMs = Math.min(cursor.pauseMs * 2, longestPauseMs);
@@ -163,7 +168,9 @@ export const startSubscription = (options: SubscribeOptions, context: Context): 
     }
   };
 
-  const done = run().finally(unsubscribe);
+  const done = run().finally(() => {
+    for (const stop of unsubscribe) stop();
+  });
   // Whoever awaits `done` hears of it; nobody has to.
   done.catch((error: unknown) => {
     logger.error({ err: error, group: options.group }, 'the subscription ended');

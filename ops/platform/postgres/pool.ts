@@ -75,6 +75,11 @@ export const transaction = async <Result>(
 ): Promise<Result> => {
   const client = await pool.connect();
   let broken: Error | undefined;
+  // The pool listens to idle connections only; a loss that nobody listens to ends the process.
+  const onError = (error: Error): void => {
+    broken = error;
+  };
+  client.on('error', onError);
   try {
     await client.query('BEGIN');
     let result: Result;
@@ -100,9 +105,14 @@ export const transaction = async <Result>(
     broken ??= isConnectionError(error) ? (error as Error) : undefined;
     throw error;
   } finally {
+    client.off('error', onError);
     client.release(broken);
   }
 };
+
+/** What pg says without a code. */
+const lostConnection =
+  /connection terminated|timeout exceeded when trying to connect|is not queryable/i;
 
 /** Whether PostgreSQL cannot be reached, is starting or going down: trying again later can help. */
 export const isConnectionError = (error: unknown): boolean => {
@@ -111,5 +121,5 @@ export const isConnectionError = (error: unknown): boolean => {
   if (typeof code === 'string') {
     return code.startsWith('08') || code.startsWith('57P') || /^E[A-Z]+$/.test(code);
   }
-  return /connection terminated|timeout exceeded when trying to connect/i.test(error.message);
+  return lostConnection.test(error.message);
 };

@@ -3,13 +3,13 @@
  * little memory or disk. Arguments: the data directory, what to do, and a prefix for the files in
  * which it notes, past its own death, what it has promised (`.acked`) and shipped (`.log`).
  */
-import { appendFileSync, openSync, writeSync } from 'node:fs';
+import { openSync, writeSync } from 'node:fs';
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { SpoolUnavailable } from '../errors.js';
 import type { Ship } from '../ports.js';
 import { openSpool } from '../spool.js';
-import { acquireFileLock } from './file-lock.js';
+import { acquireLock } from '../../../ops/platform/process-lock.js';
 import { visit } from './harness.js';
 
 export type EdgeTask =
@@ -43,7 +43,7 @@ const spool = await openSpool({
   dataDir,
   maxBytes: 1024 ** 3,
   fsync: false,
-  acquireLock: acquireFileLock,
+  acquireLock,
   ship: ships[task as EdgeTask],
   logger: pino({ level: 'silent' }),
   scanEveryMs: 20,
@@ -85,9 +85,6 @@ switch (task as EdgeTask) {
         process.exit(0);
       });
     });
-    setInterval(() => {
-      appendFileSync(`${notes}.alive`, '');
-    }, 1000);
     break;
   case 'fill': {
     // Beyond the limit a write fails with EFBIG, after it has written as much as fits.

@@ -7,7 +7,7 @@ import { readEvent } from '../../../schemas/events/codec.js';
 import type { ShippedRecord } from '../ports.js';
 import { openSpool, type Spool, type SpoolOptions } from '../spool.js';
 import type { Visit } from '../visit.js';
-import { acquireFileLock } from './file-lock.js';
+import { acquireLock } from '../../../ops/platform/process-lock.js';
 
 export const visit = (number: number): Visit => ({
   code: `code-${number % 7}`,
@@ -97,7 +97,7 @@ export class Bench {
     const spool = await openSpool({
       maxBytes: 1024 ** 3,
       fsync: false,
-      acquireLock: acquireFileLock,
+      acquireLock,
       logger: this.logger,
       scanEveryMs: 50,
       ...options,

@@ -1,0 +1,29 @@
+import type Router from '@koa/router';
+import { switchPlatformRequest, type PlatformResponse } from '../../../schemas/http/operators.js';
+import type { PlatformState } from '../../../schemas/folds/platform.js';
+import type { PlatformDesk } from '../../ledger/platform.js';
+import { json } from '../reply.js';
+import { route } from '../routing.js';
+import type { AdminState } from './app.js';
+import { withBody } from './requests.js';
+
+const responseOf = ({ maintenance, features }: PlatformState): PlatformResponse => ({
+  maintenance,
+  features,
+});
+
+/** GET and PATCH /admin/platform */
+export const addPlatformRoutes = (router: Router, desk: PlatformDesk): void => {
+  router.get(
+    '/platform',
+    route(async () => json(200, responseOf(await desk.read()))),
+  );
+  router.patch(
+    '/platform',
+    route<AdminState>((ctx, { asker }) =>
+      withBody(ctx, switchPlatformRequest, async (command) =>
+        json(200, responseOf(await desk.switch(command, asker))),
+      ),
+    ),
+  );
+};

@@ -1,0 +1,61 @@
+import { batchRequest, type BatchResponse, type BatchResult } from '../../../schemas/http/batch.js';
+import type { ShortenOutcome } from '../../ledger/shorten.js';
+import { failure, json, type Reply } from '../reply.js';
+import { answerToKeep, idempotentPost, replayResult } from './idempotent-post.js';
+import type { Prepared } from './link-requests.js';
+import type { V2State } from './pass.js';
+import type { ShortenDeps } from './shorten.js';
+
+const bodyLimit = 524_288;
+
+/** What a reply to the item alone would have said, as an item of the batch's answer. */
+const resultOf = (index: number, item: unknown, reply: Reply): BatchResult => {
+  if (reply.type === 'json' && reply.status === 201) {
+    return { index, success: true, ...(reply.body as object) } as BatchResult;
+  }
+  const { url } = (item ?? {}) as { url?: unknown };
+  const error =
+    reply.type === 'error'
+      ? { statusCode: reply.status, message: reply.message }
+      : (reply.body as object);
+  const echoed = typeof url === 'string' ? url : null;
+  return { index, success: false, url: echoed, ...error } as BatchResult;
+};
+
+/** POST /v2/shorten/batch: each item has its own outcome, all are decided together. */
+export const createBatchHandler = ({ desk, idempotency, requests }: ShortenDeps) => {
+  const answer = (
+    items: readonly unknown[],
+    prepared: readonly Prepared[],
+    outcomes: readonly ShortenOutcome[],
+    { pass }: V2State,
+  ): BatchResponse => {
+    const decided = [...outcomes];
+    const results = prepared.map((request, index) => {
+      if (request.type === 'refused') return resultOf(index, items[index], request.reply);
+      const outcome = decided.shift();
+      if (!outcome) throw new Error('An item was left undecided');
+      return resultOf(index, items[index], requests.replyTo(outcome, pass));
+    });
+    return { results };
+  };
+
+  return idempotentPost(idempotency, bodyLimit, async (body, state, idempotent) => {
+    const parsed = batchRequest.safeParse(body);
+    if (!parsed.success) return failure(400, parsed.error.issues[0]?.message ?? 'Bad Request');
+    const { urls } = parsed.data;
+    const { pass } = state;
+    const prepared = urls.map((item) => requests.prepare(item, state));
+    const answerTo = (outcomes: readonly ShortenOutcome[]): BatchResponse =>
+      answer(urls, prepared, outcomes, state);
+    const result = await desk.shorten({
+      keyId: pass.key.id,
+      linkLimit: requests.linkLimitOf(pass),
+      links: prepared.flatMap((request) => (request.type === 'ready' ? [request.create] : [])),
+      idempotency: idempotent?.scope ?? null,
+      answerToKeep: (outcomes) => answerToKeep(idempotent, 200, answerTo(outcomes)),
+    });
+    if (result.type === 'answered') return replayResult(result, idempotent);
+    return json(200, answerTo(result.outcomes));
+  });
+};

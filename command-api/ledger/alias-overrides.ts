@@ -1,0 +1,60 @@
+import { v7 as uuidv7 } from 'uuid';
+import { ledgerNow } from '../../ops/platform/ledger/clock.js';
+import type { Outbox } from '../../ops/platform/outbox/port.js';
+import { transaction, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
+import {
+  evolveAliasOverride,
+  noOverride,
+  type AliasOverride,
+} from '../../schemas/folds/alias-override.js';
+import { decideAliasOverride, type SetAliasOverride } from '../domain/alias-override.js';
+import type { Asker } from './api-keys.js';
+
+export interface AliasOverrideDesk {
+  /** Whether there was something to change. */
+  set(command: SetAliasOverride, asker: Asker): Promise<boolean>;
+  /** The account that may use each of the aliases (lower case), so far as there is one. */
+  accountsOf(aliases: readonly string[]): Promise<ReadonlyMap<string, string>>;
+}
+
+/** Takes the alias's row, made if it is new, until the transaction ends. */
+const lockOverride = async (tx: Client, alias: string): Promise<AliasOverride> => {
+  await tx.query(
+    `INSERT INTO ledger.alias_overrides (alias, account, sequence, last_event_at)
+     VALUES ($1, NULL, 0, 'epoch') ON CONFLICT DO NOTHING`,
+    [alias],
+  );
+  const { rows } = await tx.query<AliasOverride>(
+    `SELECT account, sequence, last_event_at AS "lastEventAt" FROM ledger.alias_overrides
+     WHERE alias = $1 FOR UPDATE`,
+    [alias],
+  );
+  return rows[0] ?? noOverride;
+};
+
+export const createAliasOverrideDesk = (pool: Pool, outbox: Outbox): AliasOverrideDesk => ({
+  set: (command, asker) =>
+    transaction(pool, async (tx) => {
+      const override = await lockOverride(tx, command.alias);
+      const now = await ledgerNow(tx);
+      const event = decideAliasOverride(command, override, { ...asker, now, newId: uuidv7 });
+      if (event === null) return false;
+      const { account, sequence, lastEventAt } = evolveAliasOverride(override, event);
+      await tx.query(
+        `UPDATE ledger.alias_overrides SET account = $2, sequence = $3, last_event_at = $4
+         WHERE alias = $1`,
+        [command.alias, account, sequence, lastEventAt],
+      );
+      await outbox.record(tx, [event]);
+      return true;
+    }),
+  async accountsOf(aliases) {
+    const { rows } = await pool.query<{ alias: string; account: string }>({
+      name: 'overrides-find',
+      text: `SELECT alias, account FROM ledger.alias_overrides
+             WHERE alias = ANY ($1::text[]) AND account IS NOT NULL`,
+      values: [aliases],
+    });
+    return new Map(rows.map(({ alias, account }) => [alias, account]));
+  },
+});

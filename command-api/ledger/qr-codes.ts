@@ -1,0 +1,59 @@
+import { v7 as uuidv7 } from 'uuid';
+import { createBatcher } from '../../ops/platform/batcher.js';
+import type { Outbox } from '../../ops/platform/outbox/port.js';
+import { transaction, type Pool } from '../../ops/platform/postgres/pool.js';
+import { newEvent } from '../../schemas/events/codec.js';
+import { lockMeters, saveMeters } from './meters.js';
+
+/** A QR code that was rendered, and is to be paid for before it is handed out. */
+export interface SpendQrCode {
+  readonly keyId: string;
+  readonly account: string;
+  readonly code: string;
+  /** The plan's monthly QR codes; `null` for no limit. */
+  readonly limit: number | null;
+  readonly requestId: string;
+}
+
+export interface QrCodeDesk {
+  spend(command: SpendQrCode): Promise<'spent' | 'exhausted'>;
+}
+
+const maxGroup = 200;
+const maxWaiting = 2_000;
+
+/** Where QR codes are spent: monthly quota and event in one transaction, in groups. */
+export const createQrCodeDesk = (pool: Pool, outbox: Outbox): QrCodeDesk => {
+  const run = (commands: readonly SpendQrCode[]): Promise<readonly ('spent' | 'exhausted')[]> =>
+    transaction(pool, async (tx) => {
+      const keyIds = commands.map(({ keyId }) => keyId);
+      const { meters, now } = await lockMeters(tx, keyIds);
+      const events = commands.map(({ keyId, account, code, limit, requestId }) => {
+        const meter = meters.get(keyId);
+        if (!meter) throw new Error(`The key ${keyId} has no meter`);
+        if (limit !== null && meter.qrCodes >= limit) return null;
+        meter.qrCodes += 1;
+        meter.usageSequence += 1;
+        return newEvent(
+          'QrRendered',
+          { code },
+          {
+            id: uuidv7(),
+            subject: keyId,
+            time: now,
+            sequence: meter.usageSequence,
+            account,
+            actor: keyId,
+            correlationId: requestId,
+          },
+        );
+      });
+      const recorded = events.filter((event) => event !== null);
+      if (recorded.length > 0) await saveMeters(tx, meters.values());
+      await outbox.record(tx, recorded);
+      return events.map((event) => (event === null ? 'exhausted' : 'spent'));
+    });
+
+  const batcher = createBatcher({ maxBatch: maxGroup, maxWaiting, run });
+  return { spend: (command) => batcher.submit(command) };
+};

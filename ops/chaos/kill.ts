@@ -1,0 +1,37 @@
+import { randomInt } from 'node:crypto';
+import { Command, InvalidArgumentError } from 'commander';
+import { killRounds } from './kill-rounds.js';
+
+const wholeNumber = (text: string): number => {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value) || value < 1) {
+    throw new InvalidArgumentError('a whole number from 1 on is needed');
+  }
+  return value;
+};
+
+const command = new Command('chaos')
+  .description('Kills the product with -9 under load and checks what was promised, round by round.')
+  .option('--rounds <count>', 'how often', wholeNumber, 20)
+  .option('--seed <number>', 'gives the same moments again', wholeNumber, randomInt(1, 2 ** 31))
+  .parse();
+const { rounds, seed } = command.opts<{ rounds: number; seed: number }>();
+
+process.stdout.write(`seed ${seed}\n`);
+const broken = await killRounds({
+  rounds,
+  seed,
+  onRound: (round) => {
+    const { loadMs, restartMs, links, redirects, unanswered } = round;
+    process.stdout.write(
+      `round ${round.round}: killed after ${Math.round(loadMs)} ms, ready again in ` +
+        `${Math.round(restartMs)} ms; ${links} links, ${redirects} redirects, ` +
+        `${unanswered} visits unanswered; ${round.broken.length} promises broken\n`,
+    );
+  },
+});
+for (const promise of broken) process.stdout.write(`BROKEN: ${promise}\n`);
+process.stdout.write(
+  broken.length === 0 ? 'every promise held\n' : `seed ${seed} again shows it\n`,
+);
+process.exitCode = broken.length === 0 ? 0 : 1;

@@ -1,0 +1,203 @@
+import { expect } from 'chai';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { createAdminClient, type AdminClient } from './client.js';
+import { CliError } from './errors.js';
+
+const key = (id: string) => ({
+  id,
+  name: 'a key',
+  plan: 'PRO',
+  account: 'default',
+  active: true,
+  createdAt: '2026-05-20T12:00:00.000Z',
+});
+
+const keyWithUsage = (id: string) => ({
+  ...key(id),
+  usage: {
+    minute: { used: 0, limit: 5_000 },
+    month: { month: '2026-05-01', calls: 0, links: 0, qrCodes: 0 },
+  },
+});
+
+describe("the command line's client", () => {
+  let server: Server;
+  let url: string;
+  let client: AdminClient;
+  let answer: (request: IncomingMessage, response: ServerResponse) => void;
+
+  beforeEach(async () => {
+    server = createServer((request, response) => {
+      answer(request, response);
+    }).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    client = createAdminClient({ url, token: 'the-token' }, 'ada');
+  });
+
+  afterEach(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+
+  const answerWith = (
+    status: number,
+    body: unknown,
+    headers: Record<string, string> = {},
+  ): void => {
+    answer = (_request, response) => {
+      response.writeHead(status, headers).end(JSON.stringify(body));
+    };
+  };
+
+  const failure = async (work: Promise<unknown>): Promise<[string, string]> => {
+    try {
+      await work;
+    } catch (error) {
+      if (error instanceof CliError) return [error.code, error.message.replaceAll(url, 'URL')];
+      throw error;
+    }
+    throw new Error('It did not fail');
+  };
+
+  it('says who asks, and proves that they may', async () => {
+    const heard: unknown[] = [];
+    answer = (request, response) => {
+      void text(request).then((body) => {
+        const { method, url: path, headers } = request;
+        const { authorization, 'x-actor': actor, 'content-type': type } = headers;
+        heard.push({ method, path, authorization, actor, type, body });
+        response.writeHead(200).end(JSON.stringify(key('7')));
+      });
+    };
+    await client.changeKey('a/../b', { plan: 'FREE' });
+    await client.revokeKey('7');
+    const by = { authorization: 'Bearer the-token', actor: 'ada' };
+    expect(heard).to.deep.equal([
+      {
+        ...by,
+        method: 'PATCH',
+        path: '/admin/keys/a%2F..%2Fb',
+        type: 'application/json',
+        body: '{"plan":"FREE"}',
+      },
+      { ...by, method: 'DELETE', path: '/admin/keys/7', type: undefined, body: '' },
+    ]);
+  });
+
+  it('reads every page of keys', async () => {
+    const asked: (string | undefined)[] = [];
+    answer = (request, response) => {
+      asked.push(request.url);
+      const first = asked.length === 1;
+      const page = { keys: [keyWithUsage(first ? 'a' : 'b')], next: first ? 'a&b' : null };
+      response.writeHead(200).end(JSON.stringify(page));
+    };
+    const keys = await client.listKeys();
+    expect(keys.map(({ id }) => id)).to.deep.equal(['a', 'b']);
+    expect(asked).to.deep.equal(['/admin/keys?limit=1000', '/admin/keys?limit=1000&after=a%26b']);
+  });
+
+  it('knows a change whose event is not in the log yet', async () => {
+    answerWith(200, key('7'));
+    expect((await client.revokeKey('7')).inLog).to.be.true;
+    answerWith(202, key('7'));
+    expect((await client.revokeKey('7')).inLog).to.be.false;
+    answerWith(202, { ...key('7'), key: 'll_x' });
+    const created = await client.createKey({ name: 'n', plan: 'PRO', account: 'default' });
+    expect([created.inLog, created.value.key]).to.deep.equal([false, 'll_x']);
+  });
+
+  it("repeats the API's message, and names the request where the log tells more", async () => {
+    answerWith(409, { message: 'This API key has been revoked' });
+    expect(await failure(client.revokeKey('7'))).to.deep.equal([
+      'REFUSED',
+      'This API key has been revoked',
+    ]);
+    answerWith(500, { message: 'Internal server error' }, { 'X-Request-Id': 'r-1' });
+    expect(await failure(client.findKey('7'))).to.deep.equal([
+      'REFUSED',
+      'Internal server error (its log tells more of request r-1)',
+    ]);
+  });
+
+  it('knows a token that is missing from one that is wrong', async () => {
+    answerWith(401, { message: 'Admin token required' });
+    const where =
+      'set ADMIN_TOKEN to the one that it was started with, or DATA_DIR to its directory';
+    expect(await failure(client.listKeys())).to.deep.equal([
+      'REFUSED',
+      `the service at URL does not accept this admin token: ${where}`,
+    ]);
+    client = createAdminClient({ url, token: null }, 'ada');
+    expect(await failure(client.listKeys())).to.deep.equal([
+      'REFUSED',
+      `the service at URL wants its admin token: ${where}`,
+    ]);
+  });
+
+  it('knows others from Linklog', async () => {
+    answer = (_request, response) => {
+      response.writeHead(404).end('<html>');
+    };
+    expect(await failure(client.findKey('7'))).to.deep.equal([
+      'BAD_ANSWER',
+      'what answers at URL is not Linklog (HTTP 404)',
+    ]);
+    answerWith(200, { keys: [{ ...keyWithUsage('7'), plan: 'GOLD' }], next: null });
+    const [code, message] = await failure(client.listKeys());
+    expect(code).to.equal('BAD_ANSWER');
+    expect(message).to.match(
+      /^what answers at URL is not this version of Linklog \(keys\.0\.plan: /,
+    );
+    answerWith(302, {}, { Location: 'http://127.0.0.1:1/' });
+    expect(await failure(client.listKeys())).to.deep.equal([
+      'BAD_ANSWER',
+      'what answers at URL is not Linklog (HTTP 302)',
+    ]);
+  });
+
+  it('says what a lost answer means for a change', async () => {
+    answer = (request) => request.socket.destroy();
+    expect(await failure(client.listKeys())).to.deep.equal([
+      'BAD_ANSWER',
+      'the service at URL broke off: socket hang up',
+    ]);
+    expect(await failure(client.revokeKey('7'))).to.deep.equal([
+      'BAD_ANSWER',
+      'the service at URL broke off: socket hang up; ' +
+        'the change may have taken effect: see "linklog keys list"',
+    ]);
+    answer = (_request, response) => {
+      response.writeHead(200, { 'Content-Length': '99' }).write('{');
+      setTimeout(() => response.destroy(), 10);
+    };
+    expect(await failure(client.listKeys())).to.deep.equal([
+      'BAD_ANSWER',
+      'the service at URL broke off: aborted',
+    ]);
+  });
+
+  it('says how to start a service that is not there', async () => {
+    server.close();
+    await once(server, 'close');
+    expect(await failure(client.listKeys())).to.deep.equal([
+      'NO_SERVICE',
+      'no service answers at URL; start it with "npm start"',
+    ]);
+  });
+
+  it('reads the health of a service that is not ready', async () => {
+    const report = {
+      status: 'fail',
+      dependencies: { postgres: 'down', log: 'down' },
+      projections: [{ name: 'stats', lag: null, deadLetters: 0, parked: 0 }],
+      spool: null,
+    };
+    answerWith(503, report);
+    expect(await client.health()).to.deep.equal(report);
+  });
+});

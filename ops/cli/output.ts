@@ -1,0 +1,41 @@
+/** What a command answers. */
+export interface Answer {
+  /** For a program: what `--json` prints. */
+  readonly json: object;
+  /** For a person; lines without the last line's end. */
+  readonly text: string;
+  /** For a person, on stderr, also with `--json`. */
+  readonly notice?: string | undefined;
+  /** 0 unless told. */
+  readonly exitCode?: number;
+}
+
+export const count = (value: number): string => value.toLocaleString('en-US');
+
+/** `1 link`, `2 links`. */
+export const counted = (value: number, noun: string): string =>
+  `${count(value)} ${noun}${value === 1 ? '' : 's'}`;
+
+const isNumeric = (cell: string): boolean => /^(\d[\d,]*|-)$/.test(cell);
+
+/** Columns as wide as their widest cell, two spaces between them; those of numbers to the right. */
+export const table = (head: readonly string[], rows: readonly (readonly string[])[]): string => {
+  const columns = head.map((title, index) => {
+    const cells = rows.map((row) => row[index] ?? '');
+    const width = Math.max(title.length, ...cells.map((cell) => cell.length));
+    const right = cells.length > 0 && cells.every(isNumeric);
+    return (cell: string) => (right ? cell.padStart(width) : cell.padEnd(width));
+  });
+  const line = (cells: readonly string[]): string =>
+    columns
+      .map((pad, index) => pad(cells[index] ?? ''))
+      .join('  ')
+      .trimEnd();
+  return [head, ...rows].map(line).join('\n');
+};
+
+/** One fact a line: its name, and its value. */
+export const facts = (entries: readonly (readonly [string, string])[]): string => {
+  const width = Math.max(...entries.map(([name]) => name.length));
+  return entries.map(([name, value]) => `${name.padEnd(width)}  ${value}`).join('\n');
+};

@@ -1,0 +1,33 @@
+import { expect } from 'chai';
+import { progressLines } from './progress.js';
+
+describe('progress without a terminal', () => {
+  it('is a line at the start and one every three seconds', () => {
+    const lines: string[] = [];
+    let now = 0;
+    const progress = progressLines(
+      'stats',
+      (line) => lines.push(line),
+      () => now,
+    );
+    progress.update(0, 10_000);
+    now = 2_999;
+    progress.update(2_000, 10_000);
+    now = 3_000;
+    progress.update(2_500, 10_001);
+    now = 6_500;
+    progress.update(10_001, 10_001);
+    progress.stop();
+    expect(lines).to.deep.equal([
+      'stats: 0 of 10,000 events (0 %)\n',
+      'stats: 2,500 of 10,001 events (24 %)\n',
+      'stats: 10,001 of 10,001 events (100 %)\n',
+    ]);
+  });
+
+  it('of nothing is all of it', () => {
+    const lines: string[] = [];
+    progressLines('stats', (line) => lines.push(line)).update(0, 0);
+    expect(lines).to.deep.equal(['stats: 0 of 0 events (100 %)\n']);
+  });
+});

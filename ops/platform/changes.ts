@@ -1,0 +1,16 @@
+import { z } from 'zod';
+import { notify } from './postgres/listener.js';
+import type { Queryable } from './postgres/pool.js';
+
+/** A change to what other processes may have cached. */
+const change = z.discriminatedUnion('kind', [
+  z.object({ kind: z.literal('link'), code: z.string() }),
+  z.object({ kind: z.literal('platform') }),
+]);
+export type Change = z.infer<typeof change>;
+
+/** Tells every process of a change, when and only if the deciding transaction commits. */
+export const notifyChange = (tx: Queryable, what: Change): Promise<void> =>
+  notify(tx, 'linklog_changes', JSON.stringify(what));
+
+export const parseChange = (payload: string): Change => change.parse(JSON.parse(payload));

@@ -1,0 +1,37 @@
+import type { LinkEvent, LinklogEvent } from '../../../schemas/events/catalogue.js';
+import { topics } from '../../../schemas/events/topics.js';
+import { evolveLink, noLink, type LinkState } from '../../../schemas/folds/link.js';
+import { stateOfRow, type RedirectRow } from '../../../schemas/read-models/redirects.js';
+import type { Outbox } from '../outbox/port.js';
+import type { Queryable } from '../postgres/pool.js';
+
+const isLinkEvent = (event: LinklogEvent): event is LinkEvent =>
+  event.type === 'linklog.LinkCreated.v1' ||
+  event.type === 'linklog.LinkExpired.v1' ||
+  event.type === 'linklog.LinkBlocked.v1' ||
+  event.type === 'linklog.LinkUnblocked.v1';
+
+/**
+ * The states of links as of now: the projected rows, and whatever events the outbox has above them.
+ * So a link is known from the moment that its 201 was sent, however far the projector lags. Codes
+ * that were never made are not in the answer.
+ */
+export const readLinkStates = async (
+  postgres: Queryable,
+  outbox: Outbox,
+  codes: readonly string[],
+): Promise<ReadonlyMap<string, LinkState>> => {
+  const { rows } = await postgres.query<RedirectRow>({
+    name: 'redirects-read',
+    text: 'SELECT * FROM projection_redirects.links WHERE code = ANY ($1::text[])',
+    values: [codes],
+  });
+  const states = new Map(rows.map((row) => [row.code, stateOfRow(row)]));
+  const sequences = new Map(rows.map((row) => [row.code, row.sequence]));
+  const marks = codes.map((subject) => ({ subject, sequence: sequences.get(subject) ?? 0 }));
+  for (const event of await outbox.after(topics.links.name, marks)) {
+    if (!isLinkEvent(event)) continue;
+    states.set(event.subject, evolveLink(states.get(event.subject) ?? noLink, event));
+  }
+  return states;
+};

@@ -1,0 +1,137 @@
+import { expect } from 'chai';
+import { createLogger } from '../ops/platform/logging.js';
+import { ForeignPosition, type EventLog } from '../ops/platform/event-log/port.js';
+import { openPostgresLog } from '../ops/platform/event-log/postgres-log.js';
+import { createPool } from '../ops/platform/postgres/pool.js';
+import { testDatabase, type TestDatabase } from '../ops/testing/database.js';
+import { topics } from '../schemas/events/topics.js';
+import { startProjectors, type Projectors } from './main.js';
+import { projectionStatus } from './status.js';
+import { blocked, created, metered, recordOf, visited } from './testing/events.js';
+import { rejection } from './testing/failures.js';
+import { eventually } from './testing/waiting.js';
+
+const logger = createLogger('silent');
+
+describe('the projectors', () => {
+  let database: TestDatabase;
+  let log: EventLog;
+  let running: Projectors[];
+
+  beforeEach(async () => {
+    running = [];
+    database = await testDatabase('projectors');
+    ({ log } = await openPostgresLog({ pool: database.pool, url: database.url, logger }));
+  });
+
+  afterEach(async () => {
+    // Those of a test that failed: they would go on for ever.
+    for (const projectors of running) await projectors.stop();
+    await log.close();
+    await database.drop();
+  });
+
+  const start = async (pool = database.pool, from = log): Promise<Projectors> => {
+    const projectors = await startProjectors({ pool, log: from, logger });
+    running.push(projectors);
+    return projectors;
+  };
+
+  const isCaughtUp = async (): Promise<boolean> =>
+    (await projectionStatus(database.pool, log)).every(({ lag }) => lag === 0);
+
+  const count = async (table: string): Promise<number> => {
+    const { rows } = await database.pool.query<{ count: number }>(`SELECT count(*) FROM ${table}`);
+    return rows[0]?.count ?? 0;
+  };
+
+  it('tell how far they are behind, what is dead and what is parked', async () => {
+    const poison = created('b', { maxClicks: 3_000_000_000 });
+    await log.append(
+      topics.links.name,
+      [created('a'), poison, blocked('b', 2), blocked('b', 3)].map(recordOf),
+    );
+    await log.append(topics.visits.name, [recordOf(visited('a'))]);
+    await log.append(topics.usage.name, [recordOf(metered('key-1', 1, 1))]);
+    const none = { deadLetters: 0, parked: 0 };
+    expect(await projectionStatus(database.pool, log)).to.deep.equal([
+      { name: 'redirects', lag: 4, ...none },
+      { name: 'quotas', lag: 5, ...none },
+      { name: 'stats', lag: 5, ...none },
+    ]);
+    const projectors = await start();
+    await eventually(isCaughtUp);
+    expect(await projectors.status()).to.deep.equal([
+      { name: 'redirects', lag: 0, deadLetters: 1, parked: 2 },
+      { name: 'quotas', lag: 0, ...none },
+      { name: 'stats', lag: 0, deadLetters: 1, parked: 2 },
+    ]);
+    await projectors.stop();
+  });
+
+  it('follow what is appended, and go on where they stopped', async () => {
+    const first = await start();
+    await log.append(topics.links.name, [recordOf(created('a'))]);
+    await eventually(isCaughtUp);
+    await first.stop();
+    await log.append(topics.links.name, [recordOf(created('b'))]);
+    expect(await count('projection_redirects.links')).to.equal(1);
+    const second = await start();
+    await eventually(isCaughtUp);
+    await second.stop();
+    expect(await count('projection_redirects.links')).to.equal(2);
+  });
+
+  it('run twice, as after a start that overlaps a stop, and count each event once', async () => {
+    const both = [await start(), await start()];
+    for (let sequence = 1; sequence <= 200; sequence += 1) {
+      await log.append(topics.visits.name, [recordOf(visited('a', { sequence }))]);
+    }
+    await eventually(isCaughtUp);
+    await Promise.all(both.map((projectors) => projectors.stop()));
+    const { rows } = await database.pool.query('SELECT clicks FROM projection_stats.clicks');
+    expect(rows).to.deep.equal([{ clicks: 200 }]);
+  });
+
+  it('do not start on tables that were made from another log', async () => {
+    const projectors = await start();
+    await log.append(topics.links.name, [recordOf(created('a'))]);
+    await eventually(isCaughtUp);
+    await projectors.stop();
+    await database.pool.query(`UPDATE projection_quotas.checkpoints SET log_id = 'another'`);
+    const error = await rejection(start());
+    expect(error).to.be.instanceOf(ForeignPosition);
+    expect(error).to.include({ code: 'FOREIGN_POSITION', retryable: false });
+  });
+
+  it('fail when their tables turn into those of another log while they run', async () => {
+    const projectors = await start();
+    const failed = rejection(projectors.failed);
+    await log.append(topics.links.name, [recordOf(created('a'))]);
+    await eventually(isCaughtUp);
+    await database.pool.query(`UPDATE projection_quotas.checkpoints SET log_id = 'another'`);
+    await log.append(topics.links.name, [recordOf(blocked('a', 2))]);
+    expect(await failed).to.be.instanceOf(ForeignPosition);
+    await projectors.stop();
+  });
+
+  it('survive the loss of every connection', async () => {
+    const pool = createPool({ url: database.url, name: 'victims', max: 4, logger });
+    const { log: theirs } = await openPostgresLog({ pool, url: database.url, logger });
+    const projectors = await start(pool, theirs);
+    for (let sequence = 1; sequence <= 100; sequence += 1) {
+      await log.append(topics.visits.name, [recordOf(visited('a', { sequence }))]);
+      if (sequence % 20 !== 0) continue;
+      await database.pool.query(
+        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+         WHERE datname = current_database() AND application_name = 'linklog victims'`,
+      );
+    }
+    await eventually(isCaughtUp);
+    await projectors.stop();
+    await theirs.close();
+    await pool.end();
+    const { rows } = await database.pool.query('SELECT clicks FROM projection_stats.clicks');
+    expect(rows).to.deep.equal([{ clicks: 100 }]);
+  });
+});

@@ -1,0 +1,155 @@
+import { expect } from 'chai';
+import { transaction } from '../../ops/platform/postgres/pool.js';
+import { testDatabase, type TestDatabase } from '../../ops/testing/database.js';
+import { topics } from '../../schemas/events/topics.js';
+import { stats } from '../stats/projection.js';
+import { created, recordOf, visited } from '../testing/events.js';
+import { rejection } from '../testing/failures.js';
+import { feed, namedLog, type Feed } from '../testing/harness.js';
+import { dump, emptyTables } from '../testing/tables.js';
+import { applyBatch } from './batch.js';
+import { BatchNotAtCheckpoint } from './checkpoints.js';
+import type { Projection } from './projection.js';
+
+const visits = topics.visits.name;
+const schema = 'projection_stats';
+
+const visit = (sequence: number) => recordOf(visited('abc', { sequence }));
+
+describe('the handler of batches', () => {
+  let database: TestDatabase;
+  let live: Feed;
+
+  before(async () => {
+    database = await testDatabase('batches');
+    live = feed(database.pool, stats);
+  });
+
+  beforeEach(() => emptyTables(database.pool, schema));
+
+  after(() => database.drop());
+
+  const content = () => dump(database.pool, schema);
+
+  it('applies a batch at the checkpoint and moves the checkpoint past it', async () => {
+    expect(await live.records(visits, [visit(1), visit(2)])).to.deep.equal({
+      applied: 2,
+      repeats: 0,
+      deadLetters: 0,
+      parked: 0,
+    });
+    await live.records(visits, [visit(3)]);
+    const { checkpoints, clicks } = await content();
+    expect(checkpoints).to.deep.equal([`(${visits},0,log-1:${visits},3)`]);
+    expect(clicks).to.deep.equal(['(abc,3,0,"2026-05-20 12:00:00+00")']);
+  });
+
+  for (const [what, offset] of [
+    ['behind', 0],
+    ['overlapping', 1],
+    ['beyond', 3],
+  ] as const) {
+    it(`refuses a batch ${what} the checkpoint and leaves everything as it was`, async () => {
+      await live.records(visits, [visit(1), visit(2)]);
+      const before = await content();
+      const error = await rejection(live.records(visits, [visit(3), visit(4)], offset));
+      expect(error).to.be.instanceOf(BatchNotAtCheckpoint);
+      expect(error).to.include({ code: 'BATCH_NOT_AT_CHECKPOINT', retryable: true });
+      expect(await content()).to.deep.equal(before);
+    });
+  }
+
+  it('refuses the first batch of a partition unless it begins at 0', async () => {
+    const error = await rejection(live.records(visits, [visit(1)], 5));
+    expect(error).to.be.instanceOf(BatchNotAtCheckpoint);
+  });
+
+  it('refuses a batch of another log at the same offset', async () => {
+    await live.records(visits, [visit(1)]);
+    const foreign = feed(database.pool, stats, namedLog('log-2'));
+    const error = await rejection(foreign.records(visits, [visit(2)]));
+    expect(error).to.be.instanceOf(BatchNotAtCheckpoint);
+  });
+
+  it('applies one of two equal batches that come at once, also where they are the first', async () => {
+    for (const offset of [0, 1, 2]) {
+      const twice = await Promise.allSettled([
+        live.records(visits, [visit(offset + 1)], offset),
+        live.records(visits, [visit(offset + 1)], offset),
+      ]);
+      expect(twice.map(({ status }) => status).sort()).to.deep.equal(['fulfilled', 'rejected']);
+    }
+    expect((await content())['clicks']).to.deep.equal(['(abc,3,0,"2026-05-20 12:00:00+00")']);
+  });
+
+  it('leaves nothing of a batch whose transaction was not committed, and applies it again', async () => {
+    const before = await content();
+    const batch = {
+      topic: visits,
+      partition: 0,
+      records: [visit(1), visit(2)].map((record, offset) => ({ ...record, offset })),
+    };
+    const crash = new Error('a crash before COMMIT');
+    const error = await rejection(
+      transaction(database.pool, async (tx) => {
+        await applyBatch(tx, { projection: stats, log: namedLog() }, batch);
+        throw crash;
+      }),
+    );
+    expect(error).to.equal(crash);
+    expect(await content()).to.deep.equal(before);
+    await live.records(visits, batch.records);
+    expect((await content())['clicks']).to.deep.equal(['(abc,2,0,"2026-05-20 12:00:00+00")']);
+  });
+
+  it('drops repeats, in the same batch and in later ones', async () => {
+    await live.records(visits, [visit(1), visit(2), visit(1), visit(2), visit(3)]);
+    const outcome = await live.records(visits, [visit(2), visit(3), visit(4)]);
+    expect(outcome).to.include({ applied: 1, repeats: 2 });
+    const { clicks, marks } = await content();
+    expect(clicks).to.deep.equal(['(abc,4,0,"2026-05-20 12:00:00+00")']);
+    expect(marks).to.deep.equal([`(${visits},0,/linklog/spool/spool-1,4)`]);
+  });
+
+  it('takes equal sequences of different spools for different visits', async () => {
+    await live.records(visits, [
+      recordOf(visited('abc', { sequence: 1, spool: 'a' })),
+      recordOf(visited('abc', { sequence: 1, spool: 'b' })),
+    ]);
+    expect((await content())['clicks']).to.deep.equal(['(abc,2,0,"2026-05-20 12:00:00+00")']);
+  });
+
+  // What PostgreSQL says when it is not the events' fault, and what must not become dead letters.
+  for (const [what, statement] of [
+    ['a deadlock', `DO $$ BEGIN RAISE SQLSTATE '40P01'; END $$`],
+    ['a serialization failure', `DO $$ BEGIN RAISE SQLSTATE '40001'; END $$`],
+    ['a full disk', `DO $$ BEGIN RAISE SQLSTATE '53100'; END $$`],
+    ['a shutdown', `DO $$ BEGIN RAISE SQLSTATE '57P01'; END $$`],
+    ['a lost connection', 'SELECT pg_terminate_backend(pg_backend_pid())'],
+    ['a table that is not there', 'SELECT * FROM nowhere'],
+  ] as const) {
+    it(`blames no event for ${what}: the batch fails as a whole`, async () => {
+      let failing = true;
+      const unlucky: Projection = {
+        ...stats,
+        async apply(tx, into, events) {
+          await stats.apply(tx, into, events);
+          if (failing) await tx.query(statement);
+        },
+      };
+      const unluckyFeed = feed(database.pool, unlucky);
+      const before = await content();
+      expect(await rejection(unluckyFeed.records(visits, [visit(1)]))).to.be.instanceOf(Error);
+      expect(await content()).to.deep.equal(before);
+      failing = false;
+      expect(await unluckyFeed.records(visits, [visit(1)])).to.include({ applied: 1 });
+    });
+  }
+
+  it('keeps apart what is of different topics at the same offsets', async () => {
+    await live.events(created('abc'), visited('abc'));
+    const { checkpoints, links, clicks } = await content();
+    expect(checkpoints).to.have.length(2);
+    expect([links, clicks].map((rows) => rows?.length)).to.deep.equal([1, 1]);
+  });
+});

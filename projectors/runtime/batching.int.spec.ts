@@ -1,0 +1,165 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { testDatabase, type TestDatabase } from '../../ops/testing/database.js';
+import type { LinklogEvent } from '../../schemas/events/catalogue.js';
+import { topicOf } from '../../schemas/events/codec.js';
+import type { TopicName } from '../../schemas/events/topics.js';
+import { projections } from '../projections.js';
+import {
+  at,
+  blocked,
+  created,
+  expired,
+  metered,
+  recordOf,
+  rendered,
+  unblocked,
+  visited,
+} from '../testing/events.js';
+import { feed, namedLog } from '../testing/harness.js';
+import { dump, emptyTables } from '../testing/tables.js';
+import { liveSchema } from './names.js';
+import type { Projection } from './projection.js';
+
+const step = fc.record({
+  kind: fc.constantFrom(
+    'create',
+    'poison',
+    'expire',
+    'block',
+    'unblock',
+    'visit',
+    'visit',
+    'meter',
+    'render',
+  ),
+  /** Of a small number of subjects and spools, so that they meet. */
+  subject: fc.integer({ min: 0, max: 3 }),
+  spool: fc.integer({ min: 0, max: 1 }),
+  seconds: fc.integer({ min: -3_000_000, max: 3_000_000 }),
+  flag: fc.boolean(),
+});
+
+type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
+
+/** A history in which sequences ascend, as in every log. */
+const historyOf = (steps: readonly Step[]): readonly LinklogEvent[] => {
+  const sequences = new Map<string, number>();
+  const next = (origin: string): number => {
+    const sequence = (sequences.get(origin) ?? 0) + 1;
+    sequences.set(origin, sequence);
+    return sequence;
+  };
+  return steps.map(({ kind, subject, spool, seconds, flag }): LinklogEvent => {
+    const code = `code-${subject}`;
+    const key = `key-${subject}`;
+    const time = at(seconds);
+    switch (kind) {
+      case 'create':
+        return created(code, { sequence: next(`links ${code}`), time, keyId: `key-${spool}` });
+      case 'poison': {
+        const sequence = next(`links ${code}`);
+        return created(code, { sequence, time, maxClicks: 3_000_000_000 });
+      }
+      case 'expire':
+        return expired(code, next(`links ${code}`), flag ? 'time' : 'clicks');
+      case 'block':
+        return blocked(code, next(`links ${code}`));
+      case 'unblock':
+        return unblocked(code, next(`links ${code}`));
+      case 'visit': {
+        const sequence = next(`spool ${spool}`);
+        return visited(code, { spool: `spool-${spool}`, sequence, time, bot: flag });
+      }
+      case 'meter':
+        return metered(key, next(`usage ${key}`), 1 + spool, time);
+      case 'render':
+        return rendered(key, next(`usage ${key}`), time);
+    }
+  });
+};
+
+/** Some events once more: each entry repeats an event that came before, wherever it falls. */
+const withRepeats = (
+  events: readonly LinklogEvent[],
+  repeats: readonly { readonly after: number; readonly of: number }[],
+): readonly LinklogEvent[] =>
+  events.flatMap((event, index) => [
+    event,
+    ...repeats
+      .filter(({ after }) => after % events.length === index)
+      .map(({ of }) => events[of % (index + 1)] ?? event),
+  ]);
+
+const cut = (events: readonly LinklogEvent[], sizes: readonly number[]): LinklogEvent[][] => {
+  const batches: LinklogEvent[][] = [];
+  let from = 0;
+  for (let index = 0; from < events.length; index += 1) {
+    const size = sizes[index % sizes.length] ?? 1;
+    batches.push(events.slice(from, from + size));
+    from += size;
+  }
+  return batches;
+};
+
+/** Everything but checkpoints and offsets, which repeats do move. */
+const contentOf = async (database: TestDatabase, projection: Projection): Promise<unknown> => {
+  const schema = liveSchema(projection.name);
+  const { checkpoints, dead_letters: letters, ...rest } = await dump(database.pool, schema);
+  const { rows } = await database.pool.query(
+    `SELECT topic, subject, value, error IS NULL AS parked FROM ${schema}.dead_letters
+     ORDER BY topic, partition, record_offset`,
+  );
+  expect([checkpoints, letters]).not.to.include(undefined);
+  return { ...rest, letters: rows };
+};
+
+describe('however a history is cut into batches', () => {
+  for (const projection of projections) {
+    describe(projection.name, () => {
+      let database: TestDatabase;
+
+      before(async () => {
+        database = await testDatabase('batching');
+      });
+
+      after(() => database.drop());
+
+      const apply = async (
+        history: readonly LinklogEvent[],
+        cutUp: (events: readonly LinklogEvent[]) => LinklogEvent[][],
+      ): Promise<unknown> => {
+        await emptyTables(database.pool, liveSchema(projection.name));
+        const live = feed(database.pool, projection, namedLog());
+        for (const topic of projection.topics) {
+          const events = history.filter((event) => topicOf(event) === topic);
+          for (const batch of cutUp(events)) await live.records(topic, batch.map(recordOf));
+        }
+        return contentOf(database, projection);
+      };
+
+      it('and whatever repeats there are, the rows are those of one batch', async () => {
+        await fc.assert(
+          fc.asyncProperty(
+            fc.array(step, { minLength: 1, maxLength: 40 }),
+            fc.array(fc.record({ after: fc.nat(200), of: fc.nat(200) }), { maxLength: 15 }),
+            fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 8 }),
+            async (steps, repeats, sizes) => {
+              const history = historyOf(steps);
+              const whole = await apply(history, (events) => (events.length ? [[...events]] : []));
+              const byTopic = (topic: TopicName) =>
+                withRepeats(
+                  history.filter((event) => topicOf(event) === topic),
+                  repeats,
+                );
+              const repeated = projection.topics.flatMap(byTopic);
+              const pieces = await apply(repeated, (events) => cut(events, sizes));
+              expect(pieces).to.deep.equal(whole);
+            },
+          ),
+          { numRuns: 40 },
+        );
+      });
+    });
+  }
+});

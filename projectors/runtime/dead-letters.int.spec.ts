@@ -1,0 +1,300 @@
+import { expect } from 'chai';
+import type { NewRecord } from '../../ops/platform/event-log/port.js';
+import { testDatabase, type TestDatabase } from '../../ops/testing/database.js';
+import { topics } from '../../schemas/events/topics.js';
+import { redirects } from '../redirects/projection.js';
+import { stats } from '../stats/projection.js';
+import { blocked, created, expired, recordOf, unblocked, visited } from '../testing/events.js';
+import { rejection } from '../testing/failures.js';
+import { feed, type Feed } from '../testing/harness.js';
+import { dump, emptyTables } from '../testing/tables.js';
+import type { Projection } from './projection.js';
+import { redrive } from './redrive.js';
+
+const links = topics.links.name;
+const visits = topics.visits.name;
+const schema = 'projection_redirects';
+
+/** A link that the schema allows and the table cannot hold: `integer` ends at 2^31. */
+const poisonous = (code: string) => created(code, { maxClicks: 3_000_000_000 });
+
+/** What makes `apply` fail for events of one subject until it is mended. */
+const withFault = (subject: string) => {
+  const fault = { mended: false };
+  const projection: Projection = {
+    ...redirects,
+    async apply(tx, into, events) {
+      await redirects.apply(tx, into, events);
+      if (fault.mended || !events.some((event) => event.subject === subject)) return;
+      throw new Error(`a bug that ${subject} meets`);
+    },
+  };
+  return { fault, projection };
+};
+
+interface LetterRow {
+  readonly offset: number;
+  readonly subject: string;
+  readonly error: string | null;
+}
+
+describe('dead letters', () => {
+  let database: TestDatabase;
+  let live: Feed;
+
+  before(async () => {
+    database = await testDatabase('letters');
+    live = feed(database.pool, redirects);
+  });
+
+  beforeEach(async () => {
+    await emptyTables(database.pool, schema);
+    await emptyTables(database.pool, 'projection_stats');
+  });
+
+  after(() => database.drop());
+
+  const letters = async (): Promise<readonly LetterRow[]> => {
+    const { rows } = await database.pool.query<LetterRow>(
+      `SELECT record_offset AS "offset", subject, error FROM ${schema}.dead_letters
+       ORDER BY record_offset`,
+    );
+    return rows;
+  };
+
+  const codes = async (): Promise<readonly string[]> => {
+    const { rows } = await database.pool.query<{ code: string }>(
+      `SELECT code FROM ${schema}.links ORDER BY code`,
+    );
+    return rows.map(({ code }) => code);
+  };
+
+  const parked = (all: readonly LetterRow[]) =>
+    all.filter(({ error }) => error === null).map(({ offset }) => offset);
+
+  it('hold an event that cannot be applied, and the rest of its batch is applied', async () => {
+    const outcome = await live.records(
+      links,
+      [created('a'), poisonous('b'), created('c')].map(recordOf),
+    );
+    expect(outcome).to.deep.equal({ applied: 2, repeats: 0, deadLetters: 1, parked: 0 });
+    expect(await codes()).to.deep.equal(['a', 'c']);
+    const [letter] = await letters();
+    expect(letter).to.include({ offset: 1, subject: 'b' });
+    expect(letter?.error).to.match(/out of range for type integer/);
+  });
+
+  it('find every culprit in a large batch', async () => {
+    const culprits = new Set([0, 1, 250, 333, 499]);
+    const batch = Array.from({ length: 500 }, (_, index) =>
+      culprits.has(index) ? poisonous(`code-${index}`) : created(`code-${index}`),
+    );
+    await live.records(links, batch.map(recordOf));
+    expect((await letters()).map(({ offset }) => offset)).to.deep.equal([...culprits]);
+    expect(await codes()).to.have.length(495);
+  });
+
+  it('park later events of the subject, in the same batch and in later ones', async () => {
+    await live.records(
+      links,
+      [created('a'), poisonous('b'), blocked('b', 2), blocked('a', 2)].map(recordOf),
+    );
+    const outcome = await live.records(links, [expired('b', 3), expired('a', 3)].map(recordOf));
+    expect(outcome).to.include({ applied: 1, parked: 1 });
+    expect(parked(await letters())).to.deep.equal([2, 4]);
+    const { links: rows } = await dump(database.pool, schema, ['links']);
+    expect(rows?.[0]).to.match(/^\(a,blocked,time,.*,3\)$/);
+  });
+
+  it('keep what came before the culprit of its own subject', async () => {
+    const { projection } = withFault('nobody');
+    const failing: Projection = {
+      ...projection,
+      async apply(tx, into, events) {
+        if (events.some(({ type }) => type === 'linklog.LinkExpired.v1')) throw new Error('bug');
+        await redirects.apply(tx, into, events);
+      },
+    };
+    await feed(database.pool, failing).records(
+      links,
+      [created('a'), blocked('a', 2), expired('a', 3), unblocked('a', 4)].map(recordOf),
+    );
+    const { links: rows } = await dump(database.pool, schema, ['links']);
+    expect(rows?.[0]).to.match(/^\(a,blocked,,.*,2\)$/);
+    expect(parked(await letters())).to.deep.equal([3]);
+  });
+
+  const unreadable: readonly (readonly [string, NewRecord, RegExp])[] = [
+    ['is no JSON', { key: 'a', value: '{' }, /not JSON/],
+    ['is no CloudEvent', { key: 'a', value: '{}' }, /specversion/],
+    [
+      'is of an unknown type',
+      { key: 'a', value: recordOf(created('a')).value.replace('LinkCreated', 'LinkMelted') },
+      /unknown type linklog\.LinkMelted\.v1/,
+    ],
+    ['stands in the wrong topic', recordOf(visited('a')), /does not belong in linklog\.links\.v1/],
+    ['has another key than its subject', { ...recordOf(created('b')), key: 'a' }, /not its key/],
+    ['holds NUL', { key: 'a', value: '\0' }, /not JSON/],
+  ];
+  for (const [what, record, reason] of unreadable) {
+    it(`hold a record that ${what}`, async () => {
+      await live.records(links, [created('c'), created('d')].map(recordOf));
+      await live.records(links, [record, recordOf(created('e')), recordOf(blocked('a', 2))]);
+      const [letter, behind] = await letters();
+      expect(letter).to.include({ offset: 2, subject: 'a' });
+      expect(letter?.error).to.match(reason);
+      expect(behind).to.deep.equal({ offset: 4, subject: 'a', error: null });
+      expect(await codes()).to.deep.equal(['c', 'd', 'e']);
+    });
+  }
+
+  it('hold records whose names no index entry and no text of PostgreSQL can hold', async () => {
+    const long = 'x'.repeat(10_000);
+    const names = [long, 'with\0nul', '\ud800', ''];
+    const outcome = await live.records(
+      links,
+      names.map((key) => ({
+        key,
+        value: recordOf(created('a')).value.replace('"a"', JSON.stringify(key)),
+      })),
+    );
+    expect(outcome).to.include({ applied: 0, deadLetters: 4 });
+    expect(await redrive(database.pool, redirects)).to.deep.equal({
+      applied: 0,
+      repeats: 0,
+      remaining: 4,
+    });
+  });
+
+  it('hold each occurrence of an event but once', async () => {
+    await live.records(links, [poisonous('b'), poisonous('b'), blocked('b', 2)].map(recordOf));
+    const outcome = await live.records(links, [poisonous('b'), blocked('b', 2)].map(recordOf));
+    expect(outcome).to.deep.equal({ applied: 0, repeats: 2, deadLetters: 0, parked: 0 });
+    expect((await letters()).map(({ offset }) => offset)).to.deep.equal([0, 2]);
+  });
+
+  describe('redriven', () => {
+    it('are applied in their order once the cause is gone, and are dead no more', async () => {
+      const { fault, projection } = withFault('b');
+      const events = [created('b'), blocked('b', 2), expired('b', 3), unblocked('b', 4)];
+      await feed(database.pool, projection).records(links, events.map(recordOf));
+      expect(await letters()).to.have.length(4);
+      fault.mended = true;
+      expect(await redrive(database.pool, projection)).to.deep.equal({
+        applied: 4,
+        repeats: 0,
+        remaining: 0,
+      });
+      const { links: rows, dead_letters: left } = await dump(database.pool, schema);
+      expect(rows?.[0]).to.match(/^\(b,expired,time,.*,4\)$/);
+      expect(left).to.deep.equal([]);
+      // The subject is followed again.
+      const outcome = await feed(database.pool, projection).records(links, [
+        recordOf(blocked('b', 5)),
+      ]);
+      expect(outcome).to.include({ applied: 1 });
+    });
+
+    it('stop at the first of a subject that fails again, and go on with other subjects', async () => {
+      const { fault, projection } = withFault('b');
+      await feed(database.pool, projection).records(
+        links,
+        [created('b'), poisonous('c'), blocked('b', 2), blocked('c', 2)].map(recordOf),
+      );
+      fault.mended = true;
+      expect(await redrive(database.pool, projection)).to.deep.equal({
+        applied: 2,
+        repeats: 0,
+        remaining: 2,
+      });
+      expect(await codes()).to.deep.equal(['b']);
+      const left = await letters();
+      expect(left.map(({ offset }) => offset)).to.deep.equal([1, 3]);
+      expect(parked(left)).to.deep.equal([3]);
+    });
+
+    it('apply what came before the one that fails, which then stands at the head', async () => {
+      const { fault, projection } = withFault('b');
+      const events = [created('b'), expired('b', 2), blocked('b', 3)];
+      await feed(database.pool, projection).records(links, events.map(recordOf));
+      fault.mended = true;
+      const failing: Projection = {
+        ...redirects,
+        async apply(tx, into, all) {
+          if (all.some(({ type }) => type === 'linklog.LinkExpired.v1')) throw new Error('bug 2');
+          await redirects.apply(tx, into, all);
+        },
+      };
+      expect(await redrive(database.pool, failing)).to.include({ applied: 1, remaining: 2 });
+      expect((await letters()).map(({ error }) => error)).to.deep.equal(['bug 2', null]);
+    });
+
+    it('count an event once that could not be read when it came twice', async () => {
+      const feedStats = feed(database.pool, stats);
+      const record = recordOf(visited('a', { sequence: 1 }));
+      const other = recordOf(visited('b', { sequence: 2 }));
+      // As if an older version had read the first record, twice.
+      const broken = { ...record, value: '{' };
+      await feedStats.records(visits, [broken, other, broken]);
+      await database.pool.query('UPDATE projection_stats.dead_letters SET value = $1', [
+        record.value,
+      ]);
+      expect(await redrive(database.pool, stats)).to.deep.equal({
+        applied: 1,
+        repeats: 1,
+        remaining: 0,
+      });
+      const { clicks, marks } = await dump(database.pool, 'projection_stats');
+      expect(clicks?.map((row) => row.slice(0, 6))).to.deep.equal(['(a,1,0', '(b,1,0']);
+      // What is past the redriven event stays past it.
+      expect(marks?.[0]).to.match(/,2\)$/);
+    });
+
+    it('are as many as there are, in pieces', async () => {
+      const { fault, projection } = withFault('code-0');
+      const all: Projection = {
+        ...projection,
+        async apply(tx, into, events) {
+          if (!fault.mended) throw new Error('everything fails');
+          await redirects.apply(tx, into, events);
+        },
+      };
+      const events = Array.from({ length: 250 }, (_, index) => created(`code-${index}`));
+      await feed(database.pool, all).records(links, events.map(recordOf));
+      expect(await letters()).to.have.length(250);
+      fault.mended = true;
+      expect(await redrive(database.pool, all)).to.include({ applied: 250, remaining: 0 });
+      expect(await codes()).to.have.length(250);
+    });
+
+    it('keep their order while the projector brings more of their subject', async () => {
+      const { fault, projection } = withFault('b');
+      const following = feed(database.pool, projection);
+      await following.records(links, [recordOf(created('b'))]);
+      fault.mended = true;
+      for (let sequence = 2; sequence < 40; sequence += 2) {
+        const pair = [blocked('b', sequence), unblocked('b', sequence + 1)];
+        await Promise.all([
+          following.records(links, pair.map(recordOf)),
+          redrive(database.pool, projection),
+        ]);
+      }
+      expect(await redrive(database.pool, projection)).to.include({ remaining: 0 });
+      const { links: rows } = await dump(database.pool, schema, ['links']);
+      expect(rows?.[0]).to.match(/^\(b,active,,.*,39\)$/);
+    });
+
+    it('are tried in a transaction that leaves all as it was when PostgreSQL fails', async () => {
+      await live.records(links, [recordOf(poisonous('b'))]);
+      const before = await dump(database.pool, schema);
+      const unlucky: Projection = {
+        ...redirects,
+        async apply(tx) {
+          await tx.query(`DO $$ BEGIN RAISE SQLSTATE '53100'; END $$`);
+        },
+      };
+      expect(await rejection(redrive(database.pool, unlucky))).to.include({ code: '53100' });
+      expect(await dump(database.pool, schema)).to.deep.equal(before);
+    });
+  });
+});

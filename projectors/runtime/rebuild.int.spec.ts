@@ -1,0 +1,387 @@
+import { expect } from 'chai';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createLogger } from '../../ops/platform/logging.js';
+import {
+  ForeignPosition,
+  type EventLog,
+  type Subscription,
+} from '../../ops/platform/event-log/port.js';
+import { openPostgresLog } from '../../ops/platform/event-log/postgres-log.js';
+import { testDatabase, type TestDatabase } from '../../ops/testing/database.js';
+import type { LinklogEvent } from '../../schemas/events/catalogue.js';
+import { topicOf } from '../../schemas/events/codec.js';
+import { topics } from '../../schemas/events/topics.js';
+import { projections } from '../projections.js';
+import { redirects } from '../redirects/projection.js';
+import { stats } from '../stats/projection.js';
+import { at, blocked, created, metered, recordOf, visited } from '../testing/events.js';
+import { rejection } from '../testing/failures.js';
+import { describeSchema, dump } from '../testing/tables.js';
+import { eventually } from '../testing/waiting.js';
+import { cloneSchema } from './clone-schema.js';
+import { shareSchema } from './locks.js';
+import { liveSchema } from './names.js';
+import type { Projection } from './projection.js';
+import { rebuild, RebuildRunning } from './rebuild.js';
+import { startProjection } from './start.js';
+import { statusOf } from './status.js';
+import { swapIn } from './swap.js';
+
+const logger = createLogger('silent');
+
+describe('a rebuild', () => {
+  let database: TestDatabase;
+  let log: EventLog;
+  let running: Subscription[];
+
+  beforeEach(async () => {
+    running = [];
+    database = await testDatabase('rebuild');
+    const { pool, url } = database;
+    ({ log } = await openPostgresLog({ pool, url, logger }));
+  });
+
+  afterEach(async () => {
+    // Those of a test that failed: they would go on for ever.
+    for (const subscription of running) await subscription.stop();
+    await log.close();
+    await database.drop();
+  });
+
+  const append = async (events: readonly LinklogEvent[]): Promise<void> => {
+    for (const { name } of Object.values(topics)) {
+      const records = events.filter((event) => topicOf(event) === name).map(recordOf);
+      await log.append(name, records);
+    }
+  };
+
+  const history = (): readonly LinklogEvent[] => [
+    ...Array.from({ length: 100 }, (_, index) =>
+      created(`code-${index}`, { keyId: `key-${index % 3}` }),
+    ),
+    ...Array.from({ length: 30 }, (_, index) => blocked(`code-${index * 3}`, 2)),
+    // One that no table can hold, and two that are parked behind it.
+    created('poison', { maxClicks: 3_000_000_000 }),
+    blocked('poison', 2),
+    blocked('poison', 3),
+    ...Array.from({ length: 400 }, (_, index) =>
+      visited(`code-${(index * 7) % 100}`, { sequence: index + 1, time: at(index) }),
+    ),
+    ...Array.from({ length: 20 }, (_, index) => metered(`key-${index % 3}`, 1 + index, index + 1)),
+  ];
+
+  const rebuildNow = (projection: Projection) =>
+    rebuild({ pool: database.pool, log, logger, projection });
+
+  const start = (projection: Projection): Subscription => {
+    const subscription = startProjection({ pool: database.pool, log, logger, projection });
+    running.push(subscription);
+    return subscription;
+  };
+
+  const isCaughtUp = async (projection: Projection): Promise<boolean> =>
+    (await statusOf(database.pool, log, projection)).lag === 0;
+
+  /** Runs the live projection until it has applied all that there is. */
+  const catchUpLive = async (projection: Projection): Promise<void> => {
+    const live = start(projection);
+    await eventually(() => isCaughtUp(projection));
+    await live.stop();
+  };
+
+  const exists = async (schema: string): Promise<boolean> => {
+    const { rows } = await database.pool.query('SELECT FROM pg_namespace WHERE nspname = $1', [
+      schema,
+    ]);
+    return rows.length === 1;
+  };
+
+  const isWaitingForSwap = async (): Promise<boolean> => {
+    const { rows } = await database.pool.query(
+      `SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted
+       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+    );
+    return rows.length === 1;
+  };
+
+  for (const projection of projections) {
+    it(`of ${projection.name} gives, row for row, what the live one has`, async () => {
+      const { pool } = database;
+      const schema = liveSchema(projection.name);
+      await append(history());
+      await catchUpLive(projection);
+      const [content, shape] = [await dump(pool, schema), await describeSchema(pool, schema)];
+      await rebuildNow(projection);
+      await rebuildNow(projection);
+      expect(await dump(pool, schema)).to.deep.equal(content);
+      expect(await describeSchema(pool, schema)).to.deep.equal(shape);
+      expect(await dump(pool, `${schema}_previous`)).to.deep.equal(content);
+      expect(await exists(`${schema}_next`)).to.be.false;
+    });
+  }
+
+  it('tells how far it is, and what became of the records', async () => {
+    await append(history());
+    const heard: (readonly [number, number])[] = [];
+    const outcome = await rebuild({
+      pool: database.pool,
+      log,
+      logger,
+      projection: redirects,
+      progress: (done, total) => heard.push([done, total]),
+    });
+    expect(outcome).to.deep.equal({ applied: 130, repeats: 0, deadLetters: 1, parked: 2 });
+    expect(heard[0]).to.deep.equal([0, 133]);
+    expect(heard.at(-1)).to.deep.equal([133, 133]);
+  });
+
+  it('of an empty log gives an empty projection', async () => {
+    expect(await rebuildNow(stats)).to.include({ applied: 0 });
+    const content = await dump(database.pool, 'projection_stats');
+    expect(Object.values(content).flat()).to.deep.equal([]);
+  });
+
+  it('mends what somebody broke in the live tables, and keeps that as previous', async () => {
+    const { pool } = database;
+    await append(history());
+    await catchUpLive(stats);
+    const before = await dump(pool, 'projection_stats');
+    await pool.query('UPDATE projection_stats.clicks SET clicks = clicks + 1000');
+    const broken = await dump(pool, 'projection_stats');
+    await rebuildNow(stats);
+    expect(await dump(pool, 'projection_stats')).to.deep.equal(before);
+    expect(await dump(pool, 'projection_stats_previous')).to.deep.equal(broken);
+  });
+
+  it('drops what an earlier try left', async () => {
+    await append(history());
+    await database.pool.query(`CREATE SCHEMA projection_stats_next;
+      CREATE TABLE projection_stats_next.leftover (); CREATE TABLE projection_stats_next.clicks ()`);
+    await rebuildNow(stats);
+    expect(Object.keys(await dump(database.pool, 'projection_stats'))).not.to.include('leftover');
+  });
+
+  it('goes on after failures that pass by themselves', async () => {
+    await append(history());
+    let failures = 3;
+    const unlucky: Projection = {
+      ...stats,
+      async apply(tx, schema, events) {
+        await stats.apply(tx, schema, events);
+        if (failures-- > 0) await tx.query(`DO $$ BEGIN RAISE SQLSTATE '40P01'; END $$`);
+      },
+    };
+    const outcome = await rebuildNow(unlucky);
+    await catchUpLive(stats);
+    expect(outcome).to.include({ applied: 530, deadLetters: 1, parked: 2 });
+  });
+
+  it('that fails leaves the live tables as they were', async () => {
+    await append(history());
+    await catchUpLive(stats);
+    const before = await dump(database.pool, 'projection_stats');
+    const failing: Projection = {
+      ...stats,
+      async apply(tx) {
+        await tx.query('SELECT * FROM nowhere');
+      },
+    };
+    expect(await rejection(rebuildNow(failing))).to.include({ code: '42P01' });
+    expect(await dump(database.pool, 'projection_stats')).to.deep.equal(before);
+    // Nor does it keep the lock.
+    await rebuildNow(stats);
+  });
+
+  it('that is ended while it builds, or while it waits for the swap, leaves nothing behind', async () => {
+    const { pool } = database;
+    await append(history());
+    await catchUpLive(stats);
+    const before = await dump(pool, 'projection_stats');
+    const endedWhen = async (ended: (end: () => void) => Promise<void>, projection = stats) => {
+      const controller = new AbortController();
+      const reason = new Error('enough');
+      const rebuilding = rebuild({ pool, log, logger, projection, signal: controller.signal });
+      const rejected = rejection(rebuilding);
+      await ended(() => {
+        controller.abort(reason);
+      });
+      expect(await rejected).to.equal(reason);
+      expect(await dump(pool, 'projection_stats')).to.deep.equal(before);
+      expect(await exists('projection_stats_next')).to.be.false;
+    };
+
+    let inFlight = (): void => undefined;
+    const begun = new Promise<void>((resolve) => (inFlight = resolve));
+    let release = (): void => undefined;
+    const released = new Promise<void>((resolve) => (release = resolve));
+    const slow: Projection = {
+      ...stats,
+      async apply(tx, schema, events) {
+        await stats.apply(tx, schema, events);
+        inFlight();
+        await released;
+      },
+    };
+    await endedWhen(async (end) => {
+      await begun;
+      end();
+      release();
+    }, slow);
+
+    // A live batch that does not end.
+    const live = await pool.connect();
+    await live.query('BEGIN');
+    await live.query(shareSchema('stats'));
+    await endedWhen(async (end) => {
+      await eventually(() => isWaitingForSwap());
+      end();
+      await live.query('COMMIT');
+    });
+    live.release();
+    await rebuildNow(stats);
+    expect(await dump(pool, 'projection_stats')).to.deep.equal(before);
+  });
+
+  it('is refused while another one of the same projection runs, and of another is not', async () => {
+    await append(history());
+    let release = (): void => undefined;
+    const released = new Promise<void>((resolve) => (release = resolve));
+    const slow: Projection = {
+      ...stats,
+      async apply(tx, schema, events) {
+        await stats.apply(tx, schema, events);
+        await released;
+      },
+    };
+    const first = rebuildNow(slow);
+    await eventually(() => exists('projection_stats_next'));
+    const error = await rejection(rebuildNow(stats));
+    expect(error).to.be.instanceOf(RebuildRunning);
+    expect(error).to.include({ code: 'REBUILD_RUNNING', retryable: true });
+    await rebuildNow(redirects);
+    release();
+    await first;
+    await rebuildNow(stats);
+  });
+
+  it('is refused when the live tables were made from another log', async () => {
+    await append(history());
+    await catchUpLive(stats);
+    await database.pool.query(`UPDATE projection_stats.checkpoints SET log_id = 'another'`);
+    expect(await rejection(rebuildNow(stats))).to.be.instanceOf(ForeignPosition);
+  });
+
+  it('is refused when the live tables are past the end of the log', async () => {
+    await append(history());
+    await catchUpLive(stats);
+    await database.pool.query('UPDATE projection_stats.checkpoints SET next_offset = 1000000');
+    expect(await rejection(rebuildNow(stats))).to.be.instanceOf(ForeignPosition);
+  });
+
+  for (const [what, damage] of [
+    ['was made from another log', `SET log_id = 'another'`],
+    ['is behind the live one', 'SET next_offset = next_offset - 1'],
+  ] as const) {
+    it(`is not swapped in when it ${what}`, async () => {
+      const { pool } = database;
+      await append(history());
+      await catchUpLive(stats);
+      const before = await dump(pool, 'projection_stats');
+      const client = await pool.connect();
+      await cloneSchema(client, 'projection_stats', 'projection_stats_next');
+      await client.query(`
+        INSERT INTO projection_stats_next.checkpoints SELECT * FROM projection_stats.checkpoints;
+        UPDATE projection_stats_next.checkpoints ${damage} WHERE partition = 3`);
+      const error = await rejection(swapIn(client, 'stats', () => Promise.resolve()));
+      client.release();
+      expect(error).to.match(/projection_stats_next is not at offset/);
+      expect(await dump(pool, 'projection_stats')).to.deep.equal(before);
+    });
+  }
+
+  it('while the live projector runs and a writer appends, again and again, loses and doubles nothing', async () => {
+    const { pool } = database;
+    const live = projections.map(start);
+    let writing = true;
+    let sequence = 0;
+    let calls = 0;
+    const write = async (): Promise<void> => {
+      while (writing) {
+        const events: LinklogEvent[] = [];
+        for (let index = 0; index < 20; index += 1) {
+          sequence += 1;
+          const code = `code-${sequence}`;
+          events.push(
+            created(code, { keyId: `key-${sequence % 3}` }),
+            blocked(code, 2),
+            visited(`code-${sequence % 10}`, { sequence }),
+          );
+        }
+        calls += 1;
+        events.push(metered('key-1', calls, 2));
+        await append(events);
+        await sleep(5);
+      }
+    };
+    const writer = write();
+    try {
+      for (let round = 0; round < 4; round += 1) {
+        for (const projection of projections) await rebuildNow(projection);
+      }
+    } finally {
+      writing = false;
+      await writer;
+    }
+    for (const projection of projections) await eventually(() => isCaughtUp(projection));
+    await Promise.all(live.map((subscription) => subscription.stop()));
+
+    const clicks = await pool.query<{ total: number; codes: number }>(
+      'SELECT sum(clicks)::bigint AS total, count(*) AS codes FROM projection_stats.clicks',
+    );
+    expect(clicks.rows).to.deep.equal([{ total: sequence, codes: 10 }]);
+    const months = await pool.query<{ links: number; calls: number }>(
+      'SELECT sum(links)::bigint AS links, sum(calls)::bigint AS calls FROM projection_quotas.months',
+    );
+    expect(months.rows).to.deep.equal([{ links: sequence, calls: 2 * calls }]);
+    const links = await pool.query<{ links: number }>(
+      `SELECT count(*) AS links FROM projection_redirects.links WHERE status = 'blocked'`,
+    );
+    expect(links.rows).to.deep.equal([{ links: sequence }]);
+
+    for (const projection of projections) {
+      const schema = liveSchema(projection.name);
+      const content = await dump(pool, schema);
+      await rebuildNow(projection);
+      expect(await dump(pool, schema)).to.deep.equal(content);
+    }
+  }).timeout(60_000);
+
+  it('waits with the swap for a live batch in flight, which is then in neither place twice', async () => {
+    const { pool } = database;
+    await append(history());
+    let inFlight = (): void => undefined;
+    const begun = new Promise<void>((resolve) => (inFlight = resolve));
+    let release = (): void => undefined;
+    const released = new Promise<void>((resolve) => (release = resolve));
+    const slow: Projection = {
+      ...stats,
+      async apply(tx, schema, events) {
+        await stats.apply(tx, schema, events);
+        inFlight();
+        await released;
+      },
+    };
+    const live = start(slow);
+    await begun;
+    const rebuilding = rebuildNow(stats);
+    await eventually(() => isWaitingForSwap());
+    release();
+    await rebuilding;
+    await eventually(() => isCaughtUp(stats));
+    await live.stop();
+    const { rows } = await pool.query<{ total: number }>(
+      'SELECT sum(clicks)::bigint AS total FROM projection_stats.clicks',
+    );
+    expect(rows).to.deep.equal([{ total: 400 }]);
+  });
+});

@@ -1,0 +1,65 @@
+import { parseChange } from '../ops/platform/changes.js';
+import { readPlatform } from '../ops/platform/ledger/platform-row.js';
+import type { Logger } from '../ops/platform/logging.js';
+import type { Listener } from '../ops/platform/postgres/listener.js';
+import type { Pool } from '../ops/platform/postgres/pool.js';
+import type { LinkReader } from './links/link-reader.js';
+
+/** How long until the switches are asked for once more after that failed. */
+const retryMs = 500;
+
+export interface ChangeWatch {
+  /** Whether the platform is in maintenance, as far as is known. */
+  readonly maintenance: boolean;
+  stop(): void;
+}
+
+/**
+ * Hears of changes to what this edge has in memory: links that were blocked or unblocked, and the
+ * platform's switches. What was changed while the connection was lost is found by asking again.
+ */
+export const watchChanges = async (deps: {
+  readonly listener: Listener;
+  readonly pool: Pool;
+  readonly links: Pick<LinkReader, 'forget' | 'doubtAll'>;
+  readonly logger: Logger;
+}): Promise<ChangeWatch> => {
+  const { listener, pool, links, logger } = deps;
+  let maintenance = false;
+  let timer: NodeJS.Timeout | undefined;
+  let stopped = false;
+
+  const readSwitches = async (): Promise<void> => {
+    clearTimeout(timer);
+    try {
+      ({ maintenance } = await readPlatform(pool));
+    } catch (err) {
+      logger.warn({ err }, 'the platform switches cannot be read; trying again');
+      if (!stopped) timer = setTimeout(() => void readSwitches(), retryMs);
+    }
+  };
+
+  const stops = [
+    listener.on('linklog_changes', (payload) => {
+      const change = parseChange(payload);
+      if (change.kind === 'link') links.forget(change.code);
+      else void readSwitches();
+    }),
+    listener.onGap((state) => {
+      links.doubtAll(state === 'back');
+      if (state === 'back') void readSwitches();
+    }),
+  ];
+  await readSwitches();
+
+  return {
+    get maintenance() {
+      return maintenance;
+    },
+    stop() {
+      stopped = true;
+      clearTimeout(timer);
+      for (const stop of stops) stop();
+    },
+  };
+};

@@ -1,0 +1,40 @@
+import type { z } from 'zod';
+import type { EventNamed } from '../events/catalogue.js';
+import type { platformFeature } from '../events/platform-events.js';
+
+export type PlatformFeature = z.infer<typeof platformFeature>;
+
+/** The platform's switches. */
+export interface PlatformState {
+  readonly maintenance: boolean;
+  readonly features: Readonly<Record<PlatformFeature, boolean>>;
+  readonly sequence: number;
+  readonly lastEventAt: Date;
+}
+
+export type PlatformEvent = EventNamed<'MaintenanceSwitched' | 'FeatureSwitched'>;
+
+export const platformSubject = 'platform';
+
+/** Everything is on until it is switched off. */
+export const initialPlatform: PlatformState = {
+  maintenance: false,
+  features: { shortening: true, aliases: true, passwords: true, expiration: true, qr: true },
+  sequence: 0,
+  lastEventAt: new Date(0),
+};
+
+/** What an event makes of the switches. The ledger's row is changed in no other way. */
+export const evolvePlatform = (state: PlatformState, event: PlatformEvent): PlatformState => {
+  const next = { ...state, sequence: event.sequence, lastEventAt: new Date(event.time) };
+  switch (event.type) {
+    case 'linklog.MaintenanceSwitched.v1':
+      return { ...next, maintenance: event.data.on };
+    case 'linklog.FeatureSwitched.v1':
+      return { ...next, features: { ...state.features, [event.data.feature]: event.data.on } };
+    default: {
+      const unknown: never = event;
+      return unknown;
+    }
+  }
+};
