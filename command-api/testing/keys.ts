@@ -1,8 +1,15 @@
 import { v7 as uuidv7 } from 'uuid';
-import type { TestNode } from '../../ops/testing/node.js';
+import type { Outbox } from '../../ops/platform/outbox/port.js';
+import type { Pool } from '../../ops/platform/postgres/pool.js';
 import type { PlanName } from '../../schemas/plans.js';
 import { hashKeyToken } from '../domain/key-token.js';
 import { createApiKeyDesk } from '../ledger/api-keys.js';
+
+/** What a node decides with. */
+interface Ledger {
+  readonly pool: Pool;
+  readonly outbox: Outbox;
+}
 
 export interface TestKey {
   readonly id: string;
@@ -14,7 +21,7 @@ export const asker = { actor: 'maria', requestId: 'request-1' };
 
 /** A new key in the ledger, of its own account. */
 export const newKey = async (
-  { pool, outbox }: Pick<TestNode, 'pool' | 'outbox'>,
+  { pool, outbox }: Ledger,
   plan: PlanName = 'FREE',
 ): Promise<TestKey> => {
   const id = uuidv7();
@@ -27,7 +34,7 @@ export const newKey = async (
 };
 
 /** A key's meter, as the table has it. */
-export const meterOf = async ({ pool }: Pick<TestNode, 'pool'>, { id }: TestKey) => {
+export const meterOf = async ({ pool }: Pick<Ledger, 'pool'>, { id }: TestKey) => {
   const { rows } = await pool.query<{
     window_calls: number;
     month: string;
@@ -45,7 +52,7 @@ export const meterOf = async ({ pool }: Pick<TestNode, 'pool'>, { id }: TestKey)
 
 /** Sets columns of a key's meter, as SQL assigns them. */
 export const setMeter = async (
-  { pool }: Pick<TestNode, 'pool'>,
+  { pool }: Pick<Ledger, 'pool'>,
   { id }: TestKey,
   assignments: string,
 ): Promise<void> => {

@@ -117,27 +117,75 @@ describe('the link reader', () => {
     );
   });
 
-  it('answers “not found” only to those who were waiting when it looked', async () => {
-    const looked = new EventEmitter();
-    const looking = once(looked, 'look');
-    const released = once(looked, 'release');
-    const slow: Outbox = {
+  /** A reader whose query has its answer, and does not give it before it is released. */
+  const slowReader = () => {
+    const signals = new EventEmitter();
+    const looked = once(signals, 'look');
+    const released = once(signals, 'release');
+    const outbox: Outbox = {
       record: (tx, events) => node.outbox.record(tx, events),
       async after(topic, marks) {
         const events = await node.outbox.after(topic, marks);
-        looked.emit('look');
+        signals.emit('look');
         await released;
         return events;
       },
     };
-    const slowReader = createLinkReader(node.pool, slow, createLinkCache(1e6));
-    const early = slowReader.read('late');
-    await looking;
+    return {
+      slow: createLinkReader(node.pool, outbox, createLinkCache(1e6)),
+      looked,
+      release: (): void => {
+        signals.emit('release');
+      },
+    };
+  };
+
+  it('answers “not found” only to those who were waiting when it looked', async () => {
+    const { slow, looked, release } = slowReader();
+    const early = slow.read('late');
+    await looked;
     await recordHistory(node, created('late'));
     // Its 201 is out: from here on everybody must be redirected.
-    const later = slowReader.read('late');
-    looked.emit('release');
+    const later = slow.read('late');
+    release();
     expect(await early).to.equal(null);
     expect(await later).to.include({ code: 'late', status: 'active' });
+  });
+
+  it('does not keep what changed while its query was under way', async () => {
+    await recordHistory(node, created('changing'), created('quiet'));
+    const { slow, looked, release } = slowReader();
+    const reading = Promise.all([slow.read('changing'), slow.read('quiet')]);
+    await looked;
+    slow.forget('changing');
+    release();
+    expect((await reading).map((link) => link?.code)).to.deep.equal(['changing', 'quiet']);
+    expect(slow.cached('changing')).to.equal(undefined);
+    expect(slow.cached('quiet')?.code).to.equal('quiet');
+  });
+
+  it('reads again what it doubts: once, or always while nobody hears of changes', async () => {
+    await recordHistory(node, created('doubted'));
+    const inMemory = (): boolean => reader.cached('doubted') !== undefined;
+    await reader.read('doubted');
+    expect(inMemory()).to.be.true;
+    reader.doubtAll(true);
+    expect(inMemory()).to.be.false;
+    await reader.read('doubted');
+    expect(inMemory()).to.be.true;
+    reader.doubtAll(false);
+    await reader.read('doubted');
+    expect(inMemory()).to.be.false;
+  });
+
+  it('does not believe an answer that it began to doubt while it waited', async () => {
+    await recordHistory(node, created('overtaken'));
+    const { slow, looked, release } = slowReader();
+    const reading = slow.read('overtaken');
+    await looked;
+    slow.doubtAll(true);
+    release();
+    expect((await reading)?.code).to.equal('overtaken');
+    expect(slow.cached('overtaken')).to.equal(undefined);
   });
 });
