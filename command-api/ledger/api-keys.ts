@@ -54,7 +54,7 @@ const stateOf = (row: Row): KnownKey => {
 
 const lockKey = async (tx: Client, id: string): Promise<ApiKeyState> => {
   const { rows } = await tx.query<Row>(
-    `SELECT ${columns} FROM ledger.api_keys k WHERE id = $1 FOR UPDATE`,
+    `SELECT ${columns} FROM ledger.api_keys k WHERE id = $1 FOR NO KEY UPDATE`,
     [id],
   );
   return rows[0] ? stateOf(rows[0]) : noKey;
