@@ -45,7 +45,12 @@ export const bodyReader = (limit: number): ((ctx: Context) => Promise<RawBody>) 
       const { status } = error as { status?: number };
       if (status === 413) return tooLarge(ctx);
       if (status === 415) return { type: 'refused', reply: failure(415, messages.contentType) };
-      if (status === 400) return { type: 'refused', reply: failure(400, messages.invalidJson) };
+      // Without a status it was the unpacking that failed.
+      const isPacked = ctx.headers['content-encoding'] !== undefined;
+      if (status === 400 || (status === undefined && isPacked)) {
+        ctx.set('Connection', 'close');
+        return { type: 'refused', reply: failure(400, messages.invalidJson) };
+      }
       throw error;
     }
     const { body } = ctx.request;

@@ -18,7 +18,7 @@ import {
   type Product,
 } from '../testing/product.js';
 import { connectTo } from '../testing/raw.js';
-import { Bench, destination, eventually, type Link } from './harness.js';
+import { Bench, destination, eventually, withProduct, type Link } from './harness.js';
 
 const hasIpv6 = Object.values(networkInterfaces()).some((addresses) =>
   addresses?.some(({ address }) => address === '::1'),
@@ -121,31 +121,57 @@ describe('the process', () => {
     });
   }
 
-  it('says when it is ready: addresses, pid and first key, and nothing else', async () => {
-    const { product } = await start();
-    const { api, edge, admin, pid, firstKey } = product;
-    expect(product.ready).to.deep.equal({ event: 'ready', api, edge, admin, pid, firstKey });
-    for (const address of [api, edge, admin]) {
-      expect(address).to.match(/^http:\/\/127\.0\.0\.1:[1-9]\d*$/);
-      expect((await ask(`${address}/health`)).status).to.equal(200);
-    }
-    const lines = product.stdout().trimEnd().split('\n');
-    expect(JSON.parse(lines.at(-1) ?? '')).to.deep.equal(product.ready);
-    expect(lines.filter((line) => line.startsWith('{'))).to.have.length(1);
-  });
+  describe('that runs', () => {
+    const shared = withProduct();
 
-  it('prints a line that works when pasted', async () => {
-    const { product } = await start();
-    const [line] = product
-      .stdout()
-      .split('\n')
-      .filter((each) => each.startsWith('curl '));
-    const { stdout } = await promisify(execFile)('bash', ['-c', line ?? '']);
-    const link = JSON.parse(stdout) as Link;
-    expect(link.url).to.equal('https://example.com/');
-    // `localhost`, as a person would open it.
-    const visit = await ask(link.shortUrl);
-    expect([visit.status, visit.headers.location]).to.deep.equal([302, 'https://example.com/']);
+    it('says when it is ready: addresses, pid and first key, and nothing else', async () => {
+      const { api, edge, admin, pid, firstKey } = shared.product;
+      expect(shared.product.ready).to.deep.equal({
+        event: 'ready',
+        api,
+        edge,
+        admin,
+        pid,
+        firstKey,
+      });
+      for (const address of [api, edge, admin]) {
+        expect(address).to.match(/^http:\/\/127\.0\.0\.1:[1-9]\d*$/);
+        expect((await ask(`${address}/health`)).status).to.equal(200);
+      }
+      const lines = shared.product.stdout().trimEnd().split('\n');
+      expect(JSON.parse(lines.at(-1) ?? '')).to.deep.equal(shared.product.ready);
+      expect(lines.filter((line) => line.startsWith('{'))).to.have.length(1);
+    });
+
+    it('prints a line that works when pasted', async () => {
+      const [line] = shared.product
+        .stdout()
+        .split('\n')
+        .filter((each) => each.startsWith('curl '));
+      const { stdout } = await promisify(execFile)('bash', ['-c', line ?? '']);
+      const link = JSON.parse(stdout) as Link;
+      expect(link.url).to.equal('https://example.com/');
+      // `localhost`, as a person would open it.
+      const visit = await ask(link.shortUrl);
+      expect([visit.status, visit.headers.location]).to.deep.equal([302, 'https://example.com/']);
+    });
+
+    it('starts in a DATA_DIR of mode 0700, and leaves it closed to others', async () => {
+      // Made so by mkdtemp; PostgreSQL's group may at most pass it since.
+      expect((await stat(shared.product.dataDir)).mode & 0o066).to.equal(0);
+    });
+
+    it('has DATA_DIR to itself: a second one names the first one’s pid, and ends', async () => {
+      const { pid } = shared.product;
+      const second = await runToEnd({ DATA_DIR: shared.product.dataDir });
+      expect(second).to.include({ exitCode: 1, stdout: '' });
+      expect(ownLines(second)).to.deep.equal([
+        `linklog: ${shared.product.dataDir} is in use by process ${pid}`,
+      ]);
+      expect(second.ms).to.be.below(3_000);
+      expect((await ask(`${shared.product.api}/health/ready`)).status).to.equal(200);
+      expect((await shared.key('FREE')).plan).to.equal('FREE');
+    });
   });
 
   it('names addresses that can be connected to, where it listens on all', async () => {
@@ -183,28 +209,11 @@ describe('the process', () => {
     expect(product.adminToken).to.match(/^[\x21-\x7e]{32,}$/);
   });
 
-  it('starts in a DATA_DIR of mode 0700, and leaves it closed to others', async () => {
-    expect((await stat(dir)).mode & 0o777).to.equal(0o700);
-    await start();
-    expect((await stat(dir)).mode & 0o066).to.equal(0);
-  });
-
   it('takes ADMIN_TOKEN from the environment, and writes it nowhere', async () => {
     const token = 'a-token-of-the-operators';
     const bench = await start({ ADMIN_TOKEN: token });
     expect((await bench.admin('GET', '/admin/keys')).status).to.equal(200);
     expect(existsSync(path.join(dir, 'admin-token'))).to.equal(false);
-  });
-
-  it('has DATA_DIR to itself: a second one names the first one’s pid, and ends', async () => {
-    const bench = await start();
-    const { pid } = bench.product;
-    const second = await runToEnd({ DATA_DIR: dir });
-    expect(second).to.include({ exitCode: 1, stdout: '' });
-    expect(ownLines(second)).to.deep.equal([`linklog: ${dir} is in use by process ${pid}`]);
-    expect(second.ms).to.be.below(3_000);
-    expect((await ask(`${bench.product.api}/health/ready`)).status).to.equal(200);
-    expect((await bench.key('FREE')).plan).to.equal('FREE');
   });
 
   /** A POST of which half the body is on its way. */
@@ -299,6 +308,13 @@ describe('the process', () => {
   for (const [how, end] of [
     ['a restart', (product: Product) => product.stop()],
     ['kill -9 of everything', (product: Product) => product.killTree()],
+    [
+      'kill -9 of all but PostgreSQL',
+      async (product: Product) => {
+        process.kill(product.pid, 'SIGKILL');
+        await product.ended;
+      },
+    ],
   ] as const) {
     it(`keeps everything through ${how}`, async () => {
       const before = await start();

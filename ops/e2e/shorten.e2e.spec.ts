@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
 import type { Answer } from '../testing/http.js';
 import {
   destination,
@@ -325,6 +326,21 @@ describe('POST /v2/shorten', () => {
         expectRefused(await post(text), 400, 'Invalid JSON body');
       });
     }
+
+    it('may be packed, but not in a way that cannot be unpacked', async () => {
+      const text = JSON.stringify({ url: destination });
+      const packed = (encoding: string, body: Buffer): Promise<Answer> =>
+        bench.shorten(pro, body, { 'Content-Type': json, 'Content-Encoding': encoding });
+      expect((await packed('gzip', gzipSync(text))).status).to.equal(201);
+      expect((await packed('br', brotliCompressSync(text))).status).to.equal(201);
+      const invalid = 'Invalid JSON body';
+      expectRefused(await packed('gzip', gzipSync(text).subarray(0, -9)), 400, invalid);
+      for (const encoding of ['gzip', 'deflate', 'br']) {
+        expectRefused(await packed(encoding, Buffer.from('neither')), 400, invalid);
+      }
+      const unknown = await packed('rot13', Buffer.from(text));
+      expectRefused(unknown, 415, 'Content-Type must be application/json');
+    });
 
     it('that is empty thinks {}', async () => {
       expectRefused(await post(''), 400, badUrl);
