@@ -58,6 +58,7 @@ describe('the projectors', () => {
       { name: 'redirects', lag: 4, ...none },
       { name: 'quotas', lag: 5, ...none },
       { name: 'stats', lag: 5, ...none },
+      { name: 'history', lag: 4, ...none },
     ]);
     const projectors = await start();
     await eventually(isCaughtUp);
@@ -65,6 +66,7 @@ describe('the projectors', () => {
       { name: 'redirects', lag: 0, deadLetters: 1, parked: 2 },
       { name: 'quotas', lag: 0, ...none },
       { name: 'stats', lag: 0, deadLetters: 1, parked: 2 },
+      { name: 'history', lag: 0, ...none },
     ]);
     await projectors.stop();
   });

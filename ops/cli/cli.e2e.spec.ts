@@ -201,13 +201,14 @@ describe('the command line, on a running service', () => {
       await eventually(lagIsGone);
       const none = { lag: 0, deadLetters: 0, parked: 0 };
       expect(await json('projections', 'status')).to.deep.equal({
-        projections: ['redirects', 'quotas', 'stats'].map((name) => ({ name, ...none })),
+        projections: ['redirects', 'quotas', 'stats', 'history'].map((name) => ({ name, ...none })),
       });
       expect((await text('projections', 'status')).split('\n')).to.deep.equal([
         'PROJECTION  LAG  DEAD LETTERS  PARKED',
         'redirects     0             0       0',
         'quotas        0             0       0',
         'stats         0             0       0',
+        'history       0             0       0',
         '',
       ]);
     });
@@ -357,7 +358,7 @@ describe('the command line, on a running service', () => {
 
   describe('says in one line what is wrong with', () => {
     const plans = 'it is one of FREE, HOBBY, INDIE, PRO';
-    const names = 'it is one of redirects, quotas, stats';
+    const names = 'it is one of redirects, quotas, stats, history';
     const create = ['keys', 'create', '--name', 'x', '--plan', 'PRO'];
     const wrong: readonly (readonly [readonly string[], number, string])[] = [
       [['kyes', 'list'], 2, "unknown command 'kyes' (did you mean keys?)"],

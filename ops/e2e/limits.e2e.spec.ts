@@ -208,6 +208,7 @@ describe('limits', () => {
           'redirects',
           'quotas',
           'stats',
+          'history',
         ]);
         for (const projection of report.projections) {
           expect(projection).to.include({ deadLetters: 0, parked: 0 });
