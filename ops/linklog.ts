@@ -9,6 +9,7 @@ import type { Config } from './platform/config.js';
 import type { HealthReport } from './platform/health.js';
 import { openPostgresLog } from './platform/event-log/postgres-log.js';
 import type { Logger } from './platform/logging.js';
+import { createPasswordDesk } from './platform/passwords/password-desk.js';
 import { createPool, type Pool } from './platform/postgres/pool.js';
 
 /** In-flight requests may take as long, and then the spool's shipping; 10 s is the limit of all. */
@@ -98,11 +99,13 @@ const startAll = async (config: Config, logger: Logger, started: Started): Promi
     spool: () => spoolDepth(),
     logger,
   });
+  const passwords = createPasswordDesk();
   const edge = await startRedirectEdge({
     config,
     pool: pool('edge', 6),
     log,
     outbox,
+    passwords,
     health,
     logger,
   });
@@ -116,6 +119,7 @@ const startAll = async (config: Config, logger: Logger, started: Started): Promi
     edge: edge.edge,
     pool: pool('command-api', 8),
     outbox,
+    passwords,
     health,
     logger,
   });
