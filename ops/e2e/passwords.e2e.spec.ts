@@ -201,6 +201,7 @@ describe('a link with a password', () => {
     );
     expect(statuses(answers)).to.deep.equal({ 303: 7, 410: 23 });
     expect((await enter(shortCode, 'wrong', newClient())).status).to.equal(410);
+    expect((await bench.visit(shortCode)).status).to.equal(410);
     await expectClicks(shortCode, 7);
   });
 

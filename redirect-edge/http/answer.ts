@@ -128,6 +128,15 @@ export const refuseBody = (
   sendError(request, response, error, headers);
 };
 
+export const refuseMethod = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  allow: string,
+): void => {
+  const error = { statusCode: 405, message: messages.methodNotAllowed };
+  refuseBody(request, response, error, { Allow: allow });
+};
+
 /** 429: the wait is the header's to tell, the page is the same for all. */
 export const sendTooManyAttempts = (
   request: IncomingMessage,

@@ -16,7 +16,7 @@ import type { LinkReader } from '../links/link-reader.js';
 import { createVisits, type VisitDeps } from './admit-visit.js';
 import {
   pathOf,
-  refuseBody,
+  refuseMethod,
   sendConcealed,
   sendError,
   sendFailure,
@@ -97,7 +97,9 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
     response: ServerResponse,
     code: string,
   ): Promise<void> => {
-    const link = links.cached(code) ?? (await links.read(code));
+    const cached = links.cached(code);
+    // Memory does not see a limit used up, and here nobody asks the ledger for a click.
+    const link = cached && !cached.limited ? cached : await links.read(code);
     const answer = answerPreview(link, Date.now());
     if (answer.type === 'preview') sendPage(response, 200, previewPage(answer));
     else sendFailure(request, response, answer.type);
@@ -137,8 +139,7 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
       return;
     }
     const allow = route.type === 'link' ? await methodsOf(links, route.code) : 'GET, HEAD';
-    const error = { statusCode: 405, message: messages.methodNotAllowed };
-    refuseBody(request, response, error, { Allow: allow });
+    refuseMethod(request, response, allow);
   };
 
   const respond = async (

@@ -9,6 +9,7 @@ import type { PasswordCheck } from '../passwords/password-check.js';
 import type { Visits } from './admit-visit.js';
 import {
   refuseBody,
+  refuseMethod,
   sendConcealed,
   sendFailure,
   sendPage,
@@ -32,10 +33,8 @@ const find = async (links: LinkReader, code: string): Promise<ServedLink | null>
   links.cached(code) ?? links.read(code);
 
 /** The methods of a link, for `Allow`. */
-export const methodsOf = async (links: LinkReader, code: string): Promise<string> => {
-  const link = await find(links, code);
-  return link && link.passwordHash !== null ? 'GET, HEAD, POST' : 'GET, HEAD';
-};
+export const methodsOf = async (links: LinkReader, code: string): Promise<string> =>
+  ((await find(links, code))?.passwordHash ?? null) === null ? 'GET, HEAD' : 'GET, HEAD, POST';
 
 /** POST /:shortCode: the form of a link with a password. */
 export const createPasswordEntry = (deps: PasswordEntryDeps) => {
@@ -81,11 +80,9 @@ export const createPasswordEntry = (deps: PasswordEntryDeps) => {
       case 'conceal':
         sendConcealed(response);
         return;
-      case 'noPassword': {
-        const error = { statusCode: 405, message: messages.methodNotAllowed };
-        refuseBody(request, response, error, { Allow: 'GET, HEAD' });
+      case 'noPassword':
+        refuseMethod(request, response, 'GET, HEAD');
         return;
-      }
       case 'notFound':
       case 'expired':
       case 'blocked':
@@ -104,13 +101,16 @@ export const createPasswordEntry = (deps: PasswordEntryDeps) => {
     code: string,
   ): Promise<void> => {
     const link = await find(links, code);
+    if (!link) {
+      refuseMethod(request, response, 'GET, HEAD');
+      return;
+    }
     const bot = isBot(request.headers['user-agent']);
     const before = answerEntry(link, { bot, now: Date.now(), accepted: false });
-    if (!link || before.type !== 'checkPassword') {
+    if (before.type !== 'checkPassword') {
       // The body stays unread.
       response.setHeader('Connection', 'close');
-      if (!link || before.type === 'checkPassword') sendFailure(request, response, 'notFound');
-      else await act(request, response, link, before);
+      await act(request, response, link, before);
       return;
     }
     const password = await readPassword(request, response);
@@ -127,9 +127,9 @@ export const createPasswordEntry = (deps: PasswordEntryDeps) => {
       return;
     }
     // The check took its time: what happened to the link meanwhile holds.
-    const now = await find(links, code);
+    const now = (await find(links, code)) ?? link;
     const after = answerEntry(now, { bot, now: Date.now(), accepted: true });
-    if (!now || after.type === 'checkPassword') sendFailure(request, response, 'notFound');
-    else await act(request, response, now, after);
+    if (after.type === 'checkPassword') throw new Error('A right password is not checked twice');
+    await act(request, response, now, after);
   };
 };
