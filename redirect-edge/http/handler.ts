@@ -13,7 +13,6 @@ import {
   type VisitAnswer,
 } from '../domain/visit.js';
 import type { LinkReader } from '../links/link-reader.js';
-import { createVisits, type VisitDeps } from './admit-visit.js';
 import {
   pathOf,
   refuseMethod,
@@ -24,10 +23,11 @@ import {
   sendPage,
   sendRedirect,
 } from './answer.js';
-import { linkRoute } from './link-route.js';
+import { codeOf, previewedCodeOf } from './link-route.js';
 import { pages } from './pages.js';
 import { createPasswordEntry, methodsOf, type PasswordEntryDeps } from './password-entry.js';
 import { previewPage } from './preview-page.js';
+import { createVisits, type VisitDeps } from './visits.js';
 
 export interface EdgeDeps extends VisitDeps, Omit<PasswordEntryDeps, 'visits'> {
   readonly links: LinkReader;
@@ -68,12 +68,15 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
   ): Promise<void> => {
     switch (answer.type) {
       case 'redirect':
-        if (answer.counted) await visits.record(request, response, { ...visit, link, status: 302 });
-        else sendRedirect(response, link.location);
+        if (answer.counted) await visits.record(request, link, visit.bot, visit.now);
+        sendRedirect(response, link.location);
         return;
-      case 'takeClick':
-        await visits.takeClick(request, response, { ...visit, link, status: 302 });
+      case 'takeClick': {
+        const outcome = await visits.takeClick(request, link);
+        if (outcome === 'taken') sendRedirect(response, link.location);
+        else sendFailure(request, response, outcome);
         return;
+      }
       case 'askPassword':
         sendPage(response, 200, pages.passwordForm);
         return;
@@ -92,14 +95,17 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
     }
   };
 
+  /** Whatever is no code may be a code's preview. */
   const preview = async (
     request: IncomingMessage,
     response: ServerResponse,
-    code: string,
+    path: string,
   ): Promise<void> => {
-    const cached = links.cached(code);
+    const code = previewedCodeOf(path);
+    const cached = code === null ? undefined : links.cached(code);
     // Memory does not see a limit used up, and here nobody asks the ledger for a click.
-    const link = cached && !cached.limited ? cached : await links.read(code);
+    const known = cached && !cached.limited ? cached : null;
+    const link = known ?? (code === null ? null : await links.read(code));
     const answer = answerPreview(link, Date.now());
     if (answer.type === 'preview') sendPage(response, 200, previewPage(answer));
     else sendFailure(request, response, answer.type);
@@ -110,13 +116,12 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
     response: ServerResponse,
     path: string,
   ): Promise<void> => {
-    const route = linkRoute(path);
-    if (route.type === 'preview') {
-      await preview(request, response, route.code);
+    const code = codeOf(path);
+    if (code === null) {
+      await preview(request, response, path);
       return;
     }
-    const link =
-      route.type === 'none' ? null : (links.cached(route.code) ?? (await links.read(route.code)));
+    const link = links.cached(code) ?? (await links.read(code));
     const visit = {
       head: request.method === 'HEAD',
       bot: isBot(request.headers['user-agent']),
@@ -133,12 +138,12 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
     response: ServerResponse,
     path: string,
   ): Promise<void> => {
-    const route = fixedPaths.has(path) ? { type: 'none' as const } : linkRoute(path);
-    if (route.type === 'link' && request.method === 'POST') {
-      await enterPassword(request, response, route.code);
+    const code = fixedPaths.has(path) ? null : codeOf(path);
+    if (code !== null && request.method === 'POST') {
+      await enterPassword(request, response, code);
       return;
     }
-    const allow = route.type === 'link' ? await methodsOf(links, route.code) : 'GET, HEAD';
+    const allow = code === null ? 'GET, HEAD' : await methodsOf(links, code);
     refuseMethod(request, response, allow);
   };
 

@@ -1,23 +1,27 @@
 import { shortCodePattern } from '../../schemas/http/shorten.js';
 
-/** What a path names below the edge's root. */
-export type LinkRoute =
-  { readonly type: 'link' | 'preview'; readonly code: string } | { readonly type: 'none' };
-
-const none: LinkRoute = { type: 'none' };
-
-/** `/code`, or `/code+` for its preview; either may be percent-encoded. */
-export const linkRoute = (path: string): LinkRoute => {
-  let name = path.slice(1);
-  if (name.includes('%')) {
-    try {
-      name = decodeURIComponent(name);
-    } catch {
-      // Malformed percent-encoding names no code.
-      return none;
-    }
+/** What stands behind the slash, percent-decoded; `null` where it is malformed. */
+const nameOf = (path: string): string | null => {
+  const name = path.slice(1);
+  if (!name.includes('%')) return name;
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    // Malformed percent-encoding names nothing.
+    return null;
   }
-  if (shortCodePattern.test(name)) return { type: 'link', code: name };
+};
+
+/** The code that a path names, or `null` where it cannot be one. */
+export const codeOf = (path: string): string | null => {
+  const name = nameOf(path);
+  return name !== null && shortCodePattern.test(name) ? name : null;
+};
+
+/** The code whose preview a path names: `/code+`. */
+export const previewedCodeOf = (path: string): string | null => {
+  const name = nameOf(path);
+  if (!name?.endsWith('+')) return null;
   const code = name.slice(0, -1);
-  return name.endsWith('+') && shortCodePattern.test(code) ? { type: 'preview', code } : none;
+  return shortCodePattern.test(code) ? code : null;
 };

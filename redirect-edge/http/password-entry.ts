@@ -6,7 +6,6 @@ import { isBot } from '../domain/bots.js';
 import { answerEntry, type EntryAnswer, type ServedLink } from '../domain/visit.js';
 import type { LinkReader } from '../links/link-reader.js';
 import type { PasswordCheck } from '../passwords/password-check.js';
-import type { Visits } from './admit-visit.js';
 import {
   refuseBody,
   refuseMethod,
@@ -18,6 +17,7 @@ import {
 } from './answer.js';
 import { readForm } from './form-body.js';
 import { pages } from './pages.js';
+import type { Visits } from './visits.js';
 
 /** A password of 100 characters takes 1.2 KB at most, percent-encoded. */
 const maxBodyBytes = 4_096;
@@ -68,15 +68,17 @@ export const createPasswordEntry = (deps: PasswordEntryDeps) => {
     link: ServedLink,
     answer: Exclude<EntryAnswer, { readonly type: 'checkPassword' }>,
   ): Promise<void> => {
-    const visitor = { link, bot: false, now: Date.now(), status: 303 } as const;
     switch (answer.type) {
       case 'redirect':
-        if (answer.counted) await visits.record(request, response, visitor);
-        else sendRedirect(response, link.location, 303);
+        if (answer.counted) await visits.record(request, link, false, Date.now());
+        sendRedirect(response, link.location, 303);
         return;
-      case 'takeClick':
-        await visits.takeClick(request, response, visitor);
+      case 'takeClick': {
+        const outcome = await visits.takeClick(request, link);
+        if (outcome === 'taken') sendRedirect(response, link.location, 303);
+        else sendFailure(request, response, outcome);
         return;
+      }
       case 'conceal':
         sendConcealed(response);
         return;

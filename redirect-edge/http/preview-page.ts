@@ -25,7 +25,7 @@ const destination = (location: string | null): string => {
 export const previewPage = ({ location, createdAt, expiresAt }: Preview): Page =>
   makePage({
     title: 'Link preview',
-    body: `<p>This is where the short link leads. Nothing was opened, and nothing counted.</p>
+    body: `<p>What this short link is. Nothing was opened, and no visit was counted.</p>
 <dl>
 <dt>Destination</dt>
 <dd>${destination(location)}</dd>
