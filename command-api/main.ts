@@ -8,6 +8,7 @@ import { readLinkStates } from '../ops/platform/links/link-states.js';
 import type { Logger } from '../ops/platform/logging.js';
 import type { Outbox } from '../ops/platform/outbox/port.js';
 import { periodically } from '../ops/platform/periodic.js';
+import type { PasswordDesk } from '../ops/platform/passwords/password-desk.js';
 import type { Pool } from '../ops/platform/postgres/pool.js';
 import { noLink } from '../schemas/folds/link.js';
 import { messages } from '../schemas/http/errors.js';
@@ -44,6 +45,7 @@ export interface CommandApiDeps {
   readonly edge: Pick<Listener, 'host' | 'port'>;
   readonly pool: Pool;
   readonly outbox: Outbox;
+  readonly passwords: PasswordDesk;
   readonly health: HealthCheck;
   readonly logger: Logger;
 }
@@ -107,6 +109,7 @@ export const startCommandApi = async (deps: CommandApiDeps): Promise<CommandApi>
         generateCode,
         shortUrlHost: deps.shortUrlHost,
         upgradeUrl,
+        passwords: deps.passwords,
       }),
       qrCodes: createQrCodeDesk(pool, outbox),
       findLink: async (code) => (await readLinkStates(pool, outbox, [code])).get(code) ?? noLink,

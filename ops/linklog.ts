@@ -10,6 +10,7 @@ import type { HealthReport } from './platform/health.js';
 import { openPostgresLog } from './platform/event-log/postgres-log.js';
 import type { Logger } from './platform/logging.js';
 import { listenToPostgres } from './platform/postgres/listener.js';
+import { createPasswordDesk } from './platform/passwords/password-desk.js';
 import { createPool, type Pool } from './platform/postgres/pool.js';
 
 /** In-flight requests may take as long, and then the spool's shipping; 10 s is the limit of all. */
@@ -101,12 +102,14 @@ const startAll = async (config: Config, logger: Logger, started: Started): Promi
   });
   const listener = listenToPostgres(databaseUrl, ['linklog_changes'], logger);
   started.add(() => listener.close());
+  const passwords = createPasswordDesk();
   const edge = await startRedirectEdge({
     config,
     listener,
     pool: pool('edge', 6),
     log,
     outbox,
+    passwords,
     health,
     logger,
   });
@@ -120,6 +123,7 @@ const startAll = async (config: Config, logger: Logger, started: Started): Promi
     edge: edge.edge,
     pool: pool('command-api', 8),
     outbox,
+    passwords,
     health,
     logger,
   });

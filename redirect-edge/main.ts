@@ -5,6 +5,8 @@ import { listen, type Listener } from '../ops/platform/http-server.js';
 import type { Logger } from '../ops/platform/logging.js';
 import type { Outbox } from '../ops/platform/outbox/port.js';
 import type { Listener as PostgresListener } from '../ops/platform/postgres/listener.js';
+import type { PasswordDesk } from '../ops/platform/passwords/password-desk.js';
+import { periodically } from '../ops/platform/periodic.js';
 import type { Pool } from '../ops/platform/postgres/pool.js';
 import { acquireLock } from '../ops/platform/process-lock.js';
 import { topics } from '../schemas/events/topics.js';
@@ -13,17 +15,26 @@ import { createClickDesk } from './clicks/click-desk.js';
 import { createEdgeHandler } from './http/handler.js';
 import { createLinkCache } from './links/link-cache.js';
 import { createLinkReader } from './links/link-reader.js';
+import { createClientGate } from './passwords/client-gate.js';
+import { createClientHash } from './passwords/client-hash.js';
+import { createPasswordCheck } from './passwords/password-check.js';
+import { createThrottle, forgetTries } from './passwords/throttle.js';
 import { openSpool, type SpoolDepth } from './spool/spool.js';
 
 /** Some 100,000 links of usual length. */
 const cacheBytes = 48 * 1_024 * 1_024;
 
+/** One more than the throttle lets through for a link at once. */
+const triesOfClient = 6;
+const triesWaitingOfClient = 100;
+
 export interface RedirectEdgeDeps {
-  readonly config: Pick<Config, 'edge' | 'dataDir' | 'rootRedirect' | 'spool'>;
+  readonly config: Pick<Config, 'edge' | 'dataDir' | 'rootRedirect' | 'spool' | 'trustedProxies'>;
   readonly pool: Pool;
   readonly log: EventLog;
   readonly outbox: Outbox;
   readonly listener: PostgresListener;
+  readonly passwords: PasswordDesk;
   readonly health: HealthCheck;
   readonly logger: Logger;
 }
@@ -52,6 +63,13 @@ export const startRedirectEdge = async (deps: RedirectEdgeDeps): Promise<Redirec
     platform,
     clicks: createClickDesk(pool, outbox),
     spool,
+    passwords: createPasswordCheck({
+      gate: createClientGate({ atOnce: triesOfClient, maxWaiting: triesWaitingOfClient }),
+      clientHash: createClientHash(pool),
+      throttle: createThrottle(pool),
+      passwords: deps.passwords,
+    }),
+    trustedProxies: config.trustedProxies,
     health,
     rootRedirect: config.rootRedirect,
     logger,
@@ -61,11 +79,17 @@ export const startRedirectEdge = async (deps: RedirectEdgeDeps): Promise<Redirec
     await spool.stop();
     throw error;
   });
+  const forgetting = periodically({
+    name: 'forget password tries',
+    everyMs: 30_000,
+    task: () => forgetTries(pool),
+    logger,
+  });
   return {
     edge,
     spoolDepth: () => spool.depth(),
     async stop(graceMs) {
-      await edge.stop(graceMs);
+      await Promise.all([edge.stop(graceMs), forgetting.stop()]);
       platform.stop();
       await spool.stop({ shipWithinMs: graceMs });
     },

@@ -11,6 +11,7 @@ export interface CreateLink {
   /** Seconds. */
   readonly expiresIn: number | null;
   readonly maxClicks: number | null;
+  readonly passwordHash: string | null;
   readonly keyId: string;
   readonly account: string;
   readonly requestId: string;
@@ -37,12 +38,13 @@ export const decideCreateLink = (
   { now, eventId }: Circumstances,
 ): CreateLinkDecision => {
   if (claim.status === 'claimed') return { type: 'refused', reason: 'codeTaken' };
-  const { code, custom, url, expiresIn, maxClicks, keyId, account, requestId } = command;
+  const { code, custom, url, expiresIn, maxClicks, passwordHash } = command;
+  const { keyId, account, requestId } = command;
   const expiresAt =
     expiresIn === null ? null : new Date(now.getTime() + expiresIn * 1_000).toISOString();
   const event = newEvent(
     'LinkCreated',
-    { url, custom, expiresAt, maxClicks, passwordHash: null, keyId },
+    { url, custom, expiresAt, maxClicks, passwordHash, keyId },
     {
       id: eventId,
       subject: code,

@@ -29,6 +29,7 @@ const createLink: CreateLink = {
   url: 'https://example.com/spring',
   expiresIn: 60,
   maxClicks: 5,
+  passwordHash: '$argon2id$…',
   keyId: 'key-1',
   account: 'acme',
   requestId: 'request-1',
@@ -48,7 +49,8 @@ describe('creating a link', () => {
   };
 
   it('claims a free code', () => {
-    const data = { custom: true, expiresAt: at(60).toISOString(), maxClicks: 5 };
+    const passwordHash = '$argon2id$…';
+    const data = { custom: true, expiresAt: at(60).toISOString(), maxClicks: 5, passwordHash };
     given()
       .when(createLink)
       .then({ type: 'accepted', event: created('spring', data, origin) });
@@ -56,7 +58,13 @@ describe('creating a link', () => {
 
   it('sets no limits where none were asked for', () => {
     given()
-      .when({ ...createLink, custom: false, expiresIn: null, maxClicks: null })
+      .when({
+        ...createLink,
+        custom: false,
+        expiresIn: null,
+        maxClicks: null,
+        passwordHash: null,
+      })
       .then({ type: 'accepted', event: created('spring', {}, origin) });
   });
 

@@ -51,6 +51,7 @@ describe('the shorten desk, on two nodes', () => {
     url: 'https://example.com/',
     expiresIn: null,
     maxClicks: null,
+    passwordHash: null,
     keyId: key.id,
     account: key.account,
     requestId: 'request-1',

@@ -2,6 +2,8 @@ import { expect } from 'chai';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import pg from 'pg';
+import { runningPostgresUrl } from '../embedded/running.js';
 import type { Answer, Ask } from '../testing/http.js';
 import type { IssuedKey } from '../testing/product.js';
 import {
@@ -206,10 +208,28 @@ describe('the order of checks', () => {
     expectRefused(answer, 400, 'maxClicks must be at least 1');
   });
 
+  /** As an operator's event would leave it. */
+  const switchPasswords = async (on: boolean): Promise<void> => {
+    const client = new pg.Client({
+      connectionString: (await runningPostgresUrl(bench.product.dataDir)) ?? '',
+    });
+    await client.connect();
+    try {
+      await client.query('UPDATE ledger.platform SET passwords = $1', [on]);
+    } finally {
+      await client.end();
+    }
+  };
+
   it('the platform’s switches come before the plan’s features', async () => {
     const { key } = await bench.key('HOBBY');
     const asked = { url: destination, alias: 'not-on-this-plan', password: 'long enough' };
-    expectRefused(await bench.shorten(key, asked), 400, messages.passwordsOff);
+    await switchPasswords(false);
+    try {
+      expectRefused(await bench.shorten(key, asked), 400, messages.passwordsOff);
+    } finally {
+      await switchPasswords(true);
+    }
   });
 
   it('the plan’s features come before the monthly links', async () => {

@@ -75,7 +75,7 @@ CREATE TABLE ledger.platform (
   maintenance boolean NOT NULL DEFAULT false,
   shortening boolean NOT NULL DEFAULT true,
   aliases boolean NOT NULL DEFAULT true,
-  passwords boolean NOT NULL DEFAULT false,
+  passwords boolean NOT NULL DEFAULT true,
   expiration boolean NOT NULL DEFAULT true,
   qr boolean NOT NULL DEFAULT true,
   sequence bigint NOT NULL DEFAULT 0,

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { isIP } from 'node:net';
+import { BlockList, isIP } from 'node:net';
 import path from 'node:path';
 import { z } from 'zod';
 import { defaultPlanTable, planTable, type PlanTable } from '../../schemas/plans.js';
@@ -27,6 +27,23 @@ const bindAddress = z
   .string()
   .refine((value) => isIP(value) !== 0 || /^[a-z0-9.-]+$/i.test(value), 'must be an address');
 
+/** Comma-separated CIDRs, or single addresses, as a list to check addresses against. */
+const addressBlocks = z.string().transform((text, ctx) => {
+  const blocks = new BlockList();
+  for (const block of text.split(',').map((part) => part.trim())) {
+    const [, address = '', prefix] = /^([^/]*)(?:\/(\d{1,3}))?$/.exec(block) ?? [];
+    const bits = { 0: 0, 4: 32, 6: 128 }[isIP(address)] ?? 0;
+    const length = prefix === undefined ? bits : Number(prefix);
+    // A zone names an interface of this machine: it is no part of a block.
+    if (bits === 0 || length > bits || address.includes('%')) {
+      ctx.addIssue(`must be CIDRs such as 10.0.0.0/8,2001:db8::/32, separated by commas`);
+      return z.NEVER;
+    }
+    blocks.addSubnet(address, length, bits === 32 ? 'ipv4' : 'ipv6');
+  }
+  return blocks;
+});
+
 const notYet = (what: string) =>
   z.undefined({ error: `${what} is not supported by this version: leave it unset` }).optional();
 
@@ -51,6 +68,7 @@ const environment = z.object({
     .url({ protocol: /^postgres(ql)?$/, error: 'must be a postgres:// URL' })
     .optional(),
   PLANS_FILE: z.string().optional(),
+  TRUSTED_PROXIES: addressBlocks.optional(),
   ROOT_REDIRECT: z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }).optional(),
   LOG_LEVEL: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], {
@@ -91,6 +109,8 @@ export interface Config {
   /** `null`: the embedded PostgreSQL. */
   readonly databaseUrl: string | null;
   readonly plans: PlanTable;
+  /** Whose `X-Forwarded-For` is believed. */
+  readonly trustedProxies: BlockList;
   readonly rootRedirect: string | null;
   readonly logLevel: string;
   readonly spool: { readonly maxBytes: number; readonly fsync: boolean };
@@ -136,6 +156,7 @@ export const readConfig = (env: NodeJS.ProcessEnv = process.env): Config => {
     dataDir: path.resolve(vars.DATA_DIR),
     databaseUrl: vars.DATABASE_URL ?? null,
     plans: vars.PLANS_FILE === undefined ? defaultPlanTable : readPlans(vars.PLANS_FILE),
+    trustedProxies: vars.TRUSTED_PROXIES ?? new BlockList(),
     rootRedirect: vars.ROOT_REDIRECT ?? null,
     logLevel: vars.LOG_LEVEL,
     spool: { maxBytes: vars.SPOOL_MAX_BYTES, fsync: vars.SPOOL_FSYNC },

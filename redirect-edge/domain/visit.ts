@@ -7,10 +7,14 @@ export interface ServedLink {
   readonly account: string;
   readonly status: 'active' | 'expired' | 'blocked';
   readonly location: string;
+  /** Milliseconds since the epoch. */
+  readonly createdAt: number;
   /** Milliseconds since the epoch; `Infinity` for a link without an end. */
   readonly expiresAt: number;
   /** Whether its clicks are counted against a limit, one by one, by the ledger. */
   readonly limited: boolean;
+  /** argon2id; `null` for a link that is open to everybody. */
+  readonly passwordHash: string | null;
 }
 
 /** The link that a state stands for, or `null` where there never was one. */
@@ -22,8 +26,10 @@ export const servedLink = (state: LinkState): ServedLink | null => {
     account: link.account,
     status,
     location: locationOf(link.url),
+    createdAt: Date.parse(link.createdAt),
     expiresAt: link.expiresAt === null ? Infinity : Date.parse(link.expiresAt),
     limited: link.maxClicks !== null,
+    passwordHash: link.passwordHash,
   };
 };
 
@@ -35,22 +41,80 @@ export interface Visit {
   readonly now: number;
 }
 
+/** Why a link leads nowhere. */
+export type Dead =
+  { readonly type: 'notFound' } | { readonly type: 'expired' } | { readonly type: 'blocked' };
+
 export type VisitAnswer =
-  | { readonly type: 'notFound' }
-  | { readonly type: 'expired' }
-  | { readonly type: 'blocked' }
+  | Dead
   /** Redirect, after the visit was written down if `counted`. */
   | { readonly type: 'redirect'; readonly counted: boolean }
   /** Redirect if the ledger has a click left. */
   | { readonly type: 'takeClick' }
+  /** The form. */
+  | { readonly type: 'askPassword' }
   /** A small page that does not name the destination: it is given to nobody who is not counted. */
   | { readonly type: 'conceal' };
+
+const deadOf = (link: ServedLink, now: number): Dead | null => {
+  if (link.status === 'blocked') return { type: 'blocked' };
+  if (link.status === 'expired' || now >= link.expiresAt) return { type: 'expired' };
+  return null;
+};
 
 /** What a visitor gets. */
 export const answerVisit = (link: ServedLink | null, visit: Visit): VisitAnswer => {
   if (!link) return { type: 'notFound' };
-  if (link.status === 'blocked') return { type: 'blocked' };
-  if (link.status === 'expired' || visit.now >= link.expiresAt) return { type: 'expired' };
-  if (!link.limited) return { type: 'redirect', counted: !visit.head };
-  return visit.head || visit.bot ? { type: 'conceal' } : { type: 'takeClick' };
+  const dead = deadOf(link, visit.now);
+  if (dead) return dead;
+  const secured = link.passwordHash !== null;
+  if (!link.limited && !secured) return { type: 'redirect', counted: !visit.head };
+  if (visit.head || visit.bot) return { type: 'conceal' };
+  return secured ? { type: 'askPassword' } : { type: 'takeClick' };
+};
+
+/** A visitor who sends a password. */
+export interface Entry {
+  readonly bot: boolean;
+  readonly now: number;
+  /** Whether the password was checked and is right. */
+  readonly accepted: boolean;
+}
+
+export type EntryAnswer =
+  | Exclude<VisitAnswer, { readonly type: 'askPassword' }>
+  /** Nobody asks for a password here: there is no such method. */
+  | { readonly type: 'noPassword' }
+  | { readonly type: 'checkPassword'; readonly passwordHash: string };
+
+/** What a visitor gets who sends a password: asked before it is checked, and once more after. */
+export const answerEntry = (link: ServedLink | null, entry: Entry): EntryAnswer => {
+  const passwordHash = link?.passwordHash ?? null;
+  if (!link || passwordHash === null) return { type: 'noPassword' };
+  const dead = deadOf(link, entry.now);
+  if (dead) return dead;
+  if (entry.bot) return { type: 'conceal' };
+  if (!entry.accepted) return { type: 'checkPassword', passwordHash };
+  return link.limited ? { type: 'takeClick' } : { type: 'redirect', counted: true };
+};
+
+export type PreviewAnswer =
+  | Dead
+  | {
+      readonly type: 'preview';
+      /** `null` where only those who are counted may know it. */
+      readonly location: string | null;
+      /** Milliseconds since the epoch. */
+      readonly createdAt: number;
+      readonly expiresAt: number;
+    };
+
+/** What is told of a link to who wants to look before the leap; bots and `HEAD` may. */
+export const answerPreview = (link: ServedLink | null, now: number): PreviewAnswer => {
+  if (!link) return { type: 'notFound' };
+  const dead = deadOf(link, now);
+  if (dead) return dead;
+  const { createdAt, expiresAt } = link;
+  const concealed = link.limited || link.passwordHash !== null;
+  return { type: 'preview', location: concealed ? null : link.location, createdAt, expiresAt };
 };

@@ -4,7 +4,17 @@ import type { LinkEvent } from '../../schemas/events/catalogue.js';
 import { deciderSpecification } from '../../schemas/testing/decider-specification.js';
 import { at, blocked, created, expired, noon, unblocked } from '../../schemas/testing/events.js';
 import type { LinkState } from '../../schemas/folds/link.js';
-import { answerVisit, servedLink, type Visit, type VisitAnswer } from './visit.js';
+import {
+  answerEntry,
+  answerPreview,
+  answerVisit,
+  servedLink,
+  type Entry,
+  type EntryAnswer,
+  type PreviewAnswer,
+  type Visit,
+  type VisitAnswer,
+} from './visit.js';
 
 const given = deciderSpecification<LinkState, LinkEvent, Visit, VisitAnswer>({
   initialState: noLink,
@@ -27,6 +37,10 @@ const kinds = [
 
 const unlimited = created('spring');
 const limited = created('spring', { maxClicks: 3 });
+const passwordHash = '$argon2id$…';
+const secured = created('spring', { passwordHash });
+const securedAndLimited = created('spring', { passwordHash, maxClicks: 3 });
+const securedAndEnding = created('spring', { passwordHash, expiresAt: at(60).toISOString() });
 const ending = created('spring', { expiresAt: at(60).toISOString() });
 
 describe('what a visitor gets', () => {
@@ -47,6 +61,13 @@ describe('what a visitor gets', () => {
     for (const kind of kinds.slice(1)) given(limited).when(kind).then({ type: 'conceal' });
   });
 
+  it('is the form of a link with a password, or nothing for who would not be counted', () => {
+    for (const link of [secured, securedAndLimited, securedAndEnding]) {
+      given(link).when(visit()).then({ type: 'askPassword' });
+      for (const kind of kinds.slice(1)) given(link).when(kind).then({ type: 'conceal' });
+    }
+  });
+
   it('is nothing where there is no link', () => {
     for (const kind of kinds) given().when(kind).then({ type: 'notFound' });
   });
@@ -63,7 +84,7 @@ describe('what a visitor gets', () => {
   });
 
   it('is the news of what happened to the link, whoever asks', () => {
-    for (const link of [unlimited, limited, ending]) {
+    for (const link of [unlimited, limited, ending, secured, securedAndLimited]) {
       for (const kind of kinds) {
         given(link, expired('spring', 2)).when(kind).then({ type: 'expired' });
         given(link, blocked('spring', 2)).when(kind).then({ type: 'blocked' });
@@ -78,6 +99,98 @@ describe('what a visitor gets', () => {
   });
 });
 
+describe('what a visitor gets who sends a password', () => {
+  const given = deciderSpecification<LinkState, LinkEvent, Entry, EntryAnswer>({
+    initialState: noLink,
+    evolve: evolveLink,
+    decide: (entry, state) => answerEntry(servedLink(state), entry),
+  });
+  const entry = (told: Partial<Entry> = {}): Entry => ({
+    bot: false,
+    now: noon.getTime(),
+    accepted: false,
+    ...told,
+  });
+  const accepted = entry({ accepted: true });
+
+  it('is the destination, counted, once the password was found right', () => {
+    given(secured).when(entry()).then({ type: 'checkPassword', passwordHash });
+    given(secured).when(accepted).then({ type: 'redirect', counted: true });
+  });
+
+  it('is one of the clicks of a limited link', () => {
+    given(securedAndLimited).when(entry()).then({ type: 'checkPassword', passwordHash });
+    given(securedAndLimited).when(accepted).then({ type: 'takeClick' });
+  });
+
+  it('is nothing for a bot, whatever it knows', () => {
+    for (const link of [secured, securedAndLimited]) {
+      given(link)
+        .when(entry({ bot: true }))
+        .then({ type: 'conceal' });
+      given(link)
+        .when({ ...accepted, bot: true })
+        .then({ type: 'conceal' });
+    }
+  });
+
+  it('is no such method where there is no password to be asked for', () => {
+    for (const told of [entry(), accepted]) {
+      given().when(told).then({ type: 'noPassword' });
+      for (const link of [unlimited, limited, ending]) {
+        given(link).when(told).then({ type: 'noPassword' });
+        given(link, expired('spring', 2)).when(told).then({ type: 'noPassword' });
+      }
+    }
+  });
+
+  it('is the news of what happened to the link, while the password was checked too', () => {
+    for (const told of [entry(), accepted]) {
+      given(securedAndEnding)
+        .when({ ...told, now: at(60).getTime() })
+        .then({ type: 'expired' });
+      given(secured, expired('spring', 2)).when(told).then({ type: 'expired' });
+      given(secured, blocked('spring', 2)).when(told).then({ type: 'blocked' });
+    }
+  });
+});
+
+describe('what is told of a link beforehand', () => {
+  const given = deciderSpecification<LinkState, LinkEvent, Date, PreviewAnswer>({
+    initialState: noLink,
+    evolve: evolveLink,
+    decide: (now, state) => answerPreview(servedLink(state), now.getTime()),
+  });
+  const told = {
+    type: 'preview',
+    location: 'https://example.com/spring',
+    createdAt: noon.getTime(),
+    expiresAt: Infinity,
+  } as const;
+
+  it('is where it leads, when it was made, and when it ends', () => {
+    given(unlimited).when(noon).then(told);
+    given(ending)
+      .when(noon)
+      .then({ ...told, expiresAt: at(60).getTime() });
+  });
+
+  it('is not the destination of a link with a password or a limit', () => {
+    for (const link of [limited, secured, securedAndLimited]) {
+      given(link)
+        .when(noon)
+        .then({ ...told, location: null });
+    }
+  });
+
+  it('is the news of what happened to it', () => {
+    given().when(noon).then({ type: 'notFound' });
+    given(ending).when(at(60)).then({ type: 'expired' });
+    given(unlimited, expired('spring', 2)).when(noon).then({ type: 'expired' });
+    given(unlimited, blocked('spring', 2)).when(noon).then({ type: 'blocked' });
+  });
+});
+
 describe('a link as the edge keeps it', () => {
   it('is worked out once', () => {
     const data = { url: 'https://exämple.com/ä', maxClicks: 3, expiresAt: at(60).toISOString() };
@@ -87,13 +200,16 @@ describe('a link as the edge keeps it', () => {
       account: 'acme',
       status: 'active',
       location: 'https://xn--exmple-cua.com/%C3%A4',
+      createdAt: noon.getTime(),
       expiresAt: at(60).getTime(),
       limited: true,
+      passwordHash: null,
     });
   });
 
   it('has no end and no limit where none was asked for', () => {
     expect(servedLink(evolveLink(noLink, unlimited))).to.include({
+      passwordHash: null,
       expiresAt: Infinity,
       limited: false,
     });

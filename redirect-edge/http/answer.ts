@@ -1,6 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { messages, type GeneralError } from '../../schemas/http/errors.js';
-import { pages, pageSecurityPolicy, type PageName } from './pages.js';
+import { retryAfterSeconds } from '../domain/throttle.js';
+import type { Page } from './page.js';
+import { pages, type PageName } from './pages.js';
 
 /** Errors of the edge: status, page, message and error type. */
 const failures = {
@@ -36,14 +38,18 @@ export const pathOf = (request: IncomingMessage): string => {
   return end === -1 ? url : url.slice(0, end);
 };
 
-const sendPage = (response: ServerResponse, status: number, name: PageName): void => {
+export const sendPage = (
+  response: ServerResponse,
+  status: number,
+  { html, securityPolicy }: Page,
+): void => {
   response.writeHead(status, {
     ...commonHeaders,
     'Content-Type': 'text/html; charset=utf-8',
-    'Content-Security-Policy': pageSecurityPolicy,
-    'Content-Length': Buffer.byteLength(pages[name]),
+    'Content-Security-Policy': securityPolicy,
+    'Content-Length': html.byteLength,
   });
-  response.end(pages[name]);
+  response.end(html);
 };
 
 export const sendJson = (
@@ -66,7 +72,7 @@ export const sendJson = (
 export const sendError = (
   request: IncomingMessage,
   response: ServerResponse,
-  error: Pick<GeneralError, 'statusCode' | 'message' | 'errorType'>,
+  error: Pick<GeneralError, 'statusCode' | 'message' | 'errorType' | 'retryAfter'>,
   headers: Readonly<Record<string, string>> = {},
 ): void => {
   const body: GeneralError = {
@@ -76,6 +82,7 @@ export const sendError = (
     method: request.method ?? 'GET',
     message: error.message,
     ...(error.errorType && { errorType: error.errorType }),
+    ...(error.retryAfter !== undefined && { retryAfter: error.retryAfter }),
   };
   sendJson(response, error.statusCode, body, headers);
 };
@@ -89,7 +96,7 @@ export const sendFailure = (
   const failure = failures[name];
   if ('retryAfter' in failure) response.setHeader('Retry-After', String(failure.retryAfter));
   if (wantsHtml(request)) {
-    sendPage(response, failure.status, name);
+    sendPage(response, failure.status, pages[name]);
     return;
   }
   const { status: statusCode, message } = failure;
@@ -97,8 +104,13 @@ export const sendFailure = (
   sendError(request, response, { statusCode, message, errorType });
 };
 
-export const sendRedirect = (response: ServerResponse, location: string): void => {
-  response.writeHead(302, {
+/** 302; 303 after a POST, so that the destination is asked for with a GET. */
+export const sendRedirect = (
+  response: ServerResponse,
+  location: string,
+  status: 302 | 303 = 302,
+): void => {
+  response.writeHead(status, {
     Location: location,
     'Cache-Control': 'private, no-store',
     'Referrer-Policy': 'no-referrer-when-downgrade',
@@ -109,5 +121,40 @@ export const sendRedirect = (response: ServerResponse, location: string): void =
 
 /** 200 with a small page that names no destination. */
 export const sendConcealed = (response: ServerResponse): void => {
-  sendPage(response, 200, 'concealed');
+  sendPage(response, 200, pages.concealed);
+};
+
+/** A body that nobody reads would hold the connection: it is closed. */
+export const refuseBody = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  error: Pick<GeneralError, 'statusCode' | 'message'>,
+  headers: Readonly<Record<string, string>> = {},
+): void => {
+  response.setHeader('Connection', 'close');
+  sendError(request, response, error, headers);
+};
+
+export const refuseMethod = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  allow: string,
+): void => {
+  const error = { statusCode: 405, message: messages.methodNotAllowed };
+  refuseBody(request, response, error, { Allow: allow });
+};
+
+/** 429: the wait is the header's to tell, the page is the same for all. */
+export const sendTooManyAttempts = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  waitMs: number,
+): void => {
+  const retryAfter = retryAfterSeconds(waitMs);
+  response.setHeader('Retry-After', String(retryAfter));
+  if (wantsHtml(request)) sendPage(response, 429, pages.tooManyAttempts);
+  else {
+    const error = { statusCode: 429, message: messages.tooManyAttempts, retryAfter };
+    sendError(request, response, error);
+  }
 };

@@ -3,42 +3,50 @@ import { Overloaded } from '../../ops/platform/batcher.js';
 import { healthStatus, type HealthCheck } from '../../ops/platform/health.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import { isConnectionError, OutcomeUnknown } from '../../ops/platform/postgres/pool.js';
-import { requestIdOf } from '../../ops/platform/request-id.js';
 import { messages } from '../../schemas/http/errors.js';
-import { shortCodePattern } from '../../schemas/http/shorten.js';
-import type { ClickDesk } from '../clicks/click-desk.js';
 import { isBot } from '../domain/bots.js';
-import { answerVisit, type ServedLink, type Visit, type VisitAnswer } from '../domain/visit.js';
+import {
+  answerPreview,
+  answerVisit,
+  type ServedLink,
+  type Visit,
+  type VisitAnswer,
+} from '../domain/visit.js';
 import type { LinkReader } from '../links/link-reader.js';
-import type { Spool } from '../spool/spool.js';
-import { pathOf, sendConcealed, sendError, sendFailure, sendJson, sendRedirect } from './answer.js';
+import {
+  pathOf,
+  refuseMethod,
+  sendConcealed,
+  sendError,
+  sendFailure,
+  sendJson,
+  sendPage,
+  sendRedirect,
+} from './answer.js';
+import { codeOf, previewedCodeOf } from './link-route.js';
+import { pages } from './pages.js';
+import { createPasswordEntry, methodsOf, type PasswordEntryDeps } from './password-entry.js';
+import { previewPage } from './preview-page.js';
+import { createVisits, type VisitDeps } from './visits.js';
 
-export interface EdgeDeps {
+export interface EdgeDeps extends VisitDeps, Omit<PasswordEntryDeps, 'visits'> {
   readonly links: LinkReader;
-  readonly clicks: ClickDesk;
-  /** Writes down the visits of links without a limit. */
-  readonly spool: Pick<Spool, 'append'>;
   readonly platform: { readonly maintenance: boolean };
   readonly health: HealthCheck;
   readonly rootRedirect: string | null;
   readonly logger: Logger;
 }
 
-const robots = 'User-agent: *\nAllow: /\n';
+/** Never codes. */
+const fixedPaths: ReadonlySet<string> = new Set([
+  '/',
+  '/robots.txt',
+  '/favicon.ico',
+  '/health',
+  '/health/ready',
+]);
 
-/** The code that a path names, or `null` where it cannot be one. */
-const codeOf = (path: string): string | null => {
-  let code = path.slice(1);
-  if (code.includes('%')) {
-    try {
-      code = decodeURIComponent(code);
-    } catch {
-      // Malformed percent-encoding names no code.
-      return null;
-    }
-  }
-  return shortCodePattern.test(code) ? code : null;
-};
+const robots = 'User-agent: *\nAllow: /\n';
 
 const isTransient = (error: unknown): boolean =>
   error instanceof Overloaded ||
@@ -48,23 +56,9 @@ const isTransient = (error: unknown): boolean =>
 
 /** Everything that the edge answers, on plain `node:http`: this is the hot path. */
 export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
-  const { links, clicks, logger } = deps;
-
-  const takeClick = async (
-    request: IncomingMessage,
-    response: ServerResponse,
-    link: ServedLink,
-    requestId: string,
-  ): Promise<void> => {
-    const outcome = await clicks.take({ code: link.code, requestId });
-    if (outcome === 'taken') {
-      sendRedirect(response, link.location);
-      return;
-    }
-    // What is in memory did not know it yet.
-    links.forget(link.code);
-    sendFailure(request, response, outcome);
-  };
+  const { links, logger } = deps;
+  const visits = createVisits(deps);
+  const enterPassword = createPasswordEntry({ ...deps, visits });
 
   const act = async (
     request: IncomingMessage,
@@ -74,18 +68,18 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
     visit: Visit,
   ): Promise<void> => {
     switch (answer.type) {
-      case 'redirect': {
-        if (answer.counted) {
-          const { code, account } = link;
-          const at = new Date(visit.now);
-          const requestId = requestIdOf(request.headers['x-request-id']);
-          await deps.spool.append({ code, account, bot: visit.bot, at, requestId });
-        }
+      case 'redirect':
+        if (answer.counted) await visits.record(request, link, visit.bot, visit.now);
         sendRedirect(response, link.location);
         return;
+      case 'takeClick': {
+        const outcome = await visits.takeClick(request, link);
+        if (outcome === 'taken') sendRedirect(response, link.location);
+        else sendFailure(request, response, outcome);
+        return;
       }
-      case 'takeClick':
-        await takeClick(request, response, link, requestIdOf(request.headers['x-request-id']));
+      case 'askPassword':
+        sendPage(response, 200, pages.passwordForm);
         return;
       case 'conceal':
         sendConcealed(response);
@@ -102,13 +96,33 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
     }
   };
 
+  /** Whatever is no code may be a code's preview. */
+  const preview = async (
+    request: IncomingMessage,
+    response: ServerResponse,
+    path: string,
+  ): Promise<void> => {
+    const code = previewedCodeOf(path);
+    const cached = code === null ? undefined : links.cached(code);
+    // Memory does not see a limit used up, and here nobody asks the ledger for a click.
+    const known = cached && !cached.limited ? cached : null;
+    const link = known ?? (code === null ? null : await links.read(code));
+    const answer = answerPreview(link, Date.now());
+    if (answer.type === 'preview') sendPage(response, 200, previewPage(answer));
+    else sendFailure(request, response, answer.type);
+  };
+
   const visitLink = async (
     request: IncomingMessage,
     response: ServerResponse,
     path: string,
   ): Promise<void> => {
     const code = codeOf(path);
-    const link = code === null ? null : (links.cached(code) ?? (await links.read(code)));
+    if (code === null) {
+      await preview(request, response, path);
+      return;
+    }
+    const link = links.cached(code) ?? (await links.read(code));
     const visit = {
       head: request.method === 'HEAD',
       bot: isBot(request.headers['user-agent']),
@@ -126,6 +140,25 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
     }
     const report = await deps.health();
     sendJson(response, healthStatus(report), report);
+  };
+
+  /** All methods but GET and HEAD: only links with a password have another one. */
+  const respondToOther = async (
+    request: IncomingMessage,
+    response: ServerResponse,
+    path: string,
+  ): Promise<void> => {
+    if (deps.platform.maintenance) {
+      sendFailure(request, response, 'maintenance');
+      return;
+    }
+    const code = fixedPaths.has(path) ? null : codeOf(path);
+    if (code !== null && request.method === 'POST') {
+      await enterPassword(request, response, code);
+      return;
+    }
+    const allow = code === null ? 'GET, HEAD' : await methodsOf(links, code);
+    refuseMethod(request, response, allow);
   };
 
   const respond = async (
@@ -160,14 +193,9 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
   };
 
   return (request, response) => {
-    if (request.method !== 'GET' && request.method !== 'HEAD') {
-      // A body that nobody reads would hold the connection.
-      response.setHeader('Connection', 'close');
-      const error = { statusCode: 405, message: messages.methodNotAllowed };
-      sendError(request, response, error, { Allow: 'GET, HEAD' });
-      return;
-    }
-    respond(request, response, pathOf(request)).catch((err: unknown) => {
+    const read = request.method === 'GET' || request.method === 'HEAD';
+    const answered = (read ? respond : respondToOther)(request, response, pathOf(request));
+    answered.catch((err: unknown) => {
       const transient = isTransient(err);
       if (transient) logger.warn({ err }, 'a visit could not be served');
       else logger.error({ err }, 'a visit failed');

@@ -1,45 +1,39 @@
-import { createHash } from 'node:crypto';
+import { makePage, type Page } from './page.js';
 
-const style = `
-:root { color-scheme: light dark; font: 100%/1.6 system-ui, sans-serif; }
-body { display: grid; place-items: center; min-height: 100vh; margin: 0; padding: 1rem;
-  box-sizing: border-box; background: #fafafa; color: #1c1c1e; }
-main { max-width: 32rem; text-align: center; }
-h1 { font-size: 1.5rem; margin: 0 0 .5rem; }
-p { margin: 0; color: #48484a; }
-@media (prefers-color-scheme: dark) {
-  body { background: #1c1c1e; color: #f5f5f7; }
-  p { color: #c7c7cc; }
-}`;
+const notice = (title: string, text: string): Page => makePage({ title, body: `<p>${text}</p>` });
 
-const styleHash = createHash('sha256').update(style).digest('base64');
+/** Posts to its own address, so nothing in it comes from the link. */
+const passwordForm = (wrong: boolean): Page =>
+  makePage({
+    // Read out first by a screen reader.
+    title: wrong ? 'Error: password required' : 'Password required',
+    heading: 'Password required',
+    form: true,
+    body: `<p>This link is protected. Enter its password to go on.</p>
+<form method="post">
+<label for="password">Password</label>
+<input id="password" name="password" type="password" required maxlength="100" autocomplete="off"
+  autocapitalize="none" spellcheck="false" autofocus${
+    wrong ? ' aria-invalid="true" aria-describedby="error"' : ''
+  }>
+${wrong ? '<p class="error" id="error" role="alert">That password is wrong. Please try again.</p>\n' : ''}<button type="submit">Continue</button>
+</form>`,
+  });
 
-/** Nothing may be loaded, framed or submitted; only the page's own style applies. */
-export const pageSecurityPolicy =
-  `default-src 'none'; style-src 'sha256-${styleHash}'; base-uri 'none'; ` +
-  `form-action 'none'; frame-ancestors 'none'`;
-
-const page = (title: string, text: string): string => `<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="robots" content="noindex">
-<title>${title}</title>
-<style>${style}</style>
-</head>
-<body><main><h1>${title}</h1><p>${text}</p></main></body>
-</html>
-`;
-
-/** The pages are made once: nothing in them comes from a request. */
+/** The pages that are made once: nothing in them comes from a request. */
 export const pages = {
-  notFound: page('Short URL not found', 'There is no link at this address. Is it spelled right?'),
-  expired: page('This link has expired', 'It no longer leads anywhere.'),
-  blocked: page('This link has been blocked', 'It was found to be unsafe or abusive.'),
-  concealed: page('A short link', 'Open it in a browser to be taken to its destination.'),
-  maintenance: page('Down for maintenance', 'The service will be back soon.'),
-  unavailable: page('Temporarily unavailable', 'Please try again in a moment.'),
+  notFound: notice('Short URL not found', 'There is no link at this address. Is it spelled right?'),
+  expired: notice('This link has expired', 'It no longer leads anywhere.'),
+  blocked: notice('This link has been blocked', 'It was found to be unsafe or abusive.'),
+  concealed: notice('A short link', 'Open it in a browser to be taken to its destination.'),
+  maintenance: notice('Down for maintenance', 'The service will be back soon.'),
+  unavailable: notice('Temporarily unavailable', 'Please try again in a moment.'),
+  tooManyAttempts: makePage({
+    title: 'Too many attempts',
+    body: '<p>Too many attempts. Try again later.</p>\n<p><a href="">Back to the password</a></p>',
+  }),
+  passwordForm: passwordForm(false),
+  wrongPassword: passwordForm(true),
 } as const;
 
 export type PageName = keyof typeof pages;

@@ -18,7 +18,11 @@ interface Entry {
 }
 
 const costOf = (link: ServedLink): number =>
-  entryOverhead + link.code.length + link.account.length + 2 * link.location.length;
+  entryOverhead +
+  link.code.length +
+  link.account.length +
+  2 * link.location.length +
+  (link.passwordHash?.length ?? 0);
 
 /** The links that were asked for last, within `maxBytes`. */
 export const createLinkCache = (maxBytes: number): LinkCache => {

@@ -9,6 +9,9 @@ const maxGroup = 1_000;
 /** Look-ups that may wait: beyond, visitors get 503 instead of a queue without end. */
 const maxWaiting = 5_000;
 
+/** Memory does not see a limit used up; where a form stands before the ledger, it would ask in vain. */
+const cacheable = (link: ServedLink): boolean => !link.limited || link.passwordHash === null;
+
 export interface LinkReader {
   /** From memory, without waiting. */
   cached(code: string): ServedLink | undefined;
@@ -49,7 +52,7 @@ export const createLinkReader = (pool: Pool, outbox: Outbox, cache: LinkCache): 
       const link = servedLink(state);
       if (!link) continue;
       found.set(code, link);
-      if (!forgotten.has(code)) cache.set(link, asOf);
+      if (cacheable(link) && !forgotten.has(code)) cache.set(link, asOf);
     }
     return codes.map((code) => found.get(code) ?? null);
   };

@@ -61,6 +61,8 @@ export const messages = {
   invalidJson: 'Invalid JSON body',
   codeNotFound: 'Short URL not found',
   linkExpired: 'This link has expired',
+  tooManyAttempts: 'Too many attempts. Try again later.',
+  formContentType: 'Content-Type must be application/x-www-form-urlencoded',
   linkBlocked: 'This link has been blocked',
   aliasTaken: 'Alias is already taken',
   aliasReserved: 'This alias is reserved and cannot be used',

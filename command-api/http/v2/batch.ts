@@ -48,10 +48,11 @@ export const createBatchHandler = ({ desk, idempotency, requests }: ShortenDeps)
     const prepared = urls.map((item) => requests.prepare(item, state));
     const answerTo = (outcomes: readonly ShortenOutcome[]): BatchResponse =>
       answer(urls, prepared, outcomes, state);
+    const ready = prepared.filter((request) => request.type === 'ready');
     const result = await desk.shorten({
       keyId: pass.key.id,
       linkLimit: requests.linkLimitOf(pass),
-      links: prepared.flatMap((request) => (request.type === 'ready' ? [request.create] : [])),
+      links: await requests.complete(ready, pass),
       idempotency: idempotent?.scope ?? null,
       answerToKeep: (outcomes) => answerToKeep(idempotent, 200, answerTo(outcomes)),
     });

@@ -1,3 +1,4 @@
+import type { PasswordDesk } from '../../../ops/platform/passwords/password-desk.js';
 import type { EventNamed } from '../../../schemas/events/catalogue.js';
 import { messages, type PlanError } from '../../../schemas/http/errors.js';
 import {
@@ -20,16 +21,28 @@ export interface LinkRequestDeps {
   readonly generateCode: () => string;
   readonly shortUrlHost: string;
   readonly upgradeUrl: string;
+  readonly passwords: Pick<PasswordDesk, 'hashAll'>;
+}
+
+/** Lacks nothing but the hash of its password. */
+export interface Ready {
+  readonly type: 'ready';
+  readonly create: Omit<CreateLink, 'passwordHash'>;
+  readonly password: string | null;
 }
 
 /** A request for a link that only the ledger can still refuse, or the reply that refuses it. */
-export type Prepared =
-  | { readonly type: 'ready'; readonly create: CreateLink }
-  | { readonly type: 'refused'; readonly reply: Reply };
+export type Prepared = Ready | { readonly type: 'refused'; readonly reply: Reply };
 
 /** What POST /v2/shorten and each item of a batch have in common. */
 export interface LinkRequests {
   prepare(json: unknown, state: V2State): Prepared;
+  /**
+   * Hashes the passwords of what is ready: last, since it is the one check that costs something.
+   *
+   * @throws Overloaded
+   */
+  complete(ready: readonly Ready[], pass: Pass): Promise<readonly CreateLink[]>;
   linkLimitOf(pass: Pass): number | null;
   linkOf(event: EventNamed<'LinkCreated'>): LinkResponse;
   replyTo(outcome: ShortenOutcome, pass: Pass): Reply;
@@ -112,7 +125,7 @@ export const createLinkRequests = (deps: LinkRequestDeps): LinkRequests => {
         const message = parsed.error.issues[0]?.message ?? 'Bad Request';
         return { type: 'refused', reply: failure(400, message) };
       }
-      const { alias, url, expiresIn, maxClicks } = parsed.data;
+      const { alias, url, password, expiresIn, maxClicks } = parsed.data;
       const reply = refusalOf(parsed.data, state);
       if (reply) return { type: 'refused', reply };
       const { key } = state.pass;
@@ -126,7 +139,24 @@ export const createLinkRequests = (deps: LinkRequestDeps): LinkRequests => {
         account: key.account,
         requestId: state.requestId,
       };
-      return { type: 'ready', create };
+      return { type: 'ready', create, password };
+    },
+    async complete(ready, pass) {
+      const protectedOnes = ready.flatMap((request) =>
+        request.password === null ? [] : [{ request, password: request.password }],
+      );
+      const hashes = await deps.passwords.hashAll(
+        pass.key.id,
+        protectedOnes.map(({ password }) => password),
+      );
+      const hashOf = new Map(protectedOnes.map(({ request }, index) => [request, hashes[index]]));
+      return ready.map((request) => {
+        const passwordHash = hashOf.get(request) ?? null;
+        if (request.password !== null && passwordHash === null) {
+          throw new Error('A password was left unhashed');
+        }
+        return { ...request.create, passwordHash };
+      });
     },
     replyTo(outcome, pass) {
       switch (outcome.type) {

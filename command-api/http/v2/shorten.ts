@@ -21,7 +21,7 @@ export const createShortenHandler = ({ desk, idempotency, requests }: ShortenDep
     const result = await desk.shorten({
       keyId: pass.key.id,
       linkLimit: requests.linkLimitOf(pass),
-      links: [prepared.create],
+      links: await requests.complete([prepared], pass),
       idempotency: idempotent?.scope ?? null,
       answerToKeep: ([outcome]) =>
         outcome?.type === 'created'

@@ -1,0 +1,51 @@
+import type { IncomingMessage } from 'node:http';
+import { isIP, type BlockList } from 'node:net';
+
+/** An IPv4 address that came through an IPv6 socket is an IPv4 address. */
+const mapped = /^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i;
+/** `192.0.2.1:4711` and `[2001:db8::1]:4711`, as some proxies write them. */
+const withPort = /^(?:\[([^\]]+)\]|(\d+\.\d+\.\d+\.\d+))(?::\d+)?$/;
+
+const addressIn = (text: string): string | null => {
+  const match = withPort.exec(text.trim());
+  const address = (match?.[1] ?? match?.[2] ?? text.trim())
+    .replace(/%.*$/, '')
+    .replace(mapped, '')
+    .toLowerCase();
+  return isIP(address) === 0 ? null : address;
+};
+
+const isTrusted = (address: string, proxies: BlockList): boolean =>
+  proxies.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
+
+/**
+ * The client's address: the socket's, or where that is a trusted proxy's, the last one in
+ * `X-Forwarded-For` that is not. What stands before it was written by strangers.
+ */
+export const clientAddress = (request: IncomingMessage, proxies: BlockList): string => {
+  let client = addressIn(request.socket.remoteAddress ?? '') ?? '';
+  const header = request.headers['x-forwarded-for'];
+  const hops = (typeof header === 'string' ? header : '').split(',').reverse();
+  for (const hop of hops) {
+    if (client === '' || !isTrusted(client, proxies)) break;
+    const address = addressIn(hop);
+    if (address === null) break;
+    client = address;
+  }
+  return client;
+};
+
+/** The eight groups of an IPv6 address as the URL parser writes it: `[2001:db8::1]`. */
+const groupsOf = (address: string): string[] => {
+  const text = new URL(`http://[${address}]`).hostname.slice(1, -1);
+  const [head = '', tail] = text.split('::');
+  const before = head === '' ? [] : head.split(':');
+  if (tail === undefined) return before;
+  const after = tail === '' ? [] : tail.split(':');
+  const gap = Array.from({ length: 8 - before.length - after.length }, () => '0');
+  return [...before, ...gap, ...after];
+};
+
+/** Who a client is to a throttle: an IPv4 address, or the /64 of an IPv6 one, which is one line. */
+export const networkOf = (address: string): string =>
+  isIP(address) === 6 ? `${groupsOf(address).slice(0, 4).join(':')}::/64` : address;

@@ -1,0 +1,75 @@
+import { Overloaded } from '../batcher.js';
+
+type Job = () => Promise<void>;
+
+export interface FairQueue {
+  /**
+   * Runs all of `works` in a lane's turns, or none: in the order of their lane, and as many of a
+   * lane as of any other that waits.
+   *
+   * @throws Overloaded when the lane or the queue has no room for them; what the first work threw.
+   */
+  run<Result>(
+    lane: string,
+    maxInLane: number,
+    works: readonly (() => Promise<Result>)[],
+  ): Promise<Result[]>;
+}
+
+/**
+ * A bounded queue for costly work: `atOnce` at a time, lanes served in turn, so that a flood in one
+ * lane delays another by a single job. A lane may hold no more than its share.
+ */
+export const createFairQueue = (options: {
+  readonly atOnce: number;
+  readonly maxWaiting: number;
+}): FairQueue => {
+  // A Map keeps the order of insertion: the lane whose turn is next comes first.
+  const lanes = new Map<string, Job[]>();
+  let waiting = 0;
+  let running = 0;
+
+  const takeNext = (): Job | undefined => {
+    for (const [lane, jobs] of lanes) {
+      const job = jobs.shift();
+      lanes.delete(lane);
+      if (jobs.length > 0) lanes.set(lane, jobs);
+      if (!job) continue;
+      waiting -= 1;
+      return job;
+    }
+    return undefined;
+  };
+
+  const startNext = (): void => {
+    while (running < options.atOnce) {
+      const job = takeNext();
+      if (!job) return;
+      running += 1;
+      void job().finally(() => {
+        running -= 1;
+        startNext();
+      });
+    }
+  };
+
+  const enqueue = <Result>(jobs: Job[], work: () => Promise<Result>): Promise<Result> =>
+    new Promise((resolve, reject) => {
+      // It never rejects: the outcome goes to the one who waits for it.
+      jobs.push(() => work().then(resolve, reject));
+    });
+
+  return {
+    async run(lane, maxInLane, works) {
+      const jobs = lanes.get(lane) ?? [];
+      const full =
+        jobs.length + works.length > maxInLane || waiting + works.length > options.maxWaiting;
+      if (full) throw new Overloaded(waiting);
+      const outcomes = works.map((work) => enqueue(jobs, work));
+      if (jobs.length > 0) lanes.set(lane, jobs);
+      waiting += works.length;
+      startNext();
+      return Promise.all(outcomes);
+    },
+  };
+};

@@ -1,0 +1,36 @@
+import { hashPassword, verifyPassword } from './argon2.js';
+import { createFairQueue } from './fair-queue.js';
+
+/** Each holds a core and 19 MiB; Node has four threads for them, for files and for names. */
+const atOnce = 2;
+/** Some 6 s of work on one core. */
+const maxWaiting = 512;
+/** Two batches of an API key. */
+const maxHashesOfKey = 100;
+const maxChecksOfLink = 64;
+
+/** Where passwords are hashed and checked: one a process, so that its bounds are the process's. */
+export interface PasswordDesk {
+  /** Hashes in the order of the passwords. @throws Overloaded */
+  hashAll(keyId: string, passwords: readonly string[]): Promise<readonly string[]>;
+  /** @throws Overloaded */
+  verify(code: string, passwordHash: string, password: string): Promise<boolean>;
+}
+
+/** Keys and links have a lane each: a flood of guesses at one link delays nobody else. */
+export const createPasswordDesk = (): PasswordDesk => {
+  const queue = createFairQueue({ atOnce, maxWaiting });
+  return {
+    hashAll: (keyId, passwords) =>
+      queue.run(
+        `key ${keyId}`,
+        maxHashesOfKey,
+        passwords.map((password) => () => hashPassword(password)),
+      ),
+    async verify(code, passwordHash, password) {
+      const check = (): Promise<boolean> => verifyPassword(passwordHash, password);
+      const [right] = await queue.run(`link ${code}`, maxChecksOfLink, [check]);
+      return right === true;
+    },
+  };
+};

@@ -1,0 +1,93 @@
+import { createHash } from 'node:crypto';
+
+/** Contrast is 4.5 or more everywhere, in both schemes, and 3 or more for borders and focus. */
+const style = `
+:root { color-scheme: light dark; font: 100%/1.55 system-ui, sans-serif;
+  --ground: #f2f4f7; --card: #ffffff; --text: #16191d; --soft: #4a525c; --line: #7a838e;
+  --strong: #1a4fc4; --on-strong: #ffffff; --error: #a8201a; }
+@media (prefers-color-scheme: dark) {
+  :root { --ground: #101317; --card: #1b2026; --text: #f3f5f7; --soft: #b9c1cb; --line: #87919d;
+    --strong: #9dbdff; --on-strong: #0c1526; --error: #ffb3ab; }
+}
+* { box-sizing: border-box; }
+body { display: grid; place-items: center; min-height: 100vh; min-height: 100svh; margin: 0;
+  padding: 1rem; background: var(--ground); color: var(--text); }
+main { width: 100%; max-width: 28rem; padding: 2rem; border-radius: .75rem;
+  background: var(--card); box-shadow: 0 1px 3px rgb(0 0 0 / .25); }
+h1 { margin: 0 0 .5rem; font-size: 1.375rem; line-height: 1.3; }
+p { margin: 0; color: var(--soft); }
+a { color: var(--strong); overflow-wrap: anywhere; }
+form { margin-top: 1.5rem; }
+label { display: block; margin-bottom: .25rem; font-weight: 600; }
+input, button { width: 100%; padding: .625rem .75rem; border-radius: .5rem; font: inherit; }
+input { border: 1px solid var(--line); background: var(--card); color: var(--text); }
+input[aria-invalid] { border: 2px solid var(--error); }
+button { margin-top: 1rem; border: 1px solid var(--strong); background: var(--strong);
+  color: var(--on-strong); font-weight: 600; cursor: pointer; }
+:focus-visible { outline: 3px solid var(--strong); outline-offset: 2px; }
+.error { margin: .375rem 0 0; color: var(--error); font-weight: 600; }
+dl { margin: 1.25rem 0 0; }
+dt { font-weight: 600; }
+dd { margin: 0 0 1rem; color: var(--soft); overflow-wrap: anywhere; }
+dd:last-child { margin-bottom: 0; }
+`;
+
+const styleHash = createHash('sha256').update(style).digest('base64');
+
+const policy = (formAction: string): string =>
+  `default-src 'none'; style-src 'sha256-${styleHash}'; base-uri 'none'; ` +
+  `form-action ${formAction}; frame-ancestors 'none'`;
+
+/** A page, with the policy that belongs to it. */
+export interface Page {
+  readonly html: Buffer;
+  readonly securityPolicy: string;
+}
+
+const withPolicy = policy("'none'");
+/** Chromium applies `form-action` to the redirect after the form too: `'self'` alone would end there. */
+const withFormPolicy = policy("'self' http: https:");
+
+/** Characters that mean something in HTML, in text and in quoted attributes. */
+const special: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;',
+};
+
+export const escapeHtml = (text: string): string =>
+  text.replace(/[&<>"']/g, (character) => special[character] ?? '');
+
+/**
+ * A whole page. Nothing may be loaded or framed, nothing runs, and only the page's own style applies;
+ * nothing may be submitted either, save from a page with a form. `title` and `body` are HTML.
+ */
+export const makePage = (parts: {
+  readonly title: string;
+  /** The title where it differs. */
+  readonly heading?: string;
+  readonly body: string;
+  readonly form?: boolean;
+}): Page => {
+  const { title, heading = title, body, form = false } = parts;
+  const html = `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex">
+<title>${title}</title>
+<style>${style}</style>
+</head>
+<body>
+<main>
+<h1>${heading}</h1>
+${body}
+</main>
+</body>
+</html>
+`;
+  return { html: Buffer.from(html), securityPolicy: form ? withFormPolicy : withPolicy };
+};

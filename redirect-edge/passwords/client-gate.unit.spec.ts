@@ -1,0 +1,41 @@
+import { expect } from 'chai';
+import { Overloaded } from '../../ops/platform/batcher.js';
+import { createClientGate } from './client-gate.js';
+
+const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+describe('the gate of a client', () => {
+  it('lets so many in at once, the others in their order, and each client by itself', async () => {
+    const gate = createClientGate({ atOnce: 2, maxWaiting: 2 });
+    const inside: string[] = [];
+    const leave = new Map<string, () => void>();
+    const visit = (client: string, name: string): Promise<void> =>
+      gate.pass(client, async () => {
+        inside.push(name);
+        await new Promise<void>((resolve) => leave.set(name, resolve));
+      });
+    const visits = ['a1', 'a2', 'a3', 'a4'].map((name) => visit('a', name));
+    const refused: unknown = await visit('a', 'a5').catch((reason: unknown) => reason);
+    expect(refused).to.be.instanceOf(Overloaded);
+    visits.push(visit('b', 'b1'));
+    expect(inside).to.deep.equal(['a1', 'a2', 'b1']);
+    leave.get('a2')?.();
+    await tick();
+    leave.get('a1')?.();
+    await tick();
+    expect(inside).to.deep.equal(['a1', 'a2', 'b1', 'a3', 'a4']);
+    for (const name of ['a3', 'a4', 'b1']) leave.get(name)?.();
+    await Promise.all(visits);
+  });
+
+  it('opens again after work that failed', async () => {
+    const gate = createClientGate({ atOnce: 1, maxWaiting: 1 });
+    const fail = (): Promise<never> => Promise.reject(new Error('No'));
+    const [failed, done] = await Promise.allSettled([
+      gate.pass('a', fail),
+      gate.pass('a', () => Promise.resolve('in')),
+    ]);
+    expect(failed.status).to.equal('rejected');
+    expect(done).to.deep.equal({ status: 'fulfilled', value: 'in' });
+  });
+});

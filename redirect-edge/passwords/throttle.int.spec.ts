@@ -1,0 +1,154 @@
+import { expect } from 'chai';
+import { randomBytes } from 'node:crypto';
+import { testDatabase, type TestDatabase } from '../../ops/testing/database.js';
+import { createClientHash } from './client-hash.js';
+import {
+  createThrottle,
+  forgetTries,
+  type Admission,
+  type Throttle,
+  type Visitor,
+} from './throttle.js';
+
+describe('the throttle of passwords', () => {
+  let database: TestDatabase;
+  before(async () => {
+    database = await testDatabase('throttle');
+  });
+  after(() => database.drop());
+
+  /** A node: what it has in memory is its own. */
+  const node = (): Throttle => createThrottle(database.pool);
+  const visitor = (code = 'spring'): Visitor => ({ code, client: randomBytes(16) });
+
+  const guess = async (throttle: Throttle, at: Visitor): Promise<Admission> => {
+    const admission = await throttle.admit(at);
+    if (admission.type === 'check') await throttle.settle(at, 'wrong');
+    return admission;
+  };
+
+  const passed = (admissions: readonly Admission[]): number =>
+    admissions.filter(({ type }) => type === 'check').length;
+
+  /** Makes everything known of a visitor so much older. */
+  const age = async ({ code, client }: Visitor, seconds: number): Promise<void> => {
+    await database.pool.query(
+      `UPDATE ledger.password_tries
+       SET last_wrong_at = last_wrong_at - $3 * interval '1 second',
+           checking_until = checking_until - $3 * interval '1 second',
+           touched_at = touched_at - $3 * interval '1 second'
+       WHERE code = $1 AND client = $2`,
+      [code, client, seconds],
+    );
+  };
+
+  const expectWait = (admission: Admission, seconds: number): void => {
+    if (admission.type !== 'throttled') throw new Error('It was let through');
+    expect(admission.waitMs).to.be.within((seconds - 5) * 1_000, seconds * 1_000);
+  };
+
+  it('lets exactly five wrong tries pass on two nodes that race', async () => {
+    for (let round = 0; round < 5; round += 1) {
+      const at = visitor();
+      const nodes = [node(), node()];
+      const admissions = await Promise.all(
+        Array.from({ length: 40 }, (_, index) => guess(nodes[index % 2] ?? node(), at)),
+      );
+      expect(passed(admissions)).to.equal(5);
+      expectWait(admissions.find(({ type }) => type === 'throttled') ?? { type: 'check' }, 10);
+    }
+  });
+
+  it('counts no right password, however many come at once', async () => {
+    const at = visitor();
+    const nodes = [node(), node()];
+    const enter = async (throttle: Throttle): Promise<Admission> => {
+      const admission = await throttle.admit(at);
+      await throttle.settle(at, 'right');
+      return admission;
+    };
+    const admissions = await Promise.all(
+      Array.from({ length: 30 }, (_, index) => enter(nodes[index % 2] ?? node())),
+    );
+    expect(passed(admissions)).to.equal(30);
+  });
+
+  it('keeps to itself: neither another link nor another client waits', async () => {
+    const at = visitor();
+    const throttle = node();
+    for (let tries = 0; tries < 5; tries += 1) await guess(throttle, at);
+    expectWait(await guess(throttle, at), 10);
+    expect((await guess(throttle, { ...at, code: 'autumn' })).type).to.equal('check');
+    expect((await guess(throttle, visitor())).type).to.equal('check');
+  });
+
+  it('lets one try pass after each wait, and waits 10, 20, then always 30 s', async () => {
+    const at = visitor();
+    for (let tries = 0; tries < 5; tries += 1) await guess(node(), at);
+    for (const wait of [10, 20, 30, 30, 30]) {
+      expectWait(await guess(node(), at), wait);
+      await age(at, wait - 5);
+      expectWait(await guess(node(), at), 5);
+      await age(at, 5);
+      const nodes = [node(), node()];
+      const admissions = await Promise.all(
+        Array.from({ length: 10 }, (_, index) => guess(nodes[index % 2] ?? node(), at)),
+      );
+      expect(passed(admissions), `after ${wait} s`).to.equal(1);
+    }
+  });
+
+  it('forgets after a minute without a wrong try', async () => {
+    const at = visitor();
+    for (let tries = 0; tries < 5; tries += 1) await guess(node(), at);
+    await age(at, 60);
+    const admissions = [];
+    for (let tries = 0; tries < 6; tries += 1) admissions.push(await guess(node(), at));
+    expect(passed(admissions)).to.equal(5);
+  });
+
+  it('answers from memory what cannot have changed', async () => {
+    const at = visitor();
+    const throttle = node();
+    for (let tries = 0; tries < 6; tries += 1) await guess(throttle, at);
+    await database.pool.query('DELETE FROM ledger.password_tries WHERE client = $1', [at.client]);
+    expectWait(await guess(throttle, at), 10);
+  });
+
+  it('takes checks that died with their process for wrong ones', async () => {
+    const at = visitor();
+    const dead = node();
+    for (let tries = 0; tries < 5; tries += 1) await dead.admit(at);
+    await age(at, 15);
+    expectWait(await guess(node(), at), 10);
+  });
+
+  it('gives back what was not checked', async () => {
+    const at = visitor();
+    const throttle = node();
+    for (let tries = 0; tries < 20; tries += 1) {
+      expect((await throttle.admit(at)).type).to.equal('check');
+      await throttle.settle(at, 'unchecked');
+    }
+  });
+
+  it('leaves nothing behind for longer than two minutes', async () => {
+    await database.pool.query('DELETE FROM ledger.password_tries');
+    const [old, recent] = [visitor(), visitor()];
+    await guess(node(), old);
+    await guess(node(), recent);
+    await age(old, 121);
+    expect(await forgetTries(database.pool)).to.equal(1);
+    const { rows } = await database.pool.query('SELECT client FROM ledger.password_tries');
+    expect(rows).to.deep.equal([{ client: recent.client }]);
+  });
+
+  it('knows clients by a hash that is the same on all nodes and another for each link', async () => {
+    const [one, other] = [createClientHash(database.pool), createClientHash(database.pool)];
+    const hash = await one.of('spring', '198.51.100.7');
+    expect(await other.of('spring', '198.51.100.7')).to.deep.equal(hash);
+    expect(await one.of('autumn', '198.51.100.7')).not.to.deep.equal(hash);
+    expect(await one.of('spring', '198.51.100.8')).not.to.deep.equal(hash);
+    expect(hash.byteLength).to.equal(16);
+  });
+});

@@ -1,0 +1,204 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createBatcher, Overloaded } from '../../ops/platform/batcher.js';
+import type { Pool } from '../../ops/platform/postgres/pool.js';
+import { checkMs, forgetAfterMs, steps } from '../domain/throttle.js';
+
+/** A client at a link; `client` is a keyed hash. */
+export interface Visitor {
+  readonly code: string;
+  readonly client: Buffer;
+}
+
+export type Admission =
+  /** A try is held for it until it is settled. */
+  { readonly type: 'check' } | { readonly type: 'throttled'; readonly waitMs: number };
+
+/** What became of a try: only a wrong one is counted. */
+export type Verdict = 'right' | 'wrong' | 'unchecked';
+
+export interface Throttle {
+  /** @throws Overloaded */
+  admit(visitor: Visitor): Promise<Admission>;
+  settle(visitor: Visitor, verdict: Verdict): Promise<void>;
+}
+
+const maxGroup = 500;
+const maxWaiting = 2_000;
+/** Tries in hand of the same client are settled within some hash times. */
+const askAgainMs = 25;
+const undecidedForMs = 5_000;
+const maxRefusals = 10_000;
+const pruneAfterMs = 2 * forgetAfterMs;
+const pruneLimit = 5_000;
+
+interface Row {
+  readonly code: string;
+  readonly client: Buffer;
+  readonly admitted: number;
+  readonly wait_ms: number;
+}
+
+/**
+ * Holds tries for visitors as far as they have any. The rows are locked in their order, and the clock
+ * is read after that; steps come in as a table, $3 and $4. A row that another node makes at the same
+ * moment gives no try this time: its visitor asks again. Refusals write nothing.
+ */
+const admission = `
+  WITH asked AS (
+    SELECT code, client, count(*)::integer AS asked
+    FROM unnest($1::text[], $2::bytea[]) AS a (code, client) GROUP BY code, client
+  ),
+  held AS MATERIALIZED (
+    SELECT t.* FROM ledger.password_tries t JOIN asked USING (code, client)
+    ORDER BY t.code, t.client FOR UPDATE OF t
+  ),
+  clock AS MATERIALIZED (
+    SELECT clock_timestamp() AS now FROM (SELECT count(*) FROM held) locked
+  ),
+  known AS (
+    SELECT a.code, a.client, a.asked, now, h.code IS NOT NULL AS is_held,
+           CASE WHEN died THEN 0 ELSE coalesce(h.checking, 0) END AS checking,
+           CASE WHEN died THEN h.wrong + h.checking ELSE coalesce(h.wrong, 0) END AS ever_wrong,
+           CASE WHEN died THEN greatest(h.last_wrong_at, h.checking_until)
+                ELSE coalesce(h.last_wrong_at, 'epoch') END AS last_wrong_at
+    FROM asked a CROSS JOIN clock LEFT JOIN held h USING (code, client)
+    CROSS JOIN LATERAL (SELECT coalesce(h.checking > 0 AND h.checking_until <= now, false) AS died) d
+  ),
+  stepped AS (
+    SELECT k.*, wrong, last_wrong_at + ($3::interval[])[step] AS opens_at,
+           ($4::integer[])[step] AS tries
+    FROM known k
+    CROSS JOIN LATERAL (
+      SELECT CASE WHEN last_wrong_at <= now - $5::interval THEN 0 ELSE ever_wrong END AS wrong
+    ) w
+    CROSS JOIN LATERAL (SELECT least(wrong + 1, cardinality($3::interval[])) AS step) s
+  ),
+  granted AS MATERIALIZED (
+    SELECT *, CASE WHEN now < opens_at THEN 0
+                   ELSE least(asked, greatest(tries - checking, 0)) END AS admitted
+    FROM stepped
+  ),
+  changed AS (
+    UPDATE ledger.password_tries t
+    SET wrong = g.wrong, last_wrong_at = g.last_wrong_at, checking = g.checking + admitted,
+        checking_until = now + $6::interval, touched_at = now
+    FROM granted g
+    WHERE t.code = g.code AND t.client = g.client AND is_held AND admitted > 0
+  ),
+  made AS (
+    INSERT INTO ledger.password_tries
+      (code, client, wrong, last_wrong_at, checking, checking_until, touched_at)
+    SELECT code, client, 0, 'epoch', admitted, now + $6::interval, now
+    FROM granted WHERE NOT is_held ORDER BY code, client
+    ON CONFLICT (code, client) DO NOTHING RETURNING code, client
+  )
+  SELECT g.code, g.client, CASE WHEN is_held OR m.code IS NOT NULL THEN admitted ELSE 0 END AS admitted,
+         greatest(extract(epoch FROM opens_at - now) * 1000, 0)::float8 AS wait_ms
+  FROM granted g LEFT JOIN made m USING (code, client)`;
+
+const settlement = `
+  WITH settled AS (
+    SELECT code, client, count(*)::integer AS tries, count(*) FILTER (WHERE is_wrong)::integer AS wrong
+    FROM unnest($1::text[], $2::bytea[], $3::boolean[]) AS s (code, client, is_wrong)
+    GROUP BY code, client
+  ),
+  held AS MATERIALIZED (
+    SELECT t.code, t.client, s.tries, s.wrong
+    FROM ledger.password_tries t JOIN settled s USING (code, client)
+    ORDER BY t.code, t.client FOR UPDATE OF t
+  )
+  UPDATE ledger.password_tries t
+  SET checking = greatest(t.checking - h.tries, 0), wrong = t.wrong + h.wrong,
+      last_wrong_at = CASE WHEN h.wrong > 0 THEN clock_timestamp() ELSE t.last_wrong_at END,
+      touched_at = clock_timestamp()
+  FROM held h WHERE t.code = h.code AND t.client = h.client`;
+
+const nameOf = ({ code, client }: Visitor): string => `${code} ${client.toString('base64')}`;
+
+/**
+ * Counts wrong tries for a link and client, exactly on any number of nodes: a try is held before
+ * the password is checked, so that those that come at once cannot all pass.
+ */
+export const createThrottle = (pool: Pool): Throttle => {
+  const admitAll = async (visitors: readonly Visitor[]): Promise<readonly (Admission | null)[]> => {
+    const { rows } = await pool.query<Row>({
+      name: 'password-tries-admit',
+      text: admission,
+      values: [
+        visitors.map(({ code }) => code),
+        visitors.map(({ client }) => client),
+        steps.map(({ waitMs }) => `${waitMs} milliseconds`),
+        steps.map(({ tries }) => tries),
+        `${forgetAfterMs} milliseconds`,
+        `${checkMs} milliseconds`,
+      ],
+    });
+    const granted = new Map(
+      rows.map((row) => [nameOf(row), { admitted: row.admitted, waitMs: row.wait_ms }]),
+    );
+    return visitors.map((visitor) => {
+      const grant = granted.get(nameOf(visitor));
+      if (!grant) throw new Error('A visitor was left undecided');
+      if (grant.waitMs > 0) return { type: 'throttled', waitMs: grant.waitMs };
+      grant.admitted -= 1;
+      return grant.admitted >= 0 ? { type: 'check' } : null;
+    });
+  };
+  const admissions = createBatcher({ maxBatch: maxGroup, maxWaiting, run: admitAll });
+
+  const settlements = createBatcher<{ visitor: Visitor; verdict: Verdict }, undefined>({
+    maxBatch: maxGroup,
+    maxWaiting,
+    async run(settled) {
+      await pool.query({
+        name: 'password-tries-settle',
+        text: settlement,
+        values: [
+          settled.map(({ visitor }) => visitor.code),
+          settled.map(({ visitor }) => visitor.client),
+          settled.map(({ verdict }) => verdict === 'wrong'),
+        ],
+      });
+      return settled.map(() => undefined);
+    },
+  });
+
+  // A wait is never cut short, so this node need not ask again before it ends.
+  const refusals = new Map<string, number>();
+
+  return {
+    async admit(visitor) {
+      const name = nameOf(visitor);
+      const until = refusals.get(name) ?? 0;
+      const left = until - performance.now();
+      if (left > 0) return { type: 'throttled', waitMs: left };
+      refusals.delete(name);
+      const giveUpAt = performance.now() + undecidedForMs;
+      for (;;) {
+        const decided = await admissions.submit(visitor);
+        if (decided?.type === 'throttled') {
+          if (refusals.size >= maxRefusals) refusals.clear();
+          refusals.set(name, performance.now() + decided.waitMs);
+        }
+        if (decided) return decided;
+        // Tries of the same client are in hand, and may turn out right.
+        if (performance.now() >= giveUpAt) throw new Overloaded(1);
+        await sleep(askAgainMs);
+      }
+    },
+    settle: (visitor, verdict) => settlements.submit({ visitor, verdict }),
+  };
+};
+
+/** Deletes rows that nothing hangs on any more. @returns how many */
+export const forgetTries = async (pool: Pool): Promise<number> => {
+  const { rowCount } = await pool.query({
+    name: 'password-tries-forget',
+    text: `DELETE FROM ledger.password_tries WHERE (code, client) IN (
+             SELECT code, client FROM ledger.password_tries
+             WHERE touched_at < clock_timestamp() - $1::interval
+             ORDER BY code, client LIMIT $2 FOR UPDATE SKIP LOCKED)`,
+    values: [`${pruneAfterMs} milliseconds`, pruneLimit],
+  });
+  return rowCount ?? 0;
+};
