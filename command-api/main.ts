@@ -13,6 +13,7 @@ import { noLink } from '../schemas/folds/link.js';
 import { messages } from '../schemas/http/errors.js';
 import { keyAlphabet } from './domain/key-token.js';
 import { ownHosts } from './domain/own-hosts.js';
+import { reservedAliases } from './domain/reserved-alias.js';
 import { createAdminApp } from './http/admin/app.js';
 import { createApp, type RequestState } from './http/app.js';
 import { failure, send } from './http/reply.js';
@@ -28,6 +29,7 @@ import { closeMinutes } from './ledger/metering.js';
 import { createQrCodeDesk } from './ledger/qr-codes.js';
 import { createShortenDesk } from './ledger/shorten.js';
 import { createLinkStats } from './reports/link-stats.js';
+import { readReservedWords } from './reserved-words.js';
 
 /** 62^8 codes: a collision is rare, and found when the code is claimed. */
 const codeLength = 8;
@@ -77,6 +79,7 @@ export const startCommandApi = async (deps: CommandApiDeps): Promise<CommandApi>
   const { plans, upgradeUrl } = config;
   const generateCode = customAlphabet(keyAlphabet, codeLength);
   const keys = createApiKeyDesk(pool, outbox);
+  const findReservation = reservedAliases(readReservedWords());
 
   const adminApp = createAdminApp({ adminToken: deps.adminToken, keys, plans, health, logger });
   const admin = await listen('ADMIN', config.admin, () => listener(adminApp));
@@ -89,6 +92,7 @@ export const startCommandApi = async (deps: CommandApiDeps): Promise<CommandApi>
       requests: createLinkRequests({
         isOwnHost: ownHosts(deps.shortUrlHost, [own, admin, deps.edge]),
         plans,
+        findReservation,
         generateCode,
         shortUrlHost: deps.shortUrlHost,
         upgradeUrl,

@@ -8,7 +8,7 @@ import {
 import { planHas, type GatedFeature, type PlanTable } from '../../../schemas/plans.js';
 import type { Pass } from '../../domain/admission.js';
 import type { CreateLink } from '../../domain/link.js';
-import { isReservedAlias } from '../../domain/reserved-alias.js';
+import type { FindReservation } from '../../domain/reserved-alias.js';
 import type { PlatformSwitches } from '../../ledger/admission.js';
 import type { ShortenOutcome } from '../../ledger/shorten.js';
 import { failure, json, type Reply } from '../reply.js';
@@ -17,6 +17,7 @@ import { monthlyLimitReached, type V2State } from './pass.js';
 export interface LinkRequestDeps {
   readonly plans: PlanTable;
   readonly isOwnHost: (destination: URL) => boolean;
+  readonly findReservation: FindReservation;
   readonly generateCode: () => string;
   readonly shortUrlHost: string;
   readonly upgradeUrl: string;
@@ -97,7 +98,7 @@ export const createLinkRequests = (deps: LinkRequestDeps): LinkRequests => {
     if (lacking) return planRefusal(lacking, plan);
     const limit = linkLimitOf(pass);
     if (limit !== null && pass.usage.links >= limit) return linksExhausted(pass);
-    if (request.alias !== null && isReservedAlias(request.alias)) {
+    if (request.alias !== null && deps.findReservation(request.alias) !== null) {
       return failure(400, messages.aliasReserved);
     }
     return null;
