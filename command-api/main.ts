@@ -30,12 +30,13 @@ import { createQrCodeDesk } from './ledger/qr-codes.js';
 import { createShortenDesk } from './ledger/shorten.js';
 import { createLinkStats } from './reports/link-stats.js';
 import { readReservedWords } from './reserved-words.js';
+import { openWebSafety } from './safety/web-safety.js';
 
 /** 62^8 codes: a collision is rare, and found when the code is claimed. */
 const codeLength = 8;
 
 export interface CommandApiDeps {
-  readonly config: Pick<Config, 'api' | 'admin' | 'plans' | 'upgradeUrl'>;
+  readonly config: Pick<Config, 'api' | 'admin' | 'plans' | 'safety' | 'upgradeUrl'>;
   readonly adminToken: string;
   readonly shortUrlHost: string;
   /** Where the edge listens: no destination may lead there. */
@@ -80,6 +81,7 @@ export const startCommandApi = async (deps: CommandApiDeps): Promise<CommandApi>
   const generateCode = customAlphabet(keyAlphabet, codeLength);
   const keys = createApiKeyDesk(pool, outbox);
   const findReservation = reservedAliases(readReservedWords());
+  const safety = await openWebSafety(config.safety, logger);
 
   const adminApp = createAdminApp({ adminToken: deps.adminToken, keys, plans, health, logger });
   const admin = await listen('ADMIN', config.admin, () => listener(adminApp));
@@ -92,6 +94,7 @@ export const startCommandApi = async (deps: CommandApiDeps): Promise<CommandApi>
       requests: createLinkRequests({
         isOwnHost: ownHosts(deps.shortUrlHost, [own, admin, deps.edge]),
         plans,
+        safety,
         findReservation,
         generateCode,
         shortUrlHost: deps.shortUrlHost,
@@ -110,6 +113,14 @@ export const startCommandApi = async (deps: CommandApiDeps): Promise<CommandApi>
     { name: 'expire links', everyMs: 1_000, task: () => expireDueLinks(pool, outbox) },
     { name: 'close minutes', everyMs: 5_000, task: () => closeMinutes(pool, outbox) },
     { name: 'forget answers', everyMs: 600_000, task: () => forgetAnswers(pool) },
+    {
+      name: 'read the blocklist',
+      everyMs: 2_000,
+      task: async () => {
+        await safety.refresh();
+        return 0;
+      },
+    },
   ].map((task) => periodically({ ...task, logger }));
 
   return {

@@ -11,12 +11,14 @@ import type { CreateLink } from '../../domain/link.js';
 import type { FindReservation } from '../../domain/reserved-alias.js';
 import type { PlatformSwitches } from '../../ledger/admission.js';
 import type { ShortenOutcome } from '../../ledger/shorten.js';
-import { failure, json, type Reply } from '../reply.js';
+import type { SafetyCheck, SafetyVerdict } from '../../safety/safety-check.js';
+import { failure, json, unavailable, type Reply } from '../reply.js';
 import { monthlyLimitReached, type V2State } from './pass.js';
 
 export interface LinkRequestDeps {
   readonly plans: PlanTable;
   readonly isOwnHost: (destination: URL) => boolean;
+  readonly safety: SafetyCheck;
   readonly findReservation: FindReservation;
   readonly generateCode: () => string;
   readonly shortUrlHost: string;
@@ -30,11 +32,40 @@ export type Prepared =
 
 /** What POST /v2/shorten and each item of a batch have in common. */
 export interface LinkRequests {
-  prepare(json: unknown, state: V2State): Prepared;
+  /** One outcome for each item, in their order; their URLs are checked together. */
+  prepare(items: readonly unknown[], state: V2State): Promise<readonly Prepared[]>;
   linkLimitOf(pass: Pass): number | null;
   linkOf(event: EventNamed<'LinkCreated'>): LinkResponse;
   replyTo(outcome: ShortenOutcome, pass: Pass): Reply;
 }
+
+/** Seconds after which a client may ask again whether a URL is safe. */
+const safetyRetryAfter = 5;
+
+/** A request on its way through the checks. */
+type Checked =
+  | { readonly type: 'accepted'; readonly request: ShortenRequest }
+  | Extract<Prepared, { readonly type: 'refused' }>;
+
+const refused = (reply: Reply): Extract<Prepared, { readonly type: 'refused' }> => ({
+  type: 'refused',
+  reply,
+});
+
+const unsafety = (verdict: SafetyVerdict): Reply | null => {
+  switch (verdict) {
+    case 'safe':
+      return null;
+    case 'unsafe':
+      return failure(400, messages.urlUnsafe);
+    case 'unknown':
+      return unavailable(messages.safetyUnavailable, safetyRetryAfter);
+    default: {
+      const unknown: never = verdict;
+      return unknown;
+    }
+  }
+};
 
 const gatedMessages: Readonly<Record<GatedFeature, string>> = {
   customAlias: 'Custom aliases require',
@@ -89,7 +120,7 @@ export const createLinkRequests = (deps: LinkRequestDeps): LinkRequests => {
     };
   };
 
-  /** All that can be refused without the ledger, in the contract's order. */
+  /** What the key, its plan and the platform's switches refuse, in the contract's order. */
   const refusalOf = (request: ShortenRequest, { pass, platform }: V2State): Reply | null => {
     const off = switchedOff(request, platform);
     if (off !== null) return failure(400, off);
@@ -97,37 +128,50 @@ export const createLinkRequests = (deps: LinkRequestDeps): LinkRequests => {
     const lacking = gatedFeatures(request).find((feature) => !planHas(plans, plan, feature));
     if (lacking) return planRefusal(lacking, plan);
     const limit = linkLimitOf(pass);
-    if (limit !== null && pass.usage.links >= limit) return linksExhausted(pass);
-    if (request.alias !== null && deps.findReservation(request.alias) !== null) {
-      return failure(400, messages.aliasReserved);
+    return limit !== null && pass.usage.links >= limit ? linksExhausted(pass) : null;
+  };
+
+  const checked = (body: unknown, state: V2State): Checked => {
+    const parsed = schema.safeParse(body);
+    if (!parsed.success) {
+      return refused(failure(400, parsed.error.issues[0]?.message ?? 'Bad Request'));
     }
-    return null;
+    const reply = refusalOf(parsed.data, state);
+    return reply ? refused(reply) : { type: 'accepted', request: parsed.data };
+  };
+
+  const commandFor = (request: ShortenRequest, state: V2State): CreateLink => {
+    const { alias, url, expiresIn, maxClicks } = request;
+    const { key } = state.pass;
+    return {
+      code: alias ?? deps.generateCode(),
+      custom: alias !== null,
+      url,
+      expiresIn,
+      maxClicks,
+      keyId: key.id,
+      account: key.account,
+      requestId: state.requestId,
+    };
   };
 
   return {
     linkLimitOf,
     linkOf,
-    prepare(body, state) {
-      const parsed = schema.safeParse(body);
-      if (!parsed.success) {
-        const message = parsed.error.issues[0]?.message ?? 'Bad Request';
-        return { type: 'refused', reply: failure(400, message) };
-      }
-      const { alias, url, expiresIn, maxClicks } = parsed.data;
-      const reply = refusalOf(parsed.data, state);
-      if (reply) return { type: 'refused', reply };
-      const { key } = state.pass;
-      const create = {
-        code: alias ?? deps.generateCode(),
-        custom: alias !== null,
-        url,
-        expiresIn,
-        maxClicks,
-        keyId: key.id,
-        account: key.account,
-        requestId: state.requestId,
-      };
-      return { type: 'ready', create };
+    async prepare(items, state) {
+      const all = items.map((item) => checked(item, state));
+      const urls = all.flatMap((item) => (item.type === 'accepted' ? [item.request.url] : []));
+      const verdicts = [...(await deps.safety.check(urls))];
+      return all.map((item): Prepared => {
+        if (item.type === 'refused') return item;
+        const { request } = item;
+        const unsafe = unsafety(verdicts.shift() ?? 'unknown');
+        if (unsafe) return refused(unsafe);
+        if (request.alias !== null && deps.findReservation(request.alias) !== null) {
+          return refused(failure(400, messages.aliasReserved));
+        }
+        return { type: 'ready', create: commandFor(request, state) };
+      });
     },
     replyTo(outcome, pass) {
       switch (outcome.type) {
