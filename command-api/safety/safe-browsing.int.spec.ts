@@ -151,6 +151,7 @@ describe('Safe Browsing, asked over HTTP', () => {
       'otherJson',
       'otherUrl',
       'redirect',
+      'reset',
     ];
     for (const behaviour of failures) {
       it(`when the service does this: ${behaviour}`, async () => {
@@ -161,6 +162,13 @@ describe('Safe Browsing, asked over HTTP', () => {
         expect(await check([good, evil]), 'nothing was kept').to.deep.equal(['safe', 'unsafe']);
       });
     }
+
+    it('but asks again when only the connection was closed', async () => {
+      const { check } = service();
+      double.behaviour = 'resetOnce';
+      expect(await check([good, evil])).to.deep.equal(['safe', 'unsafe']);
+      expect(double.asked).to.have.length(2);
+    });
 
     it('when nobody is there', async () => {
       const { check } = service();

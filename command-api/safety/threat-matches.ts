@@ -61,20 +61,32 @@ export const createThreatFinder = (options: {
   readonly timeoutMs: number;
 }): FindThreats => {
   const address = endpoint(options);
-  return async (urls) => {
+  /** The question changes nothing there, so it may be asked twice. */
+  const post = async (body: string, signal: AbortSignal, retry: boolean): Promise<Response> => {
     try {
-      const response = await fetch(address, {
+      return await fetch(address, {
         method: 'POST',
         headers: { 'Content-Type': 'application/json' },
-        body: JSON.stringify({
-          client: { clientId: 'linklog', clientVersion: '2' },
-          threatInfo: { ...threatInfo, threatEntries: urls.map((url) => ({ url })) },
-        }),
+        body,
         // The key stands in the address: it is sent nowhere else.
-        redirect: 'error',
-        // Counts until the body is there.
-        signal: AbortSignal.timeout(options.timeoutMs),
+        redirect: 'manual',
+        signal,
       });
+    } catch (error) {
+      // A connection kept from an earlier call may be closed by the service as the next one begins.
+      if (retry && !signal.aborted) return post(body, signal, false);
+      throw error;
+    }
+  };
+
+  return async (urls) => {
+    try {
+      const body = JSON.stringify({
+        client: { clientId: 'linklog', clientVersion: '2' },
+        threatInfo: { ...threatInfo, threatEntries: urls.map((url) => ({ url })) },
+      });
+      // The time counts until the answer's body is there.
+      const response = await post(body, AbortSignal.timeout(options.timeoutMs), true);
       if (response.status !== 200) {
         await response.body?.cancel();
         return { type: 'failed', error: new Error(`It answered ${response.status}`) };

@@ -31,7 +31,11 @@ export type Behaviour =
   | 'malformed'
   | 'otherJson'
   | 'otherUrl'
-  | 'redirect';
+  | 'redirect'
+  /** Closes the connection. */
+  | 'reset'
+  /** The same, and answers the next request. */
+  | 'resetOnce';
 
 export interface SafeBrowsingDouble {
   readonly url: string;
@@ -112,6 +116,13 @@ export const startSafeBrowsingDouble = async (): Promise<SafeBrowsingDouble> => 
           return;
         case 'redirect':
           response.writeHead(307, { Location: '/elsewhere' }).end();
+          return;
+        case 'reset':
+          request.socket.destroy();
+          return;
+        case 'resetOnce':
+          double.behaviour = 'answer';
+          request.socket.destroy();
           return;
         default: {
           const unknown: never = double.behaviour;
