@@ -30,19 +30,20 @@ import { createQrCodeDesk } from './ledger/qr-codes.js';
 import { createShortenDesk } from './ledger/shorten.js';
 import { createLinkStats } from './reports/link-stats.js';
 import { readReservedWords } from './reserved-words.js';
-import { openWebSafety } from './safety/web-safety.js';
+import type { WebSafety } from './safety/web-safety.js';
 
 /** 62^8 codes: a collision is rare, and found when the code is claimed. */
 const codeLength = 8;
 
 export interface CommandApiDeps {
-  readonly config: Pick<Config, 'api' | 'admin' | 'plans' | 'safety' | 'upgradeUrl'>;
+  readonly config: Pick<Config, 'api' | 'admin' | 'plans' | 'upgradeUrl'>;
   readonly adminToken: string;
   readonly shortUrlHost: string;
   /** Where the edge listens: no destination may lead there. */
   readonly edge: Pick<Listener, 'host' | 'port'>;
   readonly pool: Pool;
   readonly outbox: Outbox;
+  readonly safety: WebSafety;
   readonly health: HealthCheck;
   readonly logger: Logger;
 }
@@ -76,12 +77,11 @@ const listener = (app: Koa<RequestState>): RequestListener => {
 
 /** Starts the command API, the operators' listener, and the ledger's periodic work. */
 export const startCommandApi = async (deps: CommandApiDeps): Promise<CommandApi> => {
-  const { config, pool, outbox, health, logger } = deps;
+  const { config, pool, outbox, safety, health, logger } = deps;
   const { plans, upgradeUrl } = config;
   const generateCode = customAlphabet(keyAlphabet, codeLength);
   const keys = createApiKeyDesk(pool, outbox);
   const findReservation = reservedAliases(readReservedWords());
-  const safety = await openWebSafety(config.safety, logger);
 
   const adminApp = createAdminApp({ adminToken: deps.adminToken, keys, plans, health, logger });
   const admin = await listen('ADMIN', config.admin, () => listener(adminApp));

@@ -1,10 +1,15 @@
 import type { Config } from '../../ops/platform/config.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import { projectFile } from '../../ops/platform/project-file.js';
-import { openBlocklistFile, type BlocklistFile } from './blocklist-file.js';
+import { openBlocklistFile } from './blocklist-file.js';
 import { createSafeBrowsing, safeBrowsingLimits } from './safe-browsing.js';
-import { inTurn } from './safety-check.js';
+import { inTurn, type SafetyCheck } from './safety-check.js';
 import { createThreatFinder } from './threat-matches.js';
+
+export interface WebSafety extends SafetyCheck {
+  /** Takes over what has changed in the blocklist's file. */
+  refresh(): Promise<void>;
+}
 
 /**
  * The blocklist, and behind it Safe Browsing where it is configured. `refresh` is due every few
@@ -15,7 +20,7 @@ import { createThreatFinder } from './threat-matches.js';
 export const openWebSafety = async (
   { blocklistFile, safeBrowsing }: Config['safety'],
   logger: Logger,
-): Promise<BlocklistFile> => {
+): Promise<WebSafety> => {
   const file = blocklistFile ?? projectFile('command-api', 'safety', 'blocklist.txt');
   const blocklist = await openBlocklistFile(file, logger);
   if (!safeBrowsing) return blocklist;

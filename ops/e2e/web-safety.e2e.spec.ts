@@ -213,4 +213,16 @@ describe('the configuration of the web safety check', () => {
       expect(exitCode).to.equal(78);
     });
   }
+
+  it('ends with one line for a list that is none', async () => {
+    const folder = await temporaryDir();
+    const dataDir = await temporaryDir();
+    const file = path.join(folder, 'list.txt');
+    await writeFile(file, 'fine.example\nnot a host\n');
+    const ended = await runToEnd({ DATA_DIR: dataDir, BLOCKLIST_FILE: file });
+    await rm(folder, { recursive: true, force: true });
+    await rm(dataDir, { recursive: true, force: true });
+    expect(ended.stderr).to.match(/^linklog: BLOCKLIST_FILE .*line 2 .*not a host\n$/);
+    expect(ended.exitCode).to.equal(78);
+  });
 });
