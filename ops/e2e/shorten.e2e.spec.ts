@@ -202,6 +202,10 @@ describe('POST /v2/shorten', () => {
       [{ alias: 'API' }, reserved],
       [{ alias: 'Health' }, reserved],
       [{ alias: 'v20' }, reserved],
+      [{ alias: 'paypa1' }, reserved],
+      [{ alias: 'Micr0_S0ft' }, reserved],
+      [{ alias: 'HMRC' }, reserved],
+      [{ alias: 'login-paypal1' }, reserved],
       [{ password: '' }, password],
       [{ password: 'abc' }, password],
       [{ password: 'a'.repeat(101) }, password],
@@ -241,6 +245,7 @@ describe('POST /v2/shorten', () => {
     const bounds: readonly Record<string, unknown>[] = [
       { alias: 'abc' },
       { alias: 'A-b_9'.repeat(10) },
+      { alias: 'pineapple-support' },
       { expiresIn: 60 },
       { expiresIn: 315_360_000 },
       { maxClicks: 1 },
