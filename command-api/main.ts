@@ -14,6 +14,7 @@ import { noLink } from '../schemas/folds/link.js';
 import { messages } from '../schemas/http/errors.js';
 import { keyAlphabet } from './domain/key-token.js';
 import { ownHosts } from './domain/own-hosts.js';
+import { reservedAliases } from './domain/reserved-alias.js';
 import { createAdminApp } from './http/admin/app.js';
 import { createApp, type RequestState } from './http/app.js';
 import { failure, send } from './http/reply.js';
@@ -33,6 +34,8 @@ import { closeMinutes } from './ledger/metering.js';
 import { createQrCodeDesk } from './ledger/qr-codes.js';
 import { createShortenDesk } from './ledger/shorten.js';
 import { createLinkStats } from './reports/link-stats.js';
+import { readReservedWords } from './reserved-words.js';
+import type { WebSafety } from './safety/web-safety.js';
 
 /** 62^8 codes: a collision is rare, and found when the code is claimed. */
 const codeLength = 8;
@@ -46,6 +49,7 @@ export interface CommandApiDeps {
   readonly pool: Pool;
   readonly outbox: Outbox;
   readonly passwords: PasswordDesk;
+  readonly safety: WebSafety;
   readonly health: HealthCheck;
   readonly logger: Logger;
 }
@@ -79,10 +83,11 @@ const listener = (app: Koa<RequestState>): RequestListener => {
 
 /** Starts the command API, the operators' listener, and the ledger's periodic work. */
 export const startCommandApi = async (deps: CommandApiDeps): Promise<CommandApi> => {
-  const { config, pool, outbox, health, logger } = deps;
+  const { config, pool, outbox, safety, health, logger } = deps;
   const { plans, upgradeUrl } = config;
   const generateCode = customAlphabet(keyAlphabet, codeLength);
   const keys = createApiKeyDesk(pool, outbox);
+  const findReservation = reservedAliases(readReservedWords());
 
   const overrides = createAliasOverrideDesk(pool, outbox);
   const adminApp = createAdminApp({
@@ -106,6 +111,9 @@ export const startCommandApi = async (deps: CommandApiDeps): Promise<CommandApi>
       requests: createLinkRequests({
         isOwnHost: ownHosts(deps.shortUrlHost, [own, admin, deps.edge]),
         plans,
+        safety,
+        findReservation,
+        overriddenFor: (aliases) => overrides.accountsOf(aliases),
         generateCode,
         shortUrlHost: deps.shortUrlHost,
         upgradeUrl,
@@ -124,6 +132,14 @@ export const startCommandApi = async (deps: CommandApiDeps): Promise<CommandApi>
     { name: 'expire links', everyMs: 1_000, task: () => expireDueLinks(pool, outbox) },
     { name: 'close minutes', everyMs: 5_000, task: () => closeMinutes(pool, outbox) },
     { name: 'forget answers', everyMs: 600_000, task: () => forgetAnswers(pool) },
+    {
+      name: 'read the blocklist',
+      everyMs: 2_000,
+      task: async () => {
+        await safety.refresh();
+        return 0;
+      },
+    },
   ].map((task) => periodically({ ...task, logger }));
 
   return {

@@ -1,4 +1,5 @@
 import { startCommandApi } from '../command-api/main.js';
+import { openWebSafety } from '../command-api/safety/web-safety.js';
 import { startProjectors } from '../projectors/main.js';
 import { startRedirectEdge } from '../redirect-edge/main.js';
 import { adminTokenOf, openDataDir, type ServiceAddresses } from './data-dir.js';
@@ -58,6 +59,8 @@ export const startLinklog = async (config: Config, logger: Logger): Promise<Link
 };
 
 const startAll = async (config: Config, logger: Logger, started: Started): Promise<Linklog> => {
+  // Before anything is made: a bad list is a bad configuration.
+  const safety = await openWebSafety(config.safety, logger);
   const dataDir = await openDataDir(config.dataDir);
   started.add(() => {
     dataDir.release();
@@ -124,6 +127,7 @@ const startAll = async (config: Config, logger: Logger, started: Started): Promi
     pool: pool('command-api', 8),
     outbox,
     passwords,
+    safety,
     health,
     logger,
   });

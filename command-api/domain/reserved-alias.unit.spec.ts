@@ -1,18 +1,88 @@
 import { expect } from 'chai';
-import { isReservedAlias } from './reserved-alias.js';
+import { reservedAliases, type Reservation } from './reserved-alias.js';
 
-describe('the reserved aliases', () => {
-  const routes = ['admin', 'api', 'docs', 'health', 'metrics', 'openapi', 'qr', 'robots', 'stats'];
-  for (const alias of [...routes, 'shorten', 'usage', 'favicon', 'well-known', 'v1', 'v2', 'v42']) {
-    it(`are those of a route, whatever their case: ${alias}`, () => {
-      expect(isReservedAlias(alias)).to.be.true;
-      expect(isReservedAlias(alias.toUpperCase())).to.be.true;
+const findReservation = reservedAliases({
+  systemRoutes: ['admin', 'api', 'qr', 'well-known', 'robots'],
+  brands: ['paypal', 'google', 'microsoft', 'apple', 'chase', 'dell', 'ups', '1password'],
+  governments: ['irs', 'hmrc', 'gov'],
+  lures: ['login', 'verify', 'secure', 'account', 'support', 'wallet', 'refund'],
+  fillers: ['my', 'online', 'page', 'tax'],
+});
+
+const table = (reservation: Reservation | null, aliases: readonly string[]): void => {
+  for (const alias of aliases) {
+    it(`${alias}: ${reservation ?? 'free'}`, () => {
+      expect(findReservation(alias)).to.equal(reservation);
     });
   }
+};
 
-  for (const alias of ['my-api', 'apis', 'administrator-letter', 'v2-launch', 'vv2', 'spring']) {
-    it(`are whole aliases, and so not ${alias}`, () => {
-      expect(isReservedAlias(alias)).to.be.false;
-    });
-  }
+describe('a reserved alias', () => {
+  describe('is one whatever its case, look-alike digits and separators', () => {
+    table('systemRoute', ['admin', 'Admin', 'ADMIN', 'adm1n', '4dmin', 'ad-min', '_admin_', 'AP1']);
+    table('systemRoute', ['well-known', 'well_known', 'wellknown', 'r0b0t5', 'q-r']);
+    table('systemRoute', ['v10', 'V20', 'v-2', 'v42']);
+    table('brand', ['paypal', 'PayPal', 'paypa1', 'p4yp41', 'pay-pal', 'pay_pal', 'p-a-y_p-a-l']);
+    table('brand', ['g00gle', 'go0g1e', 'goo9le', 'micr0s0ft', 'm1cro-50f7', '4pp1e', 'cha5e']);
+    table('brand', ['1password', 'lpassword', 'I-Password']);
+    table('government', ['irs', 'IRS', '1rs', 'i-r-s', 'hmrc', 'HMRC', 'g0v']);
+  });
+
+  describe('may have a capital I for an l, but only among small letters', () => {
+    table('brand', ['paypaI', 'DeIl', 'googIe']);
+    table(null, ['DEIL', 'deil', 'paypai', 'lrs']);
+  });
+
+  describe('is a whole word', () => {
+    table(null, ['my-api', 'apis', 'apiary', 'administrator-letter', 'v2-launch', 'vv2', 'vx']);
+    table(null, ['pineapple', 'applepie', 'apple-pie', 'chasedream', 'purchase', 'upset']);
+    table(null, ['govern', 'first', 'paypals-history', 'paypal1', 'spring', 'googled', '2024']);
+  });
+
+  describe('deceives with a name beside a lure', () => {
+    const deceptive = [
+      'paypal-login',
+      'paypallogin',
+      'login-paypal',
+      'loginpaypal',
+      'secure_paypal',
+      'login-paypal1',
+      'paypal1-login',
+      '2paypal-login2',
+      'paypa1-log1n',
+      'PAYPAL_VERIFY',
+      'pay-pal-ver-ify',
+      'my-paypal-account',
+      'paypal-online-account-page',
+      'summer-paypal-login',
+      'paypal-login-summer',
+      'chase-my-wallet',
+      'ups-support',
+      'irs-refund',
+      'irs-tax-refund',
+      'hmrc_account',
+      'verify-2024-google',
+    ];
+    table('maliciousPattern', deceptive);
+  });
+
+  describe('does not deceive', () => {
+    // Where only a part of a word is a name or a lure, or where they do not stand together.
+    table(null, ['pineapple-support', 'pineapplesupport', 'purchase-account', 'snapple-login']);
+    table(null, ['my-account', 'secure-login', 'support-wallet', 'login-page', 'online-support']);
+    table(null, ['paypal-vs-google', 'paypal-review', 'apple-harvest', 'google-my-page']);
+    table(null, ['paypal-history-login', 'backups-support', 'paypal-accounting', 'verifypaypalx']);
+  });
+
+  it('is found in an instant, however it is made', () => {
+    // 50 characters that can be cut into words in very many ways.
+    expect(findReservation('my'.repeat(25))).to.be.null;
+    expect(findReservation('1'.repeat(50))).to.be.null;
+    expect(findReservation(`${'-'.repeat(38)}paypal-login`)).to.equal('maliciousPattern');
+  });
+
+  it('is not a word without letters', () => {
+    expect(findReservation('---')).to.be.null;
+    expect(findReservation('___')).to.be.null;
+  });
 });

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { accessSync, constants, readFileSync, statSync } from 'node:fs';
 import { BlockList, isIP } from 'node:net';
 import path from 'node:path';
 import { z } from 'zod';
@@ -69,6 +69,12 @@ const environment = z.object({
     .optional(),
   PLANS_FILE: z.string().optional(),
   TRUSTED_PROXIES: addressBlocks.optional(),
+  BLOCKLIST_FILE: z.string().optional(),
+  SAFE_BROWSING_API_KEY: z
+    .string()
+    .regex(/^[\x21-\x7e]{1,256}$/, 'must be 1 to 256 visible ASCII characters')
+    .optional(),
+  SAFE_BROWSING_URL: httpUrl.optional(),
   ROOT_REDIRECT: z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }).optional(),
   LOG_LEVEL: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], {
@@ -111,6 +117,12 @@ export interface Config {
   readonly plans: PlanTable;
   /** Whose `X-Forwarded-For` is believed. */
   readonly trustedProxies: BlockList;
+  readonly safety: {
+    /** Absolute; `null`: the built-in list. */
+    readonly blocklistFile: string | null;
+    /** `null`: the blocklist alone. */
+    readonly safeBrowsing: { readonly apiKey: string; readonly url: string } | null;
+  };
   readonly rootRedirect: string | null;
   readonly logLevel: string;
   readonly spool: { readonly maxBytes: number; readonly fsync: boolean };
@@ -132,6 +144,23 @@ const readPlans = (file: string): PlanTable => {
   throw new ConfigError(`PLANS_FILE: ${place}${issue?.message ?? ''}`);
 };
 
+/** A file that its user reads later, and must be able to. */
+const readableFile = (variable: string, file: string): string => {
+  const absolute = path.resolve(file);
+  try {
+    accessSync(absolute, constants.R_OK);
+    if (statSync(absolute).isDirectory()) throw new Error(`${absolute} is a directory`);
+  } catch (cause) {
+    throw new ConfigError(`${variable} cannot be read: ${(cause as Error).message}`, { cause });
+  }
+  return absolute;
+};
+
+const safeBrowsing = (
+  apiKey: string | undefined,
+  url = 'https://safebrowsing.googleapis.com',
+): Config['safety']['safeBrowsing'] => (apiKey === undefined ? null : { apiKey, url });
+
 /**
  * Reads and validates the configuration: the only place that knows the environment. An empty
  * variable is an unset one.
@@ -146,6 +175,9 @@ export const readConfig = (env: NodeJS.ProcessEnv = process.env): Config => {
     throw new ConfigError(`${String(issue?.path[0])} ${issue?.message ?? 'is invalid'}`);
   }
   const vars = parsed.data;
+  if (vars.SAFE_BROWSING_URL !== undefined && vars.SAFE_BROWSING_API_KEY === undefined) {
+    throw new ConfigError('SAFE_BROWSING_URL needs SAFE_BROWSING_API_KEY beside it');
+  }
   return {
     api: { host: vars.API_HOST ?? vars.HOST, port: vars.API_PORT },
     edge: { host: vars.EDGE_HOST ?? vars.HOST, port: vars.EDGE_PORT },
@@ -157,6 +189,13 @@ export const readConfig = (env: NodeJS.ProcessEnv = process.env): Config => {
     databaseUrl: vars.DATABASE_URL ?? null,
     plans: vars.PLANS_FILE === undefined ? defaultPlanTable : readPlans(vars.PLANS_FILE),
     trustedProxies: vars.TRUSTED_PROXIES ?? new BlockList(),
+    safety: {
+      blocklistFile:
+        vars.BLOCKLIST_FILE === undefined
+          ? null
+          : readableFile('BLOCKLIST_FILE', vars.BLOCKLIST_FILE),
+      safeBrowsing: safeBrowsing(vars.SAFE_BROWSING_API_KEY, vars.SAFE_BROWSING_URL),
+    },
     rootRedirect: vars.ROOT_REDIRECT ?? null,
     logLevel: vars.LOG_LEVEL,
     spool: { maxBytes: vars.SPOOL_MAX_BYTES, fsync: vars.SPOOL_FSYNC },

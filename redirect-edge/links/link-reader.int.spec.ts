@@ -50,8 +50,10 @@ describe('the link reader', () => {
       account: 'acme',
       status: 'active',
       location: 'https://example.com/spring',
+      createdAt: Date.parse('2026-05-20T12:00:00.000Z'),
       expiresAt: Infinity,
       limited: true,
+      passwordHash: null,
     };
     expect(reader.cached('spring')).to.equal(undefined);
     expect(await reader.read('spring')).to.deep.equal(link);

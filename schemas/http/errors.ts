@@ -66,6 +66,8 @@ export const messages = {
   linkBlocked: 'This link has been blocked',
   aliasTaken: 'Alias is already taken',
   aliasReserved: 'This alias is reserved and cannot be used',
+  urlUnsafe: 'URL appears to be unsafe and cannot be shortened',
+  safetyUnavailable: 'Web safety check is temporarily unavailable',
   shorteningOff: 'URL shortening is currently disabled',
   aliasesOff: 'Custom aliases are currently disabled on this platform',
   passwordsOff: 'Password protection is currently disabled on this platform',

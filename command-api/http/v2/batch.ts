@@ -45,7 +45,7 @@ export const createBatchHandler = ({ desk, idempotency, requests }: ShortenDeps)
     if (!parsed.success) return failure(400, parsed.error.issues[0]?.message ?? 'Bad Request');
     const { urls } = parsed.data;
     const { pass } = state;
-    const prepared = urls.map((item) => requests.prepare(item, state));
+    const prepared = await requests.prepare(urls, state);
     const answerTo = (outcomes: readonly ShortenOutcome[]): BatchResponse =>
       answer(urls, prepared, outcomes, state);
     const ready = prepared.filter((request) => request.type === 'ready');

@@ -9,15 +9,20 @@ import {
 import { planHas, type GatedFeature, type PlanTable } from '../../../schemas/plans.js';
 import type { Pass } from '../../domain/admission.js';
 import type { CreateLink } from '../../domain/link.js';
-import { isReservedAlias } from '../../domain/reserved-alias.js';
+import type { FindReservation } from '../../domain/reserved-alias.js';
 import type { PlatformSwitches } from '../../ledger/admission.js';
 import type { ShortenOutcome } from '../../ledger/shorten.js';
-import { failure, json, type Reply } from '../reply.js';
+import type { SafetyCheck, SafetyVerdict } from '../../safety/safety-check.js';
+import { failure, json, unavailable, type Reply } from '../reply.js';
 import { monthlyLimitReached, type V2State } from './pass.js';
 
 export interface LinkRequestDeps {
   readonly plans: PlanTable;
   readonly isOwnHost: (destination: URL) => boolean;
+  readonly safety: SafetyCheck;
+  readonly findReservation: FindReservation;
+  /** The account that may use each of these reserved aliases (lower case), if there is one. */
+  readonly overriddenFor: (aliases: readonly string[]) => Promise<ReadonlyMap<string, string>>;
   readonly generateCode: () => string;
   readonly shortUrlHost: string;
   readonly upgradeUrl: string;
@@ -36,7 +41,8 @@ export type Prepared = Ready | { readonly type: 'refused'; readonly reply: Reply
 
 /** What POST /v2/shorten and each item of a batch have in common. */
 export interface LinkRequests {
-  prepare(json: unknown, state: V2State): Prepared;
+  /** One outcome for each item, in their order; their URLs are checked together. */
+  prepare(items: readonly unknown[], state: V2State): Promise<readonly Prepared[]>;
   /**
    * Hashes the passwords of what is ready: last, since it is the one check that costs something.
    *
@@ -47,6 +53,34 @@ export interface LinkRequests {
   linkOf(event: EventNamed<'LinkCreated'>): LinkResponse;
   replyTo(outcome: ShortenOutcome, pass: Pass): Reply;
 }
+
+/** Seconds after which a client may ask again whether a URL is safe. */
+const safetyRetryAfter = 5;
+
+/** A request on its way through the checks. */
+type Checked =
+  | { readonly type: 'accepted'; readonly request: ShortenRequest }
+  | Extract<Prepared, { readonly type: 'refused' }>;
+
+const refused = (reply: Reply): Extract<Prepared, { readonly type: 'refused' }> => ({
+  type: 'refused',
+  reply,
+});
+
+const unsafety = (verdict: SafetyVerdict): Reply | null => {
+  switch (verdict) {
+    case 'safe':
+      return null;
+    case 'unsafe':
+      return failure(400, messages.urlUnsafe);
+    case 'unknown':
+      return unavailable(messages.safetyUnavailable, safetyRetryAfter);
+    default: {
+      const unknown: never = verdict;
+      return unknown;
+    }
+  }
+};
 
 const gatedMessages: Readonly<Record<GatedFeature, string>> = {
   customAlias: 'Custom aliases require',
@@ -101,7 +135,7 @@ export const createLinkRequests = (deps: LinkRequestDeps): LinkRequests => {
     };
   };
 
-  /** All that can be refused without the ledger, in the contract's order. */
+  /** What the key, its plan and the platform's switches refuse, in the contract's order. */
   const refusalOf = (request: ShortenRequest, { pass, platform }: V2State): Reply | null => {
     const off = switchedOff(request, platform);
     if (off !== null) return failure(400, off);
@@ -109,37 +143,65 @@ export const createLinkRequests = (deps: LinkRequestDeps): LinkRequests => {
     const lacking = gatedFeatures(request).find((feature) => !planHas(plans, plan, feature));
     if (lacking) return planRefusal(lacking, plan);
     const limit = linkLimitOf(pass);
-    if (limit !== null && pass.usage.links >= limit) return linksExhausted(pass);
-    if (request.alias !== null && isReservedAlias(request.alias)) {
-      return failure(400, messages.aliasReserved);
+    return limit !== null && pass.usage.links >= limit ? linksExhausted(pass) : null;
+  };
+
+  const checked = (body: unknown, state: V2State): Checked => {
+    const parsed = schema.safeParse(body);
+    if (!parsed.success) {
+      return refused(failure(400, parsed.error.issues[0]?.message ?? 'Bad Request'));
     }
-    return null;
+    const reply = refusalOf(parsed.data, state);
+    return reply ? refused(reply) : { type: 'accepted', request: parsed.data };
+  };
+
+  /** The aliases among the requests' that are reserved, and not for this account. */
+  const reservedFor = async (
+    requests: readonly ShortenRequest[],
+    { key }: Pass,
+  ): Promise<ReadonlySet<string>> => {
+    const reserved = requests.flatMap(({ alias }) =>
+      alias !== null && deps.findReservation(alias) !== null ? [alias] : [],
+    );
+    if (reserved.length === 0) return new Set();
+    const accounts = await deps.overriddenFor(reserved.map((alias) => alias.toLowerCase()));
+    return new Set(reserved.filter((alias) => accounts.get(alias.toLowerCase()) !== key.account));
+  };
+
+  const commandFor = (request: ShortenRequest, state: V2State): Ready['create'] => {
+    const { alias, url, expiresIn, maxClicks } = request;
+    const { key } = state.pass;
+    return {
+      code: alias ?? deps.generateCode(),
+      custom: alias !== null,
+      url,
+      expiresIn,
+      maxClicks,
+      keyId: key.id,
+      account: key.account,
+      requestId: state.requestId,
+    };
   };
 
   return {
     linkLimitOf,
     linkOf,
-    prepare(body, state) {
-      const parsed = schema.safeParse(body);
-      if (!parsed.success) {
-        const message = parsed.error.issues[0]?.message ?? 'Bad Request';
-        return { type: 'refused', reply: failure(400, message) };
-      }
-      const { alias, url, password, expiresIn, maxClicks } = parsed.data;
-      const reply = refusalOf(parsed.data, state);
-      if (reply) return { type: 'refused', reply };
-      const { key } = state.pass;
-      const create = {
-        code: alias ?? deps.generateCode(),
-        custom: alias !== null,
-        url,
-        expiresIn,
-        maxClicks,
-        keyId: key.id,
-        account: key.account,
-        requestId: state.requestId,
-      };
-      return { type: 'ready', create, password };
+    async prepare(items, state) {
+      const all = items.map((item) => checked(item, state));
+      const accepted = all.flatMap((item) => (item.type === 'accepted' ? [item.request] : []));
+      const verdicts = [...(await deps.safety.check(accepted.map(({ url }) => url)))];
+      const forbidden = await reservedFor(accepted, state.pass);
+      return all.map((item): Prepared => {
+        if (item.type === 'refused') return item;
+        const { request } = item;
+        const unsafe = unsafety(verdicts.shift() ?? 'unknown');
+        if (unsafe) return refused(unsafe);
+        if (request.alias !== null && forbidden.has(request.alias)) {
+          return refused(failure(400, messages.aliasReserved));
+        }
+        const create = commandFor(request, state);
+        return { type: 'ready', create, password: request.password };
+      });
     },
     async complete(ready, pass) {
       const protectedOnes = ready.flatMap((request) =>

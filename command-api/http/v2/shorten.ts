@@ -15,7 +15,8 @@ export interface ShortenDeps {
 /** POST /v2/shorten */
 export const createShortenHandler = ({ desk, idempotency, requests }: ShortenDeps) =>
   idempotentPost(idempotency, bodyLimit, async (json, state, idempotent) => {
-    const prepared = requests.prepare(json, state);
+    const [prepared] = await requests.prepare([json], state);
+    if (!prepared) return unavailable();
     if (prepared.type === 'refused') return prepared.reply;
     const { pass } = state;
     const result = await desk.shorten({

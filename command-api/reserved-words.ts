@@ -1,0 +1,18 @@
+import { readFileSync } from 'node:fs';
+import { parseList } from '../ops/platform/list-file.js';
+import { projectFile } from '../ops/platform/project-file.js';
+import type { ReservedWords } from './domain/reserved-alias.js';
+
+const words = (name: string): readonly string[] =>
+  parseList(
+    readFileSync(projectFile('command-api', 'domain', 'reserved', `${name}.txt`), 'utf8'),
+  ).map(({ text }) => text);
+
+/** The reserved list as it comes with the product: read once, at the start. */
+export const readReservedWords = (): ReservedWords => ({
+  systemRoutes: words('system-routes'),
+  brands: words('brands'),
+  governments: words('governments'),
+  lures: words('lures'),
+  fillers: words('fillers'),
+});

@@ -1,0 +1,78 @@
+import { expect } from 'chai';
+import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { ConfigError } from '../../ops/platform/config.js';
+import { createLogger } from '../../ops/platform/logging.js';
+import { openBlocklistFile, type BlocklistFile } from './blocklist-file.js';
+import { openWebSafety } from './web-safety.js';
+
+describe('the blocklist in a file', () => {
+  const logger = createLogger('silent');
+  let folder: string;
+  let file: string;
+  beforeEach(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'linklog-blocklist-'));
+    file = path.join(folder, 'list.txt');
+    await writeFile(file, 'first.example\n');
+  });
+  afterEach(() => rm(folder, { recursive: true, force: true }));
+
+  const verdicts = ({ check }: BlocklistFile): Promise<readonly string[]> =>
+    check(['https://first.example/', 'https://second.example/']);
+
+  it('is read at the start', async () => {
+    expect(await verdicts(await openBlocklistFile(file, logger))).to.deep.equal(['unsafe', 'safe']);
+  });
+
+  it('is read again when it was written or replaced', async () => {
+    const list = await openBlocklistFile(file, logger);
+    await writeFile(file, 'first.example\nsecond.example\n');
+    expect(await verdicts(list)).to.deep.equal(['unsafe', 'safe']);
+    await list.refresh();
+    expect(await verdicts(list)).to.deep.equal(['unsafe', 'unsafe']);
+    await writeFile(`${file}.new`, 'second.example\n');
+    await rename(`${file}.new`, file);
+    await list.refresh();
+    expect(await verdicts(list)).to.deep.equal(['safe', 'unsafe']);
+  });
+
+  it('stays as it was while the file is broken or away, and follows it again', async () => {
+    const list = await openBlocklistFile(file, logger);
+    await writeFile(file, 'second.example\nno host\n');
+    await list.refresh();
+    await list.refresh();
+    expect(await verdicts(list)).to.deep.equal(['unsafe', 'safe']);
+    await rm(file);
+    await list.refresh();
+    expect(await verdicts(list)).to.deep.equal(['unsafe', 'safe']);
+    await writeFile(file, 'second.example\n');
+    await list.refresh();
+    expect(await verdicts(list)).to.deep.equal(['safe', 'unsafe']);
+  });
+
+  const refusal = async (name: string): Promise<unknown> => {
+    try {
+      return await openBlocklistFile(name, logger);
+    } catch (error) {
+      return error;
+    }
+  };
+
+  it('ends a start when it cannot be used', async () => {
+    const away = await refusal(path.join(folder, 'nothing'));
+    expect(away).to.be.instanceOf(ConfigError);
+    expect((away as Error).message).to.match(/^BLOCKLIST_FILE .*ENOENT/);
+    await writeFile(file, 'first.example\n\nftp://evil.example\n');
+    const malformed = await refusal(file);
+    expect(malformed).to.be.instanceOf(ConfigError);
+    expect((malformed as Error).message).to.match(/^BLOCKLIST_FILE .*line 3 .*ftp:/);
+  });
+
+  it('is the built-in one by default', async () => {
+    const safety = await openWebSafety({ blocklistFile: null, safeBrowsing: null }, logger);
+    expect(
+      await safety.check(['https://grabify.link/x', 'https://example.com/', 'https://google.com/']),
+    ).to.deep.equal(['unsafe', 'safe', 'safe']);
+  });
+});

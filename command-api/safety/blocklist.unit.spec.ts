@@ -1,0 +1,153 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { parseBlocklist, type Blocklist } from './blocklist.js';
+
+const listOf = (...lines: readonly string[]): Blocklist => {
+  const parsed = parseBlocklist(lines.join('\n'));
+  if (parsed.type === 'malformed') throw new Error(`line ${parsed.line}: ${parsed.entry}`);
+  return parsed.blocklist;
+};
+
+const table = (entry: string, on: readonly string[], off: readonly string[]): void => {
+  describe(entry, () => {
+    for (const url of on) it(`covers ${url}`, () => expect(listOf(entry).has(url)).to.be.true);
+    for (const url of off) it(`not ${url}`, () => expect(listOf(entry).has(url)).to.be.false);
+  });
+};
+
+describe('the blocklist', () => {
+  table(
+    'evil.example',
+    [
+      'https://evil.example',
+      'http://evil.example:8080/a?b#c',
+      'https://EVIL.example/',
+      'https://evil.example./',
+      'https://www.evil.example/',
+      'https://a.b.c.evil.example/',
+      'https://e%76il.example/',
+      'https://ｅvil.example/',
+    ],
+    [
+      'https://notevil.example/',
+      'https://evil.example.org/',
+      'https://example/',
+      'https://good.example/evil.example',
+      'https://good.example/?evil.example',
+    ],
+  );
+  table('https://evil.example', ['http://www.evil.example/a'], ['https://good.example/']);
+  table('*.evil.example', ['https://www.evil.example/', 'https://evil.example/'], []);
+  table('.EVIL.example', ['https://www.evil.example/'], []);
+  table('bücher.example', ['https://xn--bcher-kva.example/', 'https://www.BÜCHER.example/'], []);
+  table('xn--bcher-kva.example', ['https://bücher.example/'], []);
+  table('zip', ['https://invoice.zip/'], ['https://zip.example/']);
+  table(
+    '10.0.0.1',
+    ['http://10.0.0.1/', 'http://167772161/', 'http://0xa.1:99/'],
+    ['http://10.0.0.11/', 'http://0.0.0.1/'],
+  );
+  table('0.1', ['http://0.0.0.1/'], ['http://10.0.0.1/']);
+  table('[2001:db8::1]', ['http://[2001:DB8:0:0::1]/x'], ['http://[2001:db8::2]/']);
+  table(
+    'evil.example/login',
+    [
+      'https://evil.example/login',
+      'http://evil.example:443/login/now',
+      'https://evil.example:444/login',
+      'https://evil.example/logins?a',
+      'https://evil.example/%6Cogin',
+      'https://evil.example/%256Cogin',
+      'https://evil.example/%25256cogin#x',
+      'https://evil.example//login',
+      'https://evil.example/a/../login',
+      'https://evil.example/a/%2e%2e/login',
+      'https://evil.example/a%2f..%2flogin',
+      'https://evil.example/./login',
+      'https://evil.example\\login',
+    ],
+    [
+      'https://evil.example/',
+      'https://www.evil.example/login',
+      'https://evil.example/Login',
+      'https://evil.example/a/login',
+      'https://evil.example/?/login',
+    ],
+  );
+  table(
+    'https://evil.example:8443/',
+    ['http://evil.example:8443/a'],
+    ['https://evil.example/', 'https://www.evil.example:8443/'],
+  );
+  table('evil.example/', ['https://evil.example/x'], ['https://www.evil.example/']);
+  table('evil.example?a=1', ['https://evil.example/?a=1&b'], ['https://evil.example/?b']);
+  table('evil.example/%C3%BC', ['https://evil.example/ü', 'https://evil.example/%c3%bcx'], []);
+
+  it('skips comments, empty lines, and what stands around an entry', () => {
+    const list = listOf('\ufeff# title', '', '  evil.example \t# why', '\t', 'bad.example/#x\r');
+    expect(list.entries).to.equal(2);
+    expect(list.has('https://evil.example/')).to.be.true;
+    expect(list.has('https://bad.example/page')).to.be.true;
+  });
+
+  it('may be empty', () => {
+    expect(listOf('').has('https://example.com/')).to.be.false;
+  });
+
+  for (const entry of [
+    'two words',
+    'ftp://evil.example/',
+    'https://',
+    '/path',
+    '?',
+    'user@evil.example',
+    'evil.example:port',
+    'a..b:99999',
+    '[::1',
+    'https://https://evil.example',
+    '.',
+  ]) {
+    it(`names the line of what is no entry: ${entry}`, () => {
+      const parsed = parseBlocklist(`good.example\n# why\n${entry}`);
+      expect(parsed).to.deep.equal({ type: 'malformed', line: 3, entry });
+    });
+  }
+
+  it('covers a host however its path and subdomain look', () => {
+    const list = listOf('evil.example');
+    fc.assert(
+      fc.property(
+        fc.webUrl({ withQueryParameters: true, withFragments: true }),
+        fc.constantFrom('', 'www.', 'a.b-c.'),
+        (text, sub) => {
+          const url = new URL(text);
+          const before = list.has(url.href);
+          url.hostname = `${sub}evil.example`;
+          return !before && list.has(url.href);
+        },
+      ),
+    );
+  });
+
+  it('sees through any escaping of a path', () => {
+    const list = listOf('evil.example/bad/page');
+    const escaped = fc.array(fc.nat(3), { minLength: 8, maxLength: 8 }).map((rounds) =>
+      Array.from('bad/page', (character, at) => {
+        let text = character;
+        for (let round = rounds[at] ?? 0; round > 0; round -= 1) {
+          text =
+            text === character
+              ? `%${character.charCodeAt(0).toString(16)}`
+              : text.replaceAll('%', '%25');
+        }
+        return text;
+      }).join(''),
+    );
+    fc.assert(fc.property(escaped, (path) => list.has(`https://evil.example/${path}`)));
+  });
+
+  it('is quick to see through the deepest escaping', () => {
+    expect(listOf('evil.example/a').has(`https://evil.example/%${'25'.repeat(1_000)}61`)).to.be
+      .true;
+  });
+});

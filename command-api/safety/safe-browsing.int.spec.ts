@@ -1,0 +1,231 @@
+import { expect } from 'chai';
+import { createLogger } from '../../ops/platform/logging.js';
+import {
+  createSafeBrowsing,
+  safeBrowsingLimits,
+  type SafeBrowsingLimits,
+} from './safe-browsing.js';
+import type { SafetyCheck } from './safety-check.js';
+import {
+  startSafeBrowsingDouble,
+  type Behaviour,
+  type SafeBrowsingDouble,
+} from './testing/safe-browsing-double.js';
+import { createThreatFinder } from './threat-matches.js';
+
+const good = 'https://good.example/';
+const evil = 'https://evil.example/';
+
+describe('Safe Browsing, asked over HTTP', () => {
+  let double: SafeBrowsingDouble;
+  let time: number;
+  beforeEach(async () => {
+    double = await startSafeBrowsingDouble();
+    time = 0;
+  });
+  afterEach(() => double.stop());
+
+  const service = (limits: Partial<SafeBrowsingLimits> = {}, url = double.url): SafetyCheck => {
+    const all = { ...safeBrowsingLimits, timeoutMs: 500, ...limits };
+    return createSafeBrowsing({
+      findThreats: createThreatFinder({ apiKey: 'k&y', url, timeoutMs: all.timeoutMs }),
+      logger: createLogger('silent'),
+      limits: all,
+      now: () => time,
+    });
+  };
+
+  it('tells matches from the others, in the order asked', async () => {
+    const { check } = service();
+    expect(await check([good, evil, 'https://also-good.example/?q'])).to.deep.equal([
+      'safe',
+      'unsafe',
+      'safe',
+    ]);
+  });
+
+  it('speaks the protocol of threatMatches:find', async () => {
+    await service().check([good]);
+    const [asked] = double.asked;
+    expect(asked).to.deep.include({
+      method: 'POST',
+      path: '/v4/threatMatches:find',
+      key: 'k&y',
+      contentType: 'application/json',
+    });
+    expect(asked?.body.client.clientId).to.equal('linklog');
+    expect(asked?.body.threatInfo).to.deep.equal({
+      threatTypes: [
+        'MALWARE',
+        'SOCIAL_ENGINEERING',
+        'UNWANTED_SOFTWARE',
+        'POTENTIALLY_HARMFUL_APPLICATION',
+      ],
+      platformTypes: ['ANY_PLATFORM'],
+      threatEntryTypes: ['URL'],
+      threatEntries: [{ url: good }],
+    });
+  });
+
+  it('calls the very address when it has a path', async () => {
+    await service({}, `${double.url}/proxy/find?tenant=1`).check([good]);
+    expect(double.asked[0]).to.include({ path: '/proxy/find', key: 'k&y' });
+  });
+
+  it('asks for the URL without its fragment, the host’s last dot and capitals', async () => {
+    const { check } = service();
+    await check(['https://GOOD.example./a?b#c', 'https://good.example/a?b#d']);
+    expect(double.urls()).to.deep.equal([['https://good.example/a?b']]);
+  });
+
+  describe('asks as seldom as it can', () => {
+    it('a verdict is kept', async () => {
+      const { check } = service();
+      await check([good, evil]);
+      expect(await check([evil, good])).to.deep.equal(['unsafe', 'safe']);
+      await check([good, 'https://third.example/']);
+      expect(double.urls()).to.deep.equal([[good, evil], ['https://third.example/']]);
+    });
+
+    it('a match as long as the service says, another for some minutes', async () => {
+      const { check } = service({ safeMs: 1_000, unsafeMs: 5_000 });
+      double.cacheDuration = '3s';
+      await check([good, evil]);
+      time = 1_500;
+      expect(await check([good, evil])).to.deep.equal(['safe', 'unsafe']);
+      time = 3_000;
+      await check([evil]);
+      expect(double.urls()).to.deep.equal([[good, evil], [good], [evil]]);
+    });
+
+    for (const cacheDuration of [undefined, 'soon']) {
+      it(`a match of ${cacheDuration ?? 'no'} duration for the usual time`, async () => {
+        const { check } = service({ unsafeMs: 5_000 });
+        double.cacheDuration = cacheDuration;
+        await check([evil]);
+        time = 4_999;
+        expect(await check([evil])).to.deep.equal(['unsafe']);
+        time = 5_000;
+        await check([evil]);
+        expect(double.asked).to.have.length(2);
+      });
+    }
+
+    it('a URL that is being asked for is not asked for again', async () => {
+      const { check } = service();
+      double.delayMs = 50;
+      const first = check([good]);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      expect(await Promise.all([first, check([good, good])])).to.deep.equal([
+        ['safe'],
+        ['safe', 'safe'],
+      ]);
+      expect(double.urls()).to.deep.equal([[good]]);
+    });
+
+    it('the checks of one moment share a call', async () => {
+      const { check } = service();
+      const urls = Array.from({ length: 300 }, (_, index) => `https://${index}.example/`);
+      await Promise.all(urls.map((url) => check([url])));
+      expect(double.urls()).to.deep.equal([urls]);
+    });
+
+    it('no call asks for more than 500 URLs, and few run at once', async () => {
+      const { check } = service({ maxCalls: 2 });
+      double.delayMs = 20;
+      const urls = Array.from({ length: 1_600 }, (_, index) => `https://${index}.example/`);
+      const verdicts = await check(urls);
+      expect(new Set(verdicts)).to.deep.equal(new Set(['safe']));
+      const lengths = double.urls().map(({ length }) => length);
+      expect(lengths.sort((one, other) => one - other)).to.deep.equal([100, 500, 500, 500]);
+      expect(double.mostAtOnce()).to.equal(2);
+    });
+  });
+
+  describe('does not know', () => {
+    const failures: readonly Behaviour[] = [
+      'hang',
+      'stall',
+      'fail',
+      'malformed',
+      'otherJson',
+      'otherUrl',
+      'redirect',
+      'reset',
+    ];
+    for (const behaviour of failures) {
+      it(`when the service does this: ${behaviour}`, async () => {
+        const { check } = service();
+        double.behaviour = behaviour;
+        expect(await check([good, evil])).to.deep.equal(['unknown', 'unknown']);
+        double.behaviour = 'answer';
+        expect(await check([good, evil]), 'nothing was kept').to.deep.equal(['safe', 'unsafe']);
+      });
+    }
+
+    it('but asks again when only the connection was closed', async () => {
+      const { check } = service();
+      double.behaviour = 'resetOnce';
+      expect(await check([good, evil])).to.deep.equal(['safe', 'unsafe']);
+      expect(double.asked).to.have.length(2);
+    });
+
+    it('when nobody is there', async () => {
+      const { check } = service();
+      await double.stop();
+      expect(await check([good])).to.deep.equal(['unknown']);
+    });
+
+    it('when too many wait', async () => {
+      const { check } = service({ maxWaiting: 1 });
+      expect(await check([good, evil])).to.deep.equal(['safe', 'unknown']);
+    });
+
+    it('when its turn does not come in time', async () => {
+      const { check } = createSafeBrowsing({
+        findThreats: () => new Promise(() => undefined),
+        logger: createLogger('silent'),
+        limits: { ...safeBrowsingLimits, maxCalls: 1, timeoutMs: 20 },
+      });
+      expect(await Promise.all([check([good]), check([evil])])).to.deep.equal([
+        ['unknown'],
+        ['unknown'],
+      ]);
+      // It waits for the one call that may be made at a time.
+      expect(await check(['https://third.example/'])).to.deep.equal(['unknown']);
+    });
+  });
+
+  describe('spares a service that fails', () => {
+    const url = (index: number): string => `https://${index}.example/`;
+
+    it('opens after failures in a row, probes after a pause, and closes', async () => {
+      const { check } = service({ failures: 2, pauseMs: 1_000 });
+      double.behaviour = 'fail';
+      for (let call = 0; call < 5; call += 1) {
+        expect(await check([url(call)])).to.deep.equal(['unknown']);
+      }
+      expect(double.asked, 'the circuit opened').to.have.length(2);
+
+      time = 1_000;
+      expect(await check([good])).to.deep.equal(['unknown']);
+      expect(double.asked, 'the probe failed').to.have.length(3);
+      double.behaviour = 'answer';
+      expect(await check([good])).to.deep.equal(['unknown']);
+      expect(double.asked, 'and the circuit is open').to.have.length(3);
+
+      time = 2_000;
+      expect(await check([good, evil])).to.deep.equal(['safe', 'unsafe']);
+      expect(await check([url(9)])).to.deep.equal(['safe']);
+    });
+
+    it('still tells what it knows', async () => {
+      const { check } = service({ failures: 1, pauseMs: 1_000 });
+      await check([evil]);
+      double.behaviour = 'fail';
+      expect(await check([good, evil])).to.deep.equal(['unknown', 'unsafe']);
+      expect(await check([good, evil])).to.deep.equal(['unknown', 'unsafe']);
+      expect(double.asked).to.have.length(2);
+    });
+  });
+});

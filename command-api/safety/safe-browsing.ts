@@ -1,0 +1,185 @@
+import type { Logger } from '../../ops/platform/logging.js';
+import { createCircuitBreaker } from './circuit-breaker.js';
+import type { SafetyCheck, SafetyVerdict } from './safety-check.js';
+import { maxUrlsPerCall, type FindThreats, type ThreatMatch } from './threat-matches.js';
+import { createVerdictCache, type KnownVerdict } from './verdict-cache.js';
+
+export interface SafeBrowsingLimits {
+  /** A check that has taken as long answers `unknown`. */
+  readonly timeoutMs: number;
+  readonly maxCalls: number;
+  readonly maxWaiting: number;
+  readonly maxCached: number;
+  /** How long a URL that was not found is held for safe. */
+  readonly safeMs: number;
+  /** The same of one that was found, where the service does not say. */
+  readonly unsafeMs: number;
+  readonly failures: number;
+  readonly pauseMs: number;
+}
+
+export const safeBrowsingLimits: SafeBrowsingLimits = {
+  timeoutMs: 2_000,
+  maxCalls: 4,
+  maxWaiting: 5_000,
+  maxCached: 50_000,
+  safeMs: 300_000,
+  unsafeMs: 300_000,
+  failures: 5,
+  pauseMs: 5_000,
+};
+
+interface Waiting {
+  readonly url: string;
+  readonly resolve: (verdict: SafetyVerdict) => void;
+}
+
+/** A call that began at once ends by its own time-out, and is counted, before its check gives up. */
+const graceMs = 50;
+
+/** As the service compares them, and as it is asked: without what only the browser sees. */
+const askedForm = (text: string): string => {
+  const url = new URL(text);
+  url.hash = '';
+  const host = url.hostname.replace(/\.+$/, '');
+  if (host !== '') url.hostname = host;
+  return url.href;
+};
+
+const sameForm = (text: string): string => (URL.canParse(text) ? askedForm(text) : text);
+
+/** What an answer says of each URL that was asked for. */
+const verdictsOf = (
+  urls: readonly string[],
+  matches: readonly ThreatMatch[],
+): ReadonlyMap<
+  string,
+  { readonly verdict: KnownVerdict; readonly holdsMs: number | null }
+> | null => {
+  const found = new Map(matches.map((match) => [sameForm(match.url), match]));
+  const asked = new Set(urls);
+  // A match of something else: one of ours was found, and we cannot tell which.
+  if ([...found.keys()].some((url) => !asked.has(url))) return null;
+  return new Map(
+    urls.map((url) => {
+      const match = found.get(url);
+      return [url, { verdict: match ? 'unsafe' : 'safe', holdsMs: match?.holdsMs ?? null }];
+    }),
+  );
+};
+
+/**
+ * Asks a reputation service, as seldom as it can: verdicts are cached, a URL is asked for once at a
+ * time, the URLs of one event-loop tick share a call. It never fails open.
+ */
+export const createSafeBrowsing = (options: {
+  readonly findThreats: FindThreats;
+  readonly logger: Logger;
+  readonly limits?: SafeBrowsingLimits;
+  /** Milliseconds of a clock that never goes back. */
+  readonly now?: () => number;
+}): SafetyCheck => {
+  const { findThreats, logger, limits = safeBrowsingLimits } = options;
+  const now = options.now ?? (() => performance.now());
+  const cache = createVerdictCache({ maxEntries: limits.maxCached, now });
+  const breaker = createCircuitBreaker({
+    failures: limits.failures,
+    pauseMs: limits.pauseMs,
+    now,
+    onChange: (state) => {
+      logger.warn({ state }, 'the circuit to the web safety service changed');
+    },
+  });
+  const asking = new Map<string, Promise<SafetyVerdict>>();
+  const waiting: Waiting[] = [];
+  let calls = 0;
+  let scheduled = false;
+
+  const callFor = async (batch: readonly Waiting[]): Promise<void> => {
+    const urls = batch.map(({ url }) => url);
+    const answer = await findThreats(urls);
+    const verdicts = answer.type === 'answered' ? verdictsOf(urls, answer.matches) : null;
+    if (verdicts) {
+      breaker.succeeded();
+    } else {
+      const err =
+        answer.type === 'failed' ? answer.error : new Error('It told of URLs not asked for');
+      logger.warn({ err, urls: urls.length }, 'the web safety service gave no answer');
+      breaker.failed();
+    }
+    for (const { url, resolve } of batch) {
+      const known = verdicts?.get(url);
+      if (known) {
+        const { verdict, holdsMs } = known;
+        const usual = verdict === 'safe' ? limits.safeMs : limits.unsafeMs;
+        cache.set(url, verdict, holdsMs ?? usual);
+      }
+      resolve(known?.verdict ?? 'unknown');
+    }
+  };
+
+  const pump = (): void => {
+    scheduled = false;
+    while (waiting.length > 0) {
+      if (calls >= limits.maxCalls) return;
+      const batch = waiting.splice(0, maxUrlsPerCall);
+      if (!breaker.permits()) {
+        for (const { resolve } of batch) resolve('unknown');
+        continue;
+      }
+      calls += 1;
+      void callFor(batch).finally(() => {
+        calls -= 1;
+        pump();
+      });
+    }
+  };
+
+  const ask = (url: string): Promise<SafetyVerdict> => {
+    if (waiting.length >= limits.maxWaiting) return Promise.resolve('unknown');
+    const asked = new Promise<SafetyVerdict>((resolve) => {
+      waiting.push({
+        url,
+        resolve: (verdict) => {
+          asking.delete(url);
+          resolve(verdict);
+        },
+      });
+    });
+    asking.set(url, asked);
+    if (!scheduled) {
+      scheduled = true;
+      setImmediate(pump);
+    }
+    return asked;
+  };
+
+  /** `unknown` at the latest when the time is over; the answer may still come for the next. */
+  const inTime = async (asked: Promise<SafetyVerdict>[]): Promise<SafetyVerdict[]> => {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<SafetyVerdict>((resolve) => {
+      timer = setTimeout(() => {
+        resolve('unknown');
+      }, limits.timeoutMs + graceMs);
+    });
+    try {
+      return await Promise.all(asked.map((verdict) => Promise.race([verdict, late])));
+    } finally {
+      clearTimeout(timer);
+    }
+  };
+
+  return {
+    async check(urls) {
+      const forms = urls.map(askedForm);
+      const known = forms.map((url) => cache.get(url));
+      if (known.every((verdict) => verdict !== null)) return known;
+      return inTime(
+        forms.map((url, index) => {
+          const verdict = known[index];
+          return verdict ? Promise.resolve(verdict) : (asking.get(url) ?? ask(url));
+        }),
+      );
+    },
+  };
+};

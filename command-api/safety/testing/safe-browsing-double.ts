@@ -1,0 +1,152 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+interface Find {
+  readonly client: { readonly clientId: string };
+  readonly threatInfo: {
+    readonly threatTypes: readonly string[];
+    readonly platformTypes: readonly string[];
+    readonly threatEntryTypes: readonly string[];
+    readonly threatEntries: readonly { readonly url: string }[];
+  };
+}
+
+/** A request as it came. */
+export interface Asked {
+  readonly method: string;
+  readonly path: string;
+  readonly key: string | null;
+  readonly contentType: string;
+  readonly body: Find;
+}
+
+export type Behaviour =
+  /** As Google's service does; what has `evil` in its host is a match. */
+  | 'answer'
+  /** Never answers. */
+  | 'hang'
+  /** Sends the head of an answer, and no body. */
+  | 'stall'
+  | 'fail'
+  | 'malformed'
+  | 'otherJson'
+  | 'otherUrl'
+  | 'redirect'
+  /** Closes the connection. */
+  | 'reset'
+  /** The same, and answers the next request. */
+  | 'resetOnce';
+
+export interface SafeBrowsingDouble {
+  readonly url: string;
+  readonly asked: Asked[];
+  behaviour: Behaviour;
+  /** Of matches; `undefined`: not said. */
+  cacheDuration: string | undefined;
+  /** Milliseconds before an answer. */
+  delayMs: number;
+  /** The URLs asked for, call by call. */
+  urls(): string[][];
+  /** Requests that waited for their answer at the same time, at most. */
+  mostAtOnce(): number;
+  stop(): Promise<void>;
+}
+
+const matchOf = (url: string, cacheDuration: string | undefined): object => ({
+  threatType: 'SOCIAL_ENGINEERING',
+  platformType: 'ANY_PLATFORM',
+  threatEntryType: 'URL',
+  threat: { url },
+  ...(cacheDuration !== undefined && { cacheDuration }),
+});
+
+/** A server on this machine that speaks the protocol of Safe Browsing v4, well or badly. */
+export const startSafeBrowsingDouble = async (): Promise<SafeBrowsingDouble> => {
+  const asked: Asked[] = [];
+  let open = 0;
+  let most = 0;
+  const server = createServer((request, response) => {
+    open += 1;
+    most = Math.max(most, open);
+    response.once('close', () => {
+      open -= 1;
+    });
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk: Buffer) => chunks.push(chunk));
+    request.on('end', () => {
+      const { pathname, searchParams } = new URL(request.url ?? '', 'http://localhost');
+      const body = JSON.parse(Buffer.concat(chunks).toString('utf8')) as Find;
+      asked.push({
+        method: request.method ?? '',
+        path: pathname,
+        key: searchParams.get('key'),
+        contentType: request.headers['content-type'] ?? '',
+        body,
+      });
+      const send = (status: number, text: string): void => {
+        setTimeout(() => {
+          response.writeHead(status, { 'Content-Type': 'application/json' }).end(text);
+        }, double.delayMs);
+      };
+      const urls = body.threatInfo.threatEntries.map(({ url }) => url);
+      const evil = urls.filter((url) => new URL(url).hostname.includes('evil'));
+      switch (double.behaviour) {
+        case 'answer': {
+          const matches = evil.map((url) => matchOf(url, double.cacheDuration));
+          send(200, JSON.stringify(matches.length > 0 ? { matches } : {}));
+          return;
+        }
+        case 'hang':
+          return;
+        case 'stall':
+          response.writeHead(200, { 'Content-Type': 'application/json' });
+          response.write('{');
+          return;
+        case 'fail':
+          send(500, '{"error":{"code":500}}');
+          return;
+        case 'malformed':
+          send(200, '<html>{"matches":[]}');
+          return;
+        case 'otherJson':
+          send(200, '{"matches":[{"threat":"https://evil.example/"}]}');
+          return;
+        case 'otherUrl':
+          send(200, JSON.stringify({ matches: [matchOf('https://other.example/', '300s')] }));
+          return;
+        case 'redirect':
+          response.writeHead(307, { Location: '/elsewhere' }).end();
+          return;
+        case 'reset':
+          request.socket.destroy();
+          return;
+        case 'resetOnce':
+          double.behaviour = 'answer';
+          request.socket.destroy();
+          return;
+        default: {
+          const unknown: never = double.behaviour;
+          return unknown;
+        }
+      }
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const double: SafeBrowsingDouble = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    asked,
+    behaviour: 'answer',
+    cacheDuration: '300.000s',
+    delayMs: 0,
+    urls: () => asked.map(({ body }) => body.threatInfo.threatEntries.map((entry) => entry.url)),
+    mostAtOnce: () => most,
+    stop: () =>
+      new Promise((resolve) => {
+        server.close(() => {
+          resolve();
+        });
+        server.closeAllConnections();
+      }),
+  };
+  return double;
+};

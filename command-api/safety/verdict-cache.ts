@@ -1,0 +1,39 @@
+import { createHash } from 'node:crypto';
+
+export type KnownVerdict = 'safe' | 'unsafe';
+
+export interface VerdictCache {
+  get(url: string): KnownVerdict | null;
+  set(url: string, verdict: KnownVerdict, forMs: number): void;
+}
+
+/** Digests have one length, whatever the URL's, so the bound is one of memory too. */
+const digest = (url: string): string => createHash('sha256').update(url).digest('base64');
+
+/** Verdicts for as long as they hold; the oldest make room when there are too many. */
+export const createVerdictCache = (options: {
+  readonly maxEntries: number;
+  readonly now: () => number;
+}): VerdictCache => {
+  const { maxEntries, now } = options;
+  const entries = new Map<string, { readonly verdict: KnownVerdict; readonly until: number }>();
+  return {
+    get(url) {
+      const name = digest(url);
+      const entry = entries.get(name);
+      if (!entry) return null;
+      if (now() < entry.until) return entry.verdict;
+      entries.delete(name);
+      return null;
+    },
+    set(url, verdict, forMs) {
+      const name = digest(url);
+      // A Map keeps the order of insertion: the oldest is the first.
+      entries.delete(name);
+      entries.set(name, { verdict, until: now() + forMs });
+      if (entries.size <= maxEntries) return;
+      const oldest = entries.keys().next();
+      if (!oldest.done) entries.delete(oldest.value);
+    },
+  };
+};
