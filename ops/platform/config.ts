@@ -92,6 +92,7 @@ const environment = z.object({
     .default('0')
     .transform((value) => value === '1'),
   KAFKA_BROKERS: notYet('a log on Kafka'),
+  KAFKA_SSL: notYet('a log on Kafka'),
   REDIS_URL: notYet('a shared cache on Redis'),
   EVENTSTORE_URL: notYet('an archive in EventStoreDB'),
 });

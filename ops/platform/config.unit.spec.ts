@@ -16,7 +16,9 @@ const refusal = (env: NodeJS.ProcessEnv): string => {
 
 describe('the configuration', () => {
   it('has the defaults of the contract', () => {
-    expect(readConfig({})).to.deep.equal({
+    const { trustedProxies, ...config } = readConfig({});
+    expect(trustedProxies.check('127.0.0.1')).to.equal(false);
+    expect(config).to.deep.equal({
       api: { host: '127.0.0.1', port: 8080 },
       edge: { host: '127.0.0.1', port: 8081 },
       admin: { host: '127.0.0.1', port: 8082 },
@@ -29,29 +31,34 @@ describe('the configuration', () => {
       rootRedirect: null,
       logLevel: 'info',
       spool: { maxBytes: 1_073_741_824, fsync: false },
+      safety: { blocklistFile: null, safeBrowsing: null },
     });
   });
 
   it('takes what is set', () => {
-    expect(
-      readConfig({
-        HOST: '0.0.0.0',
-        API_HOST: '::1',
-        API_PORT: '0',
-        EDGE_PORT: '65535',
-        ADMIN_HOST: 'admin.internal',
-        SHORT_URL_HOST: 'https://sho.rt/',
-        UPGRADE_URL: 'https://example.org/pay',
-        ADMIN_TOKEN: 'a-token-of-16-ch',
-        DATA_DIR: '/var/lib/linklog',
-        DATABASE_URL: 'postgres://user:secret@db:5432/linklog',
-        ROOT_REDIRECT: 'https://example.org/home',
-        LOG_LEVEL: 'warn',
-        SPOOL_MAX_BYTES: '1048576',
-        SPOOL_FSYNC: '1',
-        SOMETHING_ELSE: 'of somebody else',
-      }),
-    ).to.deep.equal({
+    const { trustedProxies, ...config } = readConfig({
+      HOST: '0.0.0.0',
+      API_HOST: '::1',
+      API_PORT: '0',
+      EDGE_PORT: '65535',
+      ADMIN_HOST: 'admin.internal',
+      SHORT_URL_HOST: 'https://sho.rt/',
+      UPGRADE_URL: 'https://example.org/pay',
+      ADMIN_TOKEN: 'a-token-of-16-ch',
+      DATA_DIR: '/var/lib/linklog',
+      DATABASE_URL: 'postgres://user:secret@db:5432/linklog',
+      ROOT_REDIRECT: 'https://example.org/home',
+      LOG_LEVEL: 'warn',
+      SPOOL_MAX_BYTES: '1048576',
+      SPOOL_FSYNC: '1',
+      TRUSTED_PROXIES: '10.0.0.0/8',
+      SOMETHING_ELSE: 'of somebody else',
+    });
+    expect([trustedProxies.check('10.1.2.3'), trustedProxies.check('11.1.2.3')]).to.deep.equal([
+      true,
+      false,
+    ]);
+    expect(config).to.deep.equal({
       api: { host: '::1', port: 0 },
       edge: { host: '0.0.0.0', port: 65_535 },
       admin: { host: 'admin.internal', port: 8082 },
@@ -64,6 +71,7 @@ describe('the configuration', () => {
       rootRedirect: 'https://example.org/home',
       logLevel: 'warn',
       spool: { maxBytes: 1_048_576, fsync: true },
+      safety: { blocklistFile: null, safeBrowsing: null },
     });
   });
 
@@ -73,6 +81,9 @@ describe('the configuration', () => {
   });
 
   const bad: readonly (readonly [string, ...string[]])[] = [
+    ['TRUSTED_PROXIES', '10.0.0.0/33', 'somewhere'],
+    ['SAFE_BROWSING_URL', 'ftp://example.com'],
+    ['KAFKA_SSL', '1'],
     ['HOST', 'not a host', 'http://127.0.0.1'],
     ['API_HOST', 'a/b'],
     ['EDGE_HOST', '[::1]'],
