@@ -12,7 +12,7 @@ import { openPostgresLog } from './platform/event-log/postgres-log.js';
 import type { Logger } from './platform/logging.js';
 import { listenToPostgres } from './platform/postgres/listener.js';
 import { createPasswordDesk } from './platform/passwords/password-desk.js';
-import { createPool, type Pool } from './platform/postgres/pool.js';
+import { createPool, isConnectionError, type Pool } from './platform/postgres/pool.js';
 
 /** In-flight requests may take as long, and then the spool's shipping; 10 s is the limit of all. */
 const graceMs = 3_000;
@@ -87,7 +87,11 @@ const startAll = async (config: Config, logger: Logger, started: Started): Promi
     return made;
   };
   const logPool = pool('log', 6);
-  await migrate(logPool);
+  await migrate(logPool).catch((cause: unknown) => {
+    if (config.databaseUrl === null || !isConnectionError(cause)) throw cause;
+    const reason = (cause as Error).message;
+    throw new Error(`DATABASE_URL: PostgreSQL cannot be reached: ${reason}`, { cause });
+  });
   const { log, outbox } = await openPostgresLog({ pool: logPool, url: databaseUrl, logger });
   started.add(() => log.close());
 

@@ -45,7 +45,9 @@ const addressBlocks = z.string().transform((text, ctx) => {
 });
 
 const notYet = (what: string) =>
-  z.undefined({ error: `${what} is not supported by this version: leave it unset` }).optional();
+  z
+    .undefined({ error: `is set, but ${what} is not supported by this version: leave it unset` })
+    .optional();
 
 const environment = z.object({
   HOST: bindAddress.default('127.0.0.1'),

@@ -47,7 +47,8 @@ const listenError = (error: NodeJS.ErrnoException, name: string, { host, port }:
     return new ConfigError(`${name}_PORT ${port} needs privileges: choose one above 1023`, cause);
   }
   if (error.code === 'EADDRNOTAVAIL' || error.code === 'ENOTFOUND') {
-    return new ConfigError(`${name}_HOST ${host} is no address of this machine`, cause);
+    const variable = name === 'ADMIN' ? 'ADMIN_HOST' : `HOST or ${name}_HOST`;
+    return new ConfigError(`${variable}: ${host} is no address of this machine`, cause);
   }
   return error;
 };

@@ -1,13 +1,9 @@
-import type { LinkEvent, LinklogEvent } from '../../schemas/events/catalogue.js';
-import { topicOf } from '../../schemas/events/codec.js';
+import { isLinkEvent } from '../../schemas/events/codec.js';
 import { topics } from '../../schemas/events/topics.js';
 import { evolveLink, noLink, type LinkState } from '../../schemas/folds/link.js';
 import { rowOfState, stateOfRow, type RedirectRow } from '../../schemas/read-models/redirects.js';
 import type { Projection } from '../runtime/projection.js';
 import { readRows, writeRows } from './rows.js';
-
-const isLinkEvent = (event: LinklogEvent): event is LinkEvent =>
-  topicOf(event) === topics.links.name;
 
 /** Where each short code leads, or why it no longer does. */
 export const redirects: Projection = {

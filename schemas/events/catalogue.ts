@@ -23,5 +23,5 @@ export type LinklogEvent = { [Name in EventName]: EventOf<(typeof catalogue)[Nam
 /** The event of a name: `EventNamed<'LinkCreated'>`. */
 export type EventNamed<Name extends EventName> = EventOf<(typeof catalogue)[Name]>;
 
-/** What may stand in the topic of links. */
-export type LinkEvent = EventNamed<'LinkCreated' | 'LinkExpired' | 'LinkBlocked' | 'LinkUnblocked'>;
+/** What may stand in the topic of links: every event of `link-events.ts`. */
+export type LinkEvent = EventNamed<keyof typeof linkEvents>;

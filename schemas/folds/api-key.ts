@@ -41,7 +41,7 @@ export const evolveApiKey = (state: ApiKeyState, event: ApiKeyEvent): ApiKeyStat
       return { status: 'revoked', key: { ...state.key, sequence, lastEventAt } };
     default: {
       const unknown: never = event;
-      return unknown;
+      throw new Error(`No fold of ${JSON.stringify(unknown)}`);
     }
   }
 };

@@ -57,7 +57,7 @@ export const evolveClaim = (claim: Claim, event: ClaimEvent): Claim => {
       return { ...claim, blocked: false, sequence, lastEventAt };
     default: {
       const unknown: never = event;
-      return unknown;
+      throw new Error(`No fold of ${JSON.stringify(unknown)}`);
     }
   }
 };

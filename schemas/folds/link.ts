@@ -60,7 +60,7 @@ export const evolveLink = (state: LinkState, event: LinkEvent): LinkState => {
         : { status: 'expired', link: state.link, reason: state.expired };
     default: {
       const unknown: never = event;
-      return unknown;
+      throw new Error(`No fold of ${JSON.stringify(unknown)}`);
     }
   }
 };

@@ -34,7 +34,7 @@ export const evolvePlatform = (state: PlatformState, event: PlatformEvent): Plat
       return { ...next, features: { ...state.features, [event.data.feature]: event.data.on } };
     default: {
       const unknown: never = event;
-      return unknown;
+      throw new Error(`No fold of ${JSON.stringify(unknown)}`);
     }
   }
 };

@@ -1,15 +1,9 @@
-import type { LinkEvent, LinklogEvent } from '../../../schemas/events/catalogue.js';
+import { isLinkEvent } from '../../../schemas/events/codec.js';
 import { topics } from '../../../schemas/events/topics.js';
 import { evolveLink, noLink, type LinkState } from '../../../schemas/folds/link.js';
 import { stateOfRow, type RedirectRow } from '../../../schemas/read-models/redirects.js';
 import type { Outbox } from '../outbox/port.js';
 import type { Queryable } from '../postgres/pool.js';
-
-const isLinkEvent = (event: LinklogEvent): event is LinkEvent =>
-  event.type === 'linklog.LinkCreated.v1' ||
-  event.type === 'linklog.LinkExpired.v1' ||
-  event.type === 'linklog.LinkBlocked.v1' ||
-  event.type === 'linklog.LinkUnblocked.v1';
 
 /**
  * The states of links as of now: the projected rows, and whatever events the outbox has above them.
