@@ -83,7 +83,7 @@ describe('a listener', () => {
   it('on an address of another machine is a ConfigError that names the variable', async () => {
     const error = await rejection(listen('EDGE', { host: '192.0.2.1', port: 0 }, () => hello));
     expect(error).to.be.instanceOf(ConfigError);
-    expect((error as Error).message).to.match(/^EDGE_HOST 192\.0\.2\.1 /);
+    expect((error as Error).message).to.match(/^HOST or EDGE_HOST: 192\.0\.2\.1 /);
   });
 
   describe('when it is stopped', () => {
