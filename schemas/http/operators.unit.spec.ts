@@ -7,7 +7,8 @@ const messageOf = (schema: z.ZodType, body: unknown): string | null => {
   return result.success ? null : (result.error.issues[0]?.message ?? '');
 };
 
-const named = (value: unknown): string => (JSON.stringify(value) ?? 'nothing').slice(0, 60);
+const named = (value: unknown): string =>
+  (value === undefined ? 'nothing' : JSON.stringify(value)).slice(0, 60);
 
 describe('the body of PATCH /admin/platform', () => {
   it('has what is to be switched, and leaves out the rest', () => {
