@@ -2,7 +2,7 @@ import { parseChange } from '../ops/platform/changes.js';
 import { readPlatform } from '../ops/platform/ledger/platform-row.js';
 import type { Logger } from '../ops/platform/logging.js';
 import type { Listener } from '../ops/platform/postgres/listener.js';
-import type { Pool } from '../ops/platform/postgres/pool.js';
+import type { Queryable } from '../ops/platform/postgres/pool.js';
 import type { LinkReader } from './links/link-reader.js';
 
 /** How long until the switches are asked for once more after that failed. */
@@ -20,21 +20,25 @@ export interface ChangeWatch {
  */
 export const watchChanges = async (deps: {
   readonly listener: Listener;
-  readonly pool: Pool;
+  readonly pool: Queryable;
   readonly links: Pick<LinkReader, 'forget' | 'doubtAll'>;
   readonly logger: Logger;
 }): Promise<ChangeWatch> => {
   const { listener, pool, links, logger } = deps;
   let maintenance = false;
+  /** Of the switches that are known: answers may come in another order than they were asked for. */
+  let sequence = -1;
   let timer: NodeJS.Timeout | undefined;
   let stopped = false;
 
   const readSwitches = async (): Promise<void> => {
     clearTimeout(timer);
     try {
-      ({ maintenance } = await readPlatform(pool));
+      const state = await readPlatform(pool);
+      if (state.sequence >= sequence) ({ maintenance, sequence } = state);
     } catch (err) {
       logger.warn({ err }, 'the platform switches cannot be read; trying again');
+      clearTimeout(timer);
       if (!stopped) timer = setTimeout(() => void readSwitches(), retryMs);
     }
   };
@@ -42,8 +46,13 @@ export const watchChanges = async (deps: {
   const stops = [
     listener.on('linklog_changes', (payload) => {
       const change = parseChange(payload);
-      if (change.kind === 'link') links.forget(change.code);
-      else void readSwitches();
+      if (change?.kind === 'link') {
+        links.forget(change.code);
+        return;
+      }
+      // Whatever it is that a later version tells of, what is read again is right.
+      if (change === null) links.doubtAll(true);
+      void readSwitches();
     }),
     listener.onGap((state) => {
       links.doubtAll(state === 'back');

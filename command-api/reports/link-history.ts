@@ -18,9 +18,8 @@ export type FindLinkHistory = (
 ) => Promise<HistoryPage | null>;
 
 /** Reads the history projection, and the outbox for what it does not know yet. */
-export const createLinkHistory =
-  (pool: Pool, outbox: Outbox): FindLinkHistory =>
-  async (code, after, limit) => {
+export const createLinkHistory = (pool: Pool, outbox: Outbox): FindLinkHistory => {
+  const find: FindLinkHistory = async (code, after, limit) => {
     const { rows } = await pool.query<{ sequence: number; event: string }>(
       `SELECT sequence, event FROM projection_history.events
        WHERE code = $1 AND sequence > $2 ORDER BY sequence LIMIT $3`,
@@ -39,10 +38,13 @@ export const createLinkHistory =
       ...known,
       ...newer.map((event) => ({ sequence: event.sequence, event: withoutSecrets(event) })),
     ];
-    if (all.length === 0 && after === 0) return null;
+    // Nothing after the last event is an empty page; nothing at all is no link.
+    if (all.length === 0 && (after === 0 || !(await find(code, 0, 1)))) return null;
     const page = all.slice(0, limit);
     return {
       events: page.map(({ event }) => event),
       next: all.length > limit ? (page.at(-1)?.sequence ?? null) : null,
     };
   };
+  return find;
+};

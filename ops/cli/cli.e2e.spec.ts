@@ -187,6 +187,67 @@ describe('the command line, on a running service', () => {
     });
   });
 
+  it('shows and switches the platform', async () => {
+    await json('platform', 'set', '--passwords', 'on');
+    const on = { shortening: true, aliases: true, passwords: true, expiration: true, qr: true };
+    const all = { maintenance: false, features: on };
+    expect(await json('platform', 'show')).to.deep.equal(all);
+    const off = { ...on, shortening: false, qr: false };
+    expect(
+      await json('platform', 'set', '--maintenance', 'on', '--shortening', 'OFF', '--qr', 'off'),
+    ).to.deep.equal({ maintenance: true, features: off });
+    expect(await text('platform', 'show')).to.equal(
+      'maintenance  on\nshortening   off\naliases      on\npasswords    on\n' +
+        'expiration   on\nqr           off\n',
+    );
+    const back = ['--maintenance', 'off', '--shortening', 'on', '--qr', 'on'];
+    expect(await text('platform', 'set', ...back)).to.match(/^maintenance {2}off\n/);
+    expect(await json('platform', 'show')).to.deep.equal(all);
+  });
+
+  it('blocks and unblocks links, and tells their history', async () => {
+    const { key } = await createKey('PRO');
+    const code = await shorten(key);
+    await visit(code);
+    const status = async () => (await ask(`${product.edge}/${code}`)).status;
+    expect(await text('links', 'block', code, '--reason', 'phishing, reported')).to.equal(
+      `Blocked: ${code}\n`,
+    );
+    await eventually(async () => (await status()) === 410);
+    expect(await json('links', 'unblock', code, '--reason', 'a mistake')).to.deep.equal({
+      shortCode: code,
+      blocked: false,
+    });
+    await eventually(async () => (await status()) === 302);
+
+    const { events } = (await json('links', 'history', code)) as {
+      events: { type: string; actor: string; data: object }[];
+    };
+    expect(events.slice(1).map(({ type, actor, data }) => [type, actor, data])).to.deep.equal([
+      ['linklog.LinkBlocked.v1', actorName(), { reason: 'phishing, reported' }],
+      ['linklog.LinkUnblocked.v1', actorName(), { reason: 'a mistake' }],
+    ]);
+    const lines = (await text('links', 'history', code)).trimEnd().split('\n');
+    expect(lines[0]).to.match(/^TIME +WHAT +WHO +WHY$/);
+    expect(lines.slice(1).map((line) => line.split(/ {2,}/).slice(1))).to.deep.equal([
+      ['LinkCreated', events[0]?.actor, 'https://example.com/'],
+      ['LinkBlocked', actorName(), 'phishing, reported'],
+      ['LinkUnblocked', actorName(), 'a mistake'],
+    ]);
+  });
+
+  it('lets an account use a reserved alias, and no longer', async () => {
+    expect(await json('aliases', 'allow', 'Docs', '--account', 'acme')).to.deep.equal({
+      alias: 'docs',
+      account: 'acme',
+    });
+    expect(await text('aliases', 'allow', 'docs', '--account', 'shop')).to.equal(
+      'The account shop may use docs\n',
+    );
+    expect(await text('aliases', 'disallow', 'docs')).to.equal('Nobody may use docs\n');
+    await expectFailure(['aliases', 'disallow', 'docs'], 1, 'Override not found');
+  });
+
   it('may have --json before the command too', async () => {
     expect(await json('keys', 'list')).to.deep.equal(
       JSON.parse(await text('--json', 'keys', 'list')),
@@ -435,6 +496,47 @@ describe('the command line, on a running service', () => {
       ],
       [['projections', 'redrive', 'links'], 2, `there is no projection "links": ${names}`],
       [['projections', 'rebuild'], 2, "missing required argument 'name'"],
+      [['link', 'block', 'x'], 2, "unknown command 'link' (did you mean links?)"],
+      [['links', 'blok', 'x'], 2, "unknown command 'blok' (did you mean block?)"],
+      [['links', 'block', 'spring'], 2, '--reason is missing; see "linklog links block --help"'],
+      [
+        ['links', 'unblock', 'spring'],
+        2,
+        '--reason is missing; see "linklog links unblock --help"',
+      ],
+      [['links', 'block', '', '--reason', 'x'], 2, 'the short code is empty'],
+      [['links', 'block', 'nothing0', '--reason', 'x'], 1, 'Short URL not found'],
+      [['links', 'block', '../x', '--reason', 'x'], 1, 'Short URL not found'],
+      [
+        ['links', 'block', 'nothing0', '--reason', ''],
+        1,
+        'reason must have 1 to 500 characters, none of them control characters',
+      ],
+      [['links', 'history', 'nothing0'], 1, 'Short URL not found'],
+      [['links', 'history'], 2, "missing required argument 'code'"],
+      [['aliases', 'allow', 'docs'], 2, '--account is missing; see "linklog aliases allow --help"'],
+      [['aliases', 'allow', '', '--account', 'x'], 2, 'the alias is empty'],
+      [
+        ['aliases', 'allow', 'a', '--account', 'x'],
+        1,
+        'Alias must have 3 to 50 letters, numbers, hyphens and underscores',
+      ],
+      [
+        ['platform', 'set'],
+        2,
+        'nothing to switch: give one of --maintenance, --shortening, --aliases, --passwords, ' +
+          '--expiration, --qr',
+      ],
+      [
+        ['platform', 'set', '--qr', 'maybe'],
+        2,
+        'there is no switch position "maybe": it is one of on, off',
+      ],
+      [
+        ['platform', 'set', '--maintenence', 'on'],
+        2,
+        "unknown option '--maintenence' (did you mean --maintenance?)",
+      ],
     ];
     for (const [args, exitCode, line] of wrong) {
       it(`linklog ${args.join(' ')}`, () => expectFailure(args, exitCode, line));
@@ -503,6 +605,11 @@ describe('the command line, without a service', () => {
     ['keys', 'show', nobody],
     ['keys', 'change', nobody, '--inactive'],
     ['keys', 'revoke', nobody],
+    ['links', 'block', 'spring', '--reason', 'x'],
+    ['links', 'history', 'spring'],
+    ['aliases', 'disallow', 'docs'],
+    ['platform', 'show'],
+    ['platform', 'set', '--qr', 'off'],
     ['projections', 'status'],
   ]) {
     it(`says so for ${args.join(' ')}`, () => expectFailure(linklog(args), 1, absent));
@@ -534,7 +641,9 @@ describe('the command line, without a service', () => {
     expect(exitCode).to.equal(2);
   });
 
-  it('helps with every command, whatever the environment', async () => {
+  it('helps with every command, whatever the environment', async function () {
+    // Some forty processes.
+    this.timeout(90_000);
     for (const args of [
       [],
       ['keys'],
@@ -543,25 +652,37 @@ describe('the command line, without a service', () => {
       ['keys', 'show'],
       ['keys', 'change'],
       ['keys', 'revoke'],
+      ['links'],
+      ['links', 'block'],
+      ['links', 'unblock'],
+      ['links', 'history'],
+      ['aliases'],
+      ['aliases', 'allow'],
+      ['aliases', 'disallow'],
+      ['platform'],
+      ['platform', 'show'],
+      ['platform', 'set'],
       ['projections'],
       ['projections', 'status'],
       ['projections', 'rebuild'],
       ['projections', 'redrive'],
     ]) {
-      const said = await linklog([...args, '--help'], { API_PORT: 'x' });
+      const [said, asked] = await Promise.all([
+        linklog([...args, '--help'], { API_PORT: 'x' }),
+        linklog(['help', ...args]),
+      ]);
       expect({ exitCode: said.exitCode, stderr: said.stderr }).to.deep.equal({
         exitCode: 0,
         stderr: '',
       });
       expect(said.stdout).to.match(/^Usage: linklog /);
       if (args.length !== 1) expect(said.stdout).to.match(/\nExamples?:\n {2}\$ linklog /);
-      const asked = await linklog(['help', ...args]);
       expect(asked).to.deep.equal(said);
     }
   });
 
   it('shows the help to whoever leaves the command out, on stderr', async () => {
-    for (const args of [[], ['keys'], ['projections']]) {
+    for (const args of [[], ['keys'], ['links'], ['aliases'], ['platform'], ['projections']]) {
       const { exitCode, stdout, stderr } = await linklog(args);
       expect([exitCode, stdout]).to.deep.equal([2, '']);
       expect(stderr).to.match(/^Usage: linklog /);

@@ -13,6 +13,17 @@ import {
   type KeyResponse,
   type KeyWithUsageResponse,
 } from '../../schemas/http/keys.js';
+import {
+  aliasOverrideResponse,
+  blockResponse,
+  historyResponse,
+  platformResponse,
+  type AliasOverrideResponse,
+  type BlockResponse,
+  type HistoryResponse,
+  type PlatformResponse,
+  type SwitchPlatformRequest,
+} from '../../schemas/http/operators.js';
 import { hasCode } from '../embedded/errors.js';
 import { CliError, messageOf } from './errors.js';
 import type { Service } from './service.js';
@@ -32,6 +43,14 @@ export interface AdminClient {
   findKey(id: string): Promise<KeyWithUsageResponse>;
   changeKey(id: string, change: ChangeKeyRequest): Promise<Changed<KeyResponse>>;
   revokeKey(id: string): Promise<Changed<KeyResponse>>;
+  readPlatform(): Promise<PlatformResponse>;
+  switchPlatform(switches: SwitchPlatformRequest): Promise<Changed<PlatformResponse>>;
+  blockLink(code: string, reason: string): Promise<Changed<BlockResponse>>;
+  unblockLink(code: string, reason: string): Promise<Changed<BlockResponse>>;
+  /** What was done to a link, oldest first; all of it. */
+  linkHistory(code: string): Promise<HistoryResponse['events']>;
+  allowAlias(alias: string, account: string): Promise<Changed<AliasOverrideResponse>>;
+  disallowAlias(alias: string): Promise<Changed<AliasOverrideResponse>>;
   health(): Promise<HealthResponse>;
 }
 
@@ -41,7 +60,7 @@ interface HttpAnswer {
   readonly text: string;
 }
 
-type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
+type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 const timeoutMs = 10_000;
 const pageSize = 1_000;
@@ -56,6 +75,13 @@ const unreachable = [
   'EADDRNOTAVAIL',
 ];
 
+/** Where a change can be looked up whose answer did not come, by the beginning of its path. */
+const lookUps = [
+  ['/admin/platform', 'platform show'],
+  ['/admin/links/', 'links history'],
+  ['/admin/reserved-aliases/', 'aliases --help'],
+] as const;
+
 const errorMessage = z.object({ message: z.string() });
 
 const parseJson = (body: string): unknown => {
@@ -67,7 +93,7 @@ const parseJson = (body: string): unknown => {
 };
 
 export const createAdminClient = ({ url, token }: Service, actor: string): AdminClient => {
-  const explain = (cause: unknown, method: Method): CliError => {
+  const explain = (cause: unknown, method: Method, path: string): CliError => {
     const first: unknown = cause instanceof AggregateError ? cause.errors[0] : cause;
     if (hasCode(first, ...unreachable)) {
       const message = `no service answers at ${url}; start it with "npm start"`;
@@ -76,8 +102,9 @@ export const createAdminClient = ({ url, token }: Service, actor: string): Admin
     const what = hasCode(first, 'ABORT_ERR')
       ? `the service at ${url} did not answer within ${timeoutMs / 1_000} s`
       : `the service at ${url} broke off: ${messageOf(cause)}`;
+    const lookUp = lookUps.find(([start]) => path.startsWith(start))?.[1] ?? 'keys list';
     const consequence =
-      method === 'GET' ? '' : '; the change may have taken effect: see "linklog keys list"';
+      method === 'GET' ? '' : `; the change may have taken effect: see "linklog ${lookUp}"`;
     return new CliError('BAD_ANSWER', what + consequence, { cause });
   };
 
@@ -112,7 +139,7 @@ export const createAdminClient = ({ url, token }: Service, actor: string): Admin
         sent.end(body && JSON.stringify(body));
       });
     } catch (error) {
-      throw explain(error, method);
+      throw explain(error, method, path);
     }
   };
 
@@ -167,6 +194,11 @@ export const createAdminClient = ({ url, token }: Service, actor: string): Admin
 
   const pathOf = (id: string): string => `/admin/keys/${encodeURIComponent(id)}`;
 
+  const linkPath = (code: string, call: string): string =>
+    `/admin/links/${encodeURIComponent(code)}/${call}`;
+  const overridePath = (alias: string): string =>
+    `/admin/reserved-aliases/${encodeURIComponent(alias)}/override`;
+
   return {
     createKey: (key) => change('POST', '/admin/keys', createdKeyResponse, key),
     async listKeys() {
@@ -186,6 +218,27 @@ export const createAdminClient = ({ url, token }: Service, actor: string): Admin
     findKey: (id) => get(pathOf(id), keyWithUsageResponse),
     changeKey: (id, wanted) => change('PATCH', pathOf(id), keyResponse, wanted),
     revokeKey: (id) => change('DELETE', pathOf(id), keyResponse),
+    readPlatform: () => get('/admin/platform', platformResponse),
+    switchPlatform: (switches) => change('PATCH', '/admin/platform', platformResponse, switches),
+    blockLink: (code, reason) => change('POST', linkPath(code, 'block'), blockResponse, { reason }),
+    unblockLink: (code, reason) =>
+      change('POST', linkPath(code, 'unblock'), blockResponse, { reason }),
+    async linkHistory(code) {
+      const all: HistoryResponse['events'] = [];
+      let after: number | null = 0;
+      while (after !== null) {
+        const page: HistoryResponse = await get(
+          linkPath(code, `history?limit=${pageSize}&after=${after}`),
+          historyResponse,
+        );
+        all.push(...page.events);
+        after = page.next;
+      }
+      return all;
+    },
+    allowAlias: (alias, account) =>
+      change('PUT', overridePath(alias), aliasOverrideResponse, { account }),
+    disallowAlias: (alias) => change('DELETE', overridePath(alias), aliasOverrideResponse),
     async health() {
       const answer = await send('GET', '/health/ready');
       // 503 is an answer too: it tells what is down.

@@ -8,7 +8,7 @@ import { planNames, type PlanName } from '../../schemas/plans.js';
 import { oneOf } from './choices.js';
 import type { AdminClient, Changed } from './client.js';
 import { CliError } from './errors.js';
-import { count, counted, facts, table, type Answer } from './output.js';
+import { count, counted, facts, noticeOf, table, type Answer } from './output.js';
 
 /** A key's id goes into addresses and logs; the key itself must not. */
 const keyId = (id: string): string => {
@@ -63,7 +63,7 @@ const changed = <Value extends KeyResponse>(
 ): Answer => ({
   json: value,
   text: text(value),
-  notice: inLog ? undefined : 'this is in effect; the log is away and gets its event later',
+  notice: noticeOf(inLog),
 });
 
 interface CreateOptions {

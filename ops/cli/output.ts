@@ -10,6 +10,10 @@ export interface Answer {
   readonly exitCode?: number;
 }
 
+/** A word for a person about a change whose event is still on its way. */
+export const noticeOf = (inLog: boolean): string | undefined =>
+  inLog ? undefined : 'this is in effect; the log is away and gets its event later';
+
 export const count = (value: number): string => value.toLocaleString('en-US');
 
 /** `1 link`, `2 links`. */

@@ -6,8 +6,11 @@ import { projectFile } from '../platform/project-file.js';
 import { nearest } from './choices.js';
 import { createAdminClient, type AdminClient } from './client.js';
 import { CliError, failureOf } from './errors.js';
+import { addAliasCommands } from './aliases.js';
 import { addKeyCommands } from './keys.js';
+import { addLinkCommands } from './links.js';
 import type { Answer } from './output.js';
+import { addPlatformCommands } from './platform.js';
 import { addProjectionCommands } from './projections.js';
 import { actorName, findService } from './service.js';
 
@@ -28,6 +31,8 @@ const examples = `
 Examples:
   $ linklog keys create --name "Build server" --plan PRO
   $ linklog keys list
+  $ linklog links block spring-sale --reason phishing
+  $ linklog platform set --maintenance on
   $ linklog projections status
   $ linklog projections rebuild stats
 
@@ -94,6 +99,9 @@ export const run = async (
     // The error that is thrown says it too, and that is told in our own form.
     .configureOutput({ writeOut: out, writeErr: err, outputError: () => undefined });
   addKeyCommands(program, connect, print);
+  addLinkCommands(program, connect, print);
+  addAliasCommands(program, connect, print);
+  addPlatformCommands(program, connect, print);
   addProjectionCommands(program, { connect, readConfig }, print);
   addJsonOption(program);
   addHelpCommand(program);

@@ -13,4 +13,11 @@ export type Change = z.infer<typeof change>;
 export const notifyChange = (tx: Queryable, what: Change): Promise<void> =>
   notify(tx, 'linklog_changes', JSON.stringify(what));
 
-export const parseChange = (payload: string): Change => change.parse(JSON.parse(payload));
+/** A change that was told of, or `null` for one that another version of us tells of. */
+export const parseChange = (payload: string): Change | null => {
+  try {
+    return change.parse(JSON.parse(payload));
+  } catch {
+    return null;
+  }
+};

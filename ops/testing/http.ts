@@ -15,6 +15,8 @@ export interface Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
+  /** The body as it came: an image is no text. */
+  readonly bytes: Buffer;
   /** @throws SyntaxError when the body is not JSON. */
   json(): unknown;
 }
@@ -64,11 +66,13 @@ export const ask = (url: string, options: Ask = {}): Promise<Answer> =>
         response.on('data', (chunk: Buffer) => chunks.push(chunk));
         response.on('error', reject);
         response.on('end', () => {
-          const text = Buffer.concat(chunks).toString('utf8');
+          const bytes = Buffer.concat(chunks);
+          const text = bytes.toString('utf8');
           resolve({
             status: response.statusCode ?? 0,
             headers: response.headers,
             text,
+            bytes,
             json: () => JSON.parse(text) as unknown,
           });
         });

@@ -32,6 +32,8 @@ export const switchPlatformRequest = z
     { error: 'nothing to switch: give maintenance or features' },
   );
 
+export type SwitchPlatformRequest = z.input<typeof switchPlatformRequest>;
+
 /** GET and PATCH /admin/platform */
 export const platformResponse = z.object({
   maintenance: z.boolean(),
@@ -66,3 +68,25 @@ export const aliasOverrideRequest = z.object(
   { account: accountName },
   { error: 'account is needed' },
 );
+
+/** `account` is null once the override is gone. */
+export const aliasOverrideResponse = z.object({
+  alias: z.string(),
+  account: z.string().nullable(),
+});
+export type AliasOverrideResponse = z.infer<typeof aliasOverrideResponse>;
+
+/** GET /admin/links/:shortCode/history: CloudEvents, oldest first; what they hold is as it came. */
+export const historyResponse = z.object({
+  events: z.array(
+    z.looseObject({
+      type: z.string(),
+      time: z.string(),
+      actor: z.string().optional(),
+      data: z.looseObject({}),
+    }),
+  ),
+  /** What to ask for next as `after`; `null` at the end. */
+  next: z.int().nullable(),
+});
+export type HistoryResponse = z.infer<typeof historyResponse>;

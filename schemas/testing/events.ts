@@ -103,3 +103,33 @@ export const keyRevoked = (
   told: Told = {},
 ): EventNamed<'ApiKeyRevoked'> =>
   newEvent('ApiKeyRevoked', {}, metadata(id, { sequence, account: 'acme', ...told }));
+
+export const maintenanceSwitched = (
+  sequence: number,
+  on: boolean,
+  told: Told = {},
+): EventNamed<'MaintenanceSwitched'> =>
+  newEvent('MaintenanceSwitched', { on }, metadata('platform', { sequence, ...told }));
+
+export const featureSwitched = (
+  sequence: number,
+  feature: Data<'FeatureSwitched'>['feature'],
+  on: boolean,
+  told: Told = {},
+): EventNamed<'FeatureSwitched'> =>
+  newEvent('FeatureSwitched', { feature, on }, metadata('platform', { sequence, ...told }));
+
+export const overrideGranted = (
+  alias: string,
+  sequence: number,
+  account: string,
+  told: Told = {},
+): EventNamed<'AliasOverrideGranted'> =>
+  newEvent('AliasOverrideGranted', { account }, metadata(alias, { sequence, account, ...told }));
+
+export const overrideRevoked = (
+  alias: string,
+  sequence: number,
+  told: Told = {},
+): EventNamed<'AliasOverrideRevoked'> =>
+  newEvent('AliasOverrideRevoked', {}, metadata(alias, { sequence, ...told }));

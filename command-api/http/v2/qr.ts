@@ -20,16 +20,18 @@ export interface QrDeps {
 
 const contentTypes = { png: 'image/png', svg: 'image/svg+xml' } as const;
 
+/** Of a pixel: the renderer rounds down what it has divided by modules and multiplied by them. */
+const roundingReserve = 1e-3;
+
 const render = (text: string, query: QrQuery): Promise<Buffer | string> => {
   const options = {
-    width: query.size,
     margin: query.margin,
     errorCorrectionLevel: query.ecc,
     color: { dark: query.dark, light: query.light },
   };
   return query.format === 'png'
-    ? toBuffer(text, { ...options, type: 'png' })
-    : toText(text, { ...options, type: 'svg' });
+    ? toBuffer(text, { ...options, width: query.size + roundingReserve, type: 'png' })
+    : toText(text, { ...options, width: query.size, type: 'svg' });
 };
 
 /** Why a link has no QR code (any more), if so. */

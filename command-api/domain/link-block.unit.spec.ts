@@ -1,0 +1,89 @@
+import { evolveClaim, freeCode, type Claim, type ClaimEvent } from '../../schemas/folds/claim.js';
+import { deciderSpecification } from '../../schemas/testing/decider-specification.js';
+import {
+  at,
+  blocked,
+  countedIds,
+  created,
+  expired,
+  idOf,
+  unblocked,
+  visited,
+} from '../../schemas/testing/events.js';
+import { decideLinkBlock, type LinkBlockCommand, type LinkBlockDecision } from './link-block.js';
+
+const given = deciderSpecification<Claim, ClaimEvent, LinkBlockCommand, LinkBlockDecision>({
+  initialState: freeCode,
+  evolve: evolveClaim,
+  decide: (command, claim) =>
+    decideLinkBlock(command, claim, {
+      now: at(10),
+      newId: countedIds(),
+      actor: 'maria',
+      requestId: 'request-1',
+    }),
+});
+
+const block: LinkBlockCommand = { type: 'BlockLink', reason: 'phishing' };
+const unblock: LinkBlockCommand = { type: 'UnblockLink', reason: 'a mistake' };
+const made = created('spring', {}, { account: 'acme' });
+const told = {
+  id: idOf(1),
+  time: at(10),
+  account: 'acme',
+  actor: 'maria',
+  correlationId: 'request-1',
+};
+
+describe('blocking a link', () => {
+  it('blocks it, expired or not, with its reason', () => {
+    given(made)
+      .when(block)
+      .then({ type: 'accepted', event: blocked('spring', 2, told) });
+    given(made, expired('spring', 2, 'clicks'))
+      .when(block)
+      .then({ type: 'accepted', event: blocked('spring', 3, told) });
+    given(made, blocked('spring', 2), unblocked('spring', 3))
+      .when(block)
+      .then({ type: 'accepted', event: blocked('spring', 4, told) });
+  });
+
+  it('changes nothing where it is blocked, whatever the reason', () => {
+    given(made, blocked('spring', 2)).when(block).then({ type: 'unchanged' });
+    given(made, blocked('spring', 2))
+      .when({ ...block, reason: 'spam' })
+      .then({ type: 'unchanged' });
+  });
+
+  it('is never told before the link’s last event, a visit included', () => {
+    given(made, visited('spring', 1, { time: at(99) }))
+      .when(block)
+      .then({ type: 'accepted', event: blocked('spring', 2, { ...told, time: at(99) }) });
+  });
+});
+
+describe('unblocking a link', () => {
+  it('lifts its block, also where it expired beneath', () => {
+    given(made, blocked('spring', 2))
+      .when(unblock)
+      .then({ type: 'accepted', event: unblocked('spring', 3, told) });
+    given(made, blocked('spring', 2), expired('spring', 3))
+      .when(unblock)
+      .then({ type: 'accepted', event: unblocked('spring', 4, told) });
+  });
+
+  it('changes nothing where there is no block', () => {
+    given(made).when(unblock).then({ type: 'unchanged' });
+    given(made, blocked('spring', 2), unblocked('spring', 3))
+      .when(unblock)
+      .then({ type: 'unchanged' });
+  });
+});
+
+describe('a code that nobody has', () => {
+  it('is neither blocked nor unblocked', () => {
+    for (const command of [block, unblock]) {
+      given().when(command).then({ type: 'refused', reason: 'notFound' });
+    }
+  });
+});

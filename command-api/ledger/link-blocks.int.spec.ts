@@ -1,0 +1,152 @@
+import { expect } from 'chai';
+import { parseChange } from '../../ops/platform/changes.js';
+import { createLogger } from '../../ops/platform/logging.js';
+import { listenToPostgres, type Listener } from '../../ops/platform/postgres/listener.js';
+import { foldedClaims, recordHistory, storedClaims } from '../../ops/testing/claims.js';
+import { testDatabase, type TestDatabase } from '../../ops/testing/database.js';
+import { rejection } from '../../ops/testing/failures.js';
+import { testNode, type TestNode } from '../../ops/testing/node.js';
+import { eventually } from '../../ops/testing/waiting.js';
+import { at, created } from '../../schemas/testing/events.js';
+import { asker } from '../testing/keys.js';
+import { expireDueLinks } from './expiry.js';
+import { createLinkBlockDesk, type LinkBlockDesk } from './link-blocks.js';
+import { createPlatformDesk } from './platform.js';
+
+const block = { type: 'BlockLink', reason: 'phishing' } as const;
+const unblock = { type: 'UnblockLink', reason: 'a mistake' } as const;
+
+describe('blocks and switches, on two nodes', () => {
+  let database: TestDatabase;
+  let nodes: readonly [TestNode, TestNode];
+  let desks: readonly [LinkBlockDesk, LinkBlockDesk];
+  let listener: Listener;
+  let changes: unknown[];
+
+  before(async () => {
+    database = await testDatabase('blocks');
+    nodes = [await testNode(database), await testNode(database)];
+    const desk = ({ pool, outbox }: TestNode) => createLinkBlockDesk(pool, outbox);
+    desks = [desk(nodes[0]), desk(nodes[1])];
+    listener = listenToPostgres(database.url, ['linklog_changes'], createLogger('silent'));
+    listener.on('linklog_changes', (payload) => changes.push(parseChange(payload)));
+    let listens = false;
+    listener.onGap((state) => {
+      listens = state === 'back';
+    });
+    await eventually('it listens', () => listens);
+  });
+
+  beforeEach(() => {
+    changes = [];
+  });
+
+  afterEach(async () => {
+    expect(await storedClaims(nodes[0])).to.deep.equal(await foldedClaims(nodes[0]));
+  });
+
+  after(async () => {
+    await listener.close();
+    for (const node of nodes) await node.close();
+    await database.drop();
+  });
+
+  const eventsOf = async (topic: 'links' | 'platform', subject: string) =>
+    (await nodes[0].events(topic)).filter((event) => event.subject === subject);
+
+  it('tells every process of a block, and of nothing that changed nothing', async () => {
+    await recordHistory(nodes[0], created('told'));
+    expect(await desks[0].handle('told', block, asker)).to.equal('done');
+    expect(await desks[1].handle('told', block, asker)).to.equal('done');
+    expect(await desks[1].handle('nobodys', block, asker)).to.equal('notFound');
+    expect(await desks[1].handle('told', unblock, asker)).to.equal('done');
+    await eventually('both are heard', () => changes.length >= 2);
+    expect(changes).to.deep.equal([
+      { kind: 'link', code: 'told' },
+      { kind: 'link', code: 'told' },
+    ]);
+  });
+
+  it('is one event, however many block a link at once', async () => {
+    await recordHistory(nodes[0], created('raced'));
+    const command = (number: number) => ({ ...block, reason: `reason ${number}` });
+    await Promise.all(
+      Array.from({ length: 20 }, (_, number) =>
+        desks[number % 2 === 0 ? 0 : 1].handle('raced', command(number), asker),
+      ),
+    );
+    const events = await eventsOf('links', 'raced');
+    expect(events.map(({ type, sequence }) => [type, sequence])).to.deep.equal([
+      ['linklog.LinkCreated.v1', 1],
+      ['linklog.LinkBlocked.v1', 2],
+    ]);
+  });
+
+  it('numbers what operators and the clock decide at once without a gap', async () => {
+    const codes = Array.from({ length: 20 }, (_, number) => `due-${number}`);
+    const past = { expiresAt: at(1).toISOString() };
+    await recordHistory(nodes[0], ...codes.map((code) => created(code, past)));
+    const sweep = (node: TestNode) => expireDueLinks(node.pool, node.outbox);
+    await Promise.all([
+      ...codes.map(async (code, number) => {
+        const [one, other] = number % 2 === 0 ? desks : [desks[1], desks[0]];
+        await one.handle(code, block, asker);
+        await other.handle(code, unblock, asker);
+        await one.handle(code, block, asker);
+      }),
+      ...nodes.map(sweep),
+      ...nodes.map(sweep),
+    ]);
+    // Those that were held when the clock looked.
+    await sweep(nodes[0]);
+    for (const code of codes) {
+      const events = await eventsOf('links', code);
+      expect(events.map(({ sequence }) => sequence)).to.deep.equal([1, 2, 3, 4, 5]);
+      const blocks = events.map(({ type }) => type).filter((type) => !type.includes('Expired'));
+      expect(blocks).to.deep.equal([
+        'linklog.LinkCreated.v1',
+        'linklog.LinkBlocked.v1',
+        'linklog.LinkUnblocked.v1',
+        'linklog.LinkBlocked.v1',
+      ]);
+    }
+  });
+
+  it('leaves the link as it is where its event cannot be recorded', async () => {
+    await recordHistory(nodes[0], created('kept'));
+    const failing = createLinkBlockDesk(nodes[0].pool, {
+      ...nodes[0].outbox,
+      record: () => Promise.reject(new Error('the log is away')),
+    });
+    expect(await rejection(failing.handle('kept', block, asker))).to.be.an('error');
+    expect((await storedClaims(nodes[0])).get('kept')).to.include({ blocked: false });
+    expect(await eventsOf('links', 'kept')).to.have.length(1);
+  });
+
+  it('switches the platform on both nodes at once without losing one', async () => {
+    const platforms = nodes.map(({ pool, outbox }) => createPlatformDesk(pool, outbox));
+    const [one, other] = platforms;
+    if (!one || !other) throw new Error('There are two nodes');
+    await one.switch({ features: { passwords: true } }, asker);
+    const before = (await eventsOf('platform', 'platform')).length;
+    changes = [];
+    await Promise.all([
+      one.switch({ maintenance: true }, asker),
+      other.switch({ maintenance: true, features: { qr: false } }, asker),
+      one.switch({ features: { aliases: false } }, asker),
+      other.switch({ features: { aliases: false, shortening: false } }, asker),
+    ]);
+    const features = { aliases: false, qr: false, shortening: false };
+    expect(await other.read()).to.deep.include({
+      maintenance: true,
+      features: { ...features, passwords: true, expiration: true },
+    });
+    const events = await eventsOf('platform', 'platform');
+    expect(events.slice(before)).to.have.length(4);
+    expect(events.map(({ sequence }) => sequence)).to.deep.equal(events.map((_, n) => n + 1));
+    await eventually('they are heard', () => changes.length > 0);
+    expect(new Set(changes.map((change) => JSON.stringify(change)))).to.deep.equal(
+      new Set(['{"kind":"platform"}']),
+    );
+  });
+});

@@ -1,0 +1,255 @@
+import { expect } from 'chai';
+import { openPostgresLog } from '../ops/platform/event-log/postgres-log.js';
+import { notifyChange } from '../ops/platform/changes.js';
+import { readPlatform, savePlatform } from '../ops/platform/ledger/platform-row.js';
+import { createLogger } from '../ops/platform/logging.js';
+import { listenToPostgres, notify, type Listener } from '../ops/platform/postgres/listener.js';
+import { createPool, transaction, type Queryable } from '../ops/platform/postgres/pool.js';
+import { recordHistory } from '../ops/testing/claims.js';
+import { testDatabase, type TestDatabase } from '../ops/testing/database.js';
+import { rejection } from '../ops/testing/failures.js';
+import { testNode, type TestNode } from '../ops/testing/node.js';
+import { startTcpProxy, type TcpProxy } from '../ops/testing/tcp-proxy.js';
+import { eventually, gate } from '../ops/testing/waiting.js';
+import { evolvePlatform } from '../schemas/folds/platform.js';
+import { blocked, created, maintenanceSwitched, unblocked } from '../schemas/testing/events.js';
+import { watchChanges, type ChangeWatch } from './changes.js';
+import { createLinkCache } from './links/link-cache.js';
+import { createLinkReader, type LinkReader } from './links/link-reader.js';
+
+const logger = createLogger('silent');
+
+describe('the changes that an edge hears of', () => {
+  let database: TestDatabase;
+  /** Where operators decide: never cut off. */
+  let node: TestNode;
+
+  before(async () => {
+    database = await testDatabase('changes');
+    node = await testNode(database);
+  });
+
+  after(async () => {
+    await node.close();
+    await database.drop();
+  });
+
+  interface Edge {
+    readonly links: LinkReader;
+    readonly watch: ChangeWatch;
+    readonly listener: Listener;
+    /** Before the connection that listens. */
+    readonly ear: TcpProxy;
+    /** Before all other connections. */
+    readonly pool: TcpProxy;
+    status(code: string): Promise<string | null>;
+    stop(): Promise<void>;
+  }
+
+  let edge: Edge;
+
+  beforeEach(async () => {
+    const [ear, proxy] = [await startTcpProxy(database.url), await startTcpProxy(database.url)];
+    const listener = listenToPostgres(ear.url, ['linklog_changes'], logger);
+    let heard = false;
+    listener.onGap((state) => {
+      heard = state === 'back';
+    });
+    const pool = createPool({ url: proxy.url, name: 'edge', max: 4, logger });
+    const { log, outbox } = await openPostgresLog({ pool, url: database.url, logger });
+    const links = createLinkReader(pool, outbox, createLinkCache(1e6));
+    const watch = await watchChanges({ listener, pool, links, logger });
+    await eventually('it listens', () => heard);
+    edge = {
+      links,
+      watch,
+      listener,
+      ear,
+      pool: proxy,
+      async status(code) {
+        return (links.cached(code) ?? (await links.read(code)))?.status ?? null;
+      },
+      async stop() {
+        watch.stop();
+        await listener.close();
+        await log.close();
+        await pool.end();
+        await ear.close();
+        await proxy.close();
+      },
+    };
+  });
+
+  afterEach(() => edge.stop());
+
+  let codes = 0;
+  /** A link that this edge has in memory. */
+  const warmLink = async (): Promise<string> => {
+    codes += 1;
+    const code = `warm-${codes}`;
+    await recordHistory(node, created(code));
+    expect(await edge.status(code)).to.equal('active');
+    expect(edge.links.cached(code)?.status).to.equal('active');
+    return code;
+  };
+
+  const change = (code: string, what: typeof blocked | typeof unblocked, sequence: number) =>
+    transaction(node.pool, async (tx) => {
+      await notifyChange(tx, { kind: 'link', code });
+      await node.outbox.record(tx, [what(code, sequence)]);
+    });
+
+  const switchMaintenance = (on: boolean): Promise<void> =>
+    transaction(node.pool, async (tx) => {
+      const state = await readPlatform(tx, 'FOR UPDATE');
+      await savePlatform(tx, evolvePlatform(state, maintenanceSwitched(state.sequence + 1, on)));
+      await notifyChange(tx, { kind: 'platform' });
+    });
+
+  const forgotten = (code: string): Promise<void> =>
+    eventually(`${code} is not served from memory`, () => edge.links.cached(code) === undefined);
+
+  /** Nothing passes from now on, and what is tried fails at once. */
+  const interrupt = (proxy: TcpProxy): void => {
+    proxy.inspect((_chunk, cut) => {
+      cut();
+    });
+    proxy.cut();
+  };
+
+  it('make it forget the one link that was changed, and no other', async () => {
+    const [code, other] = [await warmLink(), await warmLink()];
+    await change(code, blocked, 2);
+    await forgotten(code);
+    expect(edge.links.cached(other)?.status).to.equal('active');
+    expect(await edge.status(code)).to.equal('blocked');
+    expect(edge.links.cached(code)?.status).to.equal('blocked');
+    await change(code, unblocked, 3);
+    await forgotten(code);
+    expect(await edge.status(code)).to.equal('active');
+  });
+
+  it('are none before they are committed', async () => {
+    const code = await warmLink();
+    await rejection(
+      transaction(node.pool, async (tx) => {
+        await notifyChange(tx, { kind: 'link', code });
+        throw new Error('taken back');
+      }),
+    );
+    const other = await warmLink();
+    await change(other, blocked, 2);
+    await forgotten(other);
+    expect(edge.links.cached(code)?.status).to.equal('active');
+  });
+
+  it('switch maintenance on and off', async () => {
+    expect(edge.watch.maintenance).to.equal(false);
+    for (const on of [true, false]) {
+      await switchMaintenance(on);
+      await eventually(`maintenance is ${String(on)}`, () => edge.watch.maintenance === on);
+    }
+  });
+
+  it('are found, links read again, after the server ended the connection', async () => {
+    const code = await warmLink();
+    const back = gate();
+    edge.listener.onGap((state) => {
+      if (state === 'back') back.open();
+    });
+    const { rows } = await node.pool.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+       WHERE application_name = 'linklog listener' AND datname = current_database()`,
+    );
+    expect(rows).to.not.be.empty;
+    await back.opened;
+    expect(edge.links.cached(code)).to.equal(undefined);
+    expect(await edge.status(code)).to.equal('active');
+    expect(edge.links.cached(code)?.status).to.equal('active');
+    await change(code, blocked, 2);
+    await forgotten(code);
+    expect(await edge.status(code)).to.equal('blocked');
+  });
+
+  it('are seen while nothing is heard, and after: nothing is served from memory', async () => {
+    const [code, later] = [await warmLink(), await warmLink()];
+    interrupt(edge.ear);
+    await forgotten(code);
+    await change(code, blocked, 2);
+    expect(await edge.status(code)).to.equal('blocked');
+    // What was read meanwhile is not to be relied on either: its next change is not heard.
+    expect(edge.links.cached(code)).to.equal(undefined);
+    expect(await edge.status(later)).to.equal('active');
+    await change(later, blocked, 2);
+    await switchMaintenance(true);
+    expect(await edge.status(later)).to.equal('blocked');
+
+    edge.ear.inspect(null);
+    await eventually('the switches are read again', () => edge.watch.maintenance);
+    expect(await edge.status(code)).to.equal('blocked');
+    await eventually('memory serves again', async () => {
+      await edge.status(code);
+      return edge.links.cached(code)?.status === 'blocked';
+    });
+    await switchMaintenance(false);
+    await eventually('maintenance is over', () => !edge.watch.maintenance);
+  });
+
+  it('are seen after a connection went silent without an end', async () => {
+    const code = await warmLink();
+    edge.ear.mute();
+    await change(code, blocked, 2);
+    await forgotten(code);
+    expect(await edge.status(code)).to.equal('blocked');
+    edge.ear.cut();
+  });
+
+  it('do not reach an edge that is cut off from PostgreSQL: it serves what it has', async () => {
+    const code = await warmLink();
+    interrupt(edge.ear);
+    interrupt(edge.pool);
+    await forgotten(code);
+    await change(code, blocked, 2);
+    expect(await edge.status(code)).to.equal('active');
+    expect(await rejection(edge.status('never-asked'))).to.be.an('error');
+
+    edge.pool.inspect(null);
+    await eventually('the block is seen', async () => (await edge.status(code)) === 'blocked');
+    edge.ear.inspect(null);
+  });
+
+  it('are told by other versions too: what nobody here understands has all read again', async () => {
+    const code = await warmLink();
+    for (const payload of ['{"kind":"teleport"}', 'no JSON', '']) {
+      expect(await edge.status(code)).to.equal('active');
+      await notify(node.pool, 'linklog_changes', payload);
+      await forgotten(code);
+    }
+  });
+
+  it('keep the last switch, however the answers come in', async () => {
+    // The first answer, of maintenance, is given after the second one.
+    const late = gate();
+    const asked: boolean[] = [];
+    const slow = {
+      async query(text: string) {
+        const answer: unknown = await node.pool.query(text);
+        const { maintenance } = await readPlatform(node.pool);
+        asked.push(maintenance);
+        if (maintenance) await late.opened;
+        return answer;
+      },
+    } as unknown as Queryable;
+    const { listener, links } = edge;
+    const watch = await watchChanges({ listener, pool: slow, links, logger });
+    await switchMaintenance(true);
+    await eventually('maintenance was asked for', () => asked.length === 2);
+    await switchMaintenance(false);
+    await eventually('and its end', () => asked.length === 3);
+    late.open();
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(asked).to.deep.equal([false, true, false]);
+    expect(watch.maintenance).to.equal(false);
+    watch.stop();
+  });
+});

@@ -1,0 +1,36 @@
+import { foldSpecification } from '../testing/decider-specification.js';
+import { at, featureSwitched, maintenanceSwitched, noon } from '../testing/events.js';
+import { evolvePlatform, initialPlatform } from './platform.js';
+
+const given = foldSpecification({ initialState: initialPlatform, evolve: evolvePlatform });
+const allOn = { shortening: true, aliases: true, passwords: true, expiration: true, qr: true };
+
+describe('the platform’s switches', () => {
+  it('are all on, and maintenance is not, until something is switched', () => {
+    given().then({
+      maintenance: false,
+      features: allOn,
+      sequence: 0,
+      lastEventAt: new Date(0),
+    });
+  });
+
+  it('are switched one by one, the others staying as they are', () => {
+    const off = { ...allOn, qr: false };
+    given(maintenanceSwitched(1, true))
+      .when(featureSwitched(2, 'qr', false, { time: at(5) }))
+      .then({ maintenance: true, features: off, sequence: 2, lastEventAt: at(5) });
+    given(featureSwitched(1, 'qr', false))
+      .when(maintenanceSwitched(2, true))
+      .then({ maintenance: true, features: off, sequence: 2, lastEventAt: noon });
+  });
+
+  it('may be switched back', () => {
+    given(maintenanceSwitched(1, true), featureSwitched(2, 'aliases', false))
+      .when(featureSwitched(3, 'aliases', true))
+      .then({ maintenance: true, features: allOn, sequence: 3, lastEventAt: noon });
+    given(maintenanceSwitched(1, true))
+      .when(maintenanceSwitched(2, false))
+      .then({ maintenance: false, features: allOn, sequence: 2, lastEventAt: noon });
+  });
+});
