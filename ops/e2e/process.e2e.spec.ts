@@ -380,10 +380,11 @@ describe('the process', () => {
     const made = await post({ url, alias: 'logged-link', password: null }, '?q=SecretQuery');
     expect(made.status).to.equal(201);
     const limited = (await post({ url, maxClicks: 1 })).json() as Link;
+    expect((await post({ url, alias: 'locked', password: 'SecretPassword' })).status).to.equal(201);
     const wrong: readonly unknown[] = [
       { url: `ftp://${url}` },
       { url, alias: 'Secret Alias' },
-      { url, password: 'SecretPassword' },
+      { url, password: 'SecretPassword'.repeat(8) },
       { url, __proto__x: 1, constructor: url },
       `{"url":"${url}"`,
     ];
@@ -399,6 +400,14 @@ describe('the process', () => {
     }
     for (const code of ['logged-link', limited.shortCode, limited.shortCode, 'nothing0']) {
       await ask(`${product.edge}/${code}?q=SecretQuery`, { localAddress: client });
+    }
+    for (const password of ['SecretGuess', 'SecretPassword']) {
+      await ask(`${product.edge}/locked`, {
+        localAddress: client,
+        method: 'POST',
+        headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+        body: `password=${password}`,
+      });
     }
     await ask(`${product.api}/v2/stats/logged-link?q=SecretQuery`, options);
     await ask(`${product.api}/v2/usage`, {
