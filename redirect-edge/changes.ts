@@ -59,6 +59,8 @@ export const watchChanges = async (deps: {
       if (state === 'back') void readSwitches();
     }),
   ];
+  // The first connection may not stand yet.
+  links.doubtAll(listener.listening);
   await readSwitches();
 
   return {

@@ -17,25 +17,32 @@ export interface AliasOverrideDesk {
   accountsOf(aliases: readonly string[]): Promise<ReadonlyMap<string, string>>;
 }
 
-/** Takes the alias's row, made if it is new, until the transaction ends. */
-const lockOverride = async (tx: Client, alias: string): Promise<AliasOverride> => {
-  await tx.query(
-    `INSERT INTO ledger.alias_overrides (alias, account, sequence, last_event_at)
-     VALUES ($1, NULL, 0, 'epoch') ON CONFLICT DO NOTHING`,
-    [alias],
-  );
+/** Takes the alias's row until the transaction ends; `null` where it never had one. */
+const lockOverride = async (tx: Client, alias: string): Promise<AliasOverride | null> => {
   const { rows } = await tx.query<AliasOverride>(
     `SELECT account, sequence, last_event_at AS "lastEventAt" FROM ledger.alias_overrides
      WHERE alias = $1 FOR UPDATE`,
     [alias],
   );
-  return rows[0] ?? noOverride;
+  return rows[0] ?? null;
+};
+
+/** Makes the row of an alias that is overridden for the first time. */
+const makeOverride = async (tx: Client, alias: string): Promise<AliasOverride> => {
+  await tx.query(
+    `INSERT INTO ledger.alias_overrides (alias, account, sequence, last_event_at)
+     VALUES ($1, NULL, 0, 'epoch') ON CONFLICT DO NOTHING`,
+    [alias],
+  );
+  return (await lockOverride(tx, alias)) ?? noOverride;
 };
 
 export const createAliasOverrideDesk = (pool: Pool, outbox: Outbox): AliasOverrideDesk => ({
   set: (command, asker) =>
     transaction(pool, async (tx) => {
-      const override = await lockOverride(tx, command.alias);
+      const known = await lockOverride(tx, command.alias);
+      if (known === null && command.account === null) return false;
+      const override = known ?? (await makeOverride(tx, command.alias));
       const now = await ledgerNow(tx);
       const event = decideAliasOverride(command, override, { ...asker, now, newId: uuidv7 });
       if (event === null) return false;

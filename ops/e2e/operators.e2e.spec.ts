@@ -483,6 +483,28 @@ describe('operators', () => {
       ]);
     });
 
+    it('let the one account use the alias, however it is spelt, and nobody else', async () => {
+      const shorten = async (account: string, alias: string): Promise<unknown> => {
+        const { key } = await bench.product.createKey({ plan: 'PRO', account });
+        const answer = await ask(`${bench.product.api}/v2/shorten`, {
+          method: 'POST',
+          headers: { Authorization: `Bearer ${key}` },
+          body: { url: 'https://example.com/', alias },
+        });
+        return answer.status === 201
+          ? (answer.json() as { alias: string }).alias
+          : (answer.json() as { message: string }).message;
+      };
+      const reserved = 'This alias is reserved and cannot be used';
+      expect(await shorten('acme', 'PayPal')).to.equal(reserved);
+      await done('PUT', pathOf('paypal'), { account: 'acme' });
+      expect(await shorten('other', 'PayPal')).to.equal(reserved);
+      expect(await shorten('acme', 'PayPal')).to.equal('PayPal');
+      expect(await shorten('acme', 'pay-pal')).to.equal(reserved);
+      await done('DELETE', pathOf('PAYPAL'));
+      expect(await shorten('acme', 'paypal')).to.equal(reserved);
+    });
+
     it('cannot be taken from an alias that has none', async () => {
       for (const alias of ['never-there', 'x', '%00']) {
         const path = pathOf(alias);

@@ -11,6 +11,8 @@ const pingTimeoutMs = 1_000;
 const reconnectDelayMs = 200;
 
 export interface Listener {
+  /** Whether notifications are heard at this moment. */
+  readonly listening: boolean;
   /** Calls `hear` with each notification's payload; returns how to stop that. */
   on(channel: Channel, hear: (payload: string) => void): () => void;
   /**
@@ -49,6 +51,7 @@ export const listenToPostgres = (
   let client: pg.Client | null = null;
   let timer: NodeJS.Timeout | undefined;
   let closed = false;
+  let listening = false;
 
   const connect = async (): Promise<void> => {
     const next = new pg.Client({
@@ -63,6 +66,7 @@ export const listenToPostgres = (
     const reconnect = (err: unknown): void => {
       if (lost || closed) return;
       lost = true;
+      listening = false;
       clearTimeout(timer);
       logger.warn({ err }, 'the listening connection was lost');
       for (const hear of gaps) hear('lost');
@@ -88,6 +92,7 @@ export const listenToPostgres = (
     try {
       await next.connect();
       await next.query(channels.map((channel) => `LISTEN ${channel}`).join(';'));
+      listening = true;
       for (const hear of gaps) hear('back');
       if (!closed) ping();
     } catch (error) {
@@ -98,6 +103,9 @@ export const listenToPostgres = (
   let connecting = connect();
 
   return {
+    get listening() {
+      return listening;
+    },
     on(channel, hear) {
       const set = hearers.get(channel);
       if (!set) throw new Error(`Nobody listens to ${channel}`);
