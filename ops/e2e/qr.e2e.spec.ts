@@ -38,7 +38,7 @@ describe('GET /v2/qr', () => {
   before(async () => {
     dir = await mkdtemp(path.join(tmpdir(), 'linklog-qr-'));
     pro = (await bench.key('PRO')).key;
-    link = await bench.link(pro, { alias: 'qr-code' });
+    link = await bench.link(pro, { alias: 'pictured' });
   });
 
   after(() => rm(dir, { recursive: true, force: true }));
@@ -285,13 +285,13 @@ describe('GET /v2/qr', () => {
     const message = 'QR code generation is currently disabled on this platform';
     await bench.admin('PATCH', '/admin/platform', { features: { qr: false } });
     try {
-      expectError(await qr(), { status: 400, message, path: '/v2/qr/qr-code' });
+      expectError(await qr(), { status: 400, message, path: '/v2/qr/pictured' });
       const unknown = await qr('', pro, 'nothing0');
       expectError(unknown, { status: 400, message, path: '/v2/qr/nothing0' });
       expectError(await qr('?size=1'), {
         status: 400,
         message: sizeMessage,
-        path: '/v2/qr/qr-code',
+        path: '/v2/qr/pictured',
       });
     } finally {
       await bench.admin('PATCH', '/admin/platform', { features: { qr: true } });
