@@ -120,6 +120,7 @@ const startAll = async (config: Config, logger: Logger, started: Started): Promi
     health,
     logger,
   });
+  // For a start that fails from here on; to stop it twice does no harm.
   started.add(() => edge.stop(graceMs));
   spoolDepth = () => edge.spoolDepth();
 

@@ -116,6 +116,7 @@ const within = async <Value>(ms: number, what: string, promise: Promise<Value>):
   const tooLate = sleep(ms, null, { signal: late.signal }).then(() => {
     throw new Error(`${what} within ${ms} ms`);
   });
+  // Cut short when the promise came first: then nobody waits for it.
   tooLate.catch(() => undefined);
   try {
     return await Promise.race([promise, tooLate]);
@@ -174,6 +175,7 @@ const readyLine = async ({ child, ended, stdout, stderr }: Running): Promise<unk
   const failed = ended.then(({ exitCode, signal }) => {
     throw new Error(`It ended at its start (${signal ?? exitCode ?? '?'}):\n${tail(stderr())}`);
   });
+  // The product ends one day, and after its ready line that is no failure to start.
   failed.catch(() => undefined);
   return within(readyWithinMs, 'It was not ready', Promise.race([seen, failed]));
 };

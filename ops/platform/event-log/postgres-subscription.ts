@@ -166,6 +166,7 @@ export const startSubscription = (options: SubscribeOptions, context: Context): 
         if (error instanceof ForeignPosition) throw error;
         // PostgreSQL is away: nothing was handled, so nothing is lost by waiting.
         logger.warn({ err: error, group: options.group }, 'the log cannot be read; trying again');
+        // Cut short when it is stopped; that is its only failure, and the loop sees it by itself.
         await sleep(pauseMs, undefined, { signal: stopped.signal }).catch(() => undefined);
         pauseMs = Math.min(pauseMs * 2, longestPauseMs);
       }
