@@ -104,6 +104,7 @@ describe('a transaction', () => {
     const error = await rejection(
       transaction(pool, async (tx) => {
         await note(tx, 1);
+        // The swallowing is what is tested.
         await note(tx, 1).catch(() => undefined);
       }),
     );
