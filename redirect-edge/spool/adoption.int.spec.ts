@@ -1,5 +1,15 @@
 import { expect } from 'chai';
-import { mkdir, readdir, readFile, rm, truncate, utimes, writeFile } from 'node:fs/promises';
+import {
+  mkdir,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  symlink,
+  truncate,
+  utimes,
+  writeFile,
+} from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { v7 } from 'uuid';
@@ -159,7 +169,7 @@ describe('The spool of a process that is gone', () => {
     const bytes = await readFile(first);
     await rm(first);
     // Opens, but does not read.
-    await mkdir(first);
+    await symlink(dataDir, first);
     const healthy = await writeOrphan(dataDir, [5]);
     const spool = await bench.open({ dataDir, ship: log.ship, maxBytes: 65_536, scanEveryMs: 5 });
     await eventually(() => log.visitsOf(healthy.id).length === 5);
@@ -167,8 +177,10 @@ describe('The spool of a process that is gone', () => {
     await spool.append(visit(1));
     expect(log.visitsOf(broken.id)).to.be.empty;
 
-    await rm(first, { recursive: true });
-    await writeFile(first, bytes);
+    // At once: a scan that found neither would take what follows for the whole spool.
+    const mended = join(dataDir, 'mended');
+    await writeFile(mended, bytes);
+    await rename(mended, first);
     await eventually(async () => !(await spoolDir()).includes(broken.id));
     expect(log.visitsOf(broken.id)).to.deep.equal(range(1, 6));
   });
