@@ -97,6 +97,7 @@ export const startCommandApi = async (deps: CommandApiDeps): Promise<CommandApi>
     linkBlocks: createLinkBlockDesk(pool, outbox),
     overrides,
     findHistory: createLinkHistory(pool, outbox),
+    outbox,
     plans,
     health,
     logger,
@@ -106,7 +107,8 @@ export const startCommandApi = async (deps: CommandApiDeps): Promise<CommandApi>
     const v2: V2Deps = {
       admission: createAdmissionDesk(pool, plans),
       desk: createShortenDesk({ pool, outbox, generateCode }),
-      idempotency: createIdempotencyDesk(pool),
+      idempotency: createIdempotencyDesk(pool, outbox),
+      outbox,
       findStats: createLinkStats(pool, outbox),
       requests: createLinkRequests({
         isOwnHost: ownHosts(deps.shortUrlHost, [own, admin, deps.edge]),

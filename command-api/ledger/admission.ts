@@ -160,8 +160,10 @@ export const createAdmissionDesk = (pool: Pool, table: PlanTable): AdmissionDesk
       text: statement,
       values: [
         asked.map(([hash]) => hash),
-        asked.map(([, group]) => group.filter((call) => call.metered).length),
-        asked.map(([, group]) => group.filter((call) => !call.metered).length),
+        asked.map(([, group]) => group.filter((call) => call.held !== true && call.metered).length),
+        asked.map(
+          ([, group]) => group.filter((call) => call.held !== true && !call.metered).length,
+        ),
         planNames,
         limits.map((plan) => plan.requestsPerMinute),
         limits.map((plan) => plan.monthlyCalls),

@@ -2,7 +2,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { notifyChange } from '../../ops/platform/changes.js';
 import { lockClaims, saveClaims } from '../../ops/platform/ledger/claims.js';
 import { ledgerNow } from '../../ops/platform/ledger/clock.js';
-import type { Outbox } from '../../ops/platform/outbox/port.js';
+import { nothingRecorded, type Outbox, type Receipt } from '../../ops/platform/outbox/port.js';
 import { transaction, type Pool } from '../../ops/platform/postgres/pool.js';
 import { evolveClaim, freeCode } from '../../schemas/folds/claim.js';
 import { decideLinkBlock, type LinkBlockCommand } from '../domain/link-block.js';
@@ -10,7 +10,7 @@ import type { Asker } from './api-keys.js';
 
 export interface LinkBlockDesk {
   /** Decides a block or an unblock, records its event and tells every edge, in one transaction. */
-  handle(code: string, command: LinkBlockCommand, asker: Asker): Promise<'done' | 'notFound'>;
+  handle(code: string, command: LinkBlockCommand, asker: Asker): Promise<Receipt | 'notFound'>;
 }
 
 export const createLinkBlockDesk = (pool: Pool, outbox: Outbox): LinkBlockDesk => ({
@@ -24,8 +24,8 @@ export const createLinkBlockDesk = (pool: Pool, outbox: Outbox): LinkBlockDesk =
         const next = evolveClaim(claim, decision.event);
         await saveClaims(tx, next.status === 'claimed' ? [next] : []);
         await notifyChange(tx, { kind: 'link', code });
-        await outbox.record(tx, [decision.event]);
+        return outbox.record(tx, [decision.event]);
       }
-      return 'done';
+      return nothingRecorded;
     }),
 });

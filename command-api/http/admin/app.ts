@@ -3,6 +3,7 @@ import Router from '@koa/router';
 import type Koa from 'koa';
 import type { HealthCheck } from '../../../ops/platform/health.js';
 import type { Logger } from '../../../ops/platform/logging.js';
+import type { Outbox } from '../../../ops/platform/outbox/port.js';
 import { messages } from '../../../schemas/http/errors.js';
 import type { PlanTable } from '../../../schemas/plans.js';
 import type { AliasOverrideDesk } from '../../ledger/alias-overrides.js';
@@ -17,6 +18,7 @@ import { addKeyRoutes } from './keys.js';
 import { addLinkRoutes } from './links.js';
 import { addOverrideRoutes } from './overrides.js';
 import { addPlatformRoutes } from './platform.js';
+import { createSettle } from './settle.js';
 
 export interface AdminState extends RequestState {
   asker: Asker;
@@ -36,6 +38,7 @@ export const createAdminApp = (deps: {
   readonly linkBlocks: LinkBlockDesk;
   readonly overrides: AliasOverrideDesk;
   readonly findHistory: FindLinkHistory;
+  readonly outbox: Outbox;
   readonly plans: PlanTable;
   readonly health: HealthCheck;
   readonly logger: Logger;
@@ -45,10 +48,11 @@ export const createAdminApp = (deps: {
     timingSafeEqual(digest(bearer.exec(authorization ?? '')?.[1] ?? ''), expected);
 
   const router = new Router({ prefix: '/admin', sensitive: true, strict: true });
-  addKeyRoutes(router, deps.keys, deps.plans);
-  addPlatformRoutes(router, deps.platform);
-  addLinkRoutes(router, deps.linkBlocks, deps.findHistory);
-  addOverrideRoutes(router, deps.overrides);
+  const settle = createSettle(deps.outbox);
+  addKeyRoutes(router, deps.keys, deps.plans, settle);
+  addPlatformRoutes(router, deps.platform, settle);
+  addLinkRoutes(router, deps.linkBlocks, deps.findHistory, settle);
+  addOverrideRoutes(router, deps.overrides, settle);
   const dispatch = dispatcher(router);
   const app = createApp(deps.logger, deps.health);
 

@@ -52,6 +52,7 @@ export const createV2 = (deps: V2Deps): ((ctx: Context) => Promise<void>) => {
   return async (ctx) => {
     const refusal = await admitRequest(ctx, ctx.state, deps.admission, {
       metered: ctx.path !== '/v2/usage',
+      held: ctx.method === 'POST' && (await deps.outbox.isStalled()),
       callLimit: ({ key }) => plans.plans[key.plan].monthlyCalls ?? 0,
       upgradeUrl,
     });
