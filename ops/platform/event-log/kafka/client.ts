@@ -1,6 +1,6 @@
 import { Kafka, logLevel, type ISocketFactory, type logCreator, type SASLOptions } from 'kafkajs';
 import type { Logger } from '../../logging.js';
-import { calmIdleConnections } from './idle-connections.js';
+import { repairKafkajs } from './kafkajs-repairs.js';
 import type { KafkaSettings } from './settings.js';
 
 /** What kafkajs retries by itself; whoever calls it decides what comes after. */
@@ -27,7 +27,7 @@ export const createKafkaClient = (
   logger: Logger,
   socketFactory?: ISocketFactory,
 ): Kafka => {
-  calmIdleConnections();
+  repairKafkajs();
   return new Kafka({
     clientId: 'linklog',
     brokers: [...settings.brokers],

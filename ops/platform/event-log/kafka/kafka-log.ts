@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Admin, ISocketFactory } from 'kafkajs';
-import { topics, type TopicName } from '../../../../schemas/events/topics.js';
+import type { ISocketFactory } from 'kafkajs';
+import { topicNames, topics, type TopicName } from '../../../../schemas/events/topics.js';
 import type { Logger } from '../../logging.js';
 import { partitionOf } from '../partition.js';
 import type { EventLog, NewRecord, PartitionRange } from '../port.js';
+import { createClusterAdmin } from './admin.js';
 import { createKafkaClient } from './client.js';
 import { createPartitionReader } from './partition-reader.js';
 import { createRecordProducer, type OutgoingRecord } from './producer.js';
@@ -40,21 +41,29 @@ export const openKafkaLog = (options: {
   const { settings, logger } = options;
   const kafka = createKafkaClient(settings, logger, options.socketFactory);
   const closed = new AbortController();
-  const admin = kafka.admin();
+  const admin = createClusterAdmin(kafka);
   const producer = createRecordProducer(kafka);
-  const reader = createPartitionReader(kafka, settings);
+  const reader = createPartitionReader(kafka, settings, admin);
   let clusterId: string | undefined;
 
-  const connect = async (connected: Admin): Promise<string> => {
-    await connected.connect();
-    await ensureTopics(connected, settings);
-    return (await connected.describeCluster()).clusterId;
+  const endsOf = async (topic: TopicName): Promise<readonly PartitionRange[]> => {
+    const offsets = await admin.ask((asked) => asked.fetchTopicOffsets(topicIn(settings, topic)));
+    return offsets
+      .map(({ partition, low, high }) => ({ partition, first: Number(low), next: Number(high) }))
+      .sort((a, b) => a.partition - b.partition);
+  };
+
+  const connect = async (): Promise<string> => {
+    await admin.ask((asked) => ensureTopics(asked, settings));
+    // The leaders of new partitions need a moment to know that they are.
+    for (const topic of topicNames) await endsOf(topic);
+    return (await admin.ask((asked) => asked.describeCluster())).clusterId;
   };
 
   const untilReady = async (): Promise<void> => {
     for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
       try {
-        clusterId = await connect(admin);
+        clusterId = await connect();
         break;
       } catch (error) {
         closed.signal.throwIfAborted();
@@ -76,10 +85,7 @@ export const openKafkaLog = (options: {
 
   const ranges = async (topic: TopicName): Promise<readonly PartitionRange[]> => {
     await ready;
-    const offsets = await admin.fetchTopicOffsets(topicIn(settings, topic));
-    return offsets
-      .map(({ partition, low, high }) => ({ partition, first: Number(low), next: Number(high) }))
-      .sort((a, b) => a.partition - b.partition);
+    return endsOf(topic);
   };
 
   const outgoing = (topic: TopicName, { key, value }: NewRecord): OutgoingRecord => ({
@@ -101,7 +107,7 @@ export const openKafkaLog = (options: {
       startKafkaSubscription(subscribeOptions, { kafka, settings, logger, logId, ranges, ready }),
     async close() {
       closed.abort(new Error('The log was closed'));
-      const ended = Promise.allSettled([reader.close(), producer.close(), admin.disconnect()]);
+      const ended = Promise.allSettled([reader.close(), producer.close(), admin.close()]);
       // A cluster that is away does not answer.
       await Promise.race([ended, sleep(closeMs)]);
     },

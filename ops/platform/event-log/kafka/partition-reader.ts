@@ -2,12 +2,15 @@ import { randomUUID } from 'node:crypto';
 import type { Consumer, EachBatchPayload, Kafka } from 'kafkajs';
 import { topicNames, type TopicName } from '../../../../schemas/events/topics.js';
 import type { Batch, LogRecord } from '../port.js';
+import type { ClusterAdmin } from './admin.js';
 import { recordOf } from './records.js';
 import { topicIn } from './topics.js';
 import type { KafkaSettings } from './settings.js';
 
 /** Bytes of one partition in one answer: what a reading holds in memory is twice this at most. */
 const maxBytesPerPartition = 1_048_576;
+/** Records in a piece. */
+const pieceSize = 1_000;
 const maxWaitTimeInMs = 100;
 /** How long a reading waits for records that the partition is known to hold. */
 const stalledMs = 30_000;
@@ -32,7 +35,11 @@ export interface PartitionReader {
  * consumer, alone in a group of its own, has all partitions, each of them paused but while it is
  * read. It is made when it is needed, and left a minute after.
  */
-export const createPartitionReader = (kafka: Kafka, settings: KafkaSettings): PartitionReader => {
+export const createPartitionReader = (
+  kafka: Kafka,
+  settings: KafkaSettings,
+  admin: ClusterAdmin,
+): PartitionReader => {
   const readings = new Map<string, Reading>();
   const queues = new Map<string, Promise<void>>();
   let active = 0;
@@ -80,11 +87,13 @@ export const createPartitionReader = (kafka: Kafka, settings: KafkaSettings): Pa
       reading.failure = new Error(`${topic}/${partition} holds nothing at ${reading.next}`);
     } else if (first) {
       reading.next += records.length;
-      reading.pieces.push({
-        topic: topic.slice(settings.prefix.length) as TopicName,
-        partition,
-        records,
-      });
+      for (let from = 0; from < records.length; from += pieceSize) {
+        reading.pieces.push({
+          topic: topic.slice(settings.prefix.length) as TopicName,
+          partition,
+          records: records.slice(from, from + pieceSize),
+        });
+      }
     }
     // It is resumed when what was read is taken, and goes on from there.
     pause();
@@ -136,13 +145,7 @@ export const createPartitionReader = (kafka: Kafka, settings: KafkaSettings): Pa
     if (!leaving) return;
     const { consumer, groupId } = await leaving;
     await consumer.disconnect();
-    const admin = kafka.admin();
-    await admin.connect();
-    try {
-      await admin.deleteGroups([groupId]);
-    } finally {
-      await admin.disconnect();
-    }
+    await admin.ask((asked) => asked.deleteGroups([groupId]));
   };
 
   /** One reading of a partition at a time: it has one place in the group. */
@@ -208,8 +211,9 @@ export const createPartitionReader = (kafka: Kafka, settings: KafkaSettings): Pa
           const piece = reading.pieces.shift();
           if (piece) {
             taken += piece.records.length;
-            // The next one is fetched while this one is worked on.
-            if (reading.next < to) resume(consumer, place.topic, partition, reading);
+            // More is fetched while the last piece is worked on.
+            if (reading.pieces.length === 0 && reading.next < to)
+              resume(consumer, place.topic, partition, reading);
             yield piece;
           } else if (reading.failure !== undefined) throw reading.failure;
         }

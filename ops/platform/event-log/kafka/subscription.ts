@@ -57,6 +57,11 @@ export const startKafkaSubscription = (
   const names = new Map(options.topics.map((topic) => [topicIn(settings, topic), topic]));
   const stopped = new AbortController();
   const isStopped = (): boolean => stopped.signal.aborted;
+  const stopping = new Promise<void>((resolve) => {
+    stopped.signal.addEventListener('abort', () => {
+      resolve();
+    });
+  });
   const cursors = new Map<string, Cursor>();
   const handling = new Set<Promise<void>>();
   let fail: (error: unknown) => void = () => undefined;
@@ -200,12 +205,6 @@ export const startKafkaSubscription = (
       crash = reject;
     });
     crashed.catch(() => undefined); // Raced against below.
-    const onStop = new Promise<void>((resolve) => {
-      stopped.signal.addEventListener('abort', () => {
-        resolve();
-      });
-      if (isStopped()) resolve();
-    });
     consumer.on(consumer.events.CRASH, ({ payload }) => {
       crash(payload.error);
     });
@@ -231,8 +230,8 @@ export const startKafkaSubscription = (
           },
         });
       };
-      await Promise.race([run(), crashed, failed, onStop]);
-      await Promise.race([crashed, failed, onStop]);
+      await Promise.race([run(), crashed, failed, stopping]);
+      await Promise.race([crashed, failed, stopping]);
     } finally {
       await Promise.all(handling);
       const disconnected = consumer.disconnect().catch((err: unknown) => {
@@ -244,12 +243,7 @@ export const startKafkaSubscription = (
   };
 
   const run = async (): Promise<void> => {
-    await Promise.race([
-      context.ready,
-      new Promise((resolve) => {
-        stopped.signal.addEventListener('abort', resolve);
-      }),
-    ]);
+    await Promise.race([context.ready, stopping]);
     let pauseMs = firstPauseMs;
     while (!isStopped()) {
       const begun = performance.now();

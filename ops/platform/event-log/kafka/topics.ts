@@ -1,4 +1,4 @@
-import { ConfigResourceTypes, type Admin } from 'kafkajs';
+import kafkajs, { type Admin } from 'kafkajs';
 import { topics, type TopicName } from '../../../../schemas/events/topics.js';
 import type { KafkaSettings } from './settings.js';
 
@@ -48,17 +48,17 @@ const check = async (admin: Admin, settings: KafkaSettings): Promise<void> => {
   const metadata = await admin.fetchTopicMetadata({ topics: names });
   for (const { name, partitions } of Object.values(topics)) {
     const topic = topicIn(settings, name);
-    const found = metadata.topics.find((known) => known.name === topic)?.partitions.length ?? 0;
+    const found = metadata.topics.find((known) => known.name === topic)?.partitions.length;
     if (found !== partitions) {
       throw new TopicDiffers(
-        `The topic ${topic} has ${found} partitions, this version wants ${partitions}`,
+        `The topic ${topic} has ${found ?? 'no'} partitions, this version wants ${partitions}`,
       );
     }
   }
   const { resources } = await admin.describeConfigs({
     includeSynonyms: false,
     resources: names.map((name) => ({
-      type: ConfigResourceTypes.TOPIC,
+      type: kafkajs.ConfigResourceTypes.TOPIC,
       name,
       configNames: Object.keys(required),
     })),
