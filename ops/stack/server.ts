@@ -70,6 +70,7 @@ export const startServer = async (options: {
   };
   const start = async (): Promise<void> => {
     for (let attempt = 1; ; attempt += 1) {
+      if (isStopped) throw new ServerFailed('It was stopped at its start', {});
       const begun = (run = runOf(await begin()));
       if (isStopped) await end();
       try {
@@ -107,8 +108,8 @@ export const startServer = async (options: {
     },
     async restart() {
       isStopped = false;
-      await end();
-      await (starting = start());
+      starting = end().then(start);
+      await starting;
     },
   };
 };
