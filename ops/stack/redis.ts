@@ -70,9 +70,9 @@ export const startRedis = async (options: RedisOptions): Promise<RedisServer> =>
   await endOrphans(dir, 'redis-server', logger);
 
   let port = options.port ?? 0;
-  let isPortFixed = options.port !== undefined;
+  let wasReady = false;
   const begin = async (): Promise<Child> => {
-    if (!isPortFixed) port = await freePort();
+    if (options.port === undefined && !wasReady) port = await freePort();
     try {
       return await launch({
         name: 'Redis',
@@ -93,9 +93,11 @@ export const startRedis = async (options: RedisOptions): Promise<RedisServer> =>
   };
   const ready = async (child: Child): Promise<void> => {
     await untilReady(child, () => redisAnswers(port, child.pid));
-    isPortFixed = true;
+    wasReady = true;
   };
-  const server = await startServer({ begin, ready });
+  // A port that the caller chose and another has is an error; our own of before comes free again.
+  const mayRetry = (): boolean => options.port === undefined || wasReady;
+  const server = await startServer({ begin, ready, mayRetry });
   logger.info({ redisPid: server.pid, port }, 'Redis is ready');
   return Object.assign(server, { url: `redis://127.0.0.1:${port}` });
 };
