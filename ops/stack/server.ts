@@ -54,8 +54,10 @@ const retryMs = 250;
 export const startServer = async (options: {
   readonly begin: () => Promise<Child>;
   readonly ready: (child: Child) => Promise<void>;
+  /** Whether another begin may succeed where this one found its port taken. */
+  readonly mayRetry: () => boolean;
 }): Promise<Server> => {
-  const { begin, ready } = options;
+  const { begin, ready, mayRetry } = options;
   let run: Run | null = null;
   let isStopped = false;
 
@@ -63,6 +65,8 @@ export const startServer = async (options: {
     if (run === null) throw new Error('a server that was started has a process');
     return run;
   };
+  // Read by a call: it may change while something is awaited.
+  const wasStopped = (): boolean => isStopped;
   const end = async (): Promise<void> => {
     if (run === null) return;
     run.expectEnd();
@@ -70,15 +74,16 @@ export const startServer = async (options: {
   };
   const start = async (): Promise<void> => {
     for (let attempt = 1; ; attempt += 1) {
+      if (wasStopped()) throw new ServerFailed('It was stopped at its start', {});
       const begun = (run = runOf(await begin()));
-      if (isStopped) await end();
+      if (wasStopped()) await end();
       try {
         await ready(begun.child);
         return;
       } catch (error) {
         // Its port is another's now; or its own of before, until the kernel has let it go.
-        const again = error instanceof ServerFailed && error.retryable && attempt < attempts;
-        if (!again || isStopped) throw error;
+        const isTaken = error instanceof ServerFailed && error.retryable;
+        if (!isTaken || !mayRetry() || attempt === attempts || wasStopped()) throw error;
       }
       await sleep(retryMs);
     }
@@ -107,8 +112,8 @@ export const startServer = async (options: {
     },
     async restart() {
       isStopped = false;
-      await end();
-      await (starting = start());
+      starting = end().then(start);
+      await starting;
     },
   };
 };

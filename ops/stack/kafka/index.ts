@@ -49,11 +49,11 @@ export const startKafka = async (options: KafkaOptions): Promise<KafkaServer> =>
   const jars = await kafkaJars(version, logger);
 
   let port = options.port ?? 0;
-  let isPortFixed = options.port !== undefined;
+  let wasReady = false;
   let clusterId = await clusterIdOf(logDir);
 
   const begin = async (): Promise<Child> => {
-    if (!isPortFixed) port = await freePort();
+    if (options.port === undefined && !wasReady) port = await freePort();
     const place = { logDir, port, controllerPort: await freePort() };
     await writeFile(properties, serverProperties(place), { mode: 0o600 });
     clusterId ??= await formatStorage(dir, jars, properties);
@@ -77,9 +77,11 @@ export const startKafka = async (options: KafkaOptions): Promise<KafkaServer> =>
     } catch (error) {
       throw explainJava(error);
     }
-    isPortFixed = true;
+    wasReady = true;
   };
-  const server = await startServer({ begin, ready });
+  // A port that the caller chose and another has is an error; our own of before comes free again.
+  const mayRetry = (): boolean => options.port === undefined || wasReady;
+  const server = await startServer({ begin, ready, mayRetry });
   const ms = Math.round(performance.now() - begun);
   logger.info({ kafkaPid: server.pid, port, version, ms }, 'Kafka is ready');
   return Object.assign(server, { brokers: `127.0.0.1:${port}`, clusterId: clusterId ?? '' });

@@ -17,7 +17,7 @@ export type KafkaVersion = (typeof kafkaVersions)[number];
 
 const pom = projectFile('ops', 'stack', 'kafka', 'pom.xml');
 
-const resolve = async (version: KafkaVersion, dir: string): Promise<void> => {
+export const resolveJars = async (version: KafkaVersion, dir: string): Promise<void> => {
   const goal = ['dependency:copy-dependencies', '-DincludeScope=runtime'];
   const choice = [`-Dkafka.version=${version}`, `-DoutputDirectory=${dir}`];
   try {
@@ -51,7 +51,7 @@ export const kafkaJars = async (version: KafkaVersion, logger: Logger): Promise<
   const place = cachePlace() ?? join(tmpdir(), 'linklog-cache');
   const fill = async (dir: string): Promise<void> => {
     logger.info({ version }, 'Fetching Kafka, once');
-    await resolve(version, dir);
+    await resolveJars(version, dir);
   };
   const name = `kafka-${version}-${digest.slice(0, 8)}`;
   const jars = await provideInCache(place, name, fill, logger);

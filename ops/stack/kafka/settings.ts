@@ -14,6 +14,8 @@ const fixed = {
 
   // One broker has one replica of everything.
   'offsets.topic.replication.factor': '1',
+  // 50 by default, to be spread over brokers: here, files to be made, and to be recovered after a kill.
+  'offsets.topic.num.partitions': '1',
   'transaction.state.log.replication.factor': '1',
   'transaction.state.log.min.isr': '1',
 
