@@ -10,6 +10,7 @@ import type { Config } from './platform/config.js';
 import type { HealthReport } from './platform/health.js';
 import { openPostgresLog } from './platform/event-log/postgres-log.js';
 import type { Logger } from './platform/logging.js';
+import { createMetrics } from './platform/metrics.js';
 import { listenToPostgres } from './platform/postgres/listener.js';
 import { createPasswordDesk } from './platform/passwords/password-desk.js';
 import { createPool, isConnectionError, type Pool } from './platform/postgres/pool.js';
@@ -66,6 +67,7 @@ const startAll = async (config: Config, logger: Logger, started: Started): Promi
     dataDir.release();
   });
   const failures: Promise<never>[] = [];
+  const metrics = createMetrics();
 
   let url = config.databaseUrl;
   if (url === null) {
@@ -118,6 +120,7 @@ const startAll = async (config: Config, logger: Logger, started: Started): Promi
     outbox,
     passwords,
     health,
+    metrics,
     logger,
   });
   // For a start that fails from here on; to stop it twice does no harm.
@@ -134,6 +137,7 @@ const startAll = async (config: Config, logger: Logger, started: Started): Promi
     passwords,
     safety,
     health,
+    metrics,
     logger,
   });
   // Both at once: one after the other could take more than the 10 s that all of it may.

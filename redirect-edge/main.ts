@@ -3,6 +3,7 @@ import type { EventLog } from '../ops/platform/event-log/port.js';
 import type { HealthCheck } from '../ops/platform/health.js';
 import { listen, type Listener } from '../ops/platform/http-server.js';
 import type { Logger } from '../ops/platform/logging.js';
+import type { Metrics } from '../ops/platform/metrics.js';
 import type { Outbox } from '../ops/platform/outbox/port.js';
 import type { Listener as PostgresListener } from '../ops/platform/postgres/listener.js';
 import type { PasswordDesk } from '../ops/platform/passwords/password-desk.js';
@@ -36,6 +37,7 @@ export interface RedirectEdgeDeps {
   readonly listener: PostgresListener;
   readonly passwords: PasswordDesk;
   readonly health: HealthCheck;
+  readonly metrics: Metrics;
   readonly logger: Logger;
 }
 
@@ -48,7 +50,7 @@ export interface RedirectEdge {
 
 /** Starts the redirect edge: its listener, and the spool that its visits go through. */
 export const startRedirectEdge = async (deps: RedirectEdgeDeps): Promise<RedirectEdge> => {
-  const { config, pool, log, outbox, listener, health, logger } = deps;
+  const { config, pool, log, outbox, listener, health, metrics, logger } = deps;
   const spool = await openSpool({
     dataDir: config.dataDir,
     ...config.spool,
@@ -72,6 +74,7 @@ export const startRedirectEdge = async (deps: RedirectEdgeDeps): Promise<Redirec
     trustedProxies: config.trustedProxies,
     health,
     rootRedirect: config.rootRedirect,
+    requests: metrics.requests('edge'),
     logger,
   });
   const edge = await listen('EDGE', config.edge, () => handler).catch(async (error: unknown) => {
