@@ -32,6 +32,7 @@ import { createApiKeyDesk } from './ledger/api-keys.js';
 import { expireDueLinks } from './ledger/expiry.js';
 import { forgetAnswers } from './ledger/idempotency.js';
 import { closeMinutes } from './ledger/metering.js';
+import { exposeApi } from './metrics.js';
 import { createQrCodeDesk } from './ledger/qr-codes.js';
 import { createShortenDesk } from './ledger/shorten.js';
 import { createLinkStats } from './reports/link-stats.js';
@@ -105,10 +106,12 @@ export const startCommandApi = async (deps: CommandApiDeps): Promise<CommandApi>
     requests: metrics.requests('admin'),
     logger,
   });
+  const admission = createAdmissionDesk(pool, plans);
+  exposeApi(metrics, admission.counts, safety);
   const admin = await listen('ADMIN', config.admin, () => listener(adminApp));
   const api = await listen('API', config.api, (own) => {
     const v2: V2Deps = {
-      admission: createAdmissionDesk(pool, plans),
+      admission,
       desk: createShortenDesk({ pool, outbox, generateCode }),
       idempotency: createIdempotencyDesk(pool),
       findStats: createLinkStats(pool, outbox),

@@ -19,6 +19,7 @@ import { createLinkReader } from './links/link-reader.js';
 import { createClientGate } from './passwords/client-gate.js';
 import { createClientHash } from './passwords/client-hash.js';
 import { createPasswordCheck } from './passwords/password-check.js';
+import { exposeEdge } from './metrics.js';
 import { createThrottle, forgetTries } from './passwords/throttle.js';
 import { openSpool, type SpoolDepth } from './spool/spool.js';
 
@@ -51,14 +52,24 @@ export interface RedirectEdge {
 /** Starts the redirect edge: its listener, and the spool that its visits go through. */
 export const startRedirectEdge = async (deps: RedirectEdgeDeps): Promise<RedirectEdge> => {
   const { config, pool, log, outbox, listener, health, metrics, logger } = deps;
+  const shipping = metrics.durations(
+    'linklog_spool_ship_duration_seconds',
+    'Time that the log takes for one batch of visits',
+  );
   const spool = await openSpool({
     dataDir: config.dataDir,
     ...config.spool,
     acquireLock,
-    ship: (records) => log.append(topics.visits.name, records),
+    ship: async (records) => {
+      const startedAt = performance.now();
+      await log.append(topics.visits.name, records);
+      shipping.observeSince(startedAt);
+    },
     logger,
   });
-  const links = createLinkReader(pool, outbox, createLinkCache(cacheBytes));
+  const cache = createLinkCache(cacheBytes);
+  const links = createLinkReader(pool, outbox, cache);
+  exposeEdge(metrics, { links, cache, spool, maxSpoolBytes: config.spool.maxBytes });
   const platform = await watchChanges({ listener, pool, links, logger });
   const handler = createEdgeHandler({
     links,

@@ -29,9 +29,15 @@ export const createRequestRecorder = (
 
   const childOf = (route: string, method: string, status: number): Durations => {
     let methods = routes.get(route);
-    if (!methods) routes.set(route, (methods = new Map()));
+    if (!methods) {
+      methods = new Map<string, Map<number, Durations>>();
+      routes.set(route, methods);
+    }
     let statuses = methods.get(method);
-    if (!statuses) methods.set(method, (statuses = new Map()));
+    if (!statuses) {
+      statuses = new Map<number, Durations>();
+      methods.set(method, statuses);
+    }
     let child = statuses.get(status);
     if (!child) {
       child = histogram.child({ listener, route, method, status: String(status) });
