@@ -6,6 +6,7 @@ import type { HealthCheck } from '../ops/platform/health.js';
 import { listen, type Listener } from '../ops/platform/http-server.js';
 import { readLinkStates } from '../ops/platform/links/link-states.js';
 import type { Logger } from '../ops/platform/logging.js';
+import type { Metrics } from '../ops/platform/metrics.js';
 import type { Outbox } from '../ops/platform/outbox/port.js';
 import { periodically } from '../ops/platform/periodic.js';
 import type { PasswordDesk } from '../ops/platform/passwords/password-desk.js';
@@ -16,7 +17,7 @@ import { keyAlphabet } from './domain/key-token.js';
 import { ownHosts } from './domain/own-hosts.js';
 import { reservedAliases } from './domain/reserved-alias.js';
 import { createAdminApp } from './http/admin/app.js';
-import { createApp, type RequestState } from './http/app.js';
+import { createApp, type AppDeps, type RequestState } from './http/app.js';
 import { failure, send } from './http/reply.js';
 import { createIdempotencyDesk } from './http/v2/idempotency.js';
 import { createLinkRequests } from './http/v2/link-requests.js';
@@ -31,6 +32,7 @@ import { createApiKeyDesk } from './ledger/api-keys.js';
 import { expireDueLinks } from './ledger/expiry.js';
 import { forgetAnswers } from './ledger/idempotency.js';
 import { closeMinutes } from './ledger/metering.js';
+import { exposeApi } from './metrics.js';
 import { createQrCodeDesk } from './ledger/qr-codes.js';
 import { createShortenDesk } from './ledger/shorten.js';
 import { createLinkStats } from './reports/link-stats.js';
@@ -51,6 +53,7 @@ export interface CommandApiDeps {
   readonly passwords: PasswordDesk;
   readonly safety: WebSafety;
   readonly health: HealthCheck;
+  readonly metrics: Metrics;
   readonly logger: Logger;
 }
 
@@ -63,11 +66,11 @@ export interface CommandApi {
 }
 
 /** The clients' application: /v2/* and health. */
-const createApiApp = (deps: V2Deps, health: HealthCheck, logger: Logger): Koa<RequestState> => {
+const createApiApp = (deps: V2Deps, appDeps: AppDeps): Koa<RequestState> => {
   const v2 = createV2(deps);
-  const app = createApp(logger, health);
+  const app = createApp(appDeps, (path) => v2.routeOf(path));
   app.use(async (ctx) => {
-    if (ctx.path === '/v2' || ctx.path.startsWith('/v2/')) await v2(ctx);
+    if (ctx.path === '/v2' || ctx.path.startsWith('/v2/')) await v2.handle(ctx);
     else send(ctx, failure(404, messages.notFound));
   });
   return app;
@@ -83,7 +86,7 @@ const listener = (app: Koa<RequestState>): RequestListener => {
 
 /** Starts the command API, the operators' listener, and the ledger's periodic work. */
 export const startCommandApi = async (deps: CommandApiDeps): Promise<CommandApi> => {
-  const { config, pool, outbox, safety, health, logger } = deps;
+  const { config, pool, outbox, safety, health, metrics, logger } = deps;
   const { plans, upgradeUrl } = config;
   const generateCode = customAlphabet(keyAlphabet, codeLength);
   const keys = createApiKeyDesk(pool, outbox);
@@ -100,12 +103,16 @@ export const startCommandApi = async (deps: CommandApiDeps): Promise<CommandApi>
     outbox,
     plans,
     health,
+    metrics,
+    requests: metrics.requests('admin'),
     logger,
   });
+  const admission = createAdmissionDesk(pool, plans);
+  exposeApi(metrics, admission.counts, safety);
   const admin = await listen('ADMIN', config.admin, () => listener(adminApp));
   const api = await listen('API', config.api, (own) => {
     const v2: V2Deps = {
-      admission: createAdmissionDesk(pool, plans),
+      admission,
       desk: createShortenDesk({ pool, outbox, generateCode }),
       idempotency: createIdempotencyDesk(pool, outbox),
       outbox,
@@ -127,7 +134,7 @@ export const startCommandApi = async (deps: CommandApiDeps): Promise<CommandApi>
       plans,
       upgradeUrl,
     };
-    return listener(createApiApp(v2, health, logger));
+    return listener(createApiApp(v2, { health, requests: metrics.requests('api'), logger }));
   });
 
   const tasks = [

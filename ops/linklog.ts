@@ -4,14 +4,20 @@ import { startProjectors } from '../projectors/main.js';
 import { startRedirectEdge } from '../redirect-edge/main.js';
 import { adminTokenOf, openDataDir, type ServiceAddresses } from './data-dir.js';
 import { startEmbeddedPostgres } from './embedded/index.js';
+import { topics } from '../schemas/events/topics.js';
 import { createHealthCheck } from './health-check.js';
 import { migrate } from './migrations/migrate.js';
 import type { Config } from './platform/config.js';
+import { exposeHealth } from './platform/health-metrics.js';
 import type { HealthReport } from './platform/health.js';
 import { openPostgresLog } from './platform/event-log/postgres-log.js';
 import type { Logger } from './platform/logging.js';
+import { createMetrics } from './platform/metrics.js';
 import { listenToPostgres } from './platform/postgres/listener.js';
+import { measureOutbox } from './platform/outbox/outbox-metrics.js';
 import { createPasswordDesk } from './platform/passwords/password-desk.js';
+import { exposePasswords } from './platform/passwords/password-metrics.js';
+import { createPoolMetrics } from './platform/postgres/pool-metrics.js';
 import { createPool, isConnectionError, type Pool } from './platform/postgres/pool.js';
 
 /** In-flight requests may take as long, and then the spool's shipping; 10 s is the limit of all. */
@@ -66,6 +72,7 @@ const startAll = async (config: Config, logger: Logger, started: Started): Promi
     dataDir.release();
   });
   const failures: Promise<never>[] = [];
+  const metrics = createMetrics();
 
   let url = config.databaseUrl;
   if (url === null) {
@@ -81,9 +88,11 @@ const startAll = async (config: Config, logger: Logger, started: Started): Promi
   }
 
   const databaseUrl = url;
+  const pools = createPoolMetrics(metrics);
   const pool = (name: string, max: number): Pool => {
     const made = createPool({ url: databaseUrl, name, max, logger });
     started.add(() => made.end());
+    pools.add(name, made);
     return made;
   };
   const logPool = pool('log', 6);
@@ -92,8 +101,10 @@ const startAll = async (config: Config, logger: Logger, started: Started): Promi
     const reason = (cause as Error).message;
     throw new Error(`DATABASE_URL: PostgreSQL cannot be reached: ${reason}`, { cause });
   });
-  const { log, outbox } = await openPostgresLog({ pool: logPool, url: databaseUrl, logger });
+  const opened = await openPostgresLog({ pool: logPool, url: databaseUrl, logger });
+  const { log } = opened;
   started.add(() => log.close());
+  const outbox = measureOutbox(opened.outbox, metrics);
 
   const projectors = await startProjectors({ pool: pool('projectors', 6), log, logger });
   started.add(() => projectors.stop());
@@ -102,14 +113,19 @@ const startAll = async (config: Config, logger: Logger, started: Started): Promi
   // The edge asks for health, and health for the edge's spool.
   let spoolDepth: () => HealthReport['spool'] = () => null;
   const health = createHealthCheck({
-    postgres: logPool,
+    dependencies: {
+      postgres: () => logPool.query('SELECT 1'),
+      log: () => log.ranges(topics.platform.name),
+    },
     projections: () => projectors.status(),
     spool: () => spoolDepth(),
     logger,
   });
+  exposeHealth(metrics, health, () => projectors.secondsBehind());
   const listener = listenToPostgres(databaseUrl, ['linklog_changes'], logger);
   started.add(() => listener.close());
   const passwords = createPasswordDesk();
+  exposePasswords(metrics, passwords);
   const edge = await startRedirectEdge({
     config,
     listener,
@@ -118,6 +134,7 @@ const startAll = async (config: Config, logger: Logger, started: Started): Promi
     outbox,
     passwords,
     health,
+    metrics,
     logger,
   });
   // For a start that fails from here on; to stop it twice does no harm.
@@ -134,6 +151,7 @@ const startAll = async (config: Config, logger: Logger, started: Started): Promi
     passwords,
     safety,
     health,
+    metrics,
     logger,
   });
   // Both at once: one after the other could take more than the 10 s that all of it may.

@@ -4,6 +4,8 @@ import type Koa from 'koa';
 import type { HealthCheck } from '../../../ops/platform/health.js';
 import type { Logger } from '../../../ops/platform/logging.js';
 import type { Outbox } from '../../../ops/platform/outbox/port.js';
+import type { Context } from 'koa';
+import type { Metrics } from '../../../ops/platform/metrics.js';
 import { messages } from '../../../schemas/http/errors.js';
 import type { PlanTable } from '../../../schemas/plans.js';
 import type { AliasOverrideDesk } from '../../ledger/alias-overrides.js';
@@ -11,9 +13,9 @@ import type { LinkBlockDesk } from '../../ledger/link-blocks.js';
 import type { PlatformDesk } from '../../ledger/platform.js';
 import type { FindLinkHistory } from '../../reports/link-history.js';
 import type { ApiKeyDesk, Asker } from '../../ledger/api-keys.js';
-import { createApp, type RequestState } from '../app.js';
+import { createApp, type AppDeps, type RequestState } from '../app.js';
 import { failure, json, send } from '../reply.js';
-import { dispatcher } from '../routing.js';
+import { dispatcher, routeFinder } from '../routing.js';
 import { addKeyRoutes } from './keys.js';
 import { addLinkRoutes } from './links.js';
 import { addOverrideRoutes } from './overrides.js';
@@ -30,8 +32,7 @@ const defaultActor = 'admin';
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
-/** The operators' application: /admin/* behind the admin token. */
-export const createAdminApp = (deps: {
+export interface AdminDeps extends AppDeps {
   readonly adminToken: string;
   readonly keys: ApiKeyDesk;
   readonly platform: PlatformDesk;
@@ -40,9 +41,14 @@ export const createAdminApp = (deps: {
   readonly findHistory: FindLinkHistory;
   readonly outbox: Outbox;
   readonly plans: PlanTable;
-  readonly health: HealthCheck;
-  readonly logger: Logger;
-}): Koa<RequestState> => {
+  readonly metrics: Pick<Metrics, 'text' | 'contentType'>;
+}
+
+/**
+ * The operators' application: /admin/* behind the admin token, and /metrics without one, since
+ * scrapers have none and nothing in it is secret.
+ */
+export const createAdminApp = (deps: AdminDeps): Koa<RequestState> => {
   const expected = digest(deps.adminToken);
   const isAdmin = (authorization: string | undefined): boolean =>
     timingSafeEqual(digest(bearer.exec(authorization ?? '')?.[1] ?? ''), expected);
@@ -54,11 +60,25 @@ export const createAdminApp = (deps: {
   addLinkRoutes(router, deps.linkBlocks, deps.findHistory, settle);
   addOverrideRoutes(router, deps.overrides, settle);
   const dispatch = dispatcher(router);
-  const app = createApp(deps.logger, deps.health);
+  const findRoute = routeFinder(router);
+  const app = createApp(deps, (path) => (path === '/metrics' ? path : findRoute(path)));
+
+  const sendMetrics = async (ctx: Context): Promise<void> => {
+    if (ctx.method !== 'GET' && ctx.method !== 'HEAD') {
+      send(ctx, failure(405, messages.methodNotAllowed, { Allow: 'GET, HEAD' }));
+      return;
+    }
+    const { contentType } = deps.metrics;
+    send(ctx, { type: 'raw', status: 200, contentType, body: await deps.metrics.text() });
+  };
 
   app.use(async (ctx) => {
     const state = ctx.state as AdminState;
     ctx.set('Cache-Control', 'no-store');
+    if (ctx.path === '/metrics') {
+      await sendMetrics(ctx);
+      return;
+    }
     if (!ctx.path.startsWith('/admin/')) {
       send(ctx, failure(404, messages.notFound));
       return;
