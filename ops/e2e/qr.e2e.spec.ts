@@ -255,16 +255,22 @@ describe('a QR code, read back by another’s reader', () => {
   const bench = withProduct({ SHORT_URL_HOST: longHost });
   const seed = 20_261_121;
 
-  it('is its short URL: a random look for each of 100 random links, thrice', async () => {
-    const random = seededRandom(seed);
-    const links = await randomLinks(bench.product, 100, random);
-    const looks = sampleLooks(300, random);
+  const looks = sampleLooks(300, seededRandom(seed));
+
+  it('is tried in every format, size, level, margin and pair of colours', () => {
     for (const name of ['format', 'size', 'ecc', 'margin', 'colours'] as const) {
       const missed = choices[name].filter((value) => !looks.some((look) => look[name] === value));
       expect(missed, name).to.deep.equal([]);
     }
-    expect(await misread(bench.product, links, looks)).to.deep.equal([]);
   });
+
+  for (const round of [0, 1, 2]) {
+    it(`is its short URL: a random look for each of 100 random links, round ${round}`, async () => {
+      const links = await randomLinks(bench.product, 100, seededRandom(seed + 10 + round));
+      const some = looks.slice(round * 100, (round + 1) * 100);
+      expect(await misread(bench.product, links, some)).to.deep.equal([]);
+    });
+  }
 
   it('is so where there is little room: modules of one pixel', async () => {
     const links = await randomLinks(bench.product, 43, seededRandom(seed + 2));
