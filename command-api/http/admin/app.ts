@@ -1,8 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import Router from '@koa/router';
 import type Koa from 'koa';
-import type { HealthCheck } from '../../../ops/platform/health.js';
-import type { Logger } from '../../../ops/platform/logging.js';
 import type { Outbox } from '../../../ops/platform/outbox/port.js';
 import type { Context } from 'koa';
 import type { Metrics } from '../../../ops/platform/metrics.js';
