@@ -10,7 +10,7 @@ import type { Metrics } from '../ops/platform/metrics.js';
 import type { Outbox } from '../ops/platform/outbox/port.js';
 import { periodically } from '../ops/platform/periodic.js';
 import type { PasswordDesk } from '../ops/platform/passwords/password-desk.js';
-import type { Pool } from '../ops/platform/postgres/pool.js';
+import { transaction, type Pool } from '../ops/platform/postgres/pool.js';
 import { noLink } from '../schemas/folds/link.js';
 import { messages } from '../schemas/http/errors.js';
 import { keyAlphabet } from './domain/key-token.js';
@@ -41,6 +41,9 @@ import type { WebSafety } from './safety/web-safety.js';
 
 /** 62^8 codes: a collision is rare, and found when the code is claimed. */
 const codeLength = 8;
+
+/** Any constant that nobody else uses. */
+const firstKeyLock = 7_021_957;
 
 export interface CommandApiDeps {
   readonly config: Pick<Config, 'api' | 'admin' | 'plans' | 'upgradeUrl'>;
@@ -154,11 +157,14 @@ export const startCommandApi = async (deps: CommandApiDeps): Promise<CommandApi>
   return {
     api,
     admin,
-    async issueFirstKey() {
-      if (await keys.any()) return null;
-      const asker = { actor: 'system', requestId: 'first-start' };
-      return issueKey(keys, { name: 'first-key', plan: 'PRO', account: 'default' }, asker);
-    },
+    issueFirstKey: () =>
+      // APIs that start at once must not make one each.
+      transaction(pool, async (tx) => {
+        await tx.query('SELECT pg_advisory_xact_lock($1)', [firstKeyLock]);
+        if (await keys.any()) return null;
+        const asker = { actor: 'system', requestId: 'first-start' };
+        return issueKey(keys, { name: 'first-key', plan: 'PRO', account: 'default' }, asker);
+      }),
     async stop(graceMs) {
       await Promise.all([
         api.stop(graceMs),

@@ -9,7 +9,7 @@ import type { ProjectionStatus } from './runtime/status.js';
 import { projectionStatus } from './status.js';
 
 export { projections } from './projections.js';
-export { projectionStatus } from './status.js';
+export { appliedThrough, projectionStatus } from './status.js';
 
 export interface Projectors {
   /** Never resolves; rejects with what no retry can mend, such as `ForeignPosition`. */
