@@ -29,6 +29,14 @@ export const safeBrowsingLimits: SafeBrowsingLimits = {
   pauseMs: 5_000,
 };
 
+export interface SafeBrowsing extends SafetyCheck {
+  /**
+   * About links that were accepted before. No URL is held for safe because it was a while ago, and
+   * nobody who waits for `check` waits for this: it has calls of its own, one after the other.
+   */
+  readonly recheck: SafetyCheck['check'];
+}
+
 interface Waiting {
   readonly url: string;
   readonly resolve: (verdict: SafetyVerdict) => void;
@@ -78,7 +86,7 @@ export const createSafeBrowsing = (options: {
   readonly limits?: SafeBrowsingLimits;
   /** Milliseconds of a clock that never goes back. */
   readonly now?: () => number;
-}): SafetyCheck => {
+}): SafeBrowsing => {
   const { findThreats, logger, limits = safeBrowsingLimits } = options;
   const now = options.now ?? (() => performance.now());
   const cache = createVerdictCache({ maxEntries: limits.maxCached, now });
@@ -170,6 +178,21 @@ export const createSafeBrowsing = (options: {
   };
 
   return {
+    async recheck(urls) {
+      const forms = urls.map(askedForm);
+      const verdicts = new Map<string, SafetyVerdict>();
+      for (const url of forms) if (cache.get(url) === 'unsafe') verdicts.set(url, 'unsafe');
+      const open = [...new Set(forms)].filter((url) => !verdicts.has(url));
+      while (open.length > 0 && breaker.permits()) {
+        await callFor(
+          open.splice(0, maxUrlsPerCall).map((url) => ({
+            url,
+            resolve: (verdict) => verdicts.set(url, verdict),
+          })),
+        );
+      }
+      return forms.map((url) => verdicts.get(url) ?? 'unknown');
+    },
     async check(urls) {
       const forms = urls.map(askedForm);
       const known = forms.map((url) => cache.get(url));

@@ -6,9 +6,21 @@ import { createSafeBrowsing, safeBrowsingLimits } from './safe-browsing.js';
 import { inTurn, type SafetyCheck } from './safety-check.js';
 import { createThreatFinder } from './threat-matches.js';
 
+/** Somebody to ask about links that were accepted before, and the reason for what is found. */
+export interface Rechecker extends SafetyCheck {
+  readonly reason: string;
+}
+
+export interface Recheckers {
+  /** Another version says another list. */
+  readonly blocklist: Rechecker & { version(): string };
+  readonly services: readonly Rechecker[];
+}
+
 export interface WebSafety extends SafetyCheck {
   /** Takes over what has changed in the blocklist's file. */
   refresh(): Promise<void>;
+  readonly recheckers: Recheckers;
 }
 
 /**
@@ -23,9 +35,15 @@ export const openWebSafety = async (
 ): Promise<WebSafety> => {
   const file = blocklistFile ?? projectFile('command-api', 'safety', 'blocklist.txt');
   const blocklist = await openBlocklistFile(file, logger);
-  if (!safeBrowsing) return blocklist;
+  const listed = { ...blocklist, reason: 'The destination is on the blocklist' };
+  if (!safeBrowsing) return { ...blocklist, recheckers: { blocklist: listed, services: [] } };
   const { timeoutMs } = safeBrowsingLimits;
   const findThreats = createThreatFinder({ ...safeBrowsing, timeoutMs });
   const service = createSafeBrowsing({ findThreats, logger });
-  return { ...inTurn([blocklist, service]), refresh: () => blocklist.refresh() };
+  const known = { check: service.recheck, reason: 'Safe Browsing lists the destination as unsafe' };
+  return {
+    ...inTurn([blocklist, service]),
+    refresh: () => blocklist.refresh(),
+    recheckers: { blocklist: listed, services: [known] },
+  };
 };
