@@ -164,6 +164,30 @@ describe('the web safety check of the running product', () => {
     expect((await shorten(body, idempotent)).status).to.equal(201);
   });
 
+  it('lets a batch be tried again that made nothing for want of the service', async () => {
+    const batch = async (name: string, urls: object[]): Promise<[Answer, unknown[]]> => {
+      const headers = { 'Idempotency-Key': name };
+      const options = { method: 'POST', headers, body: { urls } };
+      const answer = await bench.api('/v2/shorten/batch', pro.key, options);
+      const { results } = answer.json() as { results: { statusCode?: number }[] };
+      return [answer, results.map(({ statusCode }) => statusCode)];
+    };
+    const away = { url: 'https://away.example/' };
+    const malformed = { url: 'no url' };
+    double.behaviour = 'fail';
+    expect((await batch('none-made', [away, malformed]))[1]).to.deep.equal([503, 400]);
+    const known = { url: destination };
+    expect((await batch('one-made', [away, known]))[1]).to.deep.equal([503, undefined]);
+    double.behaviour = 'answer';
+    const [again, outcomes] = await batch('none-made', [away, malformed]);
+    expect(outcomes).to.deep.equal([undefined, 400]);
+    expect(again.headers).not.to.have.property('idempotency-replayed');
+    // A link was made: to try the others again would make it twice.
+    const [kept, before] = await batch('one-made', [away, known]);
+    expect(before).to.deep.equal([503, undefined]);
+    expect(kept.headers['idempotency-replayed']).to.equal('true');
+  });
+
   it('follows the blocklist’s file while it runs, and keeps the old list when it breaks', async () => {
     const url = (host: string): { url: string } => ({ url: `https://${host}.example/` });
     await bench.link(pro.key, url('listed-later'));
