@@ -4,7 +4,7 @@ import {
   startSafeBrowsingDouble,
   type SafeBrowsingDouble,
 } from '../../command-api/safety/testing/safe-browsing-double.js';
-import { statuses, atOnce } from '../testing/http.js';
+import { statuses, atOnce, type Answer } from '../testing/http.js';
 import { connectTo, type RawConnection } from '../testing/raw.js';
 import {
   Bench,
@@ -22,6 +22,7 @@ describe('a minute later', () => {
   const bench = new Bench();
   let reputation: SafeBrowsingDouble;
   let attacked: Link;
+  let guarded: string;
   let pro: string;
   let free: string;
   let links: { warm: Link; cold: Link; limited: Link };
@@ -31,6 +32,13 @@ describe('a minute later', () => {
     readonly connection: RawConnection;
     drip: NodeJS.Timeout;
   }[] = [];
+
+  const enter = (password: string): Promise<Answer> =>
+    bench.visit(guarded, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+      body: new URLSearchParams({ password }).toString(),
+    });
 
   /** A byte a second, for ever: the trickle that a time-out for silence would not notice. */
   const trickle = async (what: string, origin: string, head: string): Promise<void> => {
@@ -80,6 +88,12 @@ describe('a minute later', () => {
     pro = (await bench.key('PRO')).key;
     free = (await bench.key('FREE')).key;
     await beginSlowly();
+    guarded = (await bench.link(pro, { password: 'secret' })).shortCode;
+    for (let tries = 0; tries < 5; tries += 1) {
+      expect((await enter('wrong')).status).to.equal(401);
+    }
+    const refused = await enter('secret');
+    expect([refused.status, refused.headers['retry-after']]).to.deep.equal([429, '30']);
     const first = await bench.api('/v2/usage', free);
     const windowMs = performance.now();
     reset = Number(first.headers['x-ratelimit-reset']);
@@ -101,6 +115,10 @@ describe('a minute later', () => {
     expect(status).to.equal(302);
     const end = Date.parse(links.limited.expiresAt ?? '');
     await sleep(end - Date.now() + 20);
+  });
+
+  it('who has guessed wrong five times is let in with the password', async () => {
+    expect((await enter('secret')).status).to.equal(303);
   });
 
   it('links have expired, to the moment, whether anybody had visited them or not', async () => {
