@@ -50,12 +50,13 @@ export const createV2 = (deps: V2Deps): ((ctx: Context) => Promise<void>) => {
   const dispatch = dispatcher(router);
 
   return async (ctx) => {
+    // Before anything can fail.
+    ctx.set('Cache-Control', 'no-store');
     const refusal = await admitRequest(ctx, ctx.state, deps.admission, {
       metered: ctx.path !== '/v2/usage',
       callLimit: ({ key }) => plans.plans[key.plan].monthlyCalls ?? 0,
       upgradeUrl,
     });
-    ctx.set('Cache-Control', 'no-store');
     if (refusal) send(ctx, refusal);
     else await dispatch(ctx);
   };
