@@ -98,9 +98,10 @@ export const readLiveLinks = async (
 ): Promise<readonly LiveLink[]> => {
   const { rows } = await pool.query<{ code: string; url: string; created_at: Date }>({
     name: 'safety-live-links',
+    // Not clock_timestamp(): the index could not end the scan there, and what is too young be read.
     text: `SELECT code, url, created_at FROM projection_redirects.links
            WHERE status = 'active' AND (created_at, code) > ($1::timestamptz, $2::text)
-             AND created_at <= clock_timestamp() - $3::float8 * interval '1 millisecond'
+             AND created_at <= statement_timestamp() - $3::float8 * interval '1 millisecond'
            ORDER BY created_at, code LIMIT $4`,
     values: [createdAt, code, ageMs, limit],
   });
