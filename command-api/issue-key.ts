@@ -1,5 +1,6 @@
 import { customAlphabet } from 'nanoid';
 import { v7 as uuidv7 } from 'uuid';
+import type { Receipt } from '../ops/platform/outbox/port.js';
 import type { PlanName } from '../schemas/plans.js';
 import { hashKeyToken, keyAlphabet, keySecretLength, keyToken } from './domain/key-token.js';
 import type { ApiKeyDesk, Asker, KnownKey } from './ledger/api-keys.js';
@@ -10,6 +11,7 @@ const randomSecret = customAlphabet(keyAlphabet, keySecretLength);
 export interface IssuedKey {
   readonly token: string;
   readonly state: KnownKey;
+  readonly receipt: Receipt;
 }
 
 export const issueKey = async (
@@ -22,5 +24,5 @@ export const issueKey = async (
   const command = { type: 'CreateApiKey', id, ...key, hash: hashKeyToken(token) } as const;
   const outcome = await desk.handle(id, command, asker);
   if (outcome.type === 'refused') throw new Error(`A new key was refused: ${outcome.reason}`);
-  return { token, state: outcome.state };
+  return { token, state: outcome.state, receipt: outcome.receipt };
 };

@@ -6,17 +6,18 @@ import type { HealthCheck } from '../ops/platform/health.js';
 import { listen, type Listener } from '../ops/platform/http-server.js';
 import { readLinkStates } from '../ops/platform/links/link-states.js';
 import type { Logger } from '../ops/platform/logging.js';
+import type { Metrics } from '../ops/platform/metrics.js';
 import type { Outbox } from '../ops/platform/outbox/port.js';
 import { periodically } from '../ops/platform/periodic.js';
 import type { PasswordDesk } from '../ops/platform/passwords/password-desk.js';
-import type { Pool } from '../ops/platform/postgres/pool.js';
+import { transaction, type Pool } from '../ops/platform/postgres/pool.js';
 import { noLink } from '../schemas/folds/link.js';
 import { messages } from '../schemas/http/errors.js';
 import { keyAlphabet } from './domain/key-token.js';
 import { ownHosts } from './domain/own-hosts.js';
 import { reservedAliases } from './domain/reserved-alias.js';
 import { createAdminApp } from './http/admin/app.js';
-import { createApp, type RequestState } from './http/app.js';
+import { createApp, type AppDeps, type RequestState } from './http/app.js';
 import { failure, send } from './http/reply.js';
 import { createIdempotencyDesk } from './http/v2/idempotency.js';
 import { createLinkRequests } from './http/v2/link-requests.js';
@@ -31,6 +32,7 @@ import { createApiKeyDesk } from './ledger/api-keys.js';
 import { expireDueLinks } from './ledger/expiry.js';
 import { forgetAnswers } from './ledger/idempotency.js';
 import { closeMinutes } from './ledger/metering.js';
+import { exposeApi } from './metrics.js';
 import { createQrCodeDesk } from './ledger/qr-codes.js';
 import { createShortenDesk } from './ledger/shorten.js';
 import { createLinkStats } from './reports/link-stats.js';
@@ -41,6 +43,9 @@ import type { WebSafety } from './safety/web-safety.js';
 
 /** 62^8 codes: a collision is rare, and found when the code is claimed. */
 const codeLength = 8;
+
+/** Any constant that nobody else uses. */
+const firstKeyLock = 7_021_957;
 
 export interface CommandApiDeps {
   readonly config: Pick<Config, 'api' | 'admin' | 'plans' | 'upgradeUrl'>;
@@ -53,6 +58,7 @@ export interface CommandApiDeps {
   readonly passwords: PasswordDesk;
   readonly safety: WebSafety;
   readonly health: HealthCheck;
+  readonly metrics: Metrics;
   readonly logger: Logger;
 }
 
@@ -65,11 +71,11 @@ export interface CommandApi {
 }
 
 /** The clients' application: /v2/* and health. */
-const createApiApp = (deps: V2Deps, health: HealthCheck, logger: Logger): Koa<RequestState> => {
+const createApiApp = (deps: V2Deps, appDeps: AppDeps): Koa<RequestState> => {
   const v2 = createV2(deps);
-  const app = createApp(logger, health);
+  const app = createApp(appDeps, (path) => v2.routeOf(path));
   app.use(async (ctx) => {
-    if (ctx.path === '/v2' || ctx.path.startsWith('/v2/')) await v2(ctx);
+    if (ctx.path === '/v2' || ctx.path.startsWith('/v2/')) await v2.handle(ctx);
     else send(ctx, failure(404, messages.notFound));
   });
   return app;
@@ -85,7 +91,7 @@ const listener = (app: Koa<RequestState>): RequestListener => {
 
 /** Starts the command API, the operators' listener, and the ledger's periodic work. */
 export const startCommandApi = async (deps: CommandApiDeps): Promise<CommandApi> => {
-  const { config, pool, outbox, safety, health, logger } = deps;
+  const { config, pool, outbox, safety, health, metrics, logger } = deps;
   const { plans, upgradeUrl } = config;
   const generateCode = customAlphabet(keyAlphabet, codeLength);
   const keys = createApiKeyDesk(pool, outbox);
@@ -100,16 +106,22 @@ export const startCommandApi = async (deps: CommandApiDeps): Promise<CommandApi>
     linkBlocks,
     overrides,
     findHistory: createLinkHistory(pool, outbox),
+    outbox,
     plans,
     health,
+    metrics,
+    requests: metrics.requests('admin'),
     logger,
   });
+  const admission = createAdmissionDesk(pool, plans);
+  exposeApi(metrics, admission.counts, safety);
   const admin = await listen('ADMIN', config.admin, () => listener(adminApp));
   const api = await listen('API', config.api, (own) => {
     const v2: V2Deps = {
-      admission: createAdmissionDesk(pool, plans),
+      admission,
       desk: createShortenDesk({ pool, outbox, generateCode }),
-      idempotency: createIdempotencyDesk(pool),
+      idempotency: createIdempotencyDesk(pool, outbox),
+      outbox,
       findStats: createLinkStats(pool, outbox),
       requests: createLinkRequests({
         isOwnHost: ownHosts(deps.shortUrlHost, [own, admin, deps.edge]),
@@ -128,7 +140,7 @@ export const startCommandApi = async (deps: CommandApiDeps): Promise<CommandApi>
       plans,
       upgradeUrl,
     };
-    return listener(createApiApp(v2, health, logger));
+    return listener(createApiApp(v2, { health, requests: metrics.requests('api'), logger }));
   });
 
   const tasks = [
@@ -159,11 +171,14 @@ export const startCommandApi = async (deps: CommandApiDeps): Promise<CommandApi>
   return {
     api,
     admin,
-    async issueFirstKey() {
-      if (await keys.any()) return null;
-      const asker = { actor: 'system', requestId: 'first-start' };
-      return issueKey(keys, { name: 'first-key', plan: 'PRO', account: 'default' }, asker);
-    },
+    issueFirstKey: () =>
+      // APIs that start at once must not make one each.
+      transaction(pool, async (tx) => {
+        await tx.query('SELECT pg_advisory_xact_lock($1)', [firstKeyLock]);
+        if (await keys.any()) return null;
+        const asker = { actor: 'system', requestId: 'first-start' };
+        return issueKey(keys, { name: 'first-key', plan: 'PRO', account: 'default' }, asker);
+      }),
     async stop(graceMs) {
       await Promise.all([
         api.stop(graceMs),

@@ -29,8 +29,9 @@ export interface DataDir {
 }
 
 export interface ServiceAddresses {
-  readonly api: string;
-  readonly edge: string;
+  /** Where this process runs it. */
+  readonly api?: string;
+  readonly edge?: string;
   readonly admin: string;
   readonly pid: number;
 }

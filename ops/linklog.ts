@@ -1,18 +1,26 @@
 import { startCommandApi } from '../command-api/main.js';
 import { openWebSafety } from '../command-api/safety/web-safety.js';
-import { startProjectors } from '../projectors/main.js';
+import { projectionStatus, startProjectors } from '../projectors/main.js';
 import { startRedirectEdge } from '../redirect-edge/main.js';
+import { topics } from '../schemas/events/topics.js';
 import { adminTokenOf, openDataDir, type ServiceAddresses } from './data-dir.js';
 import { startEmbeddedPostgres } from './embedded/index.js';
+import { openEventLog } from './event-log.js';
 import { createHealthCheck } from './health-check.js';
 import { migrate } from './migrations/migrate.js';
+import { startMonitoring } from './monitoring.js';
 import type { Config } from './platform/config.js';
+import { exposeHealth } from './platform/health-metrics.js';
 import type { HealthReport } from './platform/health.js';
-import { openPostgresLog } from './platform/event-log/postgres-log.js';
 import type { Logger } from './platform/logging.js';
-import { listenToPostgres } from './platform/postgres/listener.js';
+import { createMetrics } from './platform/metrics.js';
+import { measureOutbox } from './platform/outbox/outbox-metrics.js';
 import { createPasswordDesk } from './platform/passwords/password-desk.js';
+import { exposePasswords } from './platform/passwords/password-metrics.js';
+import { listenToPostgres } from './platform/postgres/listener.js';
+import { createPoolMetrics } from './platform/postgres/pool-metrics.js';
 import { createPool, isConnectionError, type Pool } from './platform/postgres/pool.js';
+import { requireShared, type Role } from './roles.js';
 
 /** In-flight requests may take as long, and then the spool's shipping; 10 s is the limit of all. */
 const graceMs = 3_000;
@@ -47,18 +55,31 @@ class Started {
   }
 }
 
-/** Starts all services in this process, on the embedded PostgreSQL unless another is configured. */
-export const startLinklog = async (config: Config, logger: Logger): Promise<Linklog> => {
+/**
+ * Starts services in this process: all of them unless told, on the embedded PostgreSQL unless another
+ * is configured. Services that run alone share PostgreSQL, and Kafka where it is configured.
+ */
+export const startLinklog = async (
+  config: Config,
+  roles: ReadonlySet<Role>,
+  logger: Logger,
+): Promise<Linklog> => {
   const started = new Started();
   try {
-    return await startAll(config, logger, started);
+    return await startRoles(config, roles, logger, started);
   } catch (error) {
     await started.stop(logger);
     throw error;
   }
 };
 
-const startAll = async (config: Config, logger: Logger, started: Started): Promise<Linklog> => {
+const startRoles = async (
+  config: Config,
+  roles: ReadonlySet<Role>,
+  logger: Logger,
+  started: Started,
+): Promise<Linklog> => {
+  requireShared(config, roles);
   // Before anything is made: a bad list is a bad configuration.
   const safety = await openWebSafety(config.safety, logger);
   const dataDir = await openDataDir(config.dataDir);
@@ -66,6 +87,7 @@ const startAll = async (config: Config, logger: Logger, started: Started): Promi
     dataDir.release();
   });
   const failures: Promise<never>[] = [];
+  const metrics = createMetrics();
 
   let url = config.databaseUrl;
   if (url === null) {
@@ -81,9 +103,11 @@ const startAll = async (config: Config, logger: Logger, started: Started): Promi
   }
 
   const databaseUrl = url;
+  const pools = createPoolMetrics(metrics);
   const pool = (name: string, max: number): Pool => {
     const made = createPool({ url: databaseUrl, name, max, logger });
     started.add(() => made.end());
+    pools.add(name, made);
     return made;
   };
   const logPool = pool('log', 6);
@@ -92,60 +116,89 @@ const startAll = async (config: Config, logger: Logger, started: Started): Promi
     const reason = (cause as Error).message;
     throw new Error(`DATABASE_URL: PostgreSQL cannot be reached: ${reason}`, { cause });
   });
-  const { log, outbox } = await openPostgresLog({ pool: logPool, url: databaseUrl, logger });
-  started.add(() => log.close());
+  const listener = listenToPostgres(
+    databaseUrl,
+    ['linklog_changes', 'linklog_log', 'linklog_sent'],
+    logger,
+  );
+  started.add(() => listener.close());
+  const opened = await openEventLog(config, { pool: logPool, url: databaseUrl, listener, logger });
+  const { log } = opened;
+  started.add(() => opened.close());
+  failures.push(opened.failed);
+  const outbox = measureOutbox(opened.outbox, metrics);
 
-  const projectors = await startProjectors({ pool: pool('projectors', 6), log, logger });
-  started.add(() => projectors.stop());
-  failures.push(projectors.failed);
+  if (roles.has('projectors')) await opened.reached();
+  const projectors = roles.has('projectors')
+    ? await startProjectors({ pool: pool('projectors', 6), log, logger })
+    : null;
+  if (projectors) {
+    started.add(() => projectors.stop());
+    failures.push(projectors.failed);
+  }
 
   // The edge asks for health, and health for the edge's spool.
   let spoolDepth: () => HealthReport['spool'] = () => null;
   const health = createHealthCheck({
-    postgres: logPool,
-    projections: () => projectors.status(),
+    dependencies: {
+      postgres: () => logPool.query('SELECT 1'),
+      log: () => log.ranges(topics.platform.name),
+    },
+    projections: () => projectionStatus(logPool, log),
     spool: () => spoolDepth(),
     logger,
   });
-  const listener = listenToPostgres(databaseUrl, ['linklog_changes'], logger);
-  started.add(() => listener.close());
+  exposeHealth(metrics, health, () => projectors?.secondsBehind() ?? new Map());
   const passwords = createPasswordDesk();
-  const edge = await startRedirectEdge({
-    config,
-    listener,
-    pool: pool('edge', 6),
-    log,
-    outbox,
-    passwords,
-    health,
-    logger,
-  });
-  // For a start that fails from here on; to stop it twice does no harm.
-  started.add(() => edge.stop(graceMs));
-  spoolDepth = () => edge.spoolDepth();
+  exposePasswords(metrics, passwords);
 
-  const api = await startCommandApi({
-    config,
-    adminToken: config.adminToken ?? adminTokenOf(config.dataDir),
-    shortUrlHost: config.shortUrlHost ?? `http://localhost:${edge.edge.port}`,
-    edge: edge.edge,
-    pool: pool('command-api', 8),
-    outbox,
-    passwords,
-    safety,
-    health,
-    logger,
-  });
-  // Both at once: one after the other could take more than the 10 s that all of it may.
+  const edge = roles.has('edge')
+    ? await startRedirectEdge({
+        config,
+        listener,
+        pool: pool('edge', 6),
+        log,
+        outbox,
+        passwords,
+        health,
+        metrics,
+        logger,
+      })
+    : null;
+  if (edge) {
+    // For a start that fails from here on; to stop it twice does no harm.
+    started.add(() => edge.stop(graceMs));
+    spoolDepth = () => edge.spoolDepth();
+  }
+
+  const edgeAt = edge?.edge ?? config.edge;
+  const api = roles.has('api')
+    ? await startCommandApi({
+        config,
+        adminToken: config.adminToken ?? adminTokenOf(config.dataDir),
+        shortUrlHost: config.shortUrlHost ?? `http://localhost:${edgeAt.port}`,
+        edge: edgeAt,
+        pool: pool('command-api', 8),
+        outbox,
+        passwords,
+        safety,
+        health,
+        metrics,
+        logger,
+      })
+    : null;
+  const admin =
+    api?.admin ?? (await startMonitoring({ admin: config.admin, health, metrics, logger }));
+  // All at once: one after the other could take more than the 10 s that all of it may.
   started.add(async () => {
-    await Promise.all([api.stop(graceMs), edge.stop(graceMs)]);
+    await Promise.all([api?.stop(graceMs), admin.stop(graceMs), edge?.stop(graceMs)]);
   });
 
-  const firstKey = await api.issueFirstKey();
+  const firstKey = (await api?.issueFirstKey()) ?? null;
   const addresses = {
-    api: api.api.url,
-    edge: edge.edge.url,
-    admin: api.admin.url,
+    ...(api && { api: api.api.url }),
+    ...(edge && { edge: edge.edge.url }),
+    admin: admin.url,
     pid: process.pid,
   };
   dataDir.publish(addresses);

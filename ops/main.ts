@@ -3,16 +3,17 @@ import { startLinklog, type Linklog } from './linklog.js';
 import { ConfigError, configExitCode, readConfig } from './platform/config.js';
 import { onEndSignals } from './platform/end-signals.js';
 import { createLogger, type Logger } from './platform/logging.js';
+import { readRoles } from './roles.js';
 
 /** For a person: what a new installation begins with, and a line that works when pasted. */
-const welcome = ({ addresses, firstKey }: Linklog): string =>
+const welcome = ({ addresses: { api = '' }, firstKey }: Linklog): string =>
   [
     '',
     `Your API key (plan PRO), shown this once: ${firstKey ?? ''}`,
     '',
     'Make a short link:',
     '',
-    `curl -s ${addresses.api}/v2/shorten -H 'Authorization: Bearer ${firstKey ?? ''}' ` +
+    `curl -s ${api}/v2/shorten -H 'Authorization: Bearer ${firstKey ?? ''}' ` +
       `-H 'Content-Type: application/json' -d '{"url":"https://example.com/"}'`,
     '',
     '',
@@ -43,10 +44,11 @@ const endSignal = (logger: Logger): Promise<void> =>
   });
 
 const run = async (): Promise<void> => {
+  const roles = readRoles(process.argv.slice(2));
   const config = readConfig();
   const logger = createLogger(config.logLevel);
   const ended = endSignal(logger);
-  const linklog = await startLinklog(config, logger);
+  const linklog = await startLinklog(config, roles, logger);
   if (linklog.firstKey !== null) process.stdout.write(welcome(linklog));
   process.stdout.write(readyLine(linklog));
   try {

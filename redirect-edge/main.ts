@@ -3,6 +3,7 @@ import type { EventLog } from '../ops/platform/event-log/port.js';
 import type { HealthCheck } from '../ops/platform/health.js';
 import { listen, type Listener } from '../ops/platform/http-server.js';
 import type { Logger } from '../ops/platform/logging.js';
+import type { Metrics } from '../ops/platform/metrics.js';
 import type { Outbox } from '../ops/platform/outbox/port.js';
 import type { Listener as PostgresListener } from '../ops/platform/postgres/listener.js';
 import type { PasswordDesk } from '../ops/platform/passwords/password-desk.js';
@@ -18,6 +19,7 @@ import { createLinkReader } from './links/link-reader.js';
 import { createClientGate } from './passwords/client-gate.js';
 import { createClientHash } from './passwords/client-hash.js';
 import { createPasswordCheck } from './passwords/password-check.js';
+import { exposeEdge } from './metrics.js';
 import { createThrottle, forgetTries } from './passwords/throttle.js';
 import { openSpool, type SpoolDepth } from './spool/spool.js';
 
@@ -36,6 +38,7 @@ export interface RedirectEdgeDeps {
   readonly listener: PostgresListener;
   readonly passwords: PasswordDesk;
   readonly health: HealthCheck;
+  readonly metrics: Metrics;
   readonly logger: Logger;
 }
 
@@ -48,15 +51,25 @@ export interface RedirectEdge {
 
 /** Starts the redirect edge: its listener, and the spool that its visits go through. */
 export const startRedirectEdge = async (deps: RedirectEdgeDeps): Promise<RedirectEdge> => {
-  const { config, pool, log, outbox, listener, health, logger } = deps;
+  const { config, pool, log, outbox, listener, health, metrics, logger } = deps;
+  const shipping = metrics.durations(
+    'linklog_spool_ship_duration_seconds',
+    'Time that the log takes for one batch of visits',
+  );
   const spool = await openSpool({
     dataDir: config.dataDir,
     ...config.spool,
     acquireLock,
-    ship: (records) => log.append(topics.visits.name, records),
+    ship: async (records) => {
+      const startedAt = performance.now();
+      await log.append(topics.visits.name, records);
+      shipping.observeSince(startedAt);
+    },
     logger,
   });
-  const links = createLinkReader(pool, outbox, createLinkCache(cacheBytes));
+  const cache = createLinkCache(cacheBytes);
+  const links = createLinkReader(pool, outbox, cache);
+  exposeEdge(metrics, { links, cache, spool, maxSpoolBytes: config.spool.maxBytes });
   const platform = await watchChanges({ listener, pool, links, logger });
   const handler = createEdgeHandler({
     links,
@@ -72,6 +85,7 @@ export const startRedirectEdge = async (deps: RedirectEdgeDeps): Promise<Redirec
     trustedProxies: config.trustedProxies,
     health,
     rootRedirect: config.rootRedirect,
+    requests: metrics.requests('edge'),
     logger,
   });
   const edge = await listen('EDGE', config.edge, () => handler).catch(async (error: unknown) => {

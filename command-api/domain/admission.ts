@@ -3,6 +3,8 @@ import type { PlanName, PlanTable } from '../../schemas/plans.js';
 /** A request that wants to pass. Only GET /v2/usage is not metered: it counts for the minute only. */
 export interface Call {
   readonly metered: boolean;
+  /** The log is away, and the request would need it: it is told so, and costs nothing. */
+  readonly held?: boolean;
 }
 
 /** The key that a call was made with. */
@@ -44,6 +46,7 @@ export interface Meter {
 export type Admission =
   | { readonly type: 'keyInvalid' }
   | { readonly type: 'maintenance'; readonly pass: Pass | null }
+  | { readonly type: 'logAway'; readonly pass: Pass }
   | { readonly type: 'rateLimited'; readonly pass: Pass }
   | { readonly type: 'callsExhausted'; readonly pass: Pass }
   | { readonly type: 'admitted'; readonly pass: Pass };
@@ -84,6 +87,7 @@ export const admitCalls = (
 
   return calls.map((call) => {
     if (maintenance) return { type: 'maintenance', pass: pass() };
+    if (call.held === true) return { type: 'logAway', pass: pass() };
     const granted = call.metered ? metered > 0 : unmetered > 0;
     if (!granted) {
       const refused = pass();

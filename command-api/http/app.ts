@@ -2,6 +2,7 @@ import Koa, { type Context, type Next } from 'koa';
 import { Overloaded } from '../../ops/platform/batcher.js';
 import { healthStatus, type HealthCheck } from '../../ops/platform/health.js';
 import type { Logger } from '../../ops/platform/logging.js';
+import type { RequestRecorder } from '../../ops/platform/metrics/requests.js';
 import { isConnectionError, OutcomeUnknown } from '../../ops/platform/postgres/pool.js';
 import { requestIdOf } from '../../ops/platform/request-id.js';
 import { messages } from '../../schemas/http/errors.js';
@@ -19,8 +20,23 @@ const replyToError = (error: unknown): Reply =>
     ? unavailable()
     : failure(500, messages.internal);
 
-/** A Koa application with what the API's and the operators' listeners share. */
-export const createApp = (logger: Logger, health: HealthCheck): Koa<RequestState> => {
+export interface AppDeps {
+  readonly health: HealthCheck;
+  readonly requests: RequestRecorder;
+  readonly logger: Logger;
+}
+
+/** The routes that both listeners have. */
+const sharedRoutes: ReadonlySet<string> = new Set(['/health', '/health/ready']);
+
+/**
+ * A Koa application with what the API's and the operators' listeners share. `routeOf` gives the
+ * pattern of the route that answers a path, for the metrics; `null` where there is none.
+ */
+export const createApp = (
+  { health, requests, logger }: AppDeps,
+  routeOf: (path: string) => string | null,
+): Koa<RequestState> => {
   const app = new Koa<RequestState>();
   // Koa would print to stderr by itself.
   app.silent = true;
@@ -41,13 +57,15 @@ export const createApp = (logger: Logger, health: HealthCheck): Koa<RequestState
       send(ctx, reply);
     }
     const { method, path, status } = ctx;
+    const route = sharedRoutes.has(path) ? path : (routeOf(path) ?? 'other');
+    requests.record(route, method, status, started);
     const ms = Math.round((performance.now() - started) * 10) / 10;
     const { keyId } = ctx.state;
     logger.info({ requestId, method, path, status, ms, ...(keyId && { keyId }) }, 'request');
   });
 
   app.use(async (ctx: Context, next: Next) => {
-    if (ctx.path !== '/health' && ctx.path !== '/health/ready') {
+    if (!sharedRoutes.has(ctx.path)) {
       await next();
       return;
     }

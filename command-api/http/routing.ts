@@ -18,6 +18,14 @@ export const route =
     send(ctx, await handler(ctx, ctx.state, parameter));
   };
 
+/** The pattern of the route that a path leads to, whatever the method. */
+export const routeFinder =
+  (router: Router): ((path: string) => string | null) =>
+  (path) => {
+    const pattern = router.match(path, 'GET').path[0]?.path;
+    return typeof pattern === 'string' ? pattern : null;
+  };
+
 /** Dispatches to a router's routes: 404 for an unknown path, 405 for another method. */
 export const dispatcher = (router: Router): ((ctx: Context) => Promise<void>) => {
   const routes = router.routes();

@@ -23,7 +23,11 @@ export interface Admitted {
   readonly platform: PlatformSwitches;
 }
 
+/** How many calls met each outcome; they only ever rise. */
+export type AdmissionCounts = Readonly<Record<Admission['type'], number>>;
+
 export interface AdmissionDesk {
+  readonly counts: AdmissionCounts;
   /** Decides whether a call passes, and counts it if it does. */
   admit(call: CallByHash): Promise<Admitted>;
 }
@@ -160,8 +164,10 @@ export const createAdmissionDesk = (pool: Pool, table: PlanTable): AdmissionDesk
       text: statement,
       values: [
         asked.map(([hash]) => hash),
-        asked.map(([, group]) => group.filter((call) => call.metered).length),
-        asked.map(([, group]) => group.filter((call) => !call.metered).length),
+        asked.map(([, group]) => group.filter((call) => call.held !== true && call.metered).length),
+        asked.map(
+          ([, group]) => group.filter((call) => call.held !== true && !call.metered).length,
+        ),
         planNames,
         limits.map((plan) => plan.requestsPerMinute),
         limits.map((plan) => plan.monthlyCalls),
@@ -188,18 +194,34 @@ export const createAdmissionDesk = (pool: Pool, table: PlanTable): AdmissionDesk
   const batcher = createBatcher({ maxBatch: maxGroup, maxWaiting, run: decide });
   const refusals = new Map<string, { readonly until: number; readonly admitted: Admitted }>();
 
+  const counts = {
+    admitted: 0,
+    keyInvalid: 0,
+    logAway: 0,
+    rateLimited: 0,
+    callsExhausted: 0,
+    maintenance: 0,
+  };
+
+  const admit = async (call: CallByHash): Promise<Admitted> => {
+    const refusal = call.keyHash === null ? undefined : refusals.get(call.keyHash);
+    if (refusal && refusal.until > performance.now()) return refusal.admitted;
+    const admitted = await batcher.submit(call);
+    const { admission } = admitted;
+    if (call.keyHash !== null && admission.type === 'rateLimited') {
+      const left = admission.pass.window.resetAt.getTime() - admission.pass.now.getTime();
+      if (refusals.size >= maxRefusals) refusals.clear();
+      const until = performance.now() + Math.min(left, refusalMs);
+      refusals.set(call.keyHash, { until, admitted });
+    } else if (refusal && call.keyHash !== null) refusals.delete(call.keyHash);
+    return admitted;
+  };
+
   return {
+    counts,
     async admit(call) {
-      const refusal = call.keyHash === null ? undefined : refusals.get(call.keyHash);
-      if (refusal && refusal.until > performance.now()) return refusal.admitted;
-      const admitted = await batcher.submit(call);
-      const { admission } = admitted;
-      if (call.keyHash !== null && admission.type === 'rateLimited') {
-        const left = admission.pass.window.resetAt.getTime() - admission.pass.now.getTime();
-        if (refusals.size >= maxRefusals) refusals.clear();
-        const until = performance.now() + Math.min(left, refusalMs);
-        refusals.set(call.keyHash, { until, admitted });
-      } else if (refusal && call.keyHash !== null) refusals.delete(call.keyHash);
+      const admitted = await admit(call);
+      counts[admitted.admission.type] += 1;
       return admitted;
     },
   };

@@ -1,6 +1,6 @@
 import { v7 as uuidv7 } from 'uuid';
 import { ledgerNow } from '../../ops/platform/ledger/clock.js';
-import type { Outbox } from '../../ops/platform/outbox/port.js';
+import type { Outbox, Receipt } from '../../ops/platform/outbox/port.js';
 import { transaction, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
 import {
   evolveAliasOverride,
@@ -11,8 +11,8 @@ import { decideAliasOverride, type SetAliasOverride } from '../domain/alias-over
 import type { Asker } from './api-keys.js';
 
 export interface AliasOverrideDesk {
-  /** Whether there was something to change. */
-  set(command: SetAliasOverride, asker: Asker): Promise<boolean>;
+  /** `null` where there was nothing to change. */
+  set(command: SetAliasOverride, asker: Asker): Promise<Receipt | null>;
   /** The account that may use each of the aliases (lower case), so far as there is one. */
   accountsOf(aliases: readonly string[]): Promise<ReadonlyMap<string, string>>;
 }
@@ -41,19 +41,18 @@ export const createAliasOverrideDesk = (pool: Pool, outbox: Outbox): AliasOverri
   set: (command, asker) =>
     transaction(pool, async (tx) => {
       const known = await lockOverride(tx, command.alias);
-      if (known === null && command.account === null) return false;
+      if (known === null && command.account === null) return null;
       const override = known ?? (await makeOverride(tx, command.alias));
       const now = await ledgerNow(tx);
       const event = decideAliasOverride(command, override, { ...asker, now, newId: uuidv7 });
-      if (event === null) return false;
+      if (event === null) return null;
       const { account, sequence, lastEventAt } = evolveAliasOverride(override, event);
       await tx.query(
         `UPDATE ledger.alias_overrides SET account = $2, sequence = $3, last_event_at = $4
          WHERE alias = $1`,
         [command.alias, account, sequence, lastEventAt],
       );
-      await outbox.record(tx, [event]);
-      return true;
+      return outbox.record(tx, [event]);
     }),
   async accountsOf(aliases) {
     const { rows } = await pool.query<{ alias: string; account: string }>({

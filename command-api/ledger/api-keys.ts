@@ -1,6 +1,6 @@
 import { v7 as uuidv7 } from 'uuid';
 import { ledgerNow } from '../../ops/platform/ledger/clock.js';
-import type { Outbox } from '../../ops/platform/outbox/port.js';
+import { nothingRecorded, type Outbox, type Receipt } from '../../ops/platform/outbox/port.js';
 import { transaction, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
 import { evolveApiKey, noKey, type ApiKey, type ApiKeyState } from '../../schemas/folds/api-key.js';
 import type { PlanName } from '../../schemas/plans.js';
@@ -9,7 +9,7 @@ import { decideApiKey, type ApiKeyCommand } from '../domain/api-key.js';
 export type KnownKey = Exclude<ApiKeyState, { readonly status: 'none' }>;
 
 export type ApiKeyOutcome =
-  | { readonly type: 'done'; readonly state: KnownKey }
+  | { readonly type: 'done'; readonly state: KnownKey; readonly receipt: Receipt }
   | { readonly type: 'refused'; readonly reason: 'exists' | 'unknown' | 'revoked' };
 
 /** A key with what it has spent in the open minute window and in the current month. */
@@ -139,11 +139,11 @@ export const createApiKeyDesk = (pool: Pool, outbox: Outbox): ApiKeyDesk => {
         if (decision.type === 'refused') return decision;
         const next = decision.type === 'accepted' ? evolveApiKey(state, decision.event) : state;
         if (next.status === 'none') throw new Error('A decided key is known');
-        if (decision.type === 'accepted') {
-          await saveKey(tx, next);
-          await outbox.record(tx, [decision.event]);
+        if (decision.type !== 'accepted') {
+          return { type: 'done', state: next, receipt: nothingRecorded };
         }
-        return { type: 'done', state: next };
+        await saveKey(tx, next);
+        return { type: 'done', state: next, receipt: await outbox.record(tx, [decision.event]) };
       }),
     list: (limit, after) => query('WHERE k.id > $2 ORDER BY k.id LIMIT $1', [limit, after ?? '']),
     find: async (id) => (await query('WHERE k.id = $1', [id]))[0] ?? null,

@@ -11,6 +11,7 @@ const answer = (told: Partial<KeptAnswer> = {}): KeptAnswer => ({
   bodyHash: Buffer.alloc(32, 1),
   status: 201,
   answer: '{"shortCode":"spring"}',
+  codes: ['spring', 'summer'],
   ...told,
 });
 

@@ -14,6 +14,8 @@ export interface KeptAnswer extends IdempotencyScope {
   readonly status: number;
   /** JSON. */
   readonly answer: string;
+  /** The links that the request made. */
+  readonly codes: readonly string[];
 }
 
 interface Row {
@@ -23,6 +25,7 @@ interface Row {
   readonly body_hash: Buffer;
   readonly status: number;
   readonly answer: string;
+  readonly codes: readonly string[];
 }
 
 /** The answers kept in the scopes, in the order of the scopes; `null` where there is none. */
@@ -55,6 +58,7 @@ export const findAnswers = async (
       bodyHash: row.body_hash,
       status: row.status,
       answer: row.answer,
+      codes: row.codes,
     };
   });
 };
@@ -69,12 +73,14 @@ export const saveAnswers = async (
   await tx.query({
     name: 'idempotency-save',
     text: `INSERT INTO ledger.idempotency
-             (key_id, path, idempotency_key, body_hash, status, answer, created_at)
-           SELECT *, $7 FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::smallint[],
-             $6::text[])
+             (key_id, path, idempotency_key, body_hash, status, answer, codes, created_at)
+           SELECT key_id, path, idempotency_key, body_hash, status, answer,
+                  string_to_array(codes, ','), $8
+           FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::smallint[], $6::text[],
+             $7::text[]) AS a (key_id, path, idempotency_key, body_hash, status, answer, codes)
            ON CONFLICT (key_id, path, idempotency_key) DO UPDATE
              SET body_hash = excluded.body_hash, status = excluded.status,
-                 answer = excluded.answer, created_at = excluded.created_at`,
+                 answer = excluded.answer, codes = excluded.codes, created_at = excluded.created_at`,
     values: [
       answers.map(({ keyId }) => keyId),
       answers.map(({ path }) => path),
@@ -82,6 +88,8 @@ export const saveAnswers = async (
       answers.map(({ bodyHash }) => bodyHash),
       answers.map(({ status }) => status),
       answers.map(({ answer }) => answer),
+      // An array of arrays is a matrix to PostgreSQL; no code has a comma.
+      answers.map(({ codes }) => codes.join(',')),
       now,
     ],
   });

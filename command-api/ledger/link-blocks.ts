@@ -2,7 +2,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { notifyChange } from '../../ops/platform/changes.js';
 import { lockClaims, saveClaims } from '../../ops/platform/ledger/claims.js';
 import { ledgerNow } from '../../ops/platform/ledger/clock.js';
-import type { Outbox } from '../../ops/platform/outbox/port.js';
+import { nothingRecorded, type Outbox, type Receipt } from '../../ops/platform/outbox/port.js';
 import { transaction, type Pool } from '../../ops/platform/postgres/pool.js';
 import { evolveClaim, freeCode } from '../../schemas/folds/claim.js';
 import { decideLinkBlock, type LinkBlockCommand } from '../domain/link-block.js';
@@ -10,7 +10,7 @@ import type { Asker } from './api-keys.js';
 
 export interface LinkBlockDesk {
   /** Decides a block or an unblock, records its event and tells every edge, in one transaction. */
-  handle(code: string, command: LinkBlockCommand, asker: Asker): Promise<'done' | 'notFound'>;
+  handle(code: string, command: LinkBlockCommand, asker: Asker): Promise<Receipt | 'notFound'>;
   /** The same for what the web-safety check has found. @returns the codes that are blocked now */
   blockUnsafe(codes: readonly string[], reason: string, asker: Asker): Promise<readonly string[]>;
 }
@@ -35,20 +35,19 @@ export const createLinkBlockDesk = (pool: Pool, outbox: Outbox): LinkBlockDesk =
         changes.map(({ next }) => next),
       );
       for (const { next } of changes) await notifyChange(tx, { kind: 'link', code: next.code });
-      await outbox.record(
-        tx,
-        changes.map(({ event }) => event),
-      );
-      return decided;
+      const events = changes.map(({ event }) => event);
+      const receipt = events.length > 0 ? await outbox.record(tx, events) : nothingRecorded;
+      return { decided, receipt };
     });
 
   return {
     async handle(code, command, asker) {
-      const [decided] = await decideAll([code], command, asker);
-      return decided?.decision.type === 'refused' ? decided.decision.reason : 'done';
+      const { decided, receipt } = await decideAll([code], command, asker);
+      const [decision] = decided.map((each) => each.decision);
+      return decision?.type === 'refused' ? decision.reason : receipt;
     },
     async blockUnsafe(codes, reason, asker) {
-      const decided = await decideAll(codes, { type: 'BlockUnsafeLink', reason }, asker);
+      const { decided } = await decideAll(codes, { type: 'BlockUnsafeLink', reason }, asker);
       return decided.flatMap(({ code, decision }) => (decision.type === 'accepted' ? [code] : []));
     },
   };

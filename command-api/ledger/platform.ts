@@ -2,7 +2,7 @@ import { v7 as uuidv7 } from 'uuid';
 import { notifyChange } from '../../ops/platform/changes.js';
 import { ledgerNow } from '../../ops/platform/ledger/clock.js';
 import { readPlatform, savePlatform } from '../../ops/platform/ledger/platform-row.js';
-import type { Outbox } from '../../ops/platform/outbox/port.js';
+import { nothingRecorded, type Outbox, type Receipt } from '../../ops/platform/outbox/port.js';
 import { transaction, type Pool } from '../../ops/platform/postgres/pool.js';
 import { evolvePlatform, type PlatformState } from '../../schemas/folds/platform.js';
 import { decidePlatform, type SwitchPlatform } from '../domain/platform.js';
@@ -11,7 +11,10 @@ import type { Asker } from './api-keys.js';
 export interface PlatformDesk {
   read(): Promise<PlatformState>;
   /** Sets switches and records an event for each that changed, in one transaction. */
-  switch(command: SwitchPlatform, asker: Asker): Promise<PlatformState>;
+  switch(
+    command: SwitchPlatform,
+    asker: Asker,
+  ): Promise<{ readonly state: PlatformState; readonly receipt: Receipt }>;
 }
 
 export const createPlatformDesk = (pool: Pool, outbox: Outbox): PlatformDesk => ({
@@ -21,11 +24,10 @@ export const createPlatformDesk = (pool: Pool, outbox: Outbox): PlatformDesk => 
       const state = await readPlatform(tx, 'FOR UPDATE');
       const now = await ledgerNow(tx);
       const events = decidePlatform(command, state, { ...asker, now, newId: uuidv7 });
-      if (events.length === 0) return state;
+      if (events.length === 0) return { state, receipt: nothingRecorded };
       const next = events.reduce(evolvePlatform, state);
       await savePlatform(tx, next);
       await notifyChange(tx, { kind: 'platform' });
-      await outbox.record(tx, events);
-      return next;
+      return { state: next, receipt: await outbox.record(tx, events) };
     }),
 });

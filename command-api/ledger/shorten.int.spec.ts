@@ -218,7 +218,13 @@ describe('the shorten desk, on two nodes', () => {
       idempotency: scope,
       answerToKeep: ([outcome]): KeptAnswer | null =>
         outcome?.type === 'created'
-          ? { ...scope, bodyHash, status: 201, answer: JSON.stringify(outcome.event.subject) }
+          ? {
+              ...scope,
+              bodyHash,
+              status: 201,
+              answer: JSON.stringify(outcome.event.subject),
+              codes: [outcome.event.subject],
+            }
           : null,
     });
     const scopeOf = (key: TestKey, idempotencyKey: string): IdempotencyScope => ({

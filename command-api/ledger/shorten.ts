@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from 'uuid';
 import { createBatcher } from '../../ops/platform/batcher.js';
 import { insertClaims } from '../../ops/platform/ledger/claims.js';
-import type { Outbox } from '../../ops/platform/outbox/port.js';
+import { nothingRecorded, type Outbox, type Receipt } from '../../ops/platform/outbox/port.js';
 import { transaction, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
 import type { EventNamed } from '../../schemas/events/catalogue.js';
 import { evolveClaim, freeCode, type ClaimedCode } from '../../schemas/folds/claim.js';
@@ -29,7 +29,12 @@ export interface ShortenCommand {
 }
 
 export type ShortenResult =
-  | { readonly type: 'decided'; readonly outcomes: readonly ShortenOutcome[] }
+  | {
+      readonly type: 'decided';
+      readonly outcomes: readonly ShortenOutcome[];
+      /** Of the links that were made, and those decided together with them. */
+      readonly receipt: Receipt;
+    }
   /** The same request was answered before, perhaps by another node a moment ago. */
   | { readonly type: 'answered'; readonly answer: KeptAnswer };
 
@@ -133,6 +138,9 @@ const outcomeOf = ({ outcome }: Candidate): ShortenOutcome => {
   return outcome;
 };
 
+const createdBy = (outcome: ShortenOutcome): readonly LinkCreated[] =>
+  outcome.type === 'created' ? [outcome.event] : [];
+
 /** The commands whose request was answered before, with that answer. */
 const findAnswered = async (
   tx: Client,
@@ -177,27 +185,25 @@ export const createShortenDesk = (options: {
         return links.map((create): Candidate => ({ create, linkLimit, meter }));
       });
       await decideGroup(tx, candidates.flat(), now, generateCode);
-      const results = commands.map((command, index): ShortenResult => {
-        const answer = answered.get(command);
-        if (answer) return { type: 'answered', answer };
-        return { type: 'decided', outcomes: (candidates[index] ?? []).map(outcomeOf) };
-      });
-      const decided = results.flatMap((result) =>
-        result.type === 'decided' ? result.outcomes : [],
+      const decided = commands.map((command, index) =>
+        answered.has(command) ? null : (candidates[index] ?? []).map(outcomeOf),
       );
-      const events = decided.flatMap((outcome) =>
-        outcome.type === 'created' ? [outcome.event] : [],
-      );
+      const events = decided.flatMap((outcomes) => (outcomes ?? []).flatMap(createdBy));
       if (events.length > 0) await saveMeters(tx, meters.values());
       const answers = commands.flatMap((command, index) => {
-        const result = results[index];
-        const answer =
-          result?.type === 'decided' ? command.answerToKeep(result.outcomes) : undefined;
+        const outcomes = decided[index];
+        const answer = outcomes && command.answerToKeep(outcomes);
         return answer ? [answer] : [];
       });
       await saveAnswers(tx, answers, now);
-      await outbox.record(tx, events);
-      return results;
+      const receipt = await outbox.record(tx, events);
+      return commands.map((command, index) => {
+        const answer = answered.get(command);
+        if (answer) return { type: 'answered', answer };
+        const outcomes = decided[index] ?? [];
+        const made = outcomes.some(({ type }) => type === 'created');
+        return { type: 'decided', outcomes, receipt: made ? receipt : nothingRecorded };
+      });
     });
 
   const batcher = createBatcher({ maxBatch: maxGroup, maxWaiting, run });

@@ -1,5 +1,5 @@
 import type { Logger } from '../../ops/platform/logging.js';
-import { createCircuitBreaker } from './circuit-breaker.js';
+import { createCircuitBreaker, type BreakerState } from './circuit-breaker.js';
 import type { SafetyCheck, SafetyVerdict } from './safety-check.js';
 import { maxUrlsPerCall, type FindThreats, type ThreatMatch } from './threat-matches.js';
 import { createVerdictCache, type KnownVerdict } from './verdict-cache.js';
@@ -29,7 +29,15 @@ export const safeBrowsingLimits: SafeBrowsingLimits = {
   pauseMs: 5_000,
 };
 
+/** What was asked and answered so far; but for the breaker's state, it only ever rises. */
+export interface SafeBrowsingActivity {
+  readonly cache: { readonly hit: number; readonly miss: number };
+  readonly calls: { readonly answered: number; readonly failed: number };
+  readonly breaker: BreakerState;
+}
+
 export interface SafeBrowsing extends SafetyCheck {
+  readonly activity: SafeBrowsingActivity;
   /**
    * About links that were accepted before. No URL is held for safe because it was a while ago, and
    * nobody who waits for `check` waits for this: it has calls of its own, one after the other.
@@ -89,12 +97,18 @@ export const createSafeBrowsing = (options: {
 }): SafeBrowsing => {
   const { findThreats, logger, limits = safeBrowsingLimits } = options;
   const now = options.now ?? (() => performance.now());
+  const activity = {
+    cache: { hit: 0, miss: 0 },
+    calls: { answered: 0, failed: 0 },
+    breaker: 'closed' as BreakerState,
+  };
   const cache = createVerdictCache({ maxEntries: limits.maxCached, now });
   const breaker = createCircuitBreaker({
     failures: limits.failures,
     pauseMs: limits.pauseMs,
     now,
     onChange: (state) => {
+      activity.breaker = state;
       logger.warn({ state }, 'the circuit to the web safety service changed');
     },
   });
@@ -108,11 +122,13 @@ export const createSafeBrowsing = (options: {
     const answer = await findThreats(urls);
     const verdicts = answer.type === 'answered' ? verdictsOf(urls, answer.matches) : null;
     if (verdicts) {
+      activity.calls.answered += 1;
       breaker.succeeded();
     } else {
       const err =
         answer.type === 'failed' ? answer.error : new Error('It told of URLs not asked for');
       logger.warn({ err, urls: urls.length }, 'the web safety service gave no answer');
+      activity.calls.failed += 1;
       breaker.failed();
     }
     for (const { url, resolve } of batch) {
@@ -177,32 +193,36 @@ export const createSafeBrowsing = (options: {
     }
   };
 
-  return {
-    async recheck(urls) {
-      const forms = urls.map(askedForm);
-      const verdicts = new Map<string, SafetyVerdict>();
-      for (const url of forms) if (cache.get(url) === 'unsafe') verdicts.set(url, 'unsafe');
-      const open = [...new Set(forms)].filter((url) => !verdicts.has(url));
-      while (open.length > 0 && breaker.permits()) {
-        await callFor(
-          open.splice(0, maxUrlsPerCall).map((url) => ({
-            url,
-            resolve: (verdict) => verdicts.set(url, verdict),
-          })),
-        );
-      }
-      return forms.map((url) => verdicts.get(url) ?? 'unknown');
-    },
-    async check(urls) {
-      const forms = urls.map(askedForm);
-      const known = forms.map((url) => cache.get(url));
-      if (known.every((verdict) => verdict !== null)) return known;
-      return inTime(
-        forms.map((url, index) => {
-          const verdict = known[index];
-          return verdict ? Promise.resolve(verdict) : (asking.get(url) ?? ask(url));
-        }),
+  const recheck = async (urls: readonly string[]): Promise<readonly SafetyVerdict[]> => {
+    const forms = urls.map(askedForm);
+    const verdicts = new Map<string, SafetyVerdict>();
+    for (const url of forms) if (cache.get(url) === 'unsafe') verdicts.set(url, 'unsafe');
+    const open = [...new Set(forms)].filter((url) => !verdicts.has(url));
+    while (open.length > 0 && breaker.permits()) {
+      await callFor(
+        open.splice(0, maxUrlsPerCall).map((url) => ({
+          url,
+          resolve: (verdict) => verdicts.set(url, verdict),
+        })),
       );
-    },
+    }
+    return forms.map((url) => verdicts.get(url) ?? 'unknown');
   };
+
+  const check = async (urls: readonly string[]): Promise<readonly SafetyVerdict[]> => {
+    const forms = urls.map(askedForm);
+    const known = forms.map((url) => cache.get(url));
+    const hits = known.filter((verdict) => verdict !== null);
+    activity.cache.hit += hits.length;
+    activity.cache.miss += known.length - hits.length;
+    if (hits.length === known.length) return hits;
+    return inTime(
+      forms.map((url, index) => {
+        const verdict = known[index];
+        return verdict ? Promise.resolve(verdict) : (asking.get(url) ?? ask(url));
+      }),
+    );
+  };
+
+  return { activity, check, recheck };
 };

@@ -2,8 +2,12 @@ import type { Config } from '../../ops/platform/config.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import { projectFile } from '../../ops/platform/project-file.js';
 import { openBlocklistFile } from './blocklist-file.js';
-import { createSafeBrowsing, safeBrowsingLimits } from './safe-browsing.js';
-import { inTurn, type SafetyCheck } from './safety-check.js';
+import {
+  createSafeBrowsing,
+  safeBrowsingLimits,
+  type SafeBrowsingActivity,
+} from './safe-browsing.js';
+import { inTurn, type SafetyCheck, type SafetyVerdict } from './safety-check.js';
 import { createThreatFinder } from './threat-matches.js';
 
 /** Somebody to ask about links that were accepted before, and the reason for what is found. */
@@ -21,6 +25,10 @@ export interface WebSafety extends SafetyCheck {
   /** Takes over what has changed in the blocklist's file. */
   refresh(): Promise<void>;
   readonly recheckers: Recheckers;
+  /** URLs by what was known of them in time; only ever rise. */
+  readonly verdicts: Readonly<Record<SafetyVerdict, number>>;
+  /** `null` where it is not configured. */
+  readonly safeBrowsing: SafeBrowsingActivity | null;
 }
 
 /**
@@ -35,15 +43,31 @@ export const openWebSafety = async (
 ): Promise<WebSafety> => {
   const file = blocklistFile ?? projectFile('command-api', 'safety', 'blocklist.txt');
   const blocklist = await openBlocklistFile(file, logger);
-  const listed = { ...blocklist, reason: 'The destination is on the blocklist' };
-  if (!safeBrowsing) return { ...blocklist, recheckers: { blocklist: listed, services: [] } };
-  const { timeoutMs } = safeBrowsingLimits;
-  const findThreats = createThreatFinder({ ...safeBrowsing, timeoutMs });
-  const service = createSafeBrowsing({ findThreats, logger });
-  const known = { check: service.recheck, reason: 'Safe Browsing lists the destination as unsafe' };
+  const service = safeBrowsing
+    ? createSafeBrowsing({
+        findThreats: createThreatFinder({
+          ...safeBrowsing,
+          timeoutMs: safeBrowsingLimits.timeoutMs,
+        }),
+        logger,
+      })
+    : null;
+  const checks = inTurn(service ? [blocklist, service] : [blocklist]);
+  const verdicts = { safe: 0, unsafe: 0, unknown: 0 };
   return {
-    ...inTurn([blocklist, service]),
+    async check(urls) {
+      const found = await checks.check(urls);
+      for (const verdict of found) verdicts[verdict] += 1;
+      return found;
+    },
     refresh: () => blocklist.refresh(),
-    recheckers: { blocklist: listed, services: [known] },
+    verdicts,
+    recheckers: {
+      blocklist: { ...blocklist, reason: 'The destination is on the blocklist' },
+      services: service
+        ? [{ check: service.recheck, reason: 'Safe Browsing lists the destination as unsafe' }]
+        : [],
+    },
+    safeBrowsing: service?.activity ?? null,
   };
 };

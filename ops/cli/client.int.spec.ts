@@ -193,7 +193,7 @@ describe("the command line's client", () => {
   it('reads the health of a service that is not ready', async () => {
     const report = {
       status: 'fail',
-      dependencies: { postgres: 'down', log: 'down' },
+      dependencies: { postgres: { state: 'down', code: 'TIMEOUT' }, log: { state: 'up' } },
       projections: [{ name: 'stats', lag: null, deadLetters: 0, parked: 0 }],
       spool: null,
     };

@@ -25,7 +25,7 @@ const head = ['PROJECTION', 'LAG', 'DEAD LETTERS', 'PARKED'];
 const status = async (client: AdminClient): Promise<Answer> => {
   const health = await client.health();
   const down = Object.entries(health.dependencies)
-    .filter(([, state]) => state === 'down')
+    .filter(([, { state }]) => state === 'down')
     .map(([name]) => name);
   const rows = health.projections.map(({ name, lag, deadLetters, parked }) => [
     name,

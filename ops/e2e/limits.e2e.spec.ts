@@ -202,7 +202,11 @@ describe('limits', () => {
         };
         expect(report).to.deep.include({
           status: 'pass',
-          dependencies: { postgres: 'up', log: 'up' },
+          dependencies: {
+            postgres: { state: 'up' },
+            log: { state: 'up' },
+            projections: { state: 'up' },
+          },
         });
         expect(report.projections.map((projection) => projection.name)).to.have.members([
           'redirects',

@@ -1,10 +1,8 @@
-import { execFile } from 'node:child_process';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
-import { promisify } from 'node:util';
 import { expect } from 'chai';
+import { choices, longHost, misread, randomLinks, sampleLooks } from '../bench/qr-codes.js';
+import { seededRandom } from '../chaos/random.js';
 import { atOnce, statuses, type Answer } from '../testing/http.js';
+import { readQrCodes } from '../testing/qr-reader.js';
 import {
   destination,
   expectBody,
@@ -14,8 +12,6 @@ import {
   withProduct,
   type Link,
 } from './harness.js';
-
-const run = promisify(execFile);
 
 const formatMessage = 'format must be either png or svg';
 const sizeMessage = 'size must be between 100 and 1000';
@@ -33,15 +29,11 @@ describe('GET /v2/qr', () => {
   const bench = withProduct();
   let pro: string;
   let link: Link;
-  let dir: string;
 
   before(async () => {
-    dir = await mkdtemp(path.join(tmpdir(), 'linklog-qr-'));
     pro = (await bench.key('PRO')).key;
     link = await bench.link(pro, { alias: 'pictured' });
   });
-
-  after(() => rm(dir, { recursive: true, force: true }));
 
   const qr = (query = '', key = pro, code = link.shortCode, method = 'GET'): Promise<Answer> =>
     bench.api(`/v2/qr/${code}${query}`, key, { method });
@@ -55,25 +47,6 @@ describe('GET /v2/qr', () => {
   const spent = async (key: string): Promise<number> => {
     const body = (await bench.api('/v2/usage', key)).json() as { qrCodes: { used: number } };
     return body.qrCodes.used;
-  };
-
-  /** What another's reader sees in an image; a machine without the programs fails the test. */
-  const readBack = async (query: string, code = link.shortCode): Promise<string> => {
-    const png = path.join(dir, 'code.png');
-    const bytes = await image(query, code);
-    if (query.includes('format=svg')) {
-      const svg = path.join(dir, 'code.svg');
-      await writeFile(svg, bytes);
-      await run('rsvg-convert', ['--output', png, svg]);
-    } else await writeFile(png, bytes);
-    try {
-      const { stdout } = await run('zbarimg', ['--quiet', '--raw', png]);
-      return stdout.trimEnd();
-    } catch (error) {
-      // Its exit code for an image without a code.
-      if ((error as { code?: unknown }).code === 4) return `no code is read from ${query}`;
-      throw error;
-    }
   };
 
   it('is a PNG of 300 pixels unless told, with its headers', async () => {
@@ -110,45 +83,17 @@ describe('GET /v2/qr', () => {
     }
   });
 
-  describe('is read back by another’s reader', () => {
-    for (const format of ['png', 'svg']) {
-      for (const ecc of ['L', 'M', 'Q', 'H']) {
-        it(`as ${format} with ecc ${ecc}, in every size`, async () => {
-          for (const size of [100, 137, 300, 512, 1_000]) {
-            const query = `?format=${format}&ecc=${ecc}&size=${size}`;
-            expect(await readBack(query), query).to.equal(link.shortUrl);
-          }
-        });
-      }
-
-      it(`as ${format} in colours and with other margins`, async () => {
-        for (const look of [
-          'dark=003366&light=ffffff',
-          'dark=%23800000&light=%23ffffcc',
-          'dark=00f&light=ff0',
-          'dark=1a1a1aff&light=e0ffe0ff',
-          'margin=2&size=400',
-          'margin=10&size=400',
-        ]) {
-          const query = `?format=${format}&${look}`;
-          expect(await readBack(query), query).to.equal(link.shortUrl);
-        }
-      });
-
-      it(`as ${format} for the longest alias`, async () => {
-        const long = await bench.link(pro, { alias: format.padEnd(50, 'q') });
-        for (const query of [`?format=${format}&size=200&ecc=H`, `?format=${format}&ecc=L`]) {
-          expect(await readBack(query, long.shortCode), query).to.equal(long.shortUrl);
-        }
-      });
-    }
-  });
-
   it('has the colours that were asked for', async () => {
     const svg = (await image('?format=svg&dark=123456&light=abcdef')).toString();
     expect(svg)
-      .to.match(/fill="#abcdef"/)
-      .and.to.match(/stroke="#123456"/);
+      .to.match(/fill="#abcdef" d=/)
+      .and.to.match(/fill="#123456" transform=/);
+    const clear = (await image('?format=svg&dark=12345680&light=ffffff00')).toString();
+    expect(clear).to.match(/fill="#123456" fill-opacity="0.502"/);
+    expect(clear).to.match(/fill="#ffffff" fill-opacity="0.000"/);
+    const png = await image('?dark=12345680&light=abcdef00');
+    expect(png.includes(Buffer.from('PLTE\xab\xcd\xef\x12\x34\x56', 'latin1'))).to.be.true;
+    expect(png.includes(Buffer.from('tRNS\x00\x80', 'latin1'))).to.be.true;
   });
 
   it('answers 304 to who has it, for nothing; another look has another tag', async () => {
@@ -300,8 +245,61 @@ describe('GET /v2/qr', () => {
   });
 
   it('leads where the link leads', async () => {
-    const text = await readBack('');
-    const { pathname } = new URL(text);
+    const [text] = await readQrCodes([{ format: 'png', bytes: await image('') }]);
+    const { pathname } = new URL(text ?? '');
     expect((await bench.visit(pathname.slice(1))).headers.location).to.equal(destination);
+  });
+});
+
+describe('a QR code, read back by another’s reader', () => {
+  const bench = withProduct({ SHORT_URL_HOST: longHost });
+  const seed = 20_261_121;
+
+  const looks = sampleLooks(300, seededRandom(seed));
+
+  it('is tried in every format, size, level, margin and pair of colours', () => {
+    for (const name of ['format', 'size', 'ecc', 'margin', 'colours'] as const) {
+      const missed = choices[name].filter((value) => !looks.some((look) => look[name] === value));
+      expect(missed, name).to.deep.equal([]);
+    }
+  });
+
+  for (const round of [0, 1, 2]) {
+    it(`is its short URL: a random look for each of 100 random links, round ${round}`, async () => {
+      const links = await randomLinks(bench.product, 100, seededRandom(seed + 10 + round));
+      const some = looks.slice(round * 100, (round + 1) * 100);
+      expect(await misread(bench.product, links, some)).to.deep.equal([]);
+    });
+  }
+
+  it('is so where there is little room: modules of one pixel', async () => {
+    const links = await randomLinks(bench.product, 43, seededRandom(seed + 2));
+    const looks = [100, 101, 102, 103, 104, 110].flatMap((size) =>
+      [0, 1, 4, 10].flatMap((margin) =>
+        (['png', 'svg'] as const).map((format) => ({
+          ...{ format, size, margin, ecc: 'H' },
+          colours: { dark: '000', light: 'fff' },
+        })),
+      ),
+    );
+    // The longest aliases only.
+    expect(await misread(bench.product, links.slice(-5), looks)).to.deep.equal([]);
+  });
+
+  it('is so light on dark, where a reader looks for that, and when pale', async () => {
+    const links = await randomLinks(bench.product, 5, seededRandom(seed + 1));
+    const look = { format: 'png', size: 300, ecc: 'M', margin: 4 } as const;
+    const asked = ([dark, light]: readonly [string, string]) => ({
+      ...look,
+      colours: { dark, light },
+    });
+    const inverted = [asked(['fff', '000']), asked(['ffff00', '000080']), asked(['eee', '555'])];
+    // zbarimg, like many a reader, finds such a code only when told to.
+    expect(await misread(bench.product, links, inverted)).to.have.length(inverted.length);
+    expect(await misread(bench.product, links, inverted, { inverted: true })).to.deep.equal([]);
+    const pale = [asked(['ddd', 'fff']), asked(['000', '222']), asked(['ff0', 'fff'])];
+    expect(await misread(bench.product, links, pale)).to.deep.equal([]);
+    const invisible = [asked(['fff', 'fff']), asked(['000', '00000000'])];
+    expect(await misread(bench.product, links, invisible)).to.have.length(invisible.length);
   });
 });

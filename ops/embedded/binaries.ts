@@ -1,9 +1,9 @@
-import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { placeCopy } from './binaries-copy.js';
 import { missingLinks, restoreLinks } from './binaries-links.js';
-import { EmbeddedPostgresUnavailable, hasCode, setDatabaseUrl } from './errors.js';
+import { cachePlace } from './cache.js';
+import { EmbeddedPostgresUnavailable, setDatabaseUrl } from './errors.js';
 import type { NativePackage } from './native-package.js';
 
 export interface Binaries {
@@ -15,16 +15,6 @@ const programsIn = (native: string): Binaries => ({
   initdb: join(native, 'bin', 'initdb'),
   postgres: join(native, 'bin', 'postgres'),
 });
-
-const userCache = (): string | null => {
-  try {
-    return join(userInfo().homedir, '.cache', 'linklog');
-  } catch (error) {
-    // A container may run as a uid that has no entry in /etc/passwd, and so no home.
-    if (hasCode(error, 'ERR_SYSTEM_ERROR', 'ENOENT')) return null;
-    throw error;
-  }
-};
 
 /**
  * Binaries with all their libraries, that PostgreSQL's account can run: as root a copy in the system's
@@ -39,13 +29,12 @@ export const provideBinaries = async (
   installed: NativePackage,
   places?: readonly string[],
 ): Promise<Binaries> => {
-  const isRoot = process.getuid?.() === 0;
   const native = join(installed.dir, 'native');
-  if (!isRoot) {
+  if (process.getuid?.() !== 0) {
     const missing = await missingLinks(installed.dir);
     if (missing.length === 0 || (await restoreLinks(missing))) return programsIn(native);
   }
-  const cache = isRoot ? '/var/cache/linklog' : userCache();
+  const cache = cachePlace();
   const candidates = places ?? [...(cache === null ? [] : [cache]), home];
   for (const place of candidates) {
     const copy = await placeCopy(place, installed, logger);

@@ -12,7 +12,7 @@ import { run } from './run.js';
 const gone = (error: unknown): boolean => hasCode(error, 'ENOENT', 'ESRCH');
 
 /** A process's program and parent, readable for everybody; null when it has ended. */
-const programOf = (pid: number): { name: string; parent: number } | null => {
+export const programOf = (pid: number): { name: string; parent: number } | null => {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
     const end = text.lastIndexOf(')');
@@ -32,7 +32,7 @@ const isOurs = (pid: number): boolean =>
  * Whose directory we may not see is somebody else's, save that root in a container without
  * CAP_SYS_PTRACE may not see those of PostgreSQL's account: then that account looks.
  */
-const pidsIn = async (dir: string, account: Account | null): Promise<number[]> => {
+export const pidsIn = async (dir: string, account: Account | null): Promise<number[]> => {
   const wanted = statSync(dir, { bigint: true, throwIfNoEntry: false });
   if (wanted === undefined) return [];
   const pids = (await readdir('/proc')).map(Number).filter((pid) => pid > 0);
@@ -91,7 +91,7 @@ const isPostmaster = (pid: number): boolean => {
   }
 };
 
-interface Step {
+export interface Step {
   readonly signal: NodeJS.Signals;
   readonly to: (pids: readonly number[]) => readonly number[];
   readonly waitMs: number;
@@ -104,7 +104,8 @@ const steps: readonly Step[] = [
   { signal: 'SIGKILL', to: (pids) => pids, waitMs: 2_000 },
 ];
 
-const stopAll = async (
+/** Signals what is found, step by step, until nothing is found any more. */
+export const stopAll = async (
   find: () => Promise<number[]>,
   plan: readonly Step[],
 ): Promise<{ survivors: number[] }> => {

@@ -65,6 +65,8 @@ CREATE TABLE ledger.idempotency (
   body_hash bytea NOT NULL,
   status smallint NOT NULL,
   answer text NOT NULL,
+  -- The links that it tells of: it is given again when the log has them.
+  codes text[] NOT NULL,
   created_at timestamptz NOT NULL,
   PRIMARY KEY (key_id, path, idempotency_key)
 );

@@ -2,6 +2,8 @@ import { accessSync, constants, readFileSync, statSync } from 'node:fs';
 import { BlockList, isIP } from 'node:net';
 import path from 'node:path';
 import { z } from 'zod';
+import { kafkaSettings, kafkaVariables } from './event-log/kafka/environment.js';
+import type { KafkaSettings } from './event-log/kafka/settings.js';
 import { defaultPlanTable, planTable, type PlanTable } from '../../schemas/plans.js';
 
 /** The environment is wrong: one line that names the variable. Ends a process with exit code 78. */
@@ -93,9 +95,10 @@ const environment = z.object({
     .enum(['0', '1'], { error: 'must be 0 or 1' })
     .default('0')
     .transform((value) => value === '1'),
-  KAFKA_BROKERS: notYet('a log on Kafka'),
-  KAFKA_SSL: notYet('a log on Kafka'),
-  REDIS_URL: notYet('a shared cache on Redis'),
+  ...kafkaVariables,
+  REDIS_URL: z
+    .url({ protocol: /^rediss?$/, error: 'must be a redis:// or rediss:// URL' })
+    .optional(),
   EVENTSTORE_URL: notYet('an archive in EventStoreDB'),
 });
 
@@ -117,6 +120,10 @@ export interface Config {
   readonly dataDir: string;
   /** `null`: the embedded PostgreSQL. */
   readonly databaseUrl: string | null;
+  /** `null`: the log is embedded, in PostgreSQL. */
+  readonly kafka: KafkaSettings | null;
+  /** The edges' shared cache; `null`: none. */
+  readonly redisUrl: string | null;
   readonly plans: PlanTable;
   /** Whose `X-Forwarded-For` is believed. */
   readonly trustedProxies: BlockList;
@@ -130,6 +137,10 @@ export interface Config {
   readonly logLevel: string;
   readonly spool: { readonly maxBytes: number; readonly fsync: boolean };
 }
+
+const refuse = (message: string): never => {
+  throw new ConfigError(message);
+};
 
 const readPlans = (file: string): PlanTable => {
   let json: unknown;
@@ -190,6 +201,8 @@ export const readConfig = (env: NodeJS.ProcessEnv = process.env): Config => {
     adminToken: vars.ADMIN_TOKEN ?? null,
     dataDir: path.resolve(vars.DATA_DIR),
     databaseUrl: vars.DATABASE_URL ?? null,
+    kafka: kafkaSettings(vars, refuse),
+    redisUrl: vars.REDIS_URL ?? null,
     plans: vars.PLANS_FILE === undefined ? defaultPlanTable : readPlans(vars.PLANS_FILE),
     trustedProxies: vars.TRUSTED_PROXIES ?? new BlockList(),
     safety: {

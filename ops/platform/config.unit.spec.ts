@@ -27,6 +27,8 @@ describe('the configuration', () => {
       adminToken: null,
       dataDir: path.resolve('.data'),
       databaseUrl: null,
+      kafka: null,
+      redisUrl: null,
       plans: defaultPlanTable,
       rootRedirect: null,
       logLevel: 'info',
@@ -47,6 +49,15 @@ describe('the configuration', () => {
       ADMIN_TOKEN: 'a-token-of-16-ch',
       DATA_DIR: '/var/lib/linklog',
       DATABASE_URL: 'postgres://user:secret@db:5432/linklog',
+      KAFKA_BROKERS: 'one:9092, [::1]:9093',
+      KAFKA_SSL: '1',
+      KAFKA_SASL_MECHANISM: 'scram-sha-512',
+      KAFKA_SASL_USERNAME: 'linklog',
+      KAFKA_SASL_PASSWORD: 'secret',
+      KAFKA_TOPIC_PREFIX: 'staging.',
+      KAFKA_REPLICAS: '3',
+      KAFKA_MIN_INSYNC_REPLICAS: '2',
+      REDIS_URL: 'rediss://user:secret@cache:6380/1',
       ROOT_REDIRECT: 'https://example.org/home',
       LOG_LEVEL: 'warn',
       SPOOL_MAX_BYTES: '1048576',
@@ -67,6 +78,15 @@ describe('the configuration', () => {
       adminToken: 'a-token-of-16-ch',
       dataDir: '/var/lib/linklog',
       databaseUrl: 'postgres://user:secret@db:5432/linklog',
+      kafka: {
+        brokers: ['one:9092', '[::1]:9093'],
+        ssl: true,
+        sasl: { mechanism: 'scram-sha-512', username: 'linklog', password: 'secret' },
+        prefix: 'staging.',
+        replicas: 3,
+        minInsyncReplicas: 2,
+      },
+      redisUrl: 'rediss://user:secret@cache:6380/1',
       plans: defaultPlanTable,
       rootRedirect: 'https://example.org/home',
       logLevel: 'warn',
@@ -83,7 +103,14 @@ describe('the configuration', () => {
   const bad: readonly (readonly [string, ...string[]])[] = [
     ['TRUSTED_PROXIES', '10.0.0.0/33', 'somewhere'],
     ['SAFE_BROWSING_URL', 'ftp://example.com'],
-    ['KAFKA_SSL', '1'],
+    // Without KAFKA_BROKERS, or what else belongs to it.
+    ['KAFKA_SSL', '1', 'yes'],
+    ['KAFKA_SASL_MECHANISM', 'plain', 'gssapi'],
+    ['KAFKA_SASL_USERNAME', 'linklog'],
+    ['KAFKA_SASL_PASSWORD', 'secret-of-kafka'],
+    ['KAFKA_TOPIC_PREFIX', 'staging.', 'a b'],
+    ['KAFKA_REPLICAS', '3', '0', 'all'],
+    ['KAFKA_MIN_INSYNC_REPLICAS', '2', '-1'],
     ['HOST', 'not a host', 'http://127.0.0.1'],
     ['API_HOST', 'a/b'],
     ['EDGE_HOST', '[::1]'],
@@ -99,8 +126,8 @@ describe('the configuration', () => {
     ['LOG_LEVEL', 'verbose', 'INFO'],
     ['SPOOL_MAX_BYTES', '1GiB', '1048575', '-1', '9'.repeat(16)],
     ['SPOOL_FSYNC', 'yes', 'true', '2'],
-    ['KAFKA_BROKERS', 'localhost:9092'],
-    ['REDIS_URL', 'redis://localhost'],
+    ['KAFKA_BROKERS', 'localhost', ',', 'kafka://localhost:9092', 'a:1,,b:2'],
+    ['REDIS_URL', 'localhost:6379', 'http://localhost'],
     ['EVENTSTORE_URL', 'esdb://localhost:2113'],
   ];
   for (const [variable, ...values] of bad) {
@@ -121,9 +148,19 @@ describe('the configuration', () => {
   }
 
   it('says of what this version lacks that it is to be left unset', () => {
-    for (const variable of ['KAFKA_BROKERS', 'REDIS_URL', 'EVENTSTORE_URL']) {
-      expect(refusal({ [variable]: 'anything' })).to.match(/not supported by this version/);
-    }
+    const message = refusal({ EVENTSTORE_URL: 'anything' });
+    expect(message).to.match(/not supported by this version/);
+  });
+
+  it('refuses a half-given log on Kafka', () => {
+    const brokers = { KAFKA_BROKERS: 'kafka:9092' };
+    expect(refusal({ ...brokers, KAFKA_SASL_USERNAME: 'linklog' })).to.equal(
+      'KAFKA_SASL_USERNAME needs KAFKA_SASL_MECHANISM beside it',
+    );
+    expect(refusal({ ...brokers, KAFKA_REPLICAS: '1', KAFKA_MIN_INSYNC_REPLICAS: '2' })).to.equal(
+      'KAFKA_MIN_INSYNC_REPLICAS must be at most KAFKA_REPLICAS',
+    );
+    expect(refusal({ KAFKA_SSL: '1' })).to.equal('KAFKA_SSL needs KAFKA_BROKERS beside it');
   });
 
   it('takes an empty PLANS_FILE for an unset one', () => {

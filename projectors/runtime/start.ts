@@ -5,6 +5,12 @@ import { createBatchHandler } from './batch.js';
 import { readCheckpoint } from './checkpoints.js';
 import { liveSchema } from './names.js';
 import type { Projection } from './projection.js';
+import { UnappliedBatches } from './unapplied.js';
+
+export interface RunningProjection extends Subscription {
+  /** The age of the oldest event that it was given and has not applied yet. */
+  secondsBehind(): number;
+}
 
 /** Keeps a live projection up to date with the log, until it is stopped. */
 export const startProjection = (options: {
@@ -12,16 +18,22 @@ export const startProjection = (options: {
   readonly log: EventLog;
   readonly logger: Logger;
   readonly projection: Projection;
-}): Subscription => {
+}): RunningProjection => {
   const { pool, log, projection } = options;
   const handle = createBatchHandler(options);
-  return log.subscribe({
+  const unapplied = new UnappliedBatches();
+  const subscription = log.subscribe({
     group: `projection-${projection.name}`,
     topics: projection.topics,
     position: (topic, partition) =>
       readCheckpoint(pool, liveSchema(projection.name), topic, partition),
     handle: async (batch) => {
-      await handle(batch);
+      await unapplied.applying(batch, () => handle(batch));
     },
   });
+  return {
+    done: subscription.done,
+    stop: () => subscription.stop(),
+    secondsBehind: () => unapplied.secondsBehind(Date.now()),
+  };
 };

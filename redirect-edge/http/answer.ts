@@ -3,7 +3,7 @@ import { messages, type GeneralError } from '../../schemas/http/errors.js';
 import { retryAfterSeconds } from '../domain/throttle.js';
 import { namesHtml } from './accept.js';
 import type { Page } from './page.js';
-import { pages, type PageName } from './pages.js';
+import { pages, tooManyAttemptsPage, type PageName } from './pages.js';
 
 /** Errors of the edge: status, page, message and error type. */
 const failures = {
@@ -144,7 +144,7 @@ export const refuseMethod = (
   refuseBody(request, response, error, { Allow: allow });
 };
 
-/** 429: the wait is the header's to tell, the page is the same for all. */
+/** 429, with the wait. */
 export const sendTooManyAttempts = (
   request: IncomingMessage,
   response: ServerResponse,
@@ -152,7 +152,7 @@ export const sendTooManyAttempts = (
 ): void => {
   const retryAfter = retryAfterSeconds(waitMs);
   response.setHeader('Retry-After', String(retryAfter));
-  if (wantsHtml(request)) sendPage(response, 429, pages.tooManyAttempts);
+  if (wantsHtml(request)) sendPage(response, 429, tooManyAttemptsPage(retryAfter));
   else {
     const error = { statusCode: 429, message: messages.tooManyAttempts, retryAfter };
     sendError(request, response, error);

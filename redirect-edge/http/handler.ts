@@ -2,6 +2,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { Overloaded } from '../../ops/platform/batcher.js';
 import { healthStatus, type HealthCheck } from '../../ops/platform/health.js';
 import type { Logger } from '../../ops/platform/logging.js';
+import type { RequestRecorder } from '../../ops/platform/metrics/requests.js';
 import { isConnectionError, OutcomeUnknown } from '../../ops/platform/postgres/pool.js';
 import { messages } from '../../schemas/http/errors.js';
 import { isBot } from '../domain/bots.js';
@@ -34,6 +35,7 @@ export interface EdgeDeps extends VisitDeps, Omit<PasswordEntryDeps, 'visits'> {
   readonly platform: { readonly maintenance: boolean };
   readonly health: HealthCheck;
   readonly rootRedirect: string | null;
+  readonly requests: RequestRecorder;
   readonly logger: Logger;
 }
 
@@ -46,6 +48,13 @@ const fixedPaths: ReadonlySet<string> = new Set([
   '/health/ready',
 ]);
 
+/** The pattern that a path falls under, for the metrics. */
+const routeOf = (path: string): string => {
+  if (fixedPaths.has(path)) return path;
+  if (codeOf(path) !== null) return '/:shortCode';
+  return previewedCodeOf(path) === null ? 'other' : '/:shortCode+';
+};
+
 const robots = 'User-agent: *\nAllow: /\n';
 
 const isTransient = (error: unknown): boolean =>
@@ -56,7 +65,7 @@ const isTransient = (error: unknown): boolean =>
 
 /** Everything that the edge answers, on plain `node:http`: this is the hot path. */
 export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
-  const { links, logger } = deps;
+  const { links, requests, logger } = deps;
   const visits = createVisits(deps);
   const enterPassword = createPasswordEntry({ ...deps, visits });
 
@@ -193,15 +202,21 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
   };
 
   return (request, response) => {
+    const startedAt = performance.now();
+    const path = pathOf(request);
     const read = request.method === 'GET' || request.method === 'HEAD';
-    const answered = (read ? respond : respondToOther)(request, response, pathOf(request));
-    answered.catch((err: unknown) => {
+    const record = (): void => {
+      requests.record(routeOf(path), request.method, response.statusCode, startedAt);
+    };
+    const answered = (read ? respond : respondToOther)(request, response, path);
+    answered.then(record, (err: unknown) => {
       const transient = isTransient(err);
       if (transient) logger.warn({ err }, 'a visit could not be served');
       else logger.error({ err }, 'a visit failed');
       if (response.headersSent) response.destroy();
       else if (transient) sendFailure(request, response, 'unavailable');
       else sendError(request, response, { statusCode: 500, message: messages.internal });
+      record();
     });
   };
 };

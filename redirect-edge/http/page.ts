@@ -10,13 +10,13 @@ const style = `
     --strong: #9dbdff; --on-strong: #0c1526; --error: #ffb3ab; }
 }
 * { box-sizing: border-box; }
-body { display: grid; place-items: center; min-height: 100vh; min-height: 100svh; margin: 0;
+body { overflow-wrap: anywhere; display: grid; place-items: center; min-height: 100vh; min-height: 100svh; margin: 0;
   padding: 1rem; background: var(--ground); color: var(--text); }
-main { width: 100%; max-width: 28rem; padding: 2rem; border-radius: .75rem;
+main { width: 100%; max-width: 28rem; padding: clamp(1.25rem, 6vw, 2rem); border-radius: .75rem;
   background: var(--card); box-shadow: 0 1px 3px rgb(0 0 0 / .25); }
-h1 { margin: 0 0 .5rem; font-size: 1.375rem; line-height: 1.3; }
-p { margin: 0; color: var(--soft); }
-a { color: var(--strong); overflow-wrap: anywhere; }
+h1 { margin: 0; font-size: 1.375rem; line-height: 1.3; text-wrap: balance; }
+p { margin: .5rem 0 0; color: var(--soft); text-wrap: pretty; }
+a { color: var(--strong); }
 form { margin-top: 1.5rem; }
 label { display: block; margin-bottom: .25rem; font-weight: 600; }
 input, button { width: 100%; padding: .625rem .75rem; border-radius: .5rem; font: inherit; }
@@ -28,8 +28,8 @@ button { margin-top: 1rem; border: 1px solid var(--strong); background: var(--st
 .error { margin: .375rem 0 0; color: var(--error); font-weight: 600; }
 dl { margin: 1.25rem 0 0; }
 dt { font-weight: 600; }
-dd { margin: 0 0 1rem; color: var(--soft); overflow-wrap: anywhere; }
-dd:last-child { margin-bottom: 0; }
+dd { margin: 0; color: var(--soft); }
+dd + dt { margin-top: 1rem; }
 `;
 
 const styleHash = createHash('sha256').update(style).digest('base64');

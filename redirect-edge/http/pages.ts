@@ -1,3 +1,4 @@
+import { messages } from '../../schemas/http/errors.js';
 import { makePage, type Page } from './page.js';
 
 const notice = (title: string, text: string): Page => makePage({ title, body: `<p>${text}</p>` });
@@ -12,8 +13,8 @@ const passwordForm = (wrong: boolean): Page =>
     body: `<p>This link is protected. Enter its password to go on.</p>
 <form method="post">
 <label for="password">Password</label>
-<input id="password" name="password" type="password" required maxlength="100" autocomplete="off"
-  autocapitalize="none" spellcheck="false" autofocus${
+<input id="password" name="password" type="password" required maxlength="100"
+  autocomplete="current-password" autofocus${
     wrong ? ' aria-invalid="true" aria-describedby="error"' : ''
   }>
 ${wrong ? '<p class="error" id="error" role="alert">That password is wrong. Please try again.</p>\n' : ''}<button type="submit">Continue</button>
@@ -22,18 +23,33 @@ ${wrong ? '<p class="error" id="error" role="alert">That password is wrong. Plea
 
 /** The pages that are made once: nothing in them comes from a request. */
 export const pages = {
-  notFound: notice('Short URL not found', 'There is no link at this address. Is it spelled right?'),
-  expired: notice('This link has expired', 'It no longer leads anywhere.'),
-  blocked: notice('This link has been blocked', 'It was found to be unsafe or abusive.'),
+  notFound: notice(
+    'Short URL not found',
+    'There is no link at this address. Check its spelling: capital and small letters differ.',
+  ),
+  expired: notice(
+    'This link has expired',
+    'It no longer leads anywhere. Whoever gave it to you may have a new one.',
+  ),
+  blocked: notice(
+    'This link has been blocked',
+    'It was found to be unsafe or abusive, and no longer leads anywhere.',
+  ),
   concealed: notice('A short link', 'Open it in a browser to be taken to its destination.'),
-  maintenance: notice('Down for maintenance', 'The service will be back soon.'),
+  maintenance: notice('Down for maintenance', 'Short links will work again soon.'),
   unavailable: notice('Temporarily unavailable', 'Please try again in a moment.'),
-  tooManyAttempts: makePage({
-    title: 'Too many attempts',
-    body: '<p>Too many attempts. Try again later.</p>\n<p><a href="">Back to the password</a></p>',
-  }),
   passwordForm: passwordForm(false),
   wrongPassword: passwordForm(true),
 } as const;
 
 export type PageName = keyof typeof pages;
+
+/** Its heading is the message that other clients get. */
+export const tooManyAttemptsPage = (retryAfterSeconds: number): Page =>
+  makePage({
+    title: messages.tooManyAttempts,
+    body: `<p>The password can be entered again in ${retryAfterSeconds} second${
+      retryAfterSeconds === 1 ? '' : 's'
+    }.</p>
+<p><a href="">Back to the password</a></p>`,
+  });

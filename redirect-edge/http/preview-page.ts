@@ -14,21 +14,25 @@ const moment = (ms: number): string => {
   return `<time datetime="${date.toISOString()}">${words.format(date)} UTC</time>`;
 };
 
+/** The host by itself too: whom to trust is hard to see in a long address. */
 const destination = (location: string | null): string => {
   if (location === null)
-    return 'Not shown: this link has a password or a limited number of visits.';
+    return `<dt>Destination</dt>
+<dd>Not shown: this link has a password or a limited number of visits.</dd>`;
   const text = escapeHtml(location);
-  return `<a href="${text}" rel="noopener noreferrer nofollow">${text}</a>`;
+  return `<dt>Website</dt>
+<dd>${escapeHtml(new URL(location).host)}</dd>
+<dt>Destination</dt>
+<dd><a href="${text}" rel="noopener noreferrer nofollow">${text}</a></dd>`;
 };
 
 /** What a link is, without following it. */
 export const previewPage = ({ location, createdAt, expiresAt }: Preview): Page =>
   makePage({
     title: 'Link preview',
-    body: `<p>What this short link is. Nothing was opened, and no visit was counted.</p>
+    body: `<p>About this short link. Nothing was opened, and no visit was counted.</p>
 <dl>
-<dt>Destination</dt>
-<dd>${destination(location)}</dd>
+${destination(location)}
 <dt>Created</dt>
 <dd>${moment(createdAt)}</dd>
 <dt>Expires</dt>

@@ -10,6 +10,7 @@ export interface LinkCache {
   delete(code: string): void;
   /** Bytes, as estimated. */
   readonly size: number;
+  readonly count: number;
 }
 
 interface Entry {
@@ -57,6 +58,9 @@ export const createLinkCache = (maxBytes: number): LinkCache => {
     delete: remove,
     get size() {
       return size;
+    },
+    get count() {
+      return entries.size;
     },
   };
 };

@@ -13,6 +13,8 @@ const maxWaiting = 5_000;
 const cacheable = (link: ServedLink): boolean => !link.limited || link.passwordHash === null;
 
 export interface LinkReader {
+  /** How often `cached` had a link, and how often not; only ever rise. */
+  readonly lookups: { readonly hits: number; readonly misses: number };
   /** From memory, without waiting. */
   cached(code: string): ServedLink | undefined;
   /** From the read model and the outbox; `null` where there is no such link. @throws Overloaded */
@@ -58,8 +60,16 @@ export const createLinkReader = (pool: Pool, outbox: Outbox, cache: LinkCache): 
   };
   const batcher = createBatcher<string, ServedLink | null>({ maxBatch: maxGroup, maxWaiting, run });
 
+  const lookups = { hits: 0, misses: 0 };
+
   return {
-    cached: (code) => (changesAreHeard ? cache.get(code, generation) : undefined),
+    lookups,
+    cached(code) {
+      const link = changesAreHeard ? cache.get(code, generation) : undefined;
+      if (link) lookups.hits += 1;
+      else lookups.misses += 1;
+      return link;
+    },
     async read(code) {
       try {
         return await batcher.submit(code);

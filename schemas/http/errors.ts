@@ -53,6 +53,7 @@ export const messages = {
   qrCodesExhausted: 'Monthly QR code limit reached.',
   maintenance: 'Service is temporarily unavailable for maintenance',
   unavailable: 'Service is temporarily unavailable',
+  logUnavailable: 'The event log is temporarily unavailable',
   internal: 'Internal server error',
   notFound: 'Not Found',
   methodNotAllowed: 'Method Not Allowed',

@@ -3,7 +3,11 @@ import { z } from 'zod';
 /** GET /health/ready, on every listener. */
 export const healthResponse = z.object({
   status: z.enum(['pass', 'fail']),
-  dependencies: z.record(z.string(), z.enum(['up', 'down'])),
+  /** By name. The code is an error's, such as `ECONNREFUSED`, or `TIMEOUT`. */
+  dependencies: z.record(
+    z.string(),
+    z.object({ state: z.enum(['up', 'down']), code: z.string().exactOptional() }),
+  ),
   projections: z
     .array(
       z.object({

@@ -1,8 +1,9 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import Router from '@koa/router';
 import type Koa from 'koa';
-import type { HealthCheck } from '../../../ops/platform/health.js';
-import type { Logger } from '../../../ops/platform/logging.js';
+import type { Outbox } from '../../../ops/platform/outbox/port.js';
+import type { Context } from 'koa';
+import type { Metrics } from '../../../ops/platform/metrics.js';
 import { messages } from '../../../schemas/http/errors.js';
 import type { PlanTable } from '../../../schemas/plans.js';
 import type { AliasOverrideDesk } from '../../ledger/alias-overrides.js';
@@ -10,13 +11,14 @@ import type { LinkBlockDesk } from '../../ledger/link-blocks.js';
 import type { PlatformDesk } from '../../ledger/platform.js';
 import type { FindLinkHistory } from '../../reports/link-history.js';
 import type { ApiKeyDesk, Asker } from '../../ledger/api-keys.js';
-import { createApp, type RequestState } from '../app.js';
+import { createApp, type AppDeps, type RequestState } from '../app.js';
 import { failure, json, send } from '../reply.js';
-import { dispatcher } from '../routing.js';
+import { dispatcher, routeFinder } from '../routing.js';
 import { addKeyRoutes } from './keys.js';
 import { addLinkRoutes } from './links.js';
 import { addOverrideRoutes } from './overrides.js';
 import { addPlatformRoutes } from './platform.js';
+import { createSettle } from './settle.js';
 
 export interface AdminState extends RequestState {
   asker: Asker;
@@ -28,33 +30,53 @@ const defaultActor = 'admin';
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
-/** The operators' application: /admin/* behind the admin token. */
-export const createAdminApp = (deps: {
+export interface AdminDeps extends AppDeps {
   readonly adminToken: string;
   readonly keys: ApiKeyDesk;
   readonly platform: PlatformDesk;
   readonly linkBlocks: LinkBlockDesk;
   readonly overrides: AliasOverrideDesk;
   readonly findHistory: FindLinkHistory;
+  readonly outbox: Outbox;
   readonly plans: PlanTable;
-  readonly health: HealthCheck;
-  readonly logger: Logger;
-}): Koa<RequestState> => {
+  readonly metrics: Pick<Metrics, 'text' | 'contentType'>;
+}
+
+/**
+ * The operators' application: /admin/* behind the admin token, and /metrics without one, since
+ * scrapers have none and nothing in it is secret.
+ */
+export const createAdminApp = (deps: AdminDeps): Koa<RequestState> => {
   const expected = digest(deps.adminToken);
   const isAdmin = (authorization: string | undefined): boolean =>
     timingSafeEqual(digest(bearer.exec(authorization ?? '')?.[1] ?? ''), expected);
 
   const router = new Router({ prefix: '/admin', sensitive: true, strict: true });
-  addKeyRoutes(router, deps.keys, deps.plans);
-  addPlatformRoutes(router, deps.platform);
-  addLinkRoutes(router, deps.linkBlocks, deps.findHistory);
-  addOverrideRoutes(router, deps.overrides);
+  const settle = createSettle(deps.outbox);
+  addKeyRoutes(router, deps.keys, deps.plans, settle);
+  addPlatformRoutes(router, deps.platform, settle);
+  addLinkRoutes(router, deps.linkBlocks, deps.findHistory, settle);
+  addOverrideRoutes(router, deps.overrides, settle);
   const dispatch = dispatcher(router);
-  const app = createApp(deps.logger, deps.health);
+  const findRoute = routeFinder(router);
+  const app = createApp(deps, (path) => (path === '/metrics' ? path : findRoute(path)));
+
+  const sendMetrics = async (ctx: Context): Promise<void> => {
+    if (ctx.method !== 'GET' && ctx.method !== 'HEAD') {
+      send(ctx, failure(405, messages.methodNotAllowed, { Allow: 'GET, HEAD' }));
+      return;
+    }
+    const { contentType } = deps.metrics;
+    send(ctx, { type: 'raw', status: 200, contentType, body: await deps.metrics.text() });
+  };
 
   app.use(async (ctx) => {
     const state = ctx.state as AdminState;
     ctx.set('Cache-Control', 'no-store');
+    if (ctx.path === '/metrics') {
+      await sendMetrics(ctx);
+      return;
+    }
     if (!ctx.path.startsWith('/admin/')) {
       send(ctx, failure(404, messages.notFound));
       return;

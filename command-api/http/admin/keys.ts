@@ -20,6 +20,7 @@ import { failure, json, type Reply } from '../reply.js';
 import { route } from '../routing.js';
 import type { AdminState } from './app.js';
 import { pageLimit, withBody, withQuery } from './requests.js';
+import type { Settle } from './settle.js';
 
 /** Ids are UUIDs; what is none (PostgreSQL would choke on a null character) names no key. */
 const keyId = /^[0-9a-f-]{36}$/;
@@ -43,7 +44,12 @@ const keyOf = ({ status, key }: KnownKey): KeyResponse => ({
 });
 
 /** The admin calls for keys. */
-export const addKeyRoutes = (router: Router, desk: ApiKeyDesk, { plans }: PlanTable): void => {
+export const addKeyRoutes = (
+  router: Router,
+  desk: ApiKeyDesk,
+  { plans }: PlanTable,
+  settle: Settle,
+): void => {
   const withUsage = (found: KeyWithUsage): KeyWithUsageResponse => ({
     ...keyOf(found.state),
     usage: {
@@ -62,8 +68,8 @@ export const addKeyRoutes = (router: Router, desk: ApiKeyDesk, { plans }: PlanTa
 
   const unknownKey = (): Reply => failure(404, 'API key not found');
 
-  const replyTo = (outcome: ApiKeyOutcome): Reply => {
-    if (outcome.type === 'done') return json(200, keyOf(outcome.state));
+  const replyTo = (outcome: ApiKeyOutcome): Promise<Reply> | Reply => {
+    if (outcome.type === 'done') return settle(outcome.receipt, 200, keyOf(outcome.state));
     return outcome.reason === 'unknown'
       ? unknownKey()
       : failure(409, 'This API key has been revoked');
@@ -76,8 +82,8 @@ export const addKeyRoutes = (router: Router, desk: ApiKeyDesk, { plans }: PlanTa
     '/keys',
     route<AdminState>((ctx, { asker }) =>
       withBody(ctx, createKeyRequest, async (request) => {
-        const { token, state } = await issueKey(desk, request, asker);
-        return json(201, { ...keyOf(state), key: token });
+        const { token, state, receipt } = await issueKey(desk, request, asker);
+        return settle(receipt, 201, { ...keyOf(state), key: token });
       }),
     ),
   );

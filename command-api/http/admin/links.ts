@@ -10,6 +10,7 @@ import { failure, json } from '../reply.js';
 import { route } from '../routing.js';
 import type { AdminState } from './app.js';
 import { pageLimit, withBody, withQuery } from './requests.js';
+import type { Settle } from './settle.js';
 
 const afterMessage = 'after must be a number that next gave';
 
@@ -32,6 +33,7 @@ export const addLinkRoutes = (
   router: Router,
   desk: LinkBlockDesk,
   findHistory: FindLinkHistory,
+  settle: Settle,
 ): void => {
   for (const { path, type } of calls) {
     router.post(
@@ -44,7 +46,7 @@ export const addLinkRoutes = (
             : 'notFound';
           if (outcome === 'notFound') return failure(404, messages.codeNotFound);
           const body: BlockResponse = { shortCode, blocked: type === 'BlockLink' };
-          return json(200, body);
+          return settle(outcome, 200, body);
         }),
       ),
     );

@@ -6,6 +6,7 @@ import { json } from '../reply.js';
 import { route } from '../routing.js';
 import type { AdminState } from './app.js';
 import { withBody } from './requests.js';
+import type { Settle } from './settle.js';
 
 const responseOf = ({ maintenance, features }: PlatformState): PlatformResponse => ({
   maintenance,
@@ -13,7 +14,7 @@ const responseOf = ({ maintenance, features }: PlatformState): PlatformResponse 
 });
 
 /** GET and PATCH /admin/platform */
-export const addPlatformRoutes = (router: Router, desk: PlatformDesk): void => {
+export const addPlatformRoutes = (router: Router, desk: PlatformDesk, settle: Settle): void => {
   router.get(
     '/platform',
     route(async () => json(200, responseOf(await desk.read()))),
@@ -21,9 +22,10 @@ export const addPlatformRoutes = (router: Router, desk: PlatformDesk): void => {
   router.patch(
     '/platform',
     route<AdminState>((ctx, { asker }) =>
-      withBody(ctx, switchPlatformRequest, async (command) =>
-        json(200, responseOf(await desk.switch(command, asker))),
-      ),
+      withBody(ctx, switchPlatformRequest, async (command) => {
+        const { state, receipt } = await desk.switch(command, asker);
+        return settle(receipt, 200, responseOf(state));
+      }),
     ),
   );
 };

@@ -1,7 +1,7 @@
 import { batchRequest, type BatchResponse, type BatchResult } from '../../../schemas/http/batch.js';
 import type { ShortenOutcome } from '../../ledger/shorten.js';
 import { failure, json, type Reply } from '../reply.js';
-import { answerToKeep, idempotentPost, replayResult } from './idempotent-post.js';
+import { answerToKeep, idempotentPost, replyTo } from './idempotent-post.js';
 import type { Prepared } from './link-requests.js';
 import type { V2State } from './pass.js';
 import type { ShortenDeps } from './shorten.js';
@@ -32,7 +32,8 @@ const mayGoBetter = ({ results }: BatchResponse): boolean =>
   !results.some(({ success }) => success);
 
 /** POST /v2/shorten/batch: each item has its own outcome, all are decided together. */
-export const createBatchHandler = ({ desk, idempotency, requests }: ShortenDeps) => {
+export const createBatchHandler = (deps: ShortenDeps) => {
+  const { desk, requests } = deps;
   const answer = (
     items: readonly unknown[],
     prepared: readonly Prepared[],
@@ -49,7 +50,7 @@ export const createBatchHandler = ({ desk, idempotency, requests }: ShortenDeps)
     return { results };
   };
 
-  return idempotentPost(idempotency, bodyLimit, async (body, state, idempotent) => {
+  return idempotentPost(deps.idempotency, bodyLimit, async (body, state, idempotent) => {
     const parsed = batchRequest.safeParse(body);
     if (!parsed.success) return failure(400, parsed.error.issues[0]?.message ?? 'Bad Request');
     const { urls } = parsed.data;
@@ -65,10 +66,9 @@ export const createBatchHandler = ({ desk, idempotency, requests }: ShortenDeps)
       idempotency: idempotent?.scope ?? null,
       answerToKeep: (outcomes) => {
         const kept = answerTo(outcomes);
-        return mayGoBetter(kept) ? null : answerToKeep(idempotent, 200, kept);
+        return mayGoBetter(kept) ? null : answerToKeep(idempotent, 200, kept, outcomes);
       },
     });
-    if (result.type === 'answered') return replayResult(result, idempotent);
-    return json(200, answerTo(result.outcomes));
+    return replyTo(result, idempotent, deps, (outcomes) => json(200, answerTo(outcomes)));
   });
 };

@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Pool } from '../../../ops/platform/postgres/pool.js';
+import type { Outbox } from '../../../ops/platform/outbox/port.js';
+import { topics } from '../../../schemas/events/topics.js';
 import { messages } from '../../../schemas/http/errors.js';
 import { findAnswers, type IdempotencyScope, type KeptAnswer } from '../../ledger/idempotency.js';
 import { failure, json, type Reply } from '../reply.js';
@@ -18,12 +20,6 @@ export type IdempotencyCheck =
   | { readonly type: 'first'; readonly request: IdempotentRequest; readonly release: () => void }
   | { readonly type: 'reply'; readonly reply: Reply };
 
-/** A kept answer once more, or 422 when it was another body's. */
-export const replay = (answer: KeptAnswer, bodyHash: Buffer): Reply =>
-  answer.bodyHash.equals(bodyHash)
-    ? json(answer.status, answer.answer, { 'Idempotency-Replayed': 'true' })
-    : failure(422, messages.idempotencyMismatch);
-
 export interface IdempotencyDesk {
   /** The scope stays in flight, and rivals get 409, until `release` is called. */
   check(
@@ -32,12 +28,26 @@ export interface IdempotencyDesk {
     path: string,
     body: string,
   ): Promise<IdempotencyCheck>;
+  /** A kept answer once more; 422 when it was another body's, 409 until the log has its links. */
+  replay(answer: KeptAnswer, bodyHash: Buffer): Promise<Reply>;
 }
 
 /** Knows the answers that are kept, and the requests of this process that are in flight. */
-export const createIdempotencyDesk = (pool: Pool): IdempotencyDesk => {
+export const createIdempotencyDesk = (
+  pool: Pool,
+  outbox: Pick<Outbox, 'hasLogged'>,
+): IdempotencyDesk => {
   const inFlight = new Set<string>();
+
+  const replay = async (answer: KeptAnswer, bodyHash: Buffer): Promise<Reply> => {
+    if (!answer.bodyHash.equals(bodyHash)) return failure(422, messages.idempotencyMismatch);
+    return (await outbox.hasLogged(topics.links.name, answer.codes))
+      ? json(answer.status, answer.answer, { 'Idempotency-Replayed': 'true' })
+      : failure(409, messages.idempotencyInFlight);
+  };
+
   return {
+    replay,
     async check(header, keyId, path, body) {
       if (header === undefined) return { type: 'none' };
       if (typeof header !== 'string' || header.length < 1 || header.length > maxKeyLength) {
@@ -56,8 +66,9 @@ export const createIdempotencyDesk = (pool: Pool): IdempotencyDesk => {
       try {
         const [answer] = await findAnswers(pool, [scope]);
         if (!answer) return { type: 'first', request: { scope, bodyHash }, release };
+        const reply = await replay(answer, bodyHash);
         release();
-        return { type: 'reply', reply: replay(answer, bodyHash) };
+        return { type: 'reply', reply };
       } catch (error) {
         release();
         throw error;

@@ -1,9 +1,11 @@
 import type { Context } from 'koa';
+import type { Outbox } from '../../../ops/platform/outbox/port.js';
+import { messages } from '../../../schemas/http/errors.js';
 import type { KeptAnswer } from '../../ledger/idempotency.js';
-import type { ShortenResult } from '../../ledger/shorten.js';
+import type { ShortenOutcome, ShortenResult } from '../../ledger/shorten.js';
 import { bodyReader, parseJson } from '../body.js';
 import { unavailable, type Reply } from '../reply.js';
-import { replay, type IdempotencyDesk, type IdempotentRequest } from './idempotency.js';
+import type { IdempotencyDesk, IdempotentRequest } from './idempotency.js';
 import type { V2State } from './pass.js';
 
 /** Answers a POST whose body was parsed; `idempotent` is its claim to be answered once, if any. */
@@ -41,16 +43,34 @@ export const answerToKeep = (
   idempotent: IdempotentRequest | null,
   status: number,
   body: object,
+  outcomes: readonly ShortenOutcome[],
 ): KeptAnswer | null =>
   idempotent && {
     ...idempotent.scope,
     bodyHash: idempotent.bodyHash,
     status,
     answer: JSON.stringify(body),
+    codes: outcomes.flatMap((outcome) =>
+      outcome.type === 'created' ? [outcome.event.subject] : [],
+    ),
   };
 
-/** The reply to an answer that another node gave to the same request meanwhile. */
-export const replayResult = (
-  { answer }: Extract<ShortenResult, { type: 'answered' }>,
+/** How long an answer waits for the log: the client hears within 2 s, come what may. */
+const logWithinMs = 1_500;
+
+/**
+ * The reply to what was decided, once the log has it; or to the same request, when another node
+ * answered it meanwhile.
+ */
+export const replyTo = async (
+  result: ShortenResult,
   idempotent: IdempotentRequest | null,
-): Reply => (idempotent ? replay(answer, idempotent.bodyHash) : unavailable());
+  { idempotency, outbox }: { readonly idempotency: IdempotencyDesk; readonly outbox: Outbox },
+  reply: (outcomes: readonly ShortenOutcome[]) => Reply,
+): Promise<Reply> => {
+  if (result.type === 'answered') {
+    return idempotent ? idempotency.replay(result.answer, idempotent.bodyHash) : unavailable();
+  }
+  const logged = await outbox.logged(result.receipt, logWithinMs);
+  return logged ? reply(result.outcomes) : unavailable(messages.logUnavailable);
+};

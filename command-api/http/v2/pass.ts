@@ -58,6 +58,8 @@ const refusal = (
       return unavailable(messages.maintenance, maintenanceRetryAfter);
     case 'keyInvalid':
       return unauthorized(hasKey ? messages.keyInvalid : messages.keyMissing);
+    case 'logAway':
+      return unavailable(messages.logUnavailable);
     case 'rateLimited': {
       const retryAfter = secondsLeft(admission.pass);
       return {
@@ -86,6 +88,8 @@ export const admitRequest = async (
   desk: AdmissionDesk,
   options: {
     readonly metered: boolean;
+    /** Whether what is asked for needs a log that is away. */
+    readonly held: boolean;
     readonly callLimit: (pass: Pass) => number;
     readonly upgradeUrl: string;
   },
@@ -93,7 +97,7 @@ export const admitRequest = async (
   const { authorization } = ctx.headers;
   const token = bearer.exec(authorization ?? '')?.[1];
   const keyHash = token !== undefined && isKeyToken(token) ? hashKeyToken(token) : null;
-  const admitted = await desk.admit({ keyHash, metered: options.metered });
+  const admitted = await desk.admit({ keyHash, metered: options.metered, held: options.held });
   const pass = 'pass' in admitted.admission ? admitted.admission.pass : null;
   if (pass) {
     ctx.set(passHeaders(pass));

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
-import { toBuffer, toString as toText } from 'qrcode';
 import type { LinkState } from '../../../schemas/folds/link.js';
 import { messages } from '../../../schemas/http/errors.js';
-import { qrQuery, type QrQuery } from '../../../schemas/http/qr.js';
+import { qrQuery } from '../../../schemas/http/qr.js';
 import { shortCodePattern } from '../../../schemas/http/shorten.js';
 import type { PlanTable } from '../../../schemas/plans.js';
 import type { QrCodeDesk } from '../../ledger/qr-codes.js';
+import { renderQr } from '../../qr/render.js';
 import { failure, type Reply } from '../reply.js';
 import type { Handler } from '../routing.js';
 import { monthlyLimitReached, type V2State } from './pass.js';
@@ -19,20 +19,6 @@ export interface QrDeps {
 }
 
 const contentTypes = { png: 'image/png', svg: 'image/svg+xml' } as const;
-
-/** Of a pixel: the renderer rounds down what it has divided by modules and multiplied by them. */
-const roundingReserve = 1e-3;
-
-const render = (text: string, query: QrQuery): Promise<Buffer | string> => {
-  const options = {
-    margin: query.margin,
-    errorCorrectionLevel: query.ecc,
-    color: { dark: query.dark, light: query.light },
-  };
-  return query.format === 'png'
-    ? toBuffer(text, { ...options, width: query.size + roundingReserve, type: 'png' })
-    : toText(text, { ...options, width: query.size, type: 'svg' });
-};
 
 /** Why a link has no QR code (any more), if so. */
 const goneReply = (state: LinkState, now: Date): Reply | null => {
@@ -84,7 +70,7 @@ export const createQrHandler =
     if (ctx.headers['if-none-match']?.includes(headers.ETag)) {
       return { type: 'raw', status: 304, contentType: type, body: null, headers };
     }
-    const body = await render(text, query.data);
+    const body = renderQr(text, query.data);
     if (ctx.method === 'GET') {
       const { id: keyId, account } = key;
       const outcome = await deps.qrCodes.spend({ keyId, account, code, limit, requestId });

@@ -6,7 +6,7 @@ import { shortCodePattern } from '../../../schemas/http/shorten.js';
 import type { AdmissionDesk } from '../../ledger/admission.js';
 import type { FindLinkStats } from '../../reports/link-stats.js';
 import { failure, json, send } from '../reply.js';
-import { dispatcher, route, type Handler } from '../routing.js';
+import { dispatcher, route, routeFinder, type Handler } from '../routing.js';
 import { createBatchHandler } from './batch.js';
 import { admitRequest, type V2State } from './pass.js';
 import { createQrHandler, type QrDeps } from './qr.js';
@@ -17,8 +17,14 @@ export interface V2Deps extends ShortenDeps, QrDeps {
   readonly findStats: FindLinkStats;
 }
 
+export interface V2 {
+  handle(ctx: Context): Promise<void>;
+  /** The pattern of the route that a path leads to. */
+  routeOf(path: string): string | null;
+}
+
 /** Everything under /v2, in the contract's order of checks. */
-export const createV2 = (deps: V2Deps): ((ctx: Context) => Promise<void>) => {
+export const createV2 = (deps: V2Deps): V2 => {
   const { plans, upgradeUrl } = deps;
 
   const usage: Handler<V2State> = (_ctx, { pass }) => {
@@ -49,15 +55,17 @@ export const createV2 = (deps: V2Deps): ((ctx: Context) => Promise<void>) => {
   router.get('/usage', route(usage));
   const dispatch = dispatcher(router);
 
-  return async (ctx) => {
+  const handle = async (ctx: Context): Promise<void> => {
     // Before anything can fail.
     ctx.set('Cache-Control', 'no-store');
     const refusal = await admitRequest(ctx, ctx.state, deps.admission, {
       metered: ctx.path !== '/v2/usage',
+      held: ctx.method === 'POST' && (await deps.outbox.isStalled()),
       callLimit: ({ key }) => plans.plans[key.plan].monthlyCalls ?? 0,
       upgradeUrl,
     });
     if (refusal) send(ctx, refusal);
     else await dispatch(ctx);
   };
+  return { handle, routeOf: routeFinder(router) };
 };

@@ -1,7 +1,8 @@
+import type { Outbox } from '../../../ops/platform/outbox/port.js';
 import type { ShortenDesk } from '../../ledger/shorten.js';
 import { unavailable } from '../reply.js';
 import type { IdempotencyDesk } from './idempotency.js';
-import { answerToKeep, idempotentPost, replayResult } from './idempotent-post.js';
+import { answerToKeep, idempotentPost, replyTo } from './idempotent-post.js';
 import type { LinkRequests } from './link-requests.js';
 
 const bodyLimit = 65_536;
@@ -9,12 +10,14 @@ const bodyLimit = 65_536;
 export interface ShortenDeps {
   readonly desk: ShortenDesk;
   readonly idempotency: IdempotencyDesk;
+  readonly outbox: Outbox;
   readonly requests: LinkRequests;
 }
 
 /** POST /v2/shorten */
-export const createShortenHandler = ({ desk, idempotency, requests }: ShortenDeps) =>
-  idempotentPost(idempotency, bodyLimit, async (json, state, idempotent) => {
+export const createShortenHandler = (deps: ShortenDeps) => {
+  const { desk, requests } = deps;
+  return idempotentPost(deps.idempotency, bodyLimit, async (json, state, idempotent) => {
     const [prepared] = await requests.prepare([json], state);
     if (!prepared) return unavailable();
     if (prepared.type === 'refused') return prepared.reply;
@@ -24,12 +27,15 @@ export const createShortenHandler = ({ desk, idempotency, requests }: ShortenDep
       linkLimit: requests.linkLimitOf(pass),
       links: await requests.complete([prepared], pass),
       idempotency: idempotent?.scope ?? null,
-      answerToKeep: ([outcome]) =>
-        outcome?.type === 'created'
-          ? answerToKeep(idempotent, 201, requests.linkOf(outcome.event))
-          : null,
+      answerToKeep: (outcomes) => {
+        const [outcome] = outcomes;
+        return outcome?.type === 'created'
+          ? answerToKeep(idempotent, 201, requests.linkOf(outcome.event), outcomes)
+          : null;
+      },
     });
-    if (result.type === 'answered') return replayResult(result, idempotent);
-    const [outcome] = result.outcomes;
-    return outcome ? requests.replyTo(outcome, pass) : unavailable();
+    return replyTo(result, idempotent, deps, ([outcome]) =>
+      outcome ? requests.replyTo(outcome, pass) : unavailable(),
+    );
   });
+};

@@ -2,7 +2,7 @@ import type { LinklogEvent } from '../../../schemas/events/catalogue.js';
 import { readEvent, topicOf, writeEvent } from '../../../schemas/events/codec.js';
 import type { TopicName } from '../../../schemas/events/topics.js';
 import type { Logger } from '../logging.js';
-import type { Outbox } from '../outbox/port.js';
+import { nothingRecorded, type Outbox, type Receipt } from '../outbox/port.js';
 import { listenToPostgres } from '../postgres/listener.js';
 import type { Pool, Queryable } from '../postgres/pool.js';
 import { partitionOf } from './partition.js';
@@ -21,8 +21,8 @@ interface Row {
 }
 
 /** One statement: takes the partitions' locks in order, gives out offsets, inserts, wakes readers. */
-const insertRows = async (client: Queryable, rows: readonly Row[]): Promise<void> => {
-  await client.query({
+const insertRows = async (client: Queryable, rows: readonly Row[]): Promise<Receipt> => {
+  const { rows: ends } = await client.query<Receipt[number]>({
     name: 'log-append',
     text: `
       WITH input AS (
@@ -39,7 +39,7 @@ const insertRows = async (client: Queryable, rows: readonly Row[]): Promise<void
         UPDATE log.partitions p SET next_offset = p.next_offset + c.records
         FROM locked l JOIN counts c ON c.partition_id = l.id
         WHERE p.id = l.id
-        RETURNING p.id, p.next_offset - c.records AS first_offset
+        RETURNING p.id, p.next_offset, p.next_offset - c.records AS first_offset
       ),
       inserted AS (
         INSERT INTO log.events (partition_id, record_offset, key, ledger_sequence, value)
@@ -48,7 +48,7 @@ const insertRows = async (client: Queryable, rows: readonly Row[]): Promise<void
                i.key, i.ledger_sequence, i.value
         FROM input i JOIN moved m ON m.id = i.partition_id
       )
-      SELECT pg_notify('linklog_log', '')`,
+      SELECT id AS "partitionId", next_offset AS next, pg_notify('linklog_log', '') FROM moved`,
     values: [
       rows.map((row) => row.partitionId),
       rows.map((row) => row.key),
@@ -56,6 +56,7 @@ const insertRows = async (client: Queryable, rows: readonly Row[]): Promise<void
       rows.map((row) => row.value),
     ],
   });
+  return ends.map(({ partitionId, next }) => ({ partitionId, next }));
 };
 
 export interface PostgresLog {
@@ -151,14 +152,14 @@ export const openPostgresLog = async (options: {
 
   const outbox: Outbox = {
     async record(tx, events) {
-      if (events.length === 0) return;
+      if (events.length === 0) return nothingRecorded;
       const rows = events.map((event) => ({
         partitionId: partitionId(topicOf(event), event.subject),
         key: event.subject,
         sequence: event.sequence,
         value: writeEvent(event),
       }));
-      await insertRows(tx, rows);
+      return insertRows(tx, rows);
     },
 
     async after(topic, marks): Promise<readonly LinklogEvent[]> {
@@ -177,6 +178,11 @@ export const openPostgresLog = async (options: {
       });
       return rows.map(({ value }) => readEvent(value));
     },
+
+    // What is committed here is in the log proper.
+    logged: () => Promise.resolve(true),
+    hasLogged: () => Promise.resolve(true),
+    isStalled: () => Promise.resolve(false),
   };
 
   return { log, outbox };

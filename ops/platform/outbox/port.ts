@@ -8,16 +8,29 @@ export interface SubjectMark {
   readonly sequence: number;
 }
 
+/** Where recorded events end, by partition: what the log proper must have got for all to be in it. */
+export type Receipt = readonly { readonly partitionId: number; readonly next: number }[];
+
+/** The receipt of nothing: it was in the log before. */
+export const nothingRecorded: Receipt = [];
+
 /**
  * The ledger's outbox: the head of the log. An event is in the log from its commit here, and
- * nothing takes it back, however far the readers of the log lag behind.
+ * nothing takes it back, however far the readers of the log lag behind. The log proper (Kafka) has
+ * it a moment later; where the log is this very table, at once.
  */
 export interface Outbox {
   /**
    * Records decided events in the deciding transaction. It takes the partitions' locks, so it must
    * be the transaction's last statement: what is locked before it never waits for it.
    */
-  record(tx: Client, events: readonly LinklogEvent[]): Promise<void>;
+  record(tx: Client, events: readonly LinklogEvent[]): Promise<Receipt>;
   /** The subjects' events above their marks, those of one subject in order. */
   after(topic: TopicName, marks: readonly SubjectMark[]): Promise<readonly LinklogEvent[]>;
+  /** Whether the log proper has what was recorded and committed, by `withinMs` from now. */
+  logged(receipt: Receipt, withinMs: number): Promise<boolean>;
+  /** Whether the log proper has all that was ever recorded of the subjects, now. */
+  hasLogged(topic: TopicName, subjects: readonly string[]): Promise<boolean>;
+  /** Whether events wait for the log proper for so long that no new ones should be decided. */
+  isStalled(): Promise<boolean>;
 }

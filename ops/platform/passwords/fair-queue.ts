@@ -2,7 +2,15 @@ import { Overloaded } from '../batcher.js';
 
 type Job = () => Promise<void>;
 
+/** What the queue has to do, and how much it refused; the last only ever rises. */
+export interface QueueLoad {
+  readonly running: number;
+  readonly waiting: number;
+  readonly refused: number;
+}
+
 export interface FairQueue {
+  readonly load: QueueLoad;
   /**
    * Runs all of `works` in a lane's turns, or none: in the order of their lane, and as many of a
    * lane as of any other that waits.
@@ -26,8 +34,7 @@ export const createFairQueue = (options: {
 }): FairQueue => {
   // A Map keeps the order of insertion: the lane whose turn is next comes first.
   const lanes = new Map<string, Job[]>();
-  let waiting = 0;
-  let running = 0;
+  const load = { running: 0, waiting: 0, refused: 0 };
 
   const takeNext = (): Job | undefined => {
     for (const [lane, jobs] of lanes) {
@@ -35,19 +42,19 @@ export const createFairQueue = (options: {
       lanes.delete(lane);
       if (jobs.length > 0) lanes.set(lane, jobs);
       if (!job) continue;
-      waiting -= 1;
+      load.waiting -= 1;
       return job;
     }
     return undefined;
   };
 
   const startNext = (): void => {
-    while (running < options.atOnce) {
+    while (load.running < options.atOnce) {
       const job = takeNext();
       if (!job) return;
-      running += 1;
+      load.running += 1;
       void job().finally(() => {
-        running -= 1;
+        load.running -= 1;
         startNext();
       });
     }
@@ -60,14 +67,18 @@ export const createFairQueue = (options: {
     });
 
   return {
+    load,
     async run(lane, maxInLane, works) {
       const jobs = lanes.get(lane) ?? [];
       const full =
-        jobs.length + works.length > maxInLane || waiting + works.length > options.maxWaiting;
-      if (full) throw new Overloaded(waiting);
+        jobs.length + works.length > maxInLane || load.waiting + works.length > options.maxWaiting;
+      if (full) {
+        load.refused += works.length;
+        throw new Overloaded(load.waiting);
+      }
       const outcomes = works.map((work) => enqueue(jobs, work));
       if (jobs.length > 0) lanes.set(lane, jobs);
-      waiting += works.length;
+      load.waiting += works.length;
       startNext();
       return Promise.all(outcomes);
     },

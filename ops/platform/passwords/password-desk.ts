@@ -1,5 +1,5 @@
 import { hashPassword, verifyPassword } from './argon2.js';
-import { createFairQueue } from './fair-queue.js';
+import { createFairQueue, type QueueLoad } from './fair-queue.js';
 
 /** Each holds a core and 19 MiB; Node has four threads for them, for files and for names. */
 const atOnce = 2;
@@ -11,6 +11,7 @@ const maxChecksOfLink = 64;
 
 /** Where passwords are hashed and checked: one a process, so that its bounds are the process's. */
 export interface PasswordDesk {
+  readonly load: QueueLoad;
   /** Hashes in the order of the passwords. @throws Overloaded */
   hashAll(keyId: string, passwords: readonly string[]): Promise<readonly string[]>;
   /** @throws Overloaded */
@@ -21,6 +22,7 @@ export interface PasswordDesk {
 export const createPasswordDesk = (): PasswordDesk => {
   const queue = createFairQueue({ atOnce, maxWaiting });
   return {
+    load: queue.load,
     hashAll: (keyId, passwords) =>
       queue.run(
         `key ${keyId}`,

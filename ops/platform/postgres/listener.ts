@@ -2,8 +2,8 @@ import pg from 'pg';
 import type { Logger } from '../logging.js';
 import type { Queryable } from './pool.js';
 
-/** What is NOTIFYed: appends to the log, and changes to what may be cached. */
-export type Channel = 'linklog_log' | 'linklog_changes';
+/** What is NOTIFYed: appends to the log, changes to what may be cached, what the relay has sent. */
+export type Channel = 'linklog_log' | 'linklog_changes' | 'linklog_sent';
 
 const pingMs = 300;
 /** A ping that takes longer means that the connection is lost. */

@@ -76,6 +76,13 @@ export const createPool = (options: {
   return pool;
 };
 
+const committed = new WeakMap<Client, (() => void)[]>();
+
+/** Calls `then` when the transaction that is open on the client has been committed, and only then. */
+export const onCommit = (tx: Client, then: () => void): void => {
+  committed.get(tx)?.push(then);
+};
+
 /**
  * Runs `work` in one transaction: committed when it resolves, rolled back when it throws.
  *
@@ -95,6 +102,8 @@ export const transaction = async <Result>(
   client.on('error', onError);
   try {
     await client.query('BEGIN');
+    const callAfterwards: (() => void)[] = [];
+    committed.set(client, callAfterwards);
     let result: Result;
     try {
       result = await work(client);
@@ -116,11 +125,13 @@ export const transaction = async <Result>(
     }
     // What PostgreSQL answers, without an error, where a statement had failed before.
     if (ended === 'ROLLBACK') throw new TransactionAborted();
+    for (const call of callAfterwards) call();
     return result;
   } catch (error) {
     broken ??= isConnectionError(error) ? (error as Error) : undefined;
     throw error;
   } finally {
+    committed.delete(client);
     client.off('error', onError);
     client.release(broken);
   }

@@ -5,7 +5,7 @@ import { startProduct, type Product } from '../testing/product.js';
 import { startTcpProxy, type TcpProxy } from '../testing/tcp-proxy.js';
 import { Bench, destination, eventually, expectRefused } from './harness.js';
 
-describe('while the log is away', () => {
+describe('while PostgreSQL is away', () => {
   /** Its PostgreSQL is the one that the product under test reaches through a relay. */
   const database = new Bench();
   const bench = new Bench();

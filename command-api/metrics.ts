@@ -1,0 +1,61 @@
+import type { Metrics, Sample } from '../ops/platform/metrics.js';
+import type { Admission } from './domain/admission.js';
+import type { AdmissionCounts } from './ledger/admission.js';
+import type { WebSafety } from './safety/web-safety.js';
+
+const outcomes: Readonly<Record<Admission['type'], string>> = {
+  admitted: 'admitted',
+  keyInvalid: 'unauthorized',
+  logAway: 'log_away',
+  rateLimited: 'minute_limit',
+  callsExhausted: 'monthly_limit',
+  maintenance: 'maintenance',
+};
+
+const admissionTypes = Object.keys(outcomes) as Admission['type'][];
+
+const samples = (label: string, counts: Readonly<Record<string, number>>): readonly Sample[] =>
+  Object.entries(counts).map(([value, count]) => [{ [label]: value }, count]);
+
+/** Tells of who was let in, and of the web safety check. */
+export const exposeApi = (
+  metrics: Metrics,
+  admissions: AdmissionCounts,
+  { verdicts, safeBrowsing: activity }: Pick<WebSafety, 'verdicts' | 'safeBrowsing'>,
+): void => {
+  metrics.counter({
+    name: 'linklog_admissions_total',
+    help: 'Calls of /v2 by whether they were let in',
+    labels: ['outcome'],
+    read: () => admissionTypes.map((type) => [{ outcome: outcomes[type] }, admissions[type]]),
+  });
+  metrics.counter({
+    name: 'linklog_web_safety_verdicts_total',
+    help: 'URLs by what was known of them in time; unknown ones are not accepted',
+    labels: ['verdict'],
+    read: () => samples('verdict', verdicts),
+  });
+  if (activity === null) return;
+  metrics.counter({
+    name: 'linklog_safe_browsing_cache_lookups_total',
+    help: 'URLs looked up among the verdicts in memory',
+    labels: ['result'],
+    read: () => samples('result', activity.cache),
+  });
+  metrics.counter({
+    name: 'linklog_safe_browsing_calls_total',
+    help: 'Calls of Google Safe Browsing',
+    labels: ['outcome'],
+    read: () => samples('outcome', activity.calls),
+  });
+  metrics.gauge({
+    name: 'linklog_safe_browsing_breaker',
+    help: '1 for the state in which the circuit breaker is',
+    labels: ['state'],
+    read: () =>
+      (['closed', 'open', 'probing'] as const).map((state) => [
+        { state },
+        state === activity.breaker ? 1 : 0,
+      ]),
+  });
+};

@@ -1,0 +1,66 @@
+import { create } from 'qrcode';
+import type { QrQuery } from '../../schemas/http/qr.js';
+import { parseColour, type Colour } from './colour.js';
+import { layOut, type Layout } from './layout.js';
+import { encodePng } from './png.js';
+
+/** Whether the module of a column and a row is a dark one; outside the code none is. */
+type IsDark = (column: number, row: number) => boolean;
+
+const png = (layout: Layout, isDark: IsDark, light: Colour, dark: Colour): Buffer => {
+  const { size, modules, scale, start } = layout;
+  const blank = Buffer.alloc(Math.ceil(size / 8));
+  const lines = Array.from({ length: modules }, (_, row) => {
+    const line = Buffer.from(blank);
+    for (let x = start; x < start + modules * scale; x += 1) {
+      if (!isDark(Math.floor((x - start) / scale), row)) continue;
+      line.writeUInt8(line.readUInt8(x >> 3) | (0x80 >> (x & 7)), x >> 3);
+    }
+    return line;
+  });
+  const rows = Array.from(
+    { length: size },
+    (_, y) => lines[Math.floor((y - start) / scale)] ?? blank,
+  );
+  return encodePng(size, [light, dark], rows);
+};
+
+const fill = ({ red, green, blue, alpha }: Colour): string => {
+  const hex = Buffer.from([red, green, blue]).toString('hex');
+  return `fill="#${hex}"${alpha < 255 ? ` fill-opacity="${(alpha / 255).toFixed(3)}"` : ''}`;
+};
+
+/** The dark modules as rectangles, one for each run of them in a row. */
+const runs = (modules: number, isDark: IsDark): string => {
+  let path = '';
+  for (let row = 0; row < modules; row += 1) {
+    for (let column = 0; column < modules; column += 1) {
+      if (!isDark(column, row)) continue;
+      const from = column;
+      while (isDark(column, row)) column += 1;
+      path += `M${from} ${row}h${column - from}v1h-${column - from}z`;
+    }
+  }
+  return path;
+};
+
+const svg = (layout: Layout, isDark: IsDark, light: Colour, dark: Colour): string => {
+  const { size, modules, scale, start } = layout;
+  return (
+    `<svg xmlns="http://www.w3.org/2000/svg" width="${size}" height="${size}"` +
+    ` viewBox="0 0 ${size} ${size}" shape-rendering="crispEdges">` +
+    `<path ${fill(light)} d="M0 0h${size}v${size}H0z"/>` +
+    `<path ${fill(dark)} transform="translate(${start} ${start}) scale(${scale})"` +
+    ` d="${runs(modules, isDark)}"/></svg>\n`
+  );
+};
+
+/** A QR code as an image: SVG as text, PNG as bytes. */
+export const renderQr = (text: string, query: QrQuery): Buffer | string => {
+  const { size: modules, data } = create(text, { errorCorrectionLevel: query.ecc }).modules;
+  const isDark: IsDark = (column, row) =>
+    column >= 0 && column < modules && row >= 0 && data[row * modules + column] === 1;
+  const draw = query.format === 'png' ? png : svg;
+  const layout = layOut(query.size, modules, query.margin);
+  return draw(layout, isDark, parseColour(query.light), parseColour(query.dark));
+};

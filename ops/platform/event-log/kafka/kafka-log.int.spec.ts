@@ -1,0 +1,4 @@
+import { describeEventLog } from '../conformance.suite.js';
+import { openKafkaHarness } from '../conformance/kafka-harness.js';
+
+describeEventLog('on Kafka', () => openKafkaHarness('log'));

@@ -1,0 +1,115 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { ISocketFactory } from 'kafkajs';
+import { topicNames, topics, type TopicName } from '../../../../schemas/events/topics.js';
+import type { Logger } from '../../logging.js';
+import { partitionOf } from '../partition.js';
+import type { EventLog, NewRecord, PartitionRange } from '../port.js';
+import { createClusterAdmin } from './admin.js';
+import { createKafkaClient } from './client.js';
+import { createPartitionReader } from './partition-reader.js';
+import { createRecordProducer, type OutgoingRecord } from './producer.js';
+import { headers } from './records.js';
+import type { KafkaSettings } from './settings.js';
+import { startKafkaSubscription } from './subscription.js';
+import { ensureTopics, TopicDiffers, topicIn } from './topics.js';
+
+const firstPauseMs = 100;
+const longestPauseMs = 2_000;
+const closeMs = 3_000;
+
+const counts = new Map<TopicName, number>(
+  Object.values(topics).map(({ name, partitions }) => [name, partitions]),
+);
+
+export interface KafkaLog extends EventLog {
+  /**
+   * Resolves when the cluster answers and its topics are as they must be; until then it is tried
+   * again and again. Rejects with `TopicDiffers`, and when the log is closed before.
+   */
+  readonly ready: Promise<void>;
+}
+
+/** The log on a Kafka cluster, which may be away when it is opened. */
+export const openKafkaLog = (options: {
+  readonly settings: KafkaSettings;
+  readonly logger: Logger;
+  /** Hears the cluster's name for this log before anything is written; what it throws is final. */
+  readonly claim?: (home: string) => Promise<void>;
+  /** How sockets are made, for tests that cut them. */
+  readonly socketFactory?: ISocketFactory;
+}): KafkaLog => {
+  const { settings, logger } = options;
+  const kafka = createKafkaClient(settings, logger, options.socketFactory);
+  const closed = new AbortController();
+  const admin = createClusterAdmin(kafka);
+  const producer = createRecordProducer(kafka);
+  const reader = createPartitionReader(kafka, settings, admin);
+  let clusterId: string | undefined;
+
+  const endsOf = async (topic: TopicName): Promise<readonly PartitionRange[]> => {
+    const offsets = await admin.ask((asked) => asked.fetchTopicOffsets(topicIn(settings, topic)));
+    return offsets
+      .map(({ partition, low, high }) => ({ partition, first: Number(low), next: Number(high) }))
+      .sort((a, b) => a.partition - b.partition);
+  };
+
+  const connect = async (): Promise<string> => {
+    await admin.ask((asked) => ensureTopics(asked, settings));
+    // The leaders of new partitions need a moment to know that they are.
+    for (const topic of topicNames) await endsOf(topic);
+    return (await admin.ask((asked) => asked.describeCluster())).clusterId;
+  };
+
+  const untilReady = async (): Promise<void> => {
+    for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
+      try {
+        clusterId = await connect();
+        break;
+      } catch (error) {
+        closed.signal.throwIfAborted();
+        if (error instanceof TopicDiffers) throw error;
+        logger.warn({ err: error }, 'Kafka cannot be reached; trying again');
+        await sleep(pauseMs, undefined, { signal: closed.signal });
+      }
+    }
+    await options.claim?.(`kafka:${clusterId}:${settings.prefix}`);
+  };
+  const ready = untilReady();
+  // Whoever needs the cluster waits for it, and hears of its failure.
+  ready.catch(() => undefined);
+
+  const logId = (topic: TopicName): string => {
+    if (clusterId === undefined) throw new Error('Kafka was not reached yet');
+    return `kafka:${clusterId}:${topicIn(settings, topic)}`;
+  };
+
+  const ranges = async (topic: TopicName): Promise<readonly PartitionRange[]> => {
+    await ready;
+    return endsOf(topic);
+  };
+
+  const outgoing = (topic: TopicName, { key, value }: NewRecord): OutgoingRecord => ({
+    topic: topicIn(settings, topic),
+    message: { key, value, headers, partition: partitionOf(key, counts.get(topic) ?? 1) },
+  });
+
+  return {
+    ready,
+    logId,
+    ranges,
+    async append(topic, records) {
+      if (records.length === 0) return;
+      await ready;
+      await producer.send(records.map((record) => outgoing(topic, record)));
+    },
+    read: (topic, partition, from, to) => reader.read(topic, partition, from, to),
+    subscribe: (subscribeOptions) =>
+      startKafkaSubscription(subscribeOptions, { kafka, settings, logger, logId, ranges, ready }),
+    async close() {
+      closed.abort(new Error('The log was closed'));
+      const ended = Promise.allSettled([reader.close(), producer.close(), admin.close()]);
+      // A cluster that is away does not answer.
+      await Promise.race([ended, sleep(closeMs)]);
+    },
+  };
+};

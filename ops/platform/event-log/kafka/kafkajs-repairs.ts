@@ -1,0 +1,89 @@
+/**
+ * kafkajs (2.2.4) is no longer maintained, and has two faults that a long-lived service cannot live
+ * with. They are mended in its own classes, here and nowhere else; where it is not built as it was
+ * when that was measured, nothing is mended blindly: `repairKafkajs` throws.
+ */
+import { createRequire } from 'node:module';
+import type { Socket } from 'node:net';
+
+/** Each connection has one: what waits to be sent, and what waits for its answer. */
+interface RequestQueue {
+  readonly pending: readonly unknown[];
+}
+
+/** What was received on the way to a whole answer: its size first, in four bytes. */
+interface Connection {
+  readonly socket?: Socket;
+  readonly isConnected: () => boolean;
+  chunks: readonly Buffer[];
+  bytesBuffered: number;
+  bytesNeeded: number;
+}
+
+interface Class<Instance, Method extends string, Result> {
+  readonly prototype: Instance & Partial<Record<Method, (this: Instance) => Result>>;
+}
+
+const load = createRequire(import.meta.url);
+const repaired = Symbol.for('linklog.kafkajs-repairs');
+const sizeBytes = 4;
+
+const replace = <Instance, Method extends string, Result>(
+  { prototype }: Class<Instance, Method, Result>,
+  method: Method,
+  wrap: (original: (this: Instance) => Result) => (this: Instance) => Result,
+): void => {
+  const original = prototype[method] as ((this: Instance) => Result) | undefined;
+  if (original === undefined) throw new Error(`kafkajs has no ${method} where it had one`);
+  Object.defineProperty(prototype, method, { value: wrap(original) });
+};
+
+/**
+ * It looks for pending requests once a millisecond on every open connection, also where none are
+ * pending: some 4 % of a core for a connection that does nothing. With nothing pending there is
+ * nothing to look for: each request that must wait asks for a look of its own.
+ */
+const calmIdleConnections = (): void => {
+  const queue = load('kafkajs/src/network/requestQueue/index.js') as Class<
+    RequestQueue,
+    'scheduleCheckPendingRequests',
+    void
+  >;
+  replace(queue, 'scheduleCheckPendingRequests', (schedule) => {
+    return function scheduleWhilePending() {
+      if (this.pending.length > 0) schedule.call(this);
+    };
+  });
+};
+
+/**
+ * A connection that was lost within an answer keeps the answer's beginning, and takes the first
+ * bytes of the next connection for the rest of it, or what still comes on the old socket for its
+ * own: it reads nonsense from then on, and throws where nobody can catch it.
+ */
+const forgetLostAnswers = (): void => {
+  const connection = load('kafkajs/src/network/connection.js') as Class<
+    Connection,
+    'connect',
+    Promise<boolean>
+  >;
+  replace(connection, 'connect', (connect) => {
+    return function connectAfresh() {
+      if (!this.isConnected()) {
+        this.socket?.removeAllListeners('data').destroy();
+        this.chunks = [];
+        this.bytesBuffered = 0;
+        this.bytesNeeded = sizeBytes;
+      }
+      return connect.call(this);
+    };
+  });
+};
+
+/** Mends kafkajs in this process, once. */
+export const repairKafkajs = (): void => {
+  if (repaired in globalThis) return;
+  calmIdleConnections();
+  forgetLostAnswers();
+  Object.defineProperty(globalThis, repaired, { value: true });
+};

@@ -1,0 +1,94 @@
+import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
+import { DurationHistogram, type Durations, type Labels } from './metrics/durations.js';
+import { createRequestRecorder, type RequestRecorder } from './metrics/requests.js';
+
+/** A number with its labels. */
+export type Sample = readonly [labels: Labels, value: number];
+
+/** A number, or several told apart by labels, that is read when somebody asks for the metrics. */
+export interface Reading<Label extends string = string> {
+  readonly name: string;
+  readonly help: string;
+  readonly labels?: readonly Label[];
+  /** May not fail, or nothing could be told; what cannot be read is left out. */
+  readonly read: () => number | readonly Sample[] | Promise<readonly Sample[]>;
+}
+
+/**
+ * What a process tells of itself at GET /metrics. Made once a process and handed to its services:
+ * they keep plain numbers, and say here how to read them.
+ */
+export interface Metrics {
+  /** What only rises; its name ends in `_total`. */
+  counter(reading: Reading): void;
+  gauge(reading: Reading): void;
+  /** How long something takes. Its name ends in `_seconds`. */
+  durations(name: string, help: string): Durations;
+  /** The requests of one listener of this process. */
+  requests(listener: 'api' | 'edge' | 'admin'): RequestRecorder;
+  /** Everything, in Prometheus' text format. */
+  text(): Promise<string>;
+  readonly contentType: string;
+}
+
+const samplesOf = async (read: Reading['read']): Promise<readonly Sample[]> => {
+  const value = await read();
+  return typeof value === 'number' ? [[{}, value]] : value;
+};
+
+export const createMetrics = (): Metrics => {
+  // Of its own, since a test may start several products in one process.
+  const registry = new Registry();
+  const registers = [registry];
+  collectDefaultMetrics({ register: registry });
+  const histograms: DurationHistogram[] = [];
+
+  const histogram = (name: string, help: string): DurationHistogram => {
+    if (registry.getSingleMetric(name) ?? histograms.some((known) => known.name === name)) {
+      throw new Error(`There are metrics named ${name} already`);
+    }
+    const made = new DurationHistogram(name, help);
+    histograms.push(made);
+    return made;
+  };
+  const requests = histogram(
+    'linklog_http_request_duration_seconds',
+    'Time from the head of a request to its answer',
+  );
+
+  return {
+    counter({ name, help, labels = [], read }) {
+      new Counter({
+        name,
+        help,
+        labelNames: labels,
+        registers,
+        async collect() {
+          const samples = await samplesOf(read);
+          this.reset();
+          for (const [of, value] of samples) this.inc(of, value);
+        },
+      });
+    },
+    gauge({ name, help, labels = [], read }) {
+      new Gauge({
+        name,
+        help,
+        labelNames: labels,
+        registers,
+        async collect() {
+          const samples = await samplesOf(read);
+          this.reset();
+          for (const [of, value] of samples) this.set(of, value);
+        },
+      });
+    },
+    durations: (name, help) => histogram(name, help).child(),
+    requests: (listener) => createRequestRecorder(requests, listener),
+    async text() {
+      const known = await registry.metrics();
+      return [known, ...histograms.map((made) => made.text())].join('\n');
+    },
+    contentType: registry.contentType,
+  };
+};

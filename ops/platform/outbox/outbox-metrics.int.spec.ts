@@ -1,0 +1,54 @@
+import { expect } from 'chai';
+import { created } from '../../../schemas/testing/events.js';
+import { testDatabase, type TestDatabase } from '../../testing/database.js';
+import { parseExposition, total } from '../../testing/exposition.js';
+import { rejection } from '../../testing/failures.js';
+import { testNode, type TestNode } from '../../testing/node.js';
+import { createMetrics } from '../metrics.js';
+import { transaction } from '../postgres/pool.js';
+import { measureOutbox } from './outbox-metrics.js';
+
+describe('the measured outbox', () => {
+  let database: TestDatabase;
+  let node: TestNode;
+
+  before(async () => {
+    database = await testDatabase('measured');
+    node = await testNode(database);
+  });
+  after(async () => {
+    await node.close();
+    await database.drop();
+  });
+
+  it('counts what was committed, and nothing else', async () => {
+    const metrics = createMetrics();
+    const outbox = measureOutbox(node.outbox, metrics);
+    const counts = async (): Promise<number[]> => {
+      const series = parseExposition(await metrics.text());
+      return [
+        total(series, 'linklog_outbox_append_duration_seconds_count'),
+        total(series, 'linklog_outbox_appended_events_total'),
+      ];
+    };
+    await transaction(node.pool, async (tx) => {
+      await outbox.record(tx, [created('a'), created('b'), created('c')]);
+      expect(await counts()).to.deep.equal([0, 0]);
+    });
+    expect(await counts()).to.deep.equal([1, 3]);
+
+    const failure = new Error('Changed its mind');
+    const failed = transaction(node.pool, async (tx) => {
+      await outbox.record(tx, [created('d')]);
+      throw failure;
+    });
+    expect(await rejection(failed)).to.equal(failure);
+    // On the same connection: what was taken back stays so.
+    await transaction(node.pool, (tx) => outbox.record(tx, []));
+    expect(await counts()).to.deep.equal([1, 3]);
+
+    await transaction(node.pool, (tx) => outbox.record(tx, [created('e')]));
+    expect(await counts()).to.deep.equal([2, 4]);
+    expect(await node.events('links')).to.have.length(4);
+  });
+});

@@ -1,0 +1,168 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { TopicName } from '../../../schemas/events/topics.js';
+import type { EventLog, NewRecord } from '../event-log/port.js';
+import type { Logger } from '../logging.js';
+import type { Listener } from '../postgres/listener.js';
+import { holdLock } from '../postgres/lock-holder.js';
+import type { Pool } from '../postgres/pool.js';
+import { markMilestones } from './milestones.js';
+
+/** Any constant that nobody else uses: one process relays at a time. */
+const relayLock = 7_021_956;
+/** Records of a partition in one round. */
+const maxRecords = 1_000;
+/** How long a relay that heard of no event waits before it looks all the same. */
+const idleMs = 500;
+const firstPauseMs = 50;
+const longestPauseMs = 1_000;
+const milestoneMs = 60_000;
+
+/** What is due of one partition. */
+interface Due {
+  readonly partitionId: number;
+  readonly topic: TopicName;
+  readonly next: number;
+  readonly records: readonly NewRecord[];
+}
+
+export interface Relay {
+  /** Resolves when nothing is being sent; another process goes on. */
+  stop(): Promise<void>;
+}
+
+const findDue = async (pool: Pool): Promise<readonly Due[]> => {
+  const { rows } = await pool.query<{
+    partitionId: number;
+    topic: TopicName;
+    offset: number;
+    key: string;
+    value: string;
+  }>({
+    name: 'relay-due',
+    text: `SELECT p.id AS "partitionId", p.topic, e.record_offset AS offset, e.key, e.value
+           FROM log.partitions p JOIN log.relayed r ON r.partition_id = p.id
+           CROSS JOIN LATERAL (
+             SELECT record_offset, key, value FROM log.events
+             WHERE partition_id = p.id AND record_offset >= r.next_offset
+             ORDER BY record_offset LIMIT $1
+           ) e
+           WHERE r.next_offset < p.next_offset`,
+    values: [maxRecords],
+  });
+  const due = new Map<number, { topic: TopicName; next: number; records: NewRecord[] }>();
+  for (const { partitionId, topic, offset, key, value } of rows) {
+    const known = due.get(partitionId) ?? { topic, next: 0, records: [] };
+    known.records.push({ key, value });
+    known.next = offset + 1;
+    due.set(partitionId, known);
+  }
+  return [...due].map(([partitionId, rest]) => ({ partitionId, ...rest }));
+};
+
+/** Marks what was sent and tells who waits for it. A zombie that is late takes nothing back. */
+const markSent = async (pool: Pool, sent: readonly Due[]): Promise<void> => {
+  await pool.query({
+    name: 'relay-sent',
+    text: `WITH sent AS (
+             SELECT * FROM unnest($1::smallint[], $2::bigint[]) AS s (partition_id, next_offset)
+           ),
+           moved AS (
+             UPDATE log.relayed r SET next_offset = greatest(r.next_offset, s.next_offset)
+             FROM sent s WHERE r.partition_id = s.partition_id
+           )
+           SELECT pg_notify('linklog_sent', $3)`,
+    values: [
+      sent.map(({ partitionId }) => partitionId),
+      sent.map(({ next }) => next),
+      JSON.stringify(sent.map(({ partitionId, next }) => [partitionId, next])),
+    ],
+  });
+};
+
+/**
+ * Sends the outbox's events to the log proper: partition by partition in order, from the first one
+ * that is not marked as sent, each round awaited before the next. So a crash, or a relay that does
+ * not know yet that another has taken over, can only repeat events, which readers drop by sequence.
+ */
+export const startRelay = (options: {
+  readonly pool: Pool;
+  readonly url: string;
+  readonly listener: Listener;
+  readonly log: EventLog;
+  readonly logger: Logger;
+}): Relay => {
+  const { pool, url, listener, log, logger } = options;
+
+  const work = async (signal: AbortSignal): Promise<void> => {
+    let recorded = true;
+    let wake = (): void => undefined;
+    const look = (): void => {
+      recorded = true;
+      wake();
+    };
+    const unsubscribe = [listener.on('linklog_log', look), listener.onGap(look)];
+    const aborted = new Promise<void>((resolve) => {
+      signal.addEventListener('abort', () => {
+        look();
+        resolve();
+      });
+    });
+    const marked = new Map<number, number>();
+
+    const round = async (): Promise<boolean> => {
+      const due = await findDue(pool);
+      if (due.length === 0) return false;
+      const ends = await Promise.allSettled(
+        due.map(({ topic, records }) => log.append(topic, records)),
+      );
+      const sent = due.filter((_, index) => ends[index]?.status === 'fulfilled');
+      if (sent.length > 0) {
+        await markSent(pool, sent);
+        const now = performance.now();
+        const stale = sent.filter(
+          ({ partitionId }) => now - (marked.get(partitionId) ?? -milestoneMs) >= milestoneMs,
+        );
+        for (const { partitionId } of stale) marked.set(partitionId, now);
+        await markMilestones(pool, log, stale);
+      }
+      const failed = ends.find((end) => end.status === 'rejected');
+      if (failed) throw failed.reason;
+      return true;
+    };
+
+    const idle = async (): Promise<void> => {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, idleMs);
+        wake = () => {
+          clearTimeout(timer);
+          resolve();
+        };
+        if (recorded || signal.aborted) wake();
+      });
+    };
+
+    const relay = async (): Promise<void> => {
+      let pauseMs = firstPauseMs;
+      while (!signal.aborted) {
+        recorded = false;
+        try {
+          if (!(await round())) await idle();
+          pauseMs = firstPauseMs;
+        } catch (err) {
+          logger.warn({ err }, 'events could not be relayed to the log; trying again');
+          await sleep(pauseMs);
+          pauseMs = Math.min(pauseMs * 2, longestPauseMs);
+        }
+      }
+    };
+
+    try {
+      // A log that is away is not waited for: what is being sent may be sent again by another.
+      await Promise.race([relay(), aborted]);
+    } finally {
+      for (const stop of unsubscribe) stop();
+    }
+  };
+
+  return holdLock({ url, lock: relayLock, name: 'relay', work, logger });
+};

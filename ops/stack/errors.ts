@@ -1,0 +1,22 @@
+/**
+ * A server cannot run here, and a retry does not help. The message is one line for the person who
+ * started us; it says how to install what is missing.
+ */
+export class ServerUnavailable extends Error {
+  override readonly name = 'ServerUnavailable';
+  readonly code = 'SERVER_UNAVAILABLE';
+  readonly retryable = false;
+}
+
+/** It should run here and did not; the message ends with the last lines of its own output. */
+export class ServerFailed extends Error {
+  override readonly name = 'ServerFailed';
+  readonly code = 'SERVER_FAILED';
+  readonly retryable: boolean;
+
+  constructor(message: string, options: { output?: string; retryable?: boolean; cause?: unknown }) {
+    const { output = '', retryable = false, cause } = options;
+    super(output === '' ? message : `${message}:\n${output}`, { cause });
+    this.retryable = retryable;
+  }
+}
