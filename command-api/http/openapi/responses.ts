@@ -35,7 +35,8 @@ export const qrImages = {
     description: 'The image.',
     headers: headers([...ofAll, ...ofKnownKey, 'ETag']),
     content: {
-      'image/png': { schema: { contentMediaType: 'image/png' } },
+      // Bytes have no schema.
+      'image/png': {},
       'image/svg+xml': { schema: { type: 'string', contentMediaType: 'image/svg+xml' } },
     },
   },
