@@ -4,6 +4,7 @@ import { rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { PlanTable } from '../../schemas/plans.js';
 import { projectFile } from '../platform/project-file.js';
+import { ask } from '../testing/http.js';
 import { startProduct, temporaryDir } from '../testing/product.js';
 
 const version = '4.32.5';
@@ -70,8 +71,15 @@ export const fuzz = async (args: readonly string[] = []): Promise<Fuzzing> => {
   const product = await startProduct({ env: { PLANS_FILE: plansFile } });
   try {
     const { key } = await product.createKey({ plan: 'PRO' });
+    const authorization = `Bearer ${key}`;
+    const made = await ask(`${product.api}/v2/shorten`, {
+      method: 'POST',
+      headers: { Authorization: authorization },
+      body: { url: 'https://example.com', alias: 'made-before' },
+    });
+    if (made.status !== 201) throw new Error(`No link: ${made.status} ${made.text}`);
     const config = projectFile('ops', 'fuzz', 'schemathesis.toml');
-    const target = [`${product.api}/openapi.json`, '--header', `Authorization: Bearer ${key}`];
+    const target = [`${product.api}/openapi.json`, '--header', `Authorization: ${authorization}`];
     const said = await run(['--config-file', config, 'run', ...target, '--no-color', ...args], dir);
     const { stderr } = await product.stop();
     return { ...said, errors: stderr.split('\n').filter(isError) };
