@@ -16,8 +16,10 @@ describe('/v2, where the admission desk fails', () => {
     const health = (): never => {
       throw new Error('Nobody asks for it here');
     };
-    const app = createApp(createLogger('silent'), health);
-    app.use(createV2(deps));
+    const requests = { record: () => undefined };
+    const app = createApp({ health, requests, logger: createLogger('silent') }, () => null);
+    const v2 = createV2(deps);
+    app.use((ctx) => v2.handle(ctx));
     const handle = app.callback();
     server = createServer((request, response) => void handle(request, response)).listen(0);
     await once(server, 'listening');
