@@ -23,6 +23,7 @@ import {
   sendPage,
   sendRedirect,
 } from './answer.js';
+import { createFloodLog } from './flood-log.js';
 import { codeOf, previewedCodeOf } from './link-route.js';
 import { pages } from './pages.js';
 import { createPasswordEntry, methodsOf, type PasswordEntryDeps } from './password-entry.js';
@@ -46,6 +47,8 @@ const fixedPaths: ReadonlySet<string> = new Set([
   '/health/ready',
 ]);
 
+const overloadToldEveryMs = 10_000;
+
 const robots = 'User-agent: *\nAllow: /\n';
 
 const isTransient = (error: unknown): boolean =>
@@ -59,6 +62,9 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
   const { links, logger } = deps;
   const visits = createVisits(deps);
   const enterPassword = createPasswordEntry({ ...deps, visits });
+  const noteOverload = createFloodLog(overloadToldEveryMs, (times) => {
+    logger.warn({ times }, 'more was asked than can wait: refused');
+  });
 
   const act = async (
     request: IncomingMessage,
@@ -197,7 +203,8 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
     const answered = (read ? respond : respondToOther)(request, response, pathOf(request));
     answered.catch((err: unknown) => {
       const transient = isTransient(err);
-      if (transient) logger.warn({ err }, 'a visit could not be served');
+      if (err instanceof Overloaded) noteOverload(performance.now());
+      else if (transient) logger.warn({ err }, 'a visit could not be served');
       else logger.error({ err }, 'a visit failed');
       if (response.headersSent) response.destroy();
       else if (transient) sendFailure(request, response, 'unavailable');
