@@ -71,7 +71,7 @@ export const floodWithGuesses = async (
   };
   const { warmUpMs } = options;
   const visit = (ms: number): Promise<LoadResult> =>
-    runLoad({ streams: visitors, ms: ms + warmUpMs, warmUpMs });
+    runLoad({ streams: visitors, ms: ms + warmUpMs, warmUpMs, givesWay: false });
 
   const normal = await visit(options.normalMs);
   const before = await product.rssMiB();
@@ -83,7 +83,7 @@ export const floodWithGuesses = async (
   }, 100);
   const ms = options.floodMs + warmUpMs;
   const [flooded, flood] = await Promise.all([
-    runLoad({ streams: [guesses], ms, warmUpMs: 0 }),
+    runLoad({ streams: [guesses], ms, warmUpMs: 0, givesWay: true }),
     visit(options.floodMs),
   ]);
   clearInterval(look);

@@ -1,8 +1,9 @@
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { constants, setPriority } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { ask } from '../testing/http.js';
 
 /** Requests of one kind, sent at a steady rate whatever becomes of them. */
 export interface Stream {
@@ -21,6 +22,8 @@ export interface LoadPlan {
   readonly ms: number;
   /** Sent in the beginning and not measured: until then the code is cold. */
   readonly warmUpMs: number;
+  /** Whether it gives way to what it loads, as a load from another machine would. */
+  readonly givesWay: boolean;
 }
 
 export interface StreamResult {
@@ -35,7 +38,9 @@ export interface StreamResult {
 export type LoadResult = Readonly<Record<string, StreamResult>>;
 
 const tickMs = 2;
+/** For the last answers. */
 const timeoutMs = 20_000;
+const linesOfStream = 100;
 
 const percentile = (ascending: readonly number[], share: number): number =>
   ascending[Math.min(ascending.length - 1, Math.floor(ascending.length * share))] ?? NaN;
@@ -46,25 +51,66 @@ const addressOf = (number: number): string =>
 
 let clients = Math.trunc(Math.random() * 2 ** 24);
 
-const requestOf = (stream: Stream, number: number): Promise<number> => {
+const bytesOf = (stream: Stream, number: number): string => {
   const { urls, form, manyClients } = stream;
-  const url = urls[number % urls.length] ?? '';
+  const target = new URL(urls[number % urls.length] ?? '').pathname;
   if (manyClients) clients += 1;
-  const headers = {
-    ...(form !== null && { 'Content-Type': 'application/x-www-form-urlencoded' }),
-    ...(manyClients && { 'X-Forwarded-For': addressOf(clients) }),
+  const from = manyClients ? `X-Forwarded-For: ${addressOf(clients)}\r\n` : '';
+  if (form === null) return `GET ${target} HTTP/1.1\r\nHost: a\r\n${from}\r\n`;
+  const type = 'Content-Type: application/x-www-form-urlencoded';
+  const head = `POST ${target} HTTP/1.1\r\nHost: a\r\n${from}${type}\r\n`;
+  return `${head}Content-Length: ${form.length}\r\n\r\n${form}`;
+};
+
+interface Line {
+  readonly socket: Socket;
+  /** Who waits for an answer, in the order of asking. */
+  readonly waiting: ((outcome: string) => void)[];
+}
+
+/** A connection of which only the status lines are read: it must cost little beside the product. */
+const openLine = async (url: string): Promise<Line> => {
+  const { hostname: host, port } = new URL(url);
+  const socket = connect({ host, port: Number(port), noDelay: true });
+  const waiting: Line['waiting'] = [];
+  let rest = '';
+  socket.setEncoding('latin1').on('data', (text: string) => {
+    const whole = rest + text;
+    let end = 0;
+    for (const match of whole.matchAll(/HTTP\/1\.1 (\d{3}) /g)) {
+      waiting.shift()?.(match[1] ?? '');
+      end = match.index + match[0].length;
+    }
+    // A status line may come in pieces.
+    rest = whole.slice(Math.max(end, whole.length - 16));
+  });
+  const lost = (): void => {
+    for (const tell of waiting.splice(0)) tell('lost');
   };
-  const options = form === null ? { headers } : { headers, method: 'POST', body: form };
-  return ask(url, { ...options, timeoutMs }).then(({ status }) => status);
+  socket.on('error', lost).on('close', lost);
+  await once(socket, 'connect');
+  return { socket, waiting };
 };
 
 const runStream = async (
   stream: Stream,
-  { ms, warmUpMs }: Omit<LoadPlan, 'streams'>,
+  { ms, warmUpMs }: Pick<LoadPlan, 'ms' | 'warmUpMs'>,
 ): Promise<StreamResult> => {
   const answers: Record<string, number> = {};
   const times: number[] = [];
   const open: Promise<void>[] = [];
+  const lines = await Promise.all(
+    Array.from({ length: linesOfStream }, () => openLine(stream.urls[0] ?? '')),
+  );
+  const send = (number: number): Promise<string> => {
+    const [first, ...others] = lines;
+    if (!first) throw new Error('A stream has connections');
+    const line = others.reduce((best, each) => {
+      return each.waiting.length < best.waiting.length ? each : best;
+    }, first);
+    line.socket.write(bytesOf(stream, number));
+    return new Promise((resolve) => line.waiting.push(resolve));
+  };
   const began = performance.now();
   let started = 0;
   let sent = 0;
@@ -75,11 +121,8 @@ const runStream = async (
       const at = performance.now();
       const measured = at - began >= warmUpMs;
       if (measured) sent += 1;
-      const request = requestOf(stream, started).then(String, (error: unknown) => {
-        return (error as NodeJS.ErrnoException).code ?? String(error);
-      });
       open.push(
-        request.then((outcome) => {
+        send(started).then((outcome) => {
           if (!measured) return;
           answers[outcome] = (answers[outcome] ?? 0) + 1;
           times.push(performance.now() - at);
@@ -88,7 +131,8 @@ const runStream = async (
     }
     await sleep(tickMs);
   }
-  await Promise.all(open);
+  await Promise.race([Promise.all(open), sleep(timeoutMs, null, { ref: false })]);
+  for (const { socket } of lines) socket.destroy();
   times.sort((a, b) => a - b);
   return { sent, answers, p50: percentile(times, 0.5), p99: percentile(times, 0.99) };
 };
@@ -112,6 +156,7 @@ export const runLoad = async (plan: LoadPlan): Promise<LoadResult> => {
 
 if (process.send && process.argv[1] === fileURLToPath(import.meta.url)) {
   process.once('message', (plan: LoadPlan) => {
+    if (plan.givesWay) setPriority(constants.priority.PRIORITY_LOW);
     void Promise.all(plan.streams.map((stream) => runStream(stream, plan))).then((results) => {
       const named = plan.streams.map(({ name }, index) => [name, results[index]]);
       process.send?.(Object.fromEntries(named));
