@@ -203,7 +203,10 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
     const answered = (read ? respond : respondToOther)(request, response, pathOf(request));
     answered.catch((err: unknown) => {
       const transient = isTransient(err);
-      if (err instanceof Overloaded) noteOverload(performance.now());
+      const abandoned = !request.complete && (err as { code?: unknown }).code === 'ECONNRESET';
+      // Broken off amid its body: the client's doing, and nobody is there to answer.
+      if (abandoned) logger.debug({ err }, 'a client went');
+      else if (err instanceof Overloaded) noteOverload(performance.now());
       else if (transient) logger.warn({ err }, 'a visit could not be served');
       else logger.error({ err }, 'a visit failed');
       if (response.headersSent) response.destroy();

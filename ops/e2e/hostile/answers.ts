@@ -47,7 +47,7 @@ const successes = z.union(
 
 /** Traces of the inside: stack frames, files, modules, queries, the language's own error messages. */
 const insides =
-  /\bat [\w.<>]+ \(|node:|node_modules|\/dist\/|\.[jt]s:\d|postgres(?:ql)?:|\bSELECT\b|\b\w*Error:|\[object |undefined\b/;
+  /\bat [\w.<>]+ \(|node:|node_modules|\/dist\/|\.[jt]s:\d|postgres(?:ql)?:|\bSELECT\b|\b\w+Error:|\[object |undefined\b/;
 
 /** The answers of the HTTP server itself, given before anybody looked at the key. */
 const beforeAdmission: ReadonlySet<unknown> = new Set([
