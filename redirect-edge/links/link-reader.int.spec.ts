@@ -77,7 +77,7 @@ describe('the link reader', () => {
   it('folds into the projected row the events above it, and asks for no others', async () => {
     const asked: SubjectMark[] = [];
     const watched: Outbox = {
-      record: (tx, events) => node.outbox.record(tx, events),
+      ...node.outbox,
       after(topic, marks) {
         asked.push(...marks);
         return node.outbox.after(topic, marks);
@@ -125,7 +125,7 @@ describe('the link reader', () => {
     const looked = once(signals, 'look');
     const released = once(signals, 'release');
     const outbox: Outbox = {
-      record: (tx, events) => node.outbox.record(tx, events),
+      ...node.outbox,
       async after(topic, marks) {
         const events = await node.outbox.after(topic, marks);
         signals.emit('look');

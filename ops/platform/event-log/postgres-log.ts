@@ -6,7 +6,7 @@ import type { Outbox } from '../outbox/port.js';
 import { listenToPostgres } from '../postgres/listener.js';
 import type { Pool, Queryable } from '../postgres/pool.js';
 import { partitionOf } from './partition.js';
-import type { Batch, EventLog, NewRecord, PartitionRange } from './port.js';
+import type { Batch, EventLog, PartitionRange } from './port.js';
 import { loadPartitions, type KnownPartition } from './postgres-partitions.js';
 import { startSubscription } from './postgres-subscription.js';
 
@@ -104,13 +104,13 @@ export const openPostgresLog = async (options: {
     return rows.map((row) => ({ ...row, first: 0 }));
   };
 
-  const append = async (topic: TopicName, records: readonly NewRecord[]): Promise<void> => {
+  const append: EventLog['append'] = async (topic, records) => {
     if (records.length === 0) return;
-    const rows = records.map(({ key, value }) => ({
-      partitionId: partitionId(topic, key),
-      key,
-      sequence: null,
-      value,
+    const rows = records.map((record) => ({
+      partitionId: partitionId(topic, record.key),
+      key: record.key,
+      sequence: 'ledgerSequence' in record ? record.ledgerSequence : null,
+      value: record.value,
     }));
     await insertRows(pool, rows);
   };
@@ -177,6 +177,9 @@ export const openPostgresLog = async (options: {
       });
       return rows.map(({ value }) => readEvent(value));
     },
+
+    // One row is both: there is nothing to wait for.
+    settled: () => Promise.resolve(),
   };
 
   return { log, outbox };

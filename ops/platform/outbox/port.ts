@@ -20,4 +20,6 @@ export interface Outbox {
   record(tx: Client, events: readonly LinklogEvent[]): Promise<void>;
   /** The subjects' events above their marks, those of one subject in order. */
   after(topic: TopicName, marks: readonly SubjectMark[]): Promise<readonly LinklogEvent[]>;
+  /** Resolves when the log proper has every event that was recorded before the call. */
+  settled(): Promise<void>;
 }
