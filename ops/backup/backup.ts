@@ -1,6 +1,3 @@
-import { createHash } from 'node:crypto';
-import { pipeline } from 'node:stream/promises';
-import { createGzip } from 'node:zlib';
 import { closeAllMinutes } from '../../command-api/ledger/metering.js';
 import { shippedSoFar } from '../../redirect-edge/spool/shipped.js';
 import { topics, type TopicName } from '../../schemas/events/topics.js';
@@ -8,8 +5,9 @@ import type { EventLog, PartitionRange } from '../platform/event-log/port.js';
 import type { Outbox } from '../platform/outbox/port.js';
 import type { Pool } from '../platform/postgres/pool.js';
 import { linklogVersion } from '../platform/version.js';
-import { backupFormat, type BackupBatch, type BackupHead } from './format.js';
+import { backupFormat, recordsIn, type BackupBatch, type BackupHead } from './format.js';
 import { writeNewFile } from './new-file.js';
+import { writeBackup } from './write.js';
 
 export interface BackupOptions {
   readonly pool: Pool;
@@ -42,9 +40,6 @@ const inOrder: readonly TopicName[] = [
   topics.visits.name,
   topics.usage.name,
 ];
-
-/** A fifth of the time of zlib's own choice, for files that are a quarter larger. */
-const gzipLevel = 1;
 
 interface TopicRanges {
   readonly topic: TopicName;
@@ -101,53 +96,27 @@ export const takeBackup = async (options: BackupOptions): Promise<BackupOutcome>
     const unshippedBytes = await gather(options);
     signal?.throwIfAborted();
     const ranges = await rangesOf(log);
-    const total = ranges
-      .flatMap(({ partitions }) => partitions)
-      .reduce((sum, { first, next }) => sum + next - first, 0);
     const head: BackupHead = {
       linklogBackup: backupFormat,
       linklog: linklogVersion(),
       createdAt: new Date().toISOString(),
       topics: ranges.map(({ topic, partitions }) => ({ topic, partitions: [...partitions] })),
     };
-    let records = 0;
-    let bytes = 0;
-    async function* lines(): AsyncGenerator<string> {
+    const total = recordsIn(head);
+    async function* batches(): AsyncGenerator<BackupBatch> {
+      let done = 0;
+      progress?.(done, total);
       for (const { topic, partitions } of ranges) {
         for (const range of partitions) {
           for await (const batch of recordsOf(log, topic, range)) {
-            yield `${JSON.stringify(batch)}\n`;
-            records += batch.records.length;
-            progress?.(records, total);
+            yield batch;
+            done += batch.records.length;
+            progress?.(done, total);
           }
         }
       }
-      yield `${JSON.stringify({ end: { records } })}\n`;
     }
-    async function* framed(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
-      const hash = createHash('sha256');
-      const hashed = (chunk: Buffer): Buffer => {
-        hash.update(chunk);
-        bytes += chunk.length;
-        return chunk;
-      };
-      yield hashed(Buffer.from(`${JSON.stringify(head)}\n`));
-      for await (const chunk of body) yield hashed(chunk);
-      const digest = hash.digest();
-      bytes += digest.length;
-      yield digest;
-    }
-    progress?.(0, total);
-    await pipeline(
-      lines,
-      createGzip({ level: gzipLevel }),
-      framed,
-      async (chunks: AsyncIterable<Buffer>) => {
-        for await (const chunk of chunks) await append(chunk);
-      },
-      { signal },
-    );
-    outcome = { records, bytes, unshippedBytes };
+    outcome = { ...(await writeBackup(head, batches(), append, signal)), unshippedBytes };
   };
 
   try {

@@ -36,6 +36,12 @@ export const backupHead = z.object({
 });
 export type BackupHead = z.output<typeof backupHead>;
 
+/** How many records a backup has, by its head. */
+export const recordsIn = ({ topics }: BackupHead): number =>
+  topics
+    .flatMap(({ partitions }) => partitions)
+    .reduce((sum, { first, next }) => sum + next - first, 0);
+
 const batch = z.object({
   topic: z.string(),
   partition: z.int(),

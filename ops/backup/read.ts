@@ -8,6 +8,7 @@ import {
   backupHead,
   bodyLine,
   digestBytes,
+  recordsIn,
   type BackupBatch,
   type BackupHead,
 } from './format.js';
@@ -123,9 +124,7 @@ const readFrom = async (file: string, handle: FileHandle): Promise<BackupFile> =
   const { head, bytes: headLine } = await readHead(file, handle);
   const bodyEnd = size - digestBytes;
   if (bodyEnd <= headLine.length) throw damaged(file);
-  const total = head.topics
-    .flatMap(({ partitions }) => partitions)
-    .reduce((sum, { first, next }) => sum + next - first, 0);
+  const total = recordsIn(head);
 
   const read: BackupFile['read'] = async (take, signal) => {
     const hash = createHash('sha256').update(headLine);
