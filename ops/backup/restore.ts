@@ -1,14 +1,15 @@
 import { catchUpProjections } from '../../projectors/catch-up.js';
+import type { EventNamed, LinklogEvent } from '../../schemas/events/catalogue.js';
 import { readEvent, UnknownEventType, UnreadableEvent } from '../../schemas/events/codec.js';
 import { ledgerSource } from '../../schemas/events/envelope.js';
-import { topicNames, type TopicName } from '../../schemas/events/topics.js';
-import type { LinklogEvent } from '../../schemas/events/catalogue.js';
+import { topicNames, topics, type TopicName } from '../../schemas/events/topics.js';
 import { rebuildLedger } from '../ledger-rebuild/rebuild.js';
 import { markFinished, markUnfinished } from '../migrations/unfinished-restore.js';
 import type { EventLog, RestoredRecord } from '../platform/event-log/port.js';
 import type { Logger } from '../platform/logging.js';
 import type { Pool } from '../platform/postgres/pool.js';
 import type { BackupBatch } from './format.js';
+import { mergesPartitions, mergeVisits, type SpooledVisit } from './merged-partitions.js';
 import { BadBackup, type BackupFile } from './read.js';
 
 /** What a restore does, one after the other. */
@@ -80,10 +81,42 @@ export const checkBackup = async (
   });
 };
 
-const restored = ({ key, value }: BackupBatch['records'][number]): RestoredRecord => {
-  const event = eventOf(value);
-  const ledgerSequence = event?.source === ledgerSource ? event.sequence : null;
-  return { key, value, ledgerSequence };
+/** What a spool numbered; everything else is numbered by its subject, or not at all. */
+const isSpooled = (event: LinklogEvent | null): event is EventNamed<'LinkVisited'> =>
+  event?.type === 'linklog.LinkVisited.v1' && event.source !== ledgerSource;
+
+/** Fills the log with the backup's records, through its port: it may have other partitions. */
+const fillLog = async (
+  { pool, log }: { readonly pool: Pool; readonly log: EventLog },
+  backup: BackupFile,
+  options: RestoreProgress,
+): Promise<void> => {
+  const visits = topics.visits.name;
+  const merged = (await mergesPartitions(log, backup.head, visits))
+    ? await mergeVisits(pool)
+    : null;
+  let appended = Promise.resolve();
+  await readAll(backup, 'log', options, async ({ topic, records }) => {
+    if (!isKnownTopic(topic)) throw new Error(`The topic ${topic} was not checked`);
+    const spooled: SpooledVisit[] = [];
+    const next: RestoredRecord[] = [];
+    for (const { key, value } of records) {
+      const event = eventOf(value);
+      if (merged && isSpooled(event)) spooled.push({ event, value });
+      else {
+        const ledgerSequence = event?.source === ledgerSource ? event.sequence : null;
+        next.push({ key, value, ledgerSequence });
+      }
+    }
+    // One after the other: a key's records are in one partition of the backup, and keep their order.
+    await appended;
+    await merged?.add(spooled);
+    appended = log.append(topic, next);
+    // Its failure is told at the next batch, or at the end; until then nobody waits for it.
+    appended.catch(() => undefined);
+  });
+  await appended;
+  await merged?.append(log, visits);
 };
 
 /**
@@ -101,17 +134,7 @@ export const restoreInto = async (
     progress?.(phase, done, total);
   };
   await markUnfinished(pool);
-  let appended = Promise.resolve();
-  await readAll(backup, 'log', options, async ({ topic, records }) => {
-    if (!isKnownTopic(topic)) throw new Error(`The topic ${topic} was not checked`);
-    const next = records.map(restored);
-    // One after the other: a key's records are in one partition of the backup, and keep their order.
-    await appended;
-    appended = log.append(topic, next);
-    // Its failure is told at the next batch, or at the end; until then nobody waits for it.
-    appended.catch(() => undefined);
-  });
-  await appended;
+  await fillLog({ pool, log }, backup, options);
   await rebuildLedger({ pool, log, progress: tell('ledger'), signal });
   await catchUpProjections({ pool, log, logger, progress: tell('projections'), signal });
   await markFinished(pool);
