@@ -28,6 +28,7 @@ import { migrate } from '../migrations/migrate.js';
 import { RestoreUnfinished } from '../migrations/unfinished-restore.js';
 import { createLogger } from '../platform/logging.js';
 import { partitionOf } from '../platform/event-log/partition.js';
+import type { EventLog } from '../platform/event-log/port.js';
 import type { Pool } from '../platform/postgres/pool.js';
 import { testDatabase, type TestDatabase } from '../testing/database.js';
 import { rejection } from '../testing/failures.js';
@@ -237,6 +238,23 @@ describe('a backup that is restored', () => {
       const [meter] = (await ledgerOf(node))['key_meters'] as Record<string, unknown>[];
       expect(meter).to.include({ month_calls: 2, month_links: 64, month_qr_codes: 2 });
     });
+  });
+
+  it('fixes the ends of visits before those of links, and these before those of keys', async () => {
+    const asked: string[] = [];
+    const log: EventLog = {
+      ...from.log,
+      ranges(topic) {
+        asked.push(topic);
+        return from.log.ranges(topic);
+      },
+    };
+    await takeBackup({ ...from, log, dataDir: dir, file, replace: true });
+    expect(asked).to.deep.equal(
+      [topics.usage, topics.visits, topics.links, topics.platform, topics.accounts].map(
+        ({ name }) => name,
+      ),
+    );
   });
 
   it('goes on where the source stood: no code, click, or sequence is given out again', async () => {
