@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Readable } from 'node:stream';
@@ -18,6 +18,7 @@ import { projections } from '../../projectors/projections.js';
 import { liveSchema } from '../../projectors/runtime/names.js';
 import { dump } from '../../projectors/testing/tables.js';
 import { createClickDesk } from '../../redirect-edge/clicks/click-desk.js';
+import { writeOrphan } from '../../redirect-edge/spool/testing/orphan-folder.js';
 import { writeEvent } from '../../schemas/events/codec.js';
 import { spoolSource } from '../../schemas/events/envelope.js';
 import { topics } from '../../schemas/events/topics.js';
@@ -255,6 +256,31 @@ describe('a backup that is restored', () => {
         ({ name }) => name,
       ),
     );
+  });
+
+  it('is no file, nor a part of one, when it was ended before it was whole', async () => {
+    const stop = new AbortController();
+    const reason = new Error('stopped by a person');
+    const unwanted = path.join(dir, 'unwanted.backup');
+    const ended = takeBackup({
+      ...from,
+      dataDir: dir,
+      file: unwanted,
+      replace: false,
+      progress: (done) => {
+        if (done > 0) stop.abort(reason);
+      },
+      signal: stop.signal,
+    });
+    expect(await rejection(ended)).to.equal(reason);
+    expect((await readdir(dir)).filter((name) => name.includes('unwanted'))).to.be.empty;
+  });
+
+  it('tells of visits that did not get out of a spool in time', async () => {
+    const orphan = await writeOrphan(dir, [3]);
+    const { unshippedBytes } = await backUp();
+    expect(unshippedBytes).to.equal(orphan.sizes.reduce((sum, size) => sum + size, 0));
+    await rm(path.join(dir, 'spool'), { recursive: true });
   });
 
   it('goes on where the source stood: no code, click, or sequence is given out again', async () => {
