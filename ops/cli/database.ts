@@ -3,6 +3,7 @@ import { requireMigrated } from '../migrations/migrate.js';
 import type { Config } from '../platform/config.js';
 import type { EventLog } from '../platform/event-log/port.js';
 import { openPostgresLog } from '../platform/event-log/postgres-log.js';
+import type { Outbox } from '../platform/outbox/port.js';
 import { createLogger, type Logger } from '../platform/logging.js';
 import { createPool, isConnectionError, type Pool } from '../platform/postgres/pool.js';
 import { explainDataDir } from './data-dir-errors.js';
@@ -11,6 +12,7 @@ import { CliError, messageOf } from './errors.js';
 export interface Database {
   readonly pool: Pool;
   readonly log: EventLog;
+  readonly outbox: Outbox;
   /** Silent: what matters to the person who waits is told on the terminal. */
   readonly logger: Logger;
 }
@@ -30,6 +32,22 @@ const embeddedUrl = async (dataDir: string): Promise<string> => {
   );
 };
 
+/** Runs `work`; a PostgreSQL that it cannot use is a line for a person. @throws CliError */
+export const withConnection = async <Result>(
+  url: string,
+  work: () => Promise<Result>,
+): Promise<Result> => {
+  try {
+    return await work();
+  } catch (cause) {
+    const first: unknown = cause instanceof AggregateError ? cause.errors[0] : cause;
+    if (!isConnectionError(first)) throw cause;
+    // The host only: the rest of the URL is secret.
+    const message = `PostgreSQL at ${new URL(url).host} cannot be used: ${messageOf(cause)}`;
+    throw new CliError('NO_DATABASE', message, { cause });
+  }
+};
+
 /**
  * Runs `work` on the database of the service, past the service itself.
  *
@@ -43,19 +61,15 @@ export const withDatabase = async <Result>(
   const logger = createLogger('silent');
   const pool = createPool({ url, name: 'cli', max: 6, logger });
   try {
-    await requireMigrated(pool);
-    const { log } = await openPostgresLog({ pool, url, logger });
-    try {
-      return await work({ pool, log, logger });
-    } finally {
-      await log.close();
-    }
-  } catch (cause) {
-    const first: unknown = cause instanceof AggregateError ? cause.errors[0] : cause;
-    if (!isConnectionError(first)) throw cause;
-    // The host only: the rest of the URL is secret.
-    const message = `PostgreSQL at ${new URL(url).host} cannot be used: ${messageOf(cause)}`;
-    throw new CliError('NO_DATABASE', message, { cause });
+    return await withConnection(url, async () => {
+      await requireMigrated(pool);
+      const { log, outbox } = await openPostgresLog({ pool, url, logger });
+      try {
+        return await work({ pool, log, outbox, logger });
+      } finally {
+        await log.close();
+      }
+    });
   } finally {
     await pool.end();
   }
