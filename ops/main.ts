@@ -1,9 +1,13 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { EmbeddedPostgresUnavailable } from './embedded/index.js';
 import { startLinklog, type Linklog } from './linklog.js';
 import { ConfigError, configExitCode, readConfig } from './platform/config.js';
 import { onEndSignals } from './platform/end-signals.js';
 import { createLogger, type Logger } from './platform/logging.js';
 import { readRoles } from './roles.js';
+
+/** Who stops a service waits 10 s for it: what hangs by then (a database that is silent) is left. */
+const endWithinMs = 9_000;
 
 /** For a person: what a new installation begins with, and a line that works when pasted. */
 const welcome = ({ addresses: { api = '' }, firstKey }: Linklog): string =>
@@ -54,7 +58,10 @@ const run = async (): Promise<void> => {
   try {
     await Promise.race([ended, linklog.failed]);
   } finally {
-    await linklog.stop();
+    const late = sleep(endWithinMs).then(() => {
+      logger.warn('ended, though not everything could be stopped in time');
+    });
+    await Promise.race([linklog.stop(), late]);
   }
 };
 

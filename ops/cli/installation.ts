@@ -60,7 +60,7 @@ export const withNewInstallation = async <Result>(
     const postgres = databaseUrl === null ? await startEmbeddedPostgres({ dataDir, logger }) : null;
     const url = postgres?.url ?? databaseUrl ?? '';
     const where = postgres ? `DATA_DIR ${dataDir}` : `the database of DATABASE_URL`;
-    const pool: Pool = createPool({ url, name: 'restore', max: 6, logger });
+    const pool: Pool = createPool({ url, name: 'restore', max: 6, patient: true, logger });
     try {
       return await withConnection(url, async () => {
         await requireUnused(pool, where);

@@ -182,7 +182,11 @@ export const paths = {
       security: [],
       responses: health({ 200: 'All is there.', 503: 'Something is away.' }, 'Readiness', {
         status: 'pass',
-        dependencies: { postgres: 'up', log: 'up' },
+        dependencies: {
+          postgres: { state: 'up' },
+          log: { state: 'up' },
+          projections: { state: 'up' },
+        },
         projections: [{ name: 'redirects', lag: 0, deadLetters: 0, parked: 0 }],
         spool: { events: 0, bytes: 0 },
       }),
