@@ -1,47 +1,12 @@
-import { EmbeddedPostgresUnavailable } from './embedded/index.js';
 import { startLinklog, type Linklog } from './linklog.js';
-import { ConfigError, configExitCode, readConfig } from './platform/config.js';
-import { onEndSignals } from './platform/end-signals.js';
-import { createLogger, type Logger } from './platform/logging.js';
+import { readConfig } from './platform/config.js';
+import { createLogger } from './platform/logging.js';
+import { endSignal, runToEnd } from './process.js';
 import { readRoles } from './roles.js';
-
-/** For a person: what a new installation begins with, and a line that works when pasted. */
-const welcome = ({ addresses: { api = '' }, firstKey }: Linklog): string =>
-  [
-    '',
-    `Your API key (plan PRO), shown this once: ${firstKey ?? ''}`,
-    '',
-    'Make a short link:',
-    '',
-    `curl -s ${api}/v2/shorten -H 'Authorization: Bearer ${firstKey ?? ''}' ` +
-      `-H 'Content-Type: application/json' -d '{"url":"https://example.com/"}'`,
-    '',
-    '',
-  ].join('\n');
+import { welcome } from './welcome.js';
 
 const readyLine = ({ addresses, firstKey }: Linklog): string =>
   `${JSON.stringify({ event: 'ready', ...addresses, ...(firstKey !== null && { firstKey }) })}\n`;
-
-/** Ends with one line for the person who started it. */
-const fail = (error: unknown): void => {
-  const message = error instanceof Error ? error.message : String(error);
-  process.stderr.write(`linklog: ${message}\n`);
-  const misconfigured =
-    error instanceof ConfigError || error instanceof EmbeddedPostgresUnavailable;
-  process.exitCode = misconfigured ? configExitCode : 1;
-};
-
-/** Resolves at the first signal; the second one ends the process at once. */
-const endSignal = (logger: Logger): Promise<void> =>
-  new Promise((resolve) => {
-    onEndSignals({
-      first: (signal) => {
-        logger.info({ signal }, 'draining');
-        resolve();
-      },
-      again: () => process.exit(130),
-    });
-  });
 
 const run = async (): Promise<void> => {
   const roles = readRoles(process.argv.slice(2));
@@ -49,7 +14,8 @@ const run = async (): Promise<void> => {
   const logger = createLogger(config.logLevel);
   const ended = endSignal(logger);
   const linklog = await startLinklog(config, roles, logger);
-  if (linklog.firstKey !== null) process.stdout.write(welcome(linklog));
+  const { addresses, firstKey } = linklog;
+  if (firstKey !== null) process.stdout.write(welcome(addresses.api ?? '', firstKey));
   process.stdout.write(readyLine(linklog));
   try {
     await Promise.race([ended, linklog.failed]);
@@ -58,11 +24,4 @@ const run = async (): Promise<void> => {
   }
 };
 
-run().then(
-  // Nothing is left to do; what still holds the event loop (a socket, a timer) may not keep it.
-  () => process.exit(0),
-  (error: unknown) => {
-    fail(error);
-    process.exit();
-  },
-);
+runToEnd(run);
