@@ -37,6 +37,8 @@ import { createQrCodeDesk } from './ledger/qr-codes.js';
 import { createShortenDesk } from './ledger/shorten.js';
 import { createLinkStats } from './reports/link-stats.js';
 import { readReservedWords } from './reserved-words.js';
+import { recheckSchedule } from './safety/recheck-schedule.js';
+import { createRecheck } from './safety/recheck.js';
 import type { WebSafety } from './safety/web-safety.js';
 
 /** 62^8 codes: a collision is rare, and found when the code is claimed. */
@@ -96,11 +98,12 @@ export const startCommandApi = async (deps: CommandApiDeps): Promise<CommandApi>
   const findReservation = reservedAliases(readReservedWords());
 
   const overrides = createAliasOverrideDesk(pool, outbox);
+  const linkBlocks = createLinkBlockDesk(pool, outbox);
   const adminApp = createAdminApp({
     adminToken: deps.adminToken,
     keys,
     platform: createPlatformDesk(pool, outbox),
-    linkBlocks: createLinkBlockDesk(pool, outbox),
+    linkBlocks,
     overrides,
     findHistory: createLinkHistory(pool, outbox),
     outbox,
@@ -151,6 +154,17 @@ export const startCommandApi = async (deps: CommandApiDeps): Promise<CommandApi>
         await safety.refresh();
         return 0;
       },
+    },
+    {
+      name: 'check links again',
+      everyMs: 1_000,
+      task: createRecheck({
+        pool,
+        safety: safety.recheckers,
+        blocks: linkBlocks,
+        schedule: recheckSchedule,
+        logger,
+      }),
     },
   ].map((task) => periodically({ ...task, logger }));
 

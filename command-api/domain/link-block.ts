@@ -4,7 +4,8 @@ import { notBefore, type Claim } from '../../schemas/folds/claim.js';
 import type { OperatorCircumstances } from './circumstances.js';
 
 export interface LinkBlockCommand {
-  readonly type: 'BlockLink' | 'UnblockLink';
+  /** `BlockUnsafeLink` is the web-safety check's, the others are operators'. */
+  readonly type: 'BlockLink' | 'UnblockLink' | 'BlockUnsafeLink';
   readonly reason: string;
 }
 
@@ -17,14 +18,21 @@ export type LinkBlockDecision =
   | { readonly type: 'unchanged' }
   | { readonly type: 'refused'; readonly reason: 'notFound' };
 
-/** A link may be blocked and unblocked at any time, expired or not. */
+/**
+ * An operator may block and unblock a link at any time, expired or not. The web-safety check blocks
+ * what is live, and never what an operator has unblocked: lists err, and go on saying what they said,
+ * so the next look would undo what a person has decided.
+ */
 export const decideLinkBlock = (
   { type, reason }: LinkBlockCommand,
   claim: Claim,
   { now, newId, actor, requestId }: OperatorCircumstances,
 ): LinkBlockDecision => {
   if (claim.status === 'free') return { type: 'refused', reason: 'notFound' };
-  if (claim.blocked === (type === 'BlockLink')) return { type: 'unchanged' };
+  if (claim.blocked === (type !== 'UnblockLink')) return { type: 'unchanged' };
+  if (type === 'BlockUnsafeLink' && (claim.cleared || claim.expired !== null)) {
+    return { type: 'unchanged' };
+  }
   const metadata = {
     id: newId(),
     subject: claim.code,
@@ -35,8 +43,8 @@ export const decideLinkBlock = (
     correlationId: requestId,
   };
   const event =
-    type === 'BlockLink'
-      ? newEvent('LinkBlocked', { reason }, metadata)
-      : newEvent('LinkUnblocked', { reason }, metadata);
+    type === 'UnblockLink'
+      ? newEvent('LinkUnblocked', { reason }, metadata)
+      : newEvent('LinkBlocked', { reason }, metadata);
   return { type: 'accepted', event };
 };

@@ -80,9 +80,34 @@ describe('unblocking a link', () => {
   });
 });
 
+describe('blocking a link that was found unsafe', () => {
+  const blockUnsafe: LinkBlockCommand = { type: 'BlockUnsafeLink', reason: 'phishing' };
+
+  it('blocks it with the reason, as an operator would', () => {
+    given(made)
+      .when(blockUnsafe)
+      .then({ type: 'accepted', event: blocked('spring', 2, told) });
+  });
+
+  it('changes nothing where it is blocked or expired', () => {
+    given(made, blocked('spring', 2)).when(blockUnsafe).then({ type: 'unchanged' });
+    given(made, expired('spring', 2)).when(blockUnsafe).then({ type: 'unchanged' });
+  });
+
+  it('leaves to operators what one of them has unblocked', () => {
+    const cleared = [made, blocked('spring', 2), unblocked('spring', 3)];
+    given(...cleared)
+      .when(blockUnsafe)
+      .then({ type: 'unchanged' });
+    given(...cleared)
+      .when(block)
+      .then({ type: 'accepted', event: blocked('spring', 4, told) });
+  });
+});
+
 describe('a code that nobody has', () => {
   it('is neither blocked nor unblocked', () => {
-    for (const command of [block, unblock]) {
+    for (const command of [block, unblock, { ...block, type: 'BlockUnsafeLink' as const }]) {
       given().when(command).then({ type: 'refused', reason: 'notFound' });
     }
   });

@@ -11,21 +11,44 @@ import type { Asker } from './api-keys.js';
 export interface LinkBlockDesk {
   /** Decides a block or an unblock, records its event and tells every edge, in one transaction. */
   handle(code: string, command: LinkBlockCommand, asker: Asker): Promise<Receipt | 'notFound'>;
+  /** The same for what the web-safety check has found. @returns the codes that are blocked now */
+  blockUnsafe(codes: readonly string[], reason: string, asker: Asker): Promise<readonly string[]>;
 }
 
-export const createLinkBlockDesk = (pool: Pool, outbox: Outbox): LinkBlockDesk => ({
-  handle: (code, command, asker) =>
+export const createLinkBlockDesk = (pool: Pool, outbox: Outbox): LinkBlockDesk => {
+  const decideAll = (codes: readonly string[], command: LinkBlockCommand, asker: Asker) =>
     transaction(pool, async (tx) => {
-      const claim = (await lockClaims(tx, [code])).get(code) ?? freeCode;
+      const claims = await lockClaims(tx, codes);
       const now = await ledgerNow(tx);
-      const decision = decideLinkBlock(command, claim, { ...asker, now, newId: uuidv7 });
-      if (decision.type === 'refused') return decision.reason;
-      if (decision.type === 'accepted') {
+      const decided = codes.map((code) => {
+        const claim = claims.get(code) ?? freeCode;
+        const decision = decideLinkBlock(command, claim, { ...asker, now, newId: uuidv7 });
+        return { code, claim, decision };
+      });
+      const changes = decided.flatMap(({ claim, decision }) => {
+        if (decision.type !== 'accepted') return [];
         const next = evolveClaim(claim, decision.event);
-        await saveClaims(tx, next.status === 'claimed' ? [next] : []);
-        await notifyChange(tx, { kind: 'link', code });
-        return outbox.record(tx, [decision.event]);
-      }
-      return nothingRecorded;
-    }),
-});
+        return next.status === 'claimed' ? [{ next, event: decision.event }] : [];
+      });
+      await saveClaims(
+        tx,
+        changes.map(({ next }) => next),
+      );
+      for (const { next } of changes) await notifyChange(tx, { kind: 'link', code: next.code });
+      const events = changes.map(({ event }) => event);
+      const receipt = events.length > 0 ? await outbox.record(tx, events) : nothingRecorded;
+      return { decided, receipt };
+    });
+
+  return {
+    async handle(code, command, asker) {
+      const { decided, receipt } = await decideAll([code], command, asker);
+      const [decision] = decided.map((each) => each.decision);
+      return decision?.type === 'refused' ? decision.reason : receipt;
+    },
+    async blockUnsafe(codes, reason, asker) {
+      const { decided } = await decideAll(codes, { type: 'BlockUnsafeLink', reason }, asker);
+      return decided.flatMap(({ code, decision }) => (decision.type === 'accepted' ? [code] : []));
+    },
+  };
+};

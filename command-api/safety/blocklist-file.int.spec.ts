@@ -51,6 +51,19 @@ describe('the blocklist in a file', () => {
     expect(await verdicts(list)).to.deep.equal(['safe', 'unsafe']);
   });
 
+  it('has a version for each text that it can use, on whatever node', async () => {
+    const list = await openBlocklistFile(file, logger);
+    const first = list.version();
+    await writeFile(file, 'second.example\nno host\n');
+    await list.refresh();
+    expect(list.version(), 'the old list is kept').to.equal(first);
+    await writeFile(file, 'second.example\n');
+    await list.refresh();
+    expect(list.version()).not.to.equal(first);
+    await writeFile(file, 'first.example\n');
+    expect((await openBlocklistFile(file, logger)).version()).to.equal(first);
+  });
+
   const refusal = async (name: string): Promise<unknown> => {
     try {
       return await openBlocklistFile(name, logger);

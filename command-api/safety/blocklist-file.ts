@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
 import { ConfigError } from '../../ops/platform/config.js';
 import type { Logger } from '../../ops/platform/logging.js';
@@ -7,10 +8,18 @@ import type { SafetyCheck } from './safety-check.js';
 export interface BlocklistFile extends SafetyCheck {
   /** Reads the file again if it has changed; logs what is wrong with it. */
   refresh(): Promise<void>;
+  /** Names the list that is in use: another one has another. */
+  version(): string;
 }
 
 type Reading =
-  | { readonly type: 'read'; readonly version: string; readonly blocklist: Blocklist }
+  | {
+      readonly type: 'read';
+      readonly version: string;
+      /** Of the text: the same on every node that has this list. */
+      readonly digest: string;
+      readonly blocklist: Blocklist;
+    }
   | { readonly type: 'unchanged' }
   | { readonly type: 'failed'; readonly version: string; readonly reason: string };
 
@@ -22,8 +31,12 @@ const read = async (file: string, known: string): Promise<Reading> => {
     // Taken before the text: what is written meanwhile is found at the next look.
     version = [mtimeMs, ctimeMs, size, ino].join(':');
     if (version === known) return { type: 'unchanged' };
-    const parsed = parseBlocklist(await readFile(file, 'utf8'));
-    if (parsed.type === 'parsed') return { type: 'read', version, blocklist: parsed.blocklist };
+    const text = await readFile(file, 'utf8');
+    const parsed = parseBlocklist(text);
+    if (parsed.type === 'parsed') {
+      const digest = createHash('sha256').update(text).digest('hex');
+      return { type: 'read', version, digest, blocklist: parsed.blocklist };
+    }
     const reason = `line ${parsed.line} is neither a host nor a URL prefix: ${parsed.entry}`;
     return { type: 'failed', version, reason };
   } catch (error) {
@@ -44,18 +57,19 @@ export const openBlocklistFile = async (file: string, logger: Logger): Promise<B
     const reason = first.type === 'failed' ? first.reason : 'it has no version';
     throw new ConfigError(`BLOCKLIST_FILE cannot be used: ${reason}`);
   }
-  let { version, blocklist } = first;
+  let { version, digest, blocklist } = first;
   let complaint = '';
 
   return {
     check: (urls) => Promise.resolve(urls.map((url) => (blocklist.has(url) ? 'unsafe' : 'safe'))),
+    version: () => digest,
     async refresh() {
       const reading = await read(file, version);
       switch (reading.type) {
         case 'unchanged':
           return;
         case 'read':
-          ({ version, blocklist } = reading);
+          ({ version, digest, blocklist } = reading);
           complaint = '';
           logger.info({ file, entries: blocklist.entries }, 'the blocklist was read again');
           return;

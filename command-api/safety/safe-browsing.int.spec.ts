@@ -3,9 +3,9 @@ import { createLogger } from '../../ops/platform/logging.js';
 import {
   createSafeBrowsing,
   safeBrowsingLimits,
+  type SafeBrowsing,
   type SafeBrowsingLimits,
 } from './safe-browsing.js';
-import type { SafetyCheck } from './safety-check.js';
 import {
   startSafeBrowsingDouble,
   type Behaviour,
@@ -25,7 +25,7 @@ describe('Safe Browsing, asked over HTTP', () => {
   });
   afterEach(() => double.stop());
 
-  const service = (limits: Partial<SafeBrowsingLimits> = {}, url = double.url): SafetyCheck => {
+  const service = (limits: Partial<SafeBrowsingLimits> = {}, url = double.url): SafeBrowsing => {
     const all = { ...safeBrowsingLimits, timeoutMs: 500, ...limits };
     return createSafeBrowsing({
       findThreats: createThreatFinder({ apiKey: 'k&y', url, timeoutMs: all.timeoutMs }),
@@ -139,6 +139,54 @@ describe('Safe Browsing, asked over HTTP', () => {
       const lengths = double.urls().map(({ length }) => length);
       expect(lengths.sort((one, other) => one - other)).to.deep.equal([100, 500, 500, 500]);
       expect(double.mostAtOnce()).to.equal(2);
+    });
+  });
+
+  describe('asked again about what was accepted before', () => {
+    it('asks anew what was safe, and tells the next check what it found', async () => {
+      const { check, recheck } = service();
+      expect(await check([good])).to.deep.equal(['safe']);
+      double.listed.add('good.example');
+      expect(await check([good])).to.deep.equal(['safe']);
+      expect(await recheck([good])).to.deep.equal(['unsafe']);
+      expect(await check([good])).to.deep.equal(['unsafe']);
+      expect(double.urls()).to.deep.equal([[good], [good]]);
+    });
+
+    it('asks once for a URL, however many links lead there, and not for what is known', async () => {
+      const { check, recheck } = service();
+      await check([evil]);
+      const verdicts = await recheck([good, evil, `${good}#top`, good]);
+      expect(verdicts).to.deep.equal(['safe', 'unsafe', 'safe', 'safe']);
+      expect(double.urls()).to.deep.equal([[evil], [good]]);
+    });
+
+    it('does not stand in the way of checks, however many it asks for', async () => {
+      const { check, recheck } = service({ maxCalls: 1, maxWaiting: 1 });
+      double.delayMs = 50;
+      const urls = Array.from({ length: 1_100 }, (_, index) => `https://${index}.example/`);
+      const again = recheck(urls);
+      await check([good]);
+      expect(await check([evil])).to.deep.equal(['unsafe']);
+      await again;
+      const lengths = double.urls().map(({ length }) => length);
+      expect(lengths.sort((one, other) => one - other)).to.deep.equal([1, 1, 100, 500, 500]);
+      expect(double.mostAtOnce()).to.equal(2);
+    });
+
+    it('shares the circuit, and knows nothing while it is open', async () => {
+      const { check, recheck } = service({ failures: 2, pauseMs: 1_000 });
+      await check([good]);
+      double.behaviour = 'fail';
+      expect(await recheck([good])).to.deep.equal(['unknown']);
+      expect(await recheck([good])).to.deep.equal(['unknown']);
+      double.behaviour = 'answer';
+      expect(await recheck([good])).to.deep.equal(['unknown']);
+      expect(await check(['https://third.example/'])).to.deep.equal(['unknown']);
+      expect(double.asked, 'the circuit is open').to.have.length(3);
+      time = 1_000;
+      expect(await recheck([good])).to.deep.equal(['safe']);
+      expect(await check(['https://third.example/'])).to.deep.equal(['safe']);
     });
   });
 

@@ -38,6 +38,11 @@ export interface SafeBrowsingActivity {
 
 export interface SafeBrowsing extends SafetyCheck {
   readonly activity: SafeBrowsingActivity;
+  /**
+   * About links that were accepted before. No URL is held for safe because it was a while ago, and
+   * nobody who waits for `check` waits for this: it has calls of its own, one after the other.
+   */
+  readonly recheck: SafetyCheck['check'];
 }
 
 interface Waiting {
@@ -188,6 +193,22 @@ export const createSafeBrowsing = (options: {
     }
   };
 
+  const recheck = async (urls: readonly string[]): Promise<readonly SafetyVerdict[]> => {
+    const forms = urls.map(askedForm);
+    const verdicts = new Map<string, SafetyVerdict>();
+    for (const url of forms) if (cache.get(url) === 'unsafe') verdicts.set(url, 'unsafe');
+    const open = [...new Set(forms)].filter((url) => !verdicts.has(url));
+    while (open.length > 0 && breaker.permits()) {
+      await callFor(
+        open.splice(0, maxUrlsPerCall).map((url) => ({
+          url,
+          resolve: (verdict) => verdicts.set(url, verdict),
+        })),
+      );
+    }
+    return forms.map((url) => verdicts.get(url) ?? 'unknown');
+  };
+
   const check = async (urls: readonly string[]): Promise<readonly SafetyVerdict[]> => {
     const forms = urls.map(askedForm);
     const known = forms.map((url) => cache.get(url));
@@ -203,5 +224,5 @@ export const createSafeBrowsing = (options: {
     );
   };
 
-  return { activity, check };
+  return { activity, check, recheck };
 };

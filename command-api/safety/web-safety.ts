@@ -10,9 +10,21 @@ import {
 import { inTurn, type SafetyCheck, type SafetyVerdict } from './safety-check.js';
 import { createThreatFinder } from './threat-matches.js';
 
+/** Somebody to ask about links that were accepted before, and the reason for what is found. */
+export interface Rechecker extends SafetyCheck {
+  readonly reason: string;
+}
+
+export interface Recheckers {
+  /** Another version says another list. */
+  readonly blocklist: Rechecker & { version(): string };
+  readonly services: readonly Rechecker[];
+}
+
 export interface WebSafety extends SafetyCheck {
   /** Takes over what has changed in the blocklist's file. */
   refresh(): Promise<void>;
+  readonly recheckers: Recheckers;
   /** URLs by what was known of them in time; only ever rise. */
   readonly verdicts: Readonly<Record<SafetyVerdict, number>>;
   /** `null` where it is not configured. */
@@ -50,6 +62,12 @@ export const openWebSafety = async (
     },
     refresh: () => blocklist.refresh(),
     verdicts,
+    recheckers: {
+      blocklist: { ...blocklist, reason: 'The destination is on the blocklist' },
+      services: service
+        ? [{ check: service.recheck, reason: 'Safe Browsing lists the destination as unsafe' }]
+        : [],
+    },
     safeBrowsing: service?.activity ?? null,
   };
 };

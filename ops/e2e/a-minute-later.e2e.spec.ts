@@ -1,14 +1,28 @@
 import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { statuses, atOnce } from '../testing/http.js';
+import {
+  startSafeBrowsingDouble,
+  type SafeBrowsingDouble,
+} from '../../command-api/safety/testing/safe-browsing-double.js';
+import { statuses, atOnce, type Answer } from '../testing/http.js';
 import { connectTo, type RawConnection } from '../testing/raw.js';
-import { destination, expectError, expectRefused, withProduct, type Link } from './harness.js';
+import {
+  Bench,
+  destination,
+  eventually,
+  expectError,
+  expectRefused,
+  type Link,
+} from './harness.js';
 
 /** The shortest life that a link may have, and the length of a per-minute window. */
 const minuteMs = 60_000;
 
 describe('a minute later', () => {
-  const bench = withProduct();
+  const bench = new Bench();
+  let reputation: SafeBrowsingDouble;
+  let attacked: Link;
+  let guarded: string;
   let pro: string;
   let free: string;
   let links: { warm: Link; cold: Link; limited: Link };
@@ -18,6 +32,13 @@ describe('a minute later', () => {
     readonly connection: RawConnection;
     drip: NodeJS.Timeout;
   }[] = [];
+
+  const enter = (password: string): Promise<Answer> =>
+    bench.visit(guarded, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+      body: new URLSearchParams({ password }).toString(),
+    });
 
   /** A byte a second, for ever: the trickle that a time-out for silence would not notice. */
   const trickle = async (what: string, origin: string, head: string): Promise<void> => {
@@ -45,10 +66,20 @@ describe('a minute later', () => {
     }
   };
 
-  after(() => {
+  before('start the product, and a service that knows of attacks', async () => {
+    reputation = await startSafeBrowsingDouble();
+    await bench.start({ SAFE_BROWSING_API_KEY: 'a-key', SAFE_BROWSING_URL: reputation.url });
+  });
+
+  after('stop them', async () => {
     for (const { connection, drip } of slow) {
       clearInterval(drip);
       connection.socket.destroy();
+    }
+    try {
+      await bench.end();
+    } finally {
+      await reputation.stop();
     }
   });
 
@@ -57,6 +88,12 @@ describe('a minute later', () => {
     pro = (await bench.key('PRO')).key;
     free = (await bench.key('FREE')).key;
     await beginSlowly();
+    guarded = (await bench.link(pro, { password: 'secret' })).shortCode;
+    for (let tries = 0; tries < 5; tries += 1) {
+      expect((await enter('wrong')).status).to.equal(401);
+    }
+    const refused = await enter('secret');
+    expect([refused.status, refused.headers['retry-after']]).to.deep.equal([429, '30']);
     const first = await bench.api('/v2/usage', free);
     const windowMs = performance.now();
     reset = Number(first.headers['x-ratelimit-reset']);
@@ -67,6 +104,8 @@ describe('a minute later', () => {
       cold: await bench.link(pro, { expiresIn: 60 }),
       limited: await bench.link(pro, { expiresIn: 60, maxClicks: 5 }),
     };
+    attacked = await bench.link(pro, { url: 'https://attacked.example/' });
+    reputation.listed.add('attacked.example');
     await bench.visit('warm-one');
     await bench.visit(links.limited.shortCode);
     await sleep(minuteMs - 3_000 - (performance.now() - windowMs));
@@ -76,6 +115,10 @@ describe('a minute later', () => {
     expect(status).to.equal(302);
     const end = Date.parse(links.limited.expiresAt ?? '');
     await sleep(end - Date.now() + 20);
+  });
+
+  it('who has guessed wrong five times is let in with the password', async () => {
+    expect((await enter('secret')).status).to.equal(303);
   });
 
   it('links have expired, to the moment, whether anybody had visited them or not', async () => {
@@ -141,5 +184,25 @@ describe('a minute later', () => {
       expect(ms, what).to.be.within(limit - 500, limit + 7_000);
       expect(connection.received(), what).to.match(/^HTTP\/1\.1 408 /);
     }
+  });
+
+  it('a link that the service has come to know as unsafe is blocked, its event says by whom', async () => {
+    await eventually(30_000, async () => {
+      expectError(await bench.visit(attacked.shortCode), {
+        status: 410,
+        message: 'This link has been blocked',
+        path: `/${attacked.shortCode}`,
+        errorType: 'BLOCKED',
+      });
+    });
+    await eventually(10_000, async () => {
+      const answer = await bench.admin('GET', `/admin/links/${attacked.shortCode}/history`);
+      const { events } = answer.json() as { events: { actor?: string; data: object }[] };
+      expect(events).to.have.length(2);
+      expect(events[1]).to.deep.include({
+        actor: 'web-safety',
+        data: { reason: 'Safe Browsing lists the destination as unsafe' },
+      });
+    });
   });
 });

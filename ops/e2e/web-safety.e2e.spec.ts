@@ -7,7 +7,15 @@ import {
 } from '../../command-api/safety/testing/safe-browsing-double.js';
 import type { Answer } from '../testing/http.js';
 import { runToEnd, temporaryDir, type IssuedKey } from '../testing/product.js';
-import { Bench, destination, eventually, expectRefused, monthly, resetDate } from './harness.js';
+import {
+  Bench,
+  destination,
+  eventually,
+  expectError,
+  expectRefused,
+  monthly,
+  resetDate,
+} from './harness.js';
 
 const unsafe = 'URL appears to be unsafe and cannot be shortened';
 const unavailable = 'Web safety check is temporarily unavailable';
@@ -156,6 +164,30 @@ describe('the web safety check of the running product', () => {
     expect((await shorten(body, idempotent)).status).to.equal(201);
   });
 
+  it('lets a batch be tried again that made nothing for want of the service', async () => {
+    const batch = async (name: string, urls: object[]): Promise<[Answer, unknown[]]> => {
+      const headers = { 'Idempotency-Key': name };
+      const options = { method: 'POST', headers, body: { urls } };
+      const answer = await bench.api('/v2/shorten/batch', pro.key, options);
+      const { results } = answer.json() as { results: { statusCode?: number }[] };
+      return [answer, results.map(({ statusCode }) => statusCode)];
+    };
+    const away = { url: 'https://away.example/' };
+    const malformed = { url: 'no url' };
+    double.behaviour = 'fail';
+    expect((await batch('none-made', [away, malformed]))[1]).to.deep.equal([503, 400]);
+    const known = { url: destination };
+    expect((await batch('one-made', [away, known]))[1]).to.deep.equal([503, undefined]);
+    double.behaviour = 'answer';
+    const [again, outcomes] = await batch('none-made', [away, malformed]);
+    expect(outcomes).to.deep.equal([undefined, 400]);
+    expect(again.headers).not.to.have.property('idempotency-replayed');
+    // A link was made: to try the others again would make it twice.
+    const [kept, before] = await batch('one-made', [away, known]);
+    expect(before).to.deep.equal([503, undefined]);
+    expect(kept.headers['idempotency-replayed']).to.equal('true');
+  });
+
   it('follows the blocklist’s file while it runs, and keeps the old list when it breaks', async () => {
     const url = (host: string): { url: string } => ({ url: `https://${host}.example/` });
     await bench.link(pro.key, url('listed-later'));
@@ -185,6 +217,49 @@ describe('the web safety check of the running product', () => {
     await eventually(10_000, async () => {
       await bench.link(pro.key, url('listed-later'));
     });
+  });
+
+  it('blocks live links that the blocklist names from now on, and keeps to an unblock', async () => {
+    const link = await bench.link(pro.key, { url: 'https://attacked-later.example/login' });
+    const other = await bench.link(pro.key, { url: 'https://not-attacked.example/' });
+    expect((await bench.visit(link.shortCode)).status).to.equal(302);
+
+    await writeFile(blocklist, 'attacked-later.example\n');
+    await eventually(10_000, async () => {
+      expectError(await bench.visit(link.shortCode), {
+        status: 410,
+        message: 'This link has been blocked',
+        path: `/${link.shortCode}`,
+        errorType: 'BLOCKED',
+      });
+    });
+    expect((await bench.visit(other.shortCode)).status).to.equal(302);
+    const history = async () => {
+      const answer = await bench.admin('GET', `/admin/links/${link.shortCode}/history`);
+      return (answer.json() as { events: { type: string; actor?: string; data: object }[] }).events;
+    };
+    await eventually(10_000, async () => {
+      const blocks = (await history()).filter(({ type }) => type === 'linklog.LinkBlocked.v1');
+      expect(blocks.map(({ actor, data }) => ({ actor, data }))).to.deep.equal([
+        { actor: 'web-safety', data: { reason: 'The destination is on the blocklist' } },
+      ]);
+    });
+
+    const reason = { reason: 'the page was mended' };
+    await bench.admin('POST', `/admin/links/${link.shortCode}/unblock`, reason);
+    await eventually(10_000, async () => {
+      expect((await bench.visit(link.shortCode)).status).to.equal(302);
+    });
+    // Another list that names it: who comes after it in the walk is blocked, so it was looked at.
+    const last = await bench.link(pro.key, { url: 'https://attacked-last.example/' });
+    await eventually(10_000, async () => {
+      expect((await bench.stats(last.shortCode, pro.key)).url).to.equal(last.url);
+    });
+    await writeFile(blocklist, 'attacked-later.example\nattacked-last.example\n');
+    await eventually(10_000, async () => {
+      expect((await bench.visit(last.shortCode)).status).to.equal(410);
+    });
+    expect((await bench.visit(link.shortCode)).status).to.equal(302);
   });
 
   it('never writes the service’s key to the log', () => {

@@ -3,7 +3,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createLogger } from '../platform/logging.js';
-import { startKafka, type KafkaServer } from '../stack/kafka/index.js';
+import {
+  kafkaVersions,
+  startKafka,
+  type KafkaServer,
+  type KafkaVersion,
+} from '../stack/kafka/index.js';
 
 export interface TestKafka {
   readonly brokers: string;
@@ -24,22 +29,35 @@ interface TestBroker {
 
 const logger = createLogger('silent');
 
-// One for all files of a mocha process, and none for a process that needs none.
-let starting: Promise<TestBroker> | null = null;
+// One of a version for all files of a mocha process, and none for a process that needs none.
+const brokers = new Map<KafkaVersion, Promise<TestBroker>>();
 let prefixes = 0;
 
-const start = async (): Promise<TestBroker> => {
+const start = async (version: KafkaVersion): Promise<TestBroker> => {
   const dataDir = await mkdtemp(path.join(tmpdir(), 'linklog-test-kafka-'));
-  return { dataDir, server: await startKafka({ dataDir, logger, tied: true, brief: true }) };
+  return {
+    dataDir,
+    server: await startKafka({ dataDir, logger, version, tied: true, brief: true }),
+  };
+};
+
+const brokerOf = (version: KafkaVersion): Promise<TestBroker> => {
+  const known = brokers.get(version);
+  if (known) return known;
+  const starting = start(version);
+  brokers.set(version, starting);
+  return starting;
 };
 
 /** For mocha's timeout, where a hook may be the first to start it; the first time ever it is fetched. */
 export const kafkaStartMs = 300_000;
 
-/** A part of the one broker, for one test file; `name` is of letters. */
-export const testKafka = async (name: string): Promise<TestKafka> => {
-  starting ??= start();
-  const { server } = await starting;
+/** A part of the one broker, for one test file; `name` is of letters and digits. */
+export const testKafka = async (
+  name: string,
+  version: KafkaVersion = kafkaVersions[0],
+): Promise<TestKafka> => {
+  const { server } = await brokerOf(version);
   prefixes += 1;
   const prefix = `${name}-${prefixes}.`;
   const client = (): Kafka =>
@@ -62,10 +80,11 @@ export const testKafka = async (name: string): Promise<TestKafka> => {
   };
 };
 
-/** Stops the broker, if any test started it. */
+/** Stops the brokers that tests started, if any did. */
 export const stopTestKafka = async (): Promise<void> => {
-  if (starting === null) return;
-  const { server, dataDir } = await starting;
-  await server.stop();
-  await rm(dataDir, { recursive: true, force: true });
+  for (const starting of brokers.values()) {
+    const { server, dataDir } = await starting;
+    await server.stop();
+    await rm(dataDir, { recursive: true, force: true });
+  }
 };

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { messages, type GeneralError } from '../../schemas/http/errors.js';
 import { retryAfterSeconds } from '../domain/throttle.js';
+import { namesHtml } from './accept.js';
 import type { Page } from './page.js';
 import { pages, tooManyAttemptsPage, type PageName } from './pages.js';
 
@@ -28,8 +29,7 @@ export type FailureName = keyof typeof failures;
 
 const commonHeaders = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' };
 
-const wantsHtml = (request: IncomingMessage): boolean =>
-  request.headers.accept?.toLowerCase().includes('text/html') ?? false;
+const wantsHtml = (request: IncomingMessage): boolean => namesHtml(request.headers.accept);
 
 /** The path of a request, without the query. */
 export const pathOf = (request: IncomingMessage): string => {

@@ -34,7 +34,7 @@ describe('the throttle of passwords', () => {
   const age = async ({ code, client }: Visitor, seconds: number): Promise<void> => {
     await database.pool.query(
       `UPDATE ledger.password_tries
-       SET last_wrong_at = last_wrong_at - $3 * interval '1 second',
+       SET wrong_at = ARRAY(SELECT at - $3 * interval '1 second' FROM unnest(wrong_at) AS at),
            checking_until = checking_until - $3 * interval '1 second',
            touched_at = touched_at - $3 * interval '1 second'
        WHERE code = $1 AND client = $2`,
@@ -55,7 +55,7 @@ describe('the throttle of passwords', () => {
         Array.from({ length: 40 }, (_, index) => guess(nodes[index % 2] ?? node(), at)),
       );
       expect(passed(admissions)).to.equal(5);
-      expectWait(admissions.find(({ type }) => type === 'throttled') ?? { type: 'check' }, 10);
+      expectWait(admissions.find(({ type }) => type === 'throttled') ?? { type: 'check' }, 60);
     }
   });
 
@@ -77,15 +77,19 @@ describe('the throttle of passwords', () => {
     const at = visitor();
     const throttle = node();
     for (let tries = 0; tries < 5; tries += 1) await guess(throttle, at);
-    expectWait(await guess(throttle, at), 10);
+    expectWait(await guess(throttle, at), 60);
     expect((await guess(throttle, { ...at, code: 'autumn' })).type).to.equal('check');
     expect((await guess(throttle, visitor())).type).to.equal('check');
   });
 
-  it('lets one try pass after each wait, and waits 10, 20, then always 30 s', async () => {
+  it('lets a try pass when one leaves the minute, never more than that', async () => {
     const at = visitor();
-    for (let tries = 0; tries < 5; tries += 1) await guess(node(), at);
-    for (const wait of [10, 20, 30, 30, 30]) {
+    // Wrong tries 40, 30, 20, 10 and 0 seconds ago.
+    for (let tries = 0; tries < 5; tries += 1) {
+      await age(at, 10);
+      await guess(node(), at);
+    }
+    for (const wait of [20, 10, 10, 10, 10, 20]) {
       expectWait(await guess(node(), at), wait);
       await age(at, wait - 5);
       expectWait(await guess(node(), at), 5);
@@ -98,7 +102,31 @@ describe('the throttle of passwords', () => {
     }
   });
 
-  it('forgets after a minute without a wrong try', async () => {
+  it('never lets six wrong tries into a minute, whenever they come', async () => {
+    const at = visitor();
+    const wrongAt: number[] = [];
+    // Primes: the waits and the tries fall together in every way.
+    for (let seconds = 0; seconds < 600; seconds += 7) {
+      const admissions = await Promise.all([guess(node(), at), guess(node(), at)]);
+      wrongAt.push(...Array.from({ length: passed(admissions) }, () => seconds));
+      await age(at, 7);
+    }
+    for (const from of wrongAt) {
+      const minute = wrongAt.filter((tried) => tried >= from && tried < from + 60);
+      expect(minute.length, `from ${from} s on`).to.be.at.most(5);
+    }
+    expect(wrongAt.length, 'and no fewer than it may').to.be.at.least(45);
+  });
+
+  it('does not count up slow tries: a sixth is free when the first is a minute old', async () => {
+    const at = visitor();
+    for (let tries = 0; tries < 20; tries += 1) {
+      expect((await guess(node(), at)).type).to.equal('check');
+      await age(at, 12);
+    }
+  });
+
+  it('forgets after a minute', async () => {
     const at = visitor();
     for (let tries = 0; tries < 5; tries += 1) await guess(node(), at);
     await age(at, 60);
@@ -112,7 +140,7 @@ describe('the throttle of passwords', () => {
     const throttle = node();
     for (let tries = 0; tries < 6; tries += 1) await guess(throttle, at);
     await database.pool.query('DELETE FROM ledger.password_tries WHERE client = $1', [at.client]);
-    expectWait(await guess(throttle, at), 10);
+    expectWait(await guess(throttle, at), 60);
   });
 
   it('takes checks that died with their process for wrong ones', async () => {
@@ -120,7 +148,7 @@ describe('the throttle of passwords', () => {
     const dead = node();
     for (let tries = 0; tries < 5; tries += 1) await dead.admit(at);
     await age(at, 15);
-    expectWait(await guess(node(), at), 10);
+    expectWait(await guess(node(), at), 60);
   });
 
   it('gives back what was not checked', async () => {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createBatcher, Overloaded } from '../../ops/platform/batcher.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
-import { checkMs, forgetAfterMs, steps } from '../domain/throttle.js';
+import { checkMs, maxWrong, windowMs } from '../domain/throttle.js';
 
 /** A client at a link; `client` is a keyed hash. */
 export interface Visitor {
@@ -28,7 +28,7 @@ const maxWaiting = 2_000;
 const askAgainMs = 25;
 const undecidedForMs = 5_000;
 const maxRefusals = 10_000;
-const pruneAfterMs = 2 * forgetAfterMs;
+const pruneAfterMs = 2 * windowMs;
 const pruneLimit = 5_000;
 
 interface Row {
@@ -39,8 +39,8 @@ interface Row {
 }
 
 /**
- * Holds tries for visitors as far as they have any. The rows are locked in their order, and the clock
- * is read after that; steps come in as a table, $3 and $4. A row that another node makes at the same
+ * Holds tries for visitors as far as they have any: those in hand may all turn out wrong. The rows are
+ * locked in their order, and the clock is read after that. A row that another node makes at the same
  * moment gives no try this time: its visitor asks again. Refusals write nothing.
  */
 const admission = `
@@ -58,42 +58,40 @@ const admission = `
   known AS (
     SELECT a.code, a.client, a.asked, now, h.code IS NOT NULL AS is_held,
            CASE WHEN died THEN 0 ELSE coalesce(h.checking, 0) END AS checking,
-           CASE WHEN died THEN h.wrong + h.checking ELSE coalesce(h.wrong, 0) END AS ever_wrong,
-           CASE WHEN died THEN greatest(h.last_wrong_at, h.checking_until)
-                ELSE coalesce(h.last_wrong_at, 'epoch') END AS last_wrong_at
+           CASE WHEN died THEN h.wrong_at || array_fill(h.checking_until, ARRAY[h.checking])
+                ELSE coalesce(h.wrong_at, '{}') END AS ever_wrong_at
     FROM asked a CROSS JOIN clock LEFT JOIN held h USING (code, client)
     CROSS JOIN LATERAL (SELECT coalesce(h.checking > 0 AND h.checking_until <= now, false) AS died) d
   ),
-  stepped AS (
-    SELECT k.*, wrong, last_wrong_at + ($3::interval[])[step] AS opens_at,
-           ($4::integer[])[step] AS tries
+  counted AS (
+    SELECT k.*, wrong_at, cardinality(wrong_at) AS wrong
     FROM known k
     CROSS JOIN LATERAL (
-      SELECT CASE WHEN last_wrong_at <= now - $5::interval THEN 0 ELSE ever_wrong END AS wrong
-    ) w
-    CROSS JOIN LATERAL (SELECT least(wrong + 1, cardinality($3::interval[])) AS step) s
+      SELECT coalesce(array_agg(tried_at ORDER BY tried_at), '{}') AS wrong_at
+      FROM unnest(ever_wrong_at) AS tried_at WHERE tried_at > now - $4::interval
+    ) recent
   ),
   granted AS MATERIALIZED (
-    SELECT *, CASE WHEN now < opens_at THEN 0
-                   ELSE least(asked, greatest(tries - checking, 0)) END AS admitted
-    FROM stepped
+    SELECT *, least(asked, greatest($3::integer - wrong - checking, 0)) AS admitted,
+           CASE WHEN wrong >= $3::integer
+                THEN wrong_at[wrong - $3::integer + 1] + $4::interval END AS opens_at
+    FROM counted
   ),
   changed AS (
     UPDATE ledger.password_tries t
-    SET wrong = g.wrong, last_wrong_at = g.last_wrong_at, checking = g.checking + admitted,
-        checking_until = now + $6::interval, touched_at = now
+    SET wrong_at = g.wrong_at, checking = g.checking + admitted,
+        checking_until = now + $5::interval, touched_at = now
     FROM granted g
     WHERE t.code = g.code AND t.client = g.client AND is_held AND admitted > 0
   ),
   made AS (
-    INSERT INTO ledger.password_tries
-      (code, client, wrong, last_wrong_at, checking, checking_until, touched_at)
-    SELECT code, client, 0, 'epoch', admitted, now + $6::interval, now
+    INSERT INTO ledger.password_tries (code, client, checking, checking_until, touched_at)
+    SELECT code, client, admitted, now + $5::interval, now
     FROM granted WHERE NOT is_held ORDER BY code, client
     ON CONFLICT (code, client) DO NOTHING RETURNING code, client
   )
   SELECT g.code, g.client, CASE WHEN is_held OR m.code IS NOT NULL THEN admitted ELSE 0 END AS admitted,
-         greatest(extract(epoch FROM opens_at - now) * 1000, 0)::float8 AS wait_ms
+         coalesce(extract(epoch FROM opens_at - now) * 1000, 0)::float8 AS wait_ms
   FROM granted g LEFT JOIN made m USING (code, client)`;
 
 const settlement = `
@@ -108,8 +106,8 @@ const settlement = `
     ORDER BY t.code, t.client FOR UPDATE OF t
   )
   UPDATE ledger.password_tries t
-  SET checking = greatest(t.checking - h.tries, 0), wrong = t.wrong + h.wrong,
-      last_wrong_at = CASE WHEN h.wrong > 0 THEN clock_timestamp() ELSE t.last_wrong_at END,
+  SET checking = greatest(t.checking - h.tries, 0),
+      wrong_at = t.wrong_at || array_fill(clock_timestamp(), ARRAY[h.wrong]),
       touched_at = clock_timestamp()
   FROM held h WHERE t.code = h.code AND t.client = h.client`;
 
@@ -127,9 +125,8 @@ export const createThrottle = (pool: Pool): Throttle => {
       values: [
         visitors.map(({ code }) => code),
         visitors.map(({ client }) => client),
-        steps.map(({ waitMs }) => `${waitMs} milliseconds`),
-        steps.map(({ tries }) => tries),
-        `${forgetAfterMs} milliseconds`,
+        maxWrong,
+        `${windowMs} milliseconds`,
         `${checkMs} milliseconds`,
       ],
     });

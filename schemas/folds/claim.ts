@@ -11,6 +11,8 @@ export interface ClaimedCode {
   readonly account: string;
   readonly expired: ExpiryReason | null;
   readonly blocked: boolean;
+  /** An operator has lifted a block: what the web-safety check finds later is his to judge. */
+  readonly cleared: boolean;
   readonly expiresAt: Date | null;
   readonly maxClicks: number | null;
   /** How many of `maxClicks` are taken. */
@@ -37,6 +39,7 @@ export const evolveClaim = (claim: Claim, event: ClaimEvent): Claim => {
       account: event.account ?? 'default',
       expired: null,
       blocked: false,
+      cleared: false,
       expiresAt: expiresAt === null ? null : new Date(expiresAt),
       maxClicks,
       clicks: 0,
@@ -54,7 +57,7 @@ export const evolveClaim = (claim: Claim, event: ClaimEvent): Claim => {
     case 'linklog.LinkBlocked.v1':
       return { ...claim, blocked: true, sequence, lastEventAt };
     case 'linklog.LinkUnblocked.v1':
-      return { ...claim, blocked: false, sequence, lastEventAt };
+      return { ...claim, blocked: false, cleared: true, sequence, lastEventAt };
     default: {
       const unknown: never = event;
       throw new Error(`No fold of ${JSON.stringify(unknown)}`);

@@ -17,6 +17,7 @@ const claimed: ClaimedCode = {
   account: 'acme',
   expired: null,
   blocked: false,
+  cleared: false,
   expiresAt: at(60),
   maxClicks: 3,
   clicks: 0,
@@ -62,7 +63,13 @@ describe('a claim', () => {
     given(...history).then({ ...beneath, blocked: true });
     given(...history)
       .when(unblocked('spring', 4, { time: at(3) }))
-      .then({ ...beneath, sequence: 4, lastEventAt: at(3) });
+      .then({ ...beneath, cleared: true, sequence: 4, lastEventAt: at(3) });
+  });
+
+  it('remembers that a block was lifted once, whatever blocks it again', () => {
+    given(made, blocked('spring', 2), unblocked('spring', 3))
+      .when(blocked('spring', 4, { time: at(4) }))
+      .then({ ...claimed, blocked: true, cleared: true, sequence: 4, lastEventAt: at(4) });
   });
 
   it('cannot change before it is taken', () => {

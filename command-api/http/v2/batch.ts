@@ -22,6 +22,15 @@ const resultOf = (index: number, item: unknown, reply: Reply): BatchResult => {
   return { index, success: false, url: echoed, ...error } as BatchResult;
 };
 
+/**
+ * Whether a retry may make what was not made, and nothing twice: some items failed for want of the web
+ * safety service, and no link was made. Where one was, the answer is kept with its failures: without it
+ * a retry would make that link again.
+ */
+const mayGoBetter = ({ results }: BatchResponse): boolean =>
+  results.some((result) => !result.success && result.statusCode === 503) &&
+  !results.some(({ success }) => success);
+
 /** POST /v2/shorten/batch: each item has its own outcome, all are decided together. */
 export const createBatchHandler = (deps: ShortenDeps) => {
   const { desk, requests } = deps;
@@ -55,7 +64,10 @@ export const createBatchHandler = (deps: ShortenDeps) => {
       linkLimit: requests.linkLimitOf(pass),
       links: await requests.complete(ready, pass),
       idempotency: idempotent?.scope ?? null,
-      answerToKeep: (outcomes) => answerToKeep(idempotent, 200, answerTo(outcomes), outcomes),
+      answerToKeep: (outcomes) => {
+        const kept = answerTo(outcomes);
+        return mayGoBetter(kept) ? null : answerToKeep(idempotent, 200, kept, outcomes);
+      },
     });
     return replyTo(result, idempotent, deps, (outcomes) => json(200, answerTo(outcomes)));
   });

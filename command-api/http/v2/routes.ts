@@ -56,13 +56,14 @@ export const createV2 = (deps: V2Deps): V2 => {
   const dispatch = dispatcher(router);
 
   const handle = async (ctx: Context): Promise<void> => {
+    // Before anything can fail.
+    ctx.set('Cache-Control', 'no-store');
     const refusal = await admitRequest(ctx, ctx.state, deps.admission, {
       metered: ctx.path !== '/v2/usage',
       held: ctx.method === 'POST' && (await deps.outbox.isStalled()),
       callLimit: ({ key }) => plans.plans[key.plan].monthlyCalls ?? 0,
       upgradeUrl,
     });
-    ctx.set('Cache-Control', 'no-store');
     if (refusal) send(ctx, refusal);
     else await dispatch(ctx);
   };

@@ -43,6 +43,8 @@ export interface SafeBrowsingDouble {
   behaviour: Behaviour;
   /** Of matches; `undefined`: not said. */
   cacheDuration: string | undefined;
+  /** Hosts that are a match besides. */
+  readonly listed: Set<string>;
   /** Milliseconds before an answer. */
   delayMs: number;
   /** The URLs asked for, call by call. */
@@ -89,7 +91,10 @@ export const startSafeBrowsingDouble = async (): Promise<SafeBrowsingDouble> => 
         }, double.delayMs);
       };
       const urls = body.threatInfo.threatEntries.map(({ url }) => url);
-      const evil = urls.filter((url) => new URL(url).hostname.includes('evil'));
+      const evil = urls.filter((url) => {
+        const { hostname } = new URL(url);
+        return hostname.includes('evil') || double.listed.has(hostname);
+      });
       switch (double.behaviour) {
         case 'answer': {
           const matches = evil.map((url) => matchOf(url, double.cacheDuration));
@@ -137,6 +142,7 @@ export const startSafeBrowsingDouble = async (): Promise<SafeBrowsingDouble> => 
     asked,
     behaviour: 'answer',
     cacheDuration: '300.000s',
+    listed: new Set(),
     delayMs: 0,
     urls: () => asked.map(({ body }) => body.threatInfo.threatEntries.map((entry) => entry.url)),
     mostAtOnce: () => most,

@@ -7,6 +7,7 @@ interface ClaimRow {
   readonly account: string;
   readonly expired: ClaimedCode['expired'];
   readonly blocked: boolean;
+  readonly cleared: boolean;
   readonly expires_at: Date | null;
   readonly max_clicks: number | null;
   readonly clicks: number;
@@ -14,8 +15,8 @@ interface ClaimRow {
   readonly last_event_at: Date;
 }
 
-const columns = `code, key_id, account, expired, blocked, expires_at, max_clicks, clicks, sequence,
-  last_event_at`;
+const columns = `code, key_id, account, expired, blocked, cleared, expires_at, max_clicks, clicks,
+  sequence, last_event_at`;
 
 const claimOf = (row: ClaimRow): ClaimedCode => ({
   status: 'claimed',
@@ -24,6 +25,7 @@ const claimOf = (row: ClaimRow): ClaimedCode => ({
   account: row.account,
   expired: row.expired,
   blocked: row.blocked,
+  cleared: row.cleared,
   expiresAt: row.expires_at,
   maxClicks: row.max_clicks,
   clicks: row.clicks,
@@ -41,6 +43,7 @@ const valuesOf = (claims: readonly ClaimedCode[]): unknown[] => {
     sorted.map((claim) => claim.account),
     sorted.map((claim) => claim.expired),
     sorted.map((claim) => claim.blocked),
+    sorted.map((claim) => claim.cleared),
     sorted.map((claim) => claim.expiresAt),
     sorted.map((claim) => claim.maxClicks),
     sorted.map((claim) => claim.clicks),
@@ -50,7 +53,7 @@ const valuesOf = (claims: readonly ClaimedCode[]): unknown[] => {
 };
 
 const input = `unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::boolean[],
-  $6::timestamptz[], $7::integer[], $8::integer[], $9::bigint[], $10::timestamptz[])`;
+  $6::boolean[], $7::timestamptz[], $8::integer[], $9::integer[], $10::bigint[], $11::timestamptz[])`;
 
 /** Claims those of the codes that are free; waits for rivals that are about to commit. */
 export const insertClaims = async (
@@ -97,8 +100,8 @@ export const saveClaims = async (tx: Client, claims: readonly ClaimedCode[]): Pr
   if (claims.length === 0) return;
   await tx.query({
     name: 'claims-save',
-    text: `UPDATE ledger.links l SET expired = i.expired, blocked = i.blocked, clicks = i.clicks,
-             sequence = i.sequence, last_event_at = i.last_event_at
+    text: `UPDATE ledger.links l SET expired = i.expired, blocked = i.blocked, cleared = i.cleared,
+             clicks = i.clicks, sequence = i.sequence, last_event_at = i.last_event_at
            FROM ${input} AS i (${columns}) WHERE l.code = i.code`,
     values: valuesOf(claims),
   });

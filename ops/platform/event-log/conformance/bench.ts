@@ -17,13 +17,17 @@ export interface Bench {
   readonly afterwards: (release: () => void) => void;
 }
 
+/** A server's programs may have to be fetched first. */
+const openMs = 300_000;
+
 /** Opens the log for the tests of the surrounding `describe`. */
 export const benchOf = (open: () => Promise<LogHarness>): (() => Bench) => {
   let bench: Bench | null = null;
   let readers: Reader[] = [];
   let releases: (() => void)[] = [];
 
-  before(async () => {
+  before(async function () {
+    this.timeout(openMs);
     const harness = await open();
     const { log } = await harness.connect();
     bench = {

@@ -1,4 +1,5 @@
 import { testKafka, type TestKafka } from '../../../testing/kafka.js';
+import type { KafkaVersion } from '../../../stack/kafka/index.js';
 import { createLogger } from '../../logging.js';
 import { openRelayedOutbox } from '../../outbox/relayed-outbox.js';
 import { startRelay } from '../../outbox/relay.js';
@@ -34,8 +35,11 @@ export const settingsOf = ({ brokers, prefix }: TestKafka): KafkaSettings => ({
 });
 
 /** The log on Kafka, with topics of its own, fed from the outbox of a database of its own. */
-export const openKafkaHarness = async (name: string): Promise<KafkaHarness> => {
-  const kafka = await testKafka(name);
+export const openKafkaHarness = async (
+  name: string,
+  version?: KafkaVersion,
+): Promise<KafkaHarness> => {
+  const kafka = await testKafka(name, version);
   const settings = settingsOf(kafka);
   const postgres = await openPostgresHarness(`${name}_outbox`);
   const { url, pool } = postgres.database;

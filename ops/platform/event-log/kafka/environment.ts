@@ -44,8 +44,10 @@ type KafkaVariables = z.infer<z.ZodObject<typeof kafkaVariables>>;
 /** The variables that mean nothing without others, and the first of those that is missing. */
 const lacking = (vars: KafkaVariables): readonly [variable: string, needs: string] | null => {
   const { KAFKA_SASL_MECHANISM, KAFKA_SASL_USERNAME, KAFKA_SASL_PASSWORD } = vars;
+  // All variables come here, those that have nothing to do with Kafka too.
   const set = Object.entries(vars).filter(
-    ([name, value]) => name !== 'KAFKA_BROKERS' && value !== undefined && value !== false,
+    ([name, value]) =>
+      name in kafkaVariables && name !== 'KAFKA_BROKERS' && value !== undefined && value !== false,
   );
   const [stray] = set.filter(([, value]) => value !== '');
   if (stray && vars.KAFKA_BROKERS === undefined) return [stray[0], 'KAFKA_BROKERS'];

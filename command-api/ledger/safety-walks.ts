@@ -1,0 +1,109 @@
+import type { Pool } from '../../ops/platform/postgres/pool.js';
+
+/** The last link that a walk has seen. */
+export interface Place {
+  readonly createdAt: Date;
+  readonly code: string;
+}
+
+export interface LiveLink extends Place {
+  readonly url: string;
+}
+
+/** A walk that is this process's to go on with until its turn is over. */
+export interface Turn {
+  readonly name: string;
+  readonly place: Place;
+  /** Names the turn: a row that says otherwise was taken up by another process meanwhile. */
+  readonly until: string;
+}
+
+export const theBeginning: Place = { createdAt: new Date(0), code: '' };
+
+const later = (ms: string): string =>
+  `coalesce(clock_timestamp() + ${ms}::float8 * interval '1 millisecond', 'infinity')`;
+
+/** Makes walks known that nobody has begun, due at once; those that are known stay where they are. */
+export const announceWalks = async (pool: Pool, names: readonly string[]): Promise<void> => {
+  await pool.query(
+    `INSERT INTO ledger.safety_walks (name, due_at)
+     SELECT name, clock_timestamp() FROM unnest($1::text[]) AS w (name)
+     ON CONFLICT (name) DO NOTHING`,
+    [names],
+  );
+};
+
+/** Forgets walks of this kind that have come to their end, save one. */
+export const forgetWalks = async (pool: Pool, prefix: string, but: string): Promise<void> => {
+  await pool.query(
+    `DELETE FROM ledger.safety_walks
+     WHERE starts_with(name, $1) AND name <> $2 AND due_at = 'infinity'`,
+    [prefix, but],
+  );
+};
+
+/** Takes up one of these walks that is due, for so long; `null` when there is none. */
+export const takeTurn = async (
+  pool: Pool,
+  names: readonly string[],
+  turnMs: number,
+): Promise<Turn | null> => {
+  const { rows } = await pool.query<{
+    name: string;
+    past_created_at: Date;
+    past_code: string;
+    until: string;
+  }>({
+    name: 'safety-walks-take',
+    text: `UPDATE ledger.safety_walks w SET due_at = ${later('$2')}
+           FROM (SELECT name FROM ledger.safety_walks
+                 WHERE name = ANY ($1::text[]) AND due_at <= clock_timestamp()
+                 ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED) due
+           WHERE w.name = due.name
+           RETURNING w.name, past_created_at, past_code, w.due_at::text AS until`,
+    values: [names, turnMs],
+  });
+  const [row] = rows;
+  if (!row) return null;
+  const { name, past_created_at: createdAt, past_code: code, until } = row;
+  return { name, place: { createdAt, code }, until };
+};
+
+/** Ends a turn: the walk goes on from that place, so much later; never, where that is `null`. */
+export const endTurn = async (
+  pool: Pool,
+  { name, until }: Turn,
+  place: Place,
+  restMs: number | null,
+): Promise<void> => {
+  await pool.query({
+    name: 'safety-walks-end-turn',
+    text: `UPDATE ledger.safety_walks
+           SET past_created_at = $3, past_code = $4, due_at = ${later('$5')}
+           WHERE name = $1 AND due_at = $2::timestamptz`,
+    values: [name, until, place.createdAt, place.code, restMs],
+  });
+};
+
+/**
+ * The next live links behind a place that have an age. From the projection: what it is late with is
+ * found by a later walk, and what it does not know yet to be expired or blocked is decided in the
+ * ledger.
+ */
+export const readLiveLinks = async (
+  pool: Pool,
+  { createdAt, code }: Place,
+  ageMs: number,
+  limit: number,
+): Promise<readonly LiveLink[]> => {
+  const { rows } = await pool.query<{ code: string; url: string; created_at: Date }>({
+    name: 'safety-live-links',
+    // Not clock_timestamp(): the index could not end the scan there, and what is too young be read.
+    text: `SELECT code, url, created_at FROM projection_redirects.links
+           WHERE status = 'active' AND (created_at, code) > ($1::timestamptz, $2::text)
+             AND created_at <= statement_timestamp() - $3::float8 * interval '1 millisecond'
+           ORDER BY created_at, code LIMIT $4`,
+    values: [createdAt, code, ageMs, limit],
+  });
+  return rows.map((row) => ({ code: row.code, url: row.url, createdAt: row.created_at }));
+};

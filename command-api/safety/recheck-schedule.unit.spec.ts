@@ -1,0 +1,43 @@
+import { expect } from 'chai';
+import { blocklistWalk, recheckSchedule } from './recheck-schedule.js';
+
+const minuteMs = 60_000;
+const dayMs = 1_440 * minuteMs;
+
+describe('the schedule of looks at links that were made', () => {
+  it('is young links soon and often, and every link every three days', () => {
+    const ages = recheckSchedule.filter(({ again }) => !again).map(({ ageMs }) => ageMs);
+    expect(ages).to.deep.equal([minuteMs, 10 * minuteMs, 60 * minuteMs, dayMs]);
+    const rounds = recheckSchedule.filter(({ again }) => again);
+    expect(rounds.map(({ restMs }) => restMs)).to.deep.equal([3 * dayMs]);
+  });
+
+  it('looks at the youngest within 5 s of their age, and rests longer the older they are', () => {
+    for (const { ageMs, restMs, again } of recheckSchedule) {
+      if (!again) expect(restMs).to.equal(ageMs / 12);
+    }
+  });
+
+  it('asks less than 10,000 times a day for all links, however many there are', () => {
+    for (const { again, paceMs } of recheckSchedule) {
+      if (again) expect(dayMs / paceMs).to.be.below(10_000);
+    }
+  });
+
+  it('has a name of its own for every walk, and for every blocklist', () => {
+    const names = [...recheckSchedule, blocklistWalk('1'), blocklistWalk('2')].map(
+      ({ name }) => name,
+    );
+    expect(new Set(names).size).to.equal(names.length);
+  });
+
+  it('looks at all live links once, and at once, for a new blocklist', () => {
+    const { ageMs, paceMs, restMs, again } = blocklistWalk('1');
+    expect({ ageMs, paceMs, restMs, again }).to.deep.equal({
+      ageMs: 0,
+      paceMs: 0,
+      restMs: null,
+      again: false,
+    });
+  });
+});

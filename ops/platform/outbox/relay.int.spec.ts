@@ -1,0 +1,247 @@
+import { expect } from 'chai';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { LinklogEvent } from '../../../schemas/events/catalogue.js';
+import { topics, type TopicName } from '../../../schemas/events/topics.js';
+import { testDatabase, type TestDatabase } from '../../testing/database.js';
+import { testNode, type TestNode } from '../../testing/node.js';
+import { eventually, gate, settledWithin } from '../../testing/waiting.js';
+import { codeIn, eventIn, newCode } from '../event-log/conformance/events.js';
+import type { EventLog, NewRecord, PartitionRange } from '../event-log/port.js';
+import { partitionOf } from '../event-log/partition.js';
+import { createLogger } from '../logging.js';
+import { listenToPostgres, type Listener } from '../postgres/listener.js';
+import { transaction } from '../postgres/pool.js';
+import { markMilestones, pruneSent } from './milestones.js';
+import type { Receipt } from './port.js';
+import { openRelayedOutbox, type RelayedOutbox } from './relayed-outbox.js';
+import { startRelay, type Relay } from './relay.js';
+
+const links = topics.links.name;
+const logger = createLogger('silent');
+
+/** A log whose appends a test holds up and lets fail: what no real one does when it is asked to. */
+class HeldLog implements Pick<EventLog, 'append' | 'ranges'> {
+  readonly records: (NewRecord & { readonly topic: TopicName })[] = [];
+  before: (topic: TopicName) => Promise<void> = () => Promise.resolve();
+
+  async append(topic: TopicName, records: readonly NewRecord[]): Promise<void> {
+    await this.before(topic);
+    this.records.push(...records.map((record) => ({ topic, ...record })));
+  }
+
+  ranges(topic: TopicName): Promise<readonly PartitionRange[]> {
+    const count = Object.values(topics).find(({ name }) => name === topic)?.partitions ?? 0;
+    return Promise.resolve(
+      Array.from({ length: count }, (_, partition) => ({
+        partition,
+        first: 0,
+        next: this.records.filter(
+          (record) => record.topic === topic && partitionOf(record.key, count) === partition,
+        ).length,
+      })),
+    );
+  }
+
+  sequencesOf(subject: string): number[] {
+    return this.records
+      .filter(({ key }) => key === subject)
+      .map(({ value }) => Number((JSON.parse(value) as { sequence: string }).sequence));
+  }
+}
+
+describe('the relay from the outbox to the log proper', () => {
+  let database: TestDatabase;
+  let node: TestNode;
+  let listener: Listener;
+  let outbox: RelayedOutbox;
+  let log: HeldLog;
+  let relays: Relay[] = [];
+
+  before(async () => {
+    database = await testDatabase('relay');
+    node = await testNode(database);
+    listener = listenToPostgres(database.url, ['linklog_log', 'linklog_sent'], logger);
+    outbox = await openRelayedOutbox({ pool: node.pool, listener, outbox: node.outbox });
+  });
+
+  beforeEach(() => {
+    log = new HeldLog();
+  });
+
+  afterEach(async () => {
+    await Promise.all(relays.map((relay) => relay.stop()));
+    relays = [];
+  });
+
+  after(async () => {
+    outbox.stop();
+    await listener.close();
+    await node.close();
+    await database.drop();
+  });
+
+  const relayTo = (target: Pick<EventLog, 'append' | 'ranges'> = log): Relay => {
+    const { url } = database;
+    const relay = startRelay({
+      pool: node.pool,
+      url,
+      listener,
+      log: target as EventLog,
+      logger,
+    });
+    relays.push(relay);
+    return relay;
+  };
+
+  const record = (...events: readonly LinklogEvent[]): Promise<Receipt> =>
+    transaction(node.pool, (tx) => outbox.record(tx, events));
+
+  const history = (code: string, count: number): LinklogEvent[] =>
+    Array.from({ length: count }, (_, index) => eventIn(links, code, index + 1));
+
+  it('sends what is recorded, in order, and tells who waits for it', async () => {
+    relayTo();
+    const codes = [newCode(), newCode(), newCode()];
+    for (const code of codes) {
+      const receipt = await record(...history(code, 5));
+      expect(await outbox.logged(receipt, 10_000)).to.be.true;
+      expect(log.sequencesOf(code)).to.deep.equal([1, 2, 3, 4, 5]);
+    }
+    expect(await outbox.hasLogged(links, codes)).to.be.true;
+    expect(await outbox.isStalled()).to.be.false;
+  });
+
+  it('has nothing logged while nobody relays, and says when that lasts', async () => {
+    const code = newCode();
+    const receipt = await record(...history(code, 1));
+    expect(await outbox.logged(receipt, 50)).to.be.false;
+    expect(await outbox.hasLogged(links, [newCode(), code])).to.be.false;
+    await eventually('it is stalled', () => outbox.isStalled());
+    // Neither what is somewhere else, nor nothing.
+    expect(await outbox.hasLogged(links, [newCode()])).to.be.true;
+    expect(await outbox.hasLogged(links, [])).to.be.true;
+    expect(await outbox.logged([], 0)).to.be.true;
+    relayTo();
+    expect(await outbox.logged(receipt, 10_000)).to.be.true;
+    await eventually('it is stalled no more', async () => !(await outbox.isStalled()));
+  });
+
+  it('sends again what failed, with what came after it, and skips nothing', async () => {
+    let failures = 0;
+    log.before = () => {
+      failures += 1;
+      return failures <= 3 ? Promise.reject(new Error('Not this time')) : Promise.resolve();
+    };
+    relayTo();
+    const code = newCode();
+    const receipts = [await record(eventIn(links, code, 1)), await record(eventIn(links, code, 2))];
+    expect(await outbox.logged(receipts.flat(), 10_000)).to.be.true;
+    expect(log.sequencesOf(code)).to.deep.equal([1, 2]);
+  });
+
+  it('is held up by a failing topic for that topic only', async () => {
+    log.before = (topic) =>
+      topic === topics.usage.name ? Promise.reject(new Error('Never')) : Promise.resolve();
+    relayTo();
+    const stuck = await record(eventIn(topics.usage.name, newCode()));
+    const receipt = await record(eventIn(links, newCode()));
+    expect(await outbox.logged(receipt, 10_000)).to.be.true;
+    expect(await outbox.logged(stuck, 100)).to.be.false;
+    log.before = () => Promise.resolve();
+    expect(await outbox.logged(stuck, 10_000)).to.be.true;
+  });
+
+  it('is done by one process at a time; another takes over when its connection is lost', async () => {
+    const second = new HeldLog();
+    relayTo();
+    const code = newCode();
+    await outbox.logged(await record(eventIn(links, code, 1)), 10_000);
+    relayTo(second);
+    await outbox.logged(await record(eventIn(links, code, 2)), 10_000);
+    expect(second.records).to.be.empty;
+    const [first] = relays.splice(0, 1);
+    await first?.stop();
+    await outbox.logged(await record(eventIn(links, code, 3)), 10_000);
+    expect(log.sequencesOf(code)).to.deep.equal([1, 2]);
+    expect(second.sequencesOf(code)).to.deep.equal([3]);
+    await node.pool.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+       WHERE datname = current_database() AND application_name = 'linklog relay'`,
+    );
+    expect(await outbox.logged(await record(eventIn(links, code, 4)), 10_000)).to.be.true;
+    expect(second.sequencesOf(code)).to.deep.equal([3, 4]);
+  });
+
+  it('only repeats what a relay sends that does not know yet that another has taken over', async () => {
+    const code = codeIn(links, 1);
+    const held = gate();
+    let holding = true;
+    let sends = 0;
+    log.before = () => {
+      sends += 1;
+      return holding ? held.opened : Promise.resolve();
+    };
+    relayTo();
+    await record(...history(code, 3));
+    await eventually('it is being sent', () => sends > 0);
+    // The lock is free with the connection; what is being sent is not stopped by that.
+    const [zombie] = relays.splice(0, 1);
+    await zombie?.stop();
+    holding = false;
+    relayTo();
+    const receipt = await record(eventIn(links, code, 4));
+    expect(await outbox.logged(receipt, 10_000)).to.be.true;
+    held.open();
+    await eventually('the zombie has sent it', () => log.sequencesOf(code).length >= 7);
+    expect(log.sequencesOf(code)).to.deep.equal([1, 2, 3, 4, 1, 2, 3]);
+    // The late mark of a zombie takes nothing back.
+    await sleep(100);
+    expect(await outbox.hasLogged(links, [code])).to.be.true;
+  });
+
+  it('stops at once, also while the log does not answer', async () => {
+    const held = gate();
+    log.before = () => held.opened;
+    const relay = relayTo();
+    const receipt = await record(eventIn(links, newCode()));
+    await sleep(300);
+    expect(await settledWithin(relay.stop(), 3_000)).to.be.true;
+    held.open();
+    relayTo(new HeldLog());
+    expect(await outbox.logged(receipt, 10_000)).to.be.true;
+  });
+
+  describe('what was sent', () => {
+    const eventsIn = async (code: string): Promise<number> => {
+      const { rows } = await node.pool.query('SELECT FROM log.events WHERE key = $1', [code]);
+      return rows.length;
+    };
+    const age = (): Promise<unknown> =>
+      node.pool.query(
+        `UPDATE log.relay_milestones SET reached_at = reached_at - interval '25 hours'`,
+      );
+
+    it('is deleted a day later, when all projections have applied it, and not before', async () => {
+      await node.pool.query('DELETE FROM log.relay_milestones');
+      relayTo();
+      const code = codeIn(links, 6);
+      const receipt = await record(...history(code, 3));
+      expect(await outbox.logged(receipt, 10_000)).to.be.true;
+      const [{ partitionId, next } = { partitionId: 0, next: 0 }] = receipt;
+      await node.pool.query('DELETE FROM log.relay_milestones');
+      await markMilestones(node.pool, log, [{ partitionId, topic: links, next }]);
+      const unsent = await record(eventIn(links, code, 4));
+
+      const all = (): Promise<number> => Promise.resolve(Number.MAX_SAFE_INTEGER);
+      expect(await pruneSent(node.pool, all), 'too young').to.equal(0);
+      await age();
+      const [end] = (await log.ranges(links)).slice(6);
+      const lagging = (end?.next ?? 0) - 2;
+      expect(await pruneSent(node.pool, () => Promise.resolve(lagging)), 'lag').to.equal(0);
+      expect(await eventsIn(code)).to.equal(4);
+      expect(await pruneSent(node.pool, all)).to.be.at.least(3);
+      expect(await eventsIn(code), 'what was recorded later').to.equal(1);
+      expect(await outbox.logged(unsent, 10_000)).to.be.true;
+    });
+  });
+});
