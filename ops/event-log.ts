@@ -1,8 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { appliedThrough } from '../projectors/main.js';
 import type { Config } from './platform/config.js';
-import { claimHome, postgresHome, requireNotAtHome } from './platform/event-log/home.js';
-import { openKafkaLog } from './platform/event-log/kafka/kafka-log.js';
+import {
+  claimHome,
+  postgresHome,
+  requireHome,
+  requireNotAtHome,
+} from './platform/event-log/home.js';
+import { openKafkaLog, type KafkaLog } from './platform/event-log/kafka/kafka-log.js';
 import type { KafkaSettings } from './platform/event-log/kafka/settings.js';
 import type { EventLog } from './platform/event-log/port.js';
 import { openPostgresLog } from './platform/event-log/postgres-log.js';
@@ -52,6 +57,14 @@ const openEmbedded = async (options: Options): Promise<OpenedLog> => {
   };
 };
 
+/** Resolves when Kafka answers. @throws when it does not in half a minute */
+const reach = async (log: KafkaLog, { brokers }: KafkaSettings): Promise<void> => {
+  const late = sleep(reachedWithinMs, undefined, { ref: false }).then(() => {
+    throw new Error(`KAFKA_BROKERS: Kafka at ${brokers.join(',')} does not answer`);
+  });
+  await Promise.race([log.ready, late]);
+};
+
 /** The table is the outbox, and a relay sends what is in it to Kafka. */
 const openOnKafka = async (settings: KafkaSettings, options: Options): Promise<OpenedLog> => {
   const { pool, url, listener, logger } = options;
@@ -71,13 +84,7 @@ const openOnKafka = async (settings: KafkaSettings, options: Options): Promise<O
     log,
     outbox,
     failed: log.ready.then(() => never),
-    async reached() {
-      const brokers = settings.brokers.join(',');
-      const late = sleep(reachedWithinMs, undefined, { ref: false }).then(() => {
-        throw new Error(`KAFKA_BROKERS: Kafka at ${brokers} does not answer`);
-      });
-      await Promise.race([log.ready, late]);
-    },
+    reached: () => reach(log, settings),
     async close() {
       await Promise.all([relay.stop(), pruning.stop()]);
       outbox.stop();
@@ -96,3 +103,27 @@ export const openEventLog = (
   { kafka }: Pick<Config, 'kafka'>,
   options: Options,
 ): Promise<OpenedLog> => (kafka === null ? openEmbedded(options) : openOnKafka(kafka, options));
+
+/**
+ * Opens the log alone, beside a running service: for who reads it and decides nothing.
+ *
+ * @throws ForeignHome
+ */
+export const openLogToRead = async (
+  settings: KafkaSettings | null,
+  { pool, url, logger }: Omit<Options, 'listener'>,
+): Promise<EventLog> => {
+  if (settings === null) {
+    await requireHome(pool, postgresHome);
+    return (await openPostgresLog({ pool, url, logger })).log;
+  }
+  const claim = (home: string): Promise<void> => requireHome(pool, home);
+  const log = openKafkaLog({ settings, logger, claim });
+  try {
+    await reach(log, settings);
+    return log;
+  } catch (error) {
+    await log.close();
+    throw error;
+  }
+};

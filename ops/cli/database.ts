@@ -1,8 +1,10 @@
+import { publishedAddresses } from '../data-dir.js';
 import { runningPostgresUrl } from '../embedded/index.js';
+import { openLogToRead } from '../event-log.js';
 import { requireMigrated } from '../migrations/migrate.js';
-import type { Config } from '../platform/config.js';
+import { readConfig, type Config } from '../platform/config.js';
+import type { KafkaSettings } from '../platform/event-log/kafka/settings.js';
 import type { EventLog } from '../platform/event-log/port.js';
-import { openPostgresLog } from '../platform/event-log/postgres-log.js';
 import { createLogger, type Logger } from '../platform/logging.js';
 import { createPool, isConnectionError, type Pool } from '../platform/postgres/pool.js';
 import { explainDataDir } from './data-dir-errors.js';
@@ -30,21 +32,28 @@ const embeddedUrl = async (dataDir: string): Promise<string> => {
   );
 };
 
+/** Of the environment, or of the stack that runs in this data directory with a Kafka of its own. */
+const kafkaOf = ({ kafka, dataDir }: Config): KafkaSettings | null => {
+  if (kafka !== null) return kafka;
+  const brokers = publishedAddresses(dataDir)?.kafka;
+  return brokers === undefined ? null : readConfig({ KAFKA_BROKERS: brokers }).kafka;
+};
+
 /**
  * Runs `work` on the database of the service, past the service itself.
  *
  * @throws CliError; DatabaseTooOld and DatabaseTooNew
  */
 export const withDatabase = async <Result>(
-  { databaseUrl, dataDir }: Config,
+  config: Config,
   work: (database: Database) => Promise<Result>,
 ): Promise<Result> => {
-  const url = databaseUrl ?? (await embeddedUrl(dataDir));
+  const url = config.databaseUrl ?? (await embeddedUrl(config.dataDir));
   const logger = createLogger('silent');
   const pool = createPool({ url, name: 'cli', max: 6, logger });
   try {
     await requireMigrated(pool);
-    const { log } = await openPostgresLog({ pool, url, logger });
+    const log = await openLogToRead(kafkaOf(config), { pool, url, logger });
     try {
       return await work({ pool, log, logger });
     } finally {
