@@ -18,7 +18,9 @@ import { ownHosts } from './domain/own-hosts.js';
 import { reservedAliases } from './domain/reserved-alias.js';
 import { createAdminApp } from './http/admin/app.js';
 import { createApp, type AppDeps, type RequestState } from './http/app.js';
+import { documentation } from './http/docs/files.js';
 import { failure, send } from './http/reply.js';
+import { staticFiles } from './http/static-files.js';
 import { createIdempotencyDesk } from './http/v2/idempotency.js';
 import { createLinkRequests } from './http/v2/link-requests.js';
 import { createV2, type V2Deps } from './http/v2/routes.js';
@@ -70,10 +72,12 @@ export interface CommandApi {
   stop(graceMs: number): Promise<void>;
 }
 
-/** The clients' application: /v2/* and health. */
+/** The clients' application: /v2/*, health, and the documentation of both. */
 const createApiApp = (deps: V2Deps, appDeps: AppDeps): Koa<RequestState> => {
   const v2 = createV2(deps);
-  const app = createApp(appDeps, (path) => v2.routeOf(path));
+  const files = documentation();
+  const app = createApp(appDeps, (path) => (files.has(path) ? path : v2.routeOf(path)));
+  app.use(staticFiles(files));
   app.use(async (ctx) => {
     if (ctx.path === '/v2' || ctx.path.startsWith('/v2/')) await v2.handle(ctx);
     else send(ctx, failure(404, messages.notFound));

@@ -7,7 +7,7 @@ import {
   requireHome,
   requireNotAtHome,
 } from './platform/event-log/home.js';
-import { openKafkaLog, type KafkaLog } from './platform/event-log/kafka/kafka-log.js';
+import { openKafkaLog } from './platform/event-log/kafka/kafka-log.js';
 import type { KafkaSettings } from './platform/event-log/kafka/settings.js';
 import type { EventLog } from './platform/event-log/port.js';
 import { openPostgresLog } from './platform/event-log/postgres-log.js';
@@ -40,13 +40,23 @@ interface Options {
   /** Hears `linklog_log` and `linklog_sent`. */
   readonly listener: Listener;
   readonly logger: Logger;
+  /**
+   * Whether this is opened beside a running service, to look, and leaves to that one what must be
+   * done: to say whose log it is, to relay, to prune.
+   */
+  readonly beside?: boolean;
 }
 
 const never = new Promise<never>(() => undefined);
 
+const homeOf =
+  ({ pool, beside = false }: Options) =>
+  (home: string): Promise<void> =>
+    (beside ? requireHome : claimHome)(pool, home);
+
 /** Log and outbox are one table. */
 const openEmbedded = async (options: Options): Promise<OpenedLog> => {
-  await claimHome(options.pool, postgresHome);
+  await homeOf(options)(postgresHome);
   const { log, outbox } = await openPostgresLog(options);
   return {
     log,
@@ -57,36 +67,38 @@ const openEmbedded = async (options: Options): Promise<OpenedLog> => {
   };
 };
 
-/** Resolves when Kafka answers. @throws when it does not in half a minute */
-const reach = async (log: KafkaLog, { brokers }: KafkaSettings): Promise<void> => {
-  const late = sleep(reachedWithinMs, undefined, { ref: false }).then(() => {
-    throw new Error(`KAFKA_BROKERS: Kafka at ${brokers.join(',')} does not answer`);
-  });
-  await Promise.race([log.ready, late]);
-};
-
 /** The table is the outbox, and a relay sends what is in it to Kafka. */
 const openOnKafka = async (settings: KafkaSettings, options: Options): Promise<OpenedLog> => {
   const { pool, url, listener, logger } = options;
-  const claim = (home: string): Promise<void> => claimHome(pool, home);
+  const claim = homeOf(options);
   await requireNotAtHome(pool, `kafka:${settings.brokers.join(',')}`);
   const local = await openPostgresLog(options);
   const log = openKafkaLog({ settings, logger, claim });
   const outbox = await openRelayedOutbox({ pool, listener, outbox: local.outbox });
-  const relay = startRelay({ pool, url, listener, log, logger });
-  const pruning = periodically({
-    name: 'prune the outbox',
-    everyMs: pruneEveryMs,
-    task: () => pruneSent(pool, (topic, partition) => appliedThrough(pool, topic, partition)),
-    logger,
-  });
+  const chores = options.beside
+    ? []
+    : [
+        startRelay({ pool, url, listener, log, logger }),
+        periodically({
+          name: 'prune the outbox',
+          everyMs: pruneEveryMs,
+          task: () => pruneSent(pool, (topic, partition) => appliedThrough(pool, topic, partition)),
+          logger,
+        }),
+      ];
   return {
     log,
     outbox,
     failed: log.ready.then(() => never),
-    reached: () => reach(log, settings),
+    async reached() {
+      const brokers = settings.brokers.join(',');
+      const late = sleep(reachedWithinMs, undefined, { ref: false }).then(() => {
+        throw new Error(`KAFKA_BROKERS: Kafka at ${brokers} does not answer`);
+      });
+      await Promise.race([log.ready, late]);
+    },
     async close() {
-      await Promise.all([relay.stop(), pruning.stop()]);
+      await Promise.all(chores.map((chore) => chore.stop()));
       outbox.stop();
       await log.close();
       await local.log.close();
@@ -103,27 +115,3 @@ export const openEventLog = (
   { kafka }: Pick<Config, 'kafka'>,
   options: Options,
 ): Promise<OpenedLog> => (kafka === null ? openEmbedded(options) : openOnKafka(kafka, options));
-
-/**
- * Opens the log alone, beside a running service: for who reads it and decides nothing.
- *
- * @throws ForeignHome
- */
-export const openLogToRead = async (
-  settings: KafkaSettings | null,
-  { pool, url, logger }: Omit<Options, 'listener'>,
-): Promise<EventLog> => {
-  if (settings === null) {
-    await requireHome(pool, postgresHome);
-    return (await openPostgresLog({ pool, url, logger })).log;
-  }
-  const claim = (home: string): Promise<void> => requireHome(pool, home);
-  const log = openKafkaLog({ settings, logger, claim });
-  try {
-    await reach(log, settings);
-    return log;
-  } catch (error) {
-    await log.close();
-    throw error;
-  }
-};

@@ -110,12 +110,17 @@ const startRoles = async (
     pools.add(name, made);
     return made;
   };
-  const logPool = pool('log', 6);
-  await migrate(logPool).catch((cause: unknown) => {
+  const migrating = createPool({ url, name: 'migrate', max: 2, patient: true, logger });
+  try {
+    await migrate(migrating);
+  } catch (cause) {
     if (config.databaseUrl === null || !isConnectionError(cause)) throw cause;
     const reason = (cause as Error).message;
     throw new Error(`DATABASE_URL: PostgreSQL cannot be reached: ${reason}`, { cause });
-  });
+  } finally {
+    await migrating.end();
+  }
+  const logPool = pool('log', 6);
   const listener = listenToPostgres(
     databaseUrl,
     ['linklog_changes', 'linklog_log', 'linklog_sent'],

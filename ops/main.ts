@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { startLinklog, type Linklog } from './linklog.js';
 import { readConfig } from './platform/config.js';
 import { createLogger } from './platform/logging.js';
@@ -5,10 +6,13 @@ import { endSignal, runToEnd } from './process.js';
 import { readRoles } from './roles.js';
 import { welcome } from './welcome.js';
 
+/** Who stops a service waits 10 s for it: what hangs by then (a database that is silent) is left. */
+const endWithinMs = 9_000;
+
 const readyLine = ({ addresses, firstKey }: Linklog): string =>
   `${JSON.stringify({ event: 'ready', ...addresses, ...(firstKey !== null && { firstKey }) })}\n`;
 
-const run = async (): Promise<void> => {
+runToEnd(async () => {
   const roles = readRoles(process.argv.slice(2));
   const config = readConfig();
   const logger = createLogger(config.logLevel);
@@ -20,8 +24,9 @@ const run = async (): Promise<void> => {
   try {
     await Promise.race([ended, linklog.failed]);
   } finally {
-    await linklog.stop();
+    const late = sleep(endWithinMs).then(() => {
+      logger.warn('ended, though not everything could be stopped in time');
+    });
+    await Promise.race([linklog.stop(), late]);
   }
-};
-
-runToEnd(run);
+});

@@ -16,7 +16,6 @@ import { createClickDesk } from './clicks/click-desk.js';
 import { createEdgeHandler } from './http/handler.js';
 import { createLinkCache } from './links/link-cache.js';
 import { createLinkReader } from './links/link-reader.js';
-import { createClientGate } from './passwords/client-gate.js';
 import { createClientHash } from './passwords/client-hash.js';
 import { createPasswordCheck } from './passwords/password-check.js';
 import { exposeEdge } from './metrics.js';
@@ -25,10 +24,6 @@ import { openSpool, type SpoolDepth } from './spool/spool.js';
 
 /** Some 100,000 links of usual length. */
 const cacheBytes = 48 * 1_024 * 1_024;
-
-/** One more than the throttle lets through for a link at once. */
-const triesOfClient = 6;
-const triesWaitingOfClient = 100;
 
 export interface RedirectEdgeDeps {
   readonly config: Pick<Config, 'edge' | 'dataDir' | 'rootRedirect' | 'spool' | 'trustedProxies'>;
@@ -77,7 +72,6 @@ export const startRedirectEdge = async (deps: RedirectEdgeDeps): Promise<Redirec
     clicks: createClickDesk(pool, outbox),
     spool,
     passwords: createPasswordCheck({
-      gate: createClientGate({ atOnce: triesOfClient, maxWaiting: triesWaitingOfClient }),
       clientHash: createClientHash(pool),
       throttle: createThrottle(pool),
       passwords: deps.passwords,

@@ -4,13 +4,30 @@ export interface OwnAddress {
   readonly port: number;
 }
 
-const loopback = ['localhost', '127.0.0.1', '[::1]'];
-const localNames = new Set([...loopback, '0.0.0.0', '[::]']);
+/** Names of this machine; to connect to an address that means "any" is to connect to it as well. */
+const loopback = ['localhost', '127.0.0.1', '[::1]', '0.0.0.0', '[::]'];
+const localNames = new Set(loopback);
 
 const portOf = (url: URL): number =>
   url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port);
 
-const hostOf = (url: URL): string => url.hostname.replace(/\.$/, '').toLowerCase();
+/** An IPv4 address in IPv6's clothes, as the URL parser writes it. */
+const mapped = /^\[::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})\]$/;
+
+const unmapped = (host: string): string => {
+  const [, high, low] = mapped.exec(host) ?? [];
+  if (high === undefined || low === undefined) return host;
+  return [high, low]
+    .map((group) => parseInt(group, 16))
+    .flatMap((group) => [group >> 8, group & 255])
+    .join('.');
+};
+
+const hostOf = (url: URL): string => {
+  const host = unmapped(url.hostname.replace(/\.$/, '').toLowerCase());
+  // RFC 6761: all names below it lead where it leads.
+  return host.endsWith('.localhost') ? 'localhost' : host;
+};
 
 /** A bind address as a URL would write it: lower case, IPv6 in brackets and in its shortest form. */
 const listenerHost = (address: string): string => {

@@ -6,6 +6,7 @@ import type { RequestRecorder } from '../../ops/platform/metrics/requests.js';
 import { isConnectionError, OutcomeUnknown } from '../../ops/platform/postgres/pool.js';
 import { requestIdOf } from '../../ops/platform/request-id.js';
 import { messages } from '../../schemas/http/errors.js';
+import type { LivenessResponse } from '../../schemas/http/health.js';
 import { failure, send, unavailable, type Reply } from './reply.js';
 
 export interface RequestState {
@@ -75,7 +76,8 @@ export const createApp = (
     }
     ctx.set('Cache-Control', 'no-store');
     if (ctx.path === '/health') {
-      ctx.body = { status: 'pass' };
+      const alive: LivenessResponse = { status: 'pass' };
+      ctx.body = alive;
       return;
     }
     const report = await health();

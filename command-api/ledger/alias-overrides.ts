@@ -18,7 +18,7 @@ export interface AliasOverrideDesk {
 }
 
 /** Takes the alias's row until the transaction ends; `null` where it never had one. */
-const lockOverride = async (tx: Client, alias: string): Promise<AliasOverride | null> => {
+export const lockOverride = async (tx: Client, alias: string): Promise<AliasOverride | null> => {
   const { rows } = await tx.query<AliasOverride>(
     `SELECT account, sequence, last_event_at AS "lastEventAt" FROM ledger.alias_overrides
      WHERE alias = $1 FOR UPDATE`,
@@ -37,6 +37,20 @@ const makeOverride = async (tx: Client, alias: string): Promise<AliasOverride> =
   return (await lockOverride(tx, alias)) ?? noOverride;
 };
 
+/** Writes the row of an alias, new or locked by the transaction. */
+export const saveOverride = async (
+  tx: Client,
+  alias: string,
+  { account, sequence, lastEventAt }: AliasOverride,
+): Promise<void> => {
+  await tx.query(
+    `INSERT INTO ledger.alias_overrides (alias, account, sequence, last_event_at)
+     VALUES ($1, $2, $3, $4) ON CONFLICT (alias) DO UPDATE SET account = excluded.account,
+       sequence = excluded.sequence, last_event_at = excluded.last_event_at`,
+    [alias, account, sequence, lastEventAt],
+  );
+};
+
 export const createAliasOverrideDesk = (pool: Pool, outbox: Outbox): AliasOverrideDesk => ({
   set: (command, asker) =>
     transaction(pool, async (tx) => {
@@ -46,12 +60,7 @@ export const createAliasOverrideDesk = (pool: Pool, outbox: Outbox): AliasOverri
       const now = await ledgerNow(tx);
       const event = decideAliasOverride(command, override, { ...asker, now, newId: uuidv7 });
       if (event === null) return null;
-      const { account, sequence, lastEventAt } = evolveAliasOverride(override, event);
-      await tx.query(
-        `UPDATE ledger.alias_overrides SET account = $2, sequence = $3, last_event_at = $4
-         WHERE alias = $1`,
-        [command.alias, account, sequence, lastEventAt],
-      );
+      await saveOverride(tx, command.alias, evolveAliasOverride(override, event));
       return outbox.record(tx, [event]);
     }),
   async accountsOf(aliases) {

@@ -52,7 +52,8 @@ const stateOf = (row: Row): KnownKey => {
   return { status: row.status, key };
 };
 
-const lockKey = async (tx: Client, id: string): Promise<ApiKeyState> => {
+/** Takes the key's row until the transaction ends. */
+export const lockKey = async (tx: Client, id: string): Promise<ApiKeyState> => {
   const { rows } = await tx.query<Row>(
     `SELECT ${columns} FROM ledger.api_keys k WHERE id = $1 FOR NO KEY UPDATE`,
     [id],
@@ -60,7 +61,8 @@ const lockKey = async (tx: Client, id: string): Promise<ApiKeyState> => {
   return rows[0] ? stateOf(rows[0]) : noKey;
 };
 
-const saveKey = async (tx: Client, { status, key }: KnownKey): Promise<void> => {
+/** Writes a key, new or locked by the transaction; a new one gets its meter. */
+export const saveKey = async (tx: Client, { status, key }: KnownKey): Promise<void> => {
   await tx.query(
     `INSERT INTO ledger.api_keys
        (id, hash, name, plan, account, status, created_at, sequence, last_event_at)

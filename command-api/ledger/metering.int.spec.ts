@@ -4,9 +4,10 @@ import { testDatabase, type TestDatabase } from '../../ops/testing/database.js';
 import { named, testNode, type TestNode } from '../../ops/testing/node.js';
 import type { EventNamed } from '../../schemas/events/catalogue.js';
 import { defaultPlanTable } from '../../schemas/plans.js';
+import { eventually } from '../../ops/testing/waiting.js';
 import { meterOf, newKey, type TestKey } from '../testing/keys.js';
 import { createAdmissionDesk } from './admission.js';
-import { closeMinutes } from './metering.js';
+import { closeAllMinutes, closeMinutes } from './metering.js';
 
 describe('the metering of calls, on two nodes', () => {
   let database: TestDatabase;
@@ -74,6 +75,32 @@ describe('the metering of calls, on two nodes', () => {
     expect(await closeMinutes(nodes[1].pool, nodes[1].outbox)).to.equal(1);
   });
 
+  it('can be asked for all of it, the open minute and held keys too', async () => {
+    const [held, free] = await Promise.all([newKey(nodes[0]), newKey(nodes[0])]);
+    const desk = createAdmissionDesk(nodes[0].pool, defaultPlanTable);
+    for (const { hash } of [held, free]) await desk.admit({ keyHash: hash, metered: true });
+    let closing: Promise<void> | undefined;
+    await transaction(nodes[0].pool, async (tx) => {
+      await tx.query('SELECT FROM ledger.key_meters WHERE key_id = $1 FOR UPDATE', [held.id]);
+      closing = closeAllMinutes(nodes[1].pool, nodes[1].outbox);
+      await eventually('it waits for the held key', async () => {
+        const { rows } = await nodes[0].pool.query(
+          `SELECT FROM pg_stat_activity
+           WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+        );
+        return rows.length > 0;
+      });
+      // What the holder adds before it lets go is closed with the rest.
+      await tx.query('UPDATE ledger.usage_minutes SET calls = calls + 4 WHERE key_id = $1', [
+        held.id,
+      ]);
+    });
+    await closing;
+    expect([await openCalls(held), await openCalls(free)]).to.deep.equal([0, 0]);
+    const calls = async (key: TestKey) => (await meteredOf(key)).map(({ data }) => data.calls);
+    expect([await calls(held), await calls(free)]).to.deep.equal([[5], [1]]);
+  });
+
   it('loses no call and counts none twice while calls are admitted and minutes pass', async () => {
     const keys = await Promise.all(Array.from({ length: 4 }, () => newKey(nodes[0], 'PRO')));
     const desks = nodes.map(({ pool }) => createAdmissionDesk(pool, defaultPlanTable));
@@ -112,10 +139,15 @@ describe('the metering of calls, on two nodes', () => {
     const closer = async ({ pool, outbox }: TestNode): Promise<void> => {
       while (busy()) closed += await closeMinutes(pool, outbox);
     };
+    // As backups do, one after the other.
+    const allCloser = async (): Promise<void> => {
+      while (busy()) await closeAllMinutes(nodes[1].pool, nodes[1].outbox);
+    };
     await Promise.all([
       ...Array.from({ length: 30 }, (_, number) => caller(number)),
       clock(),
       ...nodes.map(closer),
+      allCloser(),
     ]);
 
     expect(closed).to.be.greaterThan(keys.length);

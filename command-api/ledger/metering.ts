@@ -5,15 +5,25 @@ import { newEvent } from '../../schemas/events/codec.js';
 
 const pageSize = 500;
 
+/** Which minutes are to be closed. */
+interface Due {
+  /** `null`: of any key, a page of keys at most. */
+  readonly keyIds: readonly string[] | null;
+  readonly minutes: 'past' | 'all';
+  readonly ofHeldKeys: 'leave' | 'wait';
+}
+
 /**
- * Turns past minutes into CallsMetered events, a page at a time; returns how many. The keys' meters
- * are locked first, as admission does, and those that it holds are left for the next time.
+ * Turns minutes into CallsMetered events; returns how many. The keys' meters are locked first, as
+ * admission does.
  *
  * A call that was being admitted as its minute was closed opens that minute again, which then gives
  * a second event: it is the sum that counts.
  */
-export const closeMinutes = (pool: Pool, outbox: Outbox): Promise<number> =>
+const close = (pool: Pool, outbox: Outbox, due: Due): Promise<number> =>
   transaction(pool, async (tx) => {
+    const isDue =
+      due.minutes === 'all' ? 'true' : `minute < date_trunc('minute', clock_timestamp())`;
     const { rows } = await tx.query<{
       key_id: string;
       account: string;
@@ -22,21 +32,21 @@ export const closeMinutes = (pool: Pool, outbox: Outbox): Promise<number> =>
       calls: number;
       now: Date;
     }>({
-      name: 'metering-close',
+      name: `metering-close-${due.minutes}-${due.ofHeldKeys}`,
       text: `
         WITH due AS (
           SELECT DISTINCT key_id FROM ledger.usage_minutes
-          WHERE minute < date_trunc('minute', clock_timestamp()) LIMIT ${pageSize}
+          WHERE ${isDue} AND ($1::text[] IS NULL OR key_id = ANY ($1)) LIMIT ${pageSize}
         ),
         locked AS MATERIALIZED (
           SELECT m.key_id, m.usage_sequence, k.account
           FROM ledger.key_meters m JOIN ledger.api_keys k ON k.id = m.key_id
           WHERE m.key_id IN (SELECT key_id FROM due)
-          ORDER BY m.key_id FOR UPDATE OF m SKIP LOCKED
+          ORDER BY m.key_id FOR UPDATE OF m ${due.ofHeldKeys === 'leave' ? 'SKIP LOCKED' : ''}
         ),
         closed AS (
           DELETE FROM ledger.usage_minutes u USING locked
-          WHERE u.key_id = locked.key_id AND u.minute < date_trunc('minute', clock_timestamp())
+          WHERE u.key_id = locked.key_id AND ${isDue}
           RETURNING u.key_id, u.minute, u.calls
         ),
         numbered AS (
@@ -51,6 +61,7 @@ export const closeMinutes = (pool: Pool, outbox: Outbox): Promise<number> =>
         )
         SELECT *, date_trunc('milliseconds', clock_timestamp()) AS now FROM numbered
         ORDER BY key_id, sequence`,
+      values: [due.keyIds],
     });
     const events = rows.map(({ key_id, account, sequence, minute, calls, now }) =>
       newEvent(
@@ -62,3 +73,22 @@ export const closeMinutes = (pool: Pool, outbox: Outbox): Promise<number> =>
     await outbox.record(tx, events);
     return events.length;
   });
+
+/**
+ * Closes past minutes, a page of keys at a time; returns how many. Keys that admission holds are
+ * left for the next time.
+ */
+export const closeMinutes = (pool: Pool, outbox: Outbox): Promise<number> =>
+  close(pool, outbox, { keyIds: null, minutes: 'past', ofHeldKeys: 'leave' });
+
+/** Closes every minute with calls that were admitted before this, the current one too. */
+export const closeAllMinutes = async (pool: Pool, outbox: Outbox): Promise<void> => {
+  const { rows } = await pool.query<{ key_id: string }>(
+    'SELECT DISTINCT key_id FROM ledger.usage_minutes',
+  );
+  const keyIds = rows.map(({ key_id }) => key_id);
+  for (let at = 0; at < keyIds.length; at += pageSize) {
+    const page = keyIds.slice(at, at + pageSize);
+    await close(pool, outbox, { keyIds: page, minutes: 'all', ofHeldKeys: 'wait' });
+  }
+};

@@ -52,7 +52,7 @@ const defaultPorts = new Set(['', '80', '443']);
  * that the scheme and either default port do not count. The fragment never does.
  */
 export const canonicalUrl = (url: URL): CanonicalUrl => ({
-  host: url.hostname.toLowerCase().replace(/\.+$/, ''),
+  host: url.hostname.toLowerCase().replace(/(?<!\.)\.+$/, ''),
   port: defaultPorts.has(url.port) ? '' : url.port,
   path:
     escapeOnce(resolvePath(unescapeFully(url.pathname))) + escapeOnce(unescapeFully(url.search)),

@@ -57,7 +57,7 @@ const graceMs = 50;
 const askedForm = (text: string): string => {
   const url = new URL(text);
   url.hash = '';
-  const host = url.hostname.replace(/\.+$/, '');
+  const host = url.hostname.replace(/(?<!\.)\.+$/, '');
   if (host !== '') url.hostname = host;
   return url.href;
 };

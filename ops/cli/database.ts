@@ -1,11 +1,12 @@
 import { publishedAddresses } from '../data-dir.js';
 import { runningPostgresUrl } from '../embedded/index.js';
-import { openLogToRead } from '../event-log.js';
+import { openEventLog } from '../event-log.js';
 import { requireMigrated } from '../migrations/migrate.js';
 import { readConfig, type Config } from '../platform/config.js';
-import type { KafkaSettings } from '../platform/event-log/kafka/settings.js';
 import type { EventLog } from '../platform/event-log/port.js';
+import type { Outbox } from '../platform/outbox/port.js';
 import { createLogger, type Logger } from '../platform/logging.js';
+import { listenToPostgres } from '../platform/postgres/listener.js';
 import { createPool, isConnectionError, type Pool } from '../platform/postgres/pool.js';
 import { explainDataDir } from './data-dir-errors.js';
 import { CliError, messageOf } from './errors.js';
@@ -13,6 +14,7 @@ import { CliError, messageOf } from './errors.js';
 export interface Database {
   readonly pool: Pool;
   readonly log: EventLog;
+  readonly outbox: Outbox;
   /** Silent: what matters to the person who waits is told on the terminal. */
   readonly logger: Logger;
 }
@@ -32,8 +34,24 @@ const embeddedUrl = async (dataDir: string): Promise<string> => {
   );
 };
 
+/** Runs `work`; a PostgreSQL that it cannot use is a line for a person. @throws CliError */
+export const withConnection = async <Result>(
+  url: string,
+  work: () => Promise<Result>,
+): Promise<Result> => {
+  try {
+    return await work();
+  } catch (cause) {
+    const first: unknown = cause instanceof AggregateError ? cause.errors[0] : cause;
+    if (!isConnectionError(first)) throw cause;
+    // The host only: the rest of the URL is secret.
+    const message = `PostgreSQL at ${new URL(url).host} cannot be used: ${messageOf(cause)}`;
+    throw new CliError('NO_DATABASE', message, { cause });
+  }
+};
+
 /** Of the environment, or of the stack that runs in this data directory with a Kafka of its own. */
-const kafkaOf = ({ kafka, dataDir }: Config): KafkaSettings | null => {
+const kafkaOf = ({ kafka, dataDir }: Config): Config['kafka'] => {
   if (kafka !== null) return kafka;
   const brokers = publishedAddresses(dataDir)?.kafka;
   return brokers === undefined ? null : readConfig({ KAFKA_BROKERS: brokers }).kafka;
@@ -48,23 +66,27 @@ export const withDatabase = async <Result>(
   config: Config,
   work: (database: Database) => Promise<Result>,
 ): Promise<Result> => {
-  const url = config.databaseUrl ?? (await embeddedUrl(config.dataDir));
+  const { databaseUrl, dataDir } = config;
+  const url = databaseUrl ?? (await embeddedUrl(dataDir));
   const logger = createLogger('silent');
   const pool = createPool({ url, name: 'cli', max: 6, logger });
   try {
-    await requireMigrated(pool);
-    const log = await openLogToRead(kafkaOf(config), { pool, url, logger });
-    try {
-      return await work({ pool, log, logger });
-    } finally {
-      await log.close();
-    }
-  } catch (cause) {
-    const first: unknown = cause instanceof AggregateError ? cause.errors[0] : cause;
-    if (!isConnectionError(first)) throw cause;
-    // The host only: the rest of the URL is secret.
-    const message = `PostgreSQL at ${new URL(url).host} cannot be used: ${messageOf(cause)}`;
-    throw new CliError('NO_DATABASE', message, { cause });
+    return await withConnection(url, async () => {
+      await requireMigrated(pool);
+      const listener = listenToPostgres(url, ['linklog_log', 'linklog_sent'], logger);
+      try {
+        const options = { pool, url, listener, logger, beside: true };
+        const opened = await openEventLog({ kafka: kafkaOf(config) }, options);
+        try {
+          await opened.reached();
+          return await work({ pool, log: opened.log, outbox: opened.outbox, logger });
+        } finally {
+          await opened.close();
+        }
+      } finally {
+        await listener.close();
+      }
+    });
   } finally {
     await pool.end();
   }

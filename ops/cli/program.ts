@@ -1,12 +1,11 @@
-import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
-import { z } from 'zod';
 import type { Config } from '../platform/config.js';
-import { projectFile } from '../platform/project-file.js';
+import { linklogVersion } from '../platform/version.js';
 import { nearest } from './choices.js';
 import { createAdminClient, type AdminClient } from './client.js';
 import { CliError, failureOf } from './errors.js';
 import { addAliasCommands } from './aliases.js';
+import { addBackupCommands } from './backup.js';
 import { addKeyCommands } from './keys.js';
 import { addLinkCommands } from './links.js';
 import type { Answer } from './output.js';
@@ -22,11 +21,6 @@ export interface Surroundings {
   readonly readConfig: () => Config;
 }
 
-const version = (): string =>
-  z
-    .object({ version: z.string() })
-    .parse(JSON.parse(readFileSync(projectFile('package.json'), 'utf8'))).version;
-
 const examples = `
 Examples:
   $ linklog keys create --name "Build server" --plan PRO
@@ -35,6 +29,7 @@ Examples:
   $ linklog platform set --maintenance on
   $ linklog projections status
   $ linklog projections rebuild stats
+  $ linklog backup linklog.backup
 
 The running service is found by DATA_DIR (.data unless told), else by ADMIN_HOST and ADMIN_PORT.
 Exit codes: 0 done, 1 failed, 2 wrong command line, 78 wrong configuration, 130 interrupted.`;
@@ -92,7 +87,7 @@ export const run = async (
 
   const program = new Command('linklog')
     .description('The command line of Linklog, for its operators')
-    .version(version())
+    .version(linklogVersion())
     .addHelpText('after', examples)
     .enablePositionalOptions()
     .exitOverride()
@@ -103,6 +98,7 @@ export const run = async (
   addAliasCommands(program, connect, print);
   addPlatformCommands(program, connect, print);
   addProjectionCommands(program, { connect, readConfig }, print);
+  addBackupCommands(program, readConfig, print);
   addJsonOption(program);
   addHelpCommand(program);
 

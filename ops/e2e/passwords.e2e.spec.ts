@@ -140,6 +140,16 @@ describe('a link with a password', () => {
     await expectClicks(shortCode, 2);
   });
 
+  it('may have a hundred characters of whatever kind, and its form lets them all in', async () => {
+    const longest = '🔑'.repeat(100);
+    const shortCode = await code({ password: longest });
+    const page = await bench.visit(shortCode);
+    const most = Number(/maxlength="(\d+)"/.exec(page.text)?.[1]);
+    // As a browser counts.
+    expect(most).to.be.at.least(longest.length);
+    expectEntered(await enter(shortCode, longest, newClient()));
+  });
+
   it('shows itself to no bot and no HEAD, password or not', async () => {
     const shortCode = await code();
     const googlebot = { 'User-Agent': 'Mozilla/5.0 (compatible; Googlebot/2.1)' };

@@ -2,6 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { projectFile } from '../platform/project-file.js';
 import { transaction, type Pool, type Queryable } from '../platform/postgres/pool.js';
+import { refuseUnfinishedRestore } from './unfinished-restore.js';
 
 const migrationPattern = /^(\d{4})_.+\.sql$/;
 /** Any constant that nobody else uses: starters of several processes take turns. */
@@ -44,9 +45,10 @@ const refuseUnknown = (applied: ReadonlySet<string>, files: readonly string[]): 
  * Sees that the database's tables are those of this version, and changes nothing: for tools beside
  * the service.
  *
- * @throws DatabaseTooOld, DatabaseTooNew
+ * @throws DatabaseTooOld, DatabaseTooNew, RestoreUnfinished
  */
 export const requireMigrated = async (client: Queryable): Promise<void> => {
+  await refuseUnfinishedRestore(client);
   const { rows } = await client.query<{ known: boolean }>(
     "SELECT to_regclass('public.migrations') IS NOT NULL AS known",
   );
@@ -64,7 +66,7 @@ export const requireMigrated = async (client: Queryable): Promise<void> => {
 /**
  * Brings the database's tables up to this version: each numbered file once, all in one transaction.
  *
- * @throws DatabaseTooNew
+ * @throws DatabaseTooNew, RestoreUnfinished
  */
 export const migrate = async (pool: Pool): Promise<void> => {
   const files = migrationFiles();
@@ -79,6 +81,7 @@ export const migrate = async (pool: Pool): Promise<void> => {
     )`);
     const applied = await appliedFiles(tx);
     refuseUnknown(applied, files);
+    await refuseUnfinishedRestore(tx);
     for (const file of files.filter((name) => !applied.has(name))) {
       await tx.query(readFileSync(path.join(migrationFolder, file), 'utf8'));
       await tx.query('INSERT INTO public.migrations (file) VALUES ($1)', [file]);

@@ -9,7 +9,7 @@ const withPort = /^(?:\[([^\]]+)\]|(\d+\.\d+\.\d+\.\d+))(?::\d+)?$/;
 const addressIn = (text: string): string | null => {
   const match = withPort.exec(text.trim());
   const address = (match?.[1] ?? match?.[2] ?? text.trim())
-    .replace(/%.*$/, '')
+    .replace(/%.*$/s, '')
     .replace(mapped, '')
     .toLowerCase();
   return isIP(address) === 0 ? null : address;

@@ -3,7 +3,9 @@ import { once } from 'node:events';
 import { Agent, request, type IncomingMessage, type RequestListener } from 'node:http';
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
+import type { GeneralError } from '../../schemas/http/errors.js';
 import { rejection } from '../testing/failures.js';
+import { RawClient, type RawAnswer } from '../testing/raw-http.js';
 import { eventually, gate } from '../testing/waiting.js';
 import { ConfigError } from './config.js';
 import { listen, type Listener } from './http-server.js';
@@ -84,6 +86,125 @@ describe('a listener', () => {
     const error = await rejection(listen('EDGE', { host: '192.0.2.1', port: 0 }, () => hello));
     expect(error).to.be.instanceOf(ConfigError);
     expect((error as Error).message).to.match(/^HOST or EDGE_HOST: 192\.0\.2\.1 /);
+  });
+
+  describe('answers in the general envelope, and ends the connection,', () => {
+    const exchange = async (bytes: string): Promise<RawAnswer[]> => {
+      const listener = await start((request, response) => {
+        request.resume();
+        request.once('end', () => response.end('hello'));
+        // Broken off: its answer is the listener's.
+        request.once('error', () => undefined);
+      });
+      const client = new RawClient(listener.url);
+      const toHead = bytes.startsWith('HEAD');
+      return client.exchange({ bytes: Buffer.from(bytes, 'latin1'), toHead, last: true }, 10_000);
+    };
+    const expectRefusal = (answer: RawAnswer | undefined, expected: object): void => {
+      const { timestamp, ...body } = JSON.parse(answer?.body.toString() ?? '{}') as GeneralError;
+      expect(body).to.deep.equal(expected);
+      expect(timestamp).to.match(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
+      expect(answer?.status).to.equal(body.statusCode);
+      expect(answer?.headers.get('content-type')).to.equal('application/json; charset=utf-8');
+      expect(answer?.headers.get('cache-control')).to.equal('no-store');
+      expect(answer?.headers.get('connection')).to.equal('close');
+    };
+    const host = 'Host: a\r\n';
+    const bad = { statusCode: 400, message: 'Bad Request' };
+    const cases: readonly (readonly [string, string, object])[] = [
+      ['no Host', 'GET /a?b HTTP/1.1\r\n\r\n', { ...bad, method: 'GET', path: '/a' }],
+      ['two Hosts', `GET /a HTTP/1.1\r\n${host}${host}\r\n`, { ...bad, method: 'GET', path: '/a' }],
+      [
+        'an unknown method',
+        `get /a?b HTTP/1.1\r\n${host}\r\n`,
+        { ...bad, method: 'get', path: '/a' },
+      ],
+      ['what is no HTTP', '\x16\x03\x01\x02\x00', { ...bad, method: '', path: '' }],
+      [
+        'headers beyond 16 KiB',
+        `GET /a HTTP/1.1\r\n${host}X: ${'x'.repeat(20_000)}\r\n\r\n`,
+        {
+          statusCode: 431,
+          message: 'Request header fields are too large',
+          method: 'GET',
+          path: '/a',
+        },
+      ],
+      [
+        'two lengths',
+        `POST /a HTTP/1.1\r\n${host}Content-Length: 1\r\nContent-Length: 2\r\n\r\nab`,
+        { ...bad, method: 'POST', path: '/a' },
+      ],
+      [
+        'a length and chunks',
+        `POST /a HTTP/1.1\r\n${host}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+        { ...bad, method: 'POST', path: '/a' },
+      ],
+      [
+        'a bad chunk behind a good head',
+        `POST /a?b HTTP/1.1\r\n${host}Transfer-Encoding: chunked\r\n\r\nzz\r\n`,
+        { ...bad, method: 'POST', path: '/a' },
+      ],
+      [
+        'an endless chunk extension',
+        `POST /a HTTP/1.1\r\n${host}Transfer-Encoding: chunked\r\n\r\n1;${'x'.repeat(20_000)}`,
+        { statusCode: 413, message: 'Request body is too large', method: 'POST', path: '/a' },
+      ],
+    ];
+    for (const [what, bytes, expected] of cases) {
+      it(what, async () => {
+        const [answer, more] = await exchange(bytes);
+        expectRefusal(answer, expected);
+        expect(more).to.equal(undefined);
+      });
+    }
+
+    it('what stands behind a request, which is answered itself', async () => {
+      const [first, second] = await exchange(`GET / HTTP/1.1\r\n${host}\r\n\x00\xff`);
+      expect(first?.status).to.equal(200);
+      if (second) expectRefusal(second, { ...bad, method: '', path: '' });
+    });
+
+    it('without a body for HEAD', async () => {
+      const [answer] = await exchange('HEAD /a HTTP/1.1\r\n\r\n');
+      expect(answer?.status).to.equal(400);
+    });
+  });
+
+  it('hands every method and every form of target to its handler', async () => {
+    const listener = await start((request, response) => {
+      request.resume();
+      response.end(`${request.method ?? ''} ${request.url ?? ''}`);
+    });
+    for (const [line, seen] of [
+      ['GET http://elsewhere:1/a/b?c', 'GET /a/b?c'],
+      ['GET HTTP://elsewhere', 'GET /'],
+      ['GET http://elsewhere?c', 'GET /?c'],
+      ['GET //a//b', 'GET //a//b'],
+      ['OPTIONS *', 'OPTIONS /*'],
+      ['CONNECT elsewhere:443', 'CONNECT /elsewhere:443'],
+    ] as const) {
+      const bytes = Buffer.from(`${line} HTTP/1.1\r\nHost: a\r\nExpect: the worst\r\n\r\n`);
+      const client = new RawClient(listener.url);
+      const [answer] = await client.exchange({ bytes, toHead: false, last: false }, 10_000);
+      client.end();
+      expect(answer?.body.toString()).to.equal(seen);
+    }
+  });
+
+  it('lives on when a client that asked for a tunnel resets it', async () => {
+    const held = gate();
+    let asked = 0;
+    const listener = await start((_, response) => {
+      asked += 1;
+      void held.opened.then(() => response.end('late'));
+    });
+    const socket = connect(listener.port, '127.0.0.1');
+    socket.write('CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n');
+    await eventually('it was asked for', () => asked === 1);
+    socket.resetAndDestroy();
+    held.open();
+    expect(await text(await get(listener.url))).to.equal('late');
   });
 
   describe('when it is stopped', () => {

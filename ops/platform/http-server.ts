@@ -1,6 +1,13 @@
-import { createServer, type RequestListener, type Server } from 'node:http';
+import {
+  createServer,
+  ServerResponse,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+} from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { ConfigError, type Listen } from './config.js';
+import { isBadRequest, originFormOf, refusalOf, refuse, refusalBytes } from './http-refusal.js';
 
 export interface Listener {
   readonly host: string;
@@ -76,6 +83,38 @@ const close = (server: Server, sockets: ReadonlySet<Socket>, graceMs: number): P
     server.closeIdleConnections();
   });
 
+/** What node tells of a request that it could not read. */
+type ClientError = NodeJS.ErrnoException & { readonly rawPacket?: Buffer };
+
+/** A request and its answer, done or not. */
+interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** Of its connection, when its head had come. */
+  readonly bytesRead: number;
+}
+
+/**
+ * Answers what the parser cannot make sense of, or what did not come in time, and ends the connection:
+ * nobody knows where the next request would begin.
+ */
+const refuseRest = (error: ClientError, socket: Socket, latest: Exchange | undefined): void => {
+  const answered = latest?.response.headersSent ?? true;
+  if (latest && !answered && latest.request.complete) {
+    // It stands behind a request that was well-formed, which is answered first.
+    latest.response.setHeader('Connection', 'close');
+  } else if (latest && !answered) {
+    refuse(latest.request, latest.response, refusalOf(error));
+  } else {
+    // The rest of a body whose request has its answer gets no second one.
+    const begun = latest !== undefined && !latest.request.complete;
+    // A packet that another request began with does not begin with this one.
+    const packet = latest?.bytesRead === socket.bytesRead ? undefined : error.rawPacket;
+    if (!begun) socket.write(refusalBytes(refusalOf(error), packet));
+    socket.destroySoon();
+  }
+};
+
 /** Where a listener was bound. */
 export type Bound = Pick<Listener, 'host' | 'port' | 'url'>;
 
@@ -99,10 +138,13 @@ export const listen = async (
     keepAliveTimeout: 65_000,
     connectionsCheckingInterval: 5_000,
     maxHeaderSize: 16_384,
+    // Asked for below, where the refusal has a body.
+    requireHostHeader: false,
   });
   server.maxConnections = maxConnections;
   const sockets = new Set<Socket>();
   const closing = new WeakSet<Socket>();
+  const latest = new WeakMap<Socket, Exchange>();
   server.on('connection', (socket) => {
     sockets.add(socket);
     // What node calls behind the last answer of a connection.
@@ -121,11 +163,37 @@ export const listen = async (
       const { host } = where;
       const listening = { host, port, url: urlOf({ host, port }) };
       const handler = makeHandler(listening);
-      server.on('request', (request, response) => {
+      const serve: RequestListener = (request, response) => {
         // It stood behind the last answer, and can have none.
         if (closing.has(request.socket)) return;
+        const { socket } = request;
+        latest.set(socket, { request, response, bytesRead: socket.bytesRead });
         if (draining) response.setHeader('Connection', 'close');
+        if (isBadRequest(request)) {
+          refuse(request, response, refusalOf(null));
+          return;
+        }
+        request.url = originFormOf(request.url ?? '/');
         handler(request, response);
+      };
+      server.on('request', serve);
+      // What else a client expects may be left undone, by RFC 9110.
+      server.on('checkExpectation', serve);
+      server.on('connect', (request: IncomingMessage, socket: Socket) => {
+        // No tunnel, but an answer as to any other method; node leaves the socket to us.
+        socket.on('error', () => socket.destroy());
+        const response = new ServerResponse(request);
+        response.shouldKeepAlive = false;
+        response.assignSocket(socket);
+        response.once('finish', () => {
+          socket.destroySoon();
+        });
+        serve(request, response);
+      });
+      server.on('clientError', (error: ClientError, socket: Socket) => {
+        if (closing.has(socket)) return;
+        if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
+        else refuseRest(error, socket, latest.get(socket));
       });
       resolve(listening);
     });

@@ -1,37 +1,27 @@
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
 import { topics } from '../../schemas/events/topics.js';
+import { spendingOf, type Spending } from '../../schemas/folds/spending.js';
 import type { Projection } from '../runtime/projection.js';
-
-/** What a key spent in a month. */
-interface Spending {
-  readonly keyId: string;
-  /** The month's first day, UTC: `2026-05-01`. */
-  readonly month: string;
-  calls: number;
-  links: number;
-  qrCodes: number;
-}
-
-const monthOf = (timestamp: string): string => `${timestamp.slice(0, 7)}-01`;
 
 /** What the events add to each key's months, in one order for all who write them. */
 const sumUp = (events: readonly LinklogEvent[]): readonly Spending[] => {
   const sums = new Map<string, Spending>();
-  const sumOf = (keyId: string, time: string): Spending => {
-    const month = monthOf(time);
-    const id = `${month} ${keyId}`;
-    let sum = sums.get(id);
-    if (!sum) sums.set(id, (sum = { keyId, month, calls: 0, links: 0, qrCodes: 0 }));
-    return sum;
-  };
   for (const event of events) {
-    if (event.type === 'linklog.LinkCreated.v1') {
-      sumOf(event.data.keyId, event.time).links += 1;
-    } else if (event.type === 'linklog.CallsMetered.v1') {
-      sumOf(event.subject, event.data.minute).calls += event.data.calls;
-    } else if (event.type === 'linklog.QrRendered.v1') {
-      sumOf(event.subject, event.time).qrCodes += 1;
-    }
+    const spending = spendingOf(event);
+    if (spending === null) continue;
+    const id = `${spending.month} ${spending.keyId}`;
+    const sum = sums.get(id);
+    sums.set(
+      id,
+      sum
+        ? {
+            ...sum,
+            calls: sum.calls + spending.calls,
+            links: sum.links + spending.links,
+            qrCodes: sum.qrCodes + spending.qrCodes,
+          }
+        : spending,
+    );
   }
   return [...sums.values()];
 };

@@ -25,13 +25,13 @@ export interface RebuildOptions {
   readonly signal?: AbortSignal;
 }
 
-const batchSize = 5_000;
-const concurrency = 2;
+export const batchSize = 5_000;
+export const concurrency = 2;
 /** A log that grows as fast as it is read is never read to its end: the rest waits for the swap. */
 const roundsAtMost = 10;
 
 /** What the log holds of the projection's topics now. */
-const endsOf = async (log: EventLog, projection: Projection): Promise<readonly Target[]> => {
+export const endsOf = async (log: EventLog, projection: Projection): Promise<readonly Target[]> => {
   const targets: Target[] = [];
   for (const topic of projection.topics) {
     for (const { partition, next } of await log.ranges(topic)) {

@@ -24,6 +24,7 @@ import {
   sendPage,
   sendRedirect,
 } from './answer.js';
+import { createFloodLog } from './flood-log.js';
 import { codeOf, previewedCodeOf } from './link-route.js';
 import { pages } from './pages.js';
 import { createPasswordEntry, methodsOf, type PasswordEntryDeps } from './password-entry.js';
@@ -55,6 +56,8 @@ const routeOf = (path: string): string => {
   return previewedCodeOf(path) === null ? 'other' : '/:shortCode+';
 };
 
+const overloadToldEveryMs = 10_000;
+
 const robots = 'User-agent: *\nAllow: /\n';
 
 const isTransient = (error: unknown): boolean =>
@@ -68,6 +71,9 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
   const { links, requests, logger } = deps;
   const visits = createVisits(deps);
   const enterPassword = createPasswordEntry({ ...deps, visits });
+  const noteOverload = createFloodLog(overloadToldEveryMs, (times) => {
+    logger.warn({ times }, 'more was asked than can wait: refused');
+  });
 
   const act = async (
     request: IncomingMessage,
@@ -211,7 +217,11 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
     const answered = (read ? respond : respondToOther)(request, response, path);
     answered.then(record, (err: unknown) => {
       const transient = isTransient(err);
-      if (transient) logger.warn({ err }, 'a visit could not be served');
+      const abandoned = !request.complete && (err as { code?: unknown }).code === 'ECONNRESET';
+      // Broken off amid its body: the client's doing, and nobody is there to answer.
+      if (abandoned) logger.debug({ err }, 'a client went');
+      else if (err instanceof Overloaded) noteOverload(performance.now());
+      else if (transient) logger.warn({ err }, 'a visit could not be served');
       else logger.error({ err }, 'a visit failed');
       if (response.headersSent) response.destroy();
       else if (transient) sendFailure(request, response, 'unavailable');

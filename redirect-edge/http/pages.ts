@@ -3,7 +3,10 @@ import { makePage, type Page } from './page.js';
 
 const notice = (title: string, text: string): Page => makePage({ title, body: `<p>${text}</p>` });
 
-/** Posts to its own address, so nothing in it comes from the link. */
+/**
+ * Posts to its own address, so nothing in it comes from the link. A password has at most 100
+ * characters; `maxlength` counts UTF-16 units, of which a character may take two.
+ */
 const passwordForm = (wrong: boolean): Page =>
   makePage({
     // Read out first by a screen reader.
@@ -13,7 +16,7 @@ const passwordForm = (wrong: boolean): Page =>
     body: `<p>This link is protected. Enter its password to go on.</p>
 <form method="post">
 <label for="password">Password</label>
-<input id="password" name="password" type="password" required maxlength="100"
+<input id="password" name="password" type="password" required maxlength="200"
   autocomplete="current-password" autofocus${
     wrong ? ' aria-invalid="true" aria-describedby="error"' : ''
   }>

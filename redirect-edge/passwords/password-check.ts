@@ -1,7 +1,7 @@
 import type { PasswordDesk } from '../../ops/platform/passwords/password-desk.js';
-import type { ClientGate } from './client-gate.js';
 import type { ClientHash } from './client-hash.js';
-import type { Throttle, Verdict } from './throttle.js';
+import { createGate } from './gate.js';
+import type { Throttle, Verdict, Visitor } from './throttle.js';
 
 export interface PasswordTry {
   readonly code: string;
@@ -28,21 +28,31 @@ const maxLength = 400;
 const possible = (password: string): boolean => password.length > 0 && password.length <= maxLength;
 
 /**
+ * A client's tries at all links: who asks at a thousand links at once waits for himself, not others
+ * for him. One more at once than the throttle lets through for a link.
+ */
+const triesOfClient = 6;
+const triesWaitingOfClient = 100;
+
+/** All clients' tries at a link: what is more is refused before the ledger hears of it. */
+const triesOfLink = 64;
+
+/**
  * Checks a visitor's password: throttled first, hashed then, and counted before the answer. A client
  * within its wait gets no check at all, not even of the right password: telling it apart would be
  * the very guess that the wait forbids, and a flood of guesses is to cost no hashes.
  */
 export const createPasswordCheck = (deps: {
-  readonly gate: ClientGate;
   readonly clientHash: ClientHash;
   readonly throttle: Throttle;
   readonly passwords: Pick<PasswordDesk, 'verify'>;
 }): PasswordCheck => {
-  const { gate, clientHash, throttle, passwords } = deps;
+  const { clientHash, throttle, passwords } = deps;
+  const clients = createGate({ atOnce: triesOfClient, maxWaiting: triesWaitingOfClient });
+  const links = createGate({ atOnce: triesOfLink, maxWaiting: 0 });
 
-  const checkNow = async (attempt: PasswordTry): Promise<TryOutcome> => {
-    const { code, passwordHash, password, network } = attempt;
-    const visitor = { code, client: await clientHash.of(code, network) };
+  const checkNow = async (attempt: PasswordTry, visitor: Visitor): Promise<TryOutcome> => {
+    const { code, passwordHash, password } = attempt;
     const admission = await throttle.admit(visitor);
     if (admission.type === 'throttled') return admission;
     let verdict: Verdict = 'unchecked';
@@ -55,5 +65,14 @@ export const createPasswordCheck = (deps: {
     return { type: verdict };
   };
 
-  return { check: (attempt) => gate.pass(attempt.network, () => checkNow(attempt)) };
+  return {
+    async check(attempt) {
+      const { code, network } = attempt;
+      const visitor = { code, client: await clientHash.of(code, network) };
+      // What is refused for certain costs neither a place nor a look at the ledger.
+      const waitMs = throttle.knownWaitMs(visitor);
+      if (waitMs > 0) return { type: 'throttled', waitMs };
+      return clients.pass(network, () => links.pass(code, () => checkNow(attempt, visitor)));
+    },
+  };
 };

@@ -17,6 +17,8 @@ export type Admission =
 export type Verdict = 'right' | 'wrong' | 'unchecked';
 
 export interface Throttle {
+  /** How long the visitor must wait for certain, as far as this node knows; 0 for a visitor to admit. */
+  knownWaitMs(visitor: Visitor): number;
   /** @throws Overloaded */
   admit(visitor: Visitor): Promise<Admission>;
   settle(visitor: Visitor, verdict: Verdict): Promise<void>;
@@ -163,13 +165,21 @@ export const createThrottle = (pool: Pool): Throttle => {
   // A wait is never cut short, so this node need not ask again before it ends.
   const refusals = new Map<string, number>();
 
+  const knownWaitMs = (visitor: Visitor): number => {
+    const name = nameOf(visitor);
+    const until = refusals.get(name);
+    if (until === undefined) return 0;
+    const left = until - performance.now();
+    if (left <= 0) refusals.delete(name);
+    return Math.max(left, 0);
+  };
+
   return {
+    knownWaitMs,
     async admit(visitor) {
       const name = nameOf(visitor);
-      const until = refusals.get(name) ?? 0;
-      const left = until - performance.now();
-      if (left > 0) return { type: 'throttled', waitMs: left };
-      refusals.delete(name);
+      const waitMs = knownWaitMs(visitor);
+      if (waitMs > 0) return { type: 'throttled', waitMs };
       const giveUpAt = performance.now() + undecidedForMs;
       for (;;) {
         const decided = await admissions.submit(visitor);

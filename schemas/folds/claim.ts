@@ -27,9 +27,12 @@ export type ClaimEvent = LinkEvent | EventNamed<'LinkVisited'>;
 
 export const freeCode: Claim = { status: 'free' };
 
+/** A time for the next event: now, but never before the last one. */
+export const notBefore = (now: Date, last: Date): Date => (now < last ? last : now);
+
 /** What an event makes of a claim. The ledger's rows are changed in no other way. */
 export const evolveClaim = (claim: Claim, event: ClaimEvent): Claim => {
-  const lastEventAt = new Date(event.time);
+  const time = new Date(event.time);
   if (event.type === 'linklog.LinkCreated.v1') {
     const { keyId, expiresAt, maxClicks } = event.data;
     return {
@@ -44,11 +47,13 @@ export const evolveClaim = (claim: Claim, event: ClaimEvent): Claim => {
       maxClicks,
       clicks: 0,
       sequence: event.sequence,
-      lastEventAt,
+      lastEventAt: time,
     };
   }
   if (claim.status === 'free') throw new Error(`${event.type} of a code that nobody claimed`);
   const { sequence } = event;
+  // A log has no order between its topics: a rebuild folds all visits after the last link event.
+  const lastEventAt = notBefore(time, claim.lastEventAt);
   switch (event.type) {
     case 'linklog.LinkVisited.v1':
       return { ...claim, clicks: event.data.click ?? claim.clicks, lastEventAt };
@@ -64,6 +69,3 @@ export const evolveClaim = (claim: Claim, event: ClaimEvent): Claim => {
     }
   }
 };
-
-/** A time for the next event: now, but never before the last one. */
-export const notBefore = (now: Date, last: Date): Date => (now < last ? last : now);

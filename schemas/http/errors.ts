@@ -6,13 +6,11 @@ import { timestamp } from '../events/envelope.js';
 export const generalError = z.object({
   statusCode: z.int(),
   timestamp,
-  /** Without the query. */
-  path: z.string(),
+  path: z.string().describe('Without the query.'),
   method: z.string(),
   message: z.string(),
   errorType: z.enum(['BLOCKED', 'EXPIRED']).optional(),
-  /** Seconds, on errors of the per-minute limit. */
-  retryAfter: z.int().optional(),
+  retryAfter: z.int().min(1).describe('Seconds; on errors of the per-minute limit.').optional(),
 });
 export type GeneralError = z.infer<typeof generalError>;
 
@@ -36,9 +34,8 @@ export type PlanError = z.infer<typeof planError>;
 export const monthlyLimitError = z.object({
   statusCode: z.literal(429),
   message: z.string(),
-  limit: z.int(),
-  /** The first day of the next month, UTC. */
-  resetDate: z.iso.date(),
+  limit: z.int().min(0).describe("The plan's quota."),
+  resetDate: z.iso.date().describe('The first day of the next month, UTC.'),
   upgradeUrl: z.url(),
 });
 export type MonthlyLimitError = z.infer<typeof monthlyLimitError>;
@@ -55,6 +52,9 @@ export const messages = {
   unavailable: 'Service is temporarily unavailable',
   logUnavailable: 'The event log is temporarily unavailable',
   internal: 'Internal server error',
+  badRequest: 'Bad Request',
+  headersTooLarge: 'Request header fields are too large',
+  requestTimeout: 'Request was not received in time',
   notFound: 'Not Found',
   methodNotAllowed: 'Method Not Allowed',
   bodyTooLarge: 'Request body is too large',

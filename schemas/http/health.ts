@@ -1,5 +1,9 @@
 import { z } from 'zod';
 
+/** GET /health, on every listener: the process lives. */
+export const livenessResponse = z.object({ status: z.literal('pass') });
+export type LivenessResponse = z.infer<typeof livenessResponse>;
+
 /** GET /health/ready, on every listener. */
 export const healthResponse = z.object({
   status: z.enum(['pass', 'fail']),
@@ -12,14 +16,18 @@ export const healthResponse = z.object({
     .array(
       z.object({
         name: z.string(),
-        /** Records of the log that it has not folded yet; `null` while that cannot be told. */
-        lag: z.int().nullable(),
+        lag: z
+          .int()
+          .nullable()
+          .describe('Records of the log that it has not folded yet; `null` while that is unknown.'),
         deadLetters: z.int(),
         parked: z.int(),
       }),
     )
     .readonly(),
-  /** Visits that wait in the edge's spool. */
-  spool: z.object({ events: z.int(), bytes: z.int() }).nullable(),
+  spool: z
+    .object({ events: z.int(), bytes: z.int() })
+    .nullable()
+    .describe("Visits that wait in the edge's spool; `null` where this process has none."),
 });
 export type HealthResponse = Readonly<z.infer<typeof healthResponse>>;

@@ -8,24 +8,27 @@ const wholeNumber = (low: number, high: number, message: string) =>
     .string({ error: message })
     .regex(/^\d{1,4}$/, message)
     .transform(Number)
-    .refine((value) => value >= low && value <= high, message);
+    .pipe(z.int().min(low, message).max(high, message));
 
 /** `#` is optional: in a query it would have to be percent-encoded. */
 const colour = (name: string) => {
   const message = `${name} must be a hex colour, such as ff8800`;
   return z
     .string({ error: message })
-    .regex(/^#?(?:[0-9a-f]{3}|[0-9a-f]{6}|[0-9a-f]{8})$/i, message)
-    .transform((text) => `#${text.replace('#', '')}`);
+    .regex(/^#?(?:[0-9A-Fa-f]{3}|[0-9A-Fa-f]{6}|[0-9A-Fa-f]{8})$/, message)
+    .overwrite((text) => `#${text.replace('#', '')}`);
 };
 
-/** The query of GET /v2/qr/:shortCode. `size` in pixels, `margin` in modules. */
+/** The query of GET /v2/qr/:shortCode. */
 export const qrQuery = z.object({
   format: z.enum(['png', 'svg'], { error: 'format must be either png or svg' }).default('png'),
-  size: wholeNumber(100, 1_000, sizeMessage).default(300),
-  margin: wholeNumber(0, 10, marginMessage).default(4),
-  ecc: z.enum(['L', 'M', 'Q', 'H'], { error: 'ecc must be one of L, M, Q, H' }).default('M'),
-  dark: colour('dark').default('#000000'),
-  light: colour('light').default('#ffffff'),
+  size: wholeNumber(100, 1_000, sizeMessage).default(300).describe('Width and height in pixels.'),
+  margin: wholeNumber(0, 10, marginMessage).default(4).describe('The quiet zone, in modules.'),
+  ecc: z
+    .enum(['L', 'M', 'Q', 'H'], { error: 'ecc must be one of L, M, Q, H' })
+    .default('M')
+    .describe('The level of error correction.'),
+  dark: colour('dark').default('#000000').describe('A hex colour; the `#` may be left out.'),
+  light: colour('light').default('#ffffff').describe('A hex colour; the `#` may be left out.'),
 });
 export type QrQuery = z.output<typeof qrQuery>;

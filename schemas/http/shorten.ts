@@ -4,103 +4,133 @@ import { timestamp } from '../events/envelope.js';
 /** What a short code consists of, an alias included. */
 export const shortCodePattern = /^[A-Za-z0-9_-]{3,50}$/;
 
-const maxUrlLength = 2_048;
-// The parser strips or rewrites some of these; none has a place in a URL, nor in a header.
+export const shortCode = z.string().regex(shortCodePattern);
 
-const controlCharacters = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/;
-const startsAsUrl = /^https?:\/\/[^/\\?#]/i;
+const maxUrlLength = 2_048;
+/**
+ * Begins as a web address does, in any case; written without a flag, for JSON Schema has none. The
+ * parser strips or rewrites some control characters; none has a place in a URL, nor in a header.
+ */
+const urlPattern =
+  /^[Hh][Tt][Tt][Pp][Ss]?:\/\/[^/\\?#\u0000-\u001f\u007f-\u009f\u2028\u2029][^\u0000-\u001f\u007f-\u009f\u2028\u2029]*$/;
 
 /** The parsed form of a destination, or `null` where it is none that we take. */
 const parseDestination = (url: string): URL | null => {
-  if (!startsAsUrl.test(url) || controlCharacters.test(url) || !url.isWellFormed()) return null;
-  if (!URL.canParse(url)) return null;
+  if (!url.isWellFormed() || !URL.canParse(url)) return null;
   const parsed = new URL(url);
   if (parsed.username !== '' || parsed.password !== '') return null;
-  return Math.max(url.length, parsed.href.length) > maxUrlLength ? null : parsed;
+  return parsed.href.length > maxUrlLength ? null : parsed;
 };
 
 const invalidUrl = 'Please provide a valid URL';
+const aliasLengthMessage = 'Alias must be between 3 and 50 characters';
 
 /** `null` in an optional field means absent. */
 const optional = <Schema extends z.ZodType>(schema: Schema) =>
   schema.nullish().transform((value) => value ?? null);
 
+const passwordMessage = 'Password must be between 4 and 100 characters';
+const passwordBounds = { minLength: 4, maxLength: 100 } as const;
+
 const expiresInMessage = 'expiresIn must be at least 60 seconds (1 minute)';
 const tenYears = 315_360_000;
 const maxClicksLimit = 1_000_000_000;
+
+/** Properties that no body may hold, at any depth. */
+const disallowed = ['__proto__', 'constructor', 'prototype'];
 
 /**
  * The body of POST /v2/shorten. Its fields stand in the order of the specification's table, which
  * is the order in which they are checked. `isOwnHost` tells destinations that would loop.
  */
 export const shortenRequest = (isOwnHost: (destination: URL) => boolean) =>
-  z.object(
-    {
-      url: z
-        .string({ error: invalidUrl })
-        .transform((url) => url.trim())
-        .refine((url) => {
-          const parsed = parseDestination(url);
-          return parsed !== null && !isOwnHost(parsed);
-        }, invalidUrl),
-      alias: optional(
-        z
-          .string({ error: 'alias must be a string' })
-          .refine((alias) => alias.length >= 3 && alias.length <= 50, {
-            error: 'Alias must be between 3 and 50 characters',
-            abort: true,
-          })
-          .regex(shortCodePattern, {
-            error: 'Alias may only contain letters, numbers, hyphens and underscores',
+  z
+    .object(
+      {
+        url: z
+          .string({ error: invalidUrl })
+          .trim()
+          .max(maxUrlLength, { error: invalidUrl, abort: true })
+          .regex(urlPattern, { error: invalidUrl, abort: true })
+          .refine((url) => {
+            const parsed = parseDestination(url);
+            return parsed !== null && !isOwnHost(parsed);
+          }, invalidUrl)
+          .meta({
+            description:
+              'The destination, kept exactly as it is sent; outer white space is trimmed first. ' +
+              'Beyond the pattern: it parses as the URL Standard has it, names no user and no ' +
+              'password, has at most 2,048 characters in its normalised form too, and does not ' +
+              'lead to this service itself.',
+            examples: ['https://example.com/a?b=c'],
           }),
-      ),
-      password: optional(
-        z
-          .string({ error: 'password must be a string' })
-          .refine((password) => password.length >= 4 && password.length <= 100, {
-            error: 'Password must be between 4 and 100 characters',
-          }),
-      ),
-      expiresIn: optional(
-        z
-          .number({ error: 'expiresIn must be a number' })
-          .min(60, { error: expiresInMessage, abort: true })
-          .max(tenYears, {
-            error: `expiresIn must be at most ${tenYears} seconds (10 years)`,
-            abort: true,
-          })
-          .int({ error: 'expiresIn must be a whole number of seconds' }),
-      ),
-      maxClicks: optional(
-        z
-          .number({ error: 'maxClicks must be a number' })
-          .min(1, { error: 'maxClicks must be at least 1', abort: true })
-          .max(maxClicksLimit, {
-            error: `maxClicks must be at most ${maxClicksLimit}`,
-            abort: true,
-          })
-          .int({ error: 'maxClicks must be an integer' }),
-      ),
-    },
-    { error: invalidUrl },
-  );
+        alias: optional(
+          z
+            .string({ error: 'alias must be a string' })
+            .min(3, { error: aliasLengthMessage, abort: true })
+            .max(50, { error: aliasLengthMessage, abort: true })
+            .regex(shortCodePattern, {
+              error: 'Alias may only contain letters, numbers, hyphens and underscores',
+            }),
+        ).meta({
+          description:
+            'The short code wanted, case-sensitive. It must never have been in use, and not be ' +
+            'reserved: system routes, brands, government entities, malicious patterns.',
+          examples: ['spring-sale'],
+        }),
+        password: optional(
+          z
+            .string({ error: 'password must be a string' })
+            .refine((password) => {
+              // Counted as JSON Schema counts: what takes two UTF-16 units is one character.
+              const { length } = Array.from(password);
+              return length >= passwordBounds.minLength && length <= passwordBounds.maxLength;
+            }, passwordMessage)
+            .meta(passwordBounds),
+        ).meta({ description: 'Visitors must enter it before the redirect.' }),
+        expiresIn: optional(
+          z
+            .number({ error: 'expiresIn must be a number' })
+            .min(60, { error: expiresInMessage, abort: true })
+            .max(tenYears, {
+              error: `expiresIn must be at most ${tenYears} seconds (10 years)`,
+              abort: true,
+            })
+            .int({ error: 'expiresIn must be a whole number of seconds' }),
+        ).meta({ description: 'Seconds until the link expires.', examples: [86_400] }),
+        maxClicks: optional(
+          z
+            .number({ error: 'maxClicks must be a number' })
+            .min(1, { error: 'maxClicks must be at least 1', abort: true })
+            .max(maxClicksLimit, {
+              error: `maxClicks must be at most ${maxClicksLimit}`,
+              abort: true,
+            })
+            .int({ error: 'maxClicks must be an integer' }),
+        ).meta({ description: 'Redirects until the link expires.', examples: [100] }),
+      },
+      { error: invalidUrl },
+    )
+    .meta({
+      description:
+        'Properties that are not listed are stripped; `__proto__`, `constructor` and `prototype` ' +
+        'are refused, at any depth. `null` in an optional field means absent.',
+      propertyNames: { not: { enum: disallowed } },
+    });
 
 export type ShortenRequest = z.output<ReturnType<typeof shortenRequest>>;
 
 /** The Link of the specification: what was not asked for is left out, never null. */
 export const linkResponse = z.object({
   shortUrl: z.url(),
-  shortCode: z.string(),
+  shortCode,
   url: z.string(),
-  alias: z.string().optional(),
-  expiresAt: timestamp.optional(),
-  maxClicks: z.int().optional(),
+  alias: shortCode.describe('Only where one was asked for.').optional(),
+  expiresAt: timestamp.describe('Only where `expiresIn` was given.').optional(),
+  maxClicks: z.int().min(1).describe('Only where it was given.').optional(),
   createdAt: timestamp,
 });
 export type LinkResponse = z.infer<typeof linkResponse>;
-
-/** Properties that no body may hold, at any depth. */
-const disallowed = new Set(['__proto__', 'constructor', 'prototype']);
 
 /** The first explicitly disallowed property in a parsed JSON value, or `null`. */
 export const disallowedProperty = (json: unknown): string | null => {
@@ -109,7 +139,7 @@ export const disallowedProperty = (json: unknown): string | null => {
   while (waiting.length > 0) {
     const value = waiting.pop();
     if (typeof value !== 'object' || value === null) continue;
-    const found = Object.keys(value).find((key) => disallowed.has(key));
+    const found = Object.keys(value).find((key) => disallowed.includes(key));
     if (found !== undefined) return found;
     for (const child of Object.values(value)) waiting.push(child);
   }

@@ -1,5 +1,9 @@
 import type { Context } from 'koa';
-import { messages, type UnauthorizedError } from '../../../schemas/http/errors.js';
+import {
+  messages,
+  type MonthlyLimitError,
+  type UnauthorizedError,
+} from '../../../schemas/http/errors.js';
 import type { Pass } from '../../domain/admission.js';
 import { hashKeyToken, isKeyToken } from '../../domain/key-token.js';
 import type { Admitted, AdmissionDesk, PlatformSwitches } from '../../ledger/admission.js';
@@ -43,7 +47,11 @@ export const monthlyLimitReached = (
   limit: number,
   { usage }: Pass,
   upgradeUrl: string,
-): Reply => json(429, { statusCode: 429, message, limit, resetDate: usage.resetDate, upgradeUrl });
+): Reply => {
+  const { resetDate } = usage;
+  const body: MonthlyLimitError = { statusCode: 429, message, limit, resetDate, upgradeUrl };
+  return json(429, body);
+};
 
 const refusal = (
   { admission }: Admitted,

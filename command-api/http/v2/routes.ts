@@ -23,9 +23,9 @@ export interface V2 {
   routeOf(path: string): string | null;
 }
 
-/** Everything under /v2, in the contract's order of checks. */
-export const createV2 = (deps: V2Deps): V2 => {
-  const { plans, upgradeUrl } = deps;
+/** The routes under /v2; each stands in `openapi/operations.ts` too. */
+export const createV2Router = (deps: V2Deps): Router => {
+  const { plans } = deps;
 
   const usage: Handler<V2State> = (_ctx, { pass }) => {
     const plan = plans.plans[pass.key.plan];
@@ -53,10 +53,17 @@ export const createV2 = (deps: V2Deps): V2 => {
   router.get('/qr/:shortCode', route(createQrHandler(deps)));
   router.get('/stats/:shortCode', route(stats));
   router.get('/usage', route(usage));
+  return router;
+};
+
+/** Everything under /v2, in the contract's order of checks. */
+export const createV2 = (deps: V2Deps): V2 => {
+  const { plans, upgradeUrl } = deps;
+  const router = createV2Router(deps);
   const dispatch = dispatcher(router);
 
   const handle = async (ctx: Context): Promise<void> => {
-    // Before anything can fail.
+    // Before anything can fail: the error's answer has it too.
     ctx.set('Cache-Control', 'no-store');
     const refusal = await admitRequest(ctx, ctx.state, deps.admission, {
       metered: ctx.path !== '/v2/usage',

@@ -15,6 +15,12 @@ export interface NewRecord {
   readonly value: string;
 }
 
+/** A record of a log that was filled before, on its way into another one. */
+export interface RestoredRecord extends NewRecord {
+  /** The sequence of an event that the ledger decided; `null` for any other record. */
+  readonly ledgerSequence: number | null;
+}
+
 export interface LogRecord extends NewRecord {
   readonly offset: number;
 }
@@ -104,7 +110,7 @@ export interface EventLog {
   /** The identity of a topic, for checkpoints. */
   logId(topic: TopicName): string;
   /** Resolves when the log has the records for good; those of one key keep their order. */
-  append(topic: TopicName, records: readonly NewRecord[]): Promise<void>;
+  append(topic: TopicName, records: readonly (NewRecord | RestoredRecord)[]): Promise<void>;
   subscribe(options: SubscribeOptions): Subscription;
   /** The records from offset `from` up to, not including, `to`, in pieces of bounded size. */
   read(topic: TopicName, partition: number, from: number, to: number): AsyncIterable<Batch>;

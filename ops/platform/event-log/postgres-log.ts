@@ -6,7 +6,7 @@ import { nothingRecorded, type Outbox, type Receipt } from '../outbox/port.js';
 import { listenToPostgres } from '../postgres/listener.js';
 import type { Pool, Queryable } from '../postgres/pool.js';
 import { partitionOf } from './partition.js';
-import type { Batch, EventLog, NewRecord, PartitionRange } from './port.js';
+import type { Batch, EventLog, PartitionRange } from './port.js';
 import { loadPartitions, type KnownPartition } from './postgres-partitions.js';
 import { startSubscription } from './postgres-subscription.js';
 
@@ -105,13 +105,13 @@ export const openPostgresLog = async (options: {
     return rows.map((row) => ({ ...row, first: 0 }));
   };
 
-  const append = async (topic: TopicName, records: readonly NewRecord[]): Promise<void> => {
+  const append: EventLog['append'] = async (topic, records) => {
     if (records.length === 0) return;
-    const rows = records.map(({ key, value }) => ({
-      partitionId: partitionId(topic, key),
-      key,
-      sequence: null,
-      value,
+    const rows = records.map((record) => ({
+      partitionId: partitionId(topic, record.key),
+      key: record.key,
+      sequence: 'ledgerSequence' in record ? record.ledgerSequence : null,
+      value: record.value,
     }));
     await insertRows(pool, rows);
   };
@@ -183,6 +183,7 @@ export const openPostgresLog = async (options: {
     logged: () => Promise.resolve(true),
     hasLogged: () => Promise.resolve(true),
     isStalled: () => Promise.resolve(false),
+    settled: () => Promise.resolve(),
   };
 
   return { log, outbox };

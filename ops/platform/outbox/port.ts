@@ -33,4 +33,6 @@ export interface Outbox {
   hasLogged(topic: TopicName, subjects: readonly string[]): Promise<boolean>;
   /** Whether events wait for the log proper for so long that no new ones should be decided. */
   isStalled(): Promise<boolean>;
+  /** Resolves when the log proper has every event that was recorded before the call. */
+  settled(): Promise<void>;
 }

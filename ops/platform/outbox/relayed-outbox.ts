@@ -7,6 +7,9 @@ const stalledAfter = '1 second';
 /** How long an answer to whether that is so holds. */
 const stalledMs = 100;
 
+/** How often who waits for everything looks for itself. */
+const lookUpEveryMs = 1_000;
+
 interface Waiting {
   readonly receipt: Receipt;
   readonly resolve: (logged: boolean) => void;
@@ -76,27 +79,29 @@ export const openRelayedOutbox = async (options: {
     return rows[0]?.stalled ?? false;
   };
 
+  const logged = async (receipt: Receipt, withinMs: number): Promise<boolean> => {
+    if (isSent(receipt)) return true;
+    return new Promise<boolean>((resolve) => {
+      const timer = setTimeout(() => {
+        waiter.resolve(false);
+      }, withinMs);
+      const waiter: Waiting = {
+        receipt,
+        resolve(answer) {
+          clearTimeout(timer);
+          waiting.delete(waiter);
+          resolve(answer);
+        },
+      };
+      waiting.add(waiter);
+    });
+  };
+
   return {
     record: (tx, events) => outbox.record(tx, events),
     after: (topic, marks) => outbox.after(topic, marks),
 
-    async logged(receipt, withinMs) {
-      if (isSent(receipt)) return true;
-      return new Promise<boolean>((resolve) => {
-        const timer = setTimeout(() => {
-          waiter.resolve(false);
-        }, withinMs);
-        const waiter: Waiting = {
-          receipt,
-          resolve(logged) {
-            clearTimeout(timer);
-            waiting.delete(waiter);
-            resolve(logged);
-          },
-        };
-        waiting.add(waiter);
-      });
-    },
+    logged,
 
     async hasLogged(topic, subjects) {
       const { rows } = await pool.query<{ unsent: boolean }>({
@@ -111,6 +116,14 @@ export const openRelayedOutbox = async (options: {
         values: [topic, subjects],
       });
       return rows[0]?.unsent === false;
+    },
+
+    async settled() {
+      const { rows } = await pool.query<Receipt[number]>(
+        'SELECT id AS "partitionId", next_offset AS next FROM log.partitions',
+      );
+      do await lookUp();
+      while (!(await logged(rows, lookUpEveryMs)));
     },
 
     isStalled() {

@@ -1,7 +1,7 @@
-import { hashPassword, verifyPassword } from './argon2.js';
 import { createFairQueue, type QueueLoad } from './fair-queue.js';
+import { createHashing } from './hashing.js';
 
-/** Each holds a core and 19 MiB; Node has four threads for them, for files and for names. */
+/** Each holds a thread, and 19 MiB. */
 const atOnce = 2;
 /** Some 6 s of work on one core. */
 const maxWaiting = 512;
@@ -21,16 +21,17 @@ export interface PasswordDesk {
 /** Keys and links have a lane each: a flood of guesses at one link delays nobody else. */
 export const createPasswordDesk = (): PasswordDesk => {
   const queue = createFairQueue({ atOnce, maxWaiting });
+  const hashing = createHashing();
   return {
     load: queue.load,
     hashAll: (keyId, passwords) =>
       queue.run(
         `key ${keyId}`,
         maxHashesOfKey,
-        passwords.map((password) => () => hashPassword(password)),
+        passwords.map((password) => () => hashing.hash(password)),
       ),
     async verify(code, passwordHash, password) {
-      const check = (): Promise<boolean> => verifyPassword(passwordHash, password);
+      const check = (): Promise<boolean> => hashing.verify(passwordHash, password);
       const [right] = await queue.run(`link ${code}`, maxChecksOfLink, [check]);
       return right === true;
     },

@@ -47,7 +47,14 @@ const types: pg.CustomTypesConfig = {
 };
 
 /**
- * Connections to PostgreSQL, bounded in number and in time: 2 s to connect, 15 s a statement.
+ * Longer than the server itself gives a statement: only a server that answers nothing at all, not
+ * even that, is given up here.
+ */
+const answerMs = 17_000;
+
+/**
+ * Connections to PostgreSQL, bounded in number and in time: 2 s to connect, 15 s a statement. With
+ * `patient`, statements take as long as they take.
  *
  * `name` stands in PostgreSQL's `pg_stat_activity`.
  */
@@ -55,6 +62,7 @@ export const createPool = (options: {
   readonly url: string;
   readonly name: string;
   readonly max: number;
+  readonly patient?: boolean;
   readonly logger: Logger;
 }): Pool => {
   const pool = new pg.Pool({
@@ -63,7 +71,7 @@ export const createPool = (options: {
     max: options.max,
     connectionTimeoutMillis: 2_000,
     idleTimeoutMillis: 60_000,
-    statement_timeout: 15_000,
+    ...(options.patient !== true && { statement_timeout: 15_000, query_timeout: answerMs }),
     idle_in_transaction_session_timeout: 30_000,
     types,
   });

@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 import { Overloaded } from '../../ops/platform/batcher.js';
-import { createClientGate } from './client-gate.js';
+import { createGate } from './gate.js';
 
 const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-describe('the gate of a client', () => {
-  it('lets so many in at once, the others in their order, and each client by itself', async () => {
-    const gate = createClientGate({ atOnce: 2, maxWaiting: 2 });
+describe('a gate', () => {
+  it('lets so many in at once, the others in their order, and each name by itself', async () => {
+    const gate = createGate({ atOnce: 2, maxWaiting: 2 });
     const inside: string[] = [];
     const leave = new Map<string, () => void>();
     const visit = (client: string, name: string): Promise<void> =>
@@ -29,7 +29,7 @@ describe('the gate of a client', () => {
   });
 
   it('opens again after work that failed', async () => {
-    const gate = createClientGate({ atOnce: 1, maxWaiting: 1 });
+    const gate = createGate({ atOnce: 1, maxWaiting: 1 });
     const fail = (): Promise<never> => Promise.reject(new Error('No'));
     const [failed, done] = await Promise.allSettled([
       gate.pass('a', fail),

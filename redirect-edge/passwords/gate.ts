@@ -1,18 +1,15 @@
 import { Overloaded } from '../../ops/platform/batcher.js';
 
-export interface ClientGate {
-  /** Runs `work` when the client has room for it. @throws Overloaded; what `work` threw. */
-  pass<Result>(client: string, work: () => Promise<Result>): Promise<Result>;
+export interface Gate {
+  /** Runs `work` when there is room for it at this name. @throws Overloaded; what `work` threw. */
+  pass<Result>(name: string, work: () => Promise<Result>): Promise<Result>;
 }
 
-/**
- * Lets few passwords of a client be in hand at once, whatever links they are for: who asks at a
- * thousand links at once waits for himself, not others for him.
- */
-export const createClientGate = (options: {
+/** Lets few works of a name be in hand at once, and few more wait: no name stands in another's way. */
+export const createGate = (options: {
   readonly atOnce: number;
   readonly maxWaiting: number;
-}): ClientGate => {
+}): Gate => {
   interface Place {
     inside: number;
     readonly waiting: (() => void)[];
@@ -20,9 +17,9 @@ export const createClientGate = (options: {
   const places = new Map<string, Place>();
 
   return {
-    async pass(client, work) {
-      const place = places.get(client) ?? { inside: 0, waiting: [] };
-      places.set(client, place);
+    async pass(name, work) {
+      const place = places.get(name) ?? { inside: 0, waiting: [] };
+      places.set(name, place);
       if (place.inside < options.atOnce) place.inside += 1;
       else {
         if (place.waiting.length >= options.maxWaiting) throw new Overloaded(place.waiting.length);
@@ -36,7 +33,7 @@ export const createClientGate = (options: {
         if (next) next();
         else {
           place.inside -= 1;
-          if (place.inside === 0) places.delete(client);
+          if (place.inside === 0) places.delete(name);
         }
       }
     },

@@ -1,0 +1,124 @@
+import { expect } from 'chai';
+import { createV2Router, type V2Deps } from '../v2/routes.js';
+import { openApiDocument } from './document.js';
+
+type Json = Readonly<Record<string, unknown>>;
+
+const document = JSON.parse(JSON.stringify(openApiDocument())) as {
+  readonly paths: Readonly<Record<string, Json>>;
+  readonly components: Readonly<Record<string, Json>>;
+};
+
+const schemaOf = (name: string): Json => document.components['schemas']?.[name] as Json;
+
+/** Every object that the document holds, itself included. */
+const objectsOf = (value: unknown): Json[] => {
+  if (typeof value !== 'object' || value === null) return [];
+  const children = Object.values(value).flatMap(objectsOf);
+  return Array.isArray(value) ? children : [value as Json, ...children];
+};
+
+const references = objectsOf(document).flatMap((object) =>
+  typeof object['$ref'] === 'string' ? [object['$ref']] : [],
+);
+
+const operations = Object.entries(document.paths).flatMap(([path, item]) =>
+  Object.entries(item)
+    .filter(([method]) => method !== 'parameters')
+    .map(([method, operation]) => ({ path, method, operation: operation as Json })),
+);
+
+describe('the OpenAPI document', () => {
+  it('has every route under /v2, and no other', () => {
+    // Handlers ask for what they need when they are called.
+    const routes = createV2Router({} as V2Deps).stack.flatMap(({ path, methods }) =>
+      methods
+        // It goes wherever GET does, and the document says so once.
+        .filter((method) => method !== 'HEAD')
+        .map((method) => `${method} ${String(path).replace(/:(\w+)/g, '{$1}')}`),
+    );
+    const described = operations
+      .filter(({ path }) => path.startsWith('/v2/'))
+      .map(({ path, method }) => `${method.toUpperCase()} ${path}`);
+    expect(described).to.have.members(routes);
+  });
+
+  it('refers to nothing that is not there, and has nothing that nobody refers to', () => {
+    const parts = ['schemas', 'headers', 'responses'].flatMap((kind) =>
+      Object.keys(document.components[kind] ?? {}).map((name) => `#/components/${kind}/${name}`),
+    );
+    expect([...new Set(references)]).to.have.members(parts);
+  });
+
+  it('names each operation once', () => {
+    const ids = operations.map(({ operation }) => operation['operationId']);
+    expect(ids).to.deep.equal([...new Set(ids)]);
+    expect(ids).to.include.members(['shorten', 'getStats']);
+  });
+
+  it('says the bounds of each field of a link', () => {
+    const { properties, required } = schemaOf('ShortenRequest') as {
+      properties: Record<string, Json>;
+      required: string[];
+    };
+    const orNull = (name: string): unknown => {
+      const [given, none] = properties[name]?.['anyOf'] as unknown[];
+      expect(none).to.deep.equal({ type: 'null' });
+      return given;
+    };
+    expect(required).to.deep.equal(['url']);
+    expect(properties['url']).to.include({ type: 'string', maxLength: 2_048 });
+    expect(orNull('alias')).to.deep.equal({
+      type: 'string',
+      minLength: 3,
+      maxLength: 50,
+      pattern: '^[A-Za-z0-9_-]{3,50}$',
+    });
+    expect(orNull('password')).to.deep.equal({ type: 'string', minLength: 4, maxLength: 100 });
+    expect(orNull('expiresIn')).to.deep.equal({
+      type: 'integer',
+      minimum: 60,
+      maximum: 315_360_000,
+    });
+    expect(orNull('maxClicks')).to.deep.equal({
+      type: 'integer',
+      minimum: 1,
+      maximum: 1_000_000_000,
+    });
+  });
+
+  it('has a pattern for URLs that takes what is taken, in any case', () => {
+    const { url } = schemaOf('ShortenRequest')['properties'] as { url: { pattern: string } };
+    // As JSON Schema reads patterns.
+    const pattern = new RegExp(url.pattern, 'u');
+    for (const taken of ['https://example.com', 'HTTP://b\u00fccher.example/\u{1f600}#a']) {
+      expect(pattern.test(taken), taken).to.equal(true);
+    }
+    for (const refused of ['ftp://example.com', 'http:///a', 'https://a/\n', 'https:/a', '']) {
+      expect(pattern.test(refused), refused).to.equal(false);
+    }
+  });
+
+  it('has exactly the seven fields of the statistics', () => {
+    const { properties, required, additionalProperties } = schemaOf('Stats');
+    const fields = [
+      'shortCode',
+      'url',
+      'clickCount',
+      'createdAt',
+      'lastAccessed',
+      'expiresAt',
+      'maxClicks',
+    ];
+    expect(properties).to.have.all.keys(fields);
+    expect(required).to.have.members(fields);
+    expect(additionalProperties).to.equal(false);
+  });
+
+  it('asks for a key everywhere but for health', () => {
+    for (const { path, operation } of operations) {
+      const expected = path.startsWith('/v2/') ? undefined : [];
+      expect(operation['security'], path).to.deep.equal(expected);
+    }
+  });
+});

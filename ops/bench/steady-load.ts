@@ -1,0 +1,165 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { constants, setPriority } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+
+/** Requests of one kind, sent at a steady rate whatever becomes of them. */
+export interface Stream {
+  readonly name: string;
+  readonly perSecond: number;
+  /** Asked for in turn. */
+  readonly urls: readonly string[];
+  /** The body of a form that is posted; a GET without. */
+  readonly form: string | null;
+  /** Whether each request comes from an address of its own, as a proxy tells it. */
+  readonly manyClients: boolean;
+}
+
+export interface LoadPlan {
+  readonly streams: readonly Stream[];
+  readonly ms: number;
+  /** Sent in the beginning and not measured: until then the code is cold. */
+  readonly warmUpMs: number;
+  /** Whether it gives way to what it loads, as a load from another machine would. */
+  readonly givesWay: boolean;
+}
+
+export interface StreamResult {
+  readonly sent: number;
+  /** How often each status was answered, and each error happened. */
+  readonly answers: Readonly<Record<string, number>>;
+  /** Of what was answered, in milliseconds. */
+  readonly p50: number;
+  readonly p99: number;
+}
+
+export type LoadResult = Readonly<Record<string, StreamResult>>;
+
+const tickMs = 2;
+/** For the last answers. */
+const timeoutMs = 20_000;
+const linesOfStream = 100;
+
+const percentile = (ascending: readonly number[], share: number): number =>
+  ascending[Math.min(ascending.length - 1, Math.floor(ascending.length * share))] ?? NaN;
+
+/** An address of its own for each number. */
+const addressOf = (number: number): string =>
+  [10, number >> 16, number >> 8, number].map((part) => part & 255).join('.');
+
+let clients = Math.trunc(Math.random() * 2 ** 24);
+
+const bytesOf = (stream: Stream, number: number): string => {
+  const { urls, form, manyClients } = stream;
+  const target = new URL(urls[number % urls.length] ?? '').pathname;
+  if (manyClients) clients += 1;
+  const from = manyClients ? `X-Forwarded-For: ${addressOf(clients)}\r\n` : '';
+  if (form === null) return `GET ${target} HTTP/1.1\r\nHost: a\r\n${from}\r\n`;
+  const type = 'Content-Type: application/x-www-form-urlencoded';
+  const head = `POST ${target} HTTP/1.1\r\nHost: a\r\n${from}${type}\r\n`;
+  return `${head}Content-Length: ${form.length}\r\n\r\n${form}`;
+};
+
+interface Line {
+  readonly socket: Socket;
+  /** Who waits for an answer, in the order of asking. */
+  readonly waiting: ((outcome: string) => void)[];
+}
+
+/** A connection of which only the status lines are read: it must cost little beside the product. */
+const openLine = async (url: string): Promise<Line> => {
+  const { hostname: host, port } = new URL(url);
+  const socket = connect({ host, port: Number(port), noDelay: true });
+  const waiting: Line['waiting'] = [];
+  let rest = '';
+  socket.setEncoding('latin1').on('data', (text: string) => {
+    const whole = rest + text;
+    let end = 0;
+    for (const match of whole.matchAll(/HTTP\/1\.1 (\d{3}) /g)) {
+      waiting.shift()?.(match[1] ?? '');
+      end = match.index + match[0].length;
+    }
+    // A status line may come in pieces.
+    rest = whole.slice(Math.max(end, whole.length - 16));
+  });
+  const lost = (): void => {
+    for (const tell of waiting.splice(0)) tell('lost');
+  };
+  socket.on('error', lost).on('close', lost);
+  await once(socket, 'connect');
+  return { socket, waiting };
+};
+
+const runStream = async (
+  stream: Stream,
+  { ms, warmUpMs }: Pick<LoadPlan, 'ms' | 'warmUpMs'>,
+): Promise<StreamResult> => {
+  const answers: Record<string, number> = {};
+  const times: number[] = [];
+  const open: Promise<void>[] = [];
+  const lines = await Promise.all(
+    Array.from({ length: linesOfStream }, () => openLine(stream.urls[0] ?? '')),
+  );
+  const send = (number: number): Promise<string> => {
+    const [first, ...others] = lines;
+    if (!first) throw new Error('A stream has connections');
+    const line = others.reduce((best, each) => {
+      return each.waiting.length < best.waiting.length ? each : best;
+    }, first);
+    line.socket.write(bytesOf(stream, number));
+    return new Promise((resolve) => line.waiting.push(resolve));
+  };
+  const began = performance.now();
+  let started = 0;
+  let sent = 0;
+  for (;;) {
+    const elapsed = performance.now() - began;
+    if (elapsed >= ms) break;
+    for (const due = (elapsed * stream.perSecond) / 1_000; started < due; started += 1) {
+      const at = performance.now();
+      const measured = at - began >= warmUpMs;
+      if (measured) sent += 1;
+      open.push(
+        send(started).then((outcome) => {
+          if (!measured) return;
+          answers[outcome] = (answers[outcome] ?? 0) + 1;
+          times.push(performance.now() - at);
+        }),
+      );
+    }
+    await sleep(tickMs);
+  }
+  await Promise.race([Promise.all(open), sleep(timeoutMs, null, { ref: false })]);
+  for (const { socket } of lines) socket.destroy();
+  times.sort((a, b) => a - b);
+  return { sent, answers, p50: percentile(times, 0.5), p99: percentile(times, 0.99) };
+};
+
+/** Runs a plan in a process of its own, so that no two loads wait for each other's event loop. */
+export const runLoad = async (plan: LoadPlan): Promise<LoadResult> => {
+  const child = fork(fileURLToPath(import.meta.url), [], { stdio: 'inherit' });
+  const ended = once(child, 'exit').then(([code]) => {
+    throw new Error(`A load ended with ${String(code)} before its result`);
+  });
+  try {
+    child.send(plan);
+    const [result] = (await Promise.race([once(child, 'message'), ended])) as [LoadResult];
+    return result;
+  } finally {
+    child.kill();
+    // The end that was asked for.
+    ended.catch(() => undefined);
+  }
+};
+
+if (process.send && process.argv[1] === fileURLToPath(import.meta.url)) {
+  process.once('message', (plan: LoadPlan) => {
+    if (plan.givesWay) setPriority(constants.priority.PRIORITY_LOW);
+    void Promise.all(plan.streams.map((stream) => runStream(stream, plan))).then((results) => {
+      const named = plan.streams.map(({ name }, index) => [name, results[index]]);
+      process.send?.(Object.fromEntries(named));
+    });
+  });
+}

@@ -1,0 +1,520 @@
+import fc from 'fast-check';
+import { gzipSync } from 'node:zlib';
+
+/** What a hostile client knows of an installation. */
+export interface Known {
+  readonly keys: readonly string[];
+  readonly revokedKey: string;
+  readonly adminToken: string;
+  readonly codes: readonly string[];
+}
+
+export interface HostileRequest {
+  readonly listener: 'api' | 'edge' | 'admin';
+  readonly method: string;
+  readonly target: string;
+  /** Lines as they are written, of Latin-1 characters: each stands for a byte. */
+  readonly lines: readonly string[];
+  readonly body: Buffer;
+  /** How the end of the body is told; all but the first three are lies or nonsense. */
+  readonly framing: string;
+  /** The key that a well-formed request is sent with, or `null` where there may be none. */
+  readonly key: string | null;
+}
+
+/** The bytes of a text in UTF-8, each as a Latin-1 character. */
+const utf8 = (text: string): string => Buffer.from(text, 'utf8').toString('latin1');
+
+const honest = ['none', 'length', 'chunked'];
+
+/** Whether the parser can tell where the request ends. */
+export const isWhole = ({ framing }: HostileRequest): boolean => honest.includes(framing);
+
+const chunked = (body: Buffer): Buffer => {
+  const half = body.length >> 1;
+  const pieces = [body.subarray(0, half), body.subarray(half)].filter(({ length }) => length > 0);
+  return Buffer.concat([
+    ...pieces.flatMap((piece) => [
+      Buffer.from(`${piece.length.toString(16)}\r\n`),
+      piece,
+      Buffer.from('\r\n'),
+    ]),
+    Buffer.from('0\r\n\r\n'),
+  ]);
+};
+
+const smuggled = 'GET /admin/keys HTTP/1.1\r\nHost: a\r\n\r\n';
+
+/** Header lines and bytes of a body, by how its end is told. */
+const framings: Readonly<Record<string, (body: Buffer) => readonly [string[], Buffer]>> = {
+  none: () => [[], Buffer.alloc(0)],
+  length: (body) => [[`Content-Length: ${body.length}`], body],
+  chunked: (body) => [['Transfer-Encoding: chunked'], chunked(body)],
+  'length too long': (body) => [[`Content-Length: ${body.length + 9}`], body],
+  'length too short': (body) => [[`Content-Length: ${body.length >> 1}`], body],
+  'two lengths': (body) => [
+    [`Content-Length: ${body.length}`, `Content-Length: ${body.length + 1}`],
+    body,
+  ],
+  'length and chunks': (body) => [
+    [`Content-Length: ${body.length}`, 'Transfer-Encoding: chunked'],
+    Buffer.concat([chunked(body), Buffer.from(smuggled)]),
+  ],
+  'chunks and length': (body) => [
+    ['Transfer-Encoding: chunked', 'Content-Length: 4'],
+    chunked(body),
+  ],
+  'chunks in disguise': (body) => [
+    ['Transfer-Encoding: x\x0bchunked', `Content-Length: ${body.length}`],
+    chunked(body),
+  ],
+  'chunked twice': (body) => [['Transfer-Encoding: chunked, chunked'], chunked(body)],
+  'chunked not last': (body) => [['Transfer-Encoding: chunked, identity'], chunked(body)],
+  'bad chunk size': (body) => [
+    ['Transfer-Encoding: chunked'],
+    Buffer.concat([Buffer.from('zz\r\n'), body]),
+  ],
+  'huge chunk size': (body) => [
+    ['Transfer-Encoding: chunked'],
+    Buffer.concat([Buffer.from('fffffffffffffffff\r\n'), body]),
+  ],
+  'long chunk extension': (body) => [
+    ['Transfer-Encoding: chunked'],
+    Buffer.concat([Buffer.from(`1;${'x'.repeat(20_000)}\r\n`), body]),
+  ],
+  'half a chunk': (body) => [
+    ['Transfer-Encoding: chunked'],
+    Buffer.concat([Buffer.from('ffff\r\n'), body]),
+  ],
+  'negative length': (body) => [['Content-Length: -1'], body],
+  'signed length': (body) => [[`Content-Length: +${body.length}`], body],
+  'hexadecimal length': (body) => [['Content-Length: 0x10'], body],
+  'endless length': (body) => [[`Content-Length: ${'9'.repeat(30)}`], body],
+  pipelined: (body) => [
+    [`Content-Length: ${body.length}`],
+    Buffer.concat([body, Buffer.from(smuggled)]),
+  ],
+  'garbage behind': (body) => [
+    [`Content-Length: ${body.length}`],
+    Buffer.concat([body, Buffer.from('\x00\xff garbage \r\n\r\n', 'latin1')]),
+  ],
+  'no host': () => [[], Buffer.alloc(0)],
+  'no end of headers': () => [[], Buffer.alloc(0)],
+};
+
+/** The request as it goes over the wire. */
+export const bytesOf = (request: HostileRequest): Buffer => {
+  const { method, target, lines, body, framing } = request;
+  const frame = framings[framing];
+  if (!frame) throw new Error(`No framing ${framing}`);
+  const [frameLines, bytes] = frame(body);
+  const host = framing === 'no host' ? [] : ['Host: sho.rt'];
+  const head = [`${method} ${target} HTTP/1.1`, ...host, ...lines, ...frameLines].join('\r\n');
+  const end = framing === 'no end of headers' ? '\r\n' : '\r\n\r\n';
+  return Buffer.concat([Buffer.from(head + end, 'latin1'), bytes]);
+};
+
+/** For the report of a failure, which must say enough to send it again. */
+export const described = (request: HostileRequest): string => {
+  const bytes = bytesOf(request);
+  const shown = bytes
+    .subarray(0, 1_500)
+    .toString('latin1')
+    .replace(/(.{1,12}?)\1{20,}/g, '$1…$1');
+  return `${request.listener}, ${request.framing}, ${bytes.length} bytes: ${JSON.stringify(shown)}`;
+};
+
+const deep = (levels: number, open: string, close: string): string =>
+  open.repeat(levels) + '1' + close.repeat(levels);
+
+const link = (fields: object): string => JSON.stringify({ url: 'https://example.com/', ...fields });
+
+const texts = [
+  '',
+  ' \r\n\t',
+  '{}',
+  '[]',
+  'null',
+  '1e400',
+  '"text"',
+  '{',
+  '{"url":',
+  "{'url':'https://example.com/'}",
+  link({}),
+  link({ expiresIn: 60, maxClicks: 1 }),
+  link({ password: 'pässwörd' }),
+  link({ alias: '../../admin' }),
+  link({ alias: 'admin' }),
+  link({ alias: '%2e%2e' }),
+  link({ alias: 'ａｄｍｉｎ' }),
+  link({ alias: 'a'.repeat(60_000) }),
+  link({ constructor: {} }),
+  '{"url":"https://example.com/","__proto__":{"polluted":1}}',
+  '{"url":"https://example.com/","a":{"b":[{"__proto__":{"polluted":1}}]}}',
+  '{"url":"https://example.com/","prototype":null}',
+  '{"url":"https://a.example/","url":"https://b.example/"}',
+  '{"url":"https://example.com/","expiresIn":1e400}',
+  '{"url":"https://example.com/","maxClicks":-1e400,"expiresIn":99999999999999999999999}',
+  `{"url":"https://example.com/","expiresIn":${'9'.repeat(5_000)}}`,
+  '{"url":"https://example.com/\\ud800"}',
+  '{"url":"https://example.com/\\u0000"}',
+  '{"url":"https://example.com/\\r\\nX-Injected: 1"}',
+  '{"url":"https://example.com/","alias":"\\ud800\\ud800\\ud800"}',
+  '{"url":"https://example.com/","password":"\\ud800\\u0000aaa"}',
+  '{"url":"javascript:alert(1)"}',
+  '{"url":"http://127.0.0.1:1/"}',
+  '{"url":"https:\\\\\\\\example.com"}',
+  '{"url":["https://example.com/"],"alias":{"$gt":""},"password":[],"expiresIn":"60"}',
+  '{"urls":[]}',
+  '{"urls":[{"url":"https://example.com/"},null,[],{"url":5},{"url":"\\ud800"}]}',
+  `{"urls":[${'1,'.repeat(49)}1]}`,
+  `{"urls":[${'[],'.repeat(20_000)}1]}`,
+  '{"urls":{"length":1,"0":{"url":"https://example.com/"}}}',
+  '{"name":"a","plan":"FREE"}',
+  '{"name":"\\ud800","plan":"FREE"}',
+  '{"name":"😀\\u2028","plan":"PRO","account":"hostile"}',
+  '{"name":"a","plan":"__proto__"}',
+  '{"reason":"\\u0000"}',
+  '{"account":"hostile"}',
+  '{"maintenance":"true"}',
+  '{"features":{"qr":1}}',
+  '{"features":{"constructor":true}}',
+  '\ufeff{"url":"https://example.com/"}',
+  deep(10_000, '[', ']'),
+  deep(10_000, '{"a":', '}'),
+  deep(10_000, '{"url":', '}'),
+  '['.repeat(60_000),
+  `{"url":"https://example.com/",${Array.from({ length: 4_000 }, (_, at) => `"k${at}":0`).join(',')}}`,
+  `{"url":"https://${'a.'.repeat(30_000)}com"}`,
+  `{"url":"https://example.com/${'%'.repeat(60_000)}"}`,
+  ' '.repeat(70_000),
+  'password=wrong',
+  `password=${'%F0%9F%98%80'.repeat(100)}`,
+  'password=%zz%',
+  'password=a&password=b',
+  '--b\r\nContent-Disposition: form-data; name="url"\r\n\r\nhttps://example.com/\r\n--b--\r\n',
+];
+
+const bodies: readonly Buffer[] = [
+  ...texts.map((text) => Buffer.from(text, 'utf8')),
+  Buffer.from(link({}), 'utf16le'),
+  Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from(link({}), 'utf16le')]),
+  Buffer.from([0x7b, 0x22, 0xff, 0xc0, 0x80, 0xed, 0xa0, 0x80, 0x22, 0x3a, 0x31, 0x7d]),
+  Buffer.alloc(64, 0),
+  gzipSync(link({})),
+  gzipSync(Buffer.alloc(4_000_000, 0x20)),
+  gzipSync(link({})).subarray(0, 20),
+];
+
+const contentTypes = [
+  'application/json',
+  'application/json; charset=utf-8',
+  'application/json;charset=utf-16',
+  'application/json; charset=iso-2022-kr',
+  'application/json; charset="',
+  'application/json; charset=__proto__',
+  'APPLICATION/JSON ; a=b',
+  'application/json, text/plain',
+  'application/jsonx',
+  'application/x-www-form-urlencoded',
+  'multipart/form-data; boundary=b',
+  'multipart/form-data',
+  'text/html',
+  'text/json',
+  '*/*',
+  '/',
+  ';',
+  '',
+];
+
+/** Header lines that a whole request may have, however strange. */
+const oddities = [
+  ...contentTypes.map((type) => `Content-Type: ${type}`),
+  'Accept: text/html',
+  'Accept: */*',
+  'Accept: text/html;q=0, ../../etc/passwd',
+  'Accept-Encoding: gzip, br, zstd',
+  'Content-Encoding: gzip',
+  'Content-Encoding: br',
+  'Content-Encoding: deflate',
+  'Content-Encoding: gzip, gzip, gzip',
+  'Content-Encoding: none-such',
+  'Host: evil.example',
+  'Forwarded: for="[::1]";host=evil.example;proto=https',
+  'X-Forwarded-Host: evil.example',
+  'X-Forwarded-Proto: https',
+  `X-Forwarded-For: ${'1.2.3.4, '.repeat(1_000)}5.6.7.8`,
+  'X-Forwarded-For: ::ffff:1.2.3.4%eth0, [::1]:99999, unknown, ,',
+  'X-HTTP-Method-Override: DELETE',
+  'X-Original-URL: /admin/keys',
+  'X-Rewrite-URL: /admin/keys',
+  'Idempotency-Key: ',
+  'Idempotency-Key: same',
+  `Idempotency-Key: ${'i'.repeat(256)}`,
+  `Idempotency-Key: ${utf8('schlüssel-😀')}`,
+  'Idempotency-Key: \x80\xff',
+  `X-Request-Id: ${'r'.repeat(129)}`,
+  'X-Request-Id: a b',
+  'X-Request-Id: ../../../etc/passwd',
+  `X-Request-Id: ${utf8('é')}`,
+  'X-Actor: \xff',
+  `X-Actor: ${'a'.repeat(65)}`,
+  'User-Agent: ',
+  'User-Agent: Googlebot/2.1',
+  `User-Agent: ${'Mozilla/5.0 ('.repeat(800)}`,
+  'User-Agent: () { :; }; echo',
+  'User-Agent: ${jndi:ldap://127.0.0.1:1/a}',
+  `Cookie: ${'a=b; '.repeat(2_000)}`,
+  'If-None-Match: *',
+  `If-None-Match: ${'"x",'.repeat(2_000)}`,
+  'Range: bytes=0-,1-,2-,3-',
+  'Upgrade: websocket',
+  'Connection: Upgrade',
+  'Connection: close',
+  'Connection: keep-alive, close, Host, Authorization',
+  'Expect: 100-continue',
+  'Expect: the worst',
+  'TE: trailers',
+  'Trailer: Authorization',
+  'Purpose: prefetch',
+  'DNT: 1',
+  '__proto__: x',
+  'constructor: x',
+  `X-Long: ${'x'.repeat(9_000)}`,
+  'Authorization: Basic OjpAOg==',
+  'Authorization: Bearer',
+  `Authorization: Bearer ${'x'.repeat(8_000)}`,
+  `Authorization: ${' '.repeat(8_000)}`,
+  'Authorization: Bearer \xff\xfe',
+];
+
+/** Lines that make a request no HTTP, or stretch it beyond the bounds. */
+const breakages = [
+  'X-Nul: a\x00b',
+  'X-Bell: \x07',
+  'X-Return: a\rb',
+  ' folded',
+  'X-Folded: a\r\n b',
+  'No colon here',
+  'Space before : colon',
+  ': no name',
+  `${utf8('é')}: name`,
+  `X-Too-Long: ${'x'.repeat(20_000)}`,
+  Array.from({ length: 3_000 }, (_, at) => `X-${at}: 1`).join('\r\n'),
+];
+
+const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'OPTIONS', 'TRACE', 'PROPFIND'];
+const brokenMethods = ['get', 'GETT', 'CONNECT', 'PRI', '', '\x00', 'M'.repeat(5_000), utf8('GÉT')];
+
+const tricks = [
+  '%2e%2e',
+  '%2e%2e%2f%2e%2e%2fetc%2fpasswd',
+  '..',
+  '.',
+  '...',
+  '%00',
+  '%2F',
+  '%5c',
+  '\\',
+  '%c0%ae%c0%ae',
+  '%ed%a0%80',
+  '%ff%fe',
+  '%',
+  '%z',
+  '%zz',
+  '%E0%A4%A',
+  '%252e%252e',
+  '%u002e',
+  '%2B',
+  '+',
+  ';jsessionid=1',
+  ':',
+  '*',
+  '@evil.example',
+  utf8('größe'),
+  utf8('😀'),
+  utf8('\u2028'),
+  '\xa0',
+  '\xff',
+  '__proto__',
+  'constructor',
+  'hasOwnProperty',
+  'toString',
+  'null',
+  "'%20OR%201=1--",
+  '<script>alert(1)</script>',
+  '${7*7}',
+  '{{7*7}}',
+  'a'.repeat(51),
+  'a'.repeat(12_000),
+  '#',
+  '#a?b',
+];
+
+const routes = [
+  'v2/shorten',
+  'v2/shorten/',
+  'v2/shorten/batch',
+  'V2/shorten',
+  'v2/usage',
+  'v2',
+  'v2/',
+  'admin/keys',
+  'admin/platform',
+  'admin/',
+  'metrics',
+  'health',
+  'health/ready',
+  'openapi.json',
+  'docs',
+  'robots.txt',
+  'favicon.ico',
+  '',
+];
+
+const repeated = (pair: string, times: number): string => Array(times).fill(pair).join('&');
+
+const queries = [
+  '',
+  '?',
+  '??',
+  '?=',
+  '?&&&&',
+  '?__proto__[polluted]=1',
+  '?__proto__.polluted=1&constructor[prototype][polluted]=1',
+  '?size=300&size=400',
+  '?size[]=300',
+  '?size[$gt]=1',
+  '?size=0x200&margin=-1&ecc=Z',
+  '?size=1e3',
+  `?size=${'9'.repeat(4_000)}`,
+  '?format=svg&dark=%23fff%22%2F%3E%3Cscript%3E',
+  '?format=png&format=svg',
+  '?format=svg',
+  '?dark=%00&light=%ff',
+  '?limit=1&after=%00',
+  '?limit=-1',
+  '?limit=1000&after=99999999999999999999',
+  '?after=00000000-0000-0000-0000-000000000000',
+  '?after=%27',
+  '?%zz=%zz&%=%',
+  '?%E0%A4%A',
+  '?a=' + 'b'.repeat(8_192),
+  '?' + repeated('a[]=b', 1_500),
+  '?' + repeated('size=300', 900),
+  '?' + '['.repeat(4_000),
+  '?url=//evil.example',
+  '?a#b',
+];
+
+/** Requests, valid and broken at every level. */
+export const hostileRequest = (known: Known): fc.Arbitrary<HostileRequest> => {
+  const pick = (values: readonly string[]): fc.Arbitrary<string> => fc.constantFrom(...values);
+
+  const segment = fc.oneof(
+    { weight: 4, arbitrary: pick(known.codes) },
+    { weight: 4, arbitrary: pick(tricks) },
+    { weight: 1, arbitrary: fc.string({ unit: 'binary', maxLength: 20 }).map(encodeURI_) },
+  );
+  const path = fc.oneof(
+    { weight: 6, arbitrary: pick(routes) },
+    { weight: 6, arbitrary: segment },
+    { weight: 2, arbitrary: segment.map((code) => `${code}+`) },
+    { weight: 3, arbitrary: segment.map((code) => `v2/qr/${code}`) },
+    { weight: 3, arbitrary: segment.map((code) => `v2/stats/${code}`) },
+    { weight: 2, arbitrary: segment.map((id) => `admin/keys/${id}`) },
+    { weight: 2, arbitrary: segment.map((code) => `admin/links/${code}/history`) },
+    { weight: 1, arbitrary: segment.map((alias) => `admin/reserved-aliases/${alias}/override`) },
+    { weight: 2, arbitrary: fc.tuple(segment, segment).map(([a, b]) => `${a}/${b}`) },
+  );
+  const prefix = fc.oneof(
+    { weight: 20, arbitrary: fc.constant('/') },
+    {
+      weight: 3,
+      arbitrary: pick([
+        '//',
+        '///',
+        '/./',
+        '/../',
+        '/%2F',
+        '/\\',
+        '/v2/../',
+        'http://sho.rt/',
+        'http://evil.example/',
+        'HTTPS://user:pass@evil.example:99999/',
+        'http://[::/',
+        'http://',
+        'http:///',
+        'http://a b/',
+        'ftp://evil.example/',
+        'x://',
+        'javascript://',
+      ]),
+    },
+  );
+  const target = fc.oneof(
+    {
+      weight: 30,
+      arbitrary: fc
+        .tuple(prefix, path, fc.oneof({ weight: 2, arbitrary: fc.constant('') }, pick(queries)))
+        .map((parts) => parts.join('')),
+    },
+    { weight: 1, arbitrary: pick(['*', 'sho.rt:80', '?', '', 'v2/usage', '/ /', '/\t', '/\x00']) },
+  );
+
+  const bearer = (token: string): string => `Authorization: Bearer ${token}`;
+  const authorization = fc.oneof(
+    { weight: 8, arbitrary: pick(known.keys) },
+    { weight: 3, arbitrary: fc.constant(known.adminToken) },
+    {
+      weight: 2,
+      arbitrary: pick([known.revokedKey, `ll_${'a'.repeat(38)}`, 'll_', 'x'.repeat(5_000)]),
+    },
+    { weight: 1, arbitrary: fc.constant(null) },
+  );
+  const oddLines = fc.array(
+    fc.oneof(pick(oddities), fc.constant('Content-Type: application/json')),
+    {
+      maxLength: 4,
+    },
+  );
+  const breakage = fc.oneof(
+    { weight: 25, arbitrary: fc.constant<string[]>([]) },
+    { weight: 1, arbitrary: pick(breakages).map((line) => [line]) },
+  );
+  const framing = fc.oneof(
+    { weight: 4, arbitrary: fc.constant('none') },
+    { weight: 10, arbitrary: fc.constant('length') },
+    { weight: 3, arbitrary: fc.constant('chunked') },
+    { weight: 2, arbitrary: pick(Object.keys(framings).filter((name) => !honest.includes(name))) },
+  );
+
+  return (
+    fc
+      .record({
+        listener: fc.constantFrom('api', 'api', 'api', 'edge', 'edge', 'admin'),
+        method: fc.oneof(
+          { weight: 8, arbitrary: pick(['GET', 'POST']) },
+          { weight: 4, arbitrary: pick(methods) },
+          { weight: 1, arbitrary: pick(brokenMethods) },
+        ),
+        target,
+        authorization,
+        oddLines,
+        breakage,
+        body: fc.constantFrom(...bodies),
+        framing,
+      })
+      // Nobody can know that an answer to half a head is an answer to HEAD, which has no body.
+      .filter(({ method, framing: end }) => method !== 'HEAD' || end !== 'no end of headers')
+      .map(({ authorization: token, oddLines: odd, breakage: broken, ...request }) => ({
+        ...request,
+        // The first Authorization counts, so ours comes first.
+        lines: [...(token === null ? [] : [bearer(token)]), ...odd, ...broken],
+        key: token !== null && known.keys.includes(token) && broken.length === 0 ? token : null,
+      }))
+  );
+};
+
+/** Percent-encoded as a client would, with what cannot be encoded left out. */
+const encodeURI_ = (text: string): string => encodeURIComponent(text.toWellFormed());

@@ -1,0 +1,13 @@
+import { expect } from 'chai';
+import { fuzz } from './fuzz.js';
+
+describe('The API, fuzzed by schemathesis after its own document', () => {
+  it('does what the document says, whatever it is asked', async function () {
+    this.timeout(600_000);
+    const { exitCode, report, errors } = await fuzz();
+    expect(exitCode, report).to.equal(0);
+    expect(errors, report).to.deep.equal([]);
+    // With the seed, `npm run fuzz -- --seed …` asks the same again.
+    process.stdout.write(`${report.slice(report.lastIndexOf('Test cases:')).trimEnd()}\n`);
+  });
+});

@@ -1,0 +1,31 @@
+/**
+ * What of the ledger's tables is no fold of the log. It is working state: neither rebuilt nor
+ * verified, nor carried by a backup; an installation begins without it.
+ */
+export const workingState = {
+  tables: [
+    /** Calls that no CallsMetered event tells of yet; a backup closes them first. */
+    'usage_minutes',
+    /** Answers kept for retries, for 24 hours. */
+    'idempotency',
+    /** Wrong passwords of the last two minutes, and the key of the hashes of who tried. */
+    'password_tries',
+    'client_hash_key',
+    /** Where the re-checks of links stand; they begin anew, and find the same. */
+    'safety_walks',
+  ],
+  /** Columns of tables that are folds otherwise. */
+  columns: {
+    /** The open window of the per-minute limit. */
+    key_meters: ['window_start', 'window_calls'],
+  },
+} as const;
+
+/** The ledger's tables that are folds of the log, but for the columns above. */
+export const foldedTables = [
+  'api_keys',
+  'alias_overrides',
+  'platform',
+  'links',
+  'key_meters',
+] as const;

@@ -1,0 +1,162 @@
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+
+/** An answer, read from its bytes: nothing is taken for granted, and nothing is mended. */
+export interface RawAnswer {
+  readonly status: number;
+  /** By their names in lower case; those that came more than once joined by a comma. */
+  readonly headers: ReadonlyMap<string, string>;
+  readonly body: Buffer;
+}
+
+interface Read {
+  readonly answer: RawAnswer;
+  /** What comes after it. */
+  readonly rest: Buffer;
+}
+
+const statusLine = /^HTTP\/1\.1 (\d{3}) [\x20-\x7e]*$/;
+const headerLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+): ?([\x20-\x7e]*)$/;
+/** An interim answer, after which the other side may still go. */
+const interim = 'HTTP/1.1 100 Continue\r\n\r\n';
+const blankLine = Buffer.from('\r\n\r\n');
+const lineEnd = Buffer.from('\r\n');
+
+const headersOf = (lines: readonly string[]): Map<string, string> => {
+  const headers = new Map<string, string>();
+  for (const line of lines) {
+    const [, name = '', value = ''] = headerLine.exec(line) ?? [];
+    if (name === '') throw new Error(`No header: ${JSON.stringify(line)}`);
+    const before = headers.get(name.toLowerCase());
+    headers.set(name.toLowerCase(), before === undefined ? value : `${before}, ${value}`);
+  }
+  return headers;
+};
+
+/** The body in chunks, or `null` where it is not all there. */
+const unchunk = (bytes: Buffer): { body: Buffer; rest: Buffer } | null => {
+  const pieces: Buffer[] = [];
+  for (let at = 0; ;) {
+    const end = bytes.indexOf(lineEnd, at);
+    if (end === -1) return null;
+    const size = parseInt(bytes.toString('latin1', at, end), 16);
+    if (Number.isNaN(size)) throw new Error('No size of a chunk');
+    const begin = end + lineEnd.length;
+    at = begin + size + lineEnd.length;
+    if (bytes.length < at) return null;
+    if (size === 0) return { body: Buffer.concat(pieces), rest: bytes.subarray(at) };
+    pieces.push(bytes.subarray(begin, begin + size));
+  }
+};
+
+/**
+ * The first final answer in these bytes, or `null` where it is not all there.
+ *
+ * @throws when they are no HTTP/1.1
+ */
+export const readAnswer = (bytes: Buffer, toHead: boolean): Read | null => {
+  const end = bytes.indexOf(blankLine);
+  if (end === -1) return null;
+  const [first = '', ...lines] = bytes.toString('latin1', 0, end).split('\r\n');
+  const status = Number(statusLine.exec(first)?.[1]);
+  if (Number.isNaN(status)) throw new Error(`No status line: ${JSON.stringify(first)}`);
+  const headers = headersOf(lines);
+  const after = bytes.subarray(end + blankLine.length);
+  if (status < 200) return readAnswer(after, toHead);
+  const bare = toHead || status === 204 || status === 304;
+  if (bare) return { answer: { status, headers, body: Buffer.alloc(0) }, rest: after };
+  if (headers.get('transfer-encoding') === 'chunked') {
+    const chunks = unchunk(after);
+    return chunks && { answer: { status, headers, body: chunks.body }, rest: chunks.rest };
+  }
+  const length = Number(headers.get('content-length') ?? NaN);
+  if (Number.isNaN(length)) throw new Error('An answer whose end nobody knows');
+  if (after.length < length) return null;
+  const body = after.subarray(0, length);
+  return { answer: { status, headers, body }, rest: after.subarray(length) };
+};
+
+export interface RawRequest {
+  readonly bytes: Buffer;
+  readonly toHead: boolean;
+  /** Nothing follows it, and the other side is told so: for what may be no whole request. */
+  readonly last: boolean;
+}
+
+/** A client that writes every byte itself, one request after the other, on one connection at a time. */
+export class RawClient {
+  #socket: Socket | null = null;
+  #received = Buffer.alloc(0);
+  #closed = false;
+  #wake: () => void = () => undefined;
+
+  constructor(private readonly origin: string) {}
+
+  /**
+   * The answers to a request: one, or where it is the last of its connection, as many as come until
+   * the other side closes it.
+   *
+   * @throws when an answer is malformed, or not there in `withinMs`
+   */
+  async exchange({ bytes, toHead, last }: RawRequest, withinMs: number): Promise<RawAnswer[]> {
+    const socket = await this.#connection();
+    const deadline = performance.now() + withinMs;
+    if (last) socket.end(bytes);
+    else socket.write(bytes);
+    const answers: RawAnswer[] = [];
+    for (;;) {
+      const read = readAnswer(this.#received, toHead && answers.length === 0);
+      if (read) {
+        this.#received = Buffer.from(read.rest);
+        answers.push(read.answer);
+        const open = read.answer.headers.get('connection') !== 'close';
+        if (!last && open) return answers;
+      } else if (this.#closed) {
+        const rest = this.#received.toString('latin1');
+        if (rest !== '' && rest !== interim) throw new Error(`Left over: ${rest}`);
+        this.#socket = null;
+        return answers;
+      } else {
+        const left = deadline - performance.now();
+        if (left <= 0) throw new Error(`Neither answered nor closed within ${withinMs} ms`);
+        await this.#more(left);
+      }
+    }
+  }
+
+  end(): void {
+    this.#socket?.destroy();
+    this.#socket = null;
+  }
+
+  async #connection(): Promise<Socket> {
+    if (this.#socket && !this.#closed) return this.#socket;
+    const { hostname, port } = new URL(this.origin);
+    const socket = connect({ host: hostname, port: Number(port), noDelay: true });
+    this.#socket = socket;
+    this.#received = Buffer.alloc(0);
+    this.#closed = false;
+    socket.on('data', (data: Buffer) => {
+      this.#received = Buffer.concat([this.#received, data]);
+      this.#wake();
+    });
+    // A reset is an end like any other; what came before it is judged.
+    socket.on('error', () => undefined);
+    socket.on('close', () => {
+      this.#closed = true;
+      this.#wake();
+    });
+    await once(socket, 'connect');
+    return socket;
+  }
+
+  #more(withinMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, withinMs);
+      this.#wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+}

@@ -1,0 +1,64 @@
+import { expect } from 'chai';
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { shippedSoFar } from './shipped.js';
+import { Bench, eventually, FakeLog, range, visit } from './testing/harness.js';
+import { writeOrphan } from './testing/orphan-folder.js';
+
+const generousMs = 20_000;
+
+describe('What a data directory’s spools had when they were asked', () => {
+  const bench = new Bench();
+  let dataDir: string;
+  let log: FakeLog;
+
+  beforeEach(async () => {
+    dataDir = await bench.dataDir();
+    log = new FakeLog();
+  });
+  afterEach(() => bench.clear());
+
+  it('is nothing where there is no spool, or an empty one', async () => {
+    expect(await shippedSoFar(dataDir, generousMs)).to.equal(0);
+    await bench.open({ dataDir, ship: log.ship });
+    expect(await shippedSoFar(dataDir, generousMs)).to.equal(0);
+  });
+
+  it('is in the log when it says so, though visits go on', async () => {
+    const spool = await bench.open({ dataDir, ship: log.ship, segmentBytes: 4_096 });
+    for (let round = 0; round < 20; round += 1) {
+      const before = range(round * 50 + 1, round * 50 + 50);
+      await Promise.all(before.map((number) => spool.append(visit(number))));
+      const waiting = shippedSoFar(dataDir, generousMs);
+      expect(await waiting).to.equal(0);
+      expect(log.visitsOf(spool.id)).to.include.members(before);
+    }
+  });
+
+  it('is waited for until the log is back', async () => {
+    const spool = await bench.open({ dataDir, ship: log.ship });
+    log.isAway = true;
+    await spool.append(visit(1));
+    const waiting = shippedSoFar(dataDir, generousMs);
+    await eventually(() => log.tries > 1);
+    expect(log.records).to.be.empty;
+    log.isAway = false;
+    expect(await waiting).to.equal(0);
+    expect(log.visitsOf(spool.id)).to.deep.equal([1]);
+  });
+
+  it('is told in bytes when it did not get into the log in time', async () => {
+    const orphan = await writeOrphan(dataDir, [3, 2]);
+    expect(await shippedSoFar(dataDir, 0)).to.equal(
+      orphan.sizes.reduce((sum, size) => sum + size, 0),
+    );
+    expect(await readdir(join(dataDir, 'spool'))).to.deep.equal([orphan.id]);
+  });
+
+  it('of a process that is gone is shipped by another, and then is nothing', async () => {
+    const orphan = await writeOrphan(dataDir, [200, 100]);
+    await bench.open({ dataDir, ship: log.ship });
+    expect(await shippedSoFar(dataDir, generousMs)).to.equal(0);
+    expect(log.visitsOf(orphan.id)).to.deep.equal(range(1, 300));
+  });
+});

@@ -1,0 +1,52 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { addSpending, unusedMeter } from './key-meter.js';
+import { spendingOf, type Spending } from './spending.js';
+import { blocked, created, visited } from '../testing/events.js';
+
+const months = ['2026-04-01', '2026-05-01', '2026-06-01'];
+
+const spending = fc.record({
+  keyId: fc.constant('key-1'),
+  month: fc.constantFrom(...months),
+  calls: fc.nat(100),
+  links: fc.nat(100),
+  qrCodes: fc.nat(100),
+});
+
+describe('what a key has spent', () => {
+  it('is the sum of the latest month, in whatever order its events come', () => {
+    fc.assert(
+      fc.property(fc.array(spending, { minLength: 1 }), (spendings) => {
+        const latest = spendings
+          .map(({ month }) => month)
+          .sort()
+          .at(-1);
+        const ofLatest = spendings.filter(({ month }) => month === latest);
+        const sum = (what: 'calls' | 'links' | 'qrCodes') =>
+          ofLatest.reduce((total, one) => total + one[what], 0);
+        expect(spendings.reduce(addSpending, unusedMeter)).to.deep.equal({
+          month: latest,
+          calls: sum('calls'),
+          links: sum('links'),
+          qrCodes: sum('qrCodes'),
+          usageSequence: 0,
+        });
+      }),
+    );
+  });
+
+  it('counts a link to the key that made it, in the month of its making', () => {
+    const told = { time: new Date('2026-05-31T23:59:59.999Z') };
+    const expected: Spending = {
+      keyId: 'key-9',
+      month: '2026-05-01',
+      calls: 0,
+      links: 1,
+      qrCodes: 0,
+    };
+    expect(spendingOf(created('spring', { keyId: 'key-9' }, told))).to.deep.equal(expected);
+    expect(spendingOf(blocked('spring', 2))).to.equal(null);
+    expect(spendingOf(visited('spring', 1))).to.equal(null);
+  });
+});
