@@ -29,6 +29,17 @@ export const claimHome = async (client: Queryable, home: string): Promise<void> 
 };
 
 /**
+ * Sees that the database's events do not belong to another log, and claims nothing.
+ *
+ * @throws ForeignHome
+ */
+export const requireHome = async (client: Queryable, home: string): Promise<void> => {
+  const { rows } = await client.query<{ home: string | null }>('SELECT home FROM log.identity');
+  const known = rows[0]?.home ?? home;
+  if (known !== home) throw new ForeignHome(known, home);
+};
+
+/**
  * Sees that the events do not belong to the database itself, before a cluster can be asked for its
  * name.
  *
