@@ -16,6 +16,7 @@ import { destination, type Link } from './harness.js';
 
 const logger = createLogger('silent');
 const lookups = 'linklog_edge_shared_cache_lookups_total';
+const writes = 'linklog_edge_shared_cache_writes_total';
 
 /** How long an edge listens before it believes any copy. */
 const settlingMs = 60_000;
@@ -103,20 +104,38 @@ describe('two edges that share a Redis', () => {
     }
   };
 
+  /** What is done gives a copy, in time: a busy machine may take longer than the edge waits. */
+  const inTime = async (
+    what: string,
+    product: Product,
+    name: string,
+    result: string,
+    act: () => Promise<void>,
+  ): Promise<void> => {
+    const sum = (): Promise<number> => measured(product, name, {});
+    await eventually(what, async () => {
+      const [all, before] = [await sum(), await measured(product, name, { result })];
+      await act();
+      await eventually('it has come to something', async () => (await sum()) > all);
+      return (await measured(product, name, { result })) > before;
+    });
+  };
+
   /** A link whose copy the first edge has laid down, and that the second one never saw. */
   const sharedLink = async (): Promise<string> => {
-    const before = await measured(one, 'linklog_edge_shared_cache_writes_total', {
-      result: 'done',
-    });
-    const code = await shorten();
-    expect(await visit(one, code)).to.equal(302);
-    await eventually('its copy is laid down', async () => {
-      const result = 'done';
-      const now = await measured(one, 'linklog_edge_shared_cache_writes_total', { result });
-      return now > before;
+    let code = '';
+    await inTime('its copy is laid down', one, writes, 'done', async () => {
+      code = await shorten();
+      expect(await visit(one, code)).to.equal(302);
     });
     return code;
   };
+
+  /** The second edge serves what the first one has read. */
+  const isShared = (): Promise<void> =>
+    inTime('it is served from a copy', two, lookups, 'hit', async () => {
+      expect(await visit(two, await sharedLink())).to.equal(302);
+    });
 
   const expectBlocked = async (code: string): Promise<void> => {
     for (const product of [one, two]) {
@@ -136,16 +155,21 @@ describe('two edges that share a Redis', () => {
       return both;
     });
 
+  const isInUse = async (): Promise<void> => {
+    for (const product of [one, two]) {
+      await inTime('Redis is asked, and answers', product, lookups, 'miss', async () => {
+        await visit(product, 'nobody');
+      });
+    }
+  };
+
   const ready = async (product: Product): Promise<readonly [number, HealthResponse]> => {
     const answer = await ask(`${product.edge}/health/ready`);
     return [answer.status, answer.json() as HealthResponse];
   };
 
   it('use what the other one has read', async () => {
-    const code = await sharedLink();
-    const before = await measured(two, lookups, { result: 'hit' });
-    expect(await visit(two, code)).to.equal(302);
-    expect(await measured(two, lookups, { result: 'hit' })).to.equal(before + 1);
+    await isShared();
     const [status, { dependencies }] = await ready(two);
     expect([status, dependencies['redis']]).to.deep.equal([200, { state: 'up' }]);
   });
@@ -162,7 +186,7 @@ describe('two edges that share a Redis', () => {
 
   it('know of a block when an old dump is restored', async function () {
     this.timeout(60_000);
-    const codes = [await sharedLink(), await sharedLink()];
+    const codes = [await sharedLink(), await sharedLink(), await sharedLink()];
     const port = Number(new URL(redis.url).port);
     const dump = path.join(dataDir, 'dump.rdb');
     // Its stop writes the dump.
@@ -170,11 +194,9 @@ describe('two edges that share a Redis', () => {
     for (const code of codes) await decide('block', code);
     await copyFile(dump, `${dump}.old`);
     redis = await startRedis({ dataDir, logger, tied: true, dump: true, port });
-    expect(await copies()).to.be.at.least(2);
-    await circuitIs('closed');
-    const before = await measured(two, lookups, { result: 'refused' });
+    expect(await copies()).to.be.at.least(3);
+    await isInUse();
     for (const code of codes) await expectBlocked(code);
-    expect(await measured(two, lookups, { result: 'refused' })).to.be.above(before);
   });
 
   it('serve and block while Redis hangs, and say that it does', async function () {
@@ -189,7 +211,7 @@ describe('two edges that share a Redis', () => {
     await circuitIs('open');
     expect(await measured(two, lookups, { result: 'failed' })).to.be.above(0);
     proxy.cut();
-    await circuitIs('closed');
+    await isInUse();
   });
 
   it('serve and block while Redis is gone, ready all the same', async function () {
@@ -212,11 +234,8 @@ describe('two edges that share a Redis', () => {
       });
     }
     redis = await startRedis({ dataDir, logger, tied: true, dump: true, port });
-    await circuitIs('closed');
+    await isInUse();
     for (const each of [code, made]) await expectBlocked(each);
-    const again = await sharedLink();
-    const before = await measured(two, lookups, { result: 'hit' });
-    expect(await visit(two, again)).to.equal(302);
-    expect(await measured(two, lookups, { result: 'hit' })).to.equal(before + 1);
+    await isShared();
   });
 });
