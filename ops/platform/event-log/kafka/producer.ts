@@ -1,22 +1,22 @@
 import type { Kafka, Message, Producer } from 'kafkajs';
 import { retry } from './client.js';
+import type { OutgoingRecord } from './records.js';
 
 /** Records in one request at most: large enough to cost little each, small enough to be quick. */
 const maxBatch = 2_000;
 
-export interface OutgoingRecord {
-  /** The topic's name in the cluster. */
-  readonly topic: string;
-  readonly message: Message & { readonly partition: number };
-}
-
 export interface RecordProducer {
-  /** Resolves when all in-sync replicas have the records; those of one call keep their order. */
-  send(records: readonly OutgoingRecord[]): Promise<void>;
+  /**
+   * Resolves when all in-sync replicas have the records; those of one call keep their order.
+   *
+   * @param topic its name in the cluster
+   */
+  send(topic: string, records: readonly OutgoingRecord[]): Promise<void>;
   close(): Promise<void>;
 }
 
 interface Waiting {
+  readonly topic: string;
   readonly records: readonly OutgoingRecord[];
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
@@ -67,12 +67,10 @@ export const createRecordProducer = (kafka: Kafka): RecordProducer => {
   const sendBatch = async (waiting: readonly Waiting[]): Promise<void> => {
     await connect();
     const byTopic = new Map<string, Message[]>();
-    for (const { records } of waiting) {
-      for (const { topic, message } of records) {
-        const messages = byTopic.get(topic);
-        if (messages) messages.push(message);
-        else byTopic.set(topic, [message]);
-      }
+    for (const { topic, records } of waiting) {
+      const messages = byTopic.get(topic);
+      if (messages) messages.push(...records);
+      else byTopic.set(topic, [...records]);
     }
     await producer.sendBatch({
       acks: -1,
@@ -94,9 +92,9 @@ export const createRecordProducer = (kafka: Kafka): RecordProducer => {
   };
 
   return {
-    send: (records) =>
+    send: (topic, records) =>
       new Promise((resolve, reject) => {
-        queue.push({ records, resolve, reject });
+        queue.push({ topic, records, resolve, reject });
         // A turn later, so that what is sent in one turn goes together.
         sending ??= Promise.resolve().then(drain);
       }),
