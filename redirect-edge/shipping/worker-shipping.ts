@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import type { KafkaSettings } from '../../ops/platform/event-log/kafka/settings.js';
 import type { Logger } from '../../ops/platform/logging.js';
-import type { Ship, Shipped } from '../spool/ports.js';
+import type { Shipped } from '../spool/ports.js';
 import type { ChunkToShip, WorkerReport, WorkerSettings } from './messages.js';
 import type { Shipping } from './port.js';
 

@@ -34,7 +34,7 @@ const ship = async (chunk: Buffer): Promise<Shipped> => {
     const { sequence, keyStart, keyEnd, end } = place;
     const key = chunk.subarray(keyStart, keyEnd);
     const value = chunk.subarray(keyEnd, end);
-    records.push(outgoingRecord(topic, { key, value }));
+    records.push(outgoingRecord(topic, key, value));
     bytes = end;
     through = sequence;
   }

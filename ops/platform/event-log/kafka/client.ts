@@ -1,6 +1,7 @@
 import { Kafka, logLevel, type ISocketFactory, type logCreator, type SASLOptions } from 'kafkajs';
 import type { Logger } from '../../logging.js';
 import { repairKafkajs } from './kafkajs-repairs.js';
+import { sendReadyBatches } from './ready-batches.js';
 import type { KafkaSettings } from './settings.js';
 
 /** What kafkajs retries by itself; whoever calls it decides what comes after. */
@@ -31,6 +32,7 @@ export const createKafkaClient = (
   socketFactory?: ISocketFactory,
 ): Kafka => {
   repairKafkajs();
+  sendReadyBatches();
   return new Kafka({
     clientId: 'linklog',
     brokers: [...settings.brokers],

@@ -90,7 +90,9 @@ export const openKafkaLog = (options: {
     async append(topic, records) {
       if (records.length === 0) return;
       await ready;
-      const outgoing = records.map((record) => outgoingRecord(topic, record));
+      const outgoing = records.map(({ key, value }) =>
+        outgoingRecord(topic, Buffer.from(key), Buffer.from(value)),
+      );
       await producer.send(topicIn(settings, topic), outgoing);
     },
     read: (topic, partition, from, to) => reader.read(topic, partition, from, to),
