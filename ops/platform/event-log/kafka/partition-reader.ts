@@ -116,7 +116,11 @@ export const createPartitionReader = (
     await consumer.connect();
     const topics = topicNames.map((topic) => topicIn(settings, topic));
     await consumer.subscribe({ topics, fromBeginning: true });
-    const joined = new Promise<void>((resolve) => {
+    const joined = new Promise<void>((resolve, reject) => {
+      // It may crash before it has joined: a new cluster's first group finds no coordinator yet.
+      consumer.on(consumer.events.CRASH, ({ payload }) => {
+        reject(payload.error);
+      });
       consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
         for (const [topic, partitions] of Object.entries(payload.memberAssignment)) {
           consumer.pause([{ topic, partitions }]);
