@@ -92,12 +92,12 @@ describe('Shipping from a worker thread', function () {
       last += 50;
       await sleep(2);
     };
-    let isDone = false;
-    const working = work().finally(() => {
-      isDone = true;
+    const working = new AbortController();
+    const worked = work().finally(() => {
+      working.abort();
     });
-    while (!isDone) await append();
-    await working;
+    while (!working.signal.aborted) await append();
+    await worked;
     const enough = last + 1_000;
     while (last < enough) await append();
     return last;

@@ -5,6 +5,7 @@ import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { kafkaStartMs, testKafka, type TestKafka } from '../../../testing/kafka.js';
 import { eventually } from '../../../testing/waiting.js';
+import { cuttableSockets } from '../conformance/cuttable-sockets.js';
 import { createLogger } from '../../logging.js';
 import { createKafkaClient } from './client.js';
 import { repairKafkajs } from './kafkajs-repairs.js';
@@ -34,7 +35,7 @@ const connectionTo = (port: number): Connection => {
     connectionTimeout: 10_000,
     requestTimeout: 10_000,
     logger: { ...silent, namespace: () => silent },
-    socketFactory: load('kafkajs/src/network/socketFactory.js')() as unknown,
+    socketFactory: cuttableSockets().factory,
   });
 };
 
