@@ -24,7 +24,7 @@ import { startWorkerShipping } from './worker-shipping.js';
 const program = fileURLToPath(new URL('testing/shipping-process.js', import.meta.url));
 const logger = createLogger('silent');
 /** A broker that was killed needs some time to be itself again, and the machine may be busy. */
-const patienceMs = 60_000;
+const patienceMs = 120_000;
 
 /** Mocha's timeout is its limit. */
 const until = async (condition: () => boolean | Promise<boolean>): Promise<void> => {
