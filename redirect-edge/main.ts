@@ -11,7 +11,6 @@ import type { PasswordDesk } from '../ops/platform/passwords/password-desk.js';
 import { periodically } from '../ops/platform/periodic.js';
 import type { Pool } from '../ops/platform/postgres/pool.js';
 import { acquireLock } from '../ops/platform/process-lock.js';
-import { topics } from '../schemas/events/topics.js';
 import { watchChanges } from './changes.js';
 import { createClickDesk } from './clicks/click-desk.js';
 import { createEdgeHandler } from './http/handler.js';
@@ -25,13 +24,17 @@ import { createClientHash } from './passwords/client-hash.js';
 import { createPasswordCheck } from './passwords/password-check.js';
 import { exposeEdge, exposeSharedCache } from './metrics.js';
 import { createThrottle, forgetTries } from './passwords/throttle.js';
+import { openShipping } from './shipping/shipping.js';
 import { openSpool, type SpoolDepth } from './spool/spool.js';
 
 /** Some 100,000 links of usual length. */
 const cacheBytes = 48 * 1_024 * 1_024;
 
 export interface RedirectEdgeDeps {
-  readonly config: Pick<Config, 'edge' | 'dataDir' | 'rootRedirect' | 'spool' | 'trustedProxies'>;
+  readonly config: Pick<
+    Config,
+    'edge' | 'dataDir' | 'kafka' | 'rootRedirect' | 'spool' | 'trustedProxies'
+  >;
   readonly pool: Pool;
   readonly log: EventLog;
   readonly outbox: Outbox;
@@ -54,7 +57,8 @@ export interface RedirectEdge {
 /** Starts the redirect edge: its listener, and the spool that its visits go through. */
 export const startRedirectEdge = async (deps: RedirectEdgeDeps): Promise<RedirectEdge> => {
   const { config, pool, log, outbox, listener, health, metrics, logger } = deps;
-  const shipping = metrics.durations(
+  const shipping = openShipping({ kafka: config.kafka, log, logger });
+  const durations = metrics.durations(
     'linklog_spool_ship_duration_seconds',
     'Time that the log takes for one batch of visits',
   );
@@ -62,10 +66,11 @@ export const startRedirectEdge = async (deps: RedirectEdgeDeps): Promise<Redirec
     dataDir: config.dataDir,
     ...config.spool,
     acquireLock,
-    ship: async (records) => {
+    ship: async (chunk) => {
       const startedAt = performance.now();
-      await log.append(topics.visits.name, records);
-      shipping.observeSince(startedAt);
+      const shipped = await shipping.ship(chunk);
+      durations.observeSince(startedAt);
+      return shipped;
     },
     logger,
   });
@@ -103,6 +108,7 @@ export const startRedirectEdge = async (deps: RedirectEdgeDeps): Promise<Redirec
   const edge = await listen('EDGE', config.edge, () => handler).catch(async (error: unknown) => {
     platform.stop();
     await spool.stop();
+    await shipping.stop();
     throw error;
   });
   const forgetting = periodically({
@@ -129,6 +135,7 @@ export const startRedirectEdge = async (deps: RedirectEdgeDeps): Promise<Redirec
       await Promise.all([edge.stop(graceMs), forgetting.stop(), asking?.stop()]);
       platform.stop();
       await spool.stop({ shipWithinMs: graceMs });
+      await shipping.stop();
     },
   };
 };
