@@ -20,6 +20,8 @@ const writes = 'linklog_edge_shared_cache_writes_total';
 
 /** How long an edge listens before it believes any copy. */
 const settlingMs = 60_000;
+/** The contract's 1 s, with room for a busy machine. */
+const heardWithinMs = 2_000;
 
 describe('two edges that share a Redis', () => {
   let database: TestDatabase;
@@ -29,6 +31,7 @@ describe('two edges that share a Redis', () => {
   let one: Product;
   let two: Product;
   let key: string;
+  const started: Product[] = [];
 
   before('listen for a minute', async function () {
     this.timeout(180_000);
@@ -42,19 +45,18 @@ describe('two edges that share a Redis', () => {
       ADMIN_TOKEN: 'a-token-of-both-products',
       LOG_LEVEL: 'error',
     };
-    one = await startProduct({ env });
-    two = await startProduct({ env });
+    started.push((one = await startProduct({ env })));
+    started.push((two = await startProduct({ env })));
     ({ key } = await one.createKey({ plan: 'PRO' }));
     await sleep(settlingMs);
   });
 
   after(async function () {
     this.timeout(60_000);
-    const products = [one, two];
     try {
-      await Promise.all(products.map((product) => product.stop()));
+      await Promise.all(started.map((product) => product.stop()));
     } finally {
-      await Promise.all(products.map((product) => product.cleanup()));
+      await Promise.all(started.map((product) => product.cleanup()));
       await proxy.close();
       await redis.stop();
       await rm(dataDir, { recursive: true, force: true });
@@ -137,10 +139,12 @@ describe('two edges that share a Redis', () => {
       expect(await visit(two, await sharedLink())).to.equal(302);
     });
 
-  const expectBlocked = async (code: string): Promise<void> => {
-    for (const product of [one, two]) {
-      await eventually('it is blocked', async () => (await visit(product, code)) === 410);
-      for (let index = 0; index < 5; index += 1) expect(await visit(product, code)).to.equal(410);
+  const expectBlocked = async (...codes: readonly string[]): Promise<void> => {
+    await sleep(heardWithinMs);
+    for (let index = 0; index < 5; index += 1) {
+      for (const code of codes) {
+        for (const product of [one, two]) expect(await visit(product, code)).to.equal(410);
+      }
     }
   };
 
@@ -196,7 +200,7 @@ describe('two edges that share a Redis', () => {
     redis = await startRedis({ dataDir, logger, tied: true, dump: true, port });
     expect(await copies()).to.be.at.least(3);
     await isInUse();
-    for (const code of codes) await expectBlocked(code);
+    await expectBlocked(...codes);
   });
 
   it('serve and block while Redis hangs, and say that it does', async function () {
@@ -207,7 +211,7 @@ describe('two edges that share a Redis', () => {
     for (const product of [one, two]) expect(await visit(product, made)).to.equal(302);
     await decide('block', code);
     await decide('block', made);
-    for (const each of [code, made]) await expectBlocked(each);
+    await expectBlocked(code, made);
     await circuitIs('open');
     expect(await measured(two, lookups, { result: 'failed' })).to.be.above(0);
     proxy.cut();
@@ -224,7 +228,7 @@ describe('two edges that share a Redis', () => {
     for (const product of [one, two]) expect(await visit(product, made)).to.equal(302);
     await decide('block', code);
     await decide('block', made);
-    for (const each of [code, made]) await expectBlocked(each);
+    await expectBlocked(code, made);
     await circuitIs('open');
     for (const product of [one, two]) {
       await eventually('it is known to be down', async () => {
@@ -235,7 +239,7 @@ describe('two edges that share a Redis', () => {
     }
     redis = await startRedis({ dataDir, logger, tied: true, dump: true, port });
     await isInUse();
-    for (const each of [code, made]) await expectBlocked(each);
+    await expectBlocked(code, made);
     await isShared();
   });
 });
