@@ -38,7 +38,7 @@ export const keepRunning = (options: {
   const restart = async (): Promise<void> => {
     if (performance.now() - begunAt > settledMs) pauseMs = 0;
     // Until it is ready, or nobody wants it any more.
-    while (!signal.aborted) {
+    while (!isStopped()) {
       await sleep(pauseMs, undefined, { signal });
       signal.throwIfAborted();
       pauseMs = nextPause(pauseMs);
