@@ -260,17 +260,23 @@ const rssOf = async (pid: number): Promise<number> => {
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1_024;
 };
 
+interface StartOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly dataDir?: string;
+}
+
 /**
  * Starts the product on free ports and waits for its ready line.
  *
  * @throws with the last lines of its stderr when it ends instead
  */
 export const startProduct = async (
-  options: { readonly env?: Readonly<Record<string, string>>; readonly dataDir?: string } = {},
+  options: StartOptions = {},
+  isStack = onStack,
 ): Promise<Product> => {
   const dataDir = options.dataDir ?? (await temporaryDir());
   const own = { DATA_DIR: dataDir, ...options.env };
-  const running = onStack
+  const running = isStack
     ? launch({ ...(await serversFor(dataDir)), ...own }, [stackFile])
     : launch(own);
   const { child, ended } = running;
@@ -279,7 +285,7 @@ export const startProduct = async (
   const killTree = async (): Promise<void> => {
     // Stopped first: it would start again what dies.
     child.kill('SIGKILL');
-    if (onStack && ready !== undefined) {
+    if (isStack && ready !== undefined) {
       for (const pid of servicePids(ready, running.stdout()).values()) kill(pid);
     }
     await ended;
@@ -303,7 +309,7 @@ export const startProduct = async (
     options.env?.['ADMIN_TOKEN'] ??
     (await readFile(path.join(dataDir, 'admin-token'), 'utf8')).trim();
 
-  const { apis, edges } = onStack
+  const { apis, edges } = isStack
     ? readyOfStack.parse(ready)
     : { apis: [text(ready, 'api')], edges: [text(ready, 'edge')] };
 
@@ -331,7 +337,7 @@ export const startProduct = async (
       return answer.json() as IssuedKey;
     },
     async rssMiB() {
-      const pids = onStack ? [...servicePids(ready, running.stdout()).values()] : [pid];
+      const pids = isStack ? [...servicePids(ready, running.stdout()).values()] : [pid];
       return Math.max(...(await Promise.all(pids.map(rssOf))));
     },
     async stop() {
@@ -348,3 +354,7 @@ export const startProduct = async (
     cleanup,
   };
 };
+
+/** The stack, whatever the test run is on: for what several nodes must do together. */
+export const startStackProduct = (options: StartOptions = {}): Promise<Product> =>
+  startProduct(options, true);
