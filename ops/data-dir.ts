@@ -33,6 +33,8 @@ export interface ServiceAddresses {
   readonly api?: string;
   readonly edge?: string;
   readonly admin: string;
+  /** The brokers that a stack has started; those of the environment are the environment's to tell. */
+  readonly kafka?: string;
   readonly pid: number;
 }
 

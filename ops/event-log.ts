@@ -1,7 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { appliedThrough } from '../projectors/main.js';
 import type { Config } from './platform/config.js';
-import { claimHome, postgresHome, requireNotAtHome } from './platform/event-log/home.js';
+import {
+  claimHome,
+  postgresHome,
+  requireHome,
+  requireNotAtHome,
+} from './platform/event-log/home.js';
 import { openKafkaLog } from './platform/event-log/kafka/kafka-log.js';
 import type { KafkaSettings } from './platform/event-log/kafka/settings.js';
 import type { EventLog } from './platform/event-log/port.js';
@@ -35,13 +40,23 @@ interface Options {
   /** Hears `linklog_log` and `linklog_sent`. */
   readonly listener: Listener;
   readonly logger: Logger;
+  /**
+   * Whether this is opened beside a running service, to look, and leaves to that one what must be
+   * done: to say whose log it is, to relay, to prune.
+   */
+  readonly beside?: boolean;
 }
 
 const never = new Promise<never>(() => undefined);
 
+const homeOf =
+  ({ pool, beside = false }: Options) =>
+  (home: string): Promise<void> =>
+    (beside ? requireHome : claimHome)(pool, home);
+
 /** Log and outbox are one table. */
 const openEmbedded = async (options: Options): Promise<OpenedLog> => {
-  await claimHome(options.pool, postgresHome);
+  await homeOf(options)(postgresHome);
   const { log, outbox } = await openPostgresLog(options);
   return {
     log,
@@ -55,18 +70,22 @@ const openEmbedded = async (options: Options): Promise<OpenedLog> => {
 /** The table is the outbox, and a relay sends what is in it to Kafka. */
 const openOnKafka = async (settings: KafkaSettings, options: Options): Promise<OpenedLog> => {
   const { pool, url, listener, logger } = options;
-  const claim = (home: string): Promise<void> => claimHome(pool, home);
+  const claim = homeOf(options);
   await requireNotAtHome(pool, `kafka:${settings.brokers.join(',')}`);
   const local = await openPostgresLog(options);
   const log = openKafkaLog({ settings, logger, claim });
   const outbox = await openRelayedOutbox({ pool, listener, outbox: local.outbox });
-  const relay = startRelay({ pool, url, listener, log, logger });
-  const pruning = periodically({
-    name: 'prune the outbox',
-    everyMs: pruneEveryMs,
-    task: () => pruneSent(pool, (topic, partition) => appliedThrough(pool, topic, partition)),
-    logger,
-  });
+  const chores = options.beside
+    ? []
+    : [
+        startRelay({ pool, url, listener, log, logger }),
+        periodically({
+          name: 'prune the outbox',
+          everyMs: pruneEveryMs,
+          task: () => pruneSent(pool, (topic, partition) => appliedThrough(pool, topic, partition)),
+          logger,
+        }),
+      ];
   return {
     log,
     outbox,
@@ -79,7 +98,7 @@ const openOnKafka = async (settings: KafkaSettings, options: Options): Promise<O
       await Promise.race([log.ready, late]);
     },
     async close() {
-      await Promise.all([relay.stop(), pruning.stop()]);
+      await Promise.all(chores.map((chore) => chore.stop()));
       outbox.stop();
       await log.close();
       await local.log.close();

@@ -1,3 +1,4 @@
+import type { Redis } from 'ioredis';
 import type { Config } from '../ops/platform/config.js';
 import type { EventLog } from '../ops/platform/event-log/port.js';
 import type { HealthCheck } from '../ops/platform/health.js';
@@ -14,11 +15,15 @@ import { topics } from '../schemas/events/topics.js';
 import { watchChanges } from './changes.js';
 import { createClickDesk } from './clicks/click-desk.js';
 import { createEdgeHandler } from './http/handler.js';
+import { createCopyStore } from './links/copy-store.js';
+import { createDatabaseClock } from './links/database-clock.js';
+import { createFreshness } from './links/freshness.js';
 import { createLinkCache } from './links/link-cache.js';
 import { createLinkReader } from './links/link-reader.js';
+import { createSharedCache, noSharedCache } from './links/shared-cache.js';
 import { createClientHash } from './passwords/client-hash.js';
 import { createPasswordCheck } from './passwords/password-check.js';
-import { exposeEdge } from './metrics.js';
+import { exposeEdge, exposeSharedCache } from './metrics.js';
 import { createThrottle, forgetTries } from './passwords/throttle.js';
 import { openSpool, type SpoolDepth } from './spool/spool.js';
 
@@ -31,6 +36,8 @@ export interface RedirectEdgeDeps {
   readonly log: EventLog;
   readonly outbox: Outbox;
   readonly listener: PostgresListener;
+  /** The edges' shared cache, of links of one installation; `null`: none. */
+  readonly sharedCache: { readonly redis: Redis; readonly installation: string } | null;
   readonly passwords: PasswordDesk;
   readonly health: HealthCheck;
   readonly metrics: Metrics;
@@ -63,7 +70,18 @@ export const startRedirectEdge = async (deps: RedirectEdgeDeps): Promise<Redirec
     logger,
   });
   const cache = createLinkCache(cacheBytes);
-  const links = createLinkReader(pool, outbox, cache);
+  const freshness = createFreshness();
+  const clock = createDatabaseClock(pool);
+  const shared =
+    deps.sharedCache &&
+    createSharedCache({
+      store: createCopyStore(deps.sharedCache.redis, deps.sharedCache.installation),
+      freshness,
+      clock,
+      logger,
+    });
+  if (shared) exposeSharedCache(metrics, shared.activity);
+  const links = createLinkReader(pool, outbox, cache, freshness, shared ?? noSharedCache);
   exposeEdge(metrics, { links, cache, spool, maxSpoolBytes: config.spool.maxBytes });
   const platform = await watchChanges({ listener, pool, links, logger });
   const handler = createEdgeHandler({
@@ -93,11 +111,22 @@ export const startRedirectEdge = async (deps: RedirectEdgeDeps): Promise<Redirec
     task: () => forgetTries(pool),
     logger,
   });
+  const asking =
+    shared &&
+    periodically({
+      name: 'ask PostgreSQL for the time',
+      everyMs: 10_000,
+      task: async () => {
+        await clock.ask();
+        return 0;
+      },
+      logger,
+    });
   return {
     edge,
     spoolDepth: () => spool.depth(),
     async stop(graceMs) {
-      await Promise.all([edge.stop(graceMs), forgetting.stop()]);
+      await Promise.all([edge.stop(graceMs), forgetting.stop(), asking?.stop()]);
       platform.stop();
       await spool.stop({ shipWithinMs: graceMs });
     },

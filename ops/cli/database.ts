@@ -1,10 +1,12 @@
+import { publishedAddresses } from '../data-dir.js';
 import { runningPostgresUrl } from '../embedded/index.js';
+import { openEventLog } from '../event-log.js';
 import { requireMigrated } from '../migrations/migrate.js';
-import type { Config } from '../platform/config.js';
+import { readConfig, type Config } from '../platform/config.js';
 import type { EventLog } from '../platform/event-log/port.js';
-import { openPostgresLog } from '../platform/event-log/postgres-log.js';
 import type { Outbox } from '../platform/outbox/port.js';
 import { createLogger, type Logger } from '../platform/logging.js';
+import { listenToPostgres } from '../platform/postgres/listener.js';
 import { createPool, isConnectionError, type Pool } from '../platform/postgres/pool.js';
 import { explainDataDir } from './data-dir-errors.js';
 import { CliError, messageOf } from './errors.js';
@@ -48,26 +50,41 @@ export const withConnection = async <Result>(
   }
 };
 
+/** Of the environment, or of the stack that runs in this data directory with a Kafka of its own. */
+const kafkaOf = ({ kafka, dataDir }: Config): Config['kafka'] => {
+  if (kafka !== null) return kafka;
+  const brokers = publishedAddresses(dataDir)?.kafka;
+  return brokers === undefined ? null : readConfig({ KAFKA_BROKERS: brokers }).kafka;
+};
+
 /**
  * Runs `work` on the database of the service, past the service itself.
  *
  * @throws CliError; DatabaseTooOld and DatabaseTooNew
  */
 export const withDatabase = async <Result>(
-  { databaseUrl, dataDir }: Config,
+  config: Config,
   work: (database: Database) => Promise<Result>,
 ): Promise<Result> => {
+  const { databaseUrl, dataDir } = config;
   const url = databaseUrl ?? (await embeddedUrl(dataDir));
   const logger = createLogger('silent');
   const pool = createPool({ url, name: 'cli', max: 6, logger });
   try {
     return await withConnection(url, async () => {
       await requireMigrated(pool);
-      const { log, outbox } = await openPostgresLog({ pool, url, logger });
+      const listener = listenToPostgres(url, ['linklog_log', 'linklog_sent'], logger);
       try {
-        return await work({ pool, log, outbox, logger });
+        const options = { pool, url, listener, logger, beside: true };
+        const opened = await openEventLog({ kafka: kafkaOf(config) }, options);
+        try {
+          await opened.reached();
+          return await work({ pool, log: opened.log, outbox: opened.outbox, logger });
+        } finally {
+          await opened.close();
+        }
       } finally {
-        await log.close();
+        await listener.close();
       }
     });
   } finally {

@@ -40,8 +40,10 @@ export type PostgresExit =
 export const startEmbeddedPostgres = async (options: {
   dataDir: string;
   logger: Logger;
+  /** By default any free one. */
+  port?: number;
 }): Promise<EmbeddedPostgres> => {
-  const { logger } = options;
+  const { logger, port } = options;
   const begin = performance.now();
   const installed = await installedPackage();
   const layout = layoutOf(await realpath(options.dataDir));
@@ -67,7 +69,7 @@ export const startEmbeddedPostgres = async (options: {
     password,
     log,
     logger,
-    nextPort: freePort,
+    nextPort: port === undefined ? freePort : () => Promise.resolve(port),
   }).finally(() => {
     log.close();
   });

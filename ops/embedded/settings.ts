@@ -3,7 +3,8 @@ const settings = {
   listen_addresses: '127.0.0.1',
   // A socket's path may be too long below a deep data directory, and TCP serves every client we have.
   unix_socket_directories: '',
-  max_connections: '60',
+  // A stack's services have some 90 in all at most.
+  max_connections: '200',
   shared_buffers: '64MB',
   timezone: 'UTC',
   log_timezone: 'UTC',

@@ -175,6 +175,15 @@ const safeBrowsing = (
   url = 'https://safebrowsing.googleapis.com',
 ): Config['safety']['safeBrowsing'] => (apiKey === undefined ? null : { apiKey, url });
 
+/** What a service that is started from here gets of our environment; it runs in another folder. */
+export const inheritedEnvironment = (env: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv => {
+  const files = ['PLANS_FILE', 'BLOCKLIST_FILE'].flatMap((name) => {
+    const file = env[name] ?? '';
+    return file === '' ? [] : [[name, path.resolve(file)] as const];
+  });
+  return { ...env, ...Object.fromEntries(files) };
+};
+
 /**
  * Reads and validates the configuration: the only place that knows the environment. An empty
  * variable is an unset one.

@@ -15,8 +15,9 @@ export interface ChildOptions {
   readonly args: readonly string[];
   /** A folder of its own: by it, a later start finds what a killed process left running. */
   readonly dir: string;
-  /** Its stdout and stderr; bounded. */
-  readonly logFile: string;
+  readonly env?: NodeJS.ProcessEnv;
+  /** Its stdout and stderr; bounded. `null`: its stdout is piped to us, and its stderr is ours. */
+  readonly logFile: string | null;
   readonly logger: Logger;
   /** Whether it ends with this process, however that ends; otherwise only `stop` ends it. */
   readonly tied: boolean;
@@ -26,7 +27,7 @@ export interface Child {
   readonly name: string;
   readonly pid: number;
   readonly process: ChildProcess;
-  readonly logFile: string;
+  readonly logFile: string | null;
   readonly exited: Promise<Exit>;
 }
 
@@ -48,13 +49,14 @@ const tie = (pid: number, exited: Promise<Exit>): void => {
 
 /** @throws the system's error when it cannot be started, ENOENT where it is not in PATH */
 export const launch = async (options: ChildOptions): Promise<Child> => {
-  const { name, program, args, dir, logFile, logger, tied } = options;
-  const log = await openLogFile(logFile);
+  const { name, program, args, dir, env, logFile, logger, tied } = options;
+  const log = logFile === null ? null : await openLogFile(logFile);
   const child = spawn(program, args, {
     cwd: dir,
+    ...(env && { env }),
     // Its own session, so that Ctrl-C reaches us alone and we stop it after its clients.
     detached: true,
-    stdio: ['ignore', log.fd, log.fd],
+    stdio: log === null ? ['ignore', 'pipe', 'inherit'] : ['ignore', log.fd, log.fd],
   });
   const exited = new Promise<Exit>((resolve) => {
     child.once('exit', (exitCode, signal) => {
@@ -64,7 +66,7 @@ export const launch = async (options: ChildOptions): Promise<Child> => {
   try {
     await once(child, 'spawn');
   } finally {
-    log.close();
+    log?.close();
   }
   child.on('error', (error) => {
     // Only a signal that may not be sent comes here now; the wait in stopChild shows that it failed.
@@ -72,9 +74,13 @@ export const launch = async (options: ChildOptions): Promise<Child> => {
   });
   if (child.pid === undefined) throw new Error('a spawned process has a pid');
   if (tied) tie(child.pid, exited);
-  void exited.then(boundLogFile(logFile, logger));
+  if (logFile !== null) void exited.then(boundLogFile(logFile, logger));
   return { name, pid: child.pid, process: child, logFile, exited };
 };
+
+/** The last lines that it wrote where it has a log file of its own. */
+export const lastWords = async ({ logFile }: Child): Promise<string> =>
+  logFile === null ? '' : tailOf(logFile);
 
 const graceMs = 6_000;
 
@@ -104,7 +110,7 @@ export const untilReady = async (child: Child, answers: () => Promise<boolean>):
   while (!(await answers())) {
     const [exit] = ended;
     if (exit !== undefined) {
-      const output = await tailOf(child.logFile);
+      const output = await lastWords(child);
       throw new ServerFailed(`${child.name} ended at its start (${describeExit(exit)})`, {
         output,
         retryable: /address already in use/i.test(output),
@@ -113,7 +119,7 @@ export const untilReady = async (child: Child, answers: () => Promise<boolean>):
     if (performance.now() > deadline) {
       await stopChild(child);
       throw new ServerFailed(`${child.name} was not ready after ${readyWithinMs / 1_000} seconds`, {
-        output: await tailOf(child.logFile),
+        output: await lastWords(child),
       });
     }
     await sleep(pollMs);
@@ -121,27 +127,37 @@ export const untilReady = async (child: Child, answers: () => Promise<boolean>):
 };
 
 /**
- * Ends every `program` that lives in this folder. The caller has the folder's lock, so whatever lives
+ * Ends every process of these names that lives in this folder. The caller has the folder's lock, so whatever lives
  * there was left by a process of ours that was killed. Elsewhere than on Linux nothing is found; there
  * the server itself refuses to start on data in use.
  *
  * @throws ServerFailed when one does not even end by SIGKILL
  */
-export const endOrphans = async (dir: string, program: string, logger: Logger): Promise<void> => {
+export const endOrphans = async (
+  dir: string,
+  programs: readonly string[],
+  logger: Logger,
+): Promise<void> => {
   if (process.platform !== 'linux') return;
   const find = async (): Promise<number[]> =>
-    (await pidsIn(dir, null)).filter((pid) => programOf(pid)?.name === program);
+    (await pidsIn(dir, null)).filter((pid) => programs.includes(programOf(pid)?.name ?? ''));
   const orphans = await find();
   if (orphans.length === 0) return;
-  logger.warn({ pids: orphans, dir }, `Ending the ${program} that a killed process left running`);
+  logger.warn(
+    { pids: orphans, dir },
+    `Ending the ${programs[0] ?? ''} that a killed process left running`,
+  );
   const all = (pids: readonly number[]): readonly number[] => pids;
   const { survivors } = await stopAll(find, [
     { signal: 'SIGTERM', to: all, waitMs: graceMs },
     { signal: 'SIGKILL', to: all, waitMs: 2_000 },
   ]);
   if (survivors.length > 0) {
-    throw new ServerFailed(`${program} of ${dir} does not end (process ${survivors.join(', ')})`, {
-      retryable: true,
-    });
+    throw new ServerFailed(
+      `${programs[0] ?? ''} of ${dir} does not end (process ${survivors.join(', ')})`,
+      {
+        retryable: true,
+      },
+    );
   }
 };

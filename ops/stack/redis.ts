@@ -67,7 +67,7 @@ export const startRedis = async (options: RedisOptions): Promise<RedisServer> =>
   const { logger, dump = false, args = [], tied = false } = options;
   await mkdir(options.dataDir, { recursive: true, mode: 0o700 });
   const dir = await realpath(options.dataDir);
-  await endOrphans(dir, 'redis-server', logger);
+  await endOrphans(dir, ['redis-server'], logger);
 
   let port = options.port ?? 0;
   let wasReady = false;

@@ -1,9 +1,8 @@
 import type { ChildProcess } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PostgresExit } from '../embedded/index.js';
-import { tailOf } from '../embedded/log-file.js';
 import { describeExit } from '../embedded/server.js';
-import { stopChild, type Child } from './child.js';
+import { lastWords, stopChild, type Child } from './child.js';
 import { ServerFailed } from './errors.js';
 
 /** `died` is everything but `stop` and `restart`, a signal by `kill` included. */
@@ -36,9 +35,7 @@ const runOf = (child: Child): Run => {
     child,
     exited: child.exited.then(async (exit) => {
       if (isExpected) return { status: 'stopped' };
-      const output = await tailOf(child.logFile).catch(
-        (error: unknown) => `(no log: ${String(error)})`,
-      );
+      const output = await lastWords(child).catch((error: unknown) => `(no log: ${String(error)})`);
       return { status: 'died', reason: describeExit(exit), output };
     }),
     expectEnd() {

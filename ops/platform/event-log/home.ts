@@ -29,6 +29,17 @@ export const claimHome = async (client: Queryable, home: string): Promise<void> 
 };
 
 /**
+ * Sees that the database's events do not belong to another log, and claims nothing.
+ *
+ * @throws ForeignHome
+ */
+export const requireHome = async (client: Queryable, home: string): Promise<void> => {
+  const { rows } = await client.query<{ home: string | null }>('SELECT home FROM log.identity');
+  const known = rows[0]?.home ?? home;
+  if (known !== home) throw new ForeignHome(known, home);
+};
+
+/**
  * Sees that the events do not belong to the database itself, before a cluster can be asked for its
  * name.
  *
@@ -37,4 +48,12 @@ export const claimHome = async (client: Queryable, home: string): Promise<void> 
 export const requireNotAtHome = async (client: Queryable, home: string): Promise<void> => {
   const { rows } = await client.query<{ home: string | null }>('SELECT home FROM log.identity');
   if (rows[0]?.home === postgresHome) throw new ForeignHome(postgresHome, home);
+};
+
+/** What tells an installation from any other; a restart and a restored database keep it. */
+export const installationOf = async (client: Queryable): Promise<string> => {
+  const { rows } = await client.query<{ id: string }>('SELECT id FROM log.identity');
+  const id = rows[0]?.id;
+  if (id === undefined) throw new Error('The log has no identity');
+  return id;
 };

@@ -45,7 +45,7 @@ export const startKafka = async (options: KafkaOptions): Promise<KafkaServer> =>
   const dir = await realpath(options.dataDir);
   const logDir = join(dir, 'data');
   const properties = join(dir, 'server.properties');
-  await endOrphans(dir, 'java', logger);
+  await endOrphans(dir, ['java'], logger);
   const jars = await kafkaJars(version, logger);
 
   let port = options.port ?? 0;

@@ -107,7 +107,9 @@ export const openKafkaLog = (options: {
       startKafkaSubscription(subscribeOptions, { kafka, settings, logger, logId, ranges, ready }),
     async close() {
       closed.abort(new Error('The log was closed'));
-      const ended = Promise.allSettled([reader.close(), producer.close(), admin.close()]);
+      // The reader's last words are for the admin: it would open that again.
+      const reading = reader.close().finally(() => admin.close());
+      const ended = Promise.allSettled([reading, producer.close()]);
       // A cluster that is away does not answer.
       await Promise.race([ended, sleep(closeMs)]);
     },

@@ -1,0 +1,47 @@
+/** The kinds of service, as the ready line names them; each is a process of its own. */
+export const serviceKinds = ['api', 'edge', 'projector'] as const;
+
+export type ServiceKind = (typeof serviceKinds)[number];
+
+interface Service {
+  /** The argument of `node dist/ops/main.js`. */
+  readonly role: string;
+  /** How many there are unless told. */
+  readonly count: number;
+  /** The listeners that it has; `ADMIN_PORT` is where health and metrics are on all. */
+  readonly ports: readonly string[];
+}
+
+/** What the stack and docker-compose.yml start. */
+export const topology: Readonly<Record<ServiceKind, Service>> = {
+  api: { role: 'api', count: 2, ports: ['API_PORT', 'ADMIN_PORT'] },
+  edge: { role: 'edge', count: 2, ports: ['EDGE_PORT', 'ADMIN_PORT'] },
+  projector: { role: 'projectors', count: 2, ports: ['ADMIN_PORT'] },
+};
+
+/** The servers behind the services, as these are told of them. */
+export interface Servers {
+  readonly kafka: string;
+  readonly postgres: string;
+  readonly redis: string;
+}
+
+export const serverVariables = (servers: Servers) =>
+  ({
+    KAFKA_BROKERS: servers.kafka,
+    DATABASE_URL: servers.postgres,
+    REDIS_URL: servers.redis,
+  }) as const;
+
+/** What the APIs are told besides. */
+export const apiVariables = (api: {
+  readonly adminToken: string;
+  readonly shortUrlHost: string;
+  /** Where the first edge listens: no destination may lead there. */
+  readonly edgePort: string;
+}) =>
+  ({
+    ADMIN_TOKEN: api.adminToken,
+    SHORT_URL_HOST: api.shortUrlHost,
+    EDGE_PORT: api.edgePort,
+  }) as const;
