@@ -10,6 +10,7 @@ describe('a body', () => {
   it('that was broken off before it is read is its sender’s fault', async () => {
     const arrived = gate();
     const app = new Koa();
+    app.silent = true;
     const read = new Promise<RawBody>((resolve, reject) => {
       app.use(async (ctx) => {
         // Nobody hears its error, as while the key is looked up: `once` of node:events would.

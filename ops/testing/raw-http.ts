@@ -63,7 +63,8 @@ export const readAnswer = (bytes: Buffer, toHead: boolean): Read | null => {
   const headers = headersOf(lines);
   const after = bytes.subarray(end + blankLine.length);
   if (status < 200) return readAnswer(after, toHead);
-  const bare = toHead || status === 204 || status === 304;
+  // What was not read in time may be anything; nobody knows that it is HEAD.
+  const bare = (toHead && status !== 408) || status === 204 || status === 304;
   if (bare) return { answer: { status, headers, body: Buffer.alloc(0) }, rest: after };
   if (headers.get('transfer-encoding') === 'chunked') {
     const chunks = unchunk(after);
