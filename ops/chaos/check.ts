@@ -45,7 +45,10 @@ export const untilReady = async ({ apis, edges }: Target): Promise<void> => {
       answer.status === 'fulfilled' && answer.value.status === 200;
     if (answers.every(isReady)) return;
     if (performance.now() > until) {
-      throw new Error(`Not every node was ready within ${readyWithinMs} ms`);
+      const seen = answers.map((one) =>
+        one.status === 'fulfilled' ? one.value.text : String(one.reason),
+      );
+      throw new Error(`Not every node was ready in ${readyWithinMs} ms:\n${seen.join('\n')}`);
     }
     await sleep(100);
   }

@@ -20,6 +20,8 @@ import { since, type Tally } from './tally.js';
 /** One fault, and what was seen of it. */
 export interface Suffered {
   readonly fault: Fault;
+  /** Milliseconds from the fault until the part ran again. */
+  readonly restartMs: number;
   /** Milliseconds from the fault until every node was ready again. */
   readonly readyMs: number;
   /** Milliseconds that the checks after it took. */
@@ -49,6 +51,8 @@ export interface Outcome {
 
 export interface StackRoundsOptions {
   readonly faults: number;
+  /** No further fault after as long, however many there were to be. */
+  readonly withinMs?: number;
   readonly seed: number;
   readonly pace: Pace;
   /** How long the broker is stopped. */
@@ -75,7 +79,9 @@ const sampled = 30;
  * broker; after each looks at what was promised, and at the end at everything.
  */
 export const stackRounds = async (options: StackRoundsOptions): Promise<Outcome> => {
-  const { seed, pace, stopMs, pauseMs, single = false, onProgress = () => undefined } = options;
+  const { seed, pace, stopMs, pauseMs, withinMs = Infinity, single = false } = options;
+  const { onProgress = () => undefined } = options;
+  const until = performance.now() + withinMs;
   const random = seededRandom(seed);
   const plansFile = path.join(tmpdir(), `linklog-chaos-${randomUUID()}.json`);
   await writePlans(plansFile);
@@ -112,6 +118,7 @@ export const stackRounds = async (options: StackRoundsOptions): Promise<Outcome>
       const startedAt = performance.now();
       normal.push(...running.takeLatencies());
       await inflict(stack, fault, stopMs);
+      const restartMs = performance.now() - startedAt;
       if (fault.type === 'stopBroker') {
         brokerStopped.push(...running.takeLatencies());
         const failed = failedVisits(since(before, running.tally));
@@ -126,6 +133,7 @@ export const stackRounds = async (options: StackRoundsOptions): Promise<Outcome>
       await checkSofar();
       return {
         fault,
+        restartMs,
         readyMs,
         checkMs: performance.now() - startedAt - readyMs,
         meanwhile,
@@ -143,11 +151,11 @@ export const stackRounds = async (options: StackRoundsOptions): Promise<Outcome>
       const { tally } = one;
       onProgress(
         `${suffered.length}: ${nameOf(fault)}${fault.type === 'kill' ? ` ${fault.index}` : ''}, ` +
-          `ready again after ${Math.round(one.readyMs)} ms, checked in ${Math.round(one.checkMs)} ms; ` +
+          `restarted in ${Math.round(one.restartMs)} ms, all ready in ${Math.round(one.readyMs)} ms, checked in ${Math.round(one.checkMs)} ms; ` +
           `${tally.created} created, ${tally.visited} visited, ` +
           `${tally.apiErrors + tally.edgeErrors} answered 5xx; ${one.broken.length} promises broken`,
       );
-      if (one.broken.length > 0) break;
+      if (one.broken.length > 0 || performance.now() > until) break;
     }
     await running.stop();
     onProgress('the load has ended; checking everything');

@@ -14,12 +14,22 @@ const command = new Command('chaos:stack')
   .option('--creates <rate>', 'links made a second', wholeNumber, 20)
   .option('--visits <rate>', 'visits a second', wholeNumber, 200)
   .option('--stop-seconds <seconds>', 'how long the broker is stopped', wholeNumber, 60)
+  .option('--minutes <minutes>', 'no further fault after as long', wholeNumber)
   .option('--pause <ms>', 'at most, before each fault', wholeNumber, 3_000)
   .parse();
-const { faults, seed, creates, visits, stopSeconds, pause } =
-  command.opts<
-    Record<'faults' | 'seed' | 'creates' | 'visits' | 'stopSeconds' | 'pause', number>
-  >();
+const {
+  faults,
+  seed,
+  creates,
+  visits,
+  stopSeconds,
+  pause,
+  minutes = Infinity,
+} = command.opts<
+  Record<'faults' | 'seed' | 'creates' | 'visits' | 'stopSeconds' | 'pause', number> & {
+    minutes?: number;
+  }
+>();
 
 // What was started is ended at the exit, which a signal alone would not be.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
@@ -37,6 +47,7 @@ const outcome = await stackRounds({
     creations: { perSecond: creates, atOnce: creates * 2 },
     visits: { perSecond: visits, atOnce: Math.ceil(visits / 3) },
   },
+  withinMs: minutes * 60_000,
   stopMs: stopSeconds * 1_000,
   pauseMs: pause,
   onProgress: say,
