@@ -11,7 +11,6 @@ import { writePlans } from './plans.js';
 import { noPromises } from './promises.js';
 import { seededRandom } from './random.js';
 import { rebuildAll } from './rebuilds.js';
-import { targetOf } from './target.js';
 
 export interface Round {
   readonly round: number;
@@ -59,10 +58,10 @@ export const killRounds = async (options: {
   const promises = noPromises();
   let product = await start();
   try {
-    const keys = await issueLoadKeys(targetOf(product));
+    const keys = await issueLoadKeys(product);
     const log = new LogCopy();
     for (let round = 1; round <= options.rounds; round += 1) {
-      const load = startLoad({ target: targetOf(product), keys, promises, random, pace });
+      const load = startLoad({ target: product, keys, promises, random, pace });
       const loadMs = random.between(200, 2_500);
       await sleep(loadMs);
       // Nothing new is sent from here on; what is in flight at this moment meets the kill.
@@ -72,8 +71,7 @@ export const killRounds = async (options: {
       const restarted = performance.now();
       product = await start();
       const restartMs = performance.now() - restarted;
-      const target = targetOf(product);
-      await checkEverything({ target, keys, promises, random, log, readOn: readTableOn });
+      await checkEverything({ target: product, keys, promises, random, log, readOn: readTableOn });
       const { links, broken } = promises;
       options.onRound?.({
         round,

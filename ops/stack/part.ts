@@ -32,10 +32,13 @@ export const keepRunning = (options: {
   let begunAt = performance.now();
   let pauseMs = 0;
 
+  // Read by a call: it may change while something is awaited.
+  const isStopped = (): boolean => signal.aborted;
+
   const restart = async (): Promise<void> => {
     if (performance.now() - begunAt > settledMs) pauseMs = 0;
     // Until it is ready, or nobody wants it any more.
-    while (!signal.aborted) {
+    while (!isStopped()) {
       await sleep(pauseMs, undefined, { signal });
       signal.throwIfAborted();
       pauseMs = nextPause(pauseMs);
@@ -56,7 +59,7 @@ export const keepRunning = (options: {
       const { reason, output } = exit;
       logger.warn({ part: name, reason, ...(output !== '' && { output }) }, 'it died: restarting');
       await restart();
-      if (!signal.aborted) onRestarted();
+      if (!isStopped()) onRestarted();
     }
   };
   watch().catch((error: unknown) => {

@@ -74,7 +74,7 @@ export const startService = async (options: {
   const { kind, index, dir, env, logger } = options;
   await mkdir(dir, { recursive: true, mode: 0o700 });
   let { ports } = options;
-  let said: Ready | null = null;
+  const said: Ready[] = [];
   const server = await startServer({
     begin: () =>
       launch({
@@ -88,11 +88,13 @@ export const startService = async (options: {
         tied: false,
       }),
     ready: async (child) => {
-      said = await readyOf(child);
-      ports = portsOf(kind, said);
+      const ready = await readyOf(child);
+      said.push(ready);
+      ports = portsOf(kind, ready);
     },
     mayRetry: () => false,
   });
-  if (said === null) throw new Error('a service that was started has said that it is ready');
-  return Object.assign(server, { ready: said as Ready });
+  const [ready] = said;
+  if (ready === undefined) throw new Error('a service that was started has said that it is ready');
+  return Object.assign(server, { ready });
 };

@@ -5,17 +5,27 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
 import type { PlanName } from '../../schemas/plans.js';
 import { postgresAccount } from '../embedded/account.js';
 import { layoutOf } from '../embedded/layout.js';
 import { postgresPids } from '../embedded/orphans.js';
 import { ask } from './http.js';
+import { testKafka } from './kafka.js';
+import { testRedis } from './redis.js';
 
 export const mainFile = fileURLToPath(new URL('../main.js', import.meta.url));
+const stackFile = fileURLToPath(new URL('../stack/main.js', import.meta.url));
+
+/** Whether `startProduct` starts the stack, many processes, rather than all services in one. */
+// eslint-disable-next-line no-restricted-properties -- the test run's, not the product's
+export const onStack = process.env['LINKLOG_TEST_ON'] === 'stack';
 
 /** A process start on a slow machine with a new PostgreSQL cluster takes some seconds. */
-const readyWithinMs = 60_000;
+const readyWithinMs = 120_000;
 const stopWithinMs = 10_000;
+/** As many as a Redis has unless told. */
+const redisDatabases = 16;
 
 const hermetic = { API_PORT: '0', EDGE_PORT: '0', ADMIN_PORT: '0', LOG_LEVEL: 'warn' };
 
@@ -41,10 +51,12 @@ export interface IssuedKey {
 
 /** The real product, in a process group of its own. */
 export interface Product {
-  /** Addresses such as `http://127.0.0.1:40123`. */
+  /** Addresses such as `http://127.0.0.1:40123`; the first one's where there are several. */
   readonly api: string;
   readonly edge: string;
   readonly admin: string;
+  readonly apis: readonly string[];
+  readonly edges: readonly string[];
   /** `null` where DATA_DIR had keys already. */
   readonly firstKey: string | null;
   readonly adminToken: string;
@@ -61,7 +73,7 @@ export interface Product {
   }): Promise<IssuedKey>;
   /** Resolves when it ended, in whatever way. */
   readonly ended: Promise<Ended>;
-  /** Resident memory of the node process, in MiB. */
+  /** Resident memory of the node process, in MiB; of several, the one's that has the most. */
   rssMiB(): Promise<number>;
   /** Asks it to end. @throws when it does not end with exit code 0 within 10 s. */
   stop(): Promise<Ended>;
@@ -87,10 +99,10 @@ process.once('exit', () => {
 /** Starts the program with this environment and no other, so that the caller's changes nothing. */
 export const launch = (
   env: Readonly<Record<string, string>>,
-  args: readonly string[] = [mainFile],
+  program: readonly string[] = [mainFile],
 ): Running => {
   const began = performance.now();
-  const child = spawn(process.execPath, args, {
+  const child = spawn(process.execPath, program, {
     cwd: '/',
     detached: true,
     env: { ...hermetic, ...env },
@@ -154,18 +166,20 @@ export const postgresOf = async (dataDir: string): Promise<number[]> => {
   return postgresPids(layout, await postgresAccount(layout));
 };
 
+const kill = (pid: number): void => {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+};
+
 const killAll = async (dataDir: string): Promise<void> => {
   // Looked for until there is none: the postmaster may have had a child in the making.
   for (;;) {
     const pids = await postgresOf(dataDir);
     if (pids.length === 0) return;
-    for (const pid of pids) {
-      try {
-        process.kill(pid, 'SIGKILL');
-      } catch (error) {
-        if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
-      }
-    }
+    for (const pid of pids) kill(pid);
     await sleep(20);
   }
 };
@@ -185,6 +199,57 @@ export const readyLine = async ({ child, ended, stdout, stderr }: Running): Prom
   // The product ends one day, and after its ready line that is no failure to start.
   failed.catch(() => undefined);
   return within(readyWithinMs, 'It was not ready', Promise.race([seen, failed]));
+};
+
+const readyOfStack = z.object({
+  apis: z.array(z.string()),
+  edges: z.array(z.string()),
+  pids: z.object({
+    api: z.array(z.number()),
+    edge: z.array(z.number()),
+    projector: z.array(z.number()),
+  }),
+});
+
+const restartedLine = z.object({
+  event: z.literal('restarted'),
+  service: z.string(),
+  index: z.number(),
+  pid: z.number(),
+});
+
+/** The services' processes of now, by their names: `api 0`. */
+const servicePids = (ready: unknown, stdout: string): ReadonlyMap<string, number> => {
+  const pids = new Map<string, number>();
+  for (const [service, all] of Object.entries(readyOfStack.parse(ready).pids)) {
+    for (const [index, pid] of all.entries()) pids.set(`${service} ${index}`, pid);
+  }
+  for (const [line] of stdout.matchAll(/^\{"event":"restarted".*\}(?=\n)/gm)) {
+    const { service, index, pid } = restartedLine.parse(JSON.parse(line));
+    if (pids.has(`${service} ${index}`)) pids.set(`${service} ${index}`, pid);
+  }
+  return pids;
+};
+
+let prefixes = 0;
+const servers = new Map<string, Promise<Record<string, string>>>();
+
+/** The servers that a stack is not to start for itself; PostgreSQL it is, in its DATA_DIR. */
+const serversOfStack = async (): Promise<Record<string, string>> => {
+  const [{ brokers, prefix }, redis] = await Promise.all([testKafka('stack'), testRedis()]);
+  prefixes += 1;
+  return {
+    KAFKA_BROKERS: brokers,
+    KAFKA_TOPIC_PREFIX: prefix,
+    REDIS_URL: `${redis.url}/${prefixes % redisDatabases}`,
+  };
+};
+
+/** The same ones for a DATA_DIR that is started on again. */
+const serversFor = (dataDir: string): Promise<Record<string, string>> => {
+  const known = servers.get(dataDir) ?? serversOfStack();
+  servers.set(dataDir, known);
+  return known;
 };
 
 const text = (ready: unknown, name: string): string => {
@@ -207,20 +272,40 @@ export const issueKey = async (
   return answer.json() as IssuedKey;
 };
 
+/** In MiB. */
+const rssOf = async (pid: number): Promise<number> => {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8');
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1_024;
+};
+
+interface StartOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly dataDir?: string;
+}
+
 /**
  * Starts the product on free ports and waits for its ready line.
  *
  * @throws with the last lines of its stderr when it ends instead
  */
 export const startProduct = async (
-  options: { readonly env?: Readonly<Record<string, string>>; readonly dataDir?: string } = {},
+  options: StartOptions = {},
+  isStack = onStack,
 ): Promise<Product> => {
   const dataDir = options.dataDir ?? (await temporaryDir());
-  const running = launch({ DATA_DIR: dataDir, ...options.env });
+  const own = { DATA_DIR: dataDir, ...options.env };
+  const running = isStack
+    ? launch({ ...(await serversFor(dataDir)), ...own }, [stackFile])
+    : launch(own);
   const { child, ended } = running;
 
+  let ready: unknown;
   const killTree = async (): Promise<void> => {
+    // Stopped first: it would start again what dies.
     child.kill('SIGKILL');
+    if (isStack && ready !== undefined) {
+      for (const pid of servicePids(ready, running.stdout()).values()) kill(pid);
+    }
     await ended;
     await killAll(dataDir);
   };
@@ -229,7 +314,6 @@ export const startProduct = async (
     if (options.dataDir === undefined) await rm(dataDir, { recursive: true, force: true });
   };
 
-  let ready: unknown;
   try {
     ready = await readyLine(running);
   } catch (error) {
@@ -243,10 +327,16 @@ export const startProduct = async (
     options.env?.['ADMIN_TOKEN'] ??
     (await readFile(path.join(dataDir, 'admin-token'), 'utf8')).trim();
 
+  const { apis, edges } = isStack
+    ? readyOfStack.parse(ready)
+    : { apis: [text(ready, 'api')], edges: [text(ready, 'edge')] };
+
   return {
-    api: text(ready, 'api'),
-    edge: text(ready, 'edge'),
+    api: apis[0] ?? '',
+    edge: edges[0] ?? '',
     admin,
+    apis,
+    edges,
     firstKey: (ready as { firstKey?: string }).firstKey ?? null,
     adminToken,
     pid,
@@ -257,8 +347,8 @@ export const startProduct = async (
     stderr: running.stderr,
     createKey: (key) => issueKey({ admin, adminToken }, key),
     async rssMiB() {
-      const status = await readFile(`/proc/${pid}/status`, 'utf8');
-      return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1_024;
+      const pids = isStack ? [...servicePids(ready, running.stdout()).values()] : [pid];
+      return Math.max(...(await Promise.all(pids.map(rssOf))));
     },
     async stop() {
       child.kill('SIGTERM');
@@ -274,3 +364,7 @@ export const startProduct = async (
     cleanup,
   };
 };
+
+/** The stack, whatever the test run is on: for what several nodes must do together. */
+export const startStackProduct = (options: StartOptions = {}): Promise<Product> =>
+  startProduct(options, true);
