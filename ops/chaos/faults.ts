@@ -13,19 +13,23 @@ export const nameOf = (fault: Fault): string =>
 
 const stopEvery = 4;
 
-/** Round after round of every part once, in a random order; in each fourth round the broker stops too. */
+/**
+ * Round after round of every part once, in a random order; in each fourth round the broker stops too.
+ * `only` takes some of them: at least one.
+ */
 export const planFaults = (
   count: number,
   pids: RunningStack['pids'],
   random: Random,
+  only: (fault: Fault) => boolean,
 ): readonly Fault[] => {
   const kills = (Object.keys(pids) as PartKind[]).flatMap((part) =>
     pids[part].map((_, index): Fault => ({ type: 'kill', part, index })),
   );
   const plan: Fault[] = [];
   for (let round = 0; plan.length < count; round += 1) {
-    const waiting: Fault[] = [...kills];
-    if (round % stopEvery === 0) waiting.push({ type: 'stopBroker' });
+    const stops: Fault[] = round % stopEvery === 0 ? [{ type: 'stopBroker' }] : [];
+    const waiting = [...kills, ...stops].filter(only);
     while (waiting.length > 0) {
       plan.push(...waiting.splice(random.below(waiting.length), 1));
     }

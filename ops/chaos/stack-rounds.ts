@@ -59,8 +59,8 @@ export interface StackRoundsOptions {
   readonly stopMs: number;
   /** Between one fault's checks and the next fault: at most. */
   readonly pauseMs: number;
-  /** One of each kind of fault is enough, whichever node has it. */
-  readonly single?: boolean;
+  /** Which faults; all of them unless told. */
+  readonly only?: (fault: Fault) => boolean;
   readonly onProgress?: (line: string) => void;
 }
 
@@ -79,8 +79,8 @@ const sampled = 30;
  * broker; after each looks at what was promised, and at the end at everything.
  */
 export const stackRounds = async (options: StackRoundsOptions): Promise<Outcome> => {
-  const { seed, pace, stopMs, pauseMs, withinMs = Infinity, single = false } = options;
-  const { onProgress = () => undefined } = options;
+  const { seed, pace, stopMs, pauseMs, withinMs = Infinity } = options;
+  const { only = () => true, onProgress = () => undefined } = options;
   const until = performance.now() + withinMs;
   const random = seededRandom(seed);
   const plansFile = path.join(tmpdir(), `linklog-chaos-${randomUUID()}.json`);
@@ -143,8 +143,7 @@ export const stackRounds = async (options: StackRoundsOptions): Promise<Outcome>
     };
 
     await sleep(pauseMs);
-    const pids = single ? firstOfEach(stack.pids) : stack.pids;
-    for (const fault of planFaults(options.faults, pids, random)) {
+    for (const fault of planFaults(options.faults, stack.pids, random, only)) {
       await sleep(random.between(pauseMs / 4, pauseMs));
       const one = await suffer(fault);
       suffered.push(one);
@@ -177,14 +176,3 @@ export const stackRounds = async (options: StackRoundsOptions): Promise<Outcome>
     await rm(plansFile, { force: true });
   }
 };
-
-const firstOfEach = (
-  pids: Awaited<ReturnType<typeof startStackProcess>>['pids'],
-): Awaited<ReturnType<typeof startStackProcess>>['pids'] => ({
-  api: pids.api.slice(0, 1),
-  edge: pids.edge.slice(0, 1),
-  projector: pids.projector.slice(0, 1),
-  kafka: pids.kafka,
-  postgres: pids.postgres,
-  redis: pids.redis,
-});

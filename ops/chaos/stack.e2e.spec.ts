@@ -2,15 +2,14 @@ import { expect } from 'chai';
 import { randomInt } from 'node:crypto';
 import { stackRounds } from './stack-rounds.js';
 
-/** Each API, edge and projector's first, Kafka, PostgreSQL, Redis, and the broker stopped. */
-const kinds = 7;
-
 describe('The stack, each part killed with -9 under load', () => {
   it('keeps every promise, and its read models are a fold of the log', async function () {
     this.timeout(240_000);
     const seed = randomInt(1, 2 ** 31);
     const { broken, suffered } = await stackRounds({
-      faults: kinds,
+      // One of each kind: an API, an edge, a projector, Kafka, PostgreSQL, Redis, a broker that stops.
+      faults: 7,
+      only: (fault) => fault.type === 'stopBroker' || fault.index === 0,
       seed,
       pace: {
         creations: { perSecond: 20, atOnce: 20 },
@@ -18,9 +17,8 @@ describe('The stack, each part killed with -9 under load', () => {
       },
       stopMs: 4_000,
       pauseMs: 500,
-      single: true,
     });
     expect(broken, `seed ${seed}`).to.deep.equal([]);
-    expect(suffered).to.have.length(kinds);
+    expect(suffered).to.have.length(7);
   });
 });

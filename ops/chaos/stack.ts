@@ -1,8 +1,12 @@
 import { randomInt } from 'node:crypto';
 import { Command } from 'commander';
+import { partKinds } from '../stack/parts.js';
 import { wholeNumber } from './options.js';
 import { reportOf } from './report.js';
 import { stackRounds } from './stack-rounds.js';
+
+/** What is killed, and `stop`: the broker is stopped. */
+const kinds: readonly string[] = [...partKinds, 'stop'];
 
 const command = new Command('chaos:stack')
   .description(
@@ -14,6 +18,7 @@ const command = new Command('chaos:stack')
   .option('--creates <rate>', 'links made a second', wholeNumber, 20)
   .option('--visits <rate>', 'visits a second', wholeNumber, 200)
   .option('--stop-seconds <seconds>', 'how long the broker is stopped', wholeNumber, 60)
+  .option('--only <kinds...>', `of ${kinds.join(', ')}`)
   .option('--minutes <minutes>', 'no further fault after as long', wholeNumber)
   .option('--pause <ms>', 'at most, before each fault', wholeNumber, 3_000)
   .parse();
@@ -25,11 +30,16 @@ const {
   stopSeconds,
   pause,
   minutes = Infinity,
+  only = kinds,
 } = command.opts<
   Record<'faults' | 'seed' | 'creates' | 'visits' | 'stopSeconds' | 'pause', number> & {
     minutes?: number;
+    only?: readonly string[];
   }
 >();
+
+const [stranger] = only.filter((kind) => !kinds.includes(kind));
+if (stranger !== undefined) command.error(`error: there is no ${stranger} to be killed`);
 
 // What was started is ended at the exit, which a signal alone would not be.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
@@ -50,6 +60,7 @@ const outcome = await stackRounds({
   withinMs: minutes * 60_000,
   stopMs: stopSeconds * 1_000,
   pauseMs: pause,
+  only: (fault) => only.includes(fault.type === 'kill' ? fault.part : 'stop'),
   onProgress: say,
 });
 process.stdout.write(`${reportOf(outcome)}\n`);
