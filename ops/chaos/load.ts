@@ -152,10 +152,17 @@ const create = async (loading: Loading, creation: OpenCreation): Promise<Promise
   });
 };
 
-/** Sends again, under their keys, the creations that were not answered. */
+/** Sends again, under their keys, the creations that were not answered, until one is not again. */
 const retryCreations = async (loading: Loading): Promise<void> => {
   const { openCreations } = loading.promises;
-  for (const creation of openCreations.splice(0)) await create(loading, creation);
+  for (const creation of [...openCreations]) {
+    // Another one of us may have taken it.
+    const index = openCreations.indexOf(creation);
+    if (index === -1) continue;
+    openCreations.splice(index, 1);
+    await create(loading, creation);
+    if (openCreations.includes(creation)) return;
+  }
 };
 
 const visit = async (loading: Loading, link: PromisedLink): Promise<void> => {
@@ -297,12 +304,7 @@ export const settleCreations = async (
   const loading = loadingOf(target, keys, promises, random);
   for (let attempt = 0; attempt < 10 && promises.openCreations.length > 0; attempt += 1) {
     if (attempt > 0) await sleep(500);
-    const atOnce = Array.from({ length: 32 }, async () => {
-      const creation = promises.openCreations.shift();
-      if (creation) await create(loading, creation);
-    });
-    await Promise.all(atOnce);
-    if (promises.openCreations.length > 0) await retryCreations(loading);
+    await retryCreations(loading);
   }
 };
 
