@@ -139,7 +139,8 @@ export const startCommandApi = async (deps: CommandApiDeps): Promise<CommandApi>
         passwords: deps.passwords,
       }),
       qrCodes: createQrCodeDesk(pool, outbox),
-      findLink: async (code) => (await readLinkStates(pool, outbox, [code])).get(code) ?? noLink,
+      findLink: async (code) =>
+        (await readLinkStates(pool, outbox, [code])).get(code)?.state ?? noLink,
       shortUrlHost: deps.shortUrlHost,
       plans,
       upgradeUrl,

@@ -1,3 +1,4 @@
+import { breakerSamples } from '../ops/platform/circuit-breaker.js';
 import type { Metrics, Sample } from '../ops/platform/metrics.js';
 import type { Admission } from './domain/admission.js';
 import type { AdmissionCounts } from './ledger/admission.js';
@@ -52,10 +53,6 @@ export const exposeApi = (
     name: 'linklog_safe_browsing_breaker',
     help: '1 for the state in which the circuit breaker is',
     labels: ['state'],
-    read: () =>
-      (['closed', 'open', 'probing'] as const).map((state) => [
-        { state },
-        state === activity.breaker ? 1 : 0,
-      ]),
+    read: () => breakerSamples(activity.breaker),
   });
 };

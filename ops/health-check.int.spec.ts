@@ -66,6 +66,20 @@ describe('the health check', () => {
     });
   });
 
+  it('passes without what is optional, and says that it is away', async () => {
+    expect(await check({ optional: { redis: away } })()).to.deep.include({
+      status: 'pass',
+      dependencies: {
+        postgres: up,
+        log: up,
+        redis: { state: 'down', code: 'ECONNREFUSED' },
+        projections: up,
+      },
+    });
+    const both = { dependencies: { postgres: away }, optional: { redis: fine } };
+    expect((await check(both)()).status).to.equal('fail');
+  });
+
   it('waits for all dependencies at the same time', async () => {
     const begin = performance.now();
     await check({ dependencies: { one: never, two: never, three: never } })();

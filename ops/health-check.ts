@@ -49,11 +49,13 @@ const told = (look: Look<unknown>): Dependency =>
 export const createHealthCheck = (deps: {
   /** By name; one that rejects or takes too long is down. */
   readonly dependencies: Readonly<Record<string, () => Promise<unknown>>>;
+  /** Told of as well; but without them all is served, so they fail nothing. */
+  readonly optional?: Readonly<Record<string, () => Promise<unknown>>>;
   readonly projections: () => Promise<Projections>;
   readonly spool: () => HealthReport['spool'];
   readonly logger: Logger;
 }): HealthCheck => {
-  const { dependencies, projections, spool, logger } = deps;
+  const { dependencies, optional = {}, projections, spool, logger } = deps;
   const down = new Set<string>();
 
   /** A line when it goes and one when it is back, not one for everybody who asks. */
@@ -69,14 +71,16 @@ export const createHealthCheck = (deps: {
   const look = async (): Promise<HealthReport> => {
     const [folded, ...others] = await Promise.all([
       lookAt(projections),
-      ...Object.entries(dependencies).map(
+      ...Object.entries({ ...dependencies, ...optional }).map(
         async ([name, dependency]) => [name, await lookAt(dependency)] as const,
       ),
     ]);
     const looks = [...others, ['projections', folded] as const];
     for (const [name, seen] of looks) report(name, seen);
     return {
-      status: looks.every(([, { state }]) => state === 'up') ? 'pass' : 'fail',
+      status: looks.every(([name, { state }]) => state === 'up' || name in optional)
+        ? 'pass'
+        : 'fail',
       dependencies: Object.fromEntries(looks.map(([name, seen]) => [name, told(seen)])),
       projections: folded.state === 'up' ? folded.value : [],
       spool: spool(),

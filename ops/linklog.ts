@@ -10,6 +10,7 @@ import { createHealthCheck } from './health-check.js';
 import { migrate } from './migrations/migrate.js';
 import { startMonitoring } from './monitoring.js';
 import type { Config } from './platform/config.js';
+import { installationOf } from './platform/event-log/home.js';
 import { exposeHealth } from './platform/health-metrics.js';
 import type { HealthReport } from './platform/health.js';
 import type { Logger } from './platform/logging.js';
@@ -20,6 +21,7 @@ import { exposePasswords } from './platform/passwords/password-metrics.js';
 import { listenToPostgres } from './platform/postgres/listener.js';
 import { createPoolMetrics } from './platform/postgres/pool-metrics.js';
 import { createPool, isConnectionError, type Pool } from './platform/postgres/pool.js';
+import { openRedis } from './platform/redis.js';
 import { requireShared, type Role } from './roles.js';
 
 /** In-flight requests may take as long, and then the spool's shipping; 10 s is the limit of all. */
@@ -142,6 +144,14 @@ const startRoles = async (
     failures.push(projectors.failed);
   }
 
+  const redis =
+    config.redisUrl !== null && roles.has('edge') ? openRedis(config.redisUrl, logger) : null;
+  if (redis) {
+    started.add(() => {
+      redis.disconnect();
+    });
+  }
+
   // The edge asks for health, and health for the edge's spool.
   let spoolDepth: () => HealthReport['spool'] = () => null;
   const health = createHealthCheck({
@@ -149,6 +159,7 @@ const startRoles = async (
       postgres: () => logPool.query('SELECT 1'),
       log: () => log.ranges(topics.platform.name),
     },
+    ...(redis && { optional: { redis: () => redis.ping() } }),
     projections: () => projectionStatus(logPool, log),
     spool: () => spoolDepth(),
     logger,
@@ -161,6 +172,7 @@ const startRoles = async (
     ? await startRedirectEdge({
         config,
         listener,
+        sharedCache: redis && { redis, installation: await installationOf(logPool) },
         pool: pool('edge', 6),
         log,
         outbox,

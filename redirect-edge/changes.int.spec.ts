@@ -95,7 +95,7 @@ describe('the changes that an edge hears of', () => {
 
   const change = (code: string, what: typeof blocked | typeof unblocked, sequence: number) =>
     transaction(node.pool, async (tx) => {
-      await notifyChange(tx, { kind: 'link', code });
+      await notifyChange(tx, { kind: 'link', code, sequence });
       await node.outbox.record(tx, [what(code, sequence)]);
     });
 
@@ -133,7 +133,7 @@ describe('the changes that an edge hears of', () => {
     const code = await warmLink();
     await rejection(
       transaction(node.pool, async (tx) => {
-        await notifyChange(tx, { kind: 'link', code });
+        await notifyChange(tx, { kind: 'link', code, sequence: 2 });
         throw new Error('taken back');
       }),
     );
@@ -220,7 +220,12 @@ describe('the changes that an edge hears of', () => {
 
   it('are told by other versions too: what nobody here understands has all read again', async () => {
     const code = await warmLink();
-    for (const payload of ['{"kind":"teleport"}', 'no JSON', '']) {
+    for (const payload of [
+      '{"kind":"teleport"}',
+      `{"kind":"link","code":"${code}"}`,
+      'no JSON',
+      '',
+    ]) {
       expect(await edge.status(code)).to.equal('active');
       await notify(node.pool, 'linklog_changes', payload);
       await forgotten(code);

@@ -21,7 +21,7 @@ export interface ChangeWatch {
 export const watchChanges = async (deps: {
   readonly listener: Listener;
   readonly pool: Queryable;
-  readonly links: Pick<LinkReader, 'forget' | 'doubtAll'>;
+  readonly links: Pick<LinkReader, 'changed' | 'doubtAll'>;
   readonly logger: Logger;
 }): Promise<ChangeWatch> => {
   const { listener, pool, links, logger } = deps;
@@ -47,7 +47,7 @@ export const watchChanges = async (deps: {
     listener.on('linklog_changes', (payload) => {
       const change = parseChange(payload);
       if (change?.kind === 'link') {
-        links.forget(change.code);
+        links.changed(change.code, change.sequence);
         return;
       }
       // Whatever it is that a later version tells of, what is read again is right.

@@ -1,3 +1,4 @@
+import type { Redis } from 'ioredis';
 import type { Config } from '../ops/platform/config.js';
 import type { EventLog } from '../ops/platform/event-log/port.js';
 import type { HealthCheck } from '../ops/platform/health.js';
@@ -10,27 +11,36 @@ import type { PasswordDesk } from '../ops/platform/passwords/password-desk.js';
 import { periodically } from '../ops/platform/periodic.js';
 import type { Pool } from '../ops/platform/postgres/pool.js';
 import { acquireLock } from '../ops/platform/process-lock.js';
-import { topics } from '../schemas/events/topics.js';
 import { watchChanges } from './changes.js';
 import { createClickDesk } from './clicks/click-desk.js';
 import { createEdgeHandler } from './http/handler.js';
+import { createCopyStore } from './links/copy-store.js';
+import { createDatabaseClock } from './links/database-clock.js';
+import { createFreshness } from './links/freshness.js';
 import { createLinkCache } from './links/link-cache.js';
 import { createLinkReader } from './links/link-reader.js';
+import { createSharedCache, noSharedCache } from './links/shared-cache.js';
 import { createClientHash } from './passwords/client-hash.js';
 import { createPasswordCheck } from './passwords/password-check.js';
-import { exposeEdge } from './metrics.js';
+import { exposeEdge, exposeSharedCache } from './metrics.js';
 import { createThrottle, forgetTries } from './passwords/throttle.js';
+import { openShipping } from './shipping/shipping.js';
 import { openSpool, type SpoolDepth } from './spool/spool.js';
 
 /** Some 100,000 links of usual length. */
 const cacheBytes = 48 * 1_024 * 1_024;
 
 export interface RedirectEdgeDeps {
-  readonly config: Pick<Config, 'edge' | 'dataDir' | 'rootRedirect' | 'spool' | 'trustedProxies'>;
+  readonly config: Pick<
+    Config,
+    'edge' | 'dataDir' | 'kafka' | 'rootRedirect' | 'spool' | 'trustedProxies'
+  >;
   readonly pool: Pool;
   readonly log: EventLog;
   readonly outbox: Outbox;
   readonly listener: PostgresListener;
+  /** The edges' shared cache, of links of one installation; `null`: none. */
+  readonly sharedCache: { readonly redis: Redis; readonly installation: string } | null;
   readonly passwords: PasswordDesk;
   readonly health: HealthCheck;
   readonly metrics: Metrics;
@@ -47,7 +57,8 @@ export interface RedirectEdge {
 /** Starts the redirect edge: its listener, and the spool that its visits go through. */
 export const startRedirectEdge = async (deps: RedirectEdgeDeps): Promise<RedirectEdge> => {
   const { config, pool, log, outbox, listener, health, metrics, logger } = deps;
-  const shipping = metrics.durations(
+  const shipping = openShipping({ kafka: config.kafka, log, logger });
+  const durations = metrics.durations(
     'linklog_spool_ship_duration_seconds',
     'Time that the log takes for one batch of visits',
   );
@@ -55,15 +66,27 @@ export const startRedirectEdge = async (deps: RedirectEdgeDeps): Promise<Redirec
     dataDir: config.dataDir,
     ...config.spool,
     acquireLock,
-    ship: async (records) => {
+    ship: async (chunk) => {
       const startedAt = performance.now();
-      await log.append(topics.visits.name, records);
-      shipping.observeSince(startedAt);
+      const shipped = await shipping.ship(chunk);
+      durations.observeSince(startedAt);
+      return shipped;
     },
     logger,
   });
   const cache = createLinkCache(cacheBytes);
-  const links = createLinkReader(pool, outbox, cache);
+  const freshness = createFreshness();
+  const clock = createDatabaseClock(pool);
+  const shared =
+    deps.sharedCache &&
+    createSharedCache({
+      store: createCopyStore(deps.sharedCache.redis, deps.sharedCache.installation),
+      freshness,
+      clock,
+      logger,
+    });
+  if (shared) exposeSharedCache(metrics, shared.activity);
+  const links = createLinkReader(pool, outbox, cache, freshness, shared ?? noSharedCache);
   exposeEdge(metrics, { links, cache, spool, maxSpoolBytes: config.spool.maxBytes });
   const platform = await watchChanges({ listener, pool, links, logger });
   const handler = createEdgeHandler({
@@ -85,6 +108,7 @@ export const startRedirectEdge = async (deps: RedirectEdgeDeps): Promise<Redirec
   const edge = await listen('EDGE', config.edge, () => handler).catch(async (error: unknown) => {
     platform.stop();
     await spool.stop();
+    await shipping.stop();
     throw error;
   });
   const forgetting = periodically({
@@ -93,13 +117,25 @@ export const startRedirectEdge = async (deps: RedirectEdgeDeps): Promise<Redirec
     task: () => forgetTries(pool),
     logger,
   });
+  const asking =
+    shared &&
+    periodically({
+      name: 'ask PostgreSQL for the time',
+      everyMs: 10_000,
+      task: async () => {
+        await clock.ask();
+        return 0;
+      },
+      logger,
+    });
   return {
     edge,
     spoolDepth: () => spool.depth(),
     async stop(graceMs) {
-      await Promise.all([edge.stop(graceMs), forgetting.stop()]);
+      await Promise.all([edge.stop(graceMs), forgetting.stop(), asking?.stop()]);
       platform.stop();
       await spool.stop({ shipWithinMs: graceMs });
+      await shipping.stop();
     },
   };
 };

@@ -1,6 +1,8 @@
-import type { Metrics } from '../ops/platform/metrics.js';
+import { breakerSamples } from '../ops/platform/circuit-breaker.js';
+import type { Metrics, Sample } from '../ops/platform/metrics.js';
 import type { LinkCache } from './links/link-cache.js';
 import type { LinkReader } from './links/link-reader.js';
+import type { SharedCacheActivity } from './links/shared-cache.js';
 import type { Spool } from './spool/spool.js';
 
 /** Tells of the edge's memory and of its spool. */
@@ -16,7 +18,7 @@ export const exposeEdge = (
   const { links, cache, spool, maxSpoolBytes } = edge;
   metrics.counter({
     name: 'linklog_edge_cache_lookups_total',
-    help: 'Links looked up in memory; a miss is read from PostgreSQL',
+    help: 'Links looked up in memory; a miss is read from elsewhere',
     labels: ['result'],
     read: () => [
       [{ result: 'hit' }, links.lookups.hits],
@@ -61,4 +63,28 @@ export const exposeEdge = (
   for (const [name, help, count] of counts) {
     metrics.counter({ name, help, read: () => counters[count] });
   }
+};
+
+/** Tells of the cache that the edges share. */
+export const exposeSharedCache = (metrics: Metrics, activity: SharedCacheActivity): void => {
+  const results = (counts: Readonly<Record<string, number>>): readonly Sample[] =>
+    Object.entries(counts).map(([result, count]) => [{ result }, count]);
+  metrics.counter({
+    name: 'linklog_edge_shared_cache_lookups_total',
+    help: 'Links looked up in Redis; whatever is no hit is read from PostgreSQL',
+    labels: ['result'],
+    read: () => results(activity.lookups),
+  });
+  metrics.counter({
+    name: 'linklog_edge_shared_cache_writes_total',
+    help: 'Links that were to be laid down in Redis',
+    labels: ['result'],
+    read: () => results(activity.writes),
+  });
+  metrics.gauge({
+    name: 'linklog_edge_shared_cache_circuit',
+    help: '1 for the state of the circuit to Redis; while it is open, Redis is left alone',
+    labels: ['state'],
+    read: () => breakerSamples(activity.circuit),
+  });
 };

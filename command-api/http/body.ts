@@ -42,12 +42,14 @@ export const bodyReader = (limit: number): ((ctx: Context) => Promise<RawBody>) 
     try {
       await read(ctx, () => Promise.resolve());
     } catch (error) {
-      const { status } = error as { status?: number };
+      const { status, type } = error as { status?: number; type?: string };
       if (status === 413) return tooLarge(ctx);
       if (status === 415) return { type: 'refused', reply: failure(415, messages.contentType) };
       // Without a status it was the unpacking that failed.
       const isPacked = ctx.headers['content-encoding'] !== undefined;
-      if (status === 400 || (status === undefined && isPacked)) {
+      // Broken off before it was read: the client's doing, as when it is broken off amid it (400).
+      const isGone = type === 'stream.not.readable';
+      if (status === 400 || isGone || (status === undefined && isPacked)) {
         ctx.set('Connection', 'close');
         return { type: 'refused', reply: failure(400, messages.invalidJson) };
       }

@@ -63,8 +63,8 @@ describe('blocks and switches, on two nodes', () => {
     expect(await desks[1].handle('told', unblock, asker)).to.have.lengthOf(1);
     await eventually('both are heard', () => changes.length >= 2);
     expect(changes).to.deep.equal([
-      { kind: 'link', code: 'told' },
-      { kind: 'link', code: 'told' },
+      { kind: 'link', code: 'told', sequence: 2 },
+      { kind: 'link', code: 'told', sequence: 3 },
     ]);
   });
 

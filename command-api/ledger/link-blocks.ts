@@ -34,7 +34,10 @@ export const createLinkBlockDesk = (pool: Pool, outbox: Outbox): LinkBlockDesk =
         tx,
         changes.map(({ next }) => next),
       );
-      for (const { next } of changes) await notifyChange(tx, { kind: 'link', code: next.code });
+      for (const { event } of changes) {
+        const { subject: code, sequence } = event;
+        await notifyChange(tx, { kind: 'link', code, sequence });
+      }
       const events = changes.map(({ event }) => event);
       const receipt = events.length > 0 ? await outbox.record(tx, events) : nothingRecorded;
       return { decided, receipt };

@@ -1,5 +1,5 @@
+import { createCircuitBreaker, type BreakerState } from '../../ops/platform/circuit-breaker.js';
 import type { Logger } from '../../ops/platform/logging.js';
-import { createCircuitBreaker, type BreakerState } from './circuit-breaker.js';
 import type { SafetyCheck, SafetyVerdict } from './safety-check.js';
 import { maxUrlsPerCall, type FindThreats, type ThreatMatch } from './threat-matches.js';
 import { createVerdictCache, type KnownVerdict } from './verdict-cache.js';

@@ -10,6 +10,7 @@ import { projectFile } from '../platform/project-file.js';
 import { parseExposition, total, type Series } from '../testing/exposition.js';
 import { ask, atOnce } from '../testing/http.js';
 import { temporaryDir } from '../testing/product.js';
+import { testRedis } from '../testing/redis.js';
 import { eventually } from '../testing/waiting.js';
 import { Bench } from './harness.js';
 
@@ -41,6 +42,7 @@ describe('the metrics of the running product', () => {
       BLOCKLIST_FILE: path.join(folder, 'blocklist.txt'),
       SAFE_BROWSING_API_KEY: 'secret-safe-browsing-key',
       SAFE_BROWSING_URL: double.url,
+      REDIS_URL: (await testRedis()).url,
     });
   });
   after(async () => {
@@ -307,7 +309,8 @@ describe('the metrics of the running product', () => {
     const value = (name: string): number => total(series, name);
     expect(value('linklog_postgres_pool_connections')).to.be.within(1, 26);
     expect(value('linklog_postgres_pool_waiting_requests')).to.equal(0);
-    expect(value('linklog_dependency_up')).to.equal(3);
+    expect(value('linklog_dependency_up')).to.equal(4);
+    expect(value('linklog_edge_shared_cache_circuit')).to.equal(1);
     expect(value('linklog_outbox_appended_events_total')).to.be.at.least(
       value('linklog_outbox_append_duration_seconds_count'),
     );

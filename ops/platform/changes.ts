@@ -4,7 +4,8 @@ import type { Queryable } from './postgres/pool.js';
 
 /** A change to what other processes may have cached. */
 const change = z.discriminatedUnion('kind', [
-  z.object({ kind: z.literal('link'), code: z.string() }),
+  /** The sequence of the event that says what was changed. */
+  z.object({ kind: z.literal('link'), code: z.string(), sequence: z.int() }),
   z.object({ kind: z.literal('platform') }),
 ]);
 export type Change = z.infer<typeof change>;

@@ -1,5 +1,12 @@
-import { STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
+import { METHODS, STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 import { messages, type GeneralError } from '../../schemas/http/errors.js';
+
+/** What node tells of a request that it could not read. */
+export type Unread = NodeJS.ErrnoException & {
+  /** What came last, and how far the parser got in it. */
+  readonly rawPacket?: Buffer;
+  readonly bytesParsed?: number;
+};
 
 /** What a listener itself answers to a request that its handler cannot be given. */
 export interface Refusal {
@@ -68,18 +75,37 @@ export const refuse = (
   response.end(body);
 };
 
-const requestLine = /^([!-~]{1,20}) ([!-~]*)/;
+const beginning = /^([!-~]{1,20}) ([!-~]*)/;
+const requestLines = new RegExp(`(${METHODS.join('|')}) ([!-~]*) HTTP/1\\.[01]\\r\\n`, 'g');
 
-/** What can be read of the line that a request begins with; the parser gives up without telling. */
-const firstLine = (packet: Buffer | undefined): { method: string; target: string } => {
-  const text = packet?.toString('latin1', 0, 4_096) ?? '';
-  const [, method = '', target = ''] = requestLine.exec(text) ?? [];
+/** What is wrong with the line that a request begins with. */
+const lineErrors: ReadonlySet<string | undefined> = new Set([
+  'HPE_INVALID_METHOD',
+  'HPE_INVALID_URL',
+  'HPE_INVALID_CONSTANT',
+  'HPE_INVALID_VERSION',
+]);
+
+/**
+ * What can be read of the line that a refused request begins with; the parser gives up without
+ * telling. It may stand behind the rest of another request, which may be anything, so the last line
+ * that the parser took for one counts; where it took none, the packet's beginning, if it is this
+ * request's.
+ */
+const lineOf = (error: Unread, begins: boolean): { method: string; target: string } => {
+  const packet = error.rawPacket?.toString('latin1') ?? '';
+  const taken = lineErrors.has(error.code)
+    ? undefined
+    : [...packet.slice(0, error.bytesParsed).matchAll(requestLines)].at(-1);
+  const line = taken ?? (begins ? beginning.exec(packet.slice(0, 4_096)) : null);
+  const [, method = '', target = ''] = line ?? [];
   return { method, target };
 };
 
-/** Refuses what never became a request, `packet` the beginning of it where that is at hand. */
-export const refusalBytes = (refusal: Refusal, packet: Buffer | undefined): string => {
-  const { method, target } = firstLine(packet);
+/** Refuses what never became a request; `begins`: no other request begins in its last packet. */
+export const refusalBytes = (error: Unread, begins: boolean): string => {
+  const refusal = refusalOf(error);
+  const { method, target } = lineOf(error, begins);
   const body = bodyOf(refusal, method, target);
   const lines = Object.entries(headersOf(body)).map(([name, value]) => `${name}: ${value}`);
   const reason = STATUS_CODES[refusal.status] ?? '';

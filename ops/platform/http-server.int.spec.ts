@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import type { GeneralError } from '../../schemas/http/errors.js';
 import { rejection } from '../testing/failures.js';
-import { RawClient, type RawAnswer } from '../testing/raw-http.js';
+import { RawClient, readAnswer, type RawAnswer } from '../testing/raw-http.js';
 import { eventually, gate } from '../testing/waiting.js';
 import { ConfigError } from './config.js';
 import { listen, type Listener } from './http-server.js';
@@ -169,6 +169,26 @@ describe('a listener', () => {
       const [answer] = await exchange('HEAD /a HTTP/1.1\r\n\r\n');
       expect(answer?.status).to.equal(400);
     });
+
+    for (const method of ['HEAD', 'GET']) {
+      it(`a broken ${method} that came with the rest of a body`, async () => {
+        const listener = await start(hello);
+        const socket = connect(listener.port, '127.0.0.1');
+        let received = '';
+        socket.on('data', (data) => (received += data.toString('latin1')));
+        const closed = once(socket, 'close');
+        socket.write(`POST / HTTP/1.1\r\n${host}Content-Length: 9\r\n\r\nhalf`);
+        // Answered before its body has come, as where it is refused.
+        await eventually('the first was answered', () => received.endsWith('hello'));
+        received = '';
+        socket.end(`whole${method} /a?b HTTP/1.1\r\n${host}No : such name\r\n\r\n`);
+        await closed;
+        const read = readAnswer(Buffer.from(received, 'latin1'), method === 'HEAD');
+        expect(read?.rest).to.have.length(0);
+        if (method === 'HEAD') expect(read?.answer.status).to.equal(400);
+        else expectRefusal(read?.answer, { ...bad, method, path: '/a' });
+      });
+    }
   });
 
   it('hands every method and every form of target to its handler', async () => {

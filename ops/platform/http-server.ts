@@ -7,7 +7,14 @@ import {
 } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { ConfigError, type Listen } from './config.js';
-import { isBadRequest, originFormOf, refusalOf, refuse, refusalBytes } from './http-refusal.js';
+import {
+  isBadRequest,
+  originFormOf,
+  refusalBytes,
+  refusalOf,
+  refuse,
+  type Unread,
+} from './http-refusal.js';
 
 export interface Listener {
   readonly host: string;
@@ -83,9 +90,6 @@ const close = (server: Server, sockets: ReadonlySet<Socket>, graceMs: number): P
     server.closeIdleConnections();
   });
 
-/** What node tells of a request that it could not read. */
-type ClientError = NodeJS.ErrnoException & { readonly rawPacket?: Buffer };
-
 /** A request and its answer, done or not. */
 interface Exchange {
   readonly request: IncomingMessage;
@@ -98,7 +102,7 @@ interface Exchange {
  * Answers what the parser cannot make sense of, or what did not come in time, and ends the connection:
  * nobody knows where the next request would begin.
  */
-const refuseRest = (error: ClientError, socket: Socket, latest: Exchange | undefined): void => {
+const refuseRest = (error: Unread, socket: Socket, latest: Exchange | undefined): void => {
   const answered = latest?.response.headersSent ?? true;
   if (latest && !answered && latest.request.complete) {
     // It stands behind a request that was well-formed, which is answered first.
@@ -109,8 +113,8 @@ const refuseRest = (error: ClientError, socket: Socket, latest: Exchange | undef
     // The rest of a body whose request has its answer gets no second one.
     const begun = latest !== undefined && !latest.request.complete;
     // A packet that another request began with does not begin with this one.
-    const packet = latest?.bytesRead === socket.bytesRead ? undefined : error.rawPacket;
-    if (!begun) socket.write(refusalBytes(refusalOf(error), packet));
+    const begins = latest?.bytesRead !== socket.bytesRead;
+    if (!begun) socket.write(refusalBytes(error, begins));
     socket.destroySoon();
   }
 };
@@ -190,7 +194,7 @@ export const listen = async (
         });
         serve(request, response);
       });
-      server.on('clientError', (error: ClientError, socket: Socket) => {
+      server.on('clientError', (error: Unread, socket: Socket) => {
         if (closing.has(socket)) return;
         if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
         else refuseRest(error, socket, latest.get(socket));

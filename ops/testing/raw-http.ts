@@ -63,7 +63,8 @@ export const readAnswer = (bytes: Buffer, toHead: boolean): Read | null => {
   const headers = headersOf(lines);
   const after = bytes.subarray(end + blankLine.length);
   if (status < 200) return readAnswer(after, toHead);
-  const bare = toHead || status === 204 || status === 304;
+  // What was not read in time may be anything; nobody knows that it is HEAD.
+  const bare = (toHead && status !== 408) || status === 204 || status === 304;
   if (bare) return { answer: { status, headers, body: Buffer.alloc(0) }, rest: after };
   if (headers.get('transfer-encoding') === 'chunked') {
     const chunks = unchunk(after);
@@ -83,12 +84,43 @@ export interface RawRequest {
   readonly last: boolean;
 }
 
+/** A connection and what came on it: the end of an earlier one says nothing of the next. */
+class Connection {
+  received = Buffer.alloc(0);
+  closed = false;
+  readonly socket: Socket;
+  #wake: () => void = () => undefined;
+
+  constructor(origin: string) {
+    const { hostname, port } = new URL(origin);
+    this.socket = connect({ host: hostname, port: Number(port), noDelay: true });
+    this.socket.on('data', (data: Buffer) => {
+      this.received = Buffer.concat([this.received, data]);
+      this.#wake();
+    });
+    // A reset is an end like any other; what came before it is judged.
+    this.socket.on('error', () => undefined);
+    this.socket.on('close', () => {
+      this.closed = true;
+      this.#wake();
+    });
+  }
+
+  /** Waits until something came, or the end. */
+  more(withinMs: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, withinMs);
+      this.#wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+}
+
 /** A client that writes every byte itself, one request after the other, on one connection at a time. */
 export class RawClient {
-  #socket: Socket | null = null;
-  #received = Buffer.alloc(0);
-  #closed = false;
-  #wake: () => void = () => undefined;
+  #connection: Connection | null = null;
 
   constructor(private readonly origin: string) {}
 
@@ -99,64 +131,40 @@ export class RawClient {
    * @throws when an answer is malformed, or not there in `withinMs`
    */
   async exchange({ bytes, toHead, last }: RawRequest, withinMs: number): Promise<RawAnswer[]> {
-    const socket = await this.#connection();
+    const connection = await this.#connected();
     const deadline = performance.now() + withinMs;
-    if (last) socket.end(bytes);
-    else socket.write(bytes);
+    if (last) connection.socket.end(bytes);
+    else connection.socket.write(bytes);
     const answers: RawAnswer[] = [];
     for (;;) {
-      const read = readAnswer(this.#received, toHead && answers.length === 0);
+      const read = readAnswer(connection.received, toHead && answers.length === 0);
       if (read) {
-        this.#received = Buffer.from(read.rest);
+        connection.received = Buffer.from(read.rest);
         answers.push(read.answer);
         const open = read.answer.headers.get('connection') !== 'close';
         if (!last && open) return answers;
-      } else if (this.#closed) {
-        const rest = this.#received.toString('latin1');
+      } else if (connection.closed) {
+        const rest = connection.received.toString('latin1');
         if (rest !== '' && rest !== interim) throw new Error(`Left over: ${rest}`);
-        this.#socket = null;
         return answers;
       } else {
         const left = deadline - performance.now();
         if (left <= 0) throw new Error(`Neither answered nor closed within ${withinMs} ms`);
-        await this.#more(left);
+        await connection.more(left);
       }
     }
   }
 
   end(): void {
-    this.#socket?.destroy();
-    this.#socket = null;
+    this.#connection?.socket.destroy();
+    this.#connection = null;
   }
 
-  async #connection(): Promise<Socket> {
-    if (this.#socket && !this.#closed) return this.#socket;
-    const { hostname, port } = new URL(this.origin);
-    const socket = connect({ host: hostname, port: Number(port), noDelay: true });
-    this.#socket = socket;
-    this.#received = Buffer.alloc(0);
-    this.#closed = false;
-    socket.on('data', (data: Buffer) => {
-      this.#received = Buffer.concat([this.#received, data]);
-      this.#wake();
-    });
-    // A reset is an end like any other; what came before it is judged.
-    socket.on('error', () => undefined);
-    socket.on('close', () => {
-      this.#closed = true;
-      this.#wake();
-    });
-    await once(socket, 'connect');
-    return socket;
-  }
-
-  #more(withinMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, withinMs);
-      this.#wake = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
+  async #connected(): Promise<Connection> {
+    if (this.#connection && !this.#connection.closed) return this.#connection;
+    const connection = new Connection(this.origin);
+    this.#connection = connection;
+    await once(connection.socket, 'connect');
+    return connection;
   }
 }

@@ -15,10 +15,12 @@ export interface ServedLink {
   readonly limited: boolean;
   /** argon2id; `null` for a link that is open to everybody. */
   readonly passwordHash: string | null;
+  /** Of the last event that is in it. */
+  readonly sequence: number;
 }
 
 /** The link that a state stands for, or `null` where there never was one. */
-export const servedLink = (state: LinkState): ServedLink | null => {
+export const servedLink = (state: LinkState, sequence: number): ServedLink | null => {
   if (state.status === 'none') return null;
   const { link, status } = state;
   return {
@@ -30,6 +32,7 @@ export const servedLink = (state: LinkState): ServedLink | null => {
     expiresAt: link.expiresAt === null ? Infinity : Date.parse(link.expiresAt),
     limited: link.maxClicks !== null,
     passwordHash: link.passwordHash,
+    sequence,
   };
 };
 

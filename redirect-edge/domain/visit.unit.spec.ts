@@ -19,7 +19,7 @@ import {
 const given = deciderSpecification<LinkState, LinkEvent, Visit, VisitAnswer>({
   initialState: noLink,
   evolve: evolveLink,
-  decide: (visit, state) => answerVisit(servedLink(state), visit),
+  decide: (visit, state) => answerVisit(servedLink(state, 1), visit),
 });
 
 const visit = (told: Partial<Visit> = {}): Visit => ({
@@ -103,7 +103,7 @@ describe('what a visitor gets who sends a password', () => {
   const given = deciderSpecification<LinkState, LinkEvent, Entry, EntryAnswer>({
     initialState: noLink,
     evolve: evolveLink,
-    decide: (entry, state) => answerEntry(servedLink(state), entry),
+    decide: (entry, state) => answerEntry(servedLink(state, 1), entry),
   });
   const entry = (told: Partial<Entry> = {}): Entry => ({
     bot: false,
@@ -159,7 +159,7 @@ describe('what is told of a link beforehand', () => {
   const given = deciderSpecification<LinkState, LinkEvent, Date, PreviewAnswer>({
     initialState: noLink,
     evolve: evolveLink,
-    decide: (now, state) => answerPreview(servedLink(state), now.getTime()),
+    decide: (now, state) => answerPreview(servedLink(state, 1), now.getTime()),
   });
   const told = {
     type: 'preview',
@@ -195,7 +195,7 @@ describe('a link as the edge keeps it', () => {
   it('is worked out once', () => {
     const data = { url: 'https://exämple.com/ä', maxClicks: 3, expiresAt: at(60).toISOString() };
     const state = evolveLink(noLink, created('spring', data, { account: 'acme' }));
-    expect(servedLink(state)).to.deep.equal({
+    expect(servedLink(state, 1)).to.deep.equal({
       code: 'spring',
       account: 'acme',
       status: 'active',
@@ -204,11 +204,12 @@ describe('a link as the edge keeps it', () => {
       expiresAt: at(60).getTime(),
       limited: true,
       passwordHash: null,
+      sequence: 1,
     });
   });
 
   it('has no end and no limit where none was asked for', () => {
-    expect(servedLink(evolveLink(noLink, unlimited))).to.include({
+    expect(servedLink(evolveLink(noLink, unlimited), 1)).to.include({
       passwordHash: null,
       expiresAt: Infinity,
       limited: false,

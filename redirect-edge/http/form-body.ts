@@ -11,6 +11,8 @@ export type FormBody =
 export const readForm = async (request: IncomingMessage, maxBytes: number): Promise<FormBody> => {
   if (!contentType.test(request.headers['content-type'] ?? '')) return { type: 'wrongContentType' };
   if (Number(request.headers['content-length'] ?? 0) > maxBytes) return { type: 'tooLarge' };
+  // Broken off while the link was looked up: it would tell nobody again.
+  if (request.errored) throw request.errored;
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let bytes = 0;

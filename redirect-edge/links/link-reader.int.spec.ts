@@ -54,6 +54,7 @@ describe('the link reader', () => {
       expiresAt: Infinity,
       limited: true,
       passwordHash: null,
+      sequence: 1,
     };
     expect(reader.cached('spring')).to.equal(undefined);
     expect(await reader.read('spring')).to.deep.equal(link);
@@ -159,7 +160,7 @@ describe('the link reader', () => {
     const { slow, looked, release } = slowReader();
     const reading = Promise.all([slow.read('changing'), slow.read('quiet')]);
     await looked;
-    slow.forget('changing');
+    slow.changed('changing', 2);
     release();
     expect((await reading).map((link) => link?.code)).to.deep.equal(['changing', 'quiet']);
     expect(slow.cached('changing')).to.equal(undefined);

@@ -3,7 +3,9 @@ import { readLinkStates } from '../../ops/platform/links/link-states.js';
 import type { Outbox } from '../../ops/platform/outbox/port.js';
 import { isConnectionError, type Pool } from '../../ops/platform/postgres/pool.js';
 import { servedLink, type ServedLink } from '../domain/visit.js';
+import { createFreshness, type Freshness } from './freshness.js';
 import type { LinkCache } from './link-cache.js';
+import { noSharedCache, type SharedCache } from './shared-cache.js';
 
 const maxGroup = 1_000;
 /** Look-ups that may wait: beyond, visitors get 503 instead of a queue without end. */
@@ -17,10 +19,15 @@ export interface LinkReader {
   readonly lookups: { readonly hits: number; readonly misses: number };
   /** From memory, without waiting. */
   cached(code: string): ServedLink | undefined;
-  /** From the read model and the outbox; `null` where there is no such link. @throws Overloaded */
+  /**
+   * From the shared cache, else from the read model and the outbox; `null` where there is no such
+   * link. @throws Overloaded
+   */
   read(code: string): Promise<ServedLink | null>;
   /** What is in memory of a link is out of date. */
   forget(code: string): void;
+  /** What is known of a link is out of date, unless it has the change of this sequence. */
+  changed(code: string, sequence: number): void;
   /**
    * Changes may have been missed: what is in memory is read again before it is served; as long as
    * nobody hears of changes, every time.
@@ -34,27 +41,38 @@ export interface LinkReader {
  * What is not found is not remembered, and a query's "not found" answers only those who were
  * waiting when it was sent: a link made a moment later is found.
  */
-export const createLinkReader = (pool: Pool, outbox: Outbox, cache: LinkCache): LinkReader => {
+export const createLinkReader = (
+  pool: Pool,
+  outbox: Outbox,
+  cache: LinkCache,
+  freshness: Freshness = createFreshness(),
+  shared: SharedCache = noSharedCache,
+): LinkReader => {
   /** Of the links that are in memory: those of an older generation are in doubt. */
   let generation = 0;
-  /** Codes that were forgotten while a query was under way: its answer may be the old one. */
-  const forgotten = new Set<string>();
-  let reading = false;
   let changesAreHeard = true;
 
+  const readPostgres = async (codes: readonly string[]): Promise<readonly ServedLink[]> => {
+    if (codes.length === 0) return [];
+    const share = shared.reading();
+    const states = await readLinkStates(pool, outbox, codes);
+    const links = [...states.values()].flatMap(
+      ({ state, sequence }) => servedLink(state, sequence) ?? [],
+    );
+    share(links);
+    return links;
+  };
+
   const run = async (codes: readonly string[]): Promise<readonly (ServedLink | null)[]> => {
-    forgotten.clear();
-    reading = true;
     const asOf = generation;
-    const states = await readLinkStates(pool, outbox, [...new Set(codes)]).finally(() => {
-      reading = false;
-    });
-    const found = new Map<string, ServedLink>();
-    for (const [code, state] of states) {
-      const link = servedLink(state);
-      if (!link) continue;
-      found.set(code, link);
-      if (cacheable(link) && !forgotten.has(code)) cache.set(link, asOf);
+    const asked = [...new Set(codes)];
+    const found = new Map(await shared.get(asked));
+    for (const link of await readPostgres(asked.filter((code) => !found.has(code)))) {
+      found.set(link.code, link);
+    }
+    for (const link of found.values()) {
+      // What was changed meanwhile is answered to those who were waiting, and not kept.
+      if (cacheable(link) && freshness.isCurrent(link)) cache.set(link, asOf);
     }
     return codes.map((code) => found.get(code) ?? null);
   };
@@ -82,9 +100,14 @@ export const createLinkReader = (pool: Pool, outbox: Outbox, cache: LinkCache): 
     },
     forget(code) {
       cache.delete(code);
-      if (reading) forgotten.add(code);
+    },
+    changed(code, sequence) {
+      freshness.heard(code, sequence);
+      const known = cache.get(code, null);
+      if (known && !freshness.isCurrent(known)) cache.delete(code);
     },
     doubtAll(heard) {
+      freshness.gap(heard);
       changesAreHeard = heard;
       generation += 1;
     },

@@ -4,22 +4,20 @@ import { basename, dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import type { Logger } from 'pino';
 import type { DiskUsage, SpoolCounters } from './counters.js';
-import type { ShippedRecord } from './ports.js';
+import type { Shipped } from './ports.js';
 import type { Progress, ProgressFile } from './progress.js';
-import { decodeRecords, maxRecordBytes } from './record.js';
+import { maxRecordBytes } from './record.js';
 import type { Segment } from './segment.js';
 
-const maxBatchRecords = 1000;
 /** Bytes read at a time: the bound of a batch and of the memory that a backlog needs. */
 const chunkBytes = 8 * maxRecordBytes;
 
-/** Consecutive records of one segment, at least one. */
-export interface BacklogBatch {
-  readonly records: readonly ShippedRecord[];
-  /** Where the segment goes on. */
-  readonly end: number;
-  /** More was there than fits in a batch. */
-  readonly full: boolean;
+/** Consecutive records of one segment, as its file has them. */
+export interface BacklogChunk {
+  /** At least one record, the last one maybe cut short; valid until the next `read`. */
+  readonly bytes: Buffer;
+  /** Where the segment ended when it was read. */
+  readonly limit: number;
 }
 
 export interface BacklogOptions {
@@ -80,39 +78,41 @@ export class Backlog {
   }
 
   /**
-   * The next records, `undefined` when there are none; the same ones until they are confirmed.
+   * The next records, `undefined` when there are none; from the same one on until it is confirmed.
    * Not to be called again before it has resolved.
    *
    * @throws what the file system threw; calling again is safe
    */
-  async read(): Promise<BacklogBatch | undefined> {
-    for (;;) {
-      await this.#dropShipped();
-      const segment = this.#segments[0];
-      if (!segment || this.#offset >= segment.length) return undefined;
-      const limit = segment.length;
-      this.#handle ??= await open(segment.path, 'r');
-      this.#chunk ??= Buffer.allocUnsafeSlow(chunkBytes);
-      const wanted = Math.min(limit - this.#offset, chunkBytes);
-      const { bytesRead } = await this.#handle.read(this.#chunk, 0, wanted, this.#offset);
-      const { records, bytes } = decodeRecords(this.#chunk.subarray(0, bytesRead), maxBatchRecords);
-      if (records.length > 0) {
-        const end = this.#offset + bytes;
-        return { records, end, full: end < limit };
-      }
+  async read(): Promise<BacklogChunk | undefined> {
+    await this.#dropShipped();
+    const segment = this.#segments[0];
+    if (!segment || this.#offset >= segment.length) return undefined;
+    const limit = segment.length;
+    this.#handle ??= await open(segment.path, 'r');
+    this.#chunk ??= Buffer.from(new SharedArrayBuffer(chunkBytes));
+    const wanted = Math.min(limit - this.#offset, chunkBytes);
+    const { bytesRead } = await this.#handle.read(this.#chunk, 0, wanted, this.#offset);
+    return { bytes: this.#chunk.subarray(0, bytesRead), limit };
+  }
+
+  /**
+   * The log has the records at the beginning of the chunk that was read last.
+   *
+   * @returns whether the segment held more than them
+   * @throws what the file system threw; nothing is confirmed then
+   */
+  async confirm({ limit }: BacklogChunk, { records, bytes, through }: Shipped): Promise<boolean> {
+    const segment = this.#segments[0];
+    if (!segment) throw new Error('A chunk was confirmed that was not read');
+    const end = this.#offset + bytes;
+    if (records > 0) await this.#advance(segment, end, through);
+    else {
       // A chunk holds any record whole, so this one is damaged, and what follows it out of reach.
       await this.#putAside(segment, limit);
       await this.#advance(segment, limit, this.#through);
     }
-  }
-
-  /** The log has these records. */
-  async confirm({ records, end }: BacklogBatch): Promise<void> {
-    const segment = this.#segments[0];
-    const last = records.at(-1);
-    if (!segment || !last) throw new Error('A batch was confirmed that was not read');
-    await this.#advance(segment, end, last.sequence);
     await this.#dropShipped();
+    return end < limit;
   }
 
   /** Closes its files and leaves them where they are. */

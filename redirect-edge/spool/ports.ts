@@ -15,8 +15,8 @@ export type AcquireLock = (
   options?: { readonly waitMs?: number },
 ) => Promise<FolderLock>;
 
-/** One visit on its way to the log. */
-export interface ShippedRecord {
+/** One visit as the spool holds it. */
+export interface SpoolRecord {
   /** The event's subject, the short code. */
   readonly key: string;
   /** The event as `writeEvent` gives it. */
@@ -25,9 +25,21 @@ export interface ShippedRecord {
   readonly sequence: number;
 }
 
+/** What of a chunk the log has. */
+export interface Shipped {
+  /** How many records, from the chunk's beginning. */
+  readonly records: number;
+  /** Bytes that they take. */
+  readonly bytes: number;
+  /** The last one's number in its spool; 0 for none. */
+  readonly through: number;
+}
+
 /**
- * Appends records to the log's topic of visits. Resolves when the log has all of them for good.
- * Whatever it rejects with, the same records are offered again: the log may see repeats, never a
- * gap. The batches of one spool come one after the other; those of two spools may overlap.
+ * Appends the records at the beginning of a chunk of a spool's file to the log's topic of visits: as
+ * many as it likes, none only where the first one is damaged. Resolves when the log has them for
+ * good. The chunk is shared memory, so that another thread may do it, and is not changed before that.
+ * Whatever it rejects with, the same chunk is offered again: the log may see repeats, never a gap.
+ * The chunks of one spool come one after the other; those of two spools may overlap.
  */
-export type Ship = (records: readonly ShippedRecord[]) => Promise<void>;
+export type Ship = (chunk: Buffer) => Promise<Shipped>;

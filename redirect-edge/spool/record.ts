@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib';
-import type { ShippedRecord } from './ports.js';
+import type { SpoolRecord } from './ports.js';
 
 /*
  * A record, big-endian:
@@ -42,7 +42,7 @@ export class RecordBuffer {
    *
    * @throws RangeError when the record is longer than `maxRecordBytes`; nothing is added then.
    */
-  add({ sequence, key, value }: ShippedRecord): number {
+  add({ sequence, key, value }: SpoolRecord): number {
     const start = this.#length;
     // A UTF-16 unit is at most three bytes of UTF-8.
     this.#reserve(headerBytes + fixedBodyBytes + 3 * (key.length + value.length));
@@ -85,9 +85,37 @@ export class RecordBuffer {
   }
 }
 
+/** Where the parts of a record are in the bytes that it was read from. */
+export interface RecordPlace {
+  readonly sequence: number;
+  readonly keyStart: number;
+  /** The event begins here. */
+  readonly keyEnd: number;
+  /** The event, and the record, end here. */
+  readonly end: number;
+}
+
+/** The record that begins at an offset, `undefined` where it is cut short or damaged. */
+export const recordAt = (bytes: Buffer, offset: number): RecordPlace | undefined => {
+  if (offset + headerBytes > bytes.length) return undefined;
+  const length = bytes.readUInt32BE(offset);
+  const body = offset + headerBytes;
+  const end = body + length;
+  // The lower bound also turns down blocks of zeros, which a power loss leaves in a file: their
+  // length of 0 would go with their CRC of 0.
+  if (length < fixedBodyBytes || end - offset > maxRecordBytes || end > bytes.length)
+    return undefined;
+  if (crc32(bytes.subarray(body, end)) !== bytes.readUInt32BE(offset + 4)) return undefined;
+  const keyStart = body + fixedBodyBytes;
+  const keyEnd = keyStart + bytes.readUInt16BE(body + 8);
+  if (keyEnd > end) return undefined;
+  const sequence = bytes.readUInt32BE(body) * uint32 + bytes.readUInt32BE(body + 4);
+  return { sequence, keyStart, keyEnd, end };
+};
+
 /** The records at the beginning of some bytes. */
 export interface Decoded {
-  readonly records: readonly ShippedRecord[];
+  readonly records: readonly SpoolRecord[];
   /** How many bytes the records take; what follows is another record's beginning, or damage. */
   readonly bytes: number;
 }
@@ -97,21 +125,14 @@ export interface Decoded {
  * most. Always a prefix of what was written.
  */
 export const decodeRecords = (bytes: Buffer, max = Infinity): Decoded => {
-  const records: ShippedRecord[] = [];
+  const records: SpoolRecord[] = [];
   let offset = 0;
-  while (records.length < max && offset + headerBytes <= bytes.length) {
-    const length = bytes.readUInt32BE(offset);
-    const body = offset + headerBytes;
-    const end = body + length;
-    // The lower bound also turns down blocks of zeros, which a power loss leaves in a file: their
-    // length of 0 would go with their CRC of 0.
-    if (length < fixedBodyBytes || end - offset > maxRecordBytes || end > bytes.length) break;
-    if (crc32(bytes.subarray(body, end)) !== bytes.readUInt32BE(offset + 4)) break;
-    const keyStart = body + fixedBodyBytes;
-    const keyEnd = keyStart + bytes.readUInt16BE(body + 8);
-    if (keyEnd > end) break;
+  while (records.length < max) {
+    const place = recordAt(bytes, offset);
+    if (!place) break;
+    const { sequence, keyStart, keyEnd, end } = place;
     records.push({
-      sequence: bytes.readUInt32BE(body) * uint32 + bytes.readUInt32BE(body + 4),
+      sequence,
       key: bytes.toString('utf8', keyStart, keyEnd),
       value: bytes.toString('utf8', keyEnd, end),
     });

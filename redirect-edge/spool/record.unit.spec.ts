@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import type { ShippedRecord } from './ports.js';
+import type { SpoolRecord } from './ports.js';
 import { decodeRecords, maxRecordBytes, RecordBuffer } from './record.js';
 
 const someRecords = fc.array(
@@ -13,7 +13,7 @@ const someRecords = fc.array(
 );
 
 /** The bytes of some records, and where each ends. */
-const encode = (records: readonly ShippedRecord[]): { bytes: Buffer; ends: number[] } => {
+const encode = (records: readonly SpoolRecord[]): { bytes: Buffer; ends: number[] } => {
   const buffer = new RecordBuffer(64);
   const ends = records.map((record) => {
     buffer.add(record);

@@ -27,9 +27,9 @@ export class Shipper {
    */
   async shipNext(backlog: Backlog): Promise<{ full: boolean } | undefined> {
     const { ship, counters, logger, signal } = this.options;
-    const batch = await backlog.read();
-    if (!batch) return undefined;
-    await retry(() => until(ship(batch.records), signal), {
+    const chunk = await backlog.read();
+    if (!chunk) return undefined;
+    const shipped = await retry(() => until(ship(chunk.bytes), signal), {
       signal,
       onFailure: (error) => {
         counters.shipFailures += 1;
@@ -42,9 +42,8 @@ export class Shipper {
       this.#logIsAway = false;
       logger.info('The log takes visits again');
     }
-    counters.shipped += batch.records.length;
-    await backlog.confirm(batch);
-    return batch;
+    counters.shipped += shipped.records;
+    return { full: await backlog.confirm(chunk, shipped) };
   }
 }
 

@@ -49,3 +49,11 @@ export const requireNotAtHome = async (client: Queryable, home: string): Promise
   const { rows } = await client.query<{ home: string | null }>('SELECT home FROM log.identity');
   if (rows[0]?.home === postgresHome) throw new ForeignHome(postgresHome, home);
 };
+
+/** What tells an installation from any other; a restart and a restored database keep it. */
+export const installationOf = async (client: Queryable): Promise<string> => {
+  const { rows } = await client.query<{ id: string }>('SELECT id FROM log.identity');
+  const id = rows[0]?.id;
+  if (id === undefined) throw new Error('The log has no identity');
+  return id;
+};

@@ -23,8 +23,8 @@ export const murmur2 = (bytes: Uint8Array): number => {
   return hash ^ (hash >>> 15);
 };
 
-const utf8 = new TextEncoder();
-
 /** The partition of a key in a topic with `count` partitions: Kafka's default partitioner. */
-export const partitionOf = (key: string, count: number): number =>
-  count === 1 ? 0 : (murmur2(utf8.encode(key)) & 0x7fffffff) % count;
+export const partitionOf = (key: string | Uint8Array, count: number): number => {
+  if (count === 1) return 0;
+  return (murmur2(typeof key === 'string' ? Buffer.from(key) : key) & 0x7fffffff) % count;
+};

@@ -5,6 +5,7 @@ import type { Logger } from '../logging.js';
 import { nothingRecorded, type Outbox, type Receipt } from '../outbox/port.js';
 import { listenToPostgres } from '../postgres/listener.js';
 import type { Pool, Queryable } from '../postgres/pool.js';
+import { installationOf } from './home.js';
 import { partitionOf } from './partition.js';
 import type { Batch, EventLog, PartitionRange } from './port.js';
 import { loadPartitions, type KnownPartition } from './postgres-partitions.js';
@@ -80,9 +81,7 @@ export const openPostgresLog = async (options: {
 }): Promise<PostgresLog> => {
   const { pool, logger } = options;
   const partitions = await loadPartitions(pool);
-  const identity = await pool.query<{ id: string }>('SELECT id FROM log.identity');
-  const id = identity.rows[0]?.id;
-  if (id === undefined) throw new Error('The log has no identity');
+  const id = await installationOf(pool);
   const logId = (topic: TopicName): string => `postgres:${id}:${topic}`;
 
   const listener = listenToPostgres(options.url, ['linklog_log'], logger);

@@ -5,6 +5,12 @@ import { stateOfRow, type RedirectRow } from '../../../schemas/read-models/redir
 import type { Outbox } from '../outbox/port.js';
 import type { Queryable } from '../postgres/pool.js';
 
+export interface KnownLink {
+  readonly state: LinkState;
+  /** Of the last event that is in the state. */
+  readonly sequence: number;
+}
+
 /**
  * The states of links as of now: the projected rows, and whatever events the outbox has above them.
  * So a link is known from the moment that its 201 was sent, however far the projector lags. Codes
@@ -14,18 +20,21 @@ export const readLinkStates = async (
   postgres: Queryable,
   outbox: Outbox,
   codes: readonly string[],
-): Promise<ReadonlyMap<string, LinkState>> => {
+): Promise<ReadonlyMap<string, KnownLink>> => {
   const { rows } = await postgres.query<RedirectRow>({
     name: 'redirects-read',
     text: 'SELECT * FROM projection_redirects.links WHERE code = ANY ($1::text[])',
     values: [codes],
   });
-  const states = new Map(rows.map((row) => [row.code, stateOfRow(row)]));
-  const sequences = new Map(rows.map((row) => [row.code, row.sequence]));
-  const marks = codes.map((subject) => ({ subject, sequence: sequences.get(subject) ?? 0 }));
+  const links = new Map<string, KnownLink>(
+    rows.map((row) => [row.code, { state: stateOfRow(row), sequence: row.sequence }]),
+  );
+  const marks = codes.map((subject) => ({ subject, sequence: links.get(subject)?.sequence ?? 0 }));
   for (const event of await outbox.after(topics.links.name, marks)) {
     if (!isLinkEvent(event)) continue;
-    states.set(event.subject, evolveLink(states.get(event.subject) ?? noLink, event));
+    const { subject, sequence } = event;
+    const state = evolveLink(links.get(subject)?.state ?? noLink, event);
+    links.set(subject, { state, sequence });
   }
-  return states;
+  return links;
 };

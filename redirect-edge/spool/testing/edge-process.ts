@@ -7,6 +7,7 @@ import { openSync, writeSync } from 'node:fs';
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { SpoolUnavailable } from '../errors.js';
+import { shipHere } from '../../shipping/here.js';
 import type { Ship } from '../ports.js';
 import { openSpool } from '../spool.js';
 import { acquireLock } from '../../../ops/platform/process-lock.js';
@@ -24,17 +25,17 @@ const [, , dataDir = '', task = '', notes = ''] = process.argv as [
 ];
 
 const log = openSync(`${notes}.log`, 'a');
-const toFile: Ship = async (records) => {
+const toFile = shipHere(async (records) => {
   await sleep(1);
   writeSync(log, records.map(({ key, value }) => `${JSON.stringify({ key, value })}\n`).join(''));
-};
-const away: Ship = () => Promise.reject(new Error('The log is away'));
+});
+const away = shipHere(() => Promise.reject(new Error('The log is away')));
 
 const ships: Record<EdgeTask, Ship> = {
   write: toFile,
   'write-without-log': away,
   adopt: toFile,
-  'adopt-uncopied': () => Promise.resolve(),
+  'adopt-uncopied': shipHere(() => Promise.resolve()),
   fill: away,
   'write-64-mib': away,
 };

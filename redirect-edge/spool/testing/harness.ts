@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino, type Logger } from 'pino';
 import { readEvent } from '../../../schemas/events/codec.js';
-import type { ShippedRecord } from '../ports.js';
+import { shipHere } from '../../shipping/here.js';
+import type { SpoolRecord } from '../ports.js';
 import { openSpool, type Spool, type SpoolOptions } from '../spool.js';
 import type { Visit } from '../visit.js';
 import { acquireLock } from '../../../ops/platform/process-lock.js';
@@ -19,18 +20,18 @@ export const visit = (number: number): Visit => ({
 
 /** Takes records as the log would, and looks at what it was given. */
 export class FakeLog {
-  readonly batches: (readonly ShippedRecord[])[] = [];
+  readonly batches: (readonly SpoolRecord[])[] = [];
   isAway = false;
   tries = 0;
 
-  readonly ship = async (records: readonly ShippedRecord[]): Promise<void> => {
+  readonly ship = async (records: readonly SpoolRecord[]): Promise<void> => {
     this.tries += 1;
     await sleep(1);
     if (this.isAway) throw new Error('The log is away');
     this.batches.push(records);
   };
 
-  get records(): readonly ShippedRecord[] {
+  get records(): readonly SpoolRecord[] {
     return this.batches.flat();
   }
 
@@ -41,7 +42,7 @@ export class FakeLog {
 }
 
 export const visitsOf = (
-  records: readonly Pick<ShippedRecord, 'key' | 'value'>[],
+  records: readonly Pick<SpoolRecord, 'key' | 'value'>[],
   spoolId: string,
 ): number[] => {
   let mark = 0;
@@ -93,13 +94,20 @@ export class Bench {
     return dir;
   }
 
-  async open(options: Partial<SpoolOptions> & Pick<SpoolOptions, 'dataDir' | 'ship'>) {
+  async open({
+    ship,
+    ...options
+  }: Partial<Omit<SpoolOptions, 'ship'>> & {
+    readonly dataDir: string;
+    readonly ship: FakeLog['ship'];
+  }) {
     const spool = await openSpool({
       maxBytes: 1024 ** 3,
       fsync: false,
       acquireLock,
       logger: this.logger,
       scanEveryMs: 50,
+      ship: shipHere(ship),
       ...options,
     });
     this.#spools.push(spool);

@@ -1,33 +1,38 @@
 import { Kafka, logLevel, type ISocketFactory, type logCreator, type SASLOptions } from 'kafkajs';
 import type { Logger } from '../../logging.js';
 import { repairKafkajs } from './kafkajs-repairs.js';
+import { sendReadyBatches } from './ready-batches.js';
 import type { KafkaSettings } from './settings.js';
 
 /** What kafkajs retries by itself; whoever calls it decides what comes after. */
 export const retry = { initialRetryTime: 50, maxRetryTime: 1_000, retries: 5 } as const;
 
+/** All that kafkajs's own lines need of a logger. */
+export type KafkaLogger = Pick<Logger, 'isLevelEnabled'> & {
+  debug(details: object, message: string): void;
+};
+
 /**
- * Into our log, and never above a warning: whoever called kafkajs is told by a rejection, and logs
- * what that means. It reports each refused connection as an error.
+ * For debugging only, whatever kafkajs thinks of it: whoever called kafkajs is told by a rejection,
+ * and logs what that means. It reports each refused connection, and each new leader, as an error.
  */
 const logInto =
-  (logger: Logger): logCreator =>
+  (logger: KafkaLogger): logCreator =>
   () =>
-  ({ level, namespace, log }) => {
+  ({ namespace, log }) => {
     const { message, error, broker, groupId } = log as { readonly message: string } & Readonly<
       Record<string, unknown>
     >;
-    const details = { kafka: namespace, broker, groupId, error };
-    if (level <= logLevel.WARN) logger.warn(details, message);
-    else logger.debug(details, message);
+    logger.debug({ kafka: namespace, broker, groupId, error }, message);
   };
 
 export const createKafkaClient = (
   settings: KafkaSettings,
-  logger: Logger,
+  logger: KafkaLogger,
   socketFactory?: ISocketFactory,
 ): Kafka => {
   repairKafkajs();
+  sendReadyBatches();
   return new Kafka({
     clientId: 'linklog',
     brokers: [...settings.brokers],
@@ -36,7 +41,7 @@ export const createKafkaClient = (
     connectionTimeout: 1_000,
     requestTimeout: 3_000,
     retry,
-    logLevel: logger.isLevelEnabled('debug') ? logLevel.INFO : logLevel.WARN,
+    logLevel: logger.isLevelEnabled('debug') ? logLevel.INFO : logLevel.NOTHING,
     logCreator: logInto(logger),
     ...(socketFactory && { socketFactory }),
   });

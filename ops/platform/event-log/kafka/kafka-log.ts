@@ -1,14 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ISocketFactory } from 'kafkajs';
-import { topicNames, topics, type TopicName } from '../../../../schemas/events/topics.js';
+import { topicNames, type TopicName } from '../../../../schemas/events/topics.js';
 import type { Logger } from '../../logging.js';
-import { partitionOf } from '../partition.js';
-import type { EventLog, NewRecord, PartitionRange } from '../port.js';
+import type { EventLog, PartitionRange } from '../port.js';
 import { createClusterAdmin } from './admin.js';
 import { createKafkaClient } from './client.js';
 import { createPartitionReader } from './partition-reader.js';
-import { createRecordProducer, type OutgoingRecord } from './producer.js';
-import { headers } from './records.js';
+import { createRecordProducer } from './producer.js';
+import { outgoingRecord } from './records.js';
 import type { KafkaSettings } from './settings.js';
 import { startKafkaSubscription } from './subscription.js';
 import { ensureTopics, TopicDiffers, topicIn } from './topics.js';
@@ -16,10 +15,6 @@ import { ensureTopics, TopicDiffers, topicIn } from './topics.js';
 const firstPauseMs = 100;
 const longestPauseMs = 2_000;
 const closeMs = 3_000;
-
-const counts = new Map<TopicName, number>(
-  Object.values(topics).map(({ name, partitions }) => [name, partitions]),
-);
 
 export interface KafkaLog extends EventLog {
   /**
@@ -88,11 +83,6 @@ export const openKafkaLog = (options: {
     return endsOf(topic);
   };
 
-  const outgoing = (topic: TopicName, { key, value }: NewRecord): OutgoingRecord => ({
-    topic: topicIn(settings, topic),
-    message: { key, value, headers, partition: partitionOf(key, counts.get(topic) ?? 1) },
-  });
-
   return {
     ready,
     logId,
@@ -100,7 +90,10 @@ export const openKafkaLog = (options: {
     async append(topic, records) {
       if (records.length === 0) return;
       await ready;
-      await producer.send(records.map((record) => outgoing(topic, record)));
+      const outgoing = records.map(({ key, value }) =>
+        outgoingRecord(topic, Buffer.from(key), Buffer.from(value)),
+      );
+      await producer.send(topicIn(settings, topic), outgoing);
     },
     read: (topic, partition, from, to) => reader.read(topic, partition, from, to),
     subscribe: (subscribeOptions) =>

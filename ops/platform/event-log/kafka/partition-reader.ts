@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Consumer, EachBatchPayload, Kafka } from 'kafkajs';
 import { topicNames, type TopicName } from '../../../../schemas/events/topics.js';
 import type { Batch, LogRecord } from '../port.js';
@@ -15,6 +16,8 @@ const maxWaitTimeInMs = 100;
 /** How long a reading waits for records that the partition is known to hold. */
 const stalledMs = 30_000;
 const idleMs = 60_000;
+const joinWithinMs = 30_000;
+const firstPauseMs = 100;
 
 /** One reading of a partition, from the consumer's side. */
 interface Reading {
@@ -23,6 +26,12 @@ interface Reading {
   readonly pieces: Batch[];
   failure: Error | undefined;
   wake: () => void;
+}
+
+/** Of the group that has all partitions. */
+interface Membership {
+  readonly consumer: Consumer;
+  readonly groupId: string;
 }
 
 export interface PartitionReader {
@@ -44,9 +53,11 @@ export const createPartitionReader = (
   const queues = new Map<string, Promise<void>>();
   let active = 0;
   let idle: NodeJS.Timeout | undefined;
-  let running: Promise<{ consumer: Consumer; groupId: string }> | undefined;
+  let running: Promise<Membership> | undefined;
+  let closed = false;
   const nameOf = (topic: string, partition: number): string => `${topic}/${partition}`;
 
+  /** Goes on with a reading from where it is. */
   const resume = (
     consumer: Consumer,
     topic: string,
@@ -58,7 +69,6 @@ export const createPartitionReader = (
   };
 
   const fail = (error: Error): void => {
-    running = undefined;
     for (const reading of readings.values()) {
       reading.failure = error;
       reading.wake();
@@ -83,9 +93,14 @@ export const createPartitionReader = (
       records.push(record);
     }
     const [first] = records;
-    if (first && first.offset !== reading.next) {
+    if (!first) {
+      // Fetched before the seek took hold.
+      if (reading.next < reading.to) resume(consumer, topic, partition, reading);
+      return Promise.resolve();
+    }
+    if (first.offset !== reading.next) {
       reading.failure = new Error(`${topic}/${partition} holds nothing at ${reading.next}`);
-    } else if (first) {
+    } else {
       reading.next += records.length;
       for (let from = 0; from < records.length; from += pieceSize) {
         reading.pieces.push({
@@ -101,7 +116,8 @@ export const createPartitionReader = (
     return Promise.resolve();
   };
 
-  const start = async (): Promise<{ consumer: Consumer; groupId: string }> => {
+  /** Joins a new group; rejects when that fails. When it is lost later, another one is joined. */
+  const join = async (): Promise<Membership> => {
     const groupId = `${settings.prefix}linklog-reader-${randomUUID()}`;
     const consumer = kafka.consumer({
       groupId,
@@ -110,25 +126,30 @@ export const createPartitionReader = (
       allowAutoTopicCreation: false,
       retry: { restartOnFailure: () => Promise.resolve(false) },
     });
-    consumer.on(consumer.events.CRASH, ({ payload }) => {
-      fail(payload.error);
-    });
-    await consumer.connect();
-    const topics = topicNames.map((topic) => topicIn(settings, topic));
-    await consumer.subscribe({ topics, fromBeginning: true });
-    const joined = new Promise<void>((resolve) => {
+    const joined = new Promise<void>((resolve, reject) => {
+      let isMember = false;
       consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
         for (const [topic, partitions] of Object.entries(payload.memberAssignment)) {
           consumer.pause([{ topic, partitions }]);
           for (const partition of partitions) {
-            // A group that was joined anew has forgotten where its readings are.
+            // A group that was joined anew knows nothing of the readings.
             const reading = readings.get(nameOf(topic, partition));
             if (reading && reading.next < reading.to) resume(consumer, topic, partition, reading);
           }
         }
+        isMember = true;
         resolve();
       });
+      consumer.on(consumer.events.CRASH, ({ payload }) => {
+        reject(payload.error);
+        if (!isMember) return;
+        running = undefined;
+        if (readings.size > 0) membership().catch(fail);
+      });
     });
+    await consumer.connect();
+    const topics = topicNames.map((topic) => topicIn(settings, topic));
+    await consumer.subscribe({ topics, fromBeginning: true });
     await consumer.run({
       autoCommit: false,
       eachBatchAutoResolve: false,
@@ -136,6 +157,27 @@ export const createPartitionReader = (
     });
     await joined;
     return { consumer, groupId };
+  };
+
+  /** Joins, again and again: a new coordinator needs a moment, a broker that restarts some seconds. */
+  const joinInTime = async (): Promise<Membership> => {
+    const deadline = performance.now() + joinWithinMs;
+    for (let pauseMs = firstPauseMs; ; pauseMs *= 2) {
+      try {
+        return await join();
+      } catch (error) {
+        if (closed || performance.now() + pauseMs > deadline) throw error;
+        await sleep(pauseMs);
+      }
+    }
+  };
+
+  const membership = (): Promise<Membership> => {
+    running ??= joinInTime().catch((error: unknown) => {
+      running = undefined;
+      throw error;
+    });
+    return running;
   };
 
   const leave = async (): Promise<void> => {
@@ -183,8 +225,8 @@ export const createPartitionReader = (
     to: number,
   ): AsyncGenerator<Batch> {
     if (from >= to) return;
-    const place = { topic: topicIn(settings, topic), partitions: [partition] };
-    const name = nameOf(place.topic, partition);
+    const topicName = topicIn(settings, topic);
+    const name = nameOf(topicName, partition);
     const release = await inTurn(name);
     active += 1;
     clearTimeout(idle);
@@ -196,15 +238,13 @@ export const createPartitionReader = (
       wake: () => undefined,
     };
     try {
-      running ??= start();
-      const { consumer } = await running.catch((error: unknown) => {
-        running = undefined;
-        throw error;
-      });
+      const goOn = async (): Promise<void> => {
+        resume((await membership()).consumer, topicName, partition, reading);
+      };
       readings.set(name, reading);
       try {
         let taken = from;
-        resume(consumer, place.topic, partition, reading);
+        await goOn();
         while (taken < to) {
           await untilWoken(reading);
           reading.wake = () => undefined;
@@ -212,14 +252,13 @@ export const createPartitionReader = (
           if (piece) {
             taken += piece.records.length;
             // More is fetched while the last piece is worked on.
-            if (reading.pieces.length === 0 && reading.next < to)
-              resume(consumer, place.topic, partition, reading);
+            if (reading.pieces.length === 0 && reading.next < to) await goOn();
             yield piece;
           } else if (reading.failure !== undefined) throw reading.failure;
         }
       } finally {
+        // What still comes of it is paused then.
         readings.delete(name);
-        consumer.pause([place]);
       }
     } finally {
       active -= 1;
@@ -235,5 +274,11 @@ export const createPartitionReader = (
     }
   }
 
-  return { read, close: leave };
+  return {
+    read,
+    close() {
+      closed = true;
+      return leave();
+    },
+  };
 };

@@ -1,26 +1,54 @@
-import type { Kafka, Message, Producer } from 'kafkajs';
+import type { Kafka, Message, Producer, TopicMessages } from 'kafkajs';
 import { retry } from './client.js';
+import { ReadyBatch } from './ready-batches.js';
+import { recordBatch } from './record-batch.js';
+import type { OutgoingRecord } from './records.js';
 
-/** Records in one request at most: large enough to cost little each, small enough to be quick. */
-const maxBatch = 2_000;
-
-export interface OutgoingRecord {
-  /** The topic's name in the cluster. */
-  readonly topic: string;
-  readonly message: Message & { readonly partition: number };
-}
+/**
+ * What several calls may have in one request: a request costs much beside a record, and all of it may
+ * be of one partition, whose share must be less than a broker takes (1 MiB unless told).
+ */
+const maxBytes = 768 * 1_024;
 
 export interface RecordProducer {
-  /** Resolves when all in-sync replicas have the records; those of one call keep their order. */
-  send(records: readonly OutgoingRecord[]): Promise<void>;
+  /**
+   * Resolves when all in-sync replicas have the records; those of one call keep their order.
+   *
+   * @param topic its name in the cluster
+   */
+  send(topic: string, records: readonly OutgoingRecord[]): Promise<void>;
   close(): Promise<void>;
 }
 
 interface Waiting {
+  readonly topic: string;
   readonly records: readonly OutgoingRecord[];
+  readonly bytes: number;
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
 }
+
+/** One message for each partition: its records in their order, as one batch. */
+const batchesOf = (waiting: readonly Waiting[]): TopicMessages[] => {
+  const byTopic = new Map<string, Map<number, OutgoingRecord[]>>();
+  for (const { topic, records } of waiting) {
+    const byPartition = byTopic.get(topic) ?? new Map<number, OutgoingRecord[]>();
+    byTopic.set(topic, byPartition);
+    for (const record of records) {
+      const before = byPartition.get(record.partition);
+      if (before) before.push(record);
+      else byPartition.set(record.partition, [record]);
+    }
+  }
+  const now = Date.now();
+  return [...byTopic].map(([topic, byPartition]) => ({
+    topic,
+    messages: [...byPartition].map(([partition, records]): Message => {
+      const batch = new ReadyBatch(recordBatch(records, now));
+      return { partition, value: batch as unknown as Buffer };
+    }),
+  }));
+};
 
 /**
  * Sends one request after the other, each with all that waits by then. kafkajs retries a failed
@@ -54,11 +82,11 @@ export const createRecordProducer = (kafka: Kafka): RecordProducer => {
   };
 
   const take = (): Waiting[] => {
-    let count = 0;
+    let sum = 0;
     let calls = 0;
-    for (const { records } of queue) {
-      count += records.length;
-      if (calls > 0 && count > maxBatch) break;
+    for (const { bytes } of queue) {
+      sum += bytes;
+      if (calls > 0 && sum > maxBytes) break;
       calls += 1;
     }
     return queue.splice(0, calls);
@@ -66,18 +94,7 @@ export const createRecordProducer = (kafka: Kafka): RecordProducer => {
 
   const sendBatch = async (waiting: readonly Waiting[]): Promise<void> => {
     await connect();
-    const byTopic = new Map<string, Message[]>();
-    for (const { records } of waiting) {
-      for (const { topic, message } of records) {
-        const messages = byTopic.get(topic);
-        if (messages) messages.push(message);
-        else byTopic.set(topic, [message]);
-      }
-    }
-    await producer.sendBatch({
-      acks: -1,
-      topicMessages: [...byTopic].map(([topic, messages]) => ({ topic, messages })),
-    });
+    await producer.sendBatch({ acks: -1, topicMessages: batchesOf(waiting) });
   };
 
   const drain = async (): Promise<void> => {
@@ -94,9 +111,10 @@ export const createRecordProducer = (kafka: Kafka): RecordProducer => {
   };
 
   return {
-    send: (records) =>
+    send: (topic, records) =>
       new Promise((resolve, reject) => {
-        queue.push({ records, resolve, reject });
+        const bytes = records.reduce((sum, { key, value }) => sum + key.length + value.length, 0);
+        queue.push({ topic, records, bytes, resolve, reject });
         // A turn later, so that what is sent in one turn goes together.
         sending ??= Promise.resolve().then(drain);
       }),

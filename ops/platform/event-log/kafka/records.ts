@@ -1,8 +1,24 @@
 import type { KafkaMessage } from 'kafkajs';
+import { topics, type TopicName } from '../../../../schemas/events/topics.js';
+import { partitionOf } from '../partition.js';
 import type { LogRecord } from '../port.js';
 
-/** What stands beside each value: it is one CloudEvent, as JSON. */
-export const headers = { 'content-type': 'application/cloudevents+json' } as const;
+const counts = new Map<TopicName, number>(
+  Object.values(topics).map(({ name, partitions }) => [name, partitions]),
+);
+
+/** A record on its way to its partition. */
+export interface OutgoingRecord {
+  readonly partition: number;
+  readonly key: Buffer;
+  readonly value: Buffer;
+}
+
+export const outgoingRecord = (topic: TopicName, key: Buffer, value: Buffer): OutgoingRecord => ({
+  partition: partitionOf(key, counts.get(topic) ?? 1),
+  key,
+  value,
+});
 
 /** A record as the port has it. What is not ours (no key, no value) gives empty text: a dead letter. */
 export const recordOf = ({ offset, key, value }: KafkaMessage): LogRecord => ({

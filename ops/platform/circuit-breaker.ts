@@ -1,4 +1,12 @@
-export type BreakerState = 'closed' | 'open' | 'probing';
+import type { Sample } from './metrics.js';
+
+const states = ['closed', 'open', 'probing'] as const;
+
+export type BreakerState = (typeof states)[number];
+
+/** For a gauge that tells the state: 1 for the one that it is. */
+export const breakerSamples = (current: BreakerState): readonly Sample[] =>
+  states.map((state) => [{ state }, state === current ? 1 : 0]);
 
 type State =
   | { readonly status: 'closed'; readonly failures: number }

@@ -1,0 +1,150 @@
+import { expect } from 'chai';
+import { once } from 'node:events';
+import { createRequire } from 'node:module';
+import { createServer, type AddressInfo, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { kafkaStartMs, testKafka, type TestKafka } from '../../../testing/kafka.js';
+import { eventually } from '../../../testing/waiting.js';
+import { cuttableSockets } from '../conformance/cuttable-sockets.js';
+import { createLogger } from '../../logging.js';
+import { createKafkaClient } from './client.js';
+import { repairKafkajs } from './kafkajs-repairs.js';
+
+const load = createRequire(import.meta.url);
+const logger = createLogger('silent');
+
+interface RequestQueue {
+  readonly prototype: { checkPendingRequests: () => void };
+}
+
+interface Connection {
+  readonly bytesBuffered: number;
+  connect(): Promise<boolean>;
+  send(exchange: object): Promise<unknown>;
+}
+
+/** One connection of kafkajs, without the client around it. */
+const connectionTo = (port: number): Connection => {
+  const silent = { debug: () => undefined, error: () => undefined, warn: () => undefined };
+  const NewConnection = load('kafkajs/src/network/connection.js') as new (
+    options: object,
+  ) => Connection;
+  return new NewConnection({
+    host: '127.0.0.1',
+    port,
+    connectionTimeout: 10_000,
+    requestTimeout: 10_000,
+    logger: { ...silent, namespace: () => silent },
+    socketFactory: cuttableSockets().factory,
+  });
+};
+
+/** An exchange whose answer is whatever stands in it. */
+const exchange = {
+  request: {
+    apiKey: 18,
+    apiVersion: 0,
+    apiName: 'ApiVersions',
+    encode: () =>
+      Promise.resolve(new (load('kafkajs/src/protocol/encoder.js') as new () => object)()),
+  },
+  response: {
+    decode: (payload: Buffer) => Promise.resolve({ text: payload.toString() }),
+    parse: ({ text }: { readonly text: string }) => Promise.resolve(text),
+  },
+};
+
+/** An answer to a request as it is on the wire: its size, the request's number, and what it says. */
+const answerTo = (request: Buffer, text: string): Buffer => {
+  const answer = Buffer.alloc(8 + text.length);
+  answer.writeInt32BE(4 + text.length);
+  request.copy(answer, 4, 8, 12);
+  answer.write(text, 8);
+  return answer;
+};
+
+describe('kafkajs, mended', function () {
+  this.timeout(60_000);
+
+  before(() => {
+    repairKafkajs();
+  });
+
+  describe('on an idle connection', () => {
+    let kafka: TestKafka;
+
+    before(async function () {
+      this.timeout(kafkaStartMs);
+      kafka = await testKafka('repairs');
+    });
+
+    it('looks for nothing', async () => {
+      const { prototype } = load('kafkajs/src/network/requestQueue/index.js') as RequestQueue;
+      const { checkPendingRequests } = prototype;
+      const settings = {
+        brokers: [kafka.brokers],
+        ssl: false,
+        sasl: null,
+        prefix: kafka.prefix,
+        replicas: null,
+        minInsyncReplicas: null,
+      };
+      const producer = createKafkaClient(settings, logger).producer();
+      await producer.connect();
+      let looks = 0;
+      prototype.checkPendingRequests = function count() {
+        looks += 1;
+        checkPendingRequests.call(this);
+      };
+      try {
+        // What was asked at the start may still be answered.
+        await sleep(500);
+        looks = 0;
+        await sleep(1_000);
+        expect(looks).to.equal(0);
+      } finally {
+        prototype.checkPendingRequests = checkPendingRequests;
+        await producer.disconnect();
+      }
+    });
+  });
+
+  describe('on a connection that was lost within an answer', () => {
+    const sockets: Socket[] = [];
+    const server = createServer();
+    let port: number;
+
+    before(async () => {
+      server.listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      ({ port } = server.address() as AddressInfo);
+    });
+    after(async () => {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, 'close');
+    });
+
+    it('reads the next answer from its beginning', async () => {
+      server.on('connection', (socket) => {
+        const isFirst = sockets.push(socket) === 1;
+        socket.on('error', () => socket.destroy());
+        socket.once('data', (request: Buffer) => {
+          const answer = answerTo(request, 'the whole answer');
+          socket.write(isFirst ? answer.subarray(0, 12) : answer);
+        });
+      });
+      const connection = connectionTo(port);
+      await connection.connect();
+      const lost = connection.send(exchange).then(
+        () => 'answered',
+        () => 'lost',
+      );
+      await eventually('half an answer is there', () => connection.bytesBuffered === 12);
+      sockets[0]?.resetAndDestroy();
+      expect(await lost).to.equal('lost');
+      await connection.connect();
+      expect(await connection.send(exchange)).to.equal('the whole answer');
+    });
+  });
+});

@@ -1,0 +1,78 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { createRequire } from 'node:module';
+import { recordBatch } from './record-batch.js';
+
+const load = createRequire(import.meta.url);
+
+type Encode<Parts> = (parts: Parts) => unknown;
+
+/** kafkajs's own encoders, which know the fields of batches that no transaction is about. */
+const kafkajs = {
+  record: load('kafkajs/src/protocol/recordBatch/record/v0/index.js') as Encode<object>,
+  batch: (
+    load('kafkajs/src/protocol/recordBatch/v0/index.js') as {
+      RecordBatch: (parts: object) => Promise<{ readonly buffer: Buffer }>;
+    }
+  ).RecordBatch,
+};
+
+const byKafkajs = async (
+  records: readonly { key: Buffer; value: Buffer }[],
+  now: number,
+): Promise<Buffer> => {
+  const { buffer } = await kafkajs.batch({
+    firstTimestamp: now,
+    maxTimestamp: now,
+    partitionLeaderEpoch: -1,
+    lastOffsetDelta: records.length - 1,
+    producerEpoch: -1,
+    firstSequence: -1,
+    records: records.map(({ key, value }, offsetDelta) =>
+      kafkajs.record({
+        key,
+        value,
+        offsetDelta,
+        headers: { 'content-type': 'application/cloudevents+json' },
+      }),
+    ),
+  });
+  return buffer;
+};
+
+describe('A record batch', () => {
+  const now = 1_790_000_000_000;
+
+  it('is, to the byte, what kafkajs makes of the records', async () => {
+    const text = fc.string({ unit: 'binary', maxLength: 300 }).map((all) => Buffer.from(all));
+    const records = fc.array(fc.record({ key: text, value: text }), {
+      minLength: 1,
+      maxLength: 100,
+    });
+    await fc.assert(
+      fc.asyncProperty(records, async (some) => {
+        const batch = recordBatch(
+          some.map((record) => ({ ...record, partition: 0 })),
+          now,
+        );
+        expect(batch.equals(await byKafkajs(some, now))).to.be.true;
+      }),
+      { numRuns: 50 },
+    );
+  });
+
+  it('has records of any length, and thousands of them', async () => {
+    for (const [count, length] of [
+      [1, 0],
+      [1, 8_191],
+      [1, 8_192],
+      [2, 1_048_576],
+      [9_000, 1],
+    ] as const) {
+      const record = { key: Buffer.from('a'), value: Buffer.alloc(length, 'x'), partition: 0 };
+      const records = Array.from({ length: count }, () => record);
+      const batch = recordBatch(records, now);
+      expect(batch.equals(await byKafkajs(records, now)), `${count} of ${length}`).to.be.true;
+    }
+  });
+});

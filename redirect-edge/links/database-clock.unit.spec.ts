@@ -1,0 +1,22 @@
+import { expect } from 'chai';
+import type { Queryable } from '../../ops/platform/postgres/pool.js';
+import { createDatabaseClock } from './database-clock.js';
+
+describe('PostgreSQL’s clock', () => {
+  it('is known between two bounds, which the asking took apart', async () => {
+    let now = 500;
+    const slow = {
+      query() {
+        now += 30;
+        // Told after 10 ms of the 30, or 29: nobody knows.
+        return Promise.resolve({ rows: [{ now: new Date(1_000_000) }] });
+      },
+    } as unknown as Queryable;
+    const clock = createDatabaseClock(slow, () => now);
+    expect(clock.now()).to.equal(null);
+    await clock.ask();
+    expect(clock.now()).to.deep.equal({ earliest: 1_000_000, latest: 1_000_031 });
+    now += 1_000;
+    expect(clock.now()).to.deep.equal({ earliest: 1_001_000, latest: 1_001_031 });
+  });
+});

@@ -1,0 +1,317 @@
+import { expect } from 'chai';
+import type { Redis } from 'ioredis';
+import { mkdtemp, copyFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { createLogger } from '../../ops/platform/logging.js';
+import { transaction } from '../../ops/platform/postgres/pool.js';
+import { openRedis } from '../../ops/platform/redis.js';
+import { startRedis, type RedisServer } from '../../ops/stack/redis.js';
+import { recordHistory } from '../../ops/testing/claims.js';
+import { testDatabase, type TestDatabase } from '../../ops/testing/database.js';
+import { testNode, type TestNode } from '../../ops/testing/node.js';
+import { startTcpProxy, type TcpProxy } from '../../ops/testing/tcp-proxy.js';
+import { eventually } from '../../ops/testing/waiting.js';
+import { blocked, created } from '../../schemas/testing/events.js';
+import { createCopyStore } from './copy-store.js';
+import { createDatabaseClock } from './database-clock.js';
+import { copyLifeMs, createFreshness } from './freshness.js';
+import { createLinkCache } from './link-cache.js';
+import { createLinkReader } from './link-reader.js';
+import { createSharedCache } from './shared-cache.js';
+
+const logger = createLogger('silent');
+const installation = 'test';
+const keyOf = (code: string): string => `linklog:${installation}:link-v1:${code}`;
+
+/** What no time-out of a test of answers may end: the machine may be busy. */
+const patientMs = 10_000;
+
+describe('the shared cache in Redis', () => {
+  let database: TestDatabase;
+  let node: TestNode;
+  let dataDir: string;
+  let server: RedisServer;
+  /** What an operator, or somebody else, does to Redis. */
+  let operator: Redis;
+
+  before(async () => {
+    database = await testDatabase('shared');
+    node = await testNode(database);
+    dataDir = await mkdtemp(path.join(tmpdir(), 'linklog-shared-'));
+    server = await startRedis({ dataDir, logger, tied: true, dump: true });
+    operator = openRedis(server.url, logger);
+    await ready(operator);
+  });
+
+  after(async () => {
+    operator.disconnect();
+    await server.stop();
+    await rm(dataDir, { recursive: true, force: true });
+    await node.close();
+    await database.drop();
+  });
+
+  const ready = (redis: Redis): Promise<void> =>
+    eventually('Redis is connected', () => redis.status === 'ready');
+
+  /** An edge that has listened for long; `late` milliseconds later than it is. */
+  const makeEdge = async (url = server.url, timeoutMs = patientMs) => {
+    let late = 0;
+    const now = (): number => performance.now() + late;
+    const redis = openRedis(url, logger);
+    const freshness = createFreshness(now);
+    const clock = createDatabaseClock(node.pool);
+    await clock.ask();
+    const shared = createSharedCache({
+      store: createCopyStore(redis, installation),
+      ...{ freshness, clock, logger, timeoutMs },
+    });
+    const cache = createLinkCache(1e6);
+    const links = createLinkReader(node.pool, node.outbox, cache, freshness, shared);
+    links.doubtAll(true);
+    late = copyLifeMs;
+    const { lookups, writes } = shared.activity;
+    return {
+      ...{ redis, links, shared, lookups, writes },
+      /** Not from memory. */
+      async status(code: string): Promise<string | null> {
+        cache.delete(code);
+        return (await links.read(code))?.status ?? null;
+      },
+      /** Its copy lies in Redis. */
+      laid: (count: number): Promise<void> =>
+        eventually('the copies are laid down', () => writes.done >= count),
+      stop() {
+        redis.disconnect();
+      },
+    };
+  };
+  type Edge = Awaited<ReturnType<typeof makeEdge>>;
+
+  let one: Edge;
+  let two: Edge;
+  beforeEach(async () => {
+    [one, two] = [await makeEdge(), await makeEdge()];
+    await Promise.all([ready(one.redis), ready(two.redis)]);
+  });
+  afterEach(async () => {
+    one.stop();
+    two.stop();
+    await operator.flushall();
+  });
+
+  let made = 0;
+  /** A link whose copy was laid down by the first edge. */
+  const sharedLink = async (): Promise<string> => {
+    made += 1;
+    const code = `shared-${made}`;
+    const { done } = one.writes;
+    await recordHistory(node, created(code));
+    expect(await one.status(code)).to.equal('active');
+    await one.laid(done + 1);
+    return code;
+  };
+
+  const block = async (code: string): Promise<void> => {
+    await transaction(node.pool, (tx) => node.outbox.record(tx, [blocked(code, 2)]));
+    for (const { links } of [one, two]) links.changed(code, 2);
+  };
+
+  it('spares the other edges PostgreSQL, with all that a visit needs', async () => {
+    made += 1;
+    const code = `whole-${made}`;
+    const expiresAt = '2099-01-01T00:00:00.000Z';
+    await recordHistory(node, created(code, { expiresAt, url: 'https://exämple.com/ä' }));
+    const link = await one.links.read(code);
+    await one.laid(1);
+    expect(await two.links.read(code)).to.deep.equal(link);
+    expect(two.links.cached(code)).to.deep.equal(link);
+    expect([two.lookups.hit, two.writes.done]).to.deep.equal([1, 0]);
+    expect(await operator.pttl(keyOf(code))).to.be.within(1, copyLifeMs);
+  });
+
+  it('answers a tick’s visitors together, those it has and those it has not', async () => {
+    const known = await sharedLink();
+    await recordHistory(node, created('tick-new'));
+    const asked = [known, 'tick-new', 'tick-none', known];
+    const found = await Promise.all(asked.map((code) => two.links.read(code)));
+    expect(found.map((link) => link?.code ?? null)).to.deep.equal([known, 'tick-new', null, known]);
+    expect(two.lookups).to.include({ hit: 1, miss: 2 });
+    await two.laid(1);
+    expect(await operator.exists(keyOf('tick-none'))).to.equal(0);
+  });
+
+  it('holds no link with a limit or a password', async () => {
+    const passwordHash = '$argon2id$v=19$secret';
+    const history = [created('limit', { maxClicks: 3 }), created('secret', { passwordHash })];
+    await recordHistory(node, ...history, created('open'));
+    await Promise.all(['limit', 'secret', 'open'].map((code) => one.links.read(code)));
+    await one.laid(1);
+    expect(await operator.keys('*')).to.deep.equal([keyOf('open')]);
+  });
+
+  it('knows a block at once, and shares it', async () => {
+    const code = await sharedLink();
+    await block(code);
+    expect(await two.status(code)).to.equal('blocked');
+    expect(two.lookups).to.include({ hit: 0, refused: 1 });
+    await two.laid(1);
+    expect(await one.status(code)).to.equal('blocked');
+    expect(one.lookups.hit).to.equal(1);
+  });
+
+  it('is refused by who has not listened for a minute', async () => {
+    const code = await sharedLink();
+    two.links.doubtAll(true);
+    await transaction(node.pool, (tx) => node.outbox.record(tx, [blocked(code, 2)]));
+    expect(await two.status(code)).to.equal('blocked');
+    expect(two.lookups).to.include({ hit: 0, unasked: 1 });
+  });
+
+  it('keeps installations apart that share a Redis', async () => {
+    const code = await sharedLink();
+    const other = createCopyStore(operator, 'another');
+    expect(await other.read([code])).to.deep.equal([null]);
+    expect(await createCopyStore(operator, installation).read([code])).to.not.include(null);
+  });
+
+  it('is nothing when emptied', async () => {
+    const code = await sharedLink();
+    await operator.flushall();
+    expect(await two.status(code)).to.equal('active');
+    expect(two.lookups).to.include({ hit: 0, miss: 1 });
+  });
+
+  it('brings no block back out of an old dump, nor out of copies without an end', async () => {
+    const code = await sharedLink();
+    await operator.save();
+    const dump = path.join(dataDir, 'dump.rdb');
+    await copyFile(dump, `${dump}.old`);
+    const old = (await operator.get(keyOf(code))) ?? '';
+    expect(old).to.include('"status":"active"');
+    await block(code);
+    expect(await two.status(code)).to.equal('blocked');
+    await two.laid(1);
+
+    await server.stop();
+    await copyFile(`${dump}.old`, dump);
+    server = await startRedis({ dataDir, logger, dump: true, tied: true, port: portOf(server) });
+    await Promise.all([one.redis, two.redis, operator].map(ready));
+    expect(await operator.get(keyOf(code))).to.equal(old);
+    for (const edge of [one, two]) {
+      expect(await edge.status(code)).to.equal('blocked');
+      await edge.laid(1);
+    }
+    expect(one.lookups.refused + two.lookups.refused).to.be.at.least(2);
+
+    await operator.set(keyOf(code), old);
+    expect(await two.status(code)).to.equal('blocked');
+  });
+
+  const portOf = ({ url }: RedisServer): number => Number(new URL(url).port);
+
+  it('takes what is not ours for nothing', async () => {
+    const code = await sharedLink();
+    const copy = JSON.parse((await operator.get(keyOf(code))) ?? '') as Record<string, unknown>;
+    const misfits = [
+      ...['', 'garbage', 'null', '[]', '{}', '{"code":', '\u0000', '"text"'],
+      ...[
+        { code: 'other' },
+        { location: 'javascript:alert(1)' },
+        { location: 'https://example.com/\r\nSet-Cookie: a=b' },
+        { status: 'gone' },
+        { account: 'a b' },
+        { sequence: 0 },
+        { sequence: '1' },
+        { createdAt: 9e15 },
+        { expiresAt: -1 },
+        { readAt: 'now' },
+      ].map((wrong) => JSON.stringify({ ...copy, ...wrong })),
+    ];
+    for (const text of misfits) {
+      const { unreadable } = two.lookups;
+      await operator.set(keyOf(code), text);
+      expect((await two.links.read(code))?.location, text).to.equal(`https://example.com/${code}`);
+      expect(two.lookups.unreadable, text).to.equal(unreadable + 1);
+      await eventually('it was laid down again', async () => {
+        return (await operator.get(keyOf(code))) !== text;
+      });
+    }
+    await operator.del(keyOf(code));
+    await operator.lpush(keyOf(code), 'a list');
+    const { done } = two.writes;
+    expect(await two.status(code)).to.equal('active');
+    await two.laid(done + 1);
+    expect(await operator.type(keyOf(code))).to.equal('string');
+  });
+
+  describe('away', () => {
+    let proxy: TcpProxy;
+    let far: Edge;
+
+    beforeEach(async () => {
+      proxy = await startTcpProxy(server.url);
+      far = await makeEdge(proxy.url, 20);
+      await ready(far.redis);
+    });
+    afterEach(async () => {
+      far.stop();
+      await proxy.close();
+    });
+
+    const circuitIs = (state: string): Promise<void> =>
+      eventually(`the circuit is ${state}`, async () => {
+        await far.status('nobody');
+        return far.shared.activity.circuit === state;
+      });
+
+    it('slow, is not waited for, then left alone, then tried again', async () => {
+      const code = await sharedLink();
+      proxy.mute();
+      expect(await far.status(code)).to.equal('active');
+      expect(far.lookups).to.include({ hit: 0, failed: 1 });
+      await circuitIs('open');
+      const { failed } = far.lookups;
+      const asked = failed + far.lookups.unasked;
+      for (let index = 0; index < 20; index += 1) expect(await far.status(code)).to.equal('active');
+      expect(far.lookups.failed + far.lookups.unasked).to.equal(asked + 20);
+      expect(far.lookups.unasked).to.be.above(0);
+      expect(far.writes.done).to.equal(0);
+
+      proxy.cut();
+      await ready(far.redis);
+      await circuitIs('closed');
+      await eventually('it is used again', async () => {
+        await far.status(code);
+        return far.lookups.hit > 0;
+      });
+    });
+
+    it('silent, has its connection given up for a new one', async () => {
+      proxy.mute();
+      const connection = far.redis.stream;
+      await far.status('nobody');
+      await eventually('it is given up', () => connection.destroyed);
+      proxy.cut();
+      await ready(far.redis);
+    });
+
+    it('killed, is missed by nobody, and used again when it is back', async () => {
+      const code = await sharedLink();
+      const port = portOf(server);
+      process.kill(server.pid, 'SIGKILL');
+      await server.exited;
+      await circuitIs('open');
+      expect(await far.status(code)).to.equal('active');
+      await block(code);
+      far.links.changed(code, 2);
+      expect(await far.status(code)).to.equal('blocked');
+
+      server = await startRedis({ dataDir, logger, dump: true, tied: true, port });
+      await Promise.all([far.redis, one.redis, operator].map(ready));
+      await circuitIs('closed');
+      expect(await far.status(code)).to.equal('blocked');
+    });
+  });
+});

@@ -1,0 +1,37 @@
+/**
+ * An edge reduced to its spool and the worker that ships it to Kafka, as a process of its own, so that
+ * a test can kill it. Arguments: the data directory, and the settings of Kafka as JSON. It says its
+ * spool's id, and then for ever the number of the last visit that it promised to keep.
+ */
+import { writeSync } from 'node:fs';
+import { setImmediate as turn } from 'node:timers/promises';
+import type { KafkaSettings } from '../../../ops/platform/event-log/kafka/settings.js';
+import { createLogger } from '../../../ops/platform/logging.js';
+import { acquireLock } from '../../../ops/platform/process-lock.js';
+import { openSpool } from '../../spool/spool.js';
+import { visit } from '../../spool/testing/harness.js';
+import { startWorkerShipping } from '../worker-shipping.js';
+
+const [, , dataDir = '', settings = ''] = process.argv;
+const logger = createLogger('silent');
+const { ship } = startWorkerShipping({
+  kafka: JSON.parse(settings) as KafkaSettings,
+  reached: () => Promise.resolve(),
+  logger,
+});
+const spool = await openSpool({
+  dataDir,
+  maxBytes: 1024 ** 3,
+  fsync: false,
+  acquireLock,
+  ship,
+  logger,
+});
+writeSync(1, `${spool.id}\n`);
+for (let last = 0; ; last += 50) {
+  await Promise.all(
+    Array.from({ length: 50 }, (_, index) => spool.append(visit(last + index + 1))),
+  );
+  writeSync(1, `${last + 50} ${spool.counters.shipped}\n`);
+  await turn();
+}

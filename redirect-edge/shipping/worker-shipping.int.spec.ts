@@ -1,0 +1,231 @@
+import { expect } from 'chai';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import type { Worker } from 'node:worker_threads';
+import { settingsOf } from '../../ops/platform/event-log/conformance/kafka-harness.js';
+import { openKafkaLog, type KafkaLog } from '../../ops/platform/event-log/kafka/kafka-log.js';
+import type { KafkaSettings } from '../../ops/platform/event-log/kafka/settings.js';
+import { createLogger } from '../../ops/platform/logging.js';
+import { acquireLock } from '../../ops/platform/process-lock.js';
+import { kafkaStartMs, testKafka, type TestKafka } from '../../ops/testing/kafka.js';
+import { readEvent, writeEvent } from '../../schemas/events/codec.js';
+import { topics } from '../../schemas/events/topics.js';
+import { openSpool, type Spool } from '../spool/spool.js';
+import { range, visit } from '../spool/testing/harness.js';
+import type { Shipping } from './port.js';
+import { startWorkerShipping } from './worker-shipping.js';
+
+const program = fileURLToPath(new URL('testing/shipping-process.js', import.meta.url));
+const logger = createLogger('silent');
+/** A broker that was killed needs some time to be itself again, and the machine may be busy. */
+const patienceMs = 120_000;
+
+/** Mocha's timeout is its limit. */
+const until = async (condition: () => boolean | Promise<boolean>): Promise<void> => {
+  while (!(await condition())) await sleep(10);
+};
+
+describe('Shipping from a worker thread', function () {
+  this.timeout(patienceMs);
+
+  let kafka: TestKafka;
+  let settings: KafkaSettings;
+  let log: KafkaLog;
+  let dataDir: string;
+  let shipping: Shipping;
+  const spools: Spool[] = [];
+  const workers: Worker[] = [];
+  const remember = (worker: Worker): void => {
+    workers.push(worker);
+  };
+
+  before(async function () {
+    this.timeout(kafkaStartMs);
+    kafka = await testKafka('shipping');
+    settings = settingsOf(kafka);
+    log = openKafkaLog({ settings, logger });
+    await log.ready;
+  });
+  after(async () => {
+    await log.close();
+    await kafka.drop();
+  });
+
+  beforeEach(async () => {
+    dataDir = await mkdtemp(path.join(tmpdir(), 'linklog-shipping-'));
+    process.on('worker', remember);
+    shipping = startWorkerShipping({ kafka: settings, reached: () => log.ready, logger });
+  });
+  afterEach(async () => {
+    process.off('worker', remember);
+    await Promise.all(spools.splice(0).map((spool) => spool.stop({ shipWithinMs: 0 })));
+    await shipping.stop();
+    workers.length = 0;
+    await rm(dataDir, { recursive: true });
+  });
+
+  const open = async (): Promise<Spool> => {
+    const spool = await openSpool({
+      dataDir,
+      maxBytes: 1024 ** 3,
+      fsync: false,
+      acquireLock,
+      ship: shipping.ship,
+      logger,
+      scanEveryMs: 50,
+    });
+    spools.push(spool);
+    return spool;
+  };
+
+  /** Appends for as long as the work takes, and 1,000 visits more; resolves with how many. */
+  const appendDuring = async (spool: Spool, work: () => Promise<void>): Promise<number> => {
+    let last = 0;
+    const append = async (): Promise<void> => {
+      await Promise.all(range(last + 1, last + 50).map((number) => spool.append(visit(number))));
+      last += 50;
+      await sleep(2);
+    };
+    const working = new AbortController();
+    const worked = work().finally(() => {
+      working.abort();
+    });
+    while (!working.signal.aborted) await append();
+    await worked;
+    const enough = last + 1_000;
+    while (last < enough) await append();
+    return last;
+  };
+
+  /**
+   * The numbers of a spool's visits that readers of the log count: in each partition those that are
+   * above all before them. Whatever else is there must be a repeat.
+   */
+  const countedOf = async (spoolId: string): Promise<number[]> => {
+    for (;;) {
+      try {
+        return await readAll(spoolId);
+      } catch (error) {
+        // A new cluster's first reader, or the first after a crash.
+        if ((error as { retriable?: boolean }).retriable !== true) throw error;
+      }
+    }
+  };
+  const readAll = async (spoolId: string): Promise<number[]> => {
+    const topic = topics.visits.name;
+    const counted = new Set<number>();
+    for (const { partition, first, next } of await log.ranges(topic)) {
+      let mark = 0;
+      for await (const { records } of log.read(topic, partition, first, next)) {
+        for (const { key, value } of records) {
+          const event = readEvent(value);
+          if (event.source !== `/linklog/spool/${spoolId}`) continue;
+          expect(event.subject).to.equal(key);
+          expect(writeEvent(event)).to.equal(value);
+          expect(event.correlationid).to.equal(String(event.sequence));
+          if (event.sequence <= mark) expect(counted).to.include(event.sequence);
+          else {
+            mark = event.sequence;
+            counted.add(mark);
+          }
+        }
+      }
+    }
+    return [...counted].sort((a, b) => a - b);
+  };
+
+  it('brings each visit as it was written, in one thread that is started once', async () => {
+    const spool = await open();
+    const last = await appendDuring(spool, () => until(() => spool.counters.shipped > 2_000));
+    await until(() => spool.depth().events === 0);
+    expect(await countedOf(spool.id)).to.deep.equal(range(1, last));
+    expect(spool.counters).to.include({ shipped: last, shipFailures: 0 });
+    expect(workers).lengthOf(1);
+  });
+
+  it('goes on where it was after the broker was killed, and brings all', async () => {
+    const spool = await open();
+    const last = await appendDuring(spool, async () => {
+      await until(() => spool.counters.shipped > 500);
+      kafka.server.kill('SIGKILL');
+      await until(() => spool.counters.shipFailures > 0);
+      await kafka.server.restart();
+    });
+    await until(() => spool.depth().events === 0);
+    expect(await countedOf(spool.id)).to.deep.equal(range(1, last));
+  });
+
+  it('goes on in a new thread after the first one died, and brings all', async () => {
+    const spool = await open();
+    const last = await appendDuring(spool, async () => {
+      for (const round of [1, 2, 3]) {
+        const { shipped } = spool.counters;
+        await until(() => spool.counters.shipped > shipped + 500);
+        await workers[round - 1]?.terminate();
+      }
+    });
+    await until(() => spool.depth().events === 0);
+    expect(await countedOf(spool.id)).to.deep.equal(range(1, last));
+    expect(workers).lengthOf(4);
+  });
+
+  it('ends with its process, killed with -9, whose visits another one brings', async () => {
+    const child = spawn(process.execPath, [program, dataDir, JSON.stringify(settings)], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    let id = '';
+    let promised = 0;
+    let shippedByChild = 0;
+    const lines = createInterface({ input: child.stdout });
+    lines.on('line', (line) => {
+      if (id === '') id = line;
+      else [promised = 0, shippedByChild = 0] = line.split(' ').map(Number);
+    });
+    const said = once(lines, 'close');
+    try {
+      await until(() => shippedByChild > 1_000);
+    } finally {
+      child.kill('SIGKILL');
+    }
+    await said;
+
+    await open();
+    await until(async () => !(await readdir(path.join(dataDir, 'spool'))).includes(id));
+    const counted = await countedOf(id);
+    expect(counted).to.deep.equal(range(1, counted.length));
+    expect(counted.length).to.be.at.least(promised);
+  });
+
+  it('takes nothing of a chunk whose first record is damaged', async () => {
+    const chunk = Buffer.from(new SharedArrayBuffer(1_000));
+    expect(await shipping.ship(chunk)).to.deep.equal({ records: 0, bytes: 0, through: 0 });
+  });
+
+  it('does not outlive its end, nor begin after it', async () => {
+    let reach = (): void => undefined;
+    const late = startWorkerShipping({
+      kafka: settings,
+      reached: () =>
+        new Promise<void>((resolve) => {
+          reach = resolve;
+        }),
+      logger,
+    });
+    const shipped = late.ship(Buffer.from(new SharedArrayBuffer(1_000))).catch(String);
+    await late.stop();
+    reach();
+    expect(await shipped).to.include('does not ship');
+
+    await shipping.ship(Buffer.from(new SharedArrayBuffer(1_000)));
+    const [worker] = workers;
+    await shipping.stop();
+    expect(workers).lengthOf(1);
+    expect(worker?.threadId).to.equal(-1);
+  });
+});

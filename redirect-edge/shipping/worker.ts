@@ -1,0 +1,54 @@
+/** The thread that moves visits from chunks of the spool to Kafka; see `worker-shipping.ts`. */
+import { parentPort, workerData } from 'node:worker_threads';
+import { createKafkaClient } from '../../ops/platform/event-log/kafka/client.js';
+import { createRecordProducer } from '../../ops/platform/event-log/kafka/producer.js';
+import { outgoingRecord, type OutgoingRecord } from '../../ops/platform/event-log/kafka/records.js';
+import { topicIn } from '../../ops/platform/event-log/kafka/topics.js';
+import { topics } from '../../schemas/events/topics.js';
+import type { Shipped } from '../spool/ports.js';
+import { recordAt } from '../spool/record.js';
+import type { ChunkToShip, WorkerReport, WorkerSettings } from './messages.js';
+
+const { kafka, debug } = workerData as WorkerSettings;
+const port = parentPort;
+if (!port) throw new Error('This file is for a worker thread');
+const topic = topics.visits.name;
+const report = (message: WorkerReport): void => {
+  port.postMessage(message);
+};
+const producer = createRecordProducer(
+  createKafkaClient(kafka, {
+    isLevelEnabled: () => debug,
+    debug(details, message) {
+      report({ details, message });
+    },
+  }),
+);
+
+/** Key and event go on as the bytes that they are. */
+const ship = async (chunk: Buffer): Promise<Shipped> => {
+  const records: OutgoingRecord[] = [];
+  let bytes = 0;
+  let through = 0;
+  for (let place = recordAt(chunk, 0); place; place = recordAt(chunk, bytes)) {
+    const { sequence, keyStart, keyEnd, end } = place;
+    const key = chunk.subarray(keyStart, keyEnd);
+    const value = chunk.subarray(keyEnd, end);
+    records.push(outgoingRecord(topic, key, value));
+    bytes = end;
+    through = sequence;
+  }
+  if (records.length > 0) await producer.send(topicIn(kafka, topic), records);
+  return { records: records.length, bytes, through };
+};
+
+port.on('message', ({ id, chunk }: ChunkToShip) => {
+  ship(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length)).then(
+    (shipped) => {
+      report({ id, shipped });
+    },
+    (error: unknown) => {
+      report({ id, error });
+    },
+  );
+});
