@@ -1,11 +1,13 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { defaultPlanTable } from '../../schemas/plans.js';
 import { startProduct, type Product } from '../testing/product.js';
-import { checkPromises } from './check.js';
-import { startLoad, type LoadKeys } from './load.js';
+import { checkEverything } from './everything.js';
+import { issueLoadKeys, startLoad, type Pace } from './load.js';
+import { LogCopy } from './log-copy.js';
+import { readTableOn } from './log-sources.js';
+import { writePlans } from './plans.js';
 import { noPromises } from './promises.js';
 import { seededRandom } from './random.js';
 import { rebuildAll } from './rebuilds.js';
@@ -26,18 +28,10 @@ export interface Round {
 /** Only node is killed in every third round: its PostgreSQL is left as a live orphan. */
 const orphanEvery = 3;
 
-/** FREE is what is tested; PRO carries the load, so it has no limit here. */
-const plans = {
-  ...defaultPlanTable,
-  plans: {
-    ...defaultPlanTable.plans,
-    PRO: {
-      requestsPerMinute: 100_000_000,
-      monthlyCalls: null,
-      monthlyLinks: null,
-      monthlyQrCodes: null,
-    },
-  },
+/** As fast as the product answers. */
+const pace: Pace = {
+  creations: { perSecond: 600, atOnce: 6 },
+  visits: { perSecond: 10_000, atOnce: 24 },
 };
 
 const kill = async (product: Product, round: number): Promise<void> => {
@@ -58,19 +52,16 @@ export const killRounds = async (options: {
   const random = seededRandom(options.seed);
   const dataDir = await mkdtemp(path.join(tmpdir(), 'linklog-chaos-'));
   const plansFile = path.join(tmpdir(), `${path.basename(dataDir)}-plans.json`);
-  await writeFile(plansFile, JSON.stringify(plans));
+  await writePlans(plansFile);
   const start = (): Promise<Product> =>
     startProduct({ dataDir, env: { PLANS_FILE: plansFile, LOG_LEVEL: 'error' } });
   const promises = noPromises();
   let product = await start();
   try {
-    const keys: LoadKeys = {
-      pro: await product.createKey({ plan: 'PRO' }),
-      hammer: await product.createKey({ plan: 'FREE' }),
-      small: await product.createKey({ plan: 'FREE' }),
-    };
+    const keys = await issueLoadKeys(product);
+    const log = new LogCopy();
     for (let round = 1; round <= options.rounds; round += 1) {
-      const load = startLoad(product, keys, promises, random);
+      const load = startLoad({ target: product, keys, promises, random, pace });
       const loadMs = random.between(200, 2_500);
       await sleep(loadMs);
       // Nothing new is sent from here on; what is in flight at this moment meets the kill.
@@ -80,7 +71,7 @@ export const killRounds = async (options: {
       const restarted = performance.now();
       product = await start();
       const restartMs = performance.now() - restarted;
-      await checkPromises(product, keys, promises);
+      await checkEverything({ target: product, keys, promises, random, log, readOn: readTableOn });
       const { links, broken } = promises;
       options.onRound?.({
         round,
@@ -93,7 +84,7 @@ export const killRounds = async (options: {
       });
       if (broken.length > 0) break;
     }
-    if (promises.broken.length === 0) promises.broken.push(...(await rebuildAll(product)));
+    if (promises.broken.length === 0) promises.broken.push(...(await rebuildAll(dataDir)));
     await product.stop();
   } finally {
     await product.cleanup();

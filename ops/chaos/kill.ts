@@ -1,14 +1,7 @@
 import { randomInt } from 'node:crypto';
-import { Command, InvalidArgumentError } from 'commander';
+import { Command } from 'commander';
 import { killRounds } from './kill-rounds.js';
-
-const wholeNumber = (text: string): number => {
-  const value = Number(text);
-  if (!Number.isSafeInteger(value) || value < 1) {
-    throw new InvalidArgumentError('a whole number from 1 on is needed');
-  }
-  return value;
-};
+import { wholeNumber } from './options.js';
 
 const command = new Command('chaos')
   .description('Kills the product with -9 under load and checks what was promised, round by round.')

@@ -8,6 +8,8 @@ export interface PromisedLink {
   redirected: number;
   /** Visits that were never answered: each may be counted, or not. */
   unanswered: number;
+  /** Visits that were sent and may still be answered. */
+  inFlight: number;
   /** Whether a visit was answered with 410. */
   gone: boolean;
 }
@@ -15,12 +17,35 @@ export interface PromisedLink {
 /** A POST that was never answered: it may have made a link, or not. */
 export interface OpenCreation {
   readonly idempotencyKey: string;
-  readonly body: { readonly url: string; readonly maxClicks?: number };
+  readonly body: { readonly url: string; readonly alias?: string; readonly maxClicks?: number };
+}
+
+/** A change by an operator that was acknowledged; its event carries the mark. */
+export interface PromisedChange {
+  readonly mark: string;
+  /** It was answered 200: the log proper has it. With 202 it is to come. */
+  readonly logged: boolean;
+}
+
+/** A link that operators block and unblock, over and over. */
+export interface SwitchedLink {
+  readonly link: PromisedLink;
+  /** `null` while an answer is lacking. */
+  blocked: boolean | null;
+  /** How often it was asked for, and when last, by `performance.now`. */
+  asked: number;
+  askedAt: number;
 }
 
 export interface Promises {
   readonly links: PromisedLink[];
+  /** The codes of `links`. */
+  readonly codes: Set<string>;
   readonly openCreations: OpenCreation[];
+  /** Aliases that somebody was told are taken. */
+  readonly refusedAliases: Set<string>;
+  readonly switched: SwitchedLink[];
+  readonly changes: PromisedChange[];
   /** Calls of the FREE key that passed, by the second at which their window was said to reset. */
   readonly passed: Map<number, number>;
   /** Links that a FREE key got a 201 for. */
@@ -31,8 +56,28 @@ export interface Promises {
 
 export const noPromises = (): Promises => ({
   links: [],
+  codes: new Set(),
   openCreations: [],
+  refusedAliases: new Set(),
+  switched: [],
+  changes: [],
   passed: new Map(),
   freeLinks: 0,
   broken: [],
 });
+
+/** Notes a 201; no code is given out twice. */
+export const promiseLink = (
+  promises: Promises,
+  link: Pick<PromisedLink, 'code' | 'url' | 'maxClicks'>,
+): PromisedLink => {
+  if (promises.codes.has(link.code)) promises.broken.push(`${link.code} got a 201 twice`);
+  promises.codes.add(link.code);
+  const promised = { ...link, redirected: 0, unanswered: 0, inFlight: 0, gone: false };
+  promises.links.push(promised);
+  return promised;
+};
+
+/** How many visits of a link may be counted at most. */
+export const visitsAtMost = ({ redirected, unanswered, inFlight }: PromisedLink): number =>
+  redirected + unanswered + inFlight;

@@ -83,7 +83,7 @@ export interface Product {
   cleanup(): Promise<void>;
 }
 
-interface Running {
+export interface Running {
   readonly child: ChildProcess;
   readonly ended: Promise<Ended>;
   readonly stdout: () => string;
@@ -97,7 +97,7 @@ process.once('exit', () => {
 });
 
 /** Starts the program with this environment and no other, so that the caller's changes nothing. */
-const launch = (
+export const launch = (
   env: Readonly<Record<string, string>>,
   program: readonly string[] = [mainFile],
 ): Running => {
@@ -126,7 +126,11 @@ const launch = (
 
 const tail = (text: string): string => text.trimEnd().split('\n').slice(-15).join('\n');
 
-const within = async <Value>(ms: number, what: string, promise: Promise<Value>): Promise<Value> => {
+export const within = async <Value>(
+  ms: number,
+  what: string,
+  promise: Promise<Value>,
+): Promise<Value> => {
   const late = new AbortController();
   const tooLate = sleep(ms, null, { signal: late.signal }).then(() => {
     throw new Error(`${what} within ${ms} ms`);
@@ -180,7 +184,7 @@ const killAll = async (dataDir: string): Promise<void> => {
   }
 };
 
-const readyLine = async ({ child, ended, stdout, stderr }: Running): Promise<unknown> => {
+export const readyLine = async ({ child, ended, stdout, stderr }: Running): Promise<unknown> => {
   const seen = new Promise<unknown>((resolve) => {
     const look = (): void => {
       const line = /^\{"event":"ready".*\}(?=\n)/m.exec(stdout());
@@ -252,6 +256,20 @@ const text = (ready: unknown, name: string): string => {
   const value = (ready as Record<string, unknown>)[name];
   if (typeof value !== 'string') throw new Error(`The ready line has no ${name}`);
   return value;
+};
+
+/** Makes an API key, as an operator. */
+export const issueKey = async (
+  { admin, adminToken }: Pick<Product, 'admin' | 'adminToken'>,
+  { plan, account, name = `a ${plan} key` }: Parameters<Product['createKey']>[0],
+): Promise<IssuedKey> => {
+  const answer = await ask(`${admin}/admin/keys`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${adminToken}` },
+    body: { name, plan, ...(account !== undefined && { account }) },
+  });
+  if (answer.status !== 201) throw new Error(`No key: ${answer.status} ${answer.text}`);
+  return answer.json() as IssuedKey;
 };
 
 /** In MiB. */
@@ -327,15 +345,7 @@ export const startProduct = async (
     ended,
     stdout: running.stdout,
     stderr: running.stderr,
-    async createKey({ plan, account, name = `a ${plan} key` }) {
-      const answer = await ask(`${admin}/admin/keys`, {
-        method: 'POST',
-        headers: { Authorization: `Bearer ${adminToken}` },
-        body: { name, plan, ...(account !== undefined && { account }) },
-      });
-      if (answer.status !== 201) throw new Error(`No key: ${answer.status} ${answer.text}`);
-      return answer.json() as IssuedKey;
-    },
+    createKey: (key) => issueKey({ admin, adminToken }, key),
     async rssMiB() {
       const pids = isStack ? [...servicePids(ready, running.stdout()).values()] : [pid];
       return Math.max(...(await Promise.all(pids.map(rssOf))));

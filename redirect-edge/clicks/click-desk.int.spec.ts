@@ -1,7 +1,11 @@
 import { expect } from 'chai';
+import { parseChange } from '../../ops/platform/changes.js';
+import { createLogger } from '../../ops/platform/logging.js';
+import { listenToPostgres } from '../../ops/platform/postgres/listener.js';
 import { foldedClaims, recordHistory, storedClaims } from '../../ops/testing/claims.js';
 import { testDatabase, type TestDatabase } from '../../ops/testing/database.js';
 import { named, testNode, type TestNode } from '../../ops/testing/node.js';
+import { eventually } from '../../ops/testing/waiting.js';
 import { blocked, created, expired } from '../../schemas/testing/events.js';
 import { createClickDesk, type ClickDesk } from './click-desk.js';
 
@@ -104,5 +108,28 @@ describe('the click desk, on two nodes', () => {
       limits.map((_, index) => codeOf(index)).sort(),
     );
     await expectFolded();
+  });
+
+  it('tells every edge of a link when its last click is taken', async () => {
+    const logger = createLogger('silent');
+    const listener = listenToPostgres(database.url, ['linklog_changes'], logger);
+    const heard: unknown[] = [];
+    listener.on('linklog_changes', (payload) => heard.push(parseChange(payload)));
+    try {
+      await eventually('it is listened', () => listener.listening);
+      await recordHistory(
+        nodes[0],
+        created('two', { maxClicks: 2 }),
+        created('one', { maxClicks: 1 }),
+      );
+      for (const code of ['two', 'two', 'two', 'one']) await take(code, 0);
+      await eventually('the last one is heard of', () => heard.length >= 2);
+      expect(heard).to.deep.equal([
+        { kind: 'link', code: 'two', sequence: 2 },
+        { kind: 'link', code: 'one', sequence: 2 },
+      ]);
+    } finally {
+      await listener.close();
+    }
   });
 });

@@ -1,5 +1,6 @@
 import { v7 as uuidv7 } from 'uuid';
 import { createBatcher } from '../../ops/platform/batcher.js';
+import { notifyChange } from '../../ops/platform/changes.js';
 import { lockClaims, saveClaims } from '../../ops/platform/ledger/claims.js';
 import { ledgerNow } from '../../ops/platform/ledger/clock.js';
 import type { Outbox } from '../../ops/platform/outbox/port.js';
@@ -42,6 +43,11 @@ export const createClickDesk = (pool: Pool, outbox: Outbox): ClickDesk => {
           return claim?.status === 'claimed' ? [claim] : [];
         }),
       );
+      for (const { type, subject: code, sequence } of events) {
+        // Other edges have the link in memory, and would show it to those who take no click.
+        if (type === 'linklog.LinkExpired.v1')
+          await notifyChange(tx, { kind: 'link', code, sequence });
+      }
       await outbox.record(tx, events);
       return decisions;
     });
