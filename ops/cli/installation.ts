@@ -1,11 +1,12 @@
 import { openDataDir } from '../data-dir.js';
 import { startEmbeddedPostgres } from '../embedded/index.js';
+import { openEventLog } from '../event-log.js';
 import { migrate } from '../migrations/migrate.js';
 import { refuseUnfinishedRestore } from '../migrations/unfinished-restore.js';
 import type { Config } from '../platform/config.js';
 import type { EventLog } from '../platform/event-log/port.js';
-import { openPostgresLog } from '../platform/event-log/postgres-log.js';
 import { createLogger } from '../platform/logging.js';
+import { listenToPostgres } from '../platform/postgres/listener.js';
 import { createPool, type Pool, type Queryable } from '../platform/postgres/pool.js';
 import { topicNames } from '../../schemas/events/topics.js';
 import { withConnection, type Database } from './database.js';
@@ -46,12 +47,13 @@ const requireEmptyLog = async (log: EventLog, where: string): Promise<void> => {
 
 /**
  * Runs `work` on the database and the log of an installation that nothing was done in yet, while no
- * service runs on it: on the embedded PostgreSQL, which is started for this, or on DATABASE_URL.
+ * service runs on it: on the embedded PostgreSQL, which is started for this, or on DATABASE_URL; the
+ * log embedded too, or on KAFKA_BROKERS.
  *
  * @throws LockHeld, CliError, RestoreUnfinished, DatabaseTooNew, ConfigError
  */
 export const withNewInstallation = async <Result>(
-  { dataDir, databaseUrl }: Config,
+  { dataDir, databaseUrl, kafka }: Config,
   work: (database: Database) => Promise<Result>,
 ): Promise<Result> => {
   const logger = createLogger('silent');
@@ -65,12 +67,19 @@ export const withNewInstallation = async <Result>(
       return await withConnection(url, async () => {
         await requireUnused(pool, where);
         await migrate(pool);
-        const { log, outbox } = await openPostgresLog({ pool, url, logger });
+        const listener = listenToPostgres(url, ['linklog_log', 'linklog_sent'], logger);
         try {
-          await requireEmptyLog(log, where);
-          return await work({ pool, log, outbox, logger });
+          const opened = await openEventLog({ kafka }, { pool, url, listener, logger });
+          try {
+            await opened.reached();
+            const { log, outbox } = opened;
+            await requireEmptyLog(log, kafka ? 'the log at KAFKA_BROKERS' : where);
+            return await work({ pool, log, outbox, logger });
+          } finally {
+            await opened.close();
+          }
         } finally {
-          await log.close();
+          await listener.close();
         }
       });
     } finally {

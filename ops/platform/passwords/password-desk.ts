@@ -1,8 +1,12 @@
+import { availableParallelism } from 'node:os';
 import { createFairQueue, type QueueLoad } from './fair-queue.js';
 import { createHashing } from './hashing.js';
 
-/** Each holds a thread, and 19 MiB. */
-const atOnce = 2;
+/**
+ * Each holds a thread, and 19 MiB. On two cores one at a time, however many wait: the other core is
+ * for those who want to be redirected.
+ */
+const atOnce = availableParallelism() > 2 ? 2 : 1;
 /** Some 6 s of work on one core. */
 const maxWaiting = 512;
 /** Two batches of an API key. */
