@@ -52,7 +52,7 @@ export const reportOf = (outcome: Outcome): string => {
       `${tally.limited} limited, ${tally.changed} changes by operators, ` +
       `${tally.apiErrors + tally.edgeErrors} answers of 5xx, ${tally.lost + tally.lostVisits} lost`,
     `the log: ${records} records, ${repeats} of them repeats`,
-    `redirects: ${told(normal)}; with the broker stopped: ${told(brokerStopped)}`,
+    `redirects between faults: ${told(normal)}; with the broker stopped: ${told(brokerStopped)}`,
     `broken promises: ${broken.length}`,
     ...broken.map((promise) => `BROKEN: ${promise}`),
   ].join('\n');

@@ -82,7 +82,9 @@ export const stackRounds = async (options: StackRoundsOptions): Promise<Outcome>
   const { seed, pace, stopMs, pauseMs, withinMs = Infinity } = options;
   const { only = () => true, onProgress = () => undefined } = options;
   const until = performance.now() + withinMs;
+  // The faults are the seed's alone: what the load draws depends on how fast it is answered.
   const random = seededRandom(seed);
+  const ofLoad = seededRandom(seed + 1);
   const plansFile = path.join(tmpdir(), `linklog-chaos-${randomUUID()}.json`);
   await writePlans(plansFile);
   const promises = noPromises();
@@ -94,7 +96,7 @@ export const stackRounds = async (options: StackRoundsOptions): Promise<Outcome>
       target: stack,
       keys: await issueLoadKeys(stack),
       promises,
-      random,
+      random: ofLoad,
       log: new LogCopy(),
       readOn: readKafkaOn(stack.kafka),
     };
@@ -107,7 +109,7 @@ export const stackRounds = async (options: StackRoundsOptions): Promise<Outcome>
     const checkSofar = async (): Promise<void> => {
       const fresh = promises.links.slice(linksChecked);
       const older = Array.from({ length: Math.min(sampled, linksChecked) }, () => {
-        return promises.links[random.below(linksChecked)];
+        return promises.links[ofLoad.below(linksChecked)];
       }).filter((link) => link !== undefined);
       linksChecked += fresh.length;
       await checkLive(stack, [...fresh, ...older], promises);
@@ -116,11 +118,11 @@ export const stackRounds = async (options: StackRoundsOptions): Promise<Outcome>
     const suffer = async (fault: Fault): Promise<Suffered> => {
       const before = { ...running.tally };
       const startedAt = performance.now();
-      normal.push(...running.takeLatencies());
+      for (const ms of running.takeLatencies()) normal.push(ms);
       await inflict(stack, fault, stopMs);
       const restartMs = performance.now() - startedAt;
       if (fault.type === 'stopBroker') {
-        brokerStopped.push(...running.takeLatencies());
+        for (const ms of running.takeLatencies()) brokerStopped.push(ms);
         const failed = failedVisits(since(before, running.tally));
         if (failed > 0)
           promises.broken.push(`${failed} visits failed while the broker was stopped`);
@@ -128,9 +130,9 @@ export const stackRounds = async (options: StackRoundsOptions): Promise<Outcome>
       await untilReady(stack);
       const readyMs = performance.now() - startedAt;
       const meanwhile = since(before, running.tally);
-      // Of neither: what is slow here is slow for the fault's sake.
-      running.takeLatencies();
       await checkSofar();
+      // Of neither: what is slow here is slow for the sake of the fault, or of the checks.
+      running.takeLatencies();
       return {
         fault,
         restartMs,

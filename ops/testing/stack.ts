@@ -1,9 +1,13 @@
 import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { inheritedEnvironment } from '../platform/config.js';
 import type { PartKind, Pids } from '../stack/parts.js';
 import type { StackAddresses } from '../stack/stack.js';
 import { launch, readyLine, temporaryDir, within, type Ended } from './product.js';
+
+/** For Java, Maven and what is cached. */
+const { PATH = '', HOME = '' } = inheritedEnvironment();
 
 const stackFile = fileURLToPath(new URL('../stack/main.js', import.meta.url));
 
@@ -35,7 +39,7 @@ export const startStackProcess = async (
   args: readonly string[] = [],
 ): Promise<RunningStack> => {
   const dataDir = await temporaryDir();
-  const running = launch({ DATA_DIR: dataDir, ...env }, [stackFile, ...args]);
+  const running = launch({ PATH, HOME, DATA_DIR: dataDir, ...env }, [stackFile, ...args]);
   const { child, ended, stdout, stderr } = running;
   const stop = async (): Promise<Ended> => {
     child.kill('SIGTERM');
