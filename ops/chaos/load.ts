@@ -154,9 +154,13 @@ const create = async (loading: Loading, creation: OpenCreation): Promise<Promise
 };
 
 /** Sends again, under their keys, the creations that were not answered, until one is not again. */
-const retryCreations = async (loading: Loading): Promise<void> => {
+const retryCreations = async (
+  loading: Loading,
+  isStopped: () => boolean = () => false,
+): Promise<void> => {
   const { openCreations } = loading.promises;
   for (const creation of [...openCreations]) {
+    if (isStopped()) return;
     // Another one of us may have taken it.
     const index = openCreations.indexOf(creation);
     if (index === -1) continue;
@@ -308,7 +312,7 @@ export const settleCreations = async (
   const loading = loadingOf(target, keys, promises, random);
   for (let attempt = 0; attempt < 10 && promises.openCreations.length > 0; attempt += 1) {
     if (attempt > 0) await sleep(500);
-    await retryCreations(loading);
+    await Promise.all(Array.from({ length: 16 }, () => retryCreations(loading)));
   }
 };
 
@@ -356,7 +360,7 @@ export const startLoad = (options: {
       await Promise.all(newCreations(loading).map((creation) => create(loading, creation)));
     }),
     paced(pace.visits, () => visitOne(loading)),
-    paced({ perSecond: 5, atOnce: 1 }, () => retryCreations(loading)),
+    paced({ perSecond: 5, atOnce: 1 }, () => retryCreations(loading, () => stopped)),
     paced({ perSecond: 20, atOnce: 3 }, () => hammer(loading)),
     paced({ perSecond: 2, atOnce: 1 }, () => createFree(loading)),
     paced({ perSecond: 2, atOnce: 1 }, () => rename(loading)),

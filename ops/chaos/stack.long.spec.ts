@@ -4,7 +4,7 @@ import { stackRounds } from './stack-rounds.js';
 
 describe('The stack, each part killed with -9 under load', () => {
   it('keeps every promise, and its read models are a fold of the log', async function () {
-    this.timeout(240_000);
+    this.timeout(480_000);
     const seed = randomInt(1, 2 ** 31);
     const { broken, suffered } = await stackRounds({
       // One of each kind: an API, an edge, a projector, Kafka, PostgreSQL, Redis, a broker that stops.
