@@ -116,6 +116,8 @@ describe('the log on Kafka, apart from the suite', function () {
         };
         await admin.createTopics({
           topics: [{ topic, ...rest, configEntries: [...configEntries], replicationFactor: 1 }],
+          // Whoever opens the log waits for them.
+          waitForLeaders: false,
         });
         await admin.disconnect();
         const log = openKafkaLog({ settings: settingsOf(kafka), logger });

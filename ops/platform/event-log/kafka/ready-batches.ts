@@ -57,16 +57,22 @@ const encode = ({ acks, timeout, topicData }: Produce): Encoder => {
   return request;
 };
 
-/** In this thread, once. A broker that asks for an older request gets none: its encoder throws. */
+const isReady = ({ topicData }: Produce): boolean =>
+  topicData.every(({ partitions }) =>
+    partitions.every(({ messages }) => messages.every(({ value }) => value instanceof ReadyBatch)),
+  );
+
+/** In this thread, once; other producers' requests stay as they were. A broker that asks for an older request gets none: its encoder throws. */
 export const sendReadyBatches = (): void => {
   if (installed in globalThis) return;
   const original = load(file) as ProduceRequest;
   const entry = load.cache[file];
   if (typeof original !== 'function' || !entry) throw new Error('kafkajs has no Produce version 7');
-  const request: ProduceRequest = (produce) => ({
-    ...original(produce),
-    encode: () => Promise.resolve(encode(produce)),
-  });
+  const request: ProduceRequest = (produce) => {
+    const known = original(produce);
+    if (!isReady(produce)) return known;
+    return { ...known, encode: () => Promise.resolve(encode(produce)) };
+  };
   entry.exports = request;
   Object.defineProperty(globalThis, installed, { value: true });
 };
