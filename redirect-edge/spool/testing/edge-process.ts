@@ -3,7 +3,7 @@
  * little memory or disk. Arguments: the data directory, what to do, and a prefix for the files in
  * which it notes, past its own death, what it has promised (`.acked`) and shipped (`.log`).
  */
-import { openSync, writeSync } from 'node:fs';
+import { openSync, readFileSync, writeSync } from 'node:fs';
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { SpoolUnavailable } from '../errors.js';
@@ -52,7 +52,9 @@ const spool = await openSpool({
 });
 
 const report = (result: object): void => {
-  const maxRssMib = process.resourceUsage().maxRSS / 1024;
+  // Not the maxRSS of `resourceUsage`: a forked process begins with that of its parent.
+  const [, kiB] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync('/proc/self/status', 'utf8')) ?? [];
+  const maxRssMib = Number(kiB) / 1024;
   writeSync(1, `${JSON.stringify({ id: spool.id, maxRssMib, ...result })}\n`);
 };
 
