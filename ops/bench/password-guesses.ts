@@ -53,7 +53,7 @@ export const floodWithGuesses = async (
 
   const visitors: readonly Stream[] = [
     { name: 'redirects', perSecond: 200, urls: plain, form: null, manyClients: false },
-    { name: 'forms', perSecond: 20, urls: [other], form: null, manyClients: false },
+    { name: 'forms', perSecond: 100, urls: [other], form: null, manyClients: false },
     {
       name: 'right passwords',
       perSecond: 5,
@@ -125,7 +125,7 @@ const run = async (): Promise<void> => {
       const figures = await floodWithGuesses(product, {
         perSecond: 1_000,
         manyClients,
-        normalMs: 10_000,
+        normalMs: 30_000,
         floodMs: 30_000,
         afterMs: 10_000,
         warmUpMs: 2_000,

@@ -65,10 +65,10 @@ class Bell {
 
 /**
  * The least time between the starts of two batches that are not full. A visit that finds the
- * shipper idle goes at once; under load, a `send` for every few visits would cost more than all
- * the rest of a redirect.
+ * shipper idle goes at once; under load, a `send` for every few visits, and the projectors' folding
+ * of each, would cost more than all the rest of a redirect.
  */
-const batchIntervalMs = 20;
+const batchIntervalMs = 100;
 
 /** Ships the spool that is being written, for as long as that goes on. */
 export class LiveShipping {

@@ -188,14 +188,14 @@ describe('The spool', () => {
     it('hands an idle spool’s visit over within 50 ms', async () => {
       const spool = await bench.open({ dataDir, ship: log.ship });
       const waits: number[] = [];
-      for (const number of range(1, 20)) {
-        await sleep(30);
+      for (const number of range(1, 9)) {
+        await sleep(130);
         await spool.append(visit(number));
         const appended = performance.now();
         await eventually(() => log.records.length === number);
         waits.push(performance.now() - appended);
       }
-      expect(waits.sort((a, b) => a - b)[10]).to.be.lessThan(50);
+      expect(waits.sort((a, b) => a - b)[4]).to.be.lessThan(50);
     });
 
     it('keeps the order and the bounds of a batch, one batch at a time', async () => {

@@ -26,35 +26,49 @@ export interface FairQueue {
 
 /**
  * A bounded queue for costly work: `atOnce` at a time, lanes served in turn, so that a flood in one
- * lane delays another by a single job. A lane may hold no more than its share.
+ * lane delays another by a single job. A lane may hold no more than its share. After a job its lane
+ * rests, for as long as `rest` says: so a flood leaves half of the time to those who come meanwhile,
+ * and half of a core to whatever else the machine does.
  */
 export const createFairQueue = (options: {
   readonly atOnce: number;
   readonly maxWaiting: number;
+  readonly rest: (tookMs: number) => Promise<void>;
 }): FairQueue => {
   // A Map keeps the order of insertion: the lane whose turn is next comes first.
   const lanes = new Map<string, Job[]>();
+  const resting = new Set<string>();
   const load = { running: 0, waiting: 0, refused: 0 };
 
-  const takeNext = (): Job | undefined => {
+  const takeNext = (): { readonly lane: string; readonly job: Job } | undefined => {
     for (const [lane, jobs] of lanes) {
+      if (resting.has(lane)) continue;
       const job = jobs.shift();
       lanes.delete(lane);
       if (jobs.length > 0) lanes.set(lane, jobs);
       if (!job) continue;
       load.waiting -= 1;
-      return job;
+      return { lane, job };
     }
     return undefined;
   };
 
+  const rest = async (lane: string, tookMs: number): Promise<void> => {
+    resting.add(lane);
+    await options.rest(tookMs);
+    resting.delete(lane);
+    startNext();
+  };
+
   const startNext = (): void => {
     while (load.running < options.atOnce) {
-      const job = takeNext();
-      if (!job) return;
+      const next = takeNext();
+      if (!next) return;
       load.running += 1;
-      void job().finally(() => {
+      const began = performance.now();
+      void next.job().finally(() => {
         load.running -= 1;
+        void rest(next.lane, performance.now() - began);
         startNext();
       });
     }

@@ -1,4 +1,5 @@
 import { availableParallelism } from 'node:os';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createFairQueue, type QueueLoad } from './fair-queue.js';
 import { createHashing } from './hashing.js';
 
@@ -7,7 +8,7 @@ import { createHashing } from './hashing.js';
  * for those who want to be redirected.
  */
 const atOnce = availableParallelism() > 2 ? 2 : 1;
-/** Some 6 s of work on one core. */
+/** Some 6 s of work on one core, if they are for many links. */
 const maxWaiting = 512;
 /** Two batches of an API key. */
 const maxHashesOfKey = 100;
@@ -24,7 +25,7 @@ export interface PasswordDesk {
 
 /** Keys and links have a lane each: a flood of guesses at one link delays nobody else. */
 export const createPasswordDesk = (): PasswordDesk => {
-  const queue = createFairQueue({ atOnce, maxWaiting });
+  const queue = createFairQueue({ atOnce, maxWaiting, rest: (tookMs) => sleep(tookMs) });
   const hashing = createHashing();
   return {
     load: queue.load,
