@@ -5,6 +5,7 @@ import { nearest } from './choices.js';
 import { createAdminClient, type AdminClient } from './client.js';
 import { CliError, failureOf } from './errors.js';
 import { addAliasCommands } from './aliases.js';
+import { addAuditCommands } from './audit.js';
 import { addBackupCommands } from './backup.js';
 import { addKeyCommands } from './keys.js';
 import { addLinkCommands } from './links.js';
@@ -99,6 +100,7 @@ export const run = async (
   addPlatformCommands(program, connect, print);
   addProjectionCommands(program, { connect, readConfig }, print);
   addBackupCommands(program, readConfig, print);
+  addAuditCommands(program, { readConfig, print });
   addJsonOption(program);
   addHelpCommand(program);
 
