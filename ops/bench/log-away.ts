@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { z } from 'zod';
 import { ask } from '../testing/http.js';
-import { startStackProduct, type Product } from '../testing/product.js';
+import { issueKey } from '../testing/product.js';
+import { startStackProcess } from '../testing/stack.js';
 import { runLoad, type StreamResult } from './steady-load.js';
 
 /**
@@ -13,11 +13,9 @@ const links = 20;
 const warmUpMs = 2_000;
 const arriveWithinMs = 120_000;
 
-const stackPids = z.object({ pids: z.object({ kafka: z.tuple([z.number()]) }) });
-
 const headersOf = (key: string): Record<string, string> => ({ Authorization: `Bearer ${key}` });
 
-const makeLinks = async ({ api }: Product, key: string): Promise<readonly string[]> => {
+const makeLinks = async (api: string, key: string): Promise<readonly string[]> => {
   const codes: string[] = [];
   while (codes.length < links) {
     const answer = await ask(`${api}/v2/shorten`, {
@@ -31,7 +29,7 @@ const makeLinks = async ({ api }: Product, key: string): Promise<readonly string
   return codes;
 };
 
-const clicks = async ({ api }: Product, key: string, codes: readonly string[]): Promise<number> => {
+const clicks = async (api: string, key: string, codes: readonly string[]): Promise<number> => {
   let sum = 0;
   for (const code of codes) {
     const answer = await ask(`${api}/v2/stats/${code}`, { headers: headersOf(key) });
@@ -40,16 +38,17 @@ const clicks = async ({ api }: Product, key: string, codes: readonly string[]): 
   return sum;
 };
 
-const product = await startStackProduct();
+const stack = await startStackProcess();
 try {
-  const { key } = await product.createKey({ plan: 'PRO' });
-  const codes = await makeLinks(product, key);
+  const [api = ''] = stack.apis;
+  const { key } = await issueKey(stack, { plan: 'PRO' });
+  const codes = await makeLinks(api, key);
   let redirected = 0;
   /** All edges at once; every answer counts, the first ones are not timed. */
   const visit = async (ms: number, name: string): Promise<StreamResult> => {
-    const streams = product.edges.map((edge) => ({
+    const streams = stack.edges.map((edge) => ({
       name: edge,
-      perSecond: perSecond / product.edges.length,
+      perSecond: perSecond / stack.edges.length,
       urls: codes.map((code) => `${edge}/${code}`),
       form: null,
       manyClients: false,
@@ -69,7 +68,8 @@ try {
     return worst;
   };
 
-  const [kafka] = stackPids.parse(product.ready).pids.kafka;
+  const [kafka] = stack.pids.kafka;
+  if (kafka === undefined) throw new Error('The stack has no Kafka of its own');
   process.stdout.write('| ms, the slower edge | p50 | p99 | answers |\n|---|---|---|---|\n');
   await visit(10_000, 'warming up');
   const normal = await visit(seconds * 1_000, 'normal');
@@ -84,7 +84,7 @@ try {
   let arrived = 0;
   while (arrived < redirected && performance.now() - back < arriveWithinMs) {
     await sleep(500);
-    arrived = await clicks(product, key, codes);
+    arrived = await clicks(api, key, codes);
   }
   await visit(seconds * 1_000, 'afterwards');
   process.stdout.write(
@@ -92,7 +92,6 @@ try {
       `counted within ${((performance.now() - back) / 1_000 - seconds).toFixed(0)} s\n`,
   );
   if (arrived < redirected) process.exitCode = 1;
-  await product.stop();
 } finally {
-  await product.cleanup();
+  await stack.stop();
 }
