@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { retireKey } from './audit/seals/stored.js';
 import { ConfigError } from './platform/config.js';
+import type { Pool } from './platform/postgres/pool.js';
 import { openSealKey } from './seal-key.js';
 import { testDatabase, type TestDatabase } from './testing/database.js';
 
@@ -41,6 +42,21 @@ describe('the key that seals the log', () => {
     const again = await openSealKey(file, database.pool);
     expect(new Set([...all, again].map(({ keyId }) => keyId)).size).to.equal(1);
     expect((await stat(file)).mode & 0o777).to.equal(0o600);
+  });
+
+  it('is found by one that looks while another makes it', async () => {
+    const late: Pick<Pool, 'query'> = Object.create(database.pool) as Pool;
+    let made: Promise<unknown> | null = null;
+    // Before its first question is answered, the other has made all of it.
+    Object.assign(late, {
+      query: async (text: string, values?: unknown[]) => {
+        made ??= openSealKey(file, database.pool);
+        await made;
+        return database.pool.query(text, values);
+      },
+    });
+    const { keyId } = await openSealKey(file, late);
+    expect(keyId).to.equal((await openSealKey(file, database.pool)).keyId);
   });
 
   it('is one for all projectors, until it is retired', async () => {

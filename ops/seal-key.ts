@@ -63,10 +63,11 @@ const byAnother = (active: string): string =>
  * @throws ConfigError
  */
 export const openSealKey = async (file: string, client: Queryable): Promise<Signer> => {
+  // In this order: whoever makes a file has it there before its key has the log.
+  const known = await activeKey(client);
   let pem = await readText(file);
   if (pem === null) {
-    const active = await activeKey(client);
-    if (active !== null) throw wrong(file, `is not there, and ${byAnother(active)}`);
+    if (known !== null) throw wrong(file, `is not there, and ${byAnother(known)}`);
     pem = await make(file);
   }
   const signer = signerOf(parse(file, pem));

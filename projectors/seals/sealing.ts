@@ -20,7 +20,7 @@ export interface Pace {
   readonly ms: number;
 }
 
-const usualPace: Pace = { records: 1_000, ms: 10_000 };
+const usualPace: Pace = { records: 1_000, ms: 5_000 };
 
 export interface Sealing {
   /** Never resolves; rejects with what no retry can mend, such as `ForeignPosition`. */
