@@ -3,9 +3,9 @@ import { createLogger } from '../../../ops/platform/logging.js';
 import type { Pool } from '../../../ops/platform/postgres/pool.js';
 import type { Streams } from '../../../ops/testing/eventstore/streams.js';
 import type { TopicName } from '../../../schemas/events/topics.js';
-import { namedLog } from '../../testing/harness.js';
-import { createArchiver } from '../batch.js';
-import type { ArchiveStore } from '../store.js';
+import { namedLog } from '../harness.js';
+import { createArchiver } from '../../archive/batch.js';
+import type { ArchiveStore } from '../../archive/store.js';
 
 /** An archiver that is handed batches of partition 0 of a topic, as a subscription would. */
 export const archiver = (
