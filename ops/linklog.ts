@@ -1,6 +1,6 @@
 import { startCommandApi } from '../command-api/main.js';
 import { openWebSafety } from '../command-api/safety/web-safety.js';
-import { projectionStatus, startProjectors } from '../projectors/main.js';
+import { openArchive, projectionStatus, startProjectors } from '../projectors/main.js';
 import { startSealing } from '../projectors/seals/sealing.js';
 import { startRedirectEdge } from '../redirect-edge/main.js';
 import { topics } from '../schemas/events/topics.js';
@@ -155,6 +155,20 @@ const startRoles = async (
   } else if (projectorPool) {
     logger.warn('SEAL_KEY_FILE is not set: this process does not seal the log');
   }
+  const archive =
+    projectors && config.eventStoreUrl !== null
+      ? await openArchive({
+          url: config.eventStoreUrl,
+          pool: pool('archive', 2),
+          log,
+          metrics,
+          logger,
+        })
+      : null;
+  if (archive) {
+    started.add(() => archive.stop());
+    failures.push(archive.failed);
+  }
 
   const redis =
     config.redisUrl !== null && roles.has('edge') ? openRedis(config.redisUrl, logger) : null;
@@ -171,7 +185,10 @@ const startRoles = async (
       postgres: () => logPool.query('SELECT 1'),
       log: () => log.ranges(topics.platform.name),
     },
-    ...(redis && { optional: { redis: () => redis.ping() } }),
+    optional: {
+      ...(redis && { redis: () => redis.ping() }),
+      ...(archive && { archive: () => archive.check() }),
+    },
     projections: () => projectionStatus(logPool, log),
     spool: () => spoolDepth(),
     logger,

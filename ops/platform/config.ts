@@ -46,10 +46,34 @@ const addressBlocks = z.string().transform((text, ctx) => {
   return blocks;
 });
 
-const notYet = (what: string) =>
-  z
-    .undefined({ error: `is set, but ${what} is not supported by this version: leave it unset` })
-    .optional();
+/** What the client of EventStoreDB understands; of anything else it warns by quoting all, secrets too. */
+const eventStoreOptions = [
+  'tls',
+  'tlsCAFile',
+  'userCertFile',
+  'userKeyFile',
+  'connectionName',
+  'defaultDeadline',
+  'discoveryInterval',
+  'gossipTimeout',
+  'keepAliveInterval',
+  'keepAliveTimeout',
+  'maxDiscoverAttempts',
+  'nodePreference',
+] as const;
+
+const eventStoreUrl = z
+  .string()
+  .regex(
+    /^esdb(\+discover)?:\/\/([^\s:@/?]+:[^\s@/?]+@)?[^\s:@/?,]+(:\d{1,5})?(,[^\s:@/?,]+(:\d{1,5})?)*\/?(\?[^\s?]+)?$/,
+    'must be a connection string such as esdb://user:password@host:2113?tls=true',
+  )
+  .superRefine((value, ctx) => {
+    for (const option of new URLSearchParams(value.split('?')[1]).keys()) {
+      if (eventStoreOptions.some((known) => known === option)) continue;
+      ctx.addIssue(`has an option that is none of ${eventStoreOptions.join(', ')}`);
+    }
+  });
 
 const environment = z.object({
   HOST: bindAddress.default('127.0.0.1'),
@@ -100,7 +124,7 @@ const environment = z.object({
   REDIS_URL: z
     .url({ protocol: /^rediss?$/, error: 'must be a redis:// or rediss:// URL' })
     .optional(),
-  EVENTSTORE_URL: notYet('an archive in EventStoreDB'),
+  EVENTSTORE_URL: eventStoreUrl.optional(),
 });
 
 export interface Listen {
@@ -125,6 +149,8 @@ export interface Config {
   readonly kafka: KafkaSettings | null;
   /** The edges' shared cache; `null`: none. */
   readonly redisUrl: string | null;
+  /** The archive, a connection string of EventStoreDB; `null`: none. */
+  readonly eventStoreUrl: string | null;
   readonly plans: PlanTable;
   /** Whose `X-Forwarded-For` is believed. */
   readonly trustedProxies: BlockList;
@@ -215,6 +241,7 @@ export const readConfig = (env: NodeJS.ProcessEnv = process.env): Config => {
     databaseUrl: vars.DATABASE_URL ?? null,
     kafka: kafkaSettings(vars, refuse),
     redisUrl: vars.REDIS_URL ?? null,
+    eventStoreUrl: vars.EVENTSTORE_URL ?? null,
     plans: vars.PLANS_FILE === undefined ? defaultPlanTable : readPlans(vars.PLANS_FILE),
     trustedProxies: vars.TRUSTED_PROXIES ?? new BlockList(),
     safety: {

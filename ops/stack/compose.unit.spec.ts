@@ -43,7 +43,7 @@ describe('docker-compose.yml', () => {
       const found = named(folders[kind]);
       expect(found).to.have.length(count);
       const variables = {
-        ...serverVariables({ kafka: '', postgres: '', redis: '' }),
+        ...serverVariables({ kafka: '', postgres: '', redis: '', eventStore: '' }),
         ...(kind === 'api' && apiVariables({ adminToken: '', shortUrlHost: '', edgePort: '' })),
         ...(kind === 'projector' && projectorVariables({ sealKeyFile: '' })),
       };

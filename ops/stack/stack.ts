@@ -76,7 +76,7 @@ const allOf = async <const Values extends readonly unknown[]>(
 
 /** Of each kind the servers' addresses, as the services are told. */
 const startServers = async (
-  { dataDir, kafka, databaseUrl, redisUrl }: Config,
+  { dataDir, kafka, databaseUrl, redisUrl, eventStoreUrl }: Config,
   logger: Logger,
   parts: Parts,
 ): Promise<Servers> => {
@@ -97,7 +97,7 @@ const startServers = async (
     databaseUrl ?? ownPostgres(),
     redisUrl ?? ownRedis(),
   ] as const);
-  return { kafka: brokers, postgres, redis };
+  return { kafka: brokers, postgres, redis, eventStore: eventStoreUrl ?? '' };
 };
 
 /** An address of the environment without what opens it: that is the environment's to tell. */

@@ -24,6 +24,8 @@ export interface Servers {
   readonly kafka: string;
   readonly postgres: string;
   readonly redis: string;
+  /** Empty where there is none. */
+  readonly eventStore: string;
 }
 
 export const serverVariables = (servers: Servers) =>
@@ -31,6 +33,7 @@ export const serverVariables = (servers: Servers) =>
     KAFKA_BROKERS: servers.kafka,
     DATABASE_URL: servers.postgres,
     REDIS_URL: servers.redis,
+    EVENTSTORE_URL: servers.eventStore,
   }) as const;
 
 /** What the APIs are told besides. */
