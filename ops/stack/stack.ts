@@ -1,4 +1,3 @@
-import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { adminTokenOf, openDataDir } from '../data-dir.js';
 import { inheritedEnvironment, type Config } from '../platform/config.js';
@@ -9,12 +8,12 @@ import { keepRunning, type Watch } from './part.js';
 import { partKinds, Parts, type PartKind, type Pids } from './parts.js';
 import { startPostgres } from './postgres.js';
 import { startRedis } from './redis.js';
+import { serviceDir, serviceDirs } from './service-dirs.js';
 import { startService, type ServiceProcess } from './service.js';
 import {
   type Servers,
   apiVariables,
   serverVariables,
-  serviceKinds,
   topology,
   type ServiceKind,
 } from './topology.js';
@@ -56,12 +55,10 @@ export interface StackOptions {
 /** Node's name in the list of processes, before version 24 and since. */
 const nodePrograms = ['node', 'MainThread'];
 
-const serviceFolder = new RegExp(`^(${serviceKinds.join('|')})-\\d+$`);
-
 /** What a killed supervisor has left; servers are found by whoever starts them. */
-const endOrphanServices = async (home: string, logger: Logger): Promise<void> => {
-  const folders = readdirSync(home).filter((name) => serviceFolder.test(name));
-  await Promise.all(folders.map((name) => endOrphans(join(home, name), nodePrograms, logger)));
+const endOrphanServices = async (dataDir: string, logger: Logger): Promise<void> => {
+  const dirs = serviceDirs(dataDir);
+  await Promise.all(dirs.map((dir) => endOrphans(dir, nodePrograms, logger)));
 };
 
 /** Waits for all of them also where one fails: only what has started can be stopped. */
@@ -124,7 +121,7 @@ const startServices = async (
         const service = startService({
           kind,
           index,
-          dir: join(config.dataDir, `${kind}-${index}`),
+          dir: serviceDir(config.dataDir, kind, index),
           env: { ...inheritedEnvironment(), ...serverVariables(servers), ...variables },
           ports: Object.fromEntries(ports),
           logger,
