@@ -69,7 +69,7 @@ export class Bench {
   api(path: string, key: string | null, options: Ask = {}): Promise<Answer> {
     const authorization = key === null ? {} : { Authorization: `Bearer ${key}` };
     const { apis, api } = this.product;
-    // What an API refuses for its own sake (its address as a destination), the first one is asked.
+    // What an API keeps for itself (verdicts on destinations), the first one is asked for.
     const reads = options.method === undefined || options.method === 'GET';
     return ask((reads ? this.#next(apis) : api) + path, {
       ...options,

@@ -98,13 +98,15 @@ describe('the metrics of the running product', () => {
 
   it('need no token, are there to be read only, and on the operators’ listener only', async () => {
     const { product } = bench;
-    const answer = await ask(`${product.admin}/metrics`);
-    expect(answer.headers['content-type']).to.equal('text/plain; version=0.0.4; charset=utf-8');
-    expect(answer.headers['cache-control']).to.equal('no-store');
-    const head = await ask(`${product.admin}/metrics`, { method: 'HEAD' });
-    expect([head.status, head.text]).to.deep.equal([200, '']);
-    const post = await ask(`${product.admin}/metrics`, { method: 'POST' });
-    expect([post.status, post.headers.allow]).to.deep.equal([405, 'GET, HEAD']);
+    for (const admin of product.admins) {
+      const answer = await ask(`${admin}/metrics`);
+      expect(answer.headers['content-type']).to.equal('text/plain; version=0.0.4; charset=utf-8');
+      expect(answer.headers['cache-control']).to.equal('no-store');
+      const head = await ask(`${admin}/metrics`, { method: 'HEAD' });
+      expect([head.status, head.text]).to.deep.equal([200, '']);
+      const post = await ask(`${admin}/metrics`, { method: 'POST' });
+      expect([post.status, post.headers.allow]).to.deep.equal([405, 'GET, HEAD']);
+    }
     expect((await ask(`${product.api}/metrics`)).status).to.equal(404);
     expect((await ask(`${product.edge}/metrics`)).status).to.equal(404);
   });

@@ -42,6 +42,7 @@ describe('an embedded installation that moves to Kafka', function () {
     await old.visit(limited);
     await eventually(5_000, async () => {
       expect((await old.stats(shortCode, key)).clickCount).to.equal(40);
+      expect((await old.stats(limited, key)).clickCount).to.equal(1);
     });
     const before = [await old.stats(shortCode, key), await old.stats(limited, key)];
     const { adminToken } = old.product;

@@ -38,7 +38,7 @@ describe('docker-compose.yml', () => {
       expect(found).to.have.length(count);
       const variables = {
         ...serverVariables({ kafka: '', postgres: '', redis: '' }),
-        ...(kind === 'api' && apiVariables({ adminToken: '', shortUrlHost: '', edgePort: '' })),
+        ...(kind === 'api' && apiVariables({ adminToken: '', shortUrlHost: '', ownHosts: '' })),
       };
       const names = new Set([...Object.keys(variables), ...ports, 'DATA_DIR', ...ofContainers]);
       for (const [, { command, environment, read_only: readOnly }] of found) {

@@ -1,6 +1,8 @@
 import { join } from 'node:path';
 import { adminTokenOf, openDataDir } from '../data-dir.js';
+import { freePort } from '../embedded/free-port.js';
 import { inheritedEnvironment, type Config } from '../platform/config.js';
+import { urlOf } from '../platform/http-server.js';
 import type { Logger } from '../platform/logging.js';
 import { endOrphans } from './child.js';
 import { startKafka } from './kafka/index.js';
@@ -102,6 +104,21 @@ const withoutPassword = (address: string): string => {
   return url.href;
 };
 
+/** Each API is told of all of them, so they are known before any of them listens. */
+const apiPortsOf = (
+  { api, admin }: Config,
+  count: number,
+): Promise<{ API_PORT: number; ADMIN_PORT: number }[]> => {
+  const portOf = async (configured: number, index: number): Promise<number> =>
+    index === 0 && configured !== 0 ? configured : freePort();
+  return Promise.all(
+    Array.from({ length: count }, async (_, index) => ({
+      API_PORT: await portOf(api.port, index),
+      ADMIN_PORT: await portOf(admin.port, index),
+    })),
+  );
+};
+
 const startServices = async (
   config: Config,
   servers: Servers,
@@ -110,13 +127,14 @@ const startServices = async (
 ): Promise<{ apis: ServiceProcess[]; edges: ServiceProcess[] }> => {
   const startAll = (
     kind: ServiceKind,
-    firstPorts: Readonly<Record<string, number>>,
+    /** Of the first ones; any that are free for the others. */
+    known: readonly Readonly<Record<string, number>>[],
     variables: Readonly<Record<string, string>> = {},
   ): Promise<ServiceProcess[]> =>
     allOf(
       Array.from({ length: counts[kind] }, (_, index) => {
         const ports = topology[kind].ports.map(
-          (name) => [name, String((index === 0 ? firstPorts[name] : undefined) ?? 0)] as const,
+          (name) => [name, String(known[index]?.[name] ?? 0)] as const,
         );
         const service = startService({
           kind,
@@ -130,19 +148,28 @@ const startServices = async (
       }),
     );
 
-  const [edges] = await allOf([
-    startAll('edge', { EDGE_PORT: config.edge.port }),
-    startAll('projector', {}),
+  const [edges, projectors] = await allOf([
+    startAll('edge', [{ EDGE_PORT: config.edge.port }]),
+    startAll('projector', []),
   ]);
   // Where short links lead is known by now, whatever port that is.
   const edgePort = new URL(edges[0]?.ready.edge ?? '').port;
+  const apiPorts = await apiPortsOf(config, counts.api);
+  const listeners = [
+    ...config.ownHosts,
+    ...[...edges, ...projectors].flatMap(({ ready }) => [ready.edge ?? [], ready.admin].flat()),
+    ...apiPorts.flatMap(({ API_PORT, ADMIN_PORT }) => [
+      urlOf({ host: config.api.host, port: API_PORT }),
+      urlOf({ host: config.admin.host, port: ADMIN_PORT }),
+    ]),
+  ];
   const apis = await startAll(
     'api',
-    { API_PORT: config.api.port, ADMIN_PORT: config.admin.port },
+    apiPorts,
     apiVariables({
       adminToken: config.adminToken ?? adminTokenOf(config.dataDir),
       shortUrlHost: config.shortUrlHost ?? `http://localhost:${edgePort}`,
-      edgePort,
+      ownHosts: listeners.map((url) => new URL(url).host).join(','),
     }),
   );
   return { apis, edges };
