@@ -1,7 +1,13 @@
 import { expect } from 'chai';
 import type { PlanName } from '../../schemas/plans.js';
 import { ask, type Answer, type Ask } from '../testing/http.js';
-import { startProduct, type IssuedKey, type Product } from '../testing/product.js';
+import { onStack, startProduct, type IssuedKey, type Product } from '../testing/product.js';
+
+/** What a process tells of in its readiness: of Redis too where that is its cache. */
+export const dependenciesAt = (listener: 'api' | 'edge' | 'admin'): readonly string[] => [
+  ...['postgres', 'log', 'projections'],
+  ...(onStack && listener === 'edge' ? ['redis'] : []),
+];
 
 export const timestampPattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 export const upgradeUrl = 'https://example.com/billing';
