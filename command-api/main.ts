@@ -50,11 +50,11 @@ const codeLength = 8;
 const firstKeyLock = 7_021_957;
 
 export interface CommandApiDeps {
-  readonly config: Pick<Config, 'api' | 'admin' | 'plans' | 'upgradeUrl'>;
+  readonly config: Pick<Config, 'api' | 'admin' | 'ownHosts' | 'plans' | 'upgradeUrl'>;
   readonly adminToken: string;
   readonly shortUrlHost: string;
-  /** Where the edge listens: no destination may lead there. */
-  readonly edge: Pick<Listener, 'host' | 'port'>;
+  /** Where the edge of this process listens, if it has one: no destination may lead there. */
+  readonly edge: Pick<Listener, 'host' | 'port'> | null;
   readonly pool: Pool;
   readonly outbox: Outbox;
   readonly passwords: PasswordDesk;
@@ -128,7 +128,10 @@ export const startCommandApi = async (deps: CommandApiDeps): Promise<CommandApi>
       outbox,
       findStats: createLinkStats(pool, outbox),
       requests: createLinkRequests({
-        isOwnHost: ownHosts(deps.shortUrlHost, [own, admin, deps.edge]),
+        isOwnHost: ownHosts(
+          [deps.shortUrlHost, ...config.ownHosts],
+          [own, admin, ...(deps.edge ? [deps.edge] : [])],
+        ),
         plans,
         safety,
         findReservation,

@@ -217,13 +217,13 @@ const startRoles = async (
     spoolDepth = () => edge.spoolDepth();
   }
 
-  const edgeAt = edge?.edge ?? config.edge;
   const api = roles.has('api')
     ? await startCommandApi({
         config,
         adminToken: config.adminToken ?? adminTokenOf(config.dataDir),
-        shortUrlHost: config.shortUrlHost ?? `http://localhost:${edgeAt.port}`,
-        edge: edgeAt,
+        shortUrlHost:
+          config.shortUrlHost ?? `http://localhost:${edge?.edge.port ?? config.edge.port}`,
+        edge: edge?.edge ?? null,
         pool: pool('command-api', 8),
         outbox,
         passwords,

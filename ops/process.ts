@@ -1,16 +1,13 @@
-import { EmbeddedPostgresUnavailable } from './embedded/index.js';
+import { ServerUnavailable } from './embedded/index.js';
 import { ConfigError, configExitCode } from './platform/config.js';
 import { onEndSignals } from './platform/end-signals.js';
 import type { Logger } from './platform/logging.js';
-import { ServerUnavailable } from './stack/errors.js';
 
 /** Ends with one line for the person who started it. */
 const fail = (error: unknown): void => {
   const message = error instanceof Error ? error.message : String(error);
   process.stderr.write(`linklog: ${message}\n`);
-  const misconfigured = [ConfigError, EmbeddedPostgresUnavailable, ServerUnavailable].some(
-    (kind) => error instanceof kind,
-  );
+  const misconfigured = error instanceof ConfigError || error instanceof ServerUnavailable;
   process.exitCode = misconfigured ? configExitCode : 1;
 };
 

@@ -37,21 +37,22 @@ const listenerHost = (address: string): string => {
 };
 
 /**
- * Tells destinations that would lead back to us: host and port of the short links (the default port
- * of either scheme, where they name none) and of our listeners.
+ * Tells destinations that would lead back to us: host and port of our URLs, such as that of the short
+ * links (the default port of either scheme, where they name none), and of our listeners.
  */
 export const ownHosts = (
-  shortUrlHost: string,
+  urls: readonly string[],
   listeners: readonly OwnAddress[],
 ): ((destination: URL) => boolean) => {
   const own = new Set<string>();
-  const short = new URL(shortUrlHost);
-  const shortPorts = short.port === '' ? [80, 443] : [Number(short.port)];
-  for (const port of shortPorts) own.add(`${hostOf(short)}:${port}`);
-  for (const { host, port } of listeners) {
-    const name = listenerHost(host);
-    const names = localNames.has(name) ? loopback : [];
-    for (const ownName of [name, ...names]) own.add(`${ownName}:${port}`);
+  const add = (name: string, port: number): void => {
+    const names = localNames.has(name) ? loopback : [name];
+    for (const ownName of names) own.add(`${ownName}:${port}`);
+  };
+  for (const url of urls.map((text) => new URL(text))) {
+    const ports = url.port === '' ? [80, 443] : [Number(url.port)];
+    for (const port of ports) add(hostOf(url), port);
   }
+  for (const { host, port } of listeners) add(listenerHost(host), port);
   return (destination) => own.has(`${hostOf(destination)}:${portOf(destination)}`);
 };

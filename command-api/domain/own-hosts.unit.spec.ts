@@ -60,9 +60,14 @@ describe('our own hosts', () => {
         'http://[2001:db8::1]:8084/',
         'http://localhost:8085/',
         'http://127.0.0.1:8085/',
+        'http://127.0.0.1:9999/',
+        'http://localhost:8090/',
+        'http://api.example/',
+        'https://api.example/',
       ],
       [
         'http://localhost:3000/',
+        'http://api.example:8090/',
         'http://10.0.0.5/',
         'http://10.0.0.6:8082/',
         'http://localhost/',
@@ -71,7 +76,10 @@ describe('our own hosts', () => {
     ],
   ];
   for (const [shortUrlHost, own, others] of cases) {
-    const isOwn = ownHosts(shortUrlHost, listeners);
+    const isOwn = ownHosts(
+      [shortUrlHost, 'http://127.0.0.1:8090', 'http://api.example'],
+      listeners,
+    );
     for (const url of own) {
       it(`of ${shortUrlHost} are in ${url}`, () => {
         expect(isOwn(new URL(url))).to.be.true;

@@ -5,6 +5,7 @@ import type { EventLog, PartitionRange } from '../platform/event-log/port.js';
 import type { Outbox } from '../platform/outbox/port.js';
 import type { Pool } from '../platform/postgres/pool.js';
 import { linklogVersion } from '../platform/version.js';
+import { serviceDirs } from '../stack/service-dirs.js';
 import { backupFormat, recordsIn, type BackupBatch, type BackupHead } from './format.js';
 import { writeNewFile } from './new-file.js';
 import { writeBackup } from './write.js';
@@ -13,7 +14,7 @@ export interface BackupOptions {
   readonly pool: Pool;
   readonly log: EventLog;
   readonly outbox: Outbox;
-  /** Where the edges' spools are. */
+  /** Where the edges' spools are; of a stack, those of all its edges. */
   readonly dataDir: string;
   readonly file: string;
   /** Whether a file that is there already may be replaced. */
@@ -81,10 +82,11 @@ async function* recordsOf(
  */
 const gather = async (options: BackupOptions): Promise<number> => {
   const { pool, outbox, dataDir, spoolWithinMs = 10_000 } = options;
-  const unshippedBytes = await shippedSoFar(dataDir, spoolWithinMs);
+  const dirs = [dataDir, ...serviceDirs(dataDir)];
+  const unshipped = await Promise.all(dirs.map((dir) => shippedSoFar(dir, spoolWithinMs)));
   await closeAllMinutes(pool, outbox);
   await outbox.settled();
-  return unshippedBytes;
+  return unshipped.reduce((sum, bytes) => sum + bytes, 0);
 };
 
 /** Writes the whole log to a file, while the service is live. */

@@ -31,6 +31,7 @@ import { createLogger } from '../platform/logging.js';
 import { partitionOf } from '../platform/event-log/partition.js';
 import type { EventLog } from '../platform/event-log/port.js';
 import type { Pool } from '../platform/postgres/pool.js';
+import { serviceDir } from '../stack/service-dirs.js';
 import { testDatabase, type TestDatabase } from '../testing/database.js';
 import { rejection } from '../testing/failures.js';
 import { testNode, type TestNode } from '../testing/node.js';
@@ -276,11 +277,14 @@ describe('a backup that is restored', () => {
     expect((await readdir(dir)).filter((name) => name.includes('unwanted'))).to.be.empty;
   });
 
-  it('tells of visits that did not get out of a spool in time', async () => {
-    const orphan = await writeOrphan(dir, [3]);
+  it('tells of visits that did not get out of a spool in time, whichever edge’s of a stack', async () => {
+    const home = serviceDir(dir, 'edge', 1);
+    const orphans = [await writeOrphan(dir, [3]), await writeOrphan(home, [2])];
     const { unshippedBytes } = await backUp();
-    expect(unshippedBytes).to.equal(orphan.sizes.reduce((sum, size) => sum + size, 0));
+    const sizes = orphans.flatMap((orphan) => orphan.sizes);
+    expect(unshippedBytes).to.equal(sizes.reduce((sum, size) => sum + size, 0));
     await rm(path.join(dir, 'spool'), { recursive: true });
+    await rm(home, { recursive: true });
   });
 
   it('goes on where the source stood: no code, click, or sequence is given out again', async () => {

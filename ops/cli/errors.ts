@@ -1,5 +1,5 @@
 import { CommanderError } from 'commander';
-import { EmbeddedPostgresUnavailable } from '../embedded/index.js';
+import { ServerUnavailable } from '../embedded/index.js';
 import { ConfigError, configExitCode } from '../platform/config.js';
 
 const kinds = {
@@ -67,7 +67,6 @@ export const failureOf = (error: unknown): Failure => {
   }
   const line = messageOf(error);
   if (error instanceof CliError) return { line, exitCode: error.exitCode };
-  const misconfigured =
-    error instanceof ConfigError || error instanceof EmbeddedPostgresUnavailable;
+  const misconfigured = error instanceof ConfigError || error instanceof ServerUnavailable;
   return { line, exitCode: misconfigured ? configExitCode : 1 };
 };

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { CommanderError } from 'commander';
-import { EmbeddedPostgresUnavailable } from '../embedded/index.js';
+import { ServerUnavailable } from '../embedded/index.js';
 import { ConfigError } from '../platform/config.js';
 import { CliError, failureOf } from './errors.js';
 
@@ -11,7 +11,7 @@ describe('failures of a command', () => {
       [new CliError('NO_SERVICE', 'nobody there'), 'nobody there', 1],
       [new CliError('INTERRUPTED', 'stopped'), 'stopped', 130],
       [new ConfigError('API_PORT must be a port number'), 'API_PORT must be a port number', 78],
-      [new EmbeddedPostgresUnavailable('it is not ours'), 'it is not ours', 78],
+      [new ServerUnavailable('it is not ours'), 'it is not ours', 78],
       [new Error('something\n  at two lines\n'), 'something at two lines', 1],
       [new AggregateError([new Error('refused')], ''), 'refused', 1],
       ['a text', 'a text', 1],

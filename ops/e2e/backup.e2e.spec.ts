@@ -2,9 +2,9 @@ import { expect } from 'chai';
 import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startLinklogCli, type Said } from '../cli/testing/command-line.js';
+import { startLinklogCli, type Running, type Said } from '../cli/testing/command-line.js';
 import { atOnce, statuses } from '../testing/http.js';
-import { startProduct, temporaryDir, type IssuedKey } from '../testing/product.js';
+import { serversFor, startProduct, temporaryDir, type IssuedKey } from '../testing/product.js';
 import { Bench, destination, type Link } from './harness.js';
 
 /** One after the other: who acts, until it is stopped. */
@@ -56,8 +56,11 @@ describe('a backup under load, restored into a new installation', () => {
   /** What was acknowledged when the backup began. */
   let acknowledged: { visits: number; links: number; qrCodes: number; calls: number };
 
-  const linklog = (args: readonly string[], dataDir: string): Promise<Said> =>
-    startLinklogCli(args, { DATA_DIR: dataDir }).ended;
+  const start = async (args: readonly string[], dataDir: string): Promise<Running> =>
+    startLinklogCli(args, { ...(await serversFor(dataDir)), DATA_DIR: dataDir });
+
+  const linklog = async (args: readonly string[], dataDir: string): Promise<Said> =>
+    (await start(args, dataDir)).ended;
 
   /** What a client and an operator see of what the load leaves alone. */
   const look = async (bench: Bench): Promise<Record<string, unknown>> => {
@@ -295,7 +298,7 @@ describe('a backup under load, restored into a new installation', () => {
     });
 
     it('where a restore was broken off, which no service starts on', async () => {
-      const { child, ended } = startLinklogCli(['restore', file], { DATA_DIR: empty });
+      const { child, ended } = await start(['restore', file], empty);
       await new Promise<void>((resolve) => {
         child.stderr?.on('data', (text: string) => {
           if (text.includes('fill the log')) resolve();
@@ -309,8 +312,8 @@ describe('a backup under load, restored into a new installation', () => {
       }
       expect(said.exitCode, said.stderr).to.equal(130);
       await expectLine(['restore', file], empty, /A restore into this installation was broken off/);
-      const start = await startProduct({ dataDir: empty }).catch((error: unknown) => error);
-      expect(String(start)).to.match(/A restore into this installation was broken off/);
+      const service = await startProduct({ dataDir: empty }).catch((error: unknown) => error);
+      expect(String(service)).to.match(/A restore into this installation was broken off/);
     });
   });
 });

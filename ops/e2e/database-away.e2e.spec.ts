@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { runningPostgresUrl } from '../embedded/index.js';
 import { ask } from '../testing/http.js';
-import { startProduct, type Product } from '../testing/product.js';
+import { serversFor, startProduct, type Product } from '../testing/product.js';
 import { startTcpProxy, type TcpProxy } from '../testing/tcp-proxy.js';
 import { Bench, destination, eventually, expectRefused } from './harness.js';
 
@@ -19,8 +19,9 @@ describe('while PostgreSQL is away', () => {
     const url = await runningPostgresUrl(database.product.dataDir);
     if (url === null) throw new Error('The first product has started a PostgreSQL');
     proxy = await startTcpProxy(url);
-    const { adminToken } = database.product;
-    product = await startProduct({ env: { DATABASE_URL: proxy.url, ADMIN_TOKEN: adminToken } });
+    const { adminToken, dataDir } = database.product;
+    const servers = { ...(await serversFor(dataDir)), DATABASE_URL: proxy.url };
+    product = await startProduct({ env: { ...servers, ADMIN_TOKEN: adminToken } });
     bench.use(product);
     pro = (await bench.key('PRO')).key;
   });

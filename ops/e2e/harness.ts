@@ -1,7 +1,13 @@
 import { expect } from 'chai';
 import type { PlanName } from '../../schemas/plans.js';
 import { ask, type Answer, type Ask } from '../testing/http.js';
-import { startProduct, type IssuedKey, type Product } from '../testing/product.js';
+import { onStack, startProduct, type IssuedKey, type Product } from '../testing/product.js';
+
+/** What a process tells of in its readiness: of Redis too where that is its cache. */
+export const dependenciesAt = (listener: 'api' | 'edge' | 'admin'): readonly string[] => [
+  ...['postgres', 'log', 'projections'],
+  ...(onStack && listener === 'edge' ? ['redis'] : []),
+];
 
 export const timestampPattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 export const upgradeUrl = 'https://example.com/billing';
@@ -69,7 +75,7 @@ export class Bench {
   api(path: string, key: string | null, options: Ask = {}): Promise<Answer> {
     const authorization = key === null ? {} : { Authorization: `Bearer ${key}` };
     const { apis, api } = this.product;
-    // What an API refuses for its own sake (its address as a destination), the first one is asked.
+    // What an API keeps for itself (verdicts on destinations), the first one is asked for.
     const reads = options.method === undefined || options.method === 'GET';
     return ask((reads ? this.#next(apis) : api) + path, {
       ...options,

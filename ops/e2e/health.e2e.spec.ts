@@ -3,7 +3,7 @@ import { testDatabase, type TestDatabase } from '../testing/database.js';
 import { ask, type Answer } from '../testing/http.js';
 import { startTcpProxy, type TcpProxy } from '../testing/tcp-proxy.js';
 import { eventually } from '../testing/waiting.js';
-import { Bench } from './harness.js';
+import { Bench, dependenciesAt } from './harness.js';
 
 /** Far above what an answer may take, and far below for ever. */
 const boundMs = 10_000;
@@ -87,11 +87,11 @@ describe('the health of a product whose PostgreSQL is away', () => {
       fault.begin();
       try {
         await eventually('503 on each listener', () => allAnswer(503));
-        for (const answer of await readiness()) {
+        for (const [index, answer] of (await readiness()).entries()) {
           const { status, dependencies } = answer.json() as Report;
           expect(status).to.equal('fail');
           expect(dependencies['postgres']?.state).to.equal('down');
-          expect(dependencies).to.have.all.keys('postgres', 'log', 'projections');
+          expect(dependencies).to.have.all.keys(dependenciesAt(listeners[index] ?? 'api'));
           expect(answer.text).not.to.include(new URL(proxy.url).host);
         }
         for (const name of listeners) {

@@ -116,6 +116,20 @@ describe('hostile destinations', () => {
       });
     }
 
+    it('wherever one of our processes listens, at each API', async () => {
+      const { apis, edges, admins } = bench.product;
+      for (const api of apis) {
+        for (const own of [...apis, ...edges, ...admins]) {
+          const answer = await ask(`${api}/v2/shorten`, {
+            method: 'POST',
+            headers: { Authorization: `Bearer ${pro}` },
+            body: { url: `${own.replace('127.0.0.1', 'LocalHost')}/${link.shortCode}` },
+          });
+          expectRefused(answer, 400, badUrl);
+        }
+      }
+    });
+
     it('and with what hides the host, or is none', async () => {
       const { host } = new URL(bench.product.edge);
       for (const url of [

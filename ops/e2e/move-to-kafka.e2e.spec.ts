@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { startLinklogCli, type Said } from '../cli/testing/command-line.js';
 import { kafkaStartMs, testKafka, type TestKafka } from '../testing/kafka.js';
-import { startProduct, temporaryDir } from '../testing/product.js';
+import { startEmbeddedProduct, startProduct, temporaryDir } from '../testing/product.js';
 import { Bench, eventually } from './harness.js';
 
 describe('an embedded installation that moves to Kafka', function () {
@@ -21,7 +21,7 @@ describe('an embedded installation that moves to Kafka', function () {
     onKafka = { KAFKA_BROKERS: kafka.brokers, KAFKA_TOPIC_PREFIX: kafka.prefix };
     target = await temporaryDir();
     file = path.join(target, '..', `${path.basename(target)}.backup`);
-    await old.start();
+    old.use(await startEmbeddedProduct());
   });
   after(async () => {
     await moved.end();
@@ -42,6 +42,7 @@ describe('an embedded installation that moves to Kafka', function () {
     await old.visit(limited);
     await eventually(5_000, async () => {
       expect((await old.stats(shortCode, key)).clickCount).to.equal(40);
+      expect((await old.stats(limited, key)).clickCount).to.equal(1);
     });
     const before = [await old.stats(shortCode, key), await old.stats(limited, key)];
     const { adminToken } = old.product;
@@ -73,7 +74,7 @@ describe('an embedded installation that moves to Kafka', function () {
     const again = await linklog(['restore', file], { DATA_DIR: target, ...onKafka });
     expect(again.exitCode).to.not.equal(0);
     expect(again.stderr).to.match(/is not empty/);
-    const elsewhere = await startProduct({ dataDir: target }).then(
+    const elsewhere = await startEmbeddedProduct({ dataDir: target }).then(
       () => 'started',
       (error: unknown) => String(error),
     );

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { runningPostgresUrl } from '../embedded/index.js';
 import { ask, atOnce, statuses, type Answer } from '../testing/http.js';
-import { startProduct, type Product } from '../testing/product.js';
+import { serversFor, startProduct, type Product } from '../testing/product.js';
 import { Bench, destination, eventually, expectBody, invalidKey } from './harness.js';
 
 /** Two processes with all that is between them in one PostgreSQL, as on two machines. */
@@ -17,8 +17,9 @@ describe('two nodes on one database', () => {
     await bench.start();
     const url = await runningPostgresUrl(bench.product.dataDir);
     if (url === null) throw new Error('The first node has started a PostgreSQL');
-    const { adminToken } = bench.product;
-    other = await startProduct({ env: { DATABASE_URL: url, ADMIN_TOKEN: adminToken } });
+    const { adminToken, dataDir } = bench.product;
+    const servers = { ...(await serversFor(dataDir)), DATABASE_URL: url };
+    other = await startProduct({ env: { ...servers, ADMIN_TOKEN: adminToken } });
     edges = [bench.product.edge, other.edge];
     apis = [bench.product.api, other.api];
     pro = (await bench.key('PRO')).key;

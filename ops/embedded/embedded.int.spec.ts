@@ -280,7 +280,7 @@ describe(`the embedded PostgreSQL, started by ${isRoot ? 'root' : 'an ordinary u
     await (await start()).stop();
     writeFileSync(join(layout().cluster, 'postgresql.conf'), 'no_such_setting = 1\n');
     const failure = await start().catch((error: unknown) => error);
-    expect(failure).to.include({ code: 'EMBEDDED_POSTGRES_FAILED', retryable: false });
+    expect(failure).to.include({ code: 'SERVER_FAILED', retryable: false });
     expect(failure).to.have.property('message').that.includes('no_such_setting');
   });
 
@@ -342,7 +342,7 @@ describe(`the embedded PostgreSQL, started by ${isRoot ? 'root' : 'an ordinary u
       (error: unknown) => error,
     );
     expect(failure).to.include({
-      code: 'EMBEDDED_POSTGRES_UNAVAILABLE',
+      code: 'SERVER_UNAVAILABLE',
       message:
         `DATA_DIR ${inside}: the embedded PostgreSQL cannot pass ${dataDir} (mode 0700); ` +
         'set DATA_DIR to a place it can reach, for example /var/lib/linklog, or set DATABASE_URL',

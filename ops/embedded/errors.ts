@@ -1,17 +1,17 @@
 /**
- * The embedded PostgreSQL cannot run here, and a retry does not help. The message is one line for the
- * person who started us; it says what to do instead.
+ * A server that we start, such as the embedded PostgreSQL, cannot run here, and a retry does not help.
+ * The message is one line for the person who started us; it says what to do instead.
  */
-export class EmbeddedPostgresUnavailable extends Error {
-  override readonly name = 'EmbeddedPostgresUnavailable';
-  readonly code = 'EMBEDDED_POSTGRES_UNAVAILABLE';
+export class ServerUnavailable extends Error {
+  override readonly name = 'ServerUnavailable';
+  readonly code = 'SERVER_UNAVAILABLE';
   readonly retryable = false;
 }
 
 /** It should run here and did not; the message ends with the last lines of its own output. */
-export class EmbeddedPostgresFailed extends Error {
-  override readonly name = 'EmbeddedPostgresFailed';
-  readonly code = 'EMBEDDED_POSTGRES_FAILED';
+export class ServerFailed extends Error {
+  override readonly name = 'ServerFailed';
+  readonly code = 'SERVER_FAILED';
   readonly retryable: boolean;
 
   constructor(message: string, options: { output?: string; retryable?: boolean; cause?: unknown }) {

@@ -1,10 +1,10 @@
 import { access } from 'node:fs/promises';
-import { EmbeddedPostgresUnavailable, hasCode, setDatabaseUrl } from './errors.js';
+import { ServerUnavailable, hasCode, setDatabaseUrl } from './errors.js';
 
 /** What a failure to start one of the programs means, for the person who started us. */
 export const explainSpawnError = async (program: string, error: unknown): Promise<unknown> => {
-  const unavailable = (why: string): EmbeddedPostgresUnavailable =>
-    new EmbeddedPostgresUnavailable(`${why}; ${setDatabaseUrl}`, { cause: error });
+  const unavailable = (why: string): ServerUnavailable =>
+    new ServerUnavailable(`${why}; ${setDatabaseUrl}`, { cause: error });
   if (hasCode(error, 'ENOENT')) {
     try {
       await access(program);
@@ -25,14 +25,11 @@ export const explainSpawnError = async (program: string, error: unknown): Promis
 };
 
 /** What an exit means before the program proper has begun, or null. */
-export const explainExit = (
-  exitCode: number | null,
-  output: string,
-): EmbeddedPostgresUnavailable | null => {
+export const explainExit = (exitCode: number | null, output: string): ServerUnavailable | null => {
   // The shell's and the loader's code for a program or library that is not found.
   if (exitCode !== 127) return null;
   const line = output.trim().split('\n')[0] ?? '';
-  return new EmbeddedPostgresUnavailable(
+  return new ServerUnavailable(
     `The embedded PostgreSQL's programs do not load here (${line}); ${setDatabaseUrl}`,
   );
 };

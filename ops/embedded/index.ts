@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { postgresAccount } from './account.js';
 import { provideBinaries } from './binaries.js';
 import { clusterExists, createCluster, readPassword } from './cluster.js';
-import { EmbeddedPostgresFailed } from './errors.js';
+import { ServerFailed } from './errors.js';
 import { freePort } from './free-port.js';
 import { connectionUrl, layoutOf } from './layout.js';
 import { boundLogFile, openLogFile, tailOf } from './log-file.js';
@@ -12,7 +12,7 @@ import { removeUnfinished, stopOrphans } from './orphans.js';
 import { makeHome } from './reach.js';
 import { describeExit, startServer, stopServer } from './server.js';
 
-export { EmbeddedPostgresFailed, EmbeddedPostgresUnavailable } from './errors.js';
+export { ServerFailed, ServerUnavailable } from './errors.js';
 export { runningPostgresUrl } from './running.js';
 
 export interface EmbeddedPostgres {
@@ -34,8 +34,8 @@ export type PostgresExit =
  * Starts the PostgreSQL that lives in `<dataDir>/postgres`, made at the first start, after ending what
  * a killed process left running there. The caller has the lock on `dataDir`, which must exist.
  *
- * @throws EmbeddedPostgresUnavailable when it cannot run on this system or in this place
- * @throws EmbeddedPostgresFailed when it should and does not
+ * @throws ServerUnavailable when it cannot run on this system or in this place
+ * @throws ServerFailed when it should and does not
  */
 export const startEmbeddedPostgres = async (options: {
   dataDir: string;
@@ -55,7 +55,7 @@ export const startEmbeddedPostgres = async (options: {
   if (!(await clusterExists(layout))) await createCluster(layout, account, binaries, logger);
   const password = await readPassword(layout);
   if (password === null) {
-    throw new EmbeddedPostgresFailed(
+    throw new ServerFailed(
       `${layout.password} is missing, and without it nobody can open ${layout.cluster}; put it back from a backup`,
       {},
     );

@@ -3,7 +3,7 @@ import { readdir, rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Account } from './account.js';
-import { EmbeddedPostgresFailed, hasCode } from './errors.js';
+import { ServerFailed, hasCode } from './errors.js';
 import type { Layout } from './layout.js';
 import { readPostmasterPid } from './postmaster-pid.js';
 import { run } from './run.js';
@@ -127,7 +127,7 @@ export const stopAll = async (
  * Ends every PostgreSQL process that lives in this data directory. The caller has the directory's lock,
  * so whatever lives there was left by a process of ours that was killed.
  *
- * @throws EmbeddedPostgresFailed when one does not even end by SIGKILL (9 s at most)
+ * @throws ServerFailed when one does not even end by SIGKILL (9 s at most)
  */
 export const stopOrphans = async (
   layout: Layout,
@@ -140,7 +140,7 @@ export const stopOrphans = async (
     logger.warn({ pids: orphans }, 'Ending the PostgreSQL that a killed process left running');
     const { survivors } = await stopAll(find, steps);
     if (survivors.length > 0)
-      throw new EmbeddedPostgresFailed(
+      throw new ServerFailed(
         `PostgreSQL of ${layout.cluster} does not end (process ${survivors.join(', ')})`,
         { retryable: true },
       );

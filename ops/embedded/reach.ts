@@ -1,7 +1,7 @@
 import { chmod, chown, mkdir, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Account } from './account.js';
-import { EmbeddedPostgresUnavailable } from './errors.js';
+import { ServerUnavailable } from './errors.js';
 import { explainSpawnError } from './explain.js';
 import type { Layout } from './layout.js';
 import { run } from './run.js';
@@ -25,9 +25,9 @@ const firstBarrier = async (account: Account, dir: string): Promise<string | nul
   }
 };
 
-const barred = async (dataDir: string, barrier: string): Promise<EmbeddedPostgresUnavailable> => {
+const barred = async (dataDir: string, barrier: string): Promise<ServerUnavailable> => {
   const mode = ((await stat(barrier)).mode & 0o7777).toString(8).padStart(4, '0');
-  return new EmbeddedPostgresUnavailable(
+  return new ServerUnavailable(
     `DATA_DIR ${dataDir}: the embedded PostgreSQL cannot pass ${barrier} (mode ${mode}); ` +
       'set DATA_DIR to a place it can reach, for example /var/lib/linklog, or set DATABASE_URL',
   );
@@ -44,7 +44,7 @@ const letPass = async (dir: string, { gid }: Account): Promise<void> => {
  * Makes `<dataDir>/postgres`, and a way there for PostgreSQL's account. Only the data directory itself
  * is changed for it, never one above, which is not ours.
  *
- * @throws EmbeddedPostgresUnavailable naming the directory that PostgreSQL cannot pass
+ * @throws ServerUnavailable naming the directory that PostgreSQL cannot pass
  */
 export const makeHome = async (layout: Layout, account: Account | null): Promise<void> => {
   const { dataDir, home } = layout;

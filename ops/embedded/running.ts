@@ -10,7 +10,7 @@ import { readPostmasterPid } from './postmaster-pid.js';
  * Where the PostgreSQL of this data directory answers now, for command-line tools of the same user.
  *
  * @returns a URL with the superuser's password, or null when it is not running (or not ready yet)
- * @throws EmbeddedPostgresUnavailable, or the system's EACCES, when the directory is another user's
+ * @throws ServerUnavailable, or the system's EACCES, when the directory is another user's
  */
 export const runningPostgresUrl = async (dataDir: string): Promise<string | null> => {
   let layout;

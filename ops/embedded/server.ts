@@ -5,7 +5,7 @@ import pg from 'pg';
 import type { Logger } from 'pino';
 import type { Account } from './account.js';
 import type { Binaries } from './binaries.js';
-import { EmbeddedPostgresFailed } from './errors.js';
+import { ServerFailed } from './errors.js';
 import { explainExit, explainSpawnError } from './explain.js';
 import { connectionUrl, type Layout } from './layout.js';
 import { sizeOf, tailOf, type LogFile } from './log-file.js';
@@ -127,7 +127,7 @@ const retryAfterMs = (output: string): number | null => {
 /**
  * Starts PostgreSQL on a free port of 127.0.0.1 and waits until it answers.
  *
- * @throws EmbeddedPostgresFailed with its last lines when it ends instead, or is not ready in 180 s
+ * @throws ServerFailed with its last lines when it ends instead, or is not ready in 180 s
  */
 export const startServer = async (start: Start): Promise<Server> => {
   for (let attempt = 1; ; attempt += 1) {
@@ -137,17 +137,17 @@ export const startServer = async (start: Start): Promise<Server> => {
     if (outcome === 'ready') return server;
     if (outcome === 'late') {
       await stopServer(server);
-      throw new EmbeddedPostgresFailed(
-        `PostgreSQL was not ready after ${readyWithinMs / 1_000} seconds`,
-        { output: await tailOf(start.log.path, logBegin), retryable: true },
-      );
+      throw new ServerFailed(`PostgreSQL was not ready after ${readyWithinMs / 1_000} seconds`, {
+        output: await tailOf(start.log.path, logBegin),
+        retryable: true,
+      });
     }
     const output = await tailOf(start.log.path, logBegin);
     const waitMs = attempt < attempts ? retryAfterMs(output) : null;
     if (waitMs === null) {
       throw (
         explainExit(outcome.exitCode, output) ??
-        new EmbeddedPostgresFailed(`PostgreSQL ended at its start (${describeExit(outcome)})`, {
+        new ServerFailed(`PostgreSQL ended at its start (${describeExit(outcome)})`, {
           output,
         })
       );

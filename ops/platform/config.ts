@@ -74,6 +74,17 @@ const eventStoreUrl = z
       ctx.addIssue(`has an option that is none of ${eventStoreOptions.join(', ')}`);
     }
   });
+/** Comma-separated hosts, with a port or without, as URLs. */
+const hostList = z.string().transform((text, ctx) => {
+  const urls = text.split(',').map((part) => `http://${part.trim()}`);
+  for (const url of urls) {
+    // A path, a name or a query would make it longer.
+    if (URL.canParse(url) && new URL(url).href === `${new URL(url).origin}/`) continue;
+    ctx.addIssue('must be hosts such as api.example.com,10.0.0.5:8080, separated by commas');
+    return z.NEVER;
+  }
+  return urls;
+});
 
 const environment = z.object({
   HOST: bindAddress.default('127.0.0.1'),
@@ -84,6 +95,7 @@ const environment = z.object({
   EDGE_PORT: port.default(8081),
   ADMIN_PORT: port.default(8082),
   SHORT_URL_HOST: httpUrl.optional(),
+  OWN_HOSTS: hostList.default([]),
   UPGRADE_URL: z
     .url({ protocol: /^https?$/, error: 'must be an http or https URL' })
     .default('https://example.com/billing'),
@@ -138,6 +150,8 @@ export interface Config {
   readonly admin: Listen;
   /** Without a trailing slash; `null`: made from the edge's port once that is known. */
   readonly shortUrlHost: string | null;
+  /** Where else our listeners are reached, as URLs: no destination may lead there. */
+  readonly ownHosts: readonly string[];
   readonly upgradeUrl: string;
   /** `null`: generated on the first start. */
   readonly adminToken: string | null;
@@ -235,6 +249,7 @@ export const readConfig = (env: NodeJS.ProcessEnv = process.env): Config => {
     edge: { host: vars.EDGE_HOST ?? vars.HOST, port: vars.EDGE_PORT },
     admin: { host: vars.ADMIN_HOST, port: vars.ADMIN_PORT },
     shortUrlHost: vars.SHORT_URL_HOST ?? null,
+    ownHosts: vars.OWN_HOSTS,
     upgradeUrl: vars.UPGRADE_URL,
     adminToken: vars.ADMIN_TOKEN ?? null,
     dataDir: path.resolve(vars.DATA_DIR),

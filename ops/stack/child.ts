@@ -5,7 +5,7 @@ import { boundLogFile, openLogFile, tailOf } from '../embedded/log-file.js';
 import { pidsIn, programOf, stopAll } from '../embedded/orphans.js';
 import { describeExit, type Exit } from '../embedded/server.js';
 import type { Logger } from '../platform/logging.js';
-import { ServerFailed } from './errors.js';
+import { ServerFailed } from '../embedded/errors.js';
 
 export interface ChildOptions {
   /** As in a sentence: `Kafka`. */

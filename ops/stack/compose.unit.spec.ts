@@ -44,7 +44,7 @@ describe('docker-compose.yml', () => {
       expect(found).to.have.length(count);
       const variables = {
         ...serverVariables({ kafka: '', postgres: '', redis: '', eventStore: '' }),
-        ...(kind === 'api' && apiVariables({ adminToken: '', shortUrlHost: '', edgePort: '' })),
+        ...(kind === 'api' && apiVariables({ adminToken: '', shortUrlHost: '', ownHosts: '' })),
         ...(kind === 'projector' && projectorVariables({ sealKeyFile: '' })),
       };
       const names = new Set([...Object.keys(variables), ...ports, 'DATA_DIR', ...ofContainers]);

@@ -1,11 +1,10 @@
 import { Redis } from 'ioredis';
 import { mkdir, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
-import { hasCode } from '../embedded/errors.js';
+import { hasCode, ServerUnavailable } from '../embedded/errors.js';
 import { freePort } from '../embedded/free-port.js';
 import type { Logger } from '../platform/logging.js';
 import { endOrphans, launch, untilReady, type Child } from './child.js';
-import { ServerUnavailable } from './errors.js';
 import { startServer, type Server } from './server.js';
 
 export interface RedisServer extends Server {

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { PostgresExit } from '../embedded/index.js';
 import { describeExit } from '../embedded/server.js';
 import { lastWords, stopChild, type Child } from './child.js';
-import { ServerFailed } from './errors.js';
+import { ServerFailed } from '../embedded/errors.js';
 
 /** `died` is everything but `stop` and `restart`, a signal by `kill` included. */
 export type ServerExit = PostgresExit;

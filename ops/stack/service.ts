@@ -6,7 +6,7 @@ import { describeExit } from '../embedded/server.js';
 import { ConfigError, configExitCode } from '../platform/config.js';
 import type { Logger } from '../platform/logging.js';
 import { launch, type Child } from './child.js';
-import { ServerFailed } from './errors.js';
+import { ServerFailed } from '../embedded/errors.js';
 import { startServer, type Server } from './server.js';
 import { topology, type ServiceKind } from './topology.js';
 

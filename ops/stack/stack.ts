@@ -1,7 +1,8 @@
-import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { adminTokenOf, openDataDir } from '../data-dir.js';
+import { freePort } from '../embedded/free-port.js';
 import { inheritedEnvironment, type Config } from '../platform/config.js';
+import { urlOf } from '../platform/http-server.js';
 import type { Logger } from '../platform/logging.js';
 import { endOrphans } from './child.js';
 import { sealKeyFileIn } from '../seal-key.js';
@@ -10,13 +11,13 @@ import { keepRunning, type Watch } from './part.js';
 import { partKinds, Parts, type PartKind, type Pids } from './parts.js';
 import { startPostgres } from './postgres.js';
 import { startRedis } from './redis.js';
+import { serviceDir, serviceDirs } from './service-dirs.js';
 import { startService, type ServiceProcess } from './service.js';
 import {
   type Servers,
   apiVariables,
   projectorVariables,
   serverVariables,
-  serviceKinds,
   topology,
   type ServiceKind,
 } from './topology.js';
@@ -58,12 +59,10 @@ export interface StackOptions {
 /** Node's name in the list of processes, before version 24 and since. */
 const nodePrograms = ['node', 'MainThread'];
 
-const serviceFolder = new RegExp(`^(${serviceKinds.join('|')})-\\d+$`);
-
 /** What a killed supervisor has left; servers are found by whoever starts them. */
-const endOrphanServices = async (home: string, logger: Logger): Promise<void> => {
-  const folders = readdirSync(home).filter((name) => serviceFolder.test(name));
-  await Promise.all(folders.map((name) => endOrphans(join(home, name), nodePrograms, logger)));
+const endOrphanServices = async (dataDir: string, logger: Logger): Promise<void> => {
+  const dirs = serviceDirs(dataDir);
+  await Promise.all(dirs.map((dir) => endOrphans(dir, nodePrograms, logger)));
 };
 
 /** Waits for all of them also where one fails: only what has started can be stopped. */
@@ -107,6 +106,21 @@ const withoutPassword = (address: string): string => {
   return url.href;
 };
 
+/** Each API is told of all of them, so they are known before any of them listens. */
+const apiPortsOf = (
+  { api, admin }: Config,
+  count: number,
+): Promise<{ API_PORT: number; ADMIN_PORT: number }[]> => {
+  const portOf = async (configured: number, index: number): Promise<number> =>
+    index === 0 && configured !== 0 ? configured : freePort();
+  return Promise.all(
+    Array.from({ length: count }, async (_, index) => ({
+      API_PORT: await portOf(api.port, index),
+      ADMIN_PORT: await portOf(admin.port, index),
+    })),
+  );
+};
+
 const startServices = async (
   config: Config,
   servers: Servers,
@@ -115,18 +129,19 @@ const startServices = async (
 ): Promise<{ apis: ServiceProcess[]; edges: ServiceProcess[] }> => {
   const startAll = (
     kind: ServiceKind,
-    firstPorts: Readonly<Record<string, number>>,
+    /** Of the first ones; any that are free for the others. */
+    known: readonly Readonly<Record<string, number>>[],
     variables: Readonly<Record<string, string>> = {},
   ): Promise<ServiceProcess[]> =>
     allOf(
       Array.from({ length: counts[kind] }, (_, index) => {
         const ports = topology[kind].ports.map(
-          (name) => [name, String((index === 0 ? firstPorts[name] : undefined) ?? 0)] as const,
+          (name) => [name, String(known[index]?.[name] ?? 0)] as const,
         );
         const service = startService({
           kind,
           index,
-          dir: join(config.dataDir, `${kind}-${index}`),
+          dir: serviceDir(config.dataDir, kind, index),
           env: { ...inheritedEnvironment(), ...serverVariables(servers), ...variables },
           ports: Object.fromEntries(ports),
           logger,
@@ -135,23 +150,29 @@ const startServices = async (
       }),
     );
 
-  const [edges] = await allOf([
-    startAll('edge', { EDGE_PORT: config.edge.port }),
-    startAll(
-      'projector',
-      {},
-      projectorVariables({ sealKeyFile: config.sealKeyFile ?? sealKeyFileIn(config.dataDir) }),
-    ),
+  const sealKeyFile = config.sealKeyFile ?? sealKeyFileIn(config.dataDir);
+  const [edges, projectors] = await allOf([
+    startAll('edge', [{ EDGE_PORT: config.edge.port }]),
+    startAll('projector', [], projectorVariables({ sealKeyFile })),
   ]);
   // Where short links lead is known by now, whatever port that is.
   const edgePort = new URL(edges[0]?.ready.edge ?? '').port;
+  const apiPorts = await apiPortsOf(config, counts.api);
+  const listeners = [
+    ...config.ownHosts,
+    ...[...edges, ...projectors].flatMap(({ ready }) => [ready.edge ?? [], ready.admin].flat()),
+    ...apiPorts.flatMap(({ API_PORT, ADMIN_PORT }) => [
+      urlOf({ host: config.api.host, port: API_PORT }),
+      urlOf({ host: config.admin.host, port: ADMIN_PORT }),
+    ]),
+  ];
   const apis = await startAll(
     'api',
-    { API_PORT: config.api.port, ADMIN_PORT: config.admin.port },
+    apiPorts,
     apiVariables({
       adminToken: config.adminToken ?? adminTokenOf(config.dataDir),
       shortUrlHost: config.shortUrlHost ?? `http://localhost:${edgePort}`,
-      edgePort,
+      ownHosts: listeners.map((url) => new URL(url).host).join(','),
     }),
   );
   return { apis, edges };

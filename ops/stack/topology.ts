@@ -40,13 +40,13 @@ export const serverVariables = (servers: Servers) =>
 export const apiVariables = (api: {
   readonly adminToken: string;
   readonly shortUrlHost: string;
-  /** Where the first edge listens: no destination may lead there. */
-  readonly edgePort: string;
+  /** Where all services listen, separated by commas: no destination may lead there. */
+  readonly ownHosts: string;
 }) =>
   ({
     ADMIN_TOKEN: api.adminToken,
     SHORT_URL_HOST: api.shortUrlHost,
-    EDGE_PORT: api.edgePort,
+    OWN_HOSTS: api.ownHosts,
   }) as const;
 
 /** What the projectors are told besides. */

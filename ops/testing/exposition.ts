@@ -81,6 +81,25 @@ export const total = (
     .filter((one) => Object.entries(labels).every(([key, value]) => one.labels[key] === value))
     .reduce((sum, { value }) => sum + value, 0);
 
+/**
+ * The series of several processes as one process would have them: added up, save where `how` says what
+ * else one value stands for several.
+ */
+export const merged = (
+  processes: readonly (readonly Series[])[],
+  how: Readonly<Record<string, (...values: readonly number[]) => number>> = {},
+): readonly Series[] => {
+  const all = new Map<string, Series>();
+  for (const series of processes.flat()) {
+    const { name, labels, value } = series;
+    const identity = `${name} ${JSON.stringify(labels)}`;
+    const before = all.get(identity);
+    const merge = how[name] ?? ((one, other) => one + other);
+    all.set(identity, before ? { ...series, value: merge(before.value, value) } : series);
+  }
+  return [...all.values()];
+};
+
 const expectWholeHistograms = (series: readonly Series[]): void => {
   const last = new Map<string, { readonly bound: number; readonly value: number }>();
   for (const { name, labels, value } of series) {

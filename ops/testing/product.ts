@@ -1,15 +1,19 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
+import { spoolRoot } from '../../redirect-edge/spool/folder.js';
 import type { PlanName } from '../../schemas/plans.js';
+import { publishedAddresses } from '../data-dir.js';
 import { postgresAccount } from '../embedded/account.js';
 import { layoutOf } from '../embedded/layout.js';
 import { postgresPids } from '../embedded/orphans.js';
+import { serviceDirs } from '../stack/service-dirs.js';
 import { ask } from './http.js';
 import { testKafka } from './kafka.js';
 import { testRedis } from './redis.js';
@@ -62,6 +66,10 @@ export interface Product {
   readonly adminToken: string;
   readonly pid: number;
   readonly dataDir: string;
+  /** The folders in which edges keep their visits. */
+  readonly spools: readonly string[];
+  /** The listeners for operators, of each process; `admin` is the first API's. */
+  readonly admins: readonly string[];
   /** The ready line as it came. */
   readonly ready: unknown;
   readonly stdout: () => string;
@@ -245,8 +253,15 @@ const serversOfStack = async (): Promise<Record<string, string>> => {
   };
 };
 
-/** The same ones for a DATA_DIR that is started on again. */
-const serversFor = (dataDir: string): Promise<Record<string, string>> => {
+/**
+ * What tells another process (a product started again, another node, a command) of the servers that the
+ * product of this DATA_DIR is on, and that are not within it.
+ */
+export const serversFor = async (
+  dataDir: string,
+  isStack = onStack,
+): Promise<Record<string, string>> => {
+  if (!isStack) return {};
   const known = servers.get(dataDir) ?? serversOfStack();
   servers.set(dataDir, known);
   return known;
@@ -293,10 +308,8 @@ export const startProduct = async (
   isStack = onStack,
 ): Promise<Product> => {
   const dataDir = options.dataDir ?? (await temporaryDir());
-  const own = { DATA_DIR: dataDir, ...options.env };
-  const running = isStack
-    ? launch({ ...(await serversFor(dataDir)), ...own }, [stackFile])
-    : launch(own);
+  const env = { ...(await serversFor(dataDir, isStack)), DATA_DIR: dataDir, ...options.env };
+  const running = launch(env, isStack ? [stackFile] : [mainFile]);
   const { child, ended } = running;
 
   let ready: unknown;
@@ -330,6 +343,8 @@ export const startProduct = async (
   const { apis, edges } = isStack
     ? readyOfStack.parse(ready)
     : { apis: [text(ready, 'api')], edges: [text(ready, 'edge')] };
+  // A stack's processes have folders of their own.
+  const processDirs = isStack ? serviceDirs(dataDir) : [dataDir];
 
   return {
     api: apis[0] ?? '',
@@ -341,6 +356,8 @@ export const startProduct = async (
     adminToken,
     pid,
     dataDir,
+    spools: processDirs.map(spoolRoot).filter(existsSync),
+    admins: processDirs.flatMap((dir) => publishedAddresses(dir)?.admin ?? []),
     ready,
     ended,
     stdout: running.stdout,
@@ -364,6 +381,10 @@ export const startProduct = async (
     cleanup,
   };
 };
+
+/** All services in one process, whatever the test run is on: where a test is about that. */
+export const startEmbeddedProduct = (options: StartOptions = {}): Promise<Product> =>
+  startProduct(options, false);
 
 /** The stack, whatever the test run is on: for what several nodes must do together. */
 export const startStackProduct = (options: StartOptions = {}): Promise<Product> =>

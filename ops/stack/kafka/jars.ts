@@ -5,11 +5,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { cachePlace, provideInCache } from '../../embedded/cache.js';
-import { hasCode } from '../../embedded/errors.js';
+import { hasCode, ServerFailed, ServerUnavailable } from '../../embedded/errors.js';
 import { lastLines } from '../../embedded/run.js';
 import type { Logger } from '../../platform/logging.js';
 import { projectFile } from '../../platform/project-file.js';
-import { ServerFailed, ServerUnavailable } from '../errors.js';
 
 /** Those that the tests run on. The first one is meant where none is named, and the pom's default. */
 export const kafkaVersions = ['4.3.1', '3.9.1'] as const;

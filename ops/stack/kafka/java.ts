@@ -1,5 +1,4 @@
-import { hasCode } from '../../embedded/errors.js';
-import { ServerUnavailable } from '../errors.js';
+import { hasCode, ServerUnavailable } from '../../embedded/errors.js';
 
 const instead =
   'install one (apt-get install default-jre-headless), or set KAFKA_BROKERS to a Kafka of your own';

@@ -3,9 +3,8 @@ import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { hasCode } from '../../embedded/errors.js';
+import { hasCode, ServerFailed } from '../../embedded/errors.js';
 import { lastLines } from '../../embedded/run.js';
-import { ServerFailed } from '../errors.js';
 import { explainJava } from './java.js';
 import { formatArguments } from './settings.js';
 

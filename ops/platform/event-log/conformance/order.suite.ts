@@ -1,5 +1,7 @@
 import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { v7 as uuid } from 'uuid';
+import { newEvent } from '../../../../schemas/events/codec.js';
 import { topics } from '../../../../schemas/events/topics.js';
 import { gate } from '../../../testing/waiting.js';
 import { partitionOf } from '../partition.js';
@@ -40,6 +42,24 @@ export const describeOrder = (bench: () => Bench): void => {
         const due = appended.filter((record) => record.partition === partition);
         expect(received.map(idOf)).to.deep.equal(due.map(({ id }) => id));
       }
+    });
+
+    it('holds where it is more than any log takes at once, in a call and in the outbox', async () => {
+      const { log, harness, follow, ends } = bench();
+      const reader = follow({ topics: [links], positions: await ends([links]) });
+      const subject = newCode();
+      const events = Array.from({ length: 40 }, (_, index) =>
+        newEvent(
+          'LinkBlocked',
+          { reason: 'ß'.repeat(50_000) },
+          { id: uuid(), subject, sequence: index + 1, time: new Date() },
+        ),
+      );
+      await log.append(links, events.slice(0, 20).map(recordOf));
+      await harness.decide(events.slice(20));
+      const ids = events.map(({ id }) => id);
+      await reader.has(ids);
+      expect(reader.received.map(idOf)).to.deep.equal(ids);
     });
 
     it('holds for a key: all its records are in the partition that partitionOf names', async () => {

@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { kafkaStartMs, testKafka, type TestKafka } from '../../../testing/kafka.js';
 import { eventually } from '../../../testing/waiting.js';
 import { cuttableSockets } from '../conformance/cuttable-sockets.js';
+import { settingsOf } from '../conformance/kafka-harness.js';
 import { createLogger } from '../../logging.js';
 import { createKafkaClient } from './client.js';
 import { repairKafkajs } from './kafkajs-repairs.js';
@@ -145,6 +146,31 @@ describe('kafkajs, mended', function () {
       expect(await lost).to.equal('lost');
       await connection.connect();
       expect(await connection.send(exchange)).to.equal('the whole answer');
+    });
+  });
+
+  describe('towards a broker that takes connections and does not answer', () => {
+    it('asks again what it takes, until it answers', async function () {
+      this.timeout(kafkaStartMs);
+      const kafka = await testKafka('hangs');
+      let timedOut = false;
+      const client = createKafkaClient(settingsOf(kafka), {
+        isLevelEnabled: () => true,
+        debug(_details, message) {
+          timedOut ||= /ApiVersions.*timed out/.test(message);
+        },
+      });
+      const admin = client.admin();
+      process.kill(kafka.server.pid, 'SIGSTOP');
+      const connecting = admin.connect();
+      try {
+        await eventually('it has asked in vain', () => timedOut);
+      } finally {
+        process.kill(kafka.server.pid, 'SIGCONT');
+      }
+      await connecting;
+      expect(await admin.listTopics()).to.be.an('array');
+      await admin.disconnect();
     });
   });
 });

@@ -1,5 +1,5 @@
 /**
- * kafkajs (2.2.4) is no longer maintained, and has two faults that a long-lived service cannot live
+ * kafkajs (2.2.4) is no longer maintained, and has faults that a long-lived service cannot live
  * with. They are mended in its own classes, here and nowhere else; where it is not built as it was
  * when that was measured, nothing is mended blindly: `repairKafkajs` throws.
  */
@@ -18,6 +18,12 @@ interface Connection {
   chunks: readonly Buffer[];
   bytesBuffered: number;
   bytesNeeded: number;
+}
+
+/** What a client knows of one broker. */
+interface Broker {
+  /** Which requests it takes; known once it has answered. */
+  readonly versions: object | null;
 }
 
 interface Class<Instance, Method extends string, Result> {
@@ -80,10 +86,25 @@ const forgetLostAnswers = (): void => {
   });
 };
 
+/**
+ * A broker that takes the connection and then does not answer which requests it takes (it is stopped, or
+ * hangs) counts as connected from the second try on, is never asked again, and can be sent nothing: for
+ * as long as the client lives, "Broker not connected".
+ */
+const askUntilAnswered = (): void => {
+  const broker = load('kafkajs/src/broker/index.js') as Class<Broker, 'isConnected', boolean>;
+  replace(broker, 'isConnected', (isConnected) => {
+    return function isConnectedAndKnown() {
+      return this.versions !== null && isConnected.call(this);
+    };
+  });
+};
+
 /** Mends kafkajs in this process, once. */
 export const repairKafkajs = (): void => {
   if (repaired in globalThis) return;
   calmIdleConnections();
   forgetLostAnswers();
+  askUntilAnswered();
   Object.defineProperty(globalThis, repaired, { value: true });
 };

@@ -5,14 +5,36 @@ import { recordBatch } from './record-batch.js';
 import type { OutgoingRecord } from './records.js';
 
 /**
- * What several calls may have in one request: a request costs much beside a record, and all of it may
- * be of one partition, whose share must be less than a broker takes (1 MiB unless told).
+ * What a request may have, of several calls too: it costs much beside a record, and all of it may be of
+ * one partition, whose share must be less than a broker takes (1 MiB unless told).
  */
 const maxBytes = 768 * 1_024;
 
+interface Share {
+  readonly records: readonly OutgoingRecord[];
+  readonly bytes: number;
+}
+
+/** The records of a call in their order, as many together as one request may have. */
+function* sharesOf(records: readonly OutgoingRecord[]): Generator<Share> {
+  let share: OutgoingRecord[] = [];
+  let bytes = 0;
+  for (const record of records) {
+    const size = record.key.length + record.value.length;
+    if (share.length > 0 && bytes + size > maxBytes) {
+      yield { records: share, bytes };
+      [share, bytes] = [[], 0];
+    }
+    share.push(record);
+    bytes += size;
+  }
+  if (share.length > 0) yield { records: share, bytes };
+}
+
 export interface RecordProducer {
   /**
-   * Resolves when all in-sync replicas have the records; those of one call keep their order.
+   * Resolves when all in-sync replicas have the records; those of one call keep their order, also where
+   * they fill several requests: when one fails, those after it are not sent.
    *
    * @param topic its name in the cluster
    */
@@ -20,10 +42,8 @@ export interface RecordProducer {
   close(): Promise<void>;
 }
 
-interface Waiting {
+interface Waiting extends Share {
   readonly topic: string;
-  readonly records: readonly OutgoingRecord[];
-  readonly bytes: number;
   readonly resolve: () => void;
   readonly reject: (error: unknown) => void;
 }
@@ -110,14 +130,17 @@ export const createRecordProducer = (kafka: Kafka): RecordProducer => {
     sending = undefined;
   };
 
+  const sendShare = (topic: string, share: Share): Promise<void> =>
+    new Promise((resolve, reject) => {
+      queue.push({ topic, ...share, resolve, reject });
+      // A turn later, so that what is sent in one turn goes together.
+      sending ??= Promise.resolve().then(drain);
+    });
+
   return {
-    send: (topic, records) =>
-      new Promise((resolve, reject) => {
-        const bytes = records.reduce((sum, { key, value }) => sum + key.length + value.length, 0);
-        queue.push({ topic, records, bytes, resolve, reject });
-        // A turn later, so that what is sent in one turn goes together.
-        sending ??= Promise.resolve().then(drain);
-      }),
+    async send(topic, records) {
+      for (const share of sharesOf(records)) await sendShare(topic, share);
+    },
     async close() {
       await sending;
       await producer.disconnect();
