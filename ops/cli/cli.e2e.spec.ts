@@ -316,6 +316,33 @@ describe('the command line, on a running service', () => {
       expect(result['seconds']).to.be.within(0, 60);
     });
 
+    it('are undone, and that is undone, while the service goes on; analysts can do it too', async () => {
+      const { key } = await createKey('PRO');
+      const code = await shorten(key);
+      await expectFailure(
+        ['audit', 'rebuild', 'history', '--rollback', '--nothing'],
+        2,
+        'unknown option \'--nothing\'; see "linklog --help"',
+      );
+      await eventually(lagIsGone);
+      await linklog('audit', 'rebuild', 'stats');
+      const clicks = async (): Promise<number> => {
+        const headers = { Authorization: `Bearer ${key}` };
+        const answer = await ask(`${product.api}/v2/stats/${code}`, { headers });
+        return (answer.json() as { clickCount: number }).clickCount;
+      };
+      for (const [index, group] of ['projections', 'audit'].entries()) {
+        await visit(code);
+        await eventually(async () => (await clicks()) === index + 1);
+        const said = await linklog(group, 'rebuild', 'stats', '--rollback');
+        expect(said.exitCode, said.stderr).to.equal(0);
+        expect(said.stdout).to.match(
+          /^Put the previous stats back, after \d+ events? that it had not seen, in \d+\.\d\d s\n$/,
+        );
+        expect(await clicks()).to.equal(index + 1);
+      }
+    });
+
     it('are found by DATABASE_URL alone', async () => {
       const args = ['projections', 'rebuild', 'quotas', '--json'];
       const env = { DATA_DIR: '/nowhere', DATABASE_URL: databaseUrl };
