@@ -1,6 +1,8 @@
 import type { Command } from 'commander';
 import type { Config } from '../platform/config.js';
+import { addAsOfCommand } from './audit/as-of.js';
 import type { Answer } from './output.js';
+import { addRebuildCommand } from './projections.js';
 
 /** What the commands of analysts need: they read the database and the log, past the service. */
 export interface AuditSurroundings {
@@ -9,9 +11,12 @@ export interface AuditSurroundings {
 }
 
 /** Adds `linklog audit …`: each command in a file of `audit/`, what it does in `ops/audit/`. */
-export const addAuditCommands = (program: Command, _surroundings: AuditSurroundings): void => {
-  program
+export const addAuditCommands = (program: Command, surroundings: AuditSurroundings): void => {
+  const audit = program
     .command('audit')
     .helpCommand(false)
     .description('for analysts: replay the log, look back, prove what the numbers are');
+
+  addAsOfCommand(audit, surroundings);
+  addRebuildCommand(audit, surroundings.readConfig, surroundings.print);
 };
