@@ -564,10 +564,28 @@ describe('the command line, on a running service', () => {
         2,
         "unknown option '--maintenence' (did you mean --maintenance?)",
       ],
+      [['audit', 'as-of', '2999-01-01'], 2, '2999-01-01T00:00:00.000Z is in the future'],
+      [
+        ['audit', 'as-of', '2026-01-01', 'hello', '--key', 'website'],
+        2,
+        'give a short code or --key, not both',
+      ],
     ];
     for (const [args, exitCode, line] of wrong) {
       it(`linklog ${args.join(' ')}`, () => expectFailure(args, exitCode, line));
     }
+
+    it('a moment of which the log knows nothing, and a key that there was not', async () => {
+      const before = await linklog('audit', 'as-of', '2020-02-03T04:05:06+01:00');
+      expect([before.exitCode, before.stdout]).to.deep.equal([1, '']);
+      expect(before.stderr).to.match(
+        /^linklog: nothing had happened at 2020-02-03T03:05:06\.000Z: the log begins at \S+Z\n$/,
+      );
+      const now = new Date().toISOString();
+      const nobody = await linklog('audit', 'as-of', now, '--key', 'nobody', '--json');
+      expect([nobody.exitCode, nobody.stdout]).to.deep.equal([1, '']);
+      expect(nobody.stderr).to.match(/linklog: no key had the id or the name "nobody" at \S+Z\n$/);
+    });
 
     it('its admin token', async () => {
       const env = { DATA_DIR: product.dataDir, ADMIN_TOKEN: 'not-the-right-one' };
