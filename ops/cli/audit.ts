@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { Config } from '../platform/config.js';
+import { addVerifyCommand } from './audit/verify.js';
 import type { Answer } from './output.js';
 
 /** What the commands of analysts need: they read the database and the log, past the service. */
@@ -9,9 +10,10 @@ export interface AuditSurroundings {
 }
 
 /** Adds `linklog audit …`: each command in a file of `audit/`, what it does in `ops/audit/`. */
-export const addAuditCommands = (program: Command, _surroundings: AuditSurroundings): void => {
-  program
+export const addAuditCommands = (program: Command, surroundings: AuditSurroundings): void => {
+  const audit = program
     .command('audit')
     .helpCommand(false)
     .description('for analysts: replay the log, look back, prove what the numbers are');
+  addVerifyCommand(audit, surroundings);
 };
