@@ -16,7 +16,7 @@ const defaultLinks = 100_000;
 const defaultVisits = 1_000_000;
 
 /** The command's own figures, with the most memory that it had. */
-const measured = async (
+export const measured = async (
   args: readonly string[],
   env: Readonly<Record<string, string>>,
 ): Promise<Record<string, unknown>> => {

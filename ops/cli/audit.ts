@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { Config } from '../platform/config.js';
 import { addAsOfCommand } from './audit/as-of.js';
+import { addVerifyCommand } from './audit/verify.js';
 import type { Answer } from './output.js';
 import { addRebuildCommand } from './projections.js';
 
@@ -16,7 +17,7 @@ export const addAuditCommands = (program: Command, surroundings: AuditSurroundin
     .command('audit')
     .helpCommand(false)
     .description('for analysts: replay the log, look back, prove what the numbers are');
-
   addAsOfCommand(audit, surroundings);
   addRebuildCommand(audit, surroundings.readConfig, surroundings.print);
+  addVerifyCommand(audit, surroundings);
 };

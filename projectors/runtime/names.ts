@@ -3,11 +3,15 @@ export const projectionNames = ['redirects', 'quotas', 'stats', 'history'] as co
 
 export type ProjectionName = (typeof projectionNames)[number];
 
-/** The PostgreSQL schema that holds a projection's rows, checkpoints, marks and dead letters. */
+/**
+ * The PostgreSQL schema that holds a projection's rows, checkpoints, marks and dead letters. That of a
+ * session's own temporary tables is for a fold that nobody else sees.
+ */
 export type ProjectionSchema =
   | `projection_${ProjectionName}`
   | `projection_${ProjectionName}_next`
-  | `projection_${ProjectionName}_previous`;
+  | `projection_${ProjectionName}_previous`
+  | 'pg_temp';
 
 /** What readers read and the projector writes. */
 export const liveSchema = <Name extends ProjectionName>(name: Name) =>
