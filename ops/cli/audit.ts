@@ -1,5 +1,7 @@
 import type { Command } from 'commander';
 import type { Config } from '../platform/config.js';
+import { addHistoryCommand } from './audit/history.js';
+import { addReplayCommand } from './audit/replay.js';
 import type { Answer } from './output.js';
 
 /** What the commands of analysts need: they read the database and the log, past the service. */
@@ -9,9 +11,11 @@ export interface AuditSurroundings {
 }
 
 /** Adds `linklog audit …`: each command in a file of `audit/`, what it does in `ops/audit/`. */
-export const addAuditCommands = (program: Command, _surroundings: AuditSurroundings): void => {
-  program
+export const addAuditCommands = (program: Command, surroundings: AuditSurroundings): void => {
+  const group = program
     .command('audit')
     .helpCommand(false)
     .description('for analysts: replay the log, look back, prove what the numbers are');
+  addReplayCommand(group, surroundings);
+  addHistoryCommand(group, surroundings);
 };
