@@ -1,6 +1,8 @@
 import type { Command } from 'commander';
 import type { Config } from '../platform/config.js';
 import { addAsOfCommand } from './audit/as-of.js';
+import { addHistoryCommand } from './audit/history.js';
+import { addReplayCommand } from './audit/replay.js';
 import { addVerifyCommand } from './audit/verify.js';
 import type { Answer } from './output.js';
 import { addRebuildCommand } from './projections.js';
@@ -17,7 +19,9 @@ export const addAuditCommands = (program: Command, surroundings: AuditSurroundin
     .command('audit')
     .helpCommand(false)
     .description('for analysts: replay the log, look back, prove what the numbers are');
+  addReplayCommand(audit, surroundings);
+  addHistoryCommand(audit, surroundings);
   addAsOfCommand(audit, surroundings);
-  addRebuildCommand(audit, surroundings.readConfig, surroundings.print);
   addVerifyCommand(audit, surroundings);
+  addRebuildCommand(audit, surroundings.readConfig, surroundings.print);
 };

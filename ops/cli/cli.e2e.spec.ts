@@ -711,6 +711,9 @@ describe('the command line, without a service', () => {
       ['projections', 'status'],
       ['projections', 'rebuild'],
       ['projections', 'redrive'],
+      ['audit'],
+      ['audit', 'replay'],
+      ['audit', 'history'],
     ]) {
       const [said, asked] = await Promise.all([
         linklog([...args, '--help'], { API_PORT: 'x' }),
