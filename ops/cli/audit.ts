@@ -3,6 +3,7 @@ import type { Config } from '../platform/config.js';
 import { addAsOfCommand } from './audit/as-of.js';
 import { addHistoryCommand } from './audit/history.js';
 import { addReplayCommand } from './audit/replay.js';
+import { addSealCommands } from './audit/seals.js';
 import { addVerifyCommand } from './audit/verify.js';
 import type { Answer } from './output.js';
 import { addRebuildCommand } from './projections.js';
@@ -24,4 +25,5 @@ export const addAuditCommands = (program: Command, surroundings: AuditSurroundin
   addAsOfCommand(audit, surroundings);
   addVerifyCommand(audit, surroundings);
   addRebuildCommand(audit, surroundings.readConfig, surroundings.print);
+  addSealCommands(audit, surroundings);
 };

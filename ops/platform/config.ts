@@ -79,6 +79,7 @@ const environment = z.object({
     .regex(/^[\x21-\x7e]{1,256}$/, 'must be 1 to 256 visible ASCII characters')
     .optional(),
   SAFE_BROWSING_URL: httpUrl.optional(),
+  SEAL_KEY_FILE: z.string().optional(),
   ROOT_REDIRECT: z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }).optional(),
   LOG_LEVEL: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], {
@@ -133,6 +134,8 @@ export interface Config {
     /** `null`: the blocklist alone. */
     readonly safeBrowsing: { readonly apiKey: string; readonly url: string } | null;
   };
+  /** What signs the log's seals. Absolute; `null`: in the data directory where all runs in one process. */
+  readonly sealKeyFile: string | null;
   readonly rootRedirect: string | null;
   readonly logLevel: string;
   readonly spool: { readonly maxBytes: number; readonly fsync: boolean };
@@ -177,7 +180,7 @@ const safeBrowsing = (
 
 /** What a service that is started from here gets of our environment; it runs in another folder. */
 export const inheritedEnvironment = (env: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv => {
-  const files = ['PLANS_FILE', 'BLOCKLIST_FILE'].flatMap((name) => {
+  const files = ['PLANS_FILE', 'BLOCKLIST_FILE', 'SEAL_KEY_FILE'].flatMap((name) => {
     const file = env[name] ?? '';
     return file === '' ? [] : [[name, path.resolve(file)] as const];
   });
@@ -221,6 +224,7 @@ export const readConfig = (env: NodeJS.ProcessEnv = process.env): Config => {
           : readableFile('BLOCKLIST_FILE', vars.BLOCKLIST_FILE),
       safeBrowsing: safeBrowsing(vars.SAFE_BROWSING_API_KEY, vars.SAFE_BROWSING_URL),
     },
+    sealKeyFile: vars.SEAL_KEY_FILE === undefined ? null : path.resolve(vars.SEAL_KEY_FILE),
     rootRedirect: vars.ROOT_REDIRECT ?? null,
     logLevel: vars.LOG_LEVEL,
     spool: { maxBytes: vars.SPOOL_MAX_BYTES, fsync: vars.SPOOL_FSYNC },

@@ -45,3 +45,12 @@ export const apiVariables = (api: {
     SHORT_URL_HOST: api.shortUrlHost,
     EDGE_PORT: api.edgePort,
   }) as const;
+
+/** What the projectors are told besides. */
+export const projectorVariables = (projector: {
+  /** One key for all of them. */
+  readonly sealKeyFile: string;
+}) =>
+  ({
+    SEAL_KEY_FILE: projector.sealKeyFile,
+  }) as const;
