@@ -304,6 +304,13 @@ for (const logName of ['embedded', 'on Kafka'] as const) {
     it('whether the numbers are the fold of the log', async () => {
       expect(await told(9, 'linklog')).to.include('every row is what the log gives');
     });
+
+    it('whether anybody altered old events', async () => {
+      await told(10, 'linklog');
+      expect(await told(10, 'linklog', { index: 1 })).to.match(
+        /^Intact: \d+ events are as sealed;/,
+      );
+    });
   });
 }
 

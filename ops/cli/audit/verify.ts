@@ -15,6 +15,7 @@ import { CliError } from '../errors.js';
 import { interruptible } from '../interruption.js';
 import { count, counted, table, type Answer } from '../output.js';
 import { showProgress } from '../progress.js';
+import { verifySealsOf } from './seals.js';
 
 const placeOf = ({ in: where, topic, partition, offset }: Place): string =>
   `${where === 'outbox' ? 'outbox of ' : ''}${topic}/${partition} at ${offset}`;
@@ -124,6 +125,18 @@ const limitOf = (word: string): number => {
   return Number(word);
 };
 
+const files = (file: string, before: readonly string[] = []): readonly string[] => [
+  ...before,
+  file,
+];
+
+interface Options {
+  readonly limit: number;
+  readonly seals?: true;
+  readonly publicKey?: readonly string[];
+  readonly checkpoint?: string;
+}
+
 /** Adds `linklog audit verify`. */
 export const addVerifyCommand = (
   audit: Command,
@@ -133,6 +146,13 @@ export const addVerifyCommand = (
     .command('verify')
     .description('fold the whole log again, and compare every row of the live tables with it')
     .option('--limit <number>', 'rows that are told of each table at most', limitOf, 10)
+    .option('--seals', 'instead: see that no event that was sealed is changed, gone or moved')
+    .option(
+      '--public-key <file>',
+      'with --seals: a key that is trusted; again after a change',
+      files,
+    )
+    .option('--checkpoint <file>', 'with --seals: what "linklog audit seal --export" wrote last')
     .addHelpText(
       'after',
       `
@@ -142,9 +162,21 @@ ledger with the outbox, all as they were at one moment. Exit code 1 when a row d
 
 Examples:
   $ linklog audit verify
+  $ linklog audit verify --seals --public-key linklog-seal.pub.pem --checkpoint seals.json
   $ linklog audit verify --json | jq '.differences[] | {model, table, key, columns}'`,
     )
-    .action(async ({ limit }: { limit: number }, command: Command) => {
-      print(command, await verify(readConfig(), limit));
+    .action(async (options: Options, command: Command) => {
+      const config = readConfig();
+      const { seals, publicKey: publicKeys, checkpoint, limit } = options;
+      if (seals && publicKeys === undefined) {
+        throw new CliError('USAGE', '--public-key is missing; see "linklog audit verify --help"');
+      }
+      if (!seals && (publicKeys !== undefined || checkpoint !== undefined)) {
+        throw new CliError('USAGE', '--public-key and --checkpoint go with --seals');
+      }
+      const answer = publicKeys
+        ? await verifySealsOf(config, { publicKeys, checkpoint })
+        : await verify(config, limit);
+      print(command, answer);
     });
 };
