@@ -341,7 +341,7 @@ describe('the command line, on a running service', () => {
         );
         expect(await clicks()).to.equal(index + 1);
       }
-    });
+    }).timeout(60_000);
 
     it('are found by DATABASE_URL alone', async () => {
       const args = ['projections', 'rebuild', 'quotas', '--json'];
