@@ -1,5 +1,6 @@
 import { v7 as uuidv7 } from 'uuid';
 import { ledgerNow } from '../../ops/platform/ledger/clock.js';
+import type { LedgerSchema } from '../../ops/platform/ledger/schema.js';
 import type { Outbox, Receipt } from '../../ops/platform/outbox/port.js';
 import { transaction, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
 import {
@@ -18,9 +19,13 @@ export interface AliasOverrideDesk {
 }
 
 /** Takes the alias's row until the transaction ends; `null` where it never had one. */
-export const lockOverride = async (tx: Client, alias: string): Promise<AliasOverride | null> => {
+export const lockOverride = async (
+  tx: Client,
+  alias: string,
+  schema: LedgerSchema = 'ledger',
+): Promise<AliasOverride | null> => {
   const { rows } = await tx.query<AliasOverride>(
-    `SELECT account, sequence, last_event_at AS "lastEventAt" FROM ledger.alias_overrides
+    `SELECT account, sequence, last_event_at AS "lastEventAt" FROM ${schema}.alias_overrides
      WHERE alias = $1 FOR UPDATE`,
     [alias],
   );
@@ -42,9 +47,10 @@ export const saveOverride = async (
   tx: Client,
   alias: string,
   { account, sequence, lastEventAt }: AliasOverride,
+  schema: LedgerSchema = 'ledger',
 ): Promise<void> => {
   await tx.query(
-    `INSERT INTO ledger.alias_overrides (alias, account, sequence, last_event_at)
+    `INSERT INTO ${schema}.alias_overrides (alias, account, sequence, last_event_at)
      VALUES ($1, $2, $3, $4) ON CONFLICT (alias) DO UPDATE SET account = excluded.account,
        sequence = excluded.sequence, last_event_at = excluded.last_event_at`,
     [alias, account, sequence, lastEventAt],

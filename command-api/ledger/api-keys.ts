@@ -1,5 +1,6 @@
 import { v7 as uuidv7 } from 'uuid';
 import { ledgerNow } from '../../ops/platform/ledger/clock.js';
+import type { LedgerSchema } from '../../ops/platform/ledger/schema.js';
 import { nothingRecorded, type Outbox, type Receipt } from '../../ops/platform/outbox/port.js';
 import { transaction, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
 import { evolveApiKey, noKey, type ApiKey, type ApiKeyState } from '../../schemas/folds/api-key.js';
@@ -53,18 +54,26 @@ const stateOf = (row: Row): KnownKey => {
 };
 
 /** Takes the key's row until the transaction ends. */
-export const lockKey = async (tx: Client, id: string): Promise<ApiKeyState> => {
+export const lockKey = async (
+  tx: Client,
+  id: string,
+  schema: LedgerSchema = 'ledger',
+): Promise<ApiKeyState> => {
   const { rows } = await tx.query<Row>(
-    `SELECT ${columns} FROM ledger.api_keys k WHERE id = $1 FOR NO KEY UPDATE`,
+    `SELECT ${columns} FROM ${schema}.api_keys k WHERE id = $1 FOR NO KEY UPDATE`,
     [id],
   );
   return rows[0] ? stateOf(rows[0]) : noKey;
 };
 
 /** Writes a key, new or locked by the transaction; a new one gets its meter. */
-export const saveKey = async (tx: Client, { status, key }: KnownKey): Promise<void> => {
+export const saveKey = async (
+  tx: Client,
+  { status, key }: KnownKey,
+  schema: LedgerSchema = 'ledger',
+): Promise<void> => {
   await tx.query(
-    `INSERT INTO ledger.api_keys
+    `INSERT INTO ${schema}.api_keys
        (id, hash, name, plan, account, status, created_at, sequence, last_event_at)
      VALUES ($1, decode($2, 'hex'), $3, $4, $5, $6, $7, $8, $9)
      ON CONFLICT (id) DO UPDATE SET name = excluded.name, plan = excluded.plan,
@@ -82,7 +91,7 @@ export const saveKey = async (tx: Client, { status, key }: KnownKey): Promise<vo
       key.lastEventAt,
     ],
   );
-  await tx.query('INSERT INTO ledger.key_meters (key_id) VALUES ($1) ON CONFLICT DO NOTHING', [
+  await tx.query(`INSERT INTO ${schema}.key_meters (key_id) VALUES ($1) ON CONFLICT DO NOTHING`, [
     key.id,
   ]);
 };

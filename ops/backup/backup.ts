@@ -42,7 +42,7 @@ const inOrder: readonly TopicName[] = [
   topics.usage.name,
 ];
 
-interface TopicRanges {
+export interface TopicRanges {
   readonly topic: TopicName;
   readonly partitions: readonly PartitionRange[];
 }
@@ -51,7 +51,7 @@ interface TopicRanges {
  * The ends of all topics, those that refer to others first: so whatever a record refers to is in
  * the backup with it, and an event that comes meanwhile is missing together with its consequences.
  */
-const rangesOf = async (log: EventLog): Promise<readonly TopicRanges[]> => {
+export const rangesOf = async (log: EventLog): Promise<readonly TopicRanges[]> => {
   const ranges: TopicRanges[] = [];
   for (const topic of [...inOrder].reverse()) {
     ranges.unshift({ topic, partitions: await log.ranges(topic) });

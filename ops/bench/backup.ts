@@ -1,6 +1,5 @@
-import { readFile, rm, stat } from 'node:fs/promises';
+import { rm, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { startLinklogCli } from '../cli/testing/command-line.js';
 import { startEmbeddedPostgres } from '../embedded/index.js';
@@ -10,6 +9,7 @@ import { createLogger } from '../platform/logging.js';
 import { createPool, type Pool } from '../platform/postgres/pool.js';
 import { temporaryDir } from '../testing/product.js';
 import { fillLog } from './long-log.js';
+import { peakMemoryOf } from './peak-memory.js';
 
 const logger = createLogger('silent');
 export const defaultLinks = 100_000;
@@ -21,21 +21,7 @@ export const measured = async (
   env: Readonly<Record<string, string>>,
 ): Promise<Record<string, unknown>> => {
   const { child, ended } = startLinklogCli([...args, '--json'], env);
-  let peakMiB = 0;
-  const watching = new AbortController();
-  const watch = async (): Promise<void> => {
-    while (!watching.signal.aborted) {
-      // It may end between two looks; the last look is what counts.
-      const status = await readFile(`/proc/${child.pid ?? 0}/status`, 'utf8').catch(() => '');
-      const [, kiB] = /^VmHWM:\s+(\d+) kB$/m.exec(status) ?? [];
-      if (kiB !== undefined) peakMiB = Math.round(Number(kiB) / 1_024);
-      await sleep(50);
-    }
-  };
-  const watched = watch();
-  const said = await ended;
-  watching.abort();
-  await watched;
+  const [said, peakMiB] = await Promise.all([ended, peakMemoryOf(child.pid, ended)]);
   if (said.exitCode !== 0) throw new Error(said.stderr);
   const figures = JSON.parse(said.stdout) as { events: number; seconds: number };
   process.stderr.write(said.stderr);

@@ -1,7 +1,12 @@
 import type { Command } from 'commander';
 import type { Config } from '../platform/config.js';
+import { addAsOfCommand } from './audit/as-of.js';
+import { addHistoryCommand } from './audit/history.js';
+import { addReplayCommand } from './audit/replay.js';
 import { addSealCommands } from './audit/seals.js';
+import { addVerifyCommand } from './audit/verify.js';
 import type { Answer } from './output.js';
+import { addRebuildCommand } from './projections.js';
 
 /** What the commands of analysts need: they read the database and the log, past the service. */
 export interface AuditSurroundings {
@@ -15,5 +20,10 @@ export const addAuditCommands = (program: Command, surroundings: AuditSurroundin
     .command('audit')
     .helpCommand(false)
     .description('for analysts: replay the log, look back, prove what the numbers are');
+  addReplayCommand(audit, surroundings);
+  addHistoryCommand(audit, surroundings);
+  addAsOfCommand(audit, surroundings);
+  addVerifyCommand(audit, surroundings);
+  addRebuildCommand(audit, surroundings.readConfig, surroundings.print);
   addSealCommands(audit, surroundings);
 };

@@ -316,6 +316,33 @@ describe('the command line, on a running service', () => {
       expect(result['seconds']).to.be.within(0, 60);
     });
 
+    it('are undone, and that is undone, while the service goes on; analysts can do it too', async () => {
+      const { key } = await createKey('PRO');
+      const code = await shorten(key);
+      await expectFailure(
+        ['audit', 'rebuild', 'history', '--rollback', '--nothing'],
+        2,
+        'unknown option \'--nothing\'; see "linklog --help"',
+      );
+      await eventually(lagIsGone);
+      await linklog('audit', 'rebuild', 'stats');
+      const clicks = async (): Promise<number> => {
+        const headers = { Authorization: `Bearer ${key}` };
+        const answer = await ask(`${product.api}/v2/stats/${code}`, { headers });
+        return (answer.json() as { clickCount: number }).clickCount;
+      };
+      for (const [index, group] of ['projections', 'audit'].entries()) {
+        await visit(code);
+        await eventually(async () => (await clicks()) === index + 1);
+        const said = await linklog(group, 'rebuild', 'stats', '--rollback');
+        expect(said.exitCode, said.stderr).to.equal(0);
+        expect(said.stdout).to.match(
+          /^Put the previous stats back, after \d+ events? that it had not seen, in \d+\.\d\d s\n$/,
+        );
+        expect(await clicks()).to.equal(index + 1);
+      }
+    }).timeout(60_000);
+
     it('are found by DATABASE_URL alone', async () => {
       const args = ['projections', 'rebuild', 'quotas', '--json'];
       const env = { DATA_DIR: '/nowhere', DATABASE_URL: databaseUrl };
@@ -537,10 +564,28 @@ describe('the command line, on a running service', () => {
         2,
         "unknown option '--maintenence' (did you mean --maintenance?)",
       ],
+      [['audit', 'as-of', '2999-01-01'], 2, '2999-01-01T00:00:00.000Z is in the future'],
+      [
+        ['audit', 'as-of', '2026-01-01', 'hello', '--key', 'website'],
+        2,
+        'give a short code or --key, not both',
+      ],
     ];
     for (const [args, exitCode, line] of wrong) {
       it(`linklog ${args.join(' ')}`, () => expectFailure(args, exitCode, line));
     }
+
+    it('a moment of which the log knows nothing, and a key that there was not', async () => {
+      const before = await linklog('audit', 'as-of', '2020-02-03T04:05:06+01:00');
+      expect([before.exitCode, before.stdout]).to.deep.equal([1, '']);
+      expect(before.stderr).to.match(
+        /^linklog: nothing had happened at 2020-02-03T03:05:06\.000Z: the log begins at \S+Z\n$/,
+      );
+      const now = new Date().toISOString();
+      const nobody = await linklog('audit', 'as-of', now, '--key', 'nobody', '--json');
+      expect([nobody.exitCode, nobody.stdout]).to.deep.equal([1, '']);
+      expect(nobody.stderr).to.match(/linklog: no key had the id or the name "nobody" at \S+Z\n$/);
+    });
 
     it('its admin token', async () => {
       const env = { DATA_DIR: product.dataDir, ADMIN_TOKEN: 'not-the-right-one' };
@@ -666,6 +711,9 @@ describe('the command line, without a service', () => {
       ['projections', 'status'],
       ['projections', 'rebuild'],
       ['projections', 'redrive'],
+      ['audit'],
+      ['audit', 'replay'],
+      ['audit', 'history'],
     ]) {
       const [said, asked] = await Promise.all([
         linklog([...args, '--help'], { API_PORT: 'x' }),

@@ -58,18 +58,20 @@ const kafkaOf = ({ kafka, dataDir }: Config): Config['kafka'] => {
 };
 
 /**
- * Runs `work` on the database of the service, past the service itself.
+ * Runs `work` on the database of the service, past the service itself; `patient` where its statements
+ * may take long.
  *
  * @throws CliError; DatabaseTooOld and DatabaseTooNew
  */
 export const withDatabase = async <Result>(
   config: Config,
   work: (database: Database) => Promise<Result>,
+  { patient = false }: { readonly patient?: boolean } = {},
 ): Promise<Result> => {
   const { databaseUrl, dataDir } = config;
   const url = databaseUrl ?? (await embeddedUrl(dataDir));
   const logger = createLogger('silent');
-  const pool = createPool({ url, name: 'cli', max: 6, logger });
+  const pool = createPool({ url, name: 'cli', max: 6, patient, logger });
   try {
     return await withConnection(url, async () => {
       await requireMigrated(pool);

@@ -20,6 +20,12 @@ export const count = (value: number): string => value.toLocaleString('en-US');
 export const counted = (value: number, noun: string): string =>
   `${count(value)} ${noun}${value === 1 ? '' : 's'}`;
 
+/** What somebody chose freely is not for the terminal to obey. */
+export const plain = (text: string): string =>
+  text.replaceAll(/\p{Cc}/gu, (character) => {
+    return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+  });
+
 const isNumeric = (cell: string): boolean => /^(\d[\d,]*|-)$/.test(cell);
 
 /** Columns as wide as their widest cell, two spaces between them; those of numbers to the right. */

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { projections } from '../../projectors/projections.js';
 import { projectionNames, type ProjectionName } from '../../projectors/runtime/names.js';
 import type { Projection } from '../../projectors/runtime/projection.js';
-import { rebuild as rebuildProjection } from '../../projectors/runtime/rebuild.js';
+import { rebuild as rebuildProjection, rollBack } from '../../projectors/runtime/rebuild.js';
 import { redrive as redriveProjection } from '../../projectors/runtime/redrive.js';
 import type { Config } from '../platform/config.js';
 import { oneOf } from './choices.js';
@@ -49,19 +49,22 @@ const setAside = (deadLetters: number, parked: number): string =>
     ? ''
     : `; set aside: ${counted(deadLetters, 'dead letter')}, ${count(parked)} parked`;
 
-const rebuild = async (config: Config, name: ProjectionName): Promise<Answer> => {
+const rebuild = async (config: Config, name: ProjectionName, back: boolean): Promise<Answer> => {
+  const [act, what, taker] = back
+    ? ([rollBack, 'rollback', 'previous'] as const)
+    : ([rebuildProjection, 'rebuild', 'rebuilt'] as const);
   const words = {
-    message: `the rebuild was stopped; the live projection ${name} is untouched`,
+    message: `the ${what} was stopped; the live projection ${name} is untouched`,
     lastWords:
-      `the rebuild was ended at once; the projection ${name} is whole, and as it was ` +
-      'unless the rebuilt one had just taken its place',
+      `the ${what} was ended at once; the projection ${name} is whole, and as it was ` +
+      `unless the ${taker} one had just taken its place`,
   };
   const started = performance.now();
   const outcome = await interruptible(words, (signal) =>
     withDatabase(config, async (database) => {
       const progress = showProgress(name, process.stderr);
       try {
-        return await rebuildProjection({
+        return await act({
           ...database,
           projection: projectionOf(name),
           progress: (done, total) => {
@@ -77,11 +80,12 @@ const rebuild = async (config: Config, name: ProjectionName): Promise<Answer> =>
   const { applied, repeats, deadLetters, parked } = outcome;
   const seconds = Math.round((performance.now() - started) / 10) / 100;
   const events = applied + repeats + deadLetters + parked;
+  const done = back
+    ? `Put the previous ${name} back, after ${counted(events, 'event')} that it had not seen,`
+    : `Rebuilt ${name}: ${counted(events, 'event')}`;
   return {
-    json: { projection: name, events, seconds, ...outcome },
-    text:
-      `Rebuilt ${name}: ${counted(events, 'event')} in ${seconds.toFixed(2)} s` +
-      setAside(deadLetters, parked),
+    json: { projection: name, rolledBack: back, events, seconds, ...outcome },
+    text: `${done} in ${seconds.toFixed(2)} s${setAside(deadLetters, parked)}`,
   };
 };
 
@@ -100,6 +104,41 @@ const redrive = async (config: Config, name: ProjectionName): Promise<Answer> =>
   };
 };
 
+const names = `one of ${projectionNames.join(', ')}`;
+
+interface RebuildOptions {
+  readonly rollback?: boolean;
+}
+
+/** Adds `… rebuild` to a group: operators have it, and analysts. */
+export const addRebuildCommand = (
+  group: Command,
+  readConfig: () => Config,
+  print: (command: Command, answer: Answer) => void,
+): void => {
+  group
+    .command('rebuild')
+    .description('build one again from the whole log, beside the live one, and put it in its place')
+    .argument('<name>', names, projectionName)
+    .option('--rollback', 'put back what was live before the last rebuild, caught up with the log')
+    .addHelpText(
+      'after',
+      `
+The service may run meanwhile. Ctrl-C leaves the live projection as it is. What was live is kept, so a
+rollback undoes a rebuild, and a second one undoes the first.
+
+Examples:
+  $ linklog ${group.name()} rebuild stats
+  $ linklog ${group.name()} rebuild redirects --json
+  $ linklog ${group.name()} rebuild stats --rollback`,
+    )
+    .action(
+      async (name: ProjectionName, { rollback = false }: RebuildOptions, command: Command) => {
+        print(command, await rebuild(readConfig(), name, rollback));
+      },
+    );
+};
+
 /** Adds `linklog projections …`. */
 export const addProjectionCommands = (
   program: Command,
@@ -110,7 +149,6 @@ export const addProjectionCommands = (
     .command('projections')
     .helpCommand(false)
     .description('what is folded from the log: look at it, build it again');
-  const names = `one of ${projectionNames.join(', ')}`;
 
   group
     .command('status')
@@ -126,22 +164,7 @@ Examples:
       print(command, await status(connect()));
     });
 
-  group
-    .command('rebuild')
-    .description('build one again from the whole log, beside the live one, and put it in its place')
-    .argument('<name>', names, projectionName)
-    .addHelpText(
-      'after',
-      `
-The service may run meanwhile. Ctrl-C leaves the live projection as it is.
-
-Examples:
-  $ linklog projections rebuild stats
-  $ linklog projections rebuild redirects --json`,
-    )
-    .action(async (name: ProjectionName, _options: object, command: Command) => {
-      print(command, await rebuild(readConfig(), name));
-    });
+  addRebuildCommand(group, readConfig, print);
 
   group
     .command('redrive')

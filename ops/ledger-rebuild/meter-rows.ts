@@ -1,15 +1,17 @@
 import type { KeyMeter } from '../../schemas/folds/key-meter.js';
+import type { LedgerSchema } from '../platform/ledger/schema.js';
 import type { Client } from '../platform/postgres/pool.js';
 
 /** The keys' meters as far as they are folds of the log; locked until the transaction ends. */
 export const lockKeyMeters = async (
   tx: Client,
   keyIds: readonly string[],
+  schema: LedgerSchema,
 ): Promise<ReadonlyMap<string, KeyMeter>> => {
   const { rows } = await tx.query<KeyMeter & { keyId: string }>(
     `SELECT key_id AS "keyId", month, month_calls AS calls, month_links AS links,
             month_qr_codes AS "qrCodes", usage_sequence AS "usageSequence"
-     FROM ledger.key_meters WHERE key_id = ANY ($1::text[]) ORDER BY key_id FOR UPDATE`,
+     FROM ${schema}.key_meters WHERE key_id = ANY ($1::text[]) ORDER BY key_id FOR UPDATE`,
     [[...new Set(keyIds)]],
   );
   return new Map(rows.map(({ keyId, ...meter }) => [keyId, meter]));
@@ -19,10 +21,11 @@ export const lockKeyMeters = async (
 export const saveKeyMeters = async (
   tx: Client,
   meters: ReadonlyMap<string, KeyMeter>,
+  schema: LedgerSchema,
 ): Promise<void> => {
   const all = [...meters.values()];
   await tx.query(
-    `UPDATE ledger.key_meters m
+    `UPDATE ${schema}.key_meters m
      SET month = i.month, month_calls = i.calls, month_links = i.links,
          month_qr_codes = i.qr_codes, usage_sequence = i.usage_sequence
      FROM unnest($1::text[], $2::date[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[])

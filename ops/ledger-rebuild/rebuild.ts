@@ -9,6 +9,7 @@ import type { PlatformEvent } from '../../schemas/folds/platform.js';
 import type { EventLog, LogRecord } from '../platform/event-log/port.js';
 import { insertClaims, lockClaims, saveClaims } from '../platform/ledger/claims.js';
 import { readPlatform, savePlatform } from '../platform/ledger/platform-row.js';
+import type { LedgerSchema } from '../platform/ledger/schema.js';
 import { transaction, type Client, type Pool } from '../platform/postgres/pool.js';
 import {
   foldClaims,
@@ -50,74 +51,81 @@ const subjectsOf = (events: readonly LinklogEvent[]): string[] => [
   ...new Set(events.map(({ subject }) => subject)),
 ];
 
+/** Adds events of one topic to the tables of a ledger. */
+type Add<Event extends LinklogEvent = LinklogEvent> = (
+  tx: Client,
+  schema: LedgerSchema,
+  events: readonly Event[],
+) => Promise<void>;
+
 /** Keys and overrides: few, so a statement for each. */
-const addAccounts = async (tx: Client, events: readonly LinklogEvent[]): Promise<void> => {
+const addAccounts: Add = async (tx, schema, events) => {
   const keyEvents = events.filter(isKeyEvent);
   const keys = new Map<string, Exclude<Awaited<ReturnType<typeof lockKey>>, { status: 'none' }>>();
   for (const id of subjectsOf(keyEvents)) {
-    const state = await lockKey(tx, id);
+    const state = await lockKey(tx, id, schema);
     if (state.status !== 'none') keys.set(id, state);
   }
-  for (const state of foldKeys(keys, keyEvents).values()) await saveKey(tx, state);
+  for (const state of foldKeys(keys, keyEvents).values()) await saveKey(tx, state, schema);
 
   const overrideEvents = events.filter(isOverrideEvent);
   const overrides = new Map<string, NonNullable<Awaited<ReturnType<typeof lockOverride>>>>();
   for (const alias of subjectsOf(overrideEvents)) {
-    const override = await lockOverride(tx, alias);
+    const override = await lockOverride(tx, alias, schema);
     if (override) overrides.set(alias, override);
   }
   for (const [alias, override] of foldOverrides(overrides, overrideEvents)) {
-    await saveOverride(tx, alias, override);
+    await saveOverride(tx, alias, override, schema);
   }
 };
 
-const addPlatform = async (tx: Client, events: readonly LinklogEvent[]): Promise<void> => {
-  const known = await readPlatform(tx, 'FOR UPDATE');
-  await savePlatform(tx, foldPlatform(known, events.filter(isPlatformEvent)));
+const addPlatform: Add = async (tx, schema, events) => {
+  const known = await readPlatform(tx, 'FOR UPDATE', schema);
+  await savePlatform(tx, foldPlatform(known, events.filter(isPlatformEvent)), schema);
 };
 
-const addSpendings = async (
-  tx: Client,
-  events: Parameters<typeof foldMeters>[1],
-): Promise<void> => {
+const addSpendings: Add<Parameters<typeof foldMeters>[1][number]> = async (tx, schema, events) => {
   const keyIds = events.map((event) =>
     event.type === 'linklog.LinkCreated.v1' ? event.data.keyId : event.subject,
   );
-  const meters = await lockKeyMeters(tx, keyIds);
-  await saveKeyMeters(tx, foldMeters(meters, events));
+  const meters = await lockKeyMeters(tx, keyIds, schema);
+  await saveKeyMeters(tx, foldMeters(meters, events), schema);
 };
 
 const addToClaims = async (
   tx: Client,
+  schema: LedgerSchema,
   events: readonly EventOfLink[],
 ): Promise<readonly EventNamed<'LinkCreated'>[]> => {
-  const known = await lockClaims(tx, subjectsOf(events));
+  const known = await lockClaims(tx, subjectsOf(events), schema);
   const { changed, made } = foldClaims(known, events);
   const claims = [...changed.values()];
   await insertClaims(
     tx,
     claims.filter(({ code }) => !known.has(code)),
+    schema,
   );
   await saveClaims(
     tx,
     claims.filter(({ code }) => known.has(code)),
+    schema,
   );
   return made;
 };
 
-const addLinks = async (tx: Client, events: readonly LinklogEvent[]): Promise<void> => {
-  const made = await addToClaims(tx, events.filter(isLinkEvent));
-  if (made.length > 0) await addSpendings(tx, made);
+const addLinks: Add = async (tx, schema, events) => {
+  const made = await addToClaims(tx, schema, events.filter(isLinkEvent));
+  if (made.length > 0) await addSpendings(tx, schema, made);
 };
 
-const addVisits = async (tx: Client, events: readonly LimitedVisit[]): Promise<void> => {
-  await addToClaims(tx, events);
+const addVisits: Add<LimitedVisit> = async (tx, schema, events) => {
+  await addToClaims(tx, schema, events);
 };
 
 /** The topics in an order in which nothing comes before what it refers to. */
 const steps: readonly {
   readonly topic: TopicName;
-  readonly add: (tx: Client, events: readonly LinklogEvent[]) => Promise<void>;
+  readonly add: Add;
   /** Which events the ledger cares for; all unless told. */
   readonly only?: (event: LinklogEvent) => boolean;
 }[] = [
@@ -128,9 +136,12 @@ const steps: readonly {
     topic: topics.visits.name,
     // Only those are the ledger's; the others are the many.
     only: isLimitedVisit,
-    add: (tx, events) => addVisits(tx, events.filter(isLimitedVisit)),
+    add: (tx, schema, events) => addVisits(tx, schema, events.filter(isLimitedVisit)),
   },
-  { topic: topics.usage.name, add: (tx, events) => addSpendings(tx, events.filter(isUsageEvent)) },
+  {
+    topic: topics.usage.name,
+    add: (tx, schema, events) => addSpendings(tx, schema, events.filter(isUsageEvent)),
+  },
 ];
 
 /** What cannot be read is nobody's: projections set it aside, and so it is here. */
@@ -141,6 +152,22 @@ const readable = ({ value }: LogRecord): readonly LinklogEvent[] => {
     if (error instanceof UnreadableEvent) return [];
     throw error;
   }
+};
+
+/** The ledger's topics in the order in which they are folded. */
+export const ledgerTopics: readonly TopicName[] = steps.map(({ topic }) => topic);
+
+/** Folds records of a topic into a ledger that has all of the topics before it that they refer to. */
+export const addToLedger = async (
+  tx: Client,
+  schema: LedgerSchema,
+  topic: TopicName,
+  records: readonly LogRecord[],
+): Promise<void> => {
+  const step = steps.find((known) => known.topic === topic);
+  if (!step) throw new Error(`The ledger knows nothing of ${topic}`);
+  const events = records.flatMap(readable).filter((event) => step.only?.(event) ?? true);
+  if (events.length > 0) await step.add(tx, schema, events);
 };
 
 /**
@@ -154,15 +181,14 @@ export const rebuildLedger = async (options: {
   readonly signal?: AbortSignal | undefined;
 }): Promise<void> => {
   const { pool, log, progress, signal } = options;
-  const ranges = await Promise.all(steps.map(({ topic }) => log.ranges(topic)));
+  const ranges = await Promise.all(ledgerTopics.map((topic) => log.ranges(topic)));
   const total = ranges.flat().reduce((sum, { first, next }) => sum + next - first, 0);
   let done = 0;
-  for (const [index, { topic, add, only }] of steps.entries()) {
+  for (const [index, topic] of ledgerTopics.entries()) {
     for (const { partition, first, next } of ranges[index] ?? []) {
       for await (const { records } of log.read(topic, partition, first, next)) {
         signal?.throwIfAborted();
-        const events = records.flatMap(readable).filter((event) => only?.(event) ?? true);
-        if (events.length > 0) await transaction(pool, (tx) => add(tx, events));
+        await transaction(pool, (tx) => addToLedger(tx, 'ledger', topic, records));
         done += records.length;
         progress?.(done, total);
       }

@@ -37,7 +37,7 @@ const attempts = 8;
 const firstPauseMs = 100;
 
 /** Joins the log's pieces to batches of a size: each batch has a price of its own. */
-async function* joined(pieces: AsyncIterable<Batch>, size: number): AsyncGenerator<Batch> {
+export async function* joined(pieces: AsyncIterable<Batch>, size: number): AsyncGenerator<Batch> {
   let records: LogRecord[] = [];
   let from: Batch | undefined;
   for await (const piece of pieces) {

@@ -3,12 +3,16 @@ export const projectionNames = ['redirects', 'quotas', 'stats', 'history'] as co
 
 export type ProjectionName = (typeof projectionNames)[number];
 
-/** The PostgreSQL schema that holds a projection's rows, checkpoints, marks and dead letters. */
+/**
+ * The PostgreSQL schema that holds a projection's rows, checkpoints, marks and dead letters. That of a
+ * session's own temporary tables is for a fold that nobody else sees.
+ */
 export type ProjectionSchema =
   | `projection_${ProjectionName}`
   | `projection_${ProjectionName}_next`
   | `projection_${ProjectionName}_previous`
-  | typeof archiveSchema;
+  | typeof archiveSchema
+  | 'pg_temp';
 
 /** The archive's: no read model, but it keeps the same books. */
 export const archiveSchema = 'archive';

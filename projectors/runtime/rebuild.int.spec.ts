@@ -19,10 +19,10 @@ import { rejection } from '../testing/failures.js';
 import { describeSchema, dump } from '../testing/tables.js';
 import { eventually } from '../testing/waiting.js';
 import { cloneSchema } from './clone-schema.js';
-import { shareSchema } from './locks.js';
+import { dropRebuildLock, shareSchema, tryRebuildLock } from './locks.js';
 import { liveSchema } from './names.js';
 import type { Projection } from './projection.js';
-import { rebuild, RebuildRunning } from './rebuild.js';
+import { NoPreviousProjection, rebuild, RebuildRunning, rollBack } from './rebuild.js';
 import { startProjection } from './start.js';
 import { statusOf } from './status.js';
 import { swapIn } from './swap.js';
@@ -292,7 +292,9 @@ describe('a rebuild', () => {
       await client.query(`
         INSERT INTO projection_stats_next.checkpoints SELECT * FROM projection_stats.checkpoints;
         UPDATE projection_stats_next.checkpoints ${damage} WHERE partition = 3`);
-      const error = await rejection(swapIn(client, 'stats', () => Promise.resolve()));
+      const error = await rejection(
+        swapIn(client, 'stats', 'projection_stats_next', () => Promise.resolve()),
+      );
       client.release();
       expect(error).to.match(/projection_stats_next is not at offset/);
       expect(await dump(pool, 'projection_stats')).to.deep.equal(before);
@@ -383,5 +385,124 @@ describe('a rebuild', () => {
       'SELECT sum(clicks)::bigint AS total FROM projection_stats.clicks',
     );
     expect(rows).to.deep.equal([{ total: 400 }]);
+  });
+
+  describe('is undone', () => {
+    const rollBackNow = (projection: Projection) =>
+      rollBack({ pool: database.pool, log, logger, projection });
+
+    const visits = async (count: number, from: number): Promise<void> => {
+      await append(
+        Array.from({ length: count }, (_, index) => visited('code-1', { sequence: from + index })),
+      );
+    };
+
+    it('by what was live before, brought to where the log is; and that is undone likewise', async () => {
+      const { pool } = database;
+      await append(history());
+      await catchUpLive(stats);
+      await pool.query(`UPDATE projection_stats.clicks SET clicks = clicks + 1000
+                        WHERE code = 'code-2'`);
+      await rebuildNow(stats);
+      await visits(20, 1_000);
+      await catchUpLive(stats);
+      const rebuilt = await dump(pool, 'projection_stats');
+      const shape = await describeSchema(pool, 'projection_stats');
+
+      const heard: (readonly [number, number])[] = [];
+      const outcome = await rollBack({
+        pool,
+        log,
+        logger,
+        projection: stats,
+        progress: (done, total) => heard.push([done, total]),
+      });
+      expect(outcome).to.deep.equal({ applied: 20, repeats: 0, deadLetters: 0, parked: 0 });
+      expect([heard[0], heard.at(-1)]).to.deep.equal([
+        [533, 553],
+        [553, 553],
+      ]);
+      expect(await exists('projection_stats_next')).to.be.false;
+      expect(await dump(pool, 'projection_stats_previous')).to.deep.equal(rebuilt);
+      const clicks = async (code: string): Promise<number> => {
+        const { rows } = await pool.query<{ clicks: number }>(
+          'SELECT clicks FROM projection_stats.clicks WHERE code = $1',
+          [code],
+        );
+        return rows[0]?.clicks ?? 0;
+      };
+      expect([await clicks('code-1'), await clicks('code-2')]).to.deep.equal([24, 1_004]);
+
+      await visits(5, 2_000);
+      await catchUpLive(stats);
+      await rollBackNow(stats);
+      expect([await clicks('code-1'), await clicks('code-2')]).to.deep.equal([29, 4]);
+      expect(await describeSchema(pool, 'projection_stats')).to.deep.equal(shape);
+    });
+
+    it('only where there is a previous one, with the tables of now', async () => {
+      const { pool } = database;
+      const never = await rejection(rollBackNow(stats));
+      expect(never).to.be.instanceOf(NoPreviousProjection);
+      expect(never)
+        .to.include({ code: 'NO_PREVIOUS_PROJECTION' })
+        .and.to.match(/not rebuilt yet/);
+      await rebuildNow(stats);
+      for (const change of [
+        'ALTER TABLE projection_stats.clicks ADD COLUMN countries text',
+        'CREATE INDEX ON projection_stats.clicks (clicks)',
+        'CREATE TABLE projection_stats.countries (code text)',
+      ]) {
+        await pool.query(change);
+        expect(await rejection(rollBackNow(stats)), change).to.match(/has other tables/);
+        await rebuildNow(stats);
+        await rollBackNow(stats);
+      }
+    });
+
+    it('when nothing but that is going on, and with the log that it was made from', async () => {
+      const { pool } = database;
+      await append(history());
+      await catchUpLive(stats);
+      await rebuildNow(stats);
+      const before = await dump(pool, 'projection_stats');
+      await pool.query(`UPDATE projection_stats_previous.checkpoints SET log_id = 'another'`);
+      expect(await rejection(rollBackNow(stats))).to.be.instanceOf(ForeignPosition);
+      expect(await dump(pool, 'projection_stats')).to.deep.equal(before);
+      const client = await pool.connect();
+      await tryRebuildLock(client, 'stats');
+      expect(await rejection(rollBackNow(stats))).to.be.instanceOf(RebuildRunning);
+      await dropRebuildLock(client, 'stats');
+      client.release();
+    });
+
+    it('while the live projector runs and a writer appends, and loses and doubles nothing', async () => {
+      const { pool } = database;
+      await append(history().slice(0, 100));
+      const live = start(stats);
+      await rebuildNow(stats);
+      let writing = true;
+      let sequence = 0;
+      const write = async (): Promise<void> => {
+        while (writing) {
+          await visits(20, sequence + 1);
+          sequence += 20;
+          await sleep(5);
+        }
+      };
+      const writer = write();
+      try {
+        for (let round = 0; round < 6; round += 1) await rollBackNow(stats);
+      } finally {
+        writing = false;
+        await writer;
+      }
+      await eventually(() => isCaughtUp(stats));
+      await live.stop();
+      const { rows } = await pool.query<{ clicks: number }>(
+        'SELECT clicks FROM projection_stats.clicks',
+      );
+      expect(rows).to.deep.equal([{ clicks: sequence }]);
+    }).timeout(60_000);
   });
 });

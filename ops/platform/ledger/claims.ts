@@ -1,5 +1,6 @@
 import type { ClaimedCode } from '../../../schemas/folds/claim.js';
 import type { Client } from '../postgres/pool.js';
+import type { LedgerSchema } from './schema.js';
 
 interface ClaimRow {
   readonly code: string;
@@ -59,10 +60,11 @@ const input = `unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::boolea
 export const insertClaims = async (
   tx: Client,
   claims: readonly ClaimedCode[],
+  schema: LedgerSchema = 'ledger',
 ): Promise<ReadonlySet<string>> => {
   const { rows } = await tx.query<{ code: string }>({
-    name: 'claims-insert',
-    text: `INSERT INTO ledger.links (${columns}) SELECT * FROM ${input} ORDER BY 1
+    name: `claims-insert-${schema}`,
+    text: `INSERT INTO ${schema}.links (${columns}) SELECT * FROM ${input} ORDER BY 1
            ON CONFLICT (code) DO NOTHING RETURNING code`,
     values: valuesOf(claims),
   });
@@ -73,10 +75,11 @@ export const insertClaims = async (
 export const lockClaims = async (
   tx: Client,
   codes: readonly string[],
+  schema: LedgerSchema = 'ledger',
 ): Promise<ReadonlyMap<string, ClaimedCode>> => {
   const { rows } = await tx.query<ClaimRow>({
-    name: 'claims-lock',
-    text: `SELECT ${columns} FROM ledger.links WHERE code = ANY ($1::text[])
+    name: `claims-lock-${schema}`,
+    text: `SELECT ${columns} FROM ${schema}.links WHERE code = ANY ($1::text[])
            ORDER BY code FOR UPDATE`,
     values: [codes],
   });
@@ -96,11 +99,15 @@ export const lockDueClaims = async (tx: Client, limit: number): Promise<readonly
 };
 
 /** Writes what may change of claims that the transaction has locked. */
-export const saveClaims = async (tx: Client, claims: readonly ClaimedCode[]): Promise<void> => {
+export const saveClaims = async (
+  tx: Client,
+  claims: readonly ClaimedCode[],
+  schema: LedgerSchema = 'ledger',
+): Promise<void> => {
   if (claims.length === 0) return;
   await tx.query({
-    name: 'claims-save',
-    text: `UPDATE ledger.links l SET expired = i.expired, blocked = i.blocked, cleared = i.cleared,
+    name: `claims-save-${schema}`,
+    text: `UPDATE ${schema}.links l SET expired = i.expired, blocked = i.blocked, cleared = i.cleared,
              clicks = i.clicks, sequence = i.sequence, last_event_at = i.last_event_at
            FROM ${input} AS i (${columns}) WHERE l.code = i.code`,
     values: valuesOf(claims),

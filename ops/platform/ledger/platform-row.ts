@@ -1,5 +1,6 @@
 import type { PlatformState } from '../../../schemas/folds/platform.js';
 import type { Client, Queryable } from '../postgres/pool.js';
+import type { LedgerSchema } from './schema.js';
 
 interface Row {
   readonly maintenance: boolean;
@@ -16,8 +17,9 @@ interface Row {
 export const readPlatform = async (
   client: Queryable,
   lock: 'FOR UPDATE' | '' = '',
+  schema: LedgerSchema = 'ledger',
 ): Promise<PlatformState> => {
-  const { rows } = await client.query<Row>(`SELECT * FROM ledger.platform ${lock}`);
+  const { rows } = await client.query<Row>(`SELECT * FROM ${schema}.platform ${lock}`);
   const [row] = rows;
   if (!row) throw new Error('The ledger has no platform row');
   const { maintenance, shortening, aliases, passwords, expiration, qr } = row;
@@ -29,10 +31,14 @@ export const readPlatform = async (
   };
 };
 
-export const savePlatform = async (tx: Client, state: PlatformState): Promise<void> => {
+export const savePlatform = async (
+  tx: Client,
+  state: PlatformState,
+  schema: LedgerSchema = 'ledger',
+): Promise<void> => {
   const { maintenance, features, sequence, lastEventAt } = state;
   await tx.query(
-    `UPDATE ledger.platform SET maintenance = $1, shortening = $2, aliases = $3, passwords = $4,
+    `UPDATE ${schema}.platform SET maintenance = $1, shortening = $2, aliases = $3, passwords = $4,
        expiration = $5, qr = $6, sequence = $7, last_event_at = $8`,
     [
       maintenance,

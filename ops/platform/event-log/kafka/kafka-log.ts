@@ -103,8 +103,13 @@ export const openKafkaLog = (options: {
       // The reader's last words are for the admin: it would open that again.
       const reading = reader.close().finally(() => admin.close());
       const ended = Promise.allSettled([reading, producer.close()]);
-      // A cluster that is away does not answer.
-      await Promise.race([ended, sleep(closeMs)]);
+      // A cluster that is away does not answer. A timer left behind would keep a command from its end.
+      const late = new AbortController();
+      const tooLate = sleep(closeMs, undefined, { signal: late.signal }).catch((error: unknown) => {
+        if (!late.signal.aborted) throw error;
+      });
+      await Promise.race([ended, tooLate]);
+      late.abort();
     },
   };
 };
