@@ -15,8 +15,8 @@ export interface PlacedEvent {
  */
 export type PartitionEvents = AsyncIterable<Iterable<PlacedEvent>>;
 
-/** Events in a piece of the merged stream. */
-const pieceSize = 1_000;
+/** Events in a piece of the merged stream: their text is short enough to be young garbage. */
+const pieceSize = 200;
 
 interface Cursor {
   readonly batches: AsyncIterator<Iterable<PlacedEvent>>;

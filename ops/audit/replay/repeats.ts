@@ -2,7 +2,7 @@ import type { LinklogEvent } from '../../../schemas/events/catalogue.js';
 import { ledgerSource, originOf } from '../../../schemas/events/envelope.js';
 
 /** Subjects that a partition's marks are kept of at least; twice as many at most. */
-const subjectsKept = 20_000;
+const subjectsKept = 5_000;
 
 /**
  * Tells repeats from first occurrences, for the events of one partition in their order: first

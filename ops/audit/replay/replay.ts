@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
 import { readRecord } from '../../../projectors/runtime/readings.js';
 import type { LinklogEvent } from '../../../schemas/events/catalogue.js';
 import type { TopicName } from '../../../schemas/events/topics.js';
@@ -101,6 +101,9 @@ export async function* replay(options: ReplayOptions): AsyncGenerator<readonly P
     const isRepeat = isRepeatIn(name);
     let offset = first;
     for await (const batch of ahead(log.read(topic, partition, first, next), inTurn)) {
+      // Batches that are there already would be worked on without a pause, while connections and
+      // signals wait.
+      await nextTurn();
       signal?.throwIfAborted();
       yield eventsIn(batch, isRepeat);
       offset = (batch.records.at(-1)?.offset ?? offset) + 1;
