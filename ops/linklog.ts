@@ -1,6 +1,7 @@
 import { startCommandApi } from '../command-api/main.js';
 import { openWebSafety } from '../command-api/safety/web-safety.js';
-import { projectionStatus, startProjectors } from '../projectors/main.js';
+import { openArchive, projectionStatus, startProjectors } from '../projectors/main.js';
+import { startSealing } from '../projectors/seals/sealing.js';
 import { startRedirectEdge } from '../redirect-edge/main.js';
 import { topics } from '../schemas/events/topics.js';
 import { adminTokenOf, openDataDir, type ServiceAddresses } from './data-dir.js';
@@ -23,6 +24,7 @@ import { createPoolMetrics } from './platform/postgres/pool-metrics.js';
 import { createPool, isConnectionError, type Pool } from './platform/postgres/pool.js';
 import { openRedis } from './platform/redis.js';
 import { requireShared, type Role } from './roles.js';
+import { openSealKey, sealKeyFileOf } from './seal-key.js';
 
 /** In-flight requests may take as long, and then the spool's shipping; 10 s is the limit of all. */
 const graceMs = 3_000;
@@ -136,12 +138,36 @@ const startRoles = async (
   const outbox = measureOutbox(opened.outbox, metrics);
 
   if (roles.has('projectors')) await opened.reached();
-  const projectors = roles.has('projectors')
-    ? await startProjectors({ pool: pool('projectors', 6), log, logger })
+  const projectorPool = roles.has('projectors') ? pool('projectors', 6) : null;
+  const projectors = projectorPool
+    ? await startProjectors({ pool: projectorPool, log, logger })
     : null;
   if (projectors) {
     started.add(() => projectors.stop());
     failures.push(projectors.failed);
+  }
+  const sealKeyFile = sealKeyFileOf(config, roles);
+  if (projectorPool && sealKeyFile !== null) {
+    const signer = await openSealKey(sealKeyFile, projectorPool);
+    const sealing = await startSealing({ pool: projectorPool, log, logger, signer });
+    started.add(() => sealing.stop());
+    failures.push(sealing.failed);
+  } else if (projectorPool) {
+    logger.warn('SEAL_KEY_FILE is not set: this process does not seal the log');
+  }
+  const archive =
+    projectors && config.eventStoreUrl !== null
+      ? await openArchive({
+          url: config.eventStoreUrl,
+          pool: pool('archive', 2),
+          log,
+          metrics,
+          logger,
+        })
+      : null;
+  if (archive) {
+    started.add(() => archive.stop());
+    failures.push(archive.failed);
   }
 
   const redis =
@@ -159,7 +185,10 @@ const startRoles = async (
       postgres: () => logPool.query('SELECT 1'),
       log: () => log.ranges(topics.platform.name),
     },
-    ...(redis && { optional: { redis: () => redis.ping() } }),
+    optional: {
+      ...(redis && { redis: () => redis.ping() }),
+      ...(archive && { archive: () => archive.check() }),
+    },
     projections: () => projectionStatus(logPool, log),
     spool: () => spoolDepth(),
     logger,

@@ -8,6 +8,7 @@ import { startProjection } from './runtime/start.js';
 import type { ProjectionStatus } from './runtime/status.js';
 import { projectionStatus } from './status.js';
 
+export { openArchive } from './archive/open.js';
 export { projections } from './projections.js';
 export { appliedThrough, projectionStatus } from './status.js';
 

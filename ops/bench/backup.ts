@@ -7,13 +7,13 @@ import { startEmbeddedPostgres } from '../embedded/index.js';
 import { migrate } from '../migrations/migrate.js';
 import { openPostgresLog } from '../platform/event-log/postgres-log.js';
 import { createLogger } from '../platform/logging.js';
-import { createPool } from '../platform/postgres/pool.js';
+import { createPool, type Pool } from '../platform/postgres/pool.js';
 import { temporaryDir } from '../testing/product.js';
 import { fillLog } from './long-log.js';
 
 const logger = createLogger('silent');
-const defaultLinks = 100_000;
-const defaultVisits = 1_000_000;
+export const defaultLinks = 100_000;
+export const defaultVisits = 1_000_000;
 
 /** The command's own figures, with the most memory that it had. */
 export const measured = async (
@@ -42,21 +42,42 @@ export const measured = async (
   return { ...figures, perSecond: Math.round(figures.events / figures.seconds), peakMiB };
 };
 
+/** Runs `work` on the embedded PostgreSQL of a data directory. */
+export const withPostgres = async <Result>(
+  dataDir: string,
+  work: (pool: Pool, url: string) => Promise<Result>,
+): Promise<Result> => {
+  const postgres = await startEmbeddedPostgres({ dataDir, logger });
+  const pool = createPool({ url: postgres.url, name: 'bench', max: 4, logger });
+  try {
+    return await work(pool, postgres.url);
+  } finally {
+    await pool.end();
+    await postgres.stop();
+  }
+};
+
+/** Backs up a log of so many links and visits that stands in a new data directory. */
+export const backUpNewLog = (
+  dataDir: string,
+  { file, links, visits }: { file: string; links: number; visits: number },
+): Promise<Record<string, unknown>> =>
+  withPostgres(dataDir, async (pool, url) => {
+    await migrate(pool);
+    const { log } = await openPostgresLog({ pool, url, logger });
+    await fillLog(log, links, visits);
+    const figures = await measured(['backup', file], { DATA_DIR: dataDir });
+    await log.close();
+    return figures;
+  });
+
 /** `node dist/ops/bench/backup.js [LINKS] [VISITS]` */
 const run = async (links: number, visits: number): Promise<void> => {
   const from = await temporaryDir();
   const to = await temporaryDir();
   const file = path.join(from, 'bench.backup');
   try {
-    const postgres = await startEmbeddedPostgres({ dataDir: from, logger });
-    const pool = createPool({ url: postgres.url, name: 'bench', max: 4, logger });
-    await migrate(pool);
-    const { log } = await openPostgresLog({ pool, url: postgres.url, logger });
-    await fillLog(log, links, visits);
-    const backup = await measured(['backup', file], { DATA_DIR: from });
-    await log.close();
-    await pool.end();
-    await postgres.stop();
+    const backup = await backUpNewLog(from, { file, links, visits });
     const restore = await measured(['restore', file], { DATA_DIR: to });
     const { size } = await stat(file);
     process.stdout.write(`${JSON.stringify({ links, visits, size, backup, restore })}\n`);

@@ -27,7 +27,8 @@ export const withPool = async (
 ): Promise<void> => {
   const url = await runningPostgresUrl(dataDir);
   if (url === null) throw new Error('The embedded PostgreSQL is not running');
-  const pool = createPool({ url, name: 'chaos', max: 2, logger: createLogger('silent') });
+  const logger = createLogger('silent');
+  const pool = createPool({ url, name: 'chaos', max: 2, patient: true, logger });
   try {
     await work(pool);
   } finally {

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { Config } from '../platform/config.js';
+import { addSealCommands } from './audit/seals.js';
 import { addVerifyCommand } from './audit/verify.js';
 import type { Answer } from './output.js';
 
@@ -16,4 +17,5 @@ export const addAuditCommands = (program: Command, surroundings: AuditSurroundin
     .helpCommand(false)
     .description('for analysts: replay the log, look back, prove what the numbers are');
   addVerifyCommand(audit, surroundings);
+  addSealCommands(audit, surroundings);
 };

@@ -46,10 +46,34 @@ const addressBlocks = z.string().transform((text, ctx) => {
   return blocks;
 });
 
-const notYet = (what: string) =>
-  z
-    .undefined({ error: `is set, but ${what} is not supported by this version: leave it unset` })
-    .optional();
+/** What the client of EventStoreDB understands; of anything else it warns by quoting all, secrets too. */
+const eventStoreOptions = [
+  'tls',
+  'tlsCAFile',
+  'userCertFile',
+  'userKeyFile',
+  'connectionName',
+  'defaultDeadline',
+  'discoveryInterval',
+  'gossipTimeout',
+  'keepAliveInterval',
+  'keepAliveTimeout',
+  'maxDiscoverAttempts',
+  'nodePreference',
+] as const;
+
+const eventStoreUrl = z
+  .string()
+  .regex(
+    /^esdb(\+discover)?:\/\/([^\s:@/?]+:[^\s@/?]+@)?[^\s:@/?,]+(:\d{1,5})?(,[^\s:@/?,]+(:\d{1,5})?)*\/?(\?[^\s?]+)?$/,
+    'must be a connection string such as esdb://user:password@host:2113?tls=true',
+  )
+  .superRefine((value, ctx) => {
+    for (const option of new URLSearchParams(value.split('?')[1]).keys()) {
+      if (eventStoreOptions.some((known) => known === option)) continue;
+      ctx.addIssue(`has an option that is none of ${eventStoreOptions.join(', ')}`);
+    }
+  });
 
 const environment = z.object({
   HOST: bindAddress.default('127.0.0.1'),
@@ -79,6 +103,7 @@ const environment = z.object({
     .regex(/^[\x21-\x7e]{1,256}$/, 'must be 1 to 256 visible ASCII characters')
     .optional(),
   SAFE_BROWSING_URL: httpUrl.optional(),
+  SEAL_KEY_FILE: z.string().optional(),
   ROOT_REDIRECT: z.url({ protocol: /^https?$/, error: 'must be an http or https URL' }).optional(),
   LOG_LEVEL: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], {
@@ -99,7 +124,7 @@ const environment = z.object({
   REDIS_URL: z
     .url({ protocol: /^rediss?$/, error: 'must be a redis:// or rediss:// URL' })
     .optional(),
-  EVENTSTORE_URL: notYet('an archive in EventStoreDB'),
+  EVENTSTORE_URL: eventStoreUrl.optional(),
 });
 
 export interface Listen {
@@ -124,6 +149,8 @@ export interface Config {
   readonly kafka: KafkaSettings | null;
   /** The edges' shared cache; `null`: none. */
   readonly redisUrl: string | null;
+  /** The archive, a connection string of EventStoreDB; `null`: none. */
+  readonly eventStoreUrl: string | null;
   readonly plans: PlanTable;
   /** Whose `X-Forwarded-For` is believed. */
   readonly trustedProxies: BlockList;
@@ -133,6 +160,8 @@ export interface Config {
     /** `null`: the blocklist alone. */
     readonly safeBrowsing: { readonly apiKey: string; readonly url: string } | null;
   };
+  /** What signs the log's seals. Absolute; `null`: in the data directory where all runs in one process. */
+  readonly sealKeyFile: string | null;
   readonly rootRedirect: string | null;
   readonly logLevel: string;
   readonly spool: { readonly maxBytes: number; readonly fsync: boolean };
@@ -177,7 +206,7 @@ const safeBrowsing = (
 
 /** What a service that is started from here gets of our environment; it runs in another folder. */
 export const inheritedEnvironment = (env: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv => {
-  const files = ['PLANS_FILE', 'BLOCKLIST_FILE'].flatMap((name) => {
+  const files = ['PLANS_FILE', 'BLOCKLIST_FILE', 'SEAL_KEY_FILE'].flatMap((name) => {
     const file = env[name] ?? '';
     return file === '' ? [] : [[name, path.resolve(file)] as const];
   });
@@ -212,6 +241,7 @@ export const readConfig = (env: NodeJS.ProcessEnv = process.env): Config => {
     databaseUrl: vars.DATABASE_URL ?? null,
     kafka: kafkaSettings(vars, refuse),
     redisUrl: vars.REDIS_URL ?? null,
+    eventStoreUrl: vars.EVENTSTORE_URL ?? null,
     plans: vars.PLANS_FILE === undefined ? defaultPlanTable : readPlans(vars.PLANS_FILE),
     trustedProxies: vars.TRUSTED_PROXIES ?? new BlockList(),
     safety: {
@@ -221,6 +251,7 @@ export const readConfig = (env: NodeJS.ProcessEnv = process.env): Config => {
           : readableFile('BLOCKLIST_FILE', vars.BLOCKLIST_FILE),
       safeBrowsing: safeBrowsing(vars.SAFE_BROWSING_API_KEY, vars.SAFE_BROWSING_URL),
     },
+    sealKeyFile: vars.SEAL_KEY_FILE === undefined ? null : path.resolve(vars.SEAL_KEY_FILE),
     rootRedirect: vars.ROOT_REDIRECT ?? null,
     logLevel: vars.LOG_LEVEL,
     spool: { maxBytes: vars.SPOOL_MAX_BYTES, fsync: vars.SPOOL_FSYNC },

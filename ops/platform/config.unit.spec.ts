@@ -29,7 +29,9 @@ describe('the configuration', () => {
       databaseUrl: null,
       kafka: null,
       redisUrl: null,
+      eventStoreUrl: null,
       plans: defaultPlanTable,
+      sealKeyFile: null,
       rootRedirect: null,
       logLevel: 'info',
       spool: { maxBytes: 1_073_741_824, fsync: false },
@@ -58,6 +60,8 @@ describe('the configuration', () => {
       KAFKA_REPLICAS: '3',
       KAFKA_MIN_INSYNC_REPLICAS: '2',
       REDIS_URL: 'rediss://user:secret@cache:6380/1',
+      SEAL_KEY_FILE: '/etc/linklog/seal-key.pem',
+      EVENTSTORE_URL: 'esdb://ops:secret@archive:2113?tls=false',
       ROOT_REDIRECT: 'https://example.org/home',
       LOG_LEVEL: 'warn',
       SPOOL_MAX_BYTES: '1048576',
@@ -87,7 +91,9 @@ describe('the configuration', () => {
         minInsyncReplicas: 2,
       },
       redisUrl: 'rediss://user:secret@cache:6380/1',
+      eventStoreUrl: 'esdb://ops:secret@archive:2113?tls=false',
       plans: defaultPlanTable,
+      sealKeyFile: '/etc/linklog/seal-key.pem',
       rootRedirect: 'https://example.org/home',
       logLevel: 'warn',
       spool: { maxBytes: 1_048_576, fsync: true },
@@ -128,7 +134,15 @@ describe('the configuration', () => {
     ['SPOOL_FSYNC', 'yes', 'true', '2'],
     ['KAFKA_BROKERS', 'localhost', ',', 'kafka://localhost:9092', 'a:1,,b:2'],
     ['REDIS_URL', 'localhost:6379', 'http://localhost'],
-    ['EVENTSTORE_URL', 'esdb://localhost:2113'],
+    [
+      'EVENTSTORE_URL',
+      'localhost:2113',
+      'http://localhost:2113',
+      'esdb://localhost:port',
+      'esdb://ops:secret@localhost:2113?tls=false&retries=1',
+      'esdb://localhost?tlsVerifyCert=false',
+      'esdb://localhost?throwOnAppendFailure=false',
+    ],
   ];
   for (const [variable, ...values] of bad) {
     it(`refuses a bad ${variable} in one line that names it, and quotes no secret`, () => {
@@ -136,7 +150,7 @@ describe('the configuration', () => {
         const message = refusal({ [variable]: value });
         expect(message).to.match(new RegExp(`^${variable} `));
         expect(message).to.not.include('\n');
-        if (variable === 'ADMIN_TOKEN' || variable === 'DATABASE_URL') {
+        if (['ADMIN_TOKEN', 'DATABASE_URL', 'EVENTSTORE_URL'].includes(variable)) {
           expect(message).to.not.include(value);
         }
       }
@@ -147,9 +161,15 @@ describe('the configuration', () => {
     });
   }
 
-  it('says of what this version lacks that it is to be left unset', () => {
-    const message = refusal({ EVENTSTORE_URL: 'anything' });
-    expect(message).to.match(/not supported by this version/);
+  it('takes any connection string that the client of EventStoreDB takes', () => {
+    for (const url of [
+      'esdb://localhost',
+      'esdb://ops:changeit@localhost:2113?tls=false',
+      'esdb+discover://cluster.example:2113',
+      'esdb://a:2113,b:2113,c:2113/?nodePreference=leader&tlsCAFile=%2Fetc%2Fca.pem',
+    ]) {
+      expect(readConfig({ EVENTSTORE_URL: url }).eventStoreUrl).to.equal(url);
+    }
   });
 
   it('refuses a half-given log on Kafka', () => {

@@ -3,7 +3,13 @@ import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { projectFile } from '../platform/project-file.js';
-import { apiVariables, serverVariables, serviceKinds, topology } from './topology.js';
+import {
+  apiVariables,
+  projectorVariables,
+  serverVariables,
+  serviceKinds,
+  topology,
+} from './topology.js';
 
 const service = z.object({
   image: z.string(),
@@ -37,8 +43,9 @@ describe('docker-compose.yml', () => {
       const found = named(folders[kind]);
       expect(found).to.have.length(count);
       const variables = {
-        ...serverVariables({ kafka: '', postgres: '', redis: '' }),
+        ...serverVariables({ kafka: '', postgres: '', redis: '', eventStore: '' }),
         ...(kind === 'api' && apiVariables({ adminToken: '', shortUrlHost: '', edgePort: '' })),
+        ...(kind === 'projector' && projectorVariables({ sealKeyFile: '' })),
       };
       const names = new Set([...Object.keys(variables), ...ports, 'DATA_DIR', ...ofContainers]);
       for (const [, { command, environment, read_only: readOnly }] of found) {
@@ -71,7 +78,14 @@ describe('docker-compose.yml', () => {
       expect(volumes, name).to.have.property(volume);
       used.add(volume);
     }
-    expect([...used].sort()).to.deep.equal(Object.keys(volumes).sort());
+    // The projectors seal the log with one key, which they find, or make, in a volume that they share.
+    const shared = ['seal-key'];
+    expect([...used, ...shared].sort()).to.deep.equal(Object.keys(volumes).sort());
     expect(used.size).to.equal(all.length);
+    for (const [name, { volumes: mounted, environment }] of all) {
+      const isProjector = name.startsWith(folders.projector);
+      expect(mounted.slice(1), name).to.deep.equal(isProjector ? ['seal-key:/seal-key'] : []);
+      if (isProjector) expect(environment['SEAL_KEY_FILE']).to.match(/^\/seal-key\//);
+    }
   });
 });

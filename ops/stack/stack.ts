@@ -4,6 +4,7 @@ import { adminTokenOf, openDataDir } from '../data-dir.js';
 import { inheritedEnvironment, type Config } from '../platform/config.js';
 import type { Logger } from '../platform/logging.js';
 import { endOrphans } from './child.js';
+import { sealKeyFileIn } from '../seal-key.js';
 import { startKafka } from './kafka/index.js';
 import { keepRunning, type Watch } from './part.js';
 import { partKinds, Parts, type PartKind, type Pids } from './parts.js';
@@ -13,6 +14,7 @@ import { startService, type ServiceProcess } from './service.js';
 import {
   type Servers,
   apiVariables,
+  projectorVariables,
   serverVariables,
   serviceKinds,
   topology,
@@ -74,7 +76,7 @@ const allOf = async <const Values extends readonly unknown[]>(
 
 /** Of each kind the servers' addresses, as the services are told. */
 const startServers = async (
-  { dataDir, kafka, databaseUrl, redisUrl }: Config,
+  { dataDir, kafka, databaseUrl, redisUrl, eventStoreUrl }: Config,
   logger: Logger,
   parts: Parts,
 ): Promise<Servers> => {
@@ -95,7 +97,7 @@ const startServers = async (
     databaseUrl ?? ownPostgres(),
     redisUrl ?? ownRedis(),
   ] as const);
-  return { kafka: brokers, postgres, redis };
+  return { kafka: brokers, postgres, redis, eventStore: eventStoreUrl ?? '' };
 };
 
 /** An address of the environment without what opens it: that is the environment's to tell. */
@@ -135,7 +137,11 @@ const startServices = async (
 
   const [edges] = await allOf([
     startAll('edge', { EDGE_PORT: config.edge.port }),
-    startAll('projector', {}),
+    startAll(
+      'projector',
+      {},
+      projectorVariables({ sealKeyFile: config.sealKeyFile ?? sealKeyFileIn(config.dataDir) }),
+    ),
   ]);
   // Where short links lead is known by now, whatever port that is.
   const edgePort = new URL(edges[0]?.ready.edge ?? '').port;

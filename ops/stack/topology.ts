@@ -24,6 +24,8 @@ export interface Servers {
   readonly kafka: string;
   readonly postgres: string;
   readonly redis: string;
+  /** Empty where there is none. */
+  readonly eventStore: string;
 }
 
 export const serverVariables = (servers: Servers) =>
@@ -31,6 +33,7 @@ export const serverVariables = (servers: Servers) =>
     KAFKA_BROKERS: servers.kafka,
     DATABASE_URL: servers.postgres,
     REDIS_URL: servers.redis,
+    EVENTSTORE_URL: servers.eventStore,
   }) as const;
 
 /** What the APIs are told besides. */
@@ -44,4 +47,13 @@ export const apiVariables = (api: {
     ADMIN_TOKEN: api.adminToken,
     SHORT_URL_HOST: api.shortUrlHost,
     EDGE_PORT: api.edgePort,
+  }) as const;
+
+/** What the projectors are told besides. */
+export const projectorVariables = (projector: {
+  /** One key for all of them. */
+  readonly sealKeyFile: string;
+}) =>
+  ({
+    SEAL_KEY_FILE: projector.sealKeyFile,
   }) as const;

@@ -16,6 +16,8 @@ const stopWithinMs = 20_000;
 
 /** The whole topology, as `npm run stack` starts it. */
 export interface RunningStack extends StackAddresses {
+  /** The supervisor's. */
+  readonly pid: number;
   readonly adminToken: string;
   readonly dataDir: string;
   /** Of the processes that are, or were, the parts: after a restart the new ones'. */
@@ -50,7 +52,10 @@ export const startStackProcess = async (
     }
   };
   try {
-    const ready = (await readyLine(running)) as StackAddresses & { readonly pids: Pids };
+    const ready = (await readyLine(running)) as StackAddresses & {
+      readonly pid: number;
+      readonly pids: Pids;
+    };
     const restarted = (): readonly Restarted[] =>
       stdout()
         .split('\n')

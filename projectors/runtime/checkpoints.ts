@@ -57,7 +57,24 @@ export const readCheckpoint = async (
 };
 
 /**
- * Locks the checkpoint and sees that the batch begins there; a partition without one begins at 0.
+ * Sees that the batch begins at the checkpoint; a partition without one begins at 0.
+ *
+ * @throws BatchNotAtCheckpoint
+ */
+export const requireAtCheckpoint = (
+  schema: ProjectionSchema,
+  batch: Batch,
+  checkpoint: Position | null,
+  logId: string,
+): void => {
+  const expected = checkpoint ?? { logId, offset: 0 };
+  if (expected.logId !== logId || expected.offset !== batch.records[0]?.offset) {
+    throw new BatchNotAtCheckpoint(schema, batch, checkpoint);
+  }
+};
+
+/**
+ * Locks the checkpoint and sees that the batch begins there.
  *
  * @throws BatchNotAtCheckpoint
  */
@@ -67,12 +84,9 @@ export const lockCheckpoint = async (
   batch: Batch,
   logId: string,
 ): Promise<void> => {
-  const { topic, partition, records } = batch;
+  const { topic, partition } = batch;
   const checkpoint = await readCheckpoint(tx, schema, topic, partition, 'FOR UPDATE');
-  const expected = checkpoint ?? { logId, offset: 0 };
-  if (expected.logId !== logId || expected.offset !== records[0]?.offset) {
-    throw new BatchNotAtCheckpoint(schema, batch, checkpoint);
-  }
+  requireAtCheckpoint(schema, batch, checkpoint, logId);
 };
 
 /**

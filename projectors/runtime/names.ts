@@ -11,7 +11,11 @@ export type ProjectionSchema =
   | `projection_${ProjectionName}`
   | `projection_${ProjectionName}_next`
   | `projection_${ProjectionName}_previous`
-  | 'pg_temp';
+  | 'pg_temp'
+  | typeof archiveSchema;
+
+/** The archive's: no read model, but it keeps the same books. */
+export const archiveSchema = 'archive';
 
 /** What readers read and the projector writes. */
 export const liveSchema = <Name extends ProjectionName>(name: Name) =>

@@ -1,11 +1,12 @@
 import type { EventLog } from '../../ops/platform/event-log/port.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
+import type { TopicName } from '../../schemas/events/topics.js';
 import { readCheckpoints } from './checkpoints.js';
-import { liveSchema, type ProjectionName } from './names.js';
+import { liveSchema, type ProjectionName, type ProjectionSchema } from './names.js';
 import type { Projection } from './projection.js';
 
-export interface ProjectionStatus {
-  readonly name: ProjectionName;
+/** How far a reader of the log is, by its books. */
+export interface Standing {
   /** Records of its topics that it has not handled yet. */
   readonly lag: number;
   /** Records that could not be read or applied. */
@@ -14,13 +15,17 @@ export interface ProjectionStatus {
   readonly parked: number;
 }
 
-/** How far a live projection is behind the log, and what it has set aside. */
-export const statusOf = async (
+export interface ProjectionStatus extends Standing {
+  readonly name: ProjectionName;
+}
+
+/** How far a schema's reader is behind the log, and what it has set aside. */
+export const standing = async (
   pool: Pool,
   log: EventLog,
-  projection: Projection,
-): Promise<ProjectionStatus> => {
-  const schema = liveSchema(projection.name);
+  schema: ProjectionSchema,
+  topics: readonly TopicName[],
+): Promise<Standing> => {
   // Before the log's ends, so that none of them is behind its checkpoint.
   const checkpoints = await readCheckpoints(pool, schema);
   const letters = await pool.query<{ deadLetters: number; parked: number }>(
@@ -28,7 +33,7 @@ export const statusOf = async (
      FROM ${schema}.dead_letters`,
   );
   let lag = 0;
-  for (const topic of projection.topics) {
+  for (const topic of topics) {
     for (const range of await log.ranges(topic)) {
       const known = checkpoints.find(
         (checkpoint) => checkpoint.topic === topic && checkpoint.partition === range.partition,
@@ -37,5 +42,15 @@ export const statusOf = async (
     }
   }
   const { deadLetters, parked } = letters.rows[0] ?? { deadLetters: 0, parked: 0 };
-  return { name: projection.name, lag, deadLetters, parked };
+  return { lag, deadLetters, parked };
 };
+
+/** How far a live projection is behind the log, and what it has set aside. */
+export const statusOf = async (
+  pool: Pool,
+  log: EventLog,
+  { name, topics }: Projection,
+): Promise<ProjectionStatus> => ({
+  name,
+  ...(await standing(pool, log, liveSchema(name), topics)),
+});

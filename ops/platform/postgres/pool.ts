@@ -54,7 +54,7 @@ const answerMs = 17_000;
 
 /**
  * Connections to PostgreSQL, bounded in number and in time: 2 s to connect, 15 s a statement. With
- * `patient`, half a minute to connect, and statements take as long as they take.
+ * `patient`, a minute to connect, and statements take as long as they take.
  *
  * `name` stands in PostgreSQL's `pg_stat_activity`.
  */
@@ -69,7 +69,7 @@ export const createPool = (options: {
     connectionString: options.url,
     application_name: `linklog ${options.name}`,
     max: options.max,
-    connectionTimeoutMillis: options.patient === true ? 30_000 : 2_000,
+    connectionTimeoutMillis: options.patient === true ? 60_000 : 2_000,
     idleTimeoutMillis: 60_000,
     ...(options.patient !== true && { statement_timeout: 15_000, query_timeout: answerMs }),
     idle_in_transaction_session_timeout: 30_000,

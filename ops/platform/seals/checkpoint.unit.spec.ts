@@ -1,0 +1,58 @@
+import { expect } from 'chai';
+import { createPublicKey, generateKeyPairSync } from 'node:crypto';
+import { checkpointFile, isSigned, keyIdOf, signerOf, type Checkpoint } from './checkpoint.js';
+
+const claim = {
+  logId: 'postgres:1:linklog.links.v1',
+  topic: 'linklog.links.v1',
+  partition: 3,
+  nextOffset: 17,
+  hash: 'a'.repeat(64),
+  fingerprints: 'b'.repeat(64),
+  time: '2026-05-20T12:00:00.000Z',
+};
+
+describe('a checkpoint', () => {
+  const { privateKey } = generateKeyPairSync('ed25519');
+  const signer = signerOf(privateKey);
+  const keys = new Map([[signer.keyId, createPublicKey(privateKey)]]);
+  const signed = signer.sign(claim);
+
+  it('is signed by whoever has the private key', () => {
+    expect(isSigned(signed, keys)).to.equal(true);
+    expect(signed.keyId).to.equal(keyIdOf(signer.publicKey));
+  });
+
+  it('is not signed by anybody else, nor by a key that is not trusted', () => {
+    const other = signerOf(generateKeyPairSync('ed25519').privateKey);
+    expect(isSigned(other.sign(claim), keys)).to.equal(false);
+    expect(isSigned({ ...other.sign(claim), keyId: signer.keyId }, keys)).to.equal(false);
+    expect(isSigned(signed, new Map())).to.equal(false);
+  });
+
+  const changes: Partial<Checkpoint>[] = [
+    { logId: 'postgres:2:linklog.links.v1' },
+    { topic: 'linklog.visits.v1' },
+    { partition: 4 },
+    { nextOffset: 18 },
+    { hash: 'c'.repeat(64) },
+    { fingerprints: 'c'.repeat(64) },
+    { time: '2026-05-20T12:00:00.001Z' },
+    { signature: Buffer.alloc(64).toString('base64') },
+    { signature: '' },
+  ];
+  for (const change of changes) {
+    it(`does not stand a change of its ${Object.keys(change).join()}`, () => {
+      expect(isSigned({ ...signed, ...change }, keys)).to.equal(false);
+    });
+  }
+
+  it('is read from a file as it was written, and nothing with a line too many is', () => {
+    const file = { linklogSeals: 1, checkpoints: [signed] };
+    expect(checkpointFile.parse(JSON.parse(JSON.stringify(file))).checkpoints).to.deep.equal([
+      signed,
+    ]);
+    const forged = { ...signed, topic: 'linklog.links.v1\npartition 4' };
+    expect(checkpointFile.safeParse({ ...file, checkpoints: [forged] }).success).to.equal(false);
+  });
+});

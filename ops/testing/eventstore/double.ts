@@ -1,0 +1,82 @@
+import { Server, ServerCredentials } from '@grpc/grpc-js';
+import { gate } from '../waiting.js';
+import { ServerFeaturesService, StreamsService } from './protocol.js';
+import { featuresService, streamsService, type Behaviour } from './service.js';
+import { Streams } from './streams.js';
+
+export interface DoubleOptions {
+  /** Any free one unless told. */
+  readonly port?: number;
+  /** Where the streams outlive it; in memory alone unless told. */
+  readonly file?: string;
+  readonly maxAppendSize?: number;
+  /** Credentials are sent over TLS alone, by the client, and asked for there, by the server. */
+  readonly tls?: { readonly key: Buffer; readonly cert: Buffer; readonly credentials: string };
+}
+
+/** A stand-in for EventStoreDB that speaks its protocol. */
+export interface EventStoreDouble {
+  readonly port: number;
+  /** A connection string. */
+  readonly url: string;
+  readonly streams: Streams;
+  /** Calls that it has taken. */
+  readonly calls: Readonly<Record<Parameters<Behaviour['called']>[0], number>>;
+  /** From now on it takes calls and answers none, until `resume`; connections stay. */
+  stall(): void;
+  resume(): void;
+  /** Ends it and every connection at once, as a killed process does. */
+  kill(): void;
+}
+
+export const startEventStoreDouble = async (
+  options: DoubleOptions = {},
+): Promise<EventStoreDouble> => {
+  const streams = new Streams(options.file);
+  const calls = { read: 0, append: 0, batchAppend: 0 };
+  let stalled: ReturnType<typeof gate> | null = null;
+  const server = new Server();
+  server.addService(
+    StreamsService,
+    streamsService({
+      streams,
+      maxAppendSize: options.maxAppendSize ?? 1_048_576,
+      credentials: options.tls?.credentials ?? null,
+      async called(method) {
+        calls[method] += 1;
+        await stalled?.opened;
+      },
+    }),
+  );
+  server.addService(ServerFeaturesService, featuresService());
+  const { tls } = options;
+  const port = await new Promise<number>((resolve, reject) => {
+    server.bindAsync(
+      `127.0.0.1:${options.port ?? 0}`,
+      tls
+        ? ServerCredentials.createSsl(null, [{ private_key: tls.key, cert_chain: tls.cert }])
+        : ServerCredentials.createInsecure(),
+      (error, bound) => {
+        if (error) reject(error);
+        else resolve(bound);
+      },
+    );
+  });
+  return {
+    port,
+    url: tls ? `esdb://${tls.credentials}@localhost:${port}` : `esdb://127.0.0.1:${port}?tls=false`,
+    streams,
+    calls,
+    stall() {
+      stalled ??= gate();
+    },
+    resume() {
+      stalled?.open();
+      stalled = null;
+    },
+    kill() {
+      server.forceShutdown();
+      streams.close();
+    },
+  };
+};

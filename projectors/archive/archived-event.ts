@@ -1,0 +1,57 @@
+import { catalogue, type EventName, type LinklogEvent } from '../../schemas/events/catalogue.js';
+import { withoutSecrets } from '../../schemas/events/redact.js';
+
+/** An event as EventStoreDB has it: id and type are its own, the other attributes its metadata. */
+export interface ArchivedEvent {
+  readonly id: string;
+  readonly type: string;
+  readonly data: object;
+  readonly metadata: object;
+  /** Bytes that it counts for against the server's bound on an append. */
+  readonly size: number;
+}
+
+/**
+ * What each type's streams are called before the subject: `$by_category` sorts them by it. The
+ * platform is one stream.
+ */
+const categories: Readonly<Record<EventName, string | null>> = {
+  LinkCreated: 'link',
+  LinkExpired: 'link',
+  LinkBlocked: 'link',
+  LinkUnblocked: 'link',
+  LinkVisited: 'visits',
+  ApiKeyCreated: 'key',
+  ApiKeyChanged: 'key',
+  ApiKeyRevoked: 'key',
+  AliasOverrideGranted: 'alias',
+  AliasOverrideRevoked: 'alias',
+  CallsMetered: 'usage',
+  QrRendered: 'usage',
+  MaintenanceSwitched: null,
+  FeatureSwitched: null,
+};
+
+const categoryByType = new Map<string, string | null>(
+  Object.entries(catalogue).map(([name, { type }]) => [type, categories[name as EventName]]),
+);
+
+/** The stream that an event belongs in. */
+export const streamOf = ({ type, subject }: LinklogEvent): string => {
+  const category = categoryByType.get(type);
+  if (category === undefined) throw new Error(`No stream for ${type}`);
+  return category === null ? 'platform' : `${category}-${subject}`;
+};
+
+/** The event less its secrets. */
+export const archivedEvent = (event: LinklogEvent): ArchivedEvent => {
+  const { id, type, data, ...attributes } = withoutSecrets(event) as LinklogEvent;
+  const metadata = {
+    ...attributes,
+    // The names by which EventStoreDB's own projections and UI follow causes.
+    ...(event.correlationid !== undefined && { $correlationId: event.correlationid }),
+    ...(event.causationid !== undefined && { $causationId: event.causationid }),
+  };
+  const bytes = Buffer.byteLength(JSON.stringify(data) + JSON.stringify(metadata));
+  return { id, type, data, metadata, size: bytes + type.length * 2 };
+};
