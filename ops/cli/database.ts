@@ -71,7 +71,7 @@ export const withDatabase = async <Result>(
   const { databaseUrl, dataDir } = config;
   const url = databaseUrl ?? (await embeddedUrl(dataDir));
   const logger = createLogger('silent');
-  const pool = createPool({ url, name: 'cli', max: 6, patient, logger });
+  const pool = createPool({ url, name: 'cli', max: 10, patient, logger });
   try {
     return await withConnection(url, async () => {
       await requireMigrated(pool);

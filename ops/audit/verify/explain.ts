@@ -1,93 +1,16 @@
 import type { LinklogEvent } from '../../../schemas/events/catalogue.js';
 import { readEvent, UnreadableEvent } from '../../../schemas/events/codec.js';
-import { originOf } from '../../../schemas/events/envelope.js';
 import { withoutSecrets } from '../../../schemas/events/redact.js';
-import { topics, type TopicName } from '../../../schemas/events/topics.js';
-import { spendingOf } from '../../../schemas/folds/spending.js';
-import { isLimitedVisit } from '../../ledger-rebuild/folds.js';
-import type { LogRecord } from '../../platform/event-log/port.js';
+import type { TopicName } from '../../../schemas/events/topics.js';
+import type { EventLog, LogRecord } from '../../platform/event-log/port.js';
+import type { Pool } from '../../platform/postgres/pool.js';
+import { mayHold, patternOf, type Pattern } from './patterns.js';
+import { offsetIn, type LogPartition, type Reached } from './reached.js';
+import { readLog, readTable } from './records.js';
 import type { Difference, ExplainedDifference, ExplainingEvent, Place } from './report.js';
 
 /** Of the events of a difference, as many of the first and as many of the last are told. */
 const toldOfEachEnd = 5;
-
-/** Which events a row is a fold of. */
-interface Pattern {
-  readonly topics: readonly TopicName[];
-  readonly partition?: number;
-  /** The key of their records, where they have one in common: what has another is not even read. */
-  readonly key?: string;
-  readonly matches: (event: LinklogEvent | null, record: LogRecord) => boolean;
-}
-
-const { links, visits, accounts, platform, usage } = topics;
-
-const bySubject = (topic: { readonly name: TopicName }, key: unknown): Pattern => ({
-  topics: [topic.name],
-  key: String(key),
-  matches: (event) => event !== null,
-});
-
-const bySpending = (keyId: unknown, month?: unknown): Pattern => ({
-  topics: [links.name, usage.name],
-  matches(event) {
-    const spending = event && spendingOf(event);
-    return spending?.keyId === keyId && (month === undefined || spending?.month === month);
-  },
-});
-
-/** The tables that every projection has. */
-const ofProjection = (table: string, key: Difference['key']): Pattern | null => {
-  const inPartition = {
-    topics: [key['topic'] as TopicName],
-    partition: Number(key['partition']),
-  };
-  if (table === 'marks') {
-    return {
-      ...inPartition,
-      matches: (event) => event !== null && originOf(event) === key['origin'],
-    };
-  }
-  if (table === 'dead_letters') {
-    return { ...inPartition, matches: (_event, { offset }) => offset === key['record_offset'] };
-  }
-  return null;
-};
-
-/** A table that is not named here is none of links or keys: its differences are told all the same. */
-const patternOf = ({ model, table, key }: Difference): Pattern | null => {
-  switch (`${model}.${table}`) {
-    case 'redirects.links':
-    case 'stats.links':
-      return bySubject(links, key['code']);
-    case 'history.events':
-      return {
-        ...bySubject(links, key['code']),
-        matches: (event) => event?.sequence === key['sequence'],
-      };
-    case 'stats.clicks':
-      return bySubject(visits, key['code']);
-    case 'quotas.months':
-      return bySpending(key['key_id'], key['month']);
-    case 'ledger.links':
-      return {
-        ...bySubject(links, key['code']),
-        topics: [links.name, visits.name],
-        matches: (event) =>
-          event !== null && (event.type !== 'linklog.LinkVisited.v1' || isLimitedVisit(event)),
-      };
-    case 'ledger.key_meters':
-      return bySpending(key['key_id']);
-    case 'ledger.api_keys':
-      return bySubject(accounts, key['id']);
-    case 'ledger.alias_overrides':
-      return bySubject(accounts, key['alias']);
-    case 'ledger.platform':
-      return { topics: [platform.name], matches: (event) => event !== null };
-    default:
-      return model === 'ledger' ? null : ofProjection(table, key);
-  }
-};
 
 const eventIn = ({ value }: LogRecord): LinklogEvent | null => {
   try {
@@ -107,7 +30,7 @@ const told = (place: Place, event: LinklogEvent | null): ExplainingEvent => ({
 });
 
 /** Finds the events of differences in what it is shown of the log, in its order. */
-export class Explanation {
+class Explanation {
   readonly difference: Difference;
   readonly #pattern: Pattern | null;
   readonly #first: ExplainingEvent[] = [];
@@ -120,10 +43,7 @@ export class Explanation {
   }
 
   cares(topic: TopicName, partition: number): boolean {
-    const pattern = this.#pattern;
-    return (
-      pattern?.topics.includes(topic) === true && (pattern.partition ?? partition) === partition
-    );
+    return this.#pattern !== null && mayHold(this.#pattern, topic, partition);
   }
 
   /** Shown a record of a partition that it cares for. */
@@ -155,13 +75,13 @@ export class Explanation {
 }
 
 /** Who is shown a partition, up to where. */
-export interface Shown {
+interface Shown {
   readonly explanation: Explanation;
   readonly to: number;
 }
 
 /** Shows records to explanations, each of them read once at most. */
-export const show = (
+const show = (
   shown: readonly Shown[],
   place: Omit<Place, 'offset'>,
   records: readonly LogRecord[],
@@ -177,4 +97,49 @@ export const show = (
       if (offset < to) explanation.look({ ...place, offset }, record, readOnce);
     }
   }
+};
+
+/** What was compared: the log, and from where on the ledger took the table instead. */
+interface Compared {
+  readonly pool: Pool;
+  readonly log: EventLog;
+  readonly partitions: readonly LogPartition[];
+  readonly logged: ReadonlyMap<number, number>;
+  readonly reached: Reached;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** Finds the events that the rows are folds of, in another reading of the partitions that may have them. */
+export const explain = async (
+  { pool, log, partitions, logged, reached, signal }: Compared,
+  differences: readonly Difference[],
+): Promise<readonly ExplainedDifference[]> => {
+  const explanations = differences.map((difference) => new Explanation(difference));
+  const caring = (topic: TopicName, partition: number): readonly Explanation[] =>
+    explanations.filter((explanation) => explanation.cares(topic, partition));
+
+  for (const { topic, partition, next } of partitions) {
+    const shown = caring(topic, partition).map((explanation) => {
+      const checkpoints = reached.checkpoints.get(explanation.difference.model);
+      return { explanation, to: checkpoints ? offsetIn(checkpoints, topic, partition) : next };
+    });
+    const stretch = { topic, partition, from: 0, to: Math.max(0, ...shown.map(({ to }) => to)) };
+    for await (const { records } of readLog(log, stretch, () => undefined)) {
+      signal?.throwIfAborted();
+      show(shown, { in: 'log', topic, partition }, records);
+    }
+  }
+  for (const end of reached.table) {
+    const { topic, partition, next } = end;
+    const shown = caring(topic, partition)
+      .filter(({ difference }) => difference.model === 'ledger')
+      .map((explanation) => ({ explanation, to: next }));
+    if (shown.length === 0) continue;
+    const stretch = { ...end, from: logged.get(end.partitionId) ?? 0, to: next };
+    for await (const { records } of readTable(pool, stretch, () => undefined)) {
+      signal?.throwIfAborted();
+      show(shown, { in: end.in, topic, partition }, records);
+    }
+  }
+  return explanations.map((explanation) => explanation.result());
 };

@@ -1,9 +1,14 @@
 import { joined } from '../../../projectors/runtime/catch-up.js';
-import { batchSize } from '../../../projectors/runtime/rebuild.js';
 import type { TopicName } from '../../../schemas/events/topics.js';
 import type { Batch, EventLog, LogRecord } from '../../platform/event-log/port.js';
 import type { Queryable } from '../../platform/postgres/pool.js';
 import type { Gap, Place } from './report.js';
+
+/**
+ * Records in a batch. Each fold parses its own events of it, so what is in memory at once is this many,
+ * times the folds, times the partitions that are read at once.
+ */
+export const batchSize = 2_000;
 
 /** A stretch of a partition. */
 export interface Stretch {
