@@ -316,6 +316,41 @@ describe('the archive', () => {
     });
   });
 
+  describe('given a cluster', () => {
+    const records = [recordOf(created('abc'))];
+
+    it('finds the leader by gossip', async () => {
+      const archive = archiver(
+        database.pool,
+        open(`esdb+discover://127.0.0.1:${double.port}?tls=false`),
+      );
+      await archive(links, 0, records);
+      expect(ids('link-abc')).to.have.length(1);
+    });
+
+    it('fails of a cluster that is away, and finds it when it is back', async () => {
+      const { port } = double;
+      const store = open(`esdb+discover://127.0.0.1:${port}?tls=false&maxDiscoverAttempts=2`);
+      await store.ping();
+      double.kill();
+      const archive = archiver(database.pool, store);
+      for (const error of await Promise.all(
+        [store.ping(), store.ping(), archive(links, 0, records)].map(rejection),
+      )) {
+        expect(error).to.be.instanceOf(ArchiveUnavailable);
+      }
+      double = await startEventStoreDouble({ port });
+      await eventually(() =>
+        store.ping().then(
+          () => true,
+          () => false,
+        ),
+      );
+      await archive(links, 0, records);
+      expect(ids('link-abc')).to.have.length(1);
+    });
+  });
+
   describe('given a log that goes on', () => {
     const logger = createLogger('silent');
     let opened: PostgresLog;

@@ -51,7 +51,7 @@ const translated = (error: unknown): Error => {
 /** What the client keeps to itself. */
 interface Internals {
   supports: () => Promise<boolean>;
-  readonly getChannel: () => Promise<{ close(): void }>;
+  handleError: (...args: readonly unknown[]) => Promise<void>;
 }
 
 /**
@@ -66,6 +66,10 @@ export const openArchiveStore = (url: string): ArchiveStore => {
   // batches for all of them, knows none: an append whose answer is lost never settles there, and one
   // connection's loss rejects the appends of all others, whose answers then end the process.
   internals.supports = () => Promise.resolve(false);
+  // After a failed call it looks for another node, and nobody awaits that: where it finds none, the
+  // next call says so, and this must not end the process.
+  const { handleError } = internals;
+  internals.handleError = (...args) => handleError(...args).catch(() => undefined);
 
   const read = async (stream: string, first: number, count: number): Promise<readonly string[]> => {
     const reading = client.readStream<JSONEventType>(stream, {
@@ -76,8 +80,11 @@ export const openArchiveStore = (url: string): ArchiveStore => {
     // Reads have no deadline of their own.
     const late = setTimeout(() => {
       reading.destroy(new ArchiveUnavailable('DEADLINE_EXCEEDED', null));
-      void reading.cancel();
+      // What cannot be cancelled has failed by itself.
+      reading.cancel().catch(() => undefined);
     }, answerMs);
+    // It may say so once more when it is over; without a listener that would end the process.
+    reading.on('error', () => undefined);
     try {
       const ids: string[] = [];
       for await (const { event } of reading) {
@@ -122,9 +129,7 @@ export const openArchiveStore = (url: string): ArchiveStore => {
     async ping() {
       await read('platform', 0, 1);
     },
-    async close() {
-      await client.dispose();
-      (await internals.getChannel()).close();
-    },
+    // An idle connection keeps no process alive.
+    close: () => client.dispose(),
   };
 };

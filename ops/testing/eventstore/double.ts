@@ -1,7 +1,7 @@
 import { Server, ServerCredentials } from '@grpc/grpc-js';
 import { gate } from '../waiting.js';
-import { ServerFeaturesService, StreamsService } from './protocol.js';
-import { featuresService, streamsService, type Behaviour } from './service.js';
+import { GossipService, ServerFeaturesService, StreamsService } from './protocol.js';
+import { featuresService, gossipService, streamsService, type Behaviour } from './service.js';
 import { Streams } from './streams.js';
 
 export interface DoubleOptions {
@@ -49,6 +49,10 @@ export const startEventStoreDouble = async (
     }),
   );
   server.addService(ServerFeaturesService, featuresService());
+  server.addService(
+    GossipService,
+    gossipService(() => port),
+  );
   const { tls } = options;
   const port = await new Promise<number>((resolve, reject) => {
     server.bindAsync(

@@ -3,6 +3,8 @@ import type { Any as AnyMessage } from 'google-protobuf/google/protobuf/any_pb.j
 import type { Empty as EmptyMessage } from 'google-protobuf/google/protobuf/empty_pb.js';
 import type * as features from '@eventstore/db-client/generated/serverfeatures_pb.js';
 import type * as featuresService from '@eventstore/db-client/generated/serverfeatures_grpc_pb.js';
+import type * as gossip from '@eventstore/db-client/generated/gossip_pb.js';
+import type * as gossipService from '@eventstore/db-client/generated/gossip_grpc_pb.js';
 import type * as shared from '@eventstore/db-client/generated/shared_pb.js';
 import type * as status from '@eventstore/db-client/generated/status_pb.js';
 import type * as streams from '@eventstore/db-client/generated/streams_pb.js';
@@ -20,6 +22,8 @@ export const messages = load('./streams_pb.js') as typeof streams;
 export const sharedMessages = load('./shared_pb.js') as typeof shared;
 export const statusMessages = load('./status_pb.js') as typeof status;
 export const featureMessages = load('./serverfeatures_pb.js') as typeof features;
+export const gossipMessages = load('./gossip_pb.js') as typeof gossip;
+export const { GossipService } = load('./gossip_grpc_pb.js') as typeof gossipService;
 export const { StreamsService } = load('./streams_grpc_pb.js') as typeof streamsService;
 export const { ServerFeaturesService } = load(
   './serverfeatures_grpc_pb.js',

@@ -8,11 +8,13 @@ import {
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
 import type * as features from '@eventstore/db-client/generated/serverfeatures_pb.js';
+import type * as gossip from '@eventstore/db-client/generated/gossip_pb.js';
 import type * as shared from '@eventstore/db-client/generated/shared_pb.js';
 import type * as streams from '@eventstore/db-client/generated/streams_pb.js';
 import {
   Any,
   featureMessages,
+  gossipMessages,
   GoogleEmpty,
   messages,
   sharedMessages,
@@ -349,4 +351,19 @@ export const featuresService = (): UntypedServiceImplementation => {
     );
   };
   return { getSupportedMethods };
+};
+
+/** A cluster of one, for clients that are told to look for its leader. */
+export const gossipService = (port: () => number): UntypedServiceImplementation => {
+  const read: handleUnaryCall<shared.Empty, gossip.ClusterInfo> = (_, callback) => {
+    const { ClusterInfo, EndPoint, MemberInfo } = gossipMessages;
+    const leader = new MemberInfo()
+      .setInstanceId(new sharedMessages.UUID().setString('00000000-0000-4000-8000-000000000001'))
+      .setTimeStamp(String(Date.now()))
+      .setState(MemberInfo.VNodeState.LEADER)
+      .setIsAlive(true)
+      .setHttpEndPoint(new EndPoint().setAddress('127.0.0.1').setPort(port()));
+    callback(null, new ClusterInfo().setMembersList([leader]));
+  };
+  return { read };
 };
