@@ -14,6 +14,6 @@ export const moment = (text: string): string => {
   throw new CliError(
     'USAGE',
     `there is no time ${JSON.stringify(text)}: write it as 2026-05-20T12:00:00Z, ` +
-      'as 2026-05-20T14:00+02:00, or as 2026-05-20, which is its first moment in UTC',
+      'as 2026-05-20T14:00:00+02:00, or as 2026-05-20, which is its first moment in UTC',
   );
 };

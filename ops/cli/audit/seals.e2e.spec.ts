@@ -54,15 +54,16 @@ describe('linklog audit seal', function () {
     return started;
   };
 
-  const cli = async (...args: readonly string[]) => {
+  const audit = async (...args: readonly string[]) => {
     const said = { stdout: '', stderr: '' };
-    const exitCode = await run(['audit', 'seal', ...args], {
+    const exitCode = await run(['audit', ...args], {
       out: (text) => (said.stdout += text),
       err: (text) => (said.stderr += text),
       readConfig: () => readConfig({ DATABASE_URL: database.url, DATA_DIR: file('cli') }),
     });
     return { exitCode, ...said };
   };
+  const cli = (...args: readonly string[]) => audit('seal', ...args);
 
   let sequence = 0;
   const visit = async (rounds: number): Promise<void> => {
@@ -94,8 +95,10 @@ describe('linklog audit seal', function () {
     ]);
   });
 
+  const verifyBy = (key: string, ...args: readonly string[]) =>
+    audit('verify', '--seals', '--public-key', file(key), ...args);
   const verify = (...args: readonly string[]) =>
-    cli('verify', '--public-key', file('key.pub.pem'), '--checkpoint', file('seals.json'), ...args);
+    verifyBy('key.pub.pem', '--checkpoint', file('seals.json'), ...args);
 
   it('is verified with the public key and the checkpoints that were kept', async () => {
     await visit(1);
@@ -104,7 +107,7 @@ describe('linklog audit seal', function () {
     expect(stdout).to.match(/^Intact: 1,6\d\d events are as sealed; \d+ events after/);
     const json = await verify('--json');
     expect(JSON.parse(json.stdout)).to.include({ isIntact: true });
-    const alone = await cli('verify', '--public-key', file('key.pub.pem'));
+    const alone = await verifyBy('key.pub.pem');
     expect(alone.exitCode).to.equal(0);
     expect(alone.stderr).to.include('without --checkpoint');
   });
@@ -126,17 +129,15 @@ describe('linklog audit seal', function () {
   });
 
   it('refuses a file that is no key, and none at all', async () => {
-    const wrong = await cli('verify', '--public-key', file('seals.json'));
+    const wrong = await verifyBy('seals.json');
     expect([wrong.exitCode, wrong.stderr]).to.deep.equal([
       2,
       `linklog: ${file('seals.json')} holds no Ed25519 key in PEM\n`,
     ]);
-    const swapped = await cli(
-      ...['verify', '--public-key', file('key.pub.pem'), '--checkpoint', file('key.pub.pem')],
-    );
+    const swapped = await verifyBy('key.pub.pem', '--checkpoint', file('key.pub.pem'));
     expect(swapped.exitCode).to.equal(2);
     expect(swapped.stderr).to.include('holds no checkpoints');
-    expect((await cli('verify')).exitCode).to.equal(2);
+    expect((await audit('verify', '--seals')).exitCode).to.equal(2);
   });
 
   it('is left to the others by a projector that has no key; one with another key does not start', async () => {

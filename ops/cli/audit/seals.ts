@@ -201,11 +201,6 @@ const retire = async (config: Config): Promise<Answer> => {
   };
 };
 
-const collect = (file: string, files: readonly string[] = []): readonly string[] => [
-  ...files,
-  file,
-];
-
 /** Adds `linklog audit seal`. */
 export const addSealCommands = (audit: Command, { readConfig, print }: AuditSurroundings): void => {
   const group = audit
@@ -237,25 +232,4 @@ Examples:
     .action(async (_options: object, command: Command) => {
       print(command, await retire(readConfig()));
     });
-
-  group
-    .command('verify')
-    .description('see that no event that was sealed is changed, gone or moved')
-    .requiredOption(
-      '--public-key <file>',
-      'a key that is trusted; more than once after a change',
-      collect,
-    )
-    .option(
-      '--checkpoint <file>',
-      'what "linklog audit seal --export" wrote, the last that you have',
-    )
-    .action(
-      async (
-        { publicKey, checkpoint }: { publicKey: readonly string[]; checkpoint?: string },
-        command: Command,
-      ) => {
-        print(command, await verifySealsOf(readConfig(), { publicKeys: publicKey, checkpoint }));
-      },
-    );
 };
