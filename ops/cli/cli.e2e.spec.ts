@@ -10,11 +10,13 @@ import { blocked, created, recordOf } from '../../projectors/testing/events.js';
 import { dump } from '../../projectors/testing/tables.js';
 import { readEvent } from '../../schemas/events/codec.js';
 import { runningPostgresUrl } from '../embedded/index.js';
-import { openPostgresLog } from '../platform/event-log/postgres-log.js';
+import { openEventLog } from '../event-log.js';
+import { readConfig } from '../platform/config.js';
 import { createLogger } from '../platform/logging.js';
+import { listenToPostgres } from '../platform/postgres/listener.js';
 import { createPool, type Pool } from '../platform/postgres/pool.js';
 import { ask } from '../testing/http.js';
-import { startProduct, type Product } from '../testing/product.js';
+import { serversFor, startProduct, type Product } from '../testing/product.js';
 import { actorName } from './service.js';
 import { startLinklogCli, type Said } from './testing/command-line.js';
 
@@ -42,9 +44,13 @@ describe('the command line, on a running service', () => {
   let product: Product;
   let databaseUrl: string;
   let pool: Pool;
+  /** What a command needs to know of the service. */
+  let env: Record<string, string>;
 
   before('start the product', async () => {
     product = await startProduct();
+    const { dataDir } = product;
+    env = { ...(await serversFor(dataDir)), DATA_DIR: dataDir };
     const url = await runningPostgresUrl(product.dataDir);
     if (url === null) throw new Error('The embedded PostgreSQL does not run');
     databaseUrl = url;
@@ -60,8 +66,7 @@ describe('the command line, on a running service', () => {
     }
   });
 
-  const linklog = (...args: readonly string[]): Promise<Said> =>
-    startLinklogCli(args, { DATA_DIR: product.dataDir }).ended;
+  const linklog = (...args: readonly string[]): Promise<Said> => startLinklogCli(args, env).ended;
 
   /** What a person sees when all is well. */
   const text = async (...args: readonly string[]): Promise<string> => {
@@ -107,11 +112,14 @@ describe('the command line, on a running service', () => {
   };
 
   const lagIsGone = async (): Promise<boolean> => {
-    const report = (await (await ask(`${product.admin}/health/ready`)).json()) as {
-      projections: { lag: number }[];
-      spool: { events: number };
-    };
-    return report.projections.every(({ lag }) => lag === 0) && report.spool.events === 0;
+    for (const edge of product.edges) {
+      const report = (await ask(`${edge}/health/ready`)).json() as {
+        projections: { lag: number }[];
+        spool: { events: number };
+      };
+      if (report.projections.some(({ lag }) => lag > 0) || report.spool.events > 0) return false;
+    }
+    return true;
   };
 
   describe('keys', () => {
@@ -345,8 +353,8 @@ describe('the command line, on a running service', () => {
 
     it('are found by DATABASE_URL alone', async () => {
       const args = ['projections', 'rebuild', 'quotas', '--json'];
-      const env = { DATA_DIR: '/nowhere', DATABASE_URL: databaseUrl };
-      const { exitCode, stdout } = await startLinklogCli(args, env).ended;
+      const elsewhere = { ...env, DATA_DIR: '/nowhere', DATABASE_URL: databaseUrl };
+      const { exitCode, stdout } = await startLinklogCli(args, elsewhere).ended;
       expect([exitCode, JSON.parse(stdout)]).to.have.nested.property('[1].projection', 'quotas');
       expect(exitCode).to.equal(0);
     });
@@ -377,7 +385,7 @@ describe('the command line, on a running service', () => {
           await eventually(lagIsGone);
           const before = await dump(pool, 'projection_stats');
           const args = ['projections', 'rebuild', 'stats', '--json'];
-          const { child, ended } = startLinklogCli(args, { DATA_DIR: product.dataDir });
+          const { child, ended } = startLinklogCli(args, env);
           await whileSwapMustWait(async () => {
             await eventually(isWaiting);
             child.kill(signal);
@@ -402,7 +410,7 @@ describe('the command line, on a running service', () => {
         await eventually(lagIsGone);
         const before = await dump(pool, 'projection_stats');
         const args = ['projections', 'rebuild', 'stats'];
-        const { child, ended } = startLinklogCli(args, { DATA_DIR: product.dataDir });
+        const { child, ended } = startLinklogCli(args, env);
         await whileSwapMustWait(async () => {
           await eventually(isWaiting);
           child.kill('SIGINT');
@@ -421,11 +429,16 @@ describe('the command line, on a running service', () => {
       expect(await text('projections', 'redrive', 'redirects')).to.equal(
         'There are no dead letters of redirects\n',
       );
-      const { log } = await openPostgresLog({ pool, url: databaseUrl, logger });
+      const listener = listenToPostgres(databaseUrl, ['linklog_log', 'linklog_sent'], logger);
+      const opened = await openEventLog(readConfig(env), {
+        ...{ pool, url: databaseUrl, listener, logger },
+        beside: true,
+      });
       // No table can hold such a limit; the next one is parked behind it.
       const events = [created('poison', { maxClicks: 3_000_000_000 }), blocked('poison', 2)];
-      await log.append('linklog.links.v1', events.map(recordOf));
-      await log.close();
+      await opened.log.append('linklog.links.v1', events.map(recordOf));
+      await opened.close();
+      await listener.close();
       await eventually(lagIsGone);
 
       const row = /^redirects +0 +1 +1$/m;
@@ -588,8 +601,9 @@ describe('the command line, on a running service', () => {
     });
 
     it('its admin token', async () => {
-      const env = { DATA_DIR: product.dataDir, ADMIN_TOKEN: 'not-the-right-one' };
-      const { exitCode, stdout, stderr } = await startLinklogCli(['keys', 'list'], env).ended;
+      const wrongToken = { ...env, ADMIN_TOKEN: 'not-the-right-one' };
+      const { exitCode, stdout, stderr } = await startLinklogCli(['keys', 'list'], wrongToken)
+        .ended;
       expect([exitCode, stdout]).to.deep.equal([1, '']);
       expect(stderr).to.equal(
         `linklog: the service at ${product.admin} does not accept this admin token: set ` +
