@@ -24,7 +24,7 @@ import { createPoolMetrics } from './platform/postgres/pool-metrics.js';
 import { createPool, isConnectionError, type Pool } from './platform/postgres/pool.js';
 import { openRedis } from './platform/redis.js';
 import { requireShared, type Role } from './roles.js';
-import { openSealKey, sealKeyFileOf } from './seal-key.js';
+import { signerOfProcess } from './seal-key.js';
 
 /** In-flight requests may take as long, and then the spool's shipping; 10 s is the limit of all. */
 const graceMs = 3_000;
@@ -146,14 +146,13 @@ const startRoles = async (
     started.add(() => projectors.stop());
     failures.push(projectors.failed);
   }
-  const sealKeyFile = sealKeyFileOf(config, roles);
-  if (projectorPool && sealKeyFile !== null) {
-    const signer = await openSealKey(sealKeyFile, projectorPool);
-    const sealing = await startSealing({ pool: projectorPool, log, logger, signer });
-    started.add(() => sealing.stop());
-    failures.push(sealing.failed);
-  } else if (projectorPool) {
-    logger.warn('SEAL_KEY_FILE is not set: this process does not seal the log');
+  if (projectorPool) {
+    const signer = await signerOfProcess(config, roles, { client: projectorPool, logger });
+    if (signer) {
+      const sealing = await startSealing({ pool: projectorPool, log, logger, signer });
+      started.add(() => sealing.stop());
+      failures.push(sealing.failed);
+    }
   }
   const archive =
     projectors && config.eventStoreUrl !== null

@@ -1,12 +1,14 @@
 import { expect } from 'chai';
 import { generateKeyPairSync } from 'node:crypto';
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { retireKey } from './audit/seals/stored.js';
 import { ConfigError } from './platform/config.js';
 import type { Pool } from './platform/postgres/pool.js';
-import { openSealKey } from './seal-key.js';
+import { createLogger } from './platform/logging.js';
+import { roles } from './roles.js';
+import { openSealKey, signerOfProcess } from './seal-key.js';
 import { testDatabase, type TestDatabase } from './testing/database.js';
 
 describe('the key that seals the log', () => {
@@ -73,6 +75,20 @@ describe('the key that seals the log', () => {
     expect(await retireKey(database.pool)).to.equal(keyId);
     expect((await openSealKey(other, database.pool)).keyId).not.to.equal(keyId);
     expect(await refusal(file)).to.include('does not fit');
+  });
+
+  it('is left to whoever has it, by a process that was told of none', async () => {
+    const all = new Set(roles);
+    const means = { client: database.pool, logger: createLogger('silent') };
+    const elsewhere = path.join(dir, 'elsewhere');
+    await mkdir(elsewhere);
+    const first = await signerOfProcess({ sealKeyFile: null, dataDir: dir }, all, means);
+    expect((await openSealKey(file, database.pool)).keyId).to.equal(first?.keyId);
+    const second = { sealKeyFile: null, dataDir: elsewhere };
+    expect(await signerOfProcess(second, all, means)).to.equal(null);
+    await writeFile(path.join(elsewhere, 'seal-key.pem'), await readFile(file));
+    expect((await signerOfProcess(second, all, means))?.keyId).to.equal(first?.keyId);
+    expect(await signerOfProcess(second, new Set(['projectors']), means)).to.equal(null);
   });
 
   it('is not one that was retired', async () => {

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { FileExists, writeNewFile } from './backup/new-file.js';
 import { hasCode } from './embedded/errors.js';
 import { ConfigError, type Config } from './platform/config.js';
+import type { Logger } from './platform/logging.js';
 import type { Queryable } from './platform/postgres/pool.js';
 import { roles, type Role } from './roles.js';
 import { isEd25519, signerOf, type Signer } from './platform/seals/checkpoint.js';
@@ -52,6 +53,9 @@ const activeKey = async (client: Queryable): Promise<string | null> => {
   return rows[0]?.id ?? null;
 };
 
+/** Whoever seals the log does so with a key that this process has not got. */
+class SealedByAnother extends ConfigError {}
+
 const byAnother = (active: string): string =>
   `the log is sealed with another key (${active}): give every projector that one, or retire it with ` +
   '"linklog audit seal retire-key"';
@@ -67,7 +71,9 @@ export const openSealKey = async (file: string, client: Queryable): Promise<Sign
   const known = await activeKey(client);
   let pem = await readText(file);
   if (pem === null) {
-    if (known !== null) throw wrong(file, `is not there, and ${byAnother(known)}`);
+    if (known !== null) {
+      throw new SealedByAnother(`SEAL_KEY_FILE ${file} is not there, and ${byAnother(known)}`);
+    }
     pem = await make(file);
   }
   const signer = signerOf(parse(file, pem));
@@ -77,7 +83,9 @@ export const openSealKey = async (file: string, client: Queryable): Promise<Sign
   );
   const active = await activeKey(client);
   if (active === null) throw wrong(file, 'holds a key that was retired: name another file');
-  if (active !== signer.keyId) throw wrong(file, `does not fit: ${byAnother(active)}`);
+  if (active !== signer.keyId) {
+    throw new SealedByAnother(`SEAL_KEY_FILE ${file} does not fit: ${byAnother(active)}`);
+  }
   return signer;
 };
 
@@ -85,10 +93,26 @@ export const openSealKey = async (file: string, client: Queryable): Promise<Sign
 export const sealKeyFileIn = (dataDir: string): string => path.join(dataDir, 'seal-key.pem');
 
 /**
- * The file of this process; `null`: it does not seal. Several projectors need one key, so one that
- * runs apart has to be told of it.
+ * What this process seals with; `null`: it does not seal, and the log says why. Several projectors need
+ * one key, so one that runs apart has to be told of it, and so has a second process on a database.
+ *
+ * @throws ConfigError where a key was named that cannot be used
  */
-export const sealKeyFileOf = (
+export const signerOfProcess = async (
   { sealKeyFile, dataDir }: Pick<Config, 'sealKeyFile' | 'dataDir'>,
   running: ReadonlySet<Role>,
-): string | null => sealKeyFile ?? (running.size === roles.length ? sealKeyFileIn(dataDir) : null);
+  { client, logger }: { readonly client: Queryable; readonly logger: Logger },
+): Promise<Signer | null> => {
+  if (sealKeyFile !== null) return openSealKey(sealKeyFile, client);
+  if (running.size < roles.length) {
+    logger.warn('SEAL_KEY_FILE is not set: this process does not seal the log');
+    return null;
+  }
+  try {
+    return await openSealKey(sealKeyFileIn(dataDir), client);
+  } catch (error) {
+    if (!(error instanceof SealedByAnother)) throw error;
+    logger.warn(`This process does not seal the log: ${error.message}`);
+    return null;
+  }
+};

@@ -9,6 +9,7 @@ import { defaultPlanTable } from '../../schemas/plans.js';
 import { projectFile } from '../platform/project-file.js';
 import { merged, parseExposition, total, type Series } from '../testing/exposition.js';
 import { ask, atOnce } from '../testing/http.js';
+import { startEventStoreDouble, type EventStoreDouble } from '../testing/eventstore/double.js';
 import { temporaryDir } from '../testing/product.js';
 import { testRedis } from '../testing/redis.js';
 import { eventually } from '../testing/waiting.js';
@@ -17,6 +18,9 @@ import { Bench } from './harness.js';
 const requests = 'linklog_http_request_duration_seconds_count';
 /** Of several processes: what all share, and limits, is not added up; nor what must be well in each. */
 const ofSeveral = {
+  linklog_archive_dead_letters: Math.max,
+  linklog_archive_lag_events: Math.max,
+  linklog_archive_parked_events: Math.max,
   linklog_dependency_up: Math.min,
   linklog_edge_shared_cache_circuit: Math.min,
   linklog_postgres_pool_connections: Math.max,
@@ -32,10 +36,12 @@ const secretDestination = 'https://secret-destination.example/hidden?token=abcde
 describe('the metrics of the running product', () => {
   const bench = new Bench();
   let double: SafeBrowsingDouble;
+  let archive: EventStoreDouble;
   let folder: string;
 
   before(async () => {
     double = await startSafeBrowsingDouble();
+    archive = await startEventStoreDouble();
     folder = await temporaryDir();
     const { plans } = defaultPlanTable;
     const few = {
@@ -54,12 +60,14 @@ describe('the metrics of the running product', () => {
       SAFE_BROWSING_API_KEY: 'secret-safe-browsing-key',
       SAFE_BROWSING_URL: double.url,
       REDIS_URL: (await testRedis()).url,
+      EVENTSTORE_URL: archive.url,
     });
   });
   after(async () => {
     try {
       await bench.end();
     } finally {
+      archive.kill();
       await double.stop();
       await rm(folder, { recursive: true, force: true });
     }
@@ -327,11 +335,12 @@ describe('the metrics of the running product', () => {
       'projectors',
       'edge',
       'command-api',
+      'archive',
     ]);
     const value = (name: string): number => total(series, name);
-    expect(value('linklog_postgres_pool_connections')).to.be.within(1, 26);
+    expect(value('linklog_postgres_pool_connections')).to.be.within(1, 28);
     expect(value('linklog_postgres_pool_waiting_requests')).to.equal(0);
-    expect(value('linklog_dependency_up')).to.equal(4);
+    expect(value('linklog_dependency_up')).to.equal(5);
     expect(value('linklog_edge_shared_cache_circuit')).to.equal(1);
     expect(value('linklog_outbox_appended_events_total')).to.be.at.least(
       value('linklog_outbox_append_duration_seconds_count'),
