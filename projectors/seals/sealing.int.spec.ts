@@ -144,7 +144,9 @@ describe('sealing', () => {
     await sealAll({ pool: database.pool, log, signer });
     const sealing = await start();
     const failed = rejection(sealing.failed);
-    await database.pool.query(`UPDATE seals.chains SET log_id = 'another'`);
+    await database.pool.query(`UPDATE seals.chains SET log_id = 'another' WHERE topic = $1`, [
+      visits,
+    ]);
     await visit(1);
     expect(await failed).to.be.instanceOf(ForeignPosition);
     expect(await rejection(start())).to.be.instanceOf(ForeignPosition);
