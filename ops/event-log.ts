@@ -72,9 +72,9 @@ const openOnKafka = async (settings: KafkaSettings, options: Options): Promise<O
   const { pool, url, listener, logger } = options;
   const claim = homeOf(options);
   await requireNotAtHome(pool, `kafka:${settings.brokers.join(',')}`);
-  const local = await openPostgresLog(options);
+  const { outbox: recorded } = await openPostgresLog(options);
   const log = openKafkaLog({ settings, logger, claim });
-  const outbox = await openRelayedOutbox({ pool, listener, outbox: local.outbox });
+  const outbox = await openRelayedOutbox({ pool, listener, outbox: recorded });
   const chores = options.beside
     ? []
     : [
@@ -101,7 +101,6 @@ const openOnKafka = async (settings: KafkaSettings, options: Options): Promise<O
       await Promise.all(chores.map((chore) => chore.stop()));
       outbox.stop();
       await log.close();
-      await local.log.close();
     },
   };
 };

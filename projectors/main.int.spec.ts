@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { createLogger } from '../ops/platform/logging.js';
 import { ForeignPosition, type EventLog } from '../ops/platform/event-log/port.js';
-import { openPostgresLog } from '../ops/platform/event-log/postgres-log.js';
+import { openTestLog } from '../ops/testing/log.js';
 import { createPool } from '../ops/platform/postgres/pool.js';
 import { testDatabase, type TestDatabase } from '../ops/testing/database.js';
 import { topics } from '../schemas/events/topics.js';
@@ -21,7 +21,7 @@ describe('the projectors', () => {
   beforeEach(async () => {
     running = [];
     database = await testDatabase('projectors');
-    ({ log } = await openPostgresLog({ pool: database.pool, url: database.url, logger }));
+    ({ log } = await openTestLog({ pool: database.pool, url: database.url, logger }));
   });
 
   afterEach(async () => {
@@ -119,7 +119,7 @@ describe('the projectors', () => {
 
   it('survive the loss of every connection', async () => {
     const pool = createPool({ url: database.url, name: 'victims', max: 4, logger });
-    const { log: theirs } = await openPostgresLog({ pool, url: database.url, logger });
+    const { log: theirs } = await openTestLog({ pool, url: database.url, logger });
     const projectors = await start(pool, theirs);
     for (let sequence = 1; sequence <= 100; sequence += 1) {
       await log.append(topics.visits.name, [recordOf(visited('a', { sequence }))]);

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { openPostgresLog } from '../ops/platform/event-log/postgres-log.js';
+import { openTestLog } from '../ops/testing/log.js';
 import { notifyChange } from '../ops/platform/changes.js';
 import { readPlatform, savePlatform } from '../ops/platform/ledger/platform-row.js';
 import { createLogger } from '../ops/platform/logging.js';
@@ -56,7 +56,7 @@ describe('the changes that an edge hears of', () => {
       heard = state === 'back';
     });
     const pool = createPool({ url: proxy.url, name: 'edge', max: 4, logger });
-    const { log, outbox } = await openPostgresLog({ pool, url: database.url, logger });
+    const { log, outbox } = await openTestLog({ pool, url: database.url, logger });
     const links = createLinkReader(pool, outbox, createLinkCache(1e6));
     const watch = await watchChanges({ listener, pool, links, logger });
     await eventually('it listens', () => heard);

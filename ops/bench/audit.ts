@@ -7,7 +7,7 @@ import { catchUpProjections } from '../../projectors/catch-up.js';
 import { startEmbeddedPostgres } from '../embedded/index.js';
 import { rebuildLedger } from '../ledger-rebuild/rebuild.js';
 import { migrate } from '../migrations/migrate.js';
-import { openPostgresLog } from '../platform/event-log/postgres-log.js';
+import { openTestLog } from '../testing/log.js';
 import { createLogger } from '../platform/logging.js';
 import { createPool } from '../platform/postgres/pool.js';
 import { temporaryDir } from '../testing/product.js';
@@ -53,7 +53,7 @@ try {
   const postgres = await startEmbeddedPostgres({ dataDir, logger });
   const pool = createPool({ url: postgres.url, name: 'bench', max: 4, patient: true, logger });
   await migrate(pool);
-  const { log } = await openPostgresLog({ pool, url: postgres.url, logger });
+  const { log } = await openTestLog({ pool, url: postgres.url, logger });
   const links = Math.ceil(events / 10);
   process.stdout.write(
     `| ${events} events | s | events a second | most memory |\n|---|---|---|---|\n`,

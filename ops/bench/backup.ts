@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { startLinklogCli } from '../cli/testing/command-line.js';
 import { startEmbeddedPostgres } from '../embedded/index.js';
 import { migrate } from '../migrations/migrate.js';
-import { openPostgresLog } from '../platform/event-log/postgres-log.js';
+import { openTestLog } from '../testing/log.js';
 import { createLogger } from '../platform/logging.js';
 import { createPool, type Pool } from '../platform/postgres/pool.js';
 import { temporaryDir } from '../testing/product.js';
@@ -50,7 +50,7 @@ export const backUpNewLog = (
 ): Promise<Record<string, unknown>> =>
   withPostgres(dataDir, async (pool, url) => {
     await migrate(pool);
-    const { log } = await openPostgresLog({ pool, url, logger });
+    const { log } = await openTestLog({ pool, url, logger });
     await fillLog(log, links, visits);
     const figures = await measured(['backup', file], { DATA_DIR: dataDir });
     await log.close();

@@ -108,7 +108,19 @@ describe('the metrics of a process', () => {
     expect(names).to.include.members([
       'process_cpu_seconds_total',
       'process_resident_memory_bytes',
-      'nodejs_eventloop_lag_p99_seconds',
+      'linklog_event_loop_delay_seconds_count',
     ]);
+  });
+
+  it('tell how late the event loop is', async () => {
+    const metrics = createMetrics();
+    const busyUntil = performance.now() + 600;
+    while (performance.now() < busyUntil);
+    await new Promise((resolve) => {
+      setTimeout(resolve, 1);
+    });
+    const series = await seriesOf(metrics);
+    expect(total(series, 'linklog_event_loop_delay_seconds_count')).to.equal(1);
+    expect(total(series, 'linklog_event_loop_delay_seconds_sum')).to.be.at.least(0.09);
   });
 });

@@ -3,7 +3,7 @@ import { catalogue } from '../../schemas/events/catalogue.js';
 import { readEvent } from '../../schemas/events/codec.js';
 import { topics } from '../../schemas/events/topics.js';
 import type { EventLog } from '../platform/event-log/port.js';
-import { openPostgresLog } from '../platform/event-log/postgres-log.js';
+import { openTestLog } from './log.js';
 import { createLogger } from '../platform/logging.js';
 import type { Outbox } from '../platform/outbox/port.js';
 import { createPool, type Pool } from '../platform/postgres/pool.js';
@@ -23,7 +23,7 @@ const logger = createLogger('silent');
 
 export const testNode = async (database: TestDatabase): Promise<TestNode> => {
   const pool = createPool({ url: database.url, name: 'test node', max: 4, logger });
-  const { log, outbox } = await openPostgresLog({ pool, url: database.url, logger });
+  const { log, outbox } = await openTestLog({ pool, url: database.url, logger });
   return {
     pool,
     log,

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { openPostgresLog, type PostgresLog } from '../../ops/platform/event-log/postgres-log.js';
+import { openTestLog } from '../../ops/testing/log.js';
+import type { PostgresLog } from '../../ops/platform/event-log/postgres-log.js';
 import { createLogger } from '../../ops/platform/logging.js';
 import { testDatabase, type TestDatabase } from '../../ops/testing/database.js';
 import {
@@ -360,7 +361,7 @@ describe('the archive', () => {
     beforeEach(async () => {
       archive = null;
       own = await testDatabase('archived');
-      opened = await openPostgresLog({ pool: own.pool, url: own.url, logger });
+      opened = await openTestLog({ pool: own.pool, url: own.url, logger });
     });
 
     afterEach(async () => {

@@ -6,7 +6,7 @@ import {
   type EventLog,
   type Subscription,
 } from '../../ops/platform/event-log/port.js';
-import { openPostgresLog } from '../../ops/platform/event-log/postgres-log.js';
+import { openTestLog } from '../../ops/testing/log.js';
 import { testDatabase, type TestDatabase } from '../../ops/testing/database.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
 import { topicOf } from '../../schemas/events/codec.js';
@@ -38,7 +38,7 @@ describe('a rebuild', () => {
     running = [];
     database = await testDatabase('rebuild');
     const { pool, url } = database;
-    ({ log } = await openPostgresLog({ pool, url, logger }));
+    ({ log } = await openTestLog({ pool, url, logger }));
   });
 
   afterEach(async () => {

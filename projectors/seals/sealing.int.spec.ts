@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { createLogger } from '../../ops/platform/logging.js';
 import { ForeignPosition, type EventLog } from '../../ops/platform/event-log/port.js';
-import { openPostgresLog } from '../../ops/platform/event-log/postgres-log.js';
+import { openTestLog } from '../../ops/testing/log.js';
 import { createPool } from '../../ops/platform/postgres/pool.js';
 import { extendChain, genesisOf } from '../../ops/platform/seals/chain.js';
 import type { Signer } from '../../ops/platform/seals/checkpoint.js';
@@ -29,7 +29,7 @@ describe('sealing', () => {
     running = [];
     sequence = 0;
     database = await testDatabase('sealing');
-    ({ log } = await openPostgresLog({ pool: database.pool, url: database.url, logger }));
+    ({ log } = await openTestLog({ pool: database.pool, url: database.url, logger }));
     signer = await knownSigner(database.pool);
   });
 
@@ -108,7 +108,7 @@ describe('sealing', () => {
 
   it('makes one chain, however many do it at once, and whatever breaks', async () => {
     const victims = createPool({ url: database.url, name: 'victims', max: 4, logger });
-    const { log: theirs } = await openPostgresLog({ pool: victims, url: database.url, logger });
+    const { log: theirs } = await openTestLog({ pool: victims, url: database.url, logger });
     await start({ records: 7, ms: 100 });
     const second = await start({ records: 7, ms: 100 }, victims, theirs);
     const third = await start({ records: 5, ms: 100 });

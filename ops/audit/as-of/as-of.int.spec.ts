@@ -20,7 +20,7 @@ import {
   unblocked,
   visited,
 } from '../../../schemas/testing/events.js';
-import { openPostgresLog } from '../../platform/event-log/postgres-log.js';
+import { openTestLog } from '../../testing/log.js';
 import type { EventLog } from '../../platform/event-log/port.js';
 import { createLogger } from '../../platform/logging.js';
 import { testDatabase, type TestDatabase } from '../../testing/database.js';
@@ -55,7 +55,7 @@ describe('looking back', () => {
   beforeEach(async () => {
     database = await testDatabase('lookback');
     const { pool, url } = database;
-    const opened = await openPostgresLog({ pool, url, logger: createLogger('silent') });
+    const opened = await openTestLog({ pool, url, logger: createLogger('silent') });
     log = piecemeal(opened.log);
   });
 

@@ -10,7 +10,7 @@ import {
 } from '../../platform/event-log/conformance/kafka-harness.js';
 import { openKafkaLog } from '../../platform/event-log/kafka/kafka-log.js';
 import type { EventLog } from '../../platform/event-log/port.js';
-import { openPostgresLog } from '../../platform/event-log/postgres-log.js';
+import { openTestLog } from '../../testing/log.js';
 import { createLogger } from '../../platform/logging.js';
 import { signerOf, type Checkpoint, type Signer } from '../../platform/seals/checkpoint.js';
 import { testDatabase, type TestDatabase } from '../../testing/database.js';
@@ -55,7 +55,7 @@ describe('the seals of an embedded log', () => {
   before(async () => {
     database = await testDatabase('seals');
     const { pool, url } = database;
-    ({ log } = await openPostgresLog({ pool, url, logger }));
+    ({ log } = await openTestLog({ pool, url, logger }));
     signer = await knownSigner(pool);
     await fill(log, () => sealAll({ pool, log, signer }));
     partition = await partitionOfVisits(log);

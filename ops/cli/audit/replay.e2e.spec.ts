@@ -4,7 +4,7 @@ import path from 'node:path';
 import { topics } from '../../../schemas/events/topics.js';
 import { cloudEventFaults } from '../../../schemas/testing/cloud-events.js';
 import { runningPostgresUrl } from '../../embedded/index.js';
-import { openPostgresLog } from '../../platform/event-log/postgres-log.js';
+import { openTestLog } from '../../testing/log.js';
 import { createLogger } from '../../platform/logging.js';
 import { createPool } from '../../platform/postgres/pool.js';
 import { ask } from '../../testing/http.js';
@@ -179,7 +179,7 @@ describe('linklog audit replay and history', () => {
     if (url === null) throw new Error('The embedded PostgreSQL does not run');
     const logger = createLogger('silent');
     const pool = createPool({ url, name: 'test', max: 2, logger });
-    const { log } = await openPostgresLog({ pool, url, logger });
+    const { log } = await openTestLog({ pool, url, logger });
     await log.append(topics.platform.name, [{ key: 'platform', value: 'no event' }]);
     await log.close();
     await pool.end();

@@ -6,7 +6,7 @@ import { recordOf, visited } from '../../../projectors/testing/events.js';
 import { allSealed } from '../../../projectors/testing/sealing.js';
 import { topics } from '../../../schemas/events/topics.js';
 import type { EventLog } from '../../platform/event-log/port.js';
-import { openPostgresLog } from '../../platform/event-log/postgres-log.js';
+import { openTestLog } from '../../testing/log.js';
 import { createLogger } from '../../platform/logging.js';
 import { testDatabase, type TestDatabase } from '../../testing/database.js';
 import { launch, mainFile, readyLine, runToEnd, type Running } from '../../testing/product.js';
@@ -28,7 +28,7 @@ describe('linklog audit seal', function () {
     running = [];
     dir = await mkdtemp(path.join(tmpdir(), 'linklog-seals-'));
     database = await testDatabase('seals_e2e');
-    ({ log } = await openPostgresLog({ pool: database.pool, url: database.url, logger }));
+    ({ log } = await openTestLog({ pool: database.pool, url: database.url, logger }));
   });
 
   after(async () => {

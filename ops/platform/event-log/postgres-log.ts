@@ -3,7 +3,7 @@ import { readEvent, topicOf, writeEvent } from '../../../schemas/events/codec.js
 import type { TopicName } from '../../../schemas/events/topics.js';
 import type { Logger } from '../logging.js';
 import { nothingRecorded, type Outbox, type Receipt } from '../outbox/port.js';
-import { listenToPostgres } from '../postgres/listener.js';
+import type { Listener } from '../postgres/listener.js';
 import type { Pool, Queryable } from '../postgres/pool.js';
 import { installationOf } from './home.js';
 import { partitionOf } from './partition.js';
@@ -69,22 +69,19 @@ export interface PostgresLog {
 /**
  * The embedded adapter: an append-only table of PostgreSQL, for one machine.
  *
- * `url` is where a connection of its own listens for appends: it makes readers quick, who also look
- * by themselves now and then.
+ * `listener` hears `linklog_log`: it makes readers quick, who also look by themselves now and then.
  *
  * @throws PartitionsDiffer
  */
 export const openPostgresLog = async (options: {
   readonly pool: Pool;
-  readonly url: string;
+  readonly listener: Listener;
   readonly logger: Logger;
 }): Promise<PostgresLog> => {
-  const { pool, logger } = options;
+  const { pool, listener, logger } = options;
   const partitions = await loadPartitions(pool);
   const id = await installationOf(pool);
   const logId = (topic: TopicName): string => `postgres:${id}:${topic}`;
-
-  const listener = listenToPostgres(options.url, ['linklog_log'], logger);
 
   const partitionsOf = (topic: TopicName): readonly KnownPartition[] => partitions.get(topic) ?? [];
 
@@ -146,7 +143,8 @@ export const openPostgresLog = async (options: {
     ranges,
     subscribe: (subscribeOptions) =>
       startSubscription(subscribeOptions, { pool, logger, listener, logId, ranges, partitionsOf }),
-    close: () => listener.close(),
+    // Pool and listener are the process's.
+    close: () => Promise.resolve(),
   };
 
   const outbox: Outbox = {

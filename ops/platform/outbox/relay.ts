@@ -11,8 +11,8 @@ import { markMilestones } from './milestones.js';
 const relayLock = 7_021_956;
 /** Records of a partition in one round. */
 const maxRecords = 1_000;
-/** How long a relay that heard of no event waits before it looks all the same. */
-const idleMs = 500;
+/** How long a relay that heard of no event waits before it looks all the same: it hears of each. */
+const idleMs = 5_000;
 const firstPauseMs = 50;
 const longestPauseMs = 1_000;
 const milestoneMs = 60_000;

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openPostgresLog } from '../../../ops/platform/event-log/postgres-log.js';
+import { openTestLog } from '../../../ops/testing/log.js';
 import { createLogger } from '../../../ops/platform/logging.js';
 import { createPool, isConnectionError } from '../../../ops/platform/postgres/pool.js';
 import { testDatabase } from '../../../ops/testing/database.js';
@@ -66,7 +66,7 @@ export const archiveUnderKills = async (options: {
   const dir = await mkdtemp(path.join(tmpdir(), 'linklog-archive-'));
   const file = path.join(dir, 'streams');
   const database = await testDatabase('kills');
-  const { log } = await openPostgresLog({ pool: database.pool, url: database.url, logger });
+  const { log } = await openTestLog({ pool: database.pool, url: database.url, logger });
   const expected = new Map<string, string[]>();
   let repeats = 0;
   let batch: LinklogEvent[] = [];

@@ -1,7 +1,8 @@
 import { testDatabase, type TestDatabase } from '../../../testing/database.js';
 import { createLogger } from '../../logging.js';
 import { createPool, transaction, type Pool } from '../../postgres/pool.js';
-import { openPostgresLog, type PostgresLog } from '../postgres-log.js';
+import { openTestLog } from '../../../testing/log.js';
+import type { PostgresLog } from '../postgres-log.js';
 import type { LogClient, LogHarness } from './harness.js';
 
 const logger = createLogger('silent');
@@ -20,7 +21,7 @@ export interface PostgresHarness extends LogHarness {
 /** A pool and a log of its own, as a process has them. `close` is `crash`, with readers stopped. */
 export const connectPostgres = async (url: string): Promise<PostgresClient> => {
   const pool = createPool({ url, name: 'conformance', max: 6, logger });
-  const { log, outbox } = await openPostgresLog({ pool, url, logger }).catch(
+  const { log, outbox } = await openTestLog({ pool, url, logger }).catch(
     async (error: unknown) => {
       await pool.end();
       throw error;

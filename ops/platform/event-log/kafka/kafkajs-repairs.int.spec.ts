@@ -25,7 +25,7 @@ interface Connection {
 }
 
 /** One connection of kafkajs, without the client around it. */
-const connectionTo = (port: number): Connection => {
+const connectionTo = (port: number, requestTimeout = 10_000): Connection => {
   const silent = { debug: () => undefined, error: () => undefined, warn: () => undefined };
   const NewConnection = load('kafkajs/src/network/connection.js') as new (
     options: object,
@@ -34,7 +34,7 @@ const connectionTo = (port: number): Connection => {
     host: '127.0.0.1',
     port,
     connectionTimeout: 10_000,
-    requestTimeout: 10_000,
+    requestTimeout,
     logger: { ...silent, namespace: () => silent },
     socketFactory: cuttableSockets().factory,
   });
@@ -146,6 +146,57 @@ describe('kafkajs, mended', function () {
       expect(await lost).to.equal('lost');
       await connection.connect();
       expect(await connection.send(exchange)).to.equal('the whole answer');
+    });
+  });
+
+  describe('when no answer comes', () => {
+    const sockets: Socket[] = [];
+    const server = createServer((socket) => sockets.push(socket.resume()));
+    let connection: Connection;
+
+    before(async () => {
+      server.listen(0, '127.0.0.1');
+      await once(server, 'listening');
+      connection = connectionTo((server.address() as AddressInfo).port, 200);
+      await connection.connect();
+    });
+    after(async () => {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, 'close');
+    });
+
+    /** How a request ended, and after how many milliseconds. */
+    const endOf = async (requestTimeout?: number): Promise<[end: unknown, ms: number]> => {
+      const sentAt = performance.now();
+      const end = await connection
+        .send({ ...exchange, ...(requestTimeout !== undefined && { requestTimeout }) })
+        .catch((error: unknown) => (error as Error).name);
+      return [end, performance.now() - sentAt];
+    };
+
+    it('gives each request up when its time is over, and none before', async () => {
+      const [[longEnd, longMs], [shortEnd, shortMs], [, laterMs]] = await Promise.all([
+        endOf(1_000),
+        endOf(),
+        sleep(100).then(() => endOf()),
+      ]);
+      expect([longEnd, shortEnd]).to.deep.equal([
+        'KafkaJSRequestTimeoutError',
+        'KafkaJSRequestTimeoutError',
+      ]);
+      // A millisecond less by one clock may be the whole time by the other.
+      expect([shortMs >= 199, laterMs >= 199, longMs >= 999, shortMs < longMs]).to.deep.equal([
+        true,
+        true,
+        true,
+        true,
+      ]);
+    });
+
+    it('gives up what is sent after a quiet time too', async () => {
+      await sleep(300);
+      expect((await endOf())[0]).to.equal('KafkaJSRequestTimeoutError');
     });
   });
 

@@ -6,9 +6,18 @@
 import { createRequire } from 'node:module';
 import type { Socket } from 'node:net';
 
+/** A request that waits for its answer; times in milliseconds, `sentAt` of `Date.now()`. */
+interface SocketRequest {
+  readonly sentAt: number;
+  readonly requestTimeout: number;
+  timeoutRequest(): void;
+}
+
 /** Each connection has one: what waits to be sent, and what waits for its answer. */
 interface RequestQueue {
   readonly pending: readonly unknown[];
+  readonly inflight: ReadonlyMap<number, SocketRequest>;
+  readonly enforceRequestTimeout: boolean;
 }
 
 /** What was received on the way to a whole answer: its size first, in four bytes. */
@@ -26,20 +35,22 @@ interface Broker {
   readonly versions: object | null;
 }
 
-interface Class<Instance, Method extends string, Result> {
-  readonly prototype: Instance & Partial<Record<Method, (this: Instance) => Result>>;
+interface Class<Instance, Method extends string, Result, Args extends unknown[] = []> {
+  readonly prototype: Instance & Partial<Record<Method, (this: Instance, ...args: Args) => Result>>;
 }
 
 const load = createRequire(import.meta.url);
 const repaired = Symbol.for('linklog.kafkajs-repairs');
 const sizeBytes = 4;
 
-const replace = <Instance, Method extends string, Result>(
-  { prototype }: Class<Instance, Method, Result>,
+const replace = <Instance, Method extends string, Result, Args extends unknown[]>(
+  { prototype }: Class<Instance, Method, Result, Args>,
   method: Method,
-  wrap: (original: (this: Instance) => Result) => (this: Instance) => Result,
+  wrap: (
+    original: (this: Instance, ...args: Args) => Result,
+  ) => (this: Instance, ...args: Args) => Result,
 ): void => {
-  const original = prototype[method] as ((this: Instance) => Result) | undefined;
+  const original = prototype[method] as ((this: Instance, ...args: Args) => Result) | undefined;
   if (original === undefined) throw new Error(`kafkajs has no ${method} where it had one`);
   Object.defineProperty(prototype, method, { value: wrap(original) });
 };
@@ -60,6 +71,59 @@ const calmIdleConnections = (): void => {
       if (this.pending.length > 0) schedule.call(this);
     };
   });
+};
+
+/**
+ * It looks for late requests ten times a second on every open connection, and a projector has eleven.
+ * One look at the moment when the first of them can be late sees as much, and sooner.
+ */
+const lookForLateRequestsInTime = (): void => {
+  const file = load('kafkajs/src/network/requestQueue/index.js') as unknown;
+  const looks = new WeakMap<
+    RequestQueue,
+    { readonly at: number; readonly timer: NodeJS.Timeout }
+  >();
+
+  const lookAt = (queue: RequestQueue, at: number): void => {
+    const timer = setTimeout(() => {
+      looks.delete(queue);
+      const now = Date.now();
+      // Those of a lost connection have been rejected, and stand here no more.
+      for (const request of [...queue.inflight.values()]) {
+        if (now >= request.sentAt + request.requestTimeout) request.timeoutRequest();
+      }
+      lookInTime(queue);
+    }, at - Date.now());
+    // The connection keeps the process alive, not the look at it.
+    looks.set(queue, { at, timer: timer.unref() });
+  };
+
+  const lookInTime = (queue: RequestQueue): void => {
+    let soonest = Infinity;
+    for (const { sentAt, requestTimeout } of queue.inflight.values()) {
+      soonest = Math.min(soonest, sentAt + requestTimeout);
+    }
+    const planned = looks.get(queue);
+    if (soonest >= (planned?.at ?? Infinity)) return;
+    clearTimeout(planned?.timer);
+    lookAt(queue, soonest);
+  };
+
+  replace(
+    file as Class<RequestQueue, 'scheduleRequestTimeoutCheck', void>,
+    'scheduleRequestTimeoutCheck',
+    () => () => undefined,
+  );
+  replace(
+    file as Class<RequestQueue, 'sendSocketRequest', void, [SocketRequest]>,
+    'sendSocketRequest',
+    (send) => {
+      return function sendAndLookInTime(request) {
+        send.call(this, request);
+        if (this.enforceRequestTimeout) lookInTime(this);
+      };
+    },
+  );
 };
 
 /**
@@ -104,6 +168,7 @@ const askUntilAnswered = (): void => {
 export const repairKafkajs = (): void => {
   if (repaired in globalThis) return;
   calmIdleConnections();
+  lookForLateRequestsInTime();
   forgetLostAnswers();
   askUntilAnswered();
   Object.defineProperty(globalThis, repaired, { value: true });

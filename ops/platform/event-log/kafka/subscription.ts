@@ -18,9 +18,12 @@ const firstPauseMs = 50;
 const longestPauseMs = 5_000;
 /** A member that is not heard of for so long is gone, and its partitions are given to others. */
 const sessionTimeout = 6_000;
-const heartbeatInterval = 1_000;
-/** How long a fetch waits for records; a partition that is resumed waits for it. */
-const maxWaitTimeInMs = 250;
+const heartbeatInterval = 2_000;
+/**
+ * How long a fetch waits for records; a partition that is resumed waits for it, and so does the end.
+ * Each process that follows a topic asks anew after it, also where nothing ever happens.
+ */
+const maxWaitTimeInMs = 1_000;
 const maxBytesPerPartition = 1_048_576;
 const disconnectMs = 3_000;
 
