@@ -7,7 +7,8 @@ import { startStackProcess } from '../testing/stack.js';
  * Linux only; a clock tick there is 10 ms.
  */
 const [seconds = 60] = process.argv.slice(2).map(Number);
-const settleMs = 20_000;
+/** What a process does at its start, compiling what it runs above all, is not idle yet. */
+const settleMs = 60_000;
 
 /** Of a process and its threads so far, in milliseconds. */
 const cpuMs = (pid: number): number => {

@@ -63,33 +63,50 @@ const bytesOf = (stream: Stream, number: number): string => {
 };
 
 interface Line {
-  readonly socket: Socket;
+  /** Another one, when one was lost: a server may close a connection behind a refusal. */
+  socket: Socket;
   /** Who waits for an answer, in the order of asking. */
   readonly waiting: ((outcome: string) => void)[];
+  close(): void;
 }
 
 /** A connection of which only the status lines are read: it must cost little beside the product. */
 const openLine = async (url: string): Promise<Line> => {
   const { hostname: host, port } = new URL(url);
-  const socket = connect({ host, port: Number(port), noDelay: true });
   const waiting: Line['waiting'] = [];
-  let rest = '';
-  socket.setEncoding('latin1').on('data', (text: string) => {
-    const whole = rest + text;
-    let end = 0;
-    for (const match of whole.matchAll(/HTTP\/1\.1 (\d{3}) /g)) {
-      waiting.shift()?.(match[1] ?? '');
-      end = match.index + match[0].length;
-    }
-    // A status line may come in pieces.
-    rest = whole.slice(Math.max(end, whole.length - 16));
-  });
-  const lost = (): void => {
+  let closed = false;
+  const lose = (): void => {
     for (const tell of waiting.splice(0)) tell('lost');
   };
-  socket.on('error', lost).on('close', lost);
-  await once(socket, 'connect');
-  return { socket, waiting };
+  const open = (): Socket => {
+    const socket = connect({ host, port: Number(port), noDelay: true });
+    let rest = '';
+    socket.setEncoding('latin1').on('data', (text: string) => {
+      const whole = rest + text;
+      let end = 0;
+      for (const match of whole.matchAll(/HTTP\/1\.1 (\d{3}) /g)) {
+        waiting.shift()?.(match[1] ?? '');
+        end = match.index + match[0].length;
+      }
+      // A status line may come in pieces.
+      rest = whole.slice(Math.max(end, whole.length - 16));
+    });
+    socket.on('error', lose).on('close', () => {
+      lose();
+      if (!closed) line.socket = open();
+    });
+    return socket;
+  };
+  const line = {
+    socket: open(),
+    waiting,
+    close(): void {
+      closed = true;
+      line.socket.destroy();
+    },
+  };
+  await once(line.socket, 'connect');
+  return line;
 };
 
 const runStream = async (
@@ -132,7 +149,7 @@ const runStream = async (
     await sleep(tickMs);
   }
   await Promise.race([Promise.all(open), sleep(timeoutMs, null, { ref: false })]);
-  for (const { socket } of lines) socket.destroy();
+  for (const line of lines) line.close();
   times.sort((a, b) => a - b);
   return { sent, answers, p50: percentile(times, 0.5), p99: percentile(times, 0.99) };
 };
