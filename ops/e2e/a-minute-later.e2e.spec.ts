@@ -33,6 +33,8 @@ describe('a minute later', () => {
     drip: NodeJS.Timeout;
   }[] = [];
 
+  let spare: RawConnection;
+
   const enter = (password: string): Promise<Answer> =>
     bench.visit(guarded, {
       method: 'POST',
@@ -50,6 +52,7 @@ describe('a minute later', () => {
 
   const beginSlowly = async (): Promise<void> => {
     const { api, edge, admin, adminToken } = bench.product;
+    spare = await connectTo(edge);
     for (const origin of [api, edge, admin]) {
       await trickle('headers', origin, 'GET /health HTTP/1.1\r\nX-Slow: ');
     }
@@ -72,6 +75,7 @@ describe('a minute later', () => {
   });
 
   after('stop them', async () => {
+    spare.socket.destroy();
     for (const { connection, drip } of slow) {
       clearInterval(drip);
       connection.socket.destroy();
@@ -184,6 +188,11 @@ describe('a minute later', () => {
       expect(ms, what).to.be.within(limit - 500, limit + 7_000);
       expect(connection.received(), what).to.match(/^HTTP\/1\.1 408 /);
     }
+  });
+
+  it('a connection on which nothing was asked was closed without a word', async () => {
+    expect(await spare.closed(0)).to.be.within(9_500, 17_000);
+    expect(spare.received()).to.equal('');
   });
 
   it('a link that the service has come to know as unsafe is blocked, its event says by whom', async () => {

@@ -196,7 +196,10 @@ export const listen = async (
       });
       server.on('clientError', (error: Unread, socket: Socket) => {
         if (closing.has(socket)) return;
-        if (error.code === 'ECONNRESET' || !socket.writable) socket.destroy();
+        // A spare connection, as browsers open them, on which nothing was asked in time: an answer
+        // might be taken for that of the request which is just coming.
+        const unused = socket.bytesRead === 0;
+        if (error.code === 'ECONNRESET' || !socket.writable || unused) socket.destroy();
         else refuseRest(error, socket, latest.get(socket));
       });
       resolve(listening);
