@@ -5,6 +5,11 @@ import type { Logger } from '../logging.js';
 /** How often who has the lock sees that it still has it, and who has it not tries to get it. */
 const pollMs = 500;
 const queryTimeoutMs = 1_000;
+/**
+ * PostgreSQL ends the connection of a holder that is not heard of for so long, and frees its lock: a
+ * process that is stopped, or hangs, loses no connection by itself.
+ */
+const silentForMs = 3_000;
 
 export interface LockHolder {
   /** Resolves when the work has ended and the lock is free. */
@@ -61,6 +66,7 @@ export const holdLock = (options: {
     };
     try {
       await client.connect();
+      await client.query(`SET idle_session_timeout = ${silentForMs}`);
       for (;;) {
         const { rows } = await client.query<{ held: boolean }>(
           'SELECT pg_try_advisory_lock($1) AS held',

@@ -1,0 +1,52 @@
+import { expect } from 'chai';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { testDatabase, type TestDatabase } from '../../testing/database.js';
+import { eventually } from '../../testing/waiting.js';
+
+const lock = 4_711;
+const file = fileURLToPath(new URL('testing/lock-process.js', import.meta.url));
+
+describe('work that one process does at a time', () => {
+  let database: TestDatabase;
+  const children: ChildProcess[] = [];
+
+  const start = (): { readonly child: ChildProcess; readonly said: () => string } => {
+    let text = '';
+    const child = spawn(process.execPath, [file, database.url, String(lock)], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    child.stdout.on('data', (chunk: Buffer) => (text += chunk.toString()));
+    children.push(child);
+    return { child, said: () => text };
+  };
+
+  before(async () => {
+    database = await testDatabase('lock');
+  });
+  after(async () => {
+    for (const child of children) {
+      if (child.exitCode !== null || child.signalCode !== null) continue;
+      child.kill('SIGKILL');
+      await once(child, 'exit');
+    }
+    await database.drop();
+  });
+
+  it('is taken over from one that is killed, and from one that is stopped', async () => {
+    const first = start();
+    await eventually('the first one has it', () => first.said() === 'begins\n');
+    const second = start();
+    const third = start();
+    const takers = (): number => [second, third].filter(({ said }) => said() === 'begins\n').length;
+    first.child.kill('SIGKILL');
+    await eventually('another one has it', () => takers() === 1);
+    const [holder, waiter] = second.said() === '' ? [third, second] : [second, third];
+    holder.child.kill('SIGSTOP');
+    await eventually('the last one has it', () => waiter.said() === 'begins\n');
+    holder.child.kill('SIGCONT');
+    await eventually('the stopped one knows', () => holder.said() === 'begins\nends\n');
+    expect(waiter.said()).to.equal('begins\n');
+  });
+});

@@ -1,0 +1,21 @@
+/**
+ * A process that holds an advisory lock, or waits for it, and says so on stdout: to be stopped, and
+ * taken over from. Arguments: the database's URL, and the lock.
+ */
+import { once } from 'node:events';
+import { createLogger } from '../../logging.js';
+import { holdLock } from '../lock-holder.js';
+
+const [, , url = '', lock = ''] = process.argv;
+
+holdLock({
+  url,
+  lock: Number(lock),
+  name: 'test',
+  logger: createLogger('silent'),
+  async work(signal) {
+    process.stdout.write('begins\n');
+    if (!signal.aborted) await once(signal, 'abort');
+    process.stdout.write('ends\n');
+  },
+});
