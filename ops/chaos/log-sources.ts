@@ -9,7 +9,7 @@ import type { LogCopy } from './log-copy.js';
 /** Brings a copy up to where the log ends now; the pool is where an embedded one is. */
 export type ReadOn = (copy: LogCopy, pool: Pool) => Promise<void>;
 
-const readWithinMs = 60_000;
+const readWithinMs = 180_000;
 
 /** Reads the log as anybody could, with kafkajs alone: the product's own reader is what is tested. */
 export const readKafkaOn =
