@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { atOnce, ask, type Answer } from '../testing/http.js';
+import { ask, atOnce, type Answer, type Ask } from '../testing/http.js';
 import type { IssuedKey } from '../testing/product.js';
 import { bearer, settleCreations, type LoadKeys } from './load.js';
 import type { PromisedLink, Promises, SwitchedLink } from './promises.js';
@@ -34,7 +34,17 @@ const forEach = async <Item>(
   });
 };
 
-const healthOf = (node: string): Promise<Answer> => ask(`${node}/health/ready`);
+/** Asks for what may be asked twice, and does where a connection kept open had ended meanwhile. */
+const read = async (url: string, options: Ask = {}): Promise<Answer> => {
+  try {
+    return await ask(url, options);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ECONNRESET') throw error;
+    return ask(url, options);
+  }
+};
+
+const healthOf = (node: string): Promise<Answer> => read(`${node}/health/ready`);
 
 /** Waits until every node has all that it needs. */
 export const untilReady = async ({ apis, edges }: Target): Promise<void> => {
@@ -79,7 +89,7 @@ const isServed = (link: PromisedLink, { status, headers }: Answer, usedUp: boole
 };
 
 const head = (edge: string, { code }: PromisedLink): Promise<Answer> =>
-  ask(`${edge}/${code}`, { method: 'HEAD' });
+  read(`${edge}/${code}`, { method: 'HEAD' });
 
 const checkLink = async (
   target: Target,
@@ -89,7 +99,7 @@ const checkLink = async (
   promises: Promises,
 ): Promise<void> => {
   const { code, maxClicks, redirected, unanswered } = link;
-  const stats = await ask(`${api}/v2/stats/${code}`, { headers: bearer(keys.pro) });
+  const stats = await read(`${api}/v2/stats/${code}`, { headers: bearer(keys.pro) });
   if (stats.status !== 200) {
     promises.broken.push(`${code} got a 201 and has no statistics: ${stats.status}`);
     return;
@@ -191,7 +201,7 @@ export const checkPromises = async (
 
   // From the operators' side: asking with the key itself could meet its limit.
   const usageOf = async ({ id }: IssuedKey): Promise<number> => {
-    const key = await ask(`${target.admin}/admin/keys/${id}`, {
+    const key = await read(`${target.admin}/admin/keys/${id}`, {
       headers: bearer({ key: target.adminToken }),
     });
     return (key.json() as { usage: { month: { links: number } } }).usage.month.links;
