@@ -3,6 +3,7 @@ import { runningPostgresUrl } from '../embedded/index.js';
 import { ask } from '../testing/http.js';
 import { serversFor, startProduct, type Product } from '../testing/product.js';
 import { startTcpProxy, type TcpProxy } from '../testing/tcp-proxy.js';
+import { sealKeyFileIn } from '../seal-key.js';
 import { Bench, destination, eventually, expectRefused } from './harness.js';
 
 describe('while PostgreSQL is away', () => {
@@ -20,7 +21,12 @@ describe('while PostgreSQL is away', () => {
     if (url === null) throw new Error('The first product has started a PostgreSQL');
     proxy = await startTcpProxy(url);
     const { adminToken, dataDir } = database.product;
-    const servers = { ...(await serversFor(dataDir)), DATABASE_URL: proxy.url };
+    const servers = {
+      ...(await serversFor(dataDir)),
+      DATABASE_URL: proxy.url,
+      // One key for all that seal the log.
+      SEAL_KEY_FILE: sealKeyFileIn(dataDir),
+    };
     product = await startProduct({ env: { ...servers, ADMIN_TOKEN: adminToken } });
     bench.use(product);
     pro = (await bench.key('PRO')).key;

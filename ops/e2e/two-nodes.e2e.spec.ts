@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { runningPostgresUrl } from '../embedded/index.js';
 import { ask, atOnce, statuses, type Answer } from '../testing/http.js';
 import { serversFor, startProduct, type Product } from '../testing/product.js';
+import { sealKeyFileIn } from '../seal-key.js';
 import { Bench, destination, eventually, expectBody, invalidKey } from './harness.js';
 
 /** Two processes with all that is between them in one PostgreSQL, as on two machines. */
@@ -18,7 +19,12 @@ describe('two nodes on one database', () => {
     const url = await runningPostgresUrl(bench.product.dataDir);
     if (url === null) throw new Error('The first node has started a PostgreSQL');
     const { adminToken, dataDir } = bench.product;
-    const servers = { ...(await serversFor(dataDir)), DATABASE_URL: url };
+    const servers = {
+      ...(await serversFor(dataDir)),
+      DATABASE_URL: url,
+      // One key for all that seal the log.
+      SEAL_KEY_FILE: sealKeyFileIn(dataDir),
+    };
     other = await startProduct({ env: { ...servers, ADMIN_TOKEN: adminToken } });
     edges = [bench.product.edge, other.edge];
     apis = [bench.product.api, other.api];
