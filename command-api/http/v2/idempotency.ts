@@ -35,13 +35,13 @@ export interface IdempotencyDesk {
 /** Knows the answers that are kept, and the requests of this process that are in flight. */
 export const createIdempotencyDesk = (
   pool: Pool,
-  outbox: Pick<Outbox, 'hasLogged'>,
+  outbox: Pick<Outbox, 'hasLoggedFirst'>,
 ): IdempotencyDesk => {
   const inFlight = new Set<string>();
 
   const replay = async (answer: KeptAnswer, bodyHash: Buffer): Promise<Reply> => {
     if (!answer.bodyHash.equals(bodyHash)) return failure(422, messages.idempotencyMismatch);
-    return (await outbox.hasLogged(topics.links.name, answer.codes))
+    return (await outbox.hasLoggedFirst(topics.links.name, answer.codes))
       ? json(answer.status, answer.answer, { 'Idempotency-Replayed': 'true' })
       : failure(409, messages.idempotencyInFlight);
   };

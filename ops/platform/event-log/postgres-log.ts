@@ -178,7 +178,7 @@ export const openPostgresLog = async (options: {
 
     // What is committed here is in the log proper.
     logged: () => Promise.resolve(true),
-    hasLogged: () => Promise.resolve(true),
+    hasLoggedFirst: () => Promise.resolve(true),
     isStalled: () => Promise.resolve(false),
     settled: () => Promise.resolve(),
   };

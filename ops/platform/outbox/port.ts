@@ -29,8 +29,8 @@ export interface Outbox {
   after(topic: TopicName, marks: readonly SubjectMark[]): Promise<readonly LinklogEvent[]>;
   /** Whether the log proper has what was recorded and committed, by `withinMs` from now. */
   logged(receipt: Receipt, withinMs: number): Promise<boolean>;
-  /** Whether the log proper has all that was ever recorded of the subjects, now. */
-  hasLogged(topic: TopicName, subjects: readonly string[]): Promise<boolean>;
+  /** Whether the log proper has, now, each subject's first event: the one that made it. */
+  hasLoggedFirst(topic: TopicName, subjects: readonly string[]): Promise<boolean>;
   /** Whether events wait for the log proper for so long that no new ones should be decided. */
   isStalled(): Promise<boolean>;
   /** Resolves when the log proper has every event that was recorded before the call. */

@@ -107,7 +107,7 @@ describe('the relay from the outbox to the log proper', () => {
       expect(await outbox.logged(receipt, 10_000)).to.be.true;
       expect(log.sequencesOf(code)).to.deep.equal([1, 2, 3, 4, 5]);
     }
-    expect(await outbox.hasLogged(links, codes)).to.be.true;
+    expect(await outbox.hasLoggedFirst(links, codes)).to.be.true;
     expect(await outbox.isStalled()).to.be.false;
   });
 
@@ -115,15 +115,27 @@ describe('the relay from the outbox to the log proper', () => {
     const code = newCode();
     const receipt = await record(...history(code, 1));
     expect(await outbox.logged(receipt, 50)).to.be.false;
-    expect(await outbox.hasLogged(links, [newCode(), code])).to.be.false;
+    expect(await outbox.hasLoggedFirst(links, [newCode(), code])).to.be.false;
     await eventually('it is stalled', () => outbox.isStalled());
     // Neither what is somewhere else, nor nothing.
-    expect(await outbox.hasLogged(links, [newCode()])).to.be.true;
-    expect(await outbox.hasLogged(links, [])).to.be.true;
+    expect(await outbox.hasLoggedFirst(links, [newCode()])).to.be.true;
+    expect(await outbox.hasLoggedFirst(links, [])).to.be.true;
     expect(await outbox.logged([], 0)).to.be.true;
     relayTo();
     expect(await outbox.logged(receipt, 10_000)).to.be.true;
     await eventually('it is stalled no more', async () => !(await outbox.isStalled()));
+  });
+
+  it('has logged what made a link, also while what became of it then is not', async () => {
+    relayTo();
+    const code = newCode();
+    expect(await outbox.logged(await record(eventIn(links, code, 1)), 10_000)).to.be.true;
+    log.before = () => Promise.reject(new Error('Not now'));
+    const ended = await record(eventIn(links, code, 2));
+    expect(await outbox.logged(ended, 100)).to.be.false;
+    expect(await outbox.hasLoggedFirst(links, [code])).to.be.true;
+    log.before = () => Promise.resolve();
+    expect(await outbox.logged(ended, 10_000)).to.be.true;
   });
 
   it('sends again what failed, with what came after it, and skips nothing', async () => {
@@ -196,7 +208,7 @@ describe('the relay from the outbox to the log proper', () => {
     expect(log.sequencesOf(code)).to.deep.equal([1, 2, 3, 4, 1, 2, 3]);
     // The late mark of a zombie takes nothing back.
     await sleep(100);
-    expect(await outbox.hasLogged(links, [code])).to.be.true;
+    expect(await outbox.hasLoggedFirst(links, [code])).to.be.true;
   });
 
   it('stops at once, also while the log does not answer', async () => {

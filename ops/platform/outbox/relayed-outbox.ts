@@ -103,14 +103,14 @@ export const openRelayedOutbox = async (options: {
 
     logged,
 
-    async hasLogged(topic, subjects) {
+    async hasLoggedFirst(topic, subjects) {
       const { rows } = await pool.query<{ unsent: boolean }>({
         name: 'outbox-unsent',
         text: `SELECT EXISTS (
                  SELECT FROM log.events e
                  JOIN log.partitions p ON p.id = e.partition_id AND p.topic = $1
                  JOIN log.relayed r ON r.partition_id = e.partition_id
-                 WHERE e.key = ANY ($2::text[]) AND e.ledger_sequence IS NOT NULL
+                 WHERE e.key = ANY ($2::text[]) AND e.ledger_sequence = 1
                    AND e.record_offset >= r.next_offset
                ) AS unsent`,
         values: [topic, subjects],
