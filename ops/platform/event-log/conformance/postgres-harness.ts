@@ -21,12 +21,10 @@ export interface PostgresHarness extends LogHarness {
 /** A pool and a log of its own, as a process has them. `close` is `crash`, with readers stopped. */
 export const connectPostgres = async (url: string): Promise<PostgresClient> => {
   const pool = createPool({ url, name: 'conformance', max: 6, logger });
-  const { log, outbox } = await openTestLog({ pool, url, logger }).catch(
-    async (error: unknown) => {
-      await pool.end();
-      throw error;
-    },
-  );
+  const { log, outbox } = await openTestLog({ pool, url, logger }).catch(async (error: unknown) => {
+    await pool.end();
+    throw error;
+  });
   return {
     pool,
     log,
