@@ -19,7 +19,7 @@ import type { KnownPartition } from './postgres-partitions.js';
 /** How long a reader that heard of no append waits before it looks all the same. */
 const idleMs = 500;
 /**
- * The least time between the starts of two rounds that both found something. What a reader finds that
+ * The least time between the starts of two rounds that both handled something. What a reader finds that
  * was idle it handles at once; under a steady load a batch costs a dozen statements however few records
  * are in it, which would be most of what one machine does.
  */
@@ -114,31 +114,35 @@ export const startSubscription = (options: SubscribeOptions, context: Context): 
     cursor.pauseMs = Math.min(cursor.pauseMs * 2, longestPauseMs);
   };
 
-  const handle = async (cursor: Cursor, records: readonly LogRecord[]): Promise<void> => {
+  /** Whether it could be handled; otherwise its partition pauses. */
+  const handle = async (cursor: Cursor, records: readonly LogRecord[]): Promise<boolean> => {
     const { topic, partition } = cursor.partition;
     const batch: Batch = { topic, partition, records };
     try {
       await options.handle(batch);
       cursor.offset = (records.at(-1)?.offset ?? 0) + 1;
       cursor.pauseMs = firstPauseMs;
+      return true;
     } catch (error) {
       pause(cursor, error);
+      return false;
     }
   };
 
-  /** One round over all partitions: what it found, `full` where there may be more at once. */
+  /** One round over all partitions: what it handled, `full` where there may be more at once. */
   const round = async (): Promise<'nothing' | 'some' | 'full'> => {
     const ready = cursors.filter((cursor) => cursor.pausedUntil <= performance.now());
     for (const cursor of ready) {
       if (cursor.offset === null) await seek(cursor);
     }
     const found = await fetch(ready);
+    let handled = false;
     for (const cursor of ready) {
       const records = found.get(cursor.partition.id);
-      if (records && !isStopped()) await handle(cursor, records);
+      if (records && !isStopped()) handled = (await handle(cursor, records)) || handled;
     }
     if ([...found.values()].some(({ length }) => length === maxBatch)) return 'full';
-    return found.size > 0 ? 'some' : 'nothing';
+    return handled ? 'some' : 'nothing';
   };
 
   const idle = async (): Promise<void> => {
