@@ -22,6 +22,9 @@ export interface Pace {
 
 const usualPace: Pace = { records: 1_000, ms: 5_000 };
 
+/** Nobody asks for what is not signed yet, so records come in few large batches. */
+const mayWaitMs = 1_000;
+
 export interface Sealing {
   /** Never resolves; rejects with what no retry can mend, such as `ForeignPosition`. */
   readonly failed: Promise<never>;
@@ -132,6 +135,7 @@ export const startSealing = async (deps: {
   const subscription = log.subscribe({
     group: 'seals',
     topics: topicNames,
+    mayWaitMs,
     position: async (topic, partition) => {
       const chain = await readChain(pool, { topic, partition });
       // What a projector that is gone has left unsigned.

@@ -59,6 +59,11 @@ export interface SubscribeOptions {
   readonly handle: (batch: Batch) => Promise<void>;
   /** Records in a batch at most; 1,000 unless told. */
   readonly maxBatch?: number;
+  /**
+   * For how long records may wait to be handled together with later ones, in milliseconds; 400 unless
+   * told. A log that hands them over in larger pieces of its own accord need not wait.
+   */
+  readonly mayWaitMs?: number;
 }
 
 export interface Subscription {

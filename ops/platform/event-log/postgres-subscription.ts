@@ -19,11 +19,12 @@ import type { KnownPartition } from './postgres-partitions.js';
 /** How long a reader that heard of no append waits before it looks all the same. */
 const idleMs = 500;
 /**
- * The least time between the starts of two rounds that both handled something. What a reader finds that
- * was idle it handles at once; under a steady load a batch costs a dozen statements however few records
- * are in it, which would be most of what one machine does.
+ * The least time between the starts of two rounds that both handled something, unless the reader says
+ * for how long its records may wait. What a reader finds that was idle it handles at once; under a steady
+ * load a batch costs a dozen statements however few records are in it, which would be most of what one
+ * machine does.
  */
-const roundIntervalMs = 200;
+const usualWaitMs = 400;
 const firstPauseMs = 50;
 const longestPauseMs = 5_000;
 
@@ -52,7 +53,7 @@ interface Cursor {
  */
 export const startSubscription = (options: SubscribeOptions, context: Context): Subscription => {
   const { pool, logger, listener } = context;
-  const maxBatch = options.maxBatch ?? 1_000;
+  const { maxBatch = 1_000, mayWaitMs = usualWaitMs } = options;
   const cursors: Cursor[] = options.topics
     .flatMap((topic) => context.partitionsOf(topic))
     .map((partition) => ({ partition, offset: null, pauseMs: firstPauseMs, pausedUntil: 0 }));
@@ -175,7 +176,7 @@ export const startSubscription = (options: SubscribeOptions, context: Context): 
         const began = performance.now();
         const found = await round();
         pauseMs = firstPauseMs;
-        if (found === 'some') await pauseUnlessStopped(began + roundIntervalMs - performance.now());
+        if (found === 'some') await pauseUnlessStopped(began + mayWaitMs - performance.now());
         if (found !== 'full') await idle();
       } catch (error) {
         if (error instanceof ForeignPosition) throw error;

@@ -1,6 +1,7 @@
 import { Overloaded } from '../batcher.js';
 
-type Job = () => Promise<void>;
+/** Never rejects; resolves to how many times as long as it took its lane is to rest. */
+type Job = () => Promise<number>;
 
 /** What the queue has to do, and how much it refused; the last only ever rises. */
 export interface QueueLoad {
@@ -13,7 +14,8 @@ export interface FairQueue {
   readonly load: QueueLoad;
   /**
    * Runs all of `works` in a lane's turns, or none: in the order of their lane, and as many of a
-   * lane as of any other that waits.
+   * lane as of any other that waits. After each its lane rests for as long as it took, or as many
+   * times as long as `restsFor` says of its result.
    *
    * @throws Overloaded when the lane or the queue has no room for them; what the first work threw.
    */
@@ -21,19 +23,20 @@ export interface FairQueue {
     lane: string,
     maxInLane: number,
     works: readonly (() => Promise<Result>)[],
+    restsFor?: (result: Result) => number,
   ): Promise<Result[]>;
 }
 
 /**
  * A bounded queue for costly work: `atOnce` at a time, lanes served in turn, so that a flood in one
  * lane delays another by a single job. A lane may hold no more than its share. After a job its lane
- * rests, for as long as `rest` says: so a flood leaves half of the time to those who come meanwhile,
- * and half of a core to whatever else the machine does.
+ * rests (`rest` takes milliseconds): so a flood leaves half of the time, or more, to those who come
+ * meanwhile, and that much of a core to whatever else the machine does.
  */
 export const createFairQueue = (options: {
   readonly atOnce: number;
   readonly maxWaiting: number;
-  readonly rest: (tookMs: number) => Promise<void>;
+  readonly rest: (ms: number) => Promise<void>;
 }): FairQueue => {
   // A Map keeps the order of insertion: the lane whose turn is next comes first.
   const lanes = new Map<string, Job[]>();
@@ -53,9 +56,9 @@ export const createFairQueue = (options: {
     return undefined;
   };
 
-  const rest = async (lane: string, tookMs: number): Promise<void> => {
+  const rest = async (lane: string, ms: number): Promise<void> => {
     resting.add(lane);
-    await options.rest(tookMs);
+    await options.rest(ms);
     resting.delete(lane);
     startNext();
   };
@@ -66,23 +69,31 @@ export const createFairQueue = (options: {
       if (!next) return;
       load.running += 1;
       const began = performance.now();
-      void next.job().finally(() => {
+      void next.job().then((times) => {
         load.running -= 1;
-        void rest(next.lane, performance.now() - began);
+        void rest(next.lane, times * (performance.now() - began));
         startNext();
       });
     }
   };
 
-  const enqueue = <Result>(jobs: Job[], work: () => Promise<Result>): Promise<Result> =>
+  const enqueue = <Result>(
+    jobs: Job[],
+    work: () => Promise<Result>,
+    restsFor: (result: Result) => number,
+  ): Promise<Result> =>
     new Promise((resolve, reject) => {
-      // It never rejects: the outcome goes to the one who waits for it.
-      jobs.push(() => work().then(resolve, reject));
+      // The outcome goes to the one who waits for it.
+      jobs.push(() => {
+        const done = work();
+        done.then(resolve, reject);
+        return done.then(restsFor, () => 1);
+      });
     });
 
   return {
     load,
-    async run(lane, maxInLane, works) {
+    async run(lane, maxInLane, works, restsFor = () => 1) {
       const jobs = lanes.get(lane) ?? [];
       const full =
         jobs.length + works.length > maxInLane || load.waiting + works.length > options.maxWaiting;
@@ -90,7 +101,7 @@ export const createFairQueue = (options: {
         load.refused += works.length;
         throw new Overloaded(load.waiting);
       }
-      const outcomes = works.map((work) => enqueue(jobs, work));
+      const outcomes = works.map((work) => enqueue(jobs, work, restsFor));
       if (jobs.length > 0) lanes.set(lane, jobs);
       load.waiting += works.length;
       startNext();

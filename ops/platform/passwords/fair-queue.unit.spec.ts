@@ -69,6 +69,25 @@ describe('the fair queue', () => {
     await Promise.all([flood, other]);
   });
 
+  it('lets a lane rest the longer, the worse the outcome', async () => {
+    const rests: number[] = [];
+    const rest = (ms: number): Promise<void> => {
+      rests.push(ms);
+      return Promise.resolve();
+    };
+    const queue = createFairQueue({ atOnce: 1, maxWaiting: 100, rest });
+    const restsFor = (right: boolean): number => (right ? 0 : 1_000_000);
+    const works = [true, false, true].map((right) => async () => {
+      await new Promise((resolve) => setTimeout(resolve, 2));
+      return right;
+    });
+    expect(await queue.run('a', 50, works, restsFor)).to.deep.equal([true, false, true]);
+    const [first = NaN, second = NaN, third = NaN] = rests;
+    expect([first, third]).to.deep.equal([0, 0]);
+    // A million times 1 ms, and more.
+    expect(second).to.be.greaterThan(1_000_000);
+  });
+
   it('goes on after work that failed', async () => {
     const queue = createFairQueue({ atOnce: 1, maxWaiting: 5, rest: none });
     const fail = (): Promise<never> => Promise.reject(new Error('No'));

@@ -13,6 +13,11 @@ const maxWaiting = 512;
 /** Two batches of an API key. */
 const maxHashesOfKey = 100;
 const maxChecksOfLink = 64;
+/**
+ * After a wrong password its link's lane rests so many times as long as the check took: a flood of
+ * guesses gets a fifth of a core, since each of them also drives the caches of the other one out.
+ */
+const restsAfterWrong = 4;
 
 /** Where passwords are hashed and checked: one a process, so that its bounds are the process's. */
 export interface PasswordDesk {
@@ -25,7 +30,7 @@ export interface PasswordDesk {
 
 /** Keys and links have a lane each: a flood of guesses at one link delays nobody else. */
 export const createPasswordDesk = (): PasswordDesk => {
-  const queue = createFairQueue({ atOnce, maxWaiting, rest: (tookMs) => sleep(tookMs) });
+  const queue = createFairQueue({ atOnce, maxWaiting, rest: (ms) => sleep(ms) });
   const hashing = createHashing();
   return {
     load: queue.load,
@@ -37,7 +42,8 @@ export const createPasswordDesk = (): PasswordDesk => {
       ),
     async verify(code, passwordHash, password) {
       const check = (): Promise<boolean> => hashing.verify(passwordHash, password);
-      const [right] = await queue.run(`link ${code}`, maxChecksOfLink, [check]);
+      const restsFor = (right: boolean): number => (right ? 1 : restsAfterWrong);
+      const [right] = await queue.run(`link ${code}`, maxChecksOfLink, [check], restsFor);
       return right === true;
     },
   };

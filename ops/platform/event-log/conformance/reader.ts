@@ -49,7 +49,9 @@ export interface Reader {
   has(ids: readonly string[]): Promise<void>;
 }
 
-export interface ReaderOptions extends Partial<Pick<SubscribeOptions, 'group' | 'maxBatch'>> {
+export interface ReaderOptions extends Partial<
+  Pick<SubscribeOptions, 'group' | 'maxBatch' | 'mayWaitMs'>
+> {
   readonly topics: readonly TopicName[];
   /** Where it begins and what it keeps as its checkpoint; empty: at the start of the log. */
   readonly positions: Positions;
@@ -70,6 +72,7 @@ export const startReader = (
     group: options.group ?? `conformance-${randomUUID()}`,
     topics: options.topics,
     ...(options.maxBatch !== undefined && { maxBatch: options.maxBatch }),
+    ...(options.mayWaitMs !== undefined && { mayWaitMs: options.mayWaitMs }),
     position: (topic, partition) => Promise.resolve(positions.get(topic, partition)),
     handle: async (batch) => {
       const { topic, partition, records } = batch;
