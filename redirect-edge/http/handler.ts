@@ -31,7 +31,7 @@ import { createPasswordEntry, methodsOf, type PasswordEntryDeps } from './passwo
 import { previewPage } from './preview-page.js';
 import { createVisits, type VisitDeps } from './visits.js';
 
-export interface EdgeDeps extends VisitDeps, Omit<PasswordEntryDeps, 'visits'> {
+export interface EdgeDeps extends VisitDeps, Omit<PasswordEntryDeps, 'visits' | 'noteOverload'> {
   readonly links: LinkReader;
   readonly platform: { readonly maintenance: boolean };
   readonly health: HealthCheck;
@@ -70,10 +70,13 @@ const isTransient = (error: unknown): boolean =>
 export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
   const { links, requests, logger } = deps;
   const visits = createVisits(deps);
-  const enterPassword = createPasswordEntry({ ...deps, visits });
-  const noteOverload = createFloodLog(overloadToldEveryMs, (times) => {
+  const overloads = createFloodLog(overloadToldEveryMs, (times) => {
     logger.warn({ times }, 'more was asked than can wait: refused');
   });
+  const noteOverload = (): void => {
+    overloads(performance.now());
+  };
+  const enterPassword = createPasswordEntry({ ...deps, visits, noteOverload });
 
   const act = async (
     request: IncomingMessage,
@@ -220,7 +223,7 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
       const abandoned = !request.complete && (err as { code?: unknown }).code === 'ECONNRESET';
       // Broken off amid its body: the client's doing, and nobody is there to answer.
       if (abandoned) logger.debug({ err }, 'a client went');
-      else if (err instanceof Overloaded) noteOverload(performance.now());
+      else if (err instanceof Overloaded) noteOverload();
       else if (transient) logger.warn({ err }, 'a visit could not be served');
       else logger.error({ err }, 'a visit failed');
       if (response.headersSent) response.destroy();

@@ -27,6 +27,8 @@ export interface PasswordEntryDeps {
   readonly visits: Visits;
   readonly passwords: PasswordCheck;
   readonly trustedProxies: BlockList;
+  /** Told of each try for which there was no room. */
+  readonly noteOverload: () => void;
 }
 
 const find = async (links: LinkReader, code: string): Promise<ServedLink | null> =>
@@ -38,7 +40,7 @@ export const methodsOf = async (links: LinkReader, code: string): Promise<string
 
 /** POST /:shortCode: the form of a link with a password. */
 export const createPasswordEntry = (deps: PasswordEntryDeps) => {
-  const { links, visits, passwords, trustedProxies } = deps;
+  const { links, visits, passwords, trustedProxies, noteOverload } = deps;
 
   /** The password that was sent, or `null` after a refusal. */
   const readPassword = async (
@@ -122,6 +124,11 @@ export const createPasswordEntry = (deps: PasswordEntryDeps) => {
     const outcome = await passwords.check({ code, passwordHash, password, network });
     if (outcome.type === 'throttled') {
       sendTooManyAttempts(request, response, outcome.waitMs);
+      return;
+    }
+    if (outcome.type === 'overloaded') {
+      noteOverload();
+      sendFailure(request, response, 'unavailable');
       return;
     }
     if (outcome.type === 'wrong') {

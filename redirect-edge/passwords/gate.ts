@@ -1,6 +1,8 @@
 import { Overloaded } from '../../ops/platform/batcher.js';
 
 export interface Gate {
+  /** Whether `pass` would refuse this name now. */
+  isFull(name: string): boolean;
   /** Runs `work` when there is room for it at this name. @throws Overloaded; what `work` threw. */
   pass<Result>(name: string, work: () => Promise<Result>): Promise<Result>;
 }
@@ -17,6 +19,11 @@ export const createGate = (options: {
   const places = new Map<string, Place>();
 
   return {
+    isFull(name) {
+      const place = places.get(name);
+      if (!place || place.inside < options.atOnce) return false;
+      return place.waiting.length >= options.maxWaiting;
+    },
     async pass(name, work) {
       const place = places.get(name) ?? { inside: 0, waiting: [] };
       places.set(name, place);

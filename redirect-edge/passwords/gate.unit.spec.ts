@@ -15,6 +15,7 @@ describe('a gate', () => {
         await new Promise<void>((resolve) => leave.set(name, resolve));
       });
     const visits = ['a1', 'a2', 'a3', 'a4'].map((name) => visit('a', name));
+    expect([gate.isFull('a'), gate.isFull('b')]).to.deep.equal([true, false]);
     const refused: unknown = await visit('a', 'a5').catch((reason: unknown) => reason);
     expect(refused).to.be.instanceOf(Overloaded);
     visits.push(visit('b', 'b1'));
@@ -24,8 +25,10 @@ describe('a gate', () => {
     leave.get('a1')?.();
     await tick();
     expect(inside).to.deep.equal(['a1', 'a2', 'b1', 'a3', 'a4']);
+    expect(gate.isFull('a')).to.equal(false);
     for (const name of ['a3', 'a4', 'b1']) leave.get(name)?.();
     await Promise.all(visits);
+    expect(gate.isFull('a')).to.equal(false);
   });
 
   it('opens again after work that failed', async () => {

@@ -14,7 +14,9 @@ export interface PasswordTry {
 export type TryOutcome =
   | { readonly type: 'right' }
   | { readonly type: 'wrong' }
-  | { readonly type: 'throttled'; readonly waitMs: number };
+  | { readonly type: 'throttled'; readonly waitMs: number }
+  /** More tries are in hand than may be. An outcome, since an error costs more than all the rest. */
+  | { readonly type: 'overloaded' };
 
 export interface PasswordCheck {
   /** @throws Overloaded */
@@ -72,6 +74,7 @@ export const createPasswordCheck = (deps: {
       // What is refused for certain costs neither a place nor a look at the ledger.
       const waitMs = throttle.knownWaitMs(visitor);
       if (waitMs > 0) return { type: 'throttled', waitMs };
+      if (clients.isFull(network) || links.isFull(code)) return { type: 'overloaded' };
       return clients.pass(network, () => links.pass(code, () => checkNow(attempt, visitor)));
     },
   };
