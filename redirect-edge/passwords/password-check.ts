@@ -15,7 +15,7 @@ export type TryOutcome =
   | { readonly type: 'right' }
   | { readonly type: 'wrong' }
   | { readonly type: 'throttled'; readonly waitMs: number }
-  /** More tries are in hand than may be. An outcome, since an error costs more than all the rest. */
+  /** More tries are in hand than may be. An outcome: in a flood, an error would add a tenth to the cost. */
   | { readonly type: 'overloaded' };
 
 export interface PasswordCheck {
