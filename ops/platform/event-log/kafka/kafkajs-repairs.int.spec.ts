@@ -18,6 +18,10 @@ interface RequestQueue {
   readonly prototype: { checkPendingRequests: () => void };
 }
 
+interface Broker {
+  readonly prototype: { fetch: (request: { readonly maxWaitTime: number }) => Promise<unknown> };
+}
+
 interface Connection {
   readonly bytesBuffered: number;
   connect(): Promise<boolean>;
@@ -106,6 +110,50 @@ describe('kafkajs, mended', function () {
       } finally {
         prototype.checkPendingRequests = checkPendingRequests;
         await producer.disconnect();
+      }
+    });
+  });
+
+  describe('on topics where nothing happens', () => {
+    it('waits longer for records, until there is one', async function () {
+      this.timeout(kafkaStartMs);
+      const kafka = await testKafka('quiet');
+      const client = createKafkaClient(settingsOf(kafka), logger);
+      const topic = `${kafka.prefix}quiet`;
+      const [admin, producer] = [client.admin(), client.producer()];
+      await Promise.all([admin.connect(), producer.connect()]);
+      await admin.createTopics({ topics: [{ topic, numPartitions: 2 }], waitForLeaders: true });
+      const consumer = client.consumer({ groupId: topic, maxWaitTimeInMs: 40 });
+      const { prototype } = load('kafkajs/src/broker/index.js') as Broker;
+      const { fetch } = prototype;
+      const waits: number[] = [];
+      prototype.fetch = function noteWait(request) {
+        waits.push(request.maxWaitTime);
+        return fetch.call(this, request);
+      };
+      try {
+        await consumer.connect();
+        await consumer.subscribe({ topics: [topic], fromBeginning: true });
+        let records = 0;
+        let waitsBefore = NaN;
+        await consumer.run({
+          eachMessage: () => {
+            records += 1;
+            waitsBefore = waits.length;
+            return Promise.resolve();
+          },
+        });
+        await eventually('it waits longer', () => waits.at(-1) === 100);
+        expect(new Set(waits)).to.deep.equal(new Set([40, 100]));
+        expect(waits.indexOf(100)).to.be.at.least(10);
+
+        await producer.send({ topic, messages: [{ partition: 1, value: 'a record' }] });
+        await eventually('the record has come', () => records === 1);
+        await eventually('it has asked again', () => waits.length > waitsBefore);
+        expect(waits[waitsBefore]).to.equal(40);
+      } finally {
+        prototype.fetch = fetch;
+        await Promise.all([consumer.disconnect(), producer.disconnect(), admin.disconnect()]);
       }
     });
   });

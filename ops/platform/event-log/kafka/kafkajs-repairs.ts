@@ -35,6 +35,16 @@ interface Broker {
   readonly versions: object | null;
 }
 
+/** What a fetch brought of one partition. */
+interface FetchedBatch {
+  readonly isEmpty: () => boolean;
+}
+
+/** A consumer's membership, by which it fetches; the time in milliseconds. */
+interface ConsumerGroup {
+  maxWaitTime: number;
+}
+
 interface Class<Instance, Method extends string, Result, Args extends unknown[] = []> {
   readonly prototype: Instance & Partial<Record<Method, (this: Instance, ...args: Args) => Result>>;
 }
@@ -164,6 +174,37 @@ const askUntilAnswered = (): void => {
   });
 };
 
+/** So many fetches without a record: the topics are quiet. */
+const quietFetches = 10;
+/** A member is heard of only between its fetches: much longer, and its group takes it for gone. */
+const quietFactor = 2.5;
+
+/**
+ * It asks for records as often where none come as where they come all the time, which was half of
+ * what an idle projector took. A record ends a fetch at once however long that may wait; only what
+ * needs a new fetch waits for it: a partition that is resumed, another member, the end. So the wait
+ * is as long as it was told to, and longer once nothing happens.
+ */
+const waitLongerWhileQuiet = (): void => {
+  const group = load('kafkajs/src/consumer/consumerGroup.js') as Class<
+    ConsumerGroup,
+    'fetch',
+    Promise<readonly FetchedBatch[]>,
+    [nodeId: number]
+  >;
+  const calms = new WeakMap<ConsumerGroup, { readonly usualWait: number; inVain: number }>();
+  replace(group, 'fetch', (fetch) => {
+    return async function fetchCalmly(nodeId) {
+      const calm = calms.get(this) ?? { usualWait: this.maxWaitTime, inVain: 0 };
+      calms.set(this, calm);
+      this.maxWaitTime = calm.usualWait * (calm.inVain < quietFetches ? 1 : quietFactor);
+      const batches = await fetch.call(this, nodeId);
+      calm.inVain = batches.every((batch) => batch.isEmpty()) ? calm.inVain + 1 : 0;
+      return batches;
+    };
+  });
+};
+
 /** Mends kafkajs in this process, once. */
 export const repairKafkajs = (): void => {
   if (repaired in globalThis) return;
@@ -171,5 +212,6 @@ export const repairKafkajs = (): void => {
   lookForLateRequestsInTime();
   forgetLostAnswers();
   askUntilAnswered();
+  waitLongerWhileQuiet();
   Object.defineProperty(globalThis, repaired, { value: true });
 };

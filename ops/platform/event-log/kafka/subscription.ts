@@ -21,11 +21,13 @@ const sessionTimeout = 6_000;
 const heartbeatInterval = 2_000;
 /**
  * How long a fetch waits for records; a partition that is resumed waits for it, and so does the end.
- * Each process that follows a topic asks anew after it, also where nothing ever happens.
+ * Each process that follows a topic asks anew after it, less often where nothing ever happens
+ * (`waitLongerWhileQuiet`).
  */
 const maxWaitTimeInMs = 1_000;
 const maxBytesPerPartition = 1_048_576;
-const disconnectMs = 3_000;
+/** More than the longest fetch, which the end waits for. */
+const disconnectMs = 4_000;
 
 interface Context {
   readonly kafka: Kafka;
