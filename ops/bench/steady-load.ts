@@ -72,50 +72,64 @@ const bytesOf = (stream: Stream, number: number): string => {
 };
 
 interface Line {
-  /** Another one, when one was lost: a server may close a connection behind a refusal. */
-  socket: Socket;
+  readonly socket: Socket;
   /** Who waits for an answer, in the order of asking. */
   readonly waiting: ((outcome: string) => void)[];
-  close(): void;
 }
 
-/** A connection of which only the status lines are read: it must cost little beside the product. */
-const openLine = async (url: string): Promise<Line> => {
+/**
+ * Connections of which only the status lines are read: they must cost little beside the product. One
+ * is opened when all others wait for answers, as clients would: a connection that asks nothing is
+ * ended by the server, and hundreds at once take it longer than many an answer.
+ */
+const openLines = (url: string) => {
   const { hostname: host, port } = new URL(url);
-  const waiting: Line['waiting'] = [];
-  let closed = false;
-  const lose = (): void => {
-    for (const tell of waiting.splice(0)) tell('lost');
-  };
-  const open = (): Socket => {
+  const lines = new Set<Line>();
+
+  const open = (): Line => {
     const socket = connect({ host, port: Number(port), noDelay: true });
+    const line: Line = { socket, waiting: [] };
+    lines.add(line);
     let rest = '';
     socket.setEncoding('latin1').on('data', (text: string) => {
       const whole = rest + text;
       let end = 0;
       for (const match of whole.matchAll(/HTTP\/1\.1 (\d{3}) /g)) {
-        waiting.shift()?.(match[1] ?? '');
+        line.waiting.shift()?.(match[1] ?? '');
         end = match.index + match[0].length;
       }
       // A status line may come in pieces.
       rest = whole.slice(Math.max(end, whole.length - 16));
     });
-    socket.on('error', lose).on('close', () => {
-      lose();
-      if (!closed) line.socket = open();
-    });
-    return socket;
+    // A server may close a connection behind a refusal.
+    const lose = (): void => {
+      lines.delete(line);
+      for (const tell of line.waiting.splice(0)) tell('lost');
+    };
+    socket.on('error', lose).on('close', lose);
+    return line;
   };
-  const line = {
-    socket: open(),
-    waiting,
+
+  const leastBusy = (): Line => {
+    let best: Line | undefined;
+    for (const line of lines) {
+      if (line.waiting.length === 0) return line;
+      if (line.waiting.length < (best?.waiting.length ?? Infinity)) best = line;
+    }
+    return best && lines.size >= linesOfStream ? best : open();
+  };
+
+  return {
+    /** Resolves to the answer's status, or to `lost`. */
+    ask(bytes: string): Promise<string> {
+      const { socket, waiting } = leastBusy();
+      socket.write(bytes);
+      return new Promise((resolve) => waiting.push(resolve));
+    },
     close(): void {
-      closed = true;
-      line.socket.destroy();
+      for (const { socket } of lines) socket.destroy();
     },
   };
-  await once(line.socket, 'connect');
-  return line;
 };
 
 const runStream = async (
@@ -125,18 +139,7 @@ const runStream = async (
   const answers: Record<string, number> = {};
   const times: number[] = [];
   const open: Promise<void>[] = [];
-  const lines = await Promise.all(
-    Array.from({ length: linesOfStream }, () => openLine(stream.urls[0] ?? '')),
-  );
-  const send = (number: number): Promise<string> => {
-    const [first, ...others] = lines;
-    if (!first) throw new Error('A stream has connections');
-    const line = others.reduce((best, each) => {
-      return each.waiting.length < best.waiting.length ? each : best;
-    }, first);
-    line.socket.write(bytesOf(stream, number));
-    return new Promise((resolve) => line.waiting.push(resolve));
-  };
+  const lines = openLines(stream.urls[0] ?? '');
   const atOnce = Math.ceil((catchUpRate * stream.perSecond * tickMs) / 1_000);
   const began = performance.now();
   let started = 0;
@@ -150,7 +153,7 @@ const runStream = async (
       const measured = at - began >= warmUpMs;
       if (measured) sent += 1;
       open.push(
-        send(started).then((outcome) => {
+        lines.ask(bytesOf(stream, started)).then((outcome) => {
           if (!measured) return;
           answers[outcome] = (answers[outcome] ?? 0) + 1;
           times.push(performance.now() - at);
@@ -160,7 +163,7 @@ const runStream = async (
     await sleep(tickMs);
   }
   await Promise.race([Promise.all(open), sleep(timeoutMs, null, { ref: false })]);
-  for (const line of lines) line.close();
+  lines.close();
   times.sort((a, b) => a - b);
   return { sent, answers, p50: percentile(times, 0.5), p99: percentile(times, 0.99) };
 };
