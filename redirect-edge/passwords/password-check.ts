@@ -1,7 +1,8 @@
 import type { PasswordDesk } from '../../ops/platform/passwords/password-desk.js';
 import type { ClientHash } from './client-hash.js';
 import { createGate } from './gate.js';
-import type { Throttle, Verdict, Visitor } from './throttle.js';
+import { createKnownWaits } from './known-waits.js';
+import type { Throttle, Verdict } from './throttle.js';
 
 export interface PasswordTry {
   readonly code: string;
@@ -52,11 +53,16 @@ export const createPasswordCheck = (deps: {
   const { clientHash, throttle, passwords } = deps;
   const clients = createGate({ atOnce: triesOfClient, maxWaiting: triesWaitingOfClient });
   const links = createGate({ atOnce: triesOfLink, maxWaiting: 0 });
+  const waits = createKnownWaits();
 
-  const checkNow = async (attempt: PasswordTry, visitor: Visitor): Promise<TryOutcome> => {
-    const { code, passwordHash, password } = attempt;
+  const checkNow = async (attempt: PasswordTry, name: string): Promise<TryOutcome> => {
+    const { code, network, passwordHash, password } = attempt;
+    const visitor = { code, client: await clientHash.of(code, network) };
     const admission = await throttle.admit(visitor);
-    if (admission.type === 'throttled') return admission;
+    if (admission.type === 'throttled') {
+      waits.note(name, admission.waitMs);
+      return admission;
+    }
     let verdict: Verdict = 'unchecked';
     try {
       const right = possible(password) && (await passwords.verify(code, passwordHash, password));
@@ -67,15 +73,23 @@ export const createPasswordCheck = (deps: {
     return { type: verdict };
   };
 
+  const refusal = (name: string): TryOutcome | null => {
+    const waitMs = waits.left(name);
+    return waitMs > 0 ? { type: 'throttled', waitMs } : null;
+  };
+
   return {
     async check(attempt) {
       const { code, network } = attempt;
-      const visitor = { code, client: await clientHash.of(code, network) };
+      const name = `${code} ${network}`;
       // What is refused for certain costs neither a place nor a look at the ledger.
-      const waitMs = throttle.knownWaitMs(visitor);
-      if (waitMs > 0) return { type: 'throttled', waitMs };
+      const refused = refusal(name);
+      if (refused) return refused;
       if (clients.isFull(network) || links.isFull(code)) return { type: 'overloaded' };
-      return clients.pass(network, () => links.pass(code, () => checkNow(attempt, visitor)));
+      // Where it had to stand in line, a try before it may have been the last one.
+      return clients.pass(network, () =>
+        links.pass(code, async () => refusal(name) ?? (await checkNow(attempt, name))),
+      );
     },
   };
 };

@@ -135,14 +135,6 @@ describe('the throttle of passwords', () => {
     expect(passed(admissions)).to.equal(5);
   });
 
-  it('answers from memory what cannot have changed', async () => {
-    const at = visitor();
-    const throttle = node();
-    for (let tries = 0; tries < 6; tries += 1) await guess(throttle, at);
-    await database.pool.query('DELETE FROM ledger.password_tries WHERE client = $1', [at.client]);
-    expectWait(await guess(throttle, at), 60);
-  });
-
   it('takes checks that died with their process for wrong ones', async () => {
     const at = visitor();
     const dead = node();

@@ -17,8 +17,6 @@ export type Admission =
 export type Verdict = 'right' | 'wrong' | 'unchecked';
 
 export interface Throttle {
-  /** How long the visitor must wait for certain, as far as this node knows; 0 for a visitor to admit. */
-  knownWaitMs(visitor: Visitor): number;
   /** @throws Overloaded */
   admit(visitor: Visitor): Promise<Admission>;
   settle(visitor: Visitor, verdict: Verdict): Promise<void>;
@@ -29,7 +27,6 @@ const maxWaiting = 2_000;
 /** Tries in hand of the same client are settled within some hash times. */
 const askAgainMs = 25;
 const undecidedForMs = 5_000;
-const maxRefusals = 10_000;
 const pruneAfterMs = 2 * windowMs;
 const pruneLimit = 5_000;
 
@@ -162,31 +159,11 @@ export const createThrottle = (pool: Pool): Throttle => {
     },
   });
 
-  // A wait is never cut short, so this node need not ask again before it ends.
-  const refusals = new Map<string, number>();
-
-  const knownWaitMs = (visitor: Visitor): number => {
-    const name = nameOf(visitor);
-    const until = refusals.get(name);
-    if (until === undefined) return 0;
-    const left = until - performance.now();
-    if (left <= 0) refusals.delete(name);
-    return Math.max(left, 0);
-  };
-
   return {
-    knownWaitMs,
     async admit(visitor) {
-      const name = nameOf(visitor);
-      const waitMs = knownWaitMs(visitor);
-      if (waitMs > 0) return { type: 'throttled', waitMs };
       const giveUpAt = performance.now() + undecidedForMs;
       for (;;) {
         const decided = await admissions.submit(visitor);
-        if (decided?.type === 'throttled') {
-          if (refusals.size >= maxRefusals) refusals.clear();
-          refusals.set(name, performance.now() + decided.waitMs);
-        }
         if (decided) return decided;
         // Tries of the same client are in hand, and may turn out right.
         if (performance.now() >= giveUpAt) throw new Overloaded(1);
