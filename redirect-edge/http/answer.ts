@@ -27,6 +27,9 @@ const failures = {
 
 export type FailureName = keyof typeof failures;
 
+/** Given to `writeHead` all at once: with `setHeader` before it, each of them takes a longer way. */
+type Headers = Readonly<Record<string, string>>;
+
 const commonHeaders = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' };
 
 const wantsHtml = (request: IncomingMessage): boolean => namesHtml(request.headers.accept);
@@ -42,9 +45,11 @@ export const sendPage = (
   response: ServerResponse,
   status: number,
   { html, securityPolicy }: Page,
+  headers: Headers = {},
 ): void => {
   response.writeHead(status, {
     ...commonHeaders,
+    ...headers,
     'Content-Type': 'text/html; charset=utf-8',
     'Content-Security-Policy': securityPolicy,
     'Content-Length': html.byteLength,
@@ -56,7 +61,7 @@ export const sendJson = (
   response: ServerResponse,
   status: number,
   body: object,
-  headers: Readonly<Record<string, string>> = {},
+  headers: Headers = {},
 ): void => {
   const text = JSON.stringify(body);
   response.writeHead(status, {
@@ -73,7 +78,7 @@ export const sendError = (
   request: IncomingMessage,
   response: ServerResponse,
   error: Pick<GeneralError, 'statusCode' | 'message' | 'errorType' | 'retryAfter'>,
-  headers: Readonly<Record<string, string>> = {},
+  headers: Headers = {},
 ): void => {
   const body: GeneralError = {
     statusCode: error.statusCode,
@@ -94,14 +99,15 @@ export const sendFailure = (
   name: FailureName,
 ): void => {
   const failure = failures[name];
-  if ('retryAfter' in failure) response.setHeader('Retry-After', String(failure.retryAfter));
+  const headers: Headers =
+    'retryAfter' in failure ? { 'Retry-After': String(failure.retryAfter) } : {};
   if (wantsHtml(request)) {
-    sendPage(response, failure.status, pages[name]);
+    sendPage(response, failure.status, pages[name], headers);
     return;
   }
   const { status: statusCode, message } = failure;
   const errorType = 'errorType' in failure ? failure.errorType : undefined;
-  sendError(request, response, { statusCode, message, errorType });
+  sendError(request, response, { statusCode, message, errorType }, headers);
 };
 
 /** 302; 303 after a POST, so that the destination is asked for with a GET. */
@@ -129,7 +135,7 @@ export const refuseBody = (
   request: IncomingMessage,
   response: ServerResponse,
   error: Pick<GeneralError, 'statusCode' | 'message'>,
-  headers: Readonly<Record<string, string>> = {},
+  headers: Headers = {},
 ): void => {
   response.setHeader('Connection', 'close');
   sendError(request, response, error, headers);
@@ -151,10 +157,10 @@ export const sendTooManyAttempts = (
   waitMs: number,
 ): void => {
   const retryAfter = retryAfterSeconds(waitMs);
-  response.setHeader('Retry-After', String(retryAfter));
-  if (wantsHtml(request)) sendPage(response, 429, tooManyAttemptsPage(retryAfter));
+  const headers = { 'Retry-After': String(retryAfter) };
+  if (wantsHtml(request)) sendPage(response, 429, tooManyAttemptsPage(retryAfter), headers);
   else {
     const error = { statusCode: 429, message: messages.tooManyAttempts, retryAfter };
-    sendError(request, response, error);
+    sendError(request, response, error, headers);
   }
 };
