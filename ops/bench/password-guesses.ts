@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { ask } from '../testing/http.js';
 import { startProduct, type Product } from '../testing/product.js';
-import { runLoad, type LoadResult, type Stream } from './steady-load.js';
+import { pooled, runLoad, type LoadResult, type Stream } from './steady-load.js';
 
 /** The environment of a product that believes who sent a guess. */
 export const behindProxy = { TRUSTED_PROXIES: '127.0.0.0/8' };
@@ -70,8 +70,12 @@ export const floodWithGuesses = async (
     manyClients: options.manyClients,
   };
   const { warmUpMs } = options;
-  const visit = (ms: number): Promise<LoadResult> =>
-    runLoad({ streams: visitors, ms: ms + warmUpMs, warmUpMs, givesWay: false });
+  const visit = async (ms: number): Promise<LoadResult> => {
+    const plan = { streams: visitors, ms: ms + warmUpMs, warmUpMs, givesWay: false };
+    const kinds = await runLoad(plan);
+    const withoutHash = ['redirects', 'forms'].flatMap((kind) => kinds[kind] ?? []);
+    return { 'redirects and forms': pooled(withoutHash), ...kinds };
+  };
 
   const normal = await visit(options.normalMs);
   const before = await product.rssMiB();

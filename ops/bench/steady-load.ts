@@ -33,7 +33,8 @@ export interface StreamResult {
   readonly sent: number;
   /** How often each status was answered, and each error happened. */
   readonly answers: Readonly<Record<string, number>>;
-  /** Of what was answered, in milliseconds. */
+  /** Of what was answered, in milliseconds, ascending. */
+  readonly times: readonly number[];
   readonly p50: number;
   readonly p99: number;
 }
@@ -53,6 +54,31 @@ const linesOfStream = 100;
 
 const percentile = (ascending: readonly number[], share: number): number =>
   ascending[Math.min(ascending.length - 1, Math.floor(ascending.length * share))] ?? NaN;
+
+const resultOf = (
+  sent: number,
+  answers: StreamResult['answers'],
+  unordered: readonly number[],
+): StreamResult => {
+  const times = unordered.toSorted((a, b) => a - b);
+  return { sent, answers, times, p50: percentile(times, 0.5), p99: percentile(times, 0.99) };
+};
+
+/** Streams taken for one. */
+export const pooled = (results: readonly StreamResult[]): StreamResult => {
+  const answers: Record<string, number> = {};
+  for (const result of results) {
+    for (const [status, count] of Object.entries(result.answers)) {
+      answers[status] = (answers[status] ?? 0) + count;
+    }
+  }
+  const sent = results.reduce((sum, result) => sum + result.sent, 0);
+  return resultOf(
+    sent,
+    answers,
+    results.flatMap(({ times }) => times),
+  );
+};
 
 /** An address of its own for each number. */
 const addressOf = (number: number): string =>
@@ -164,8 +190,7 @@ const runStream = async (
   }
   await Promise.race([Promise.all(open), sleep(timeoutMs, null, { ref: false })]);
   lines.close();
-  times.sort((a, b) => a - b);
-  return { sent, answers, p50: percentile(times, 0.5), p99: percentile(times, 0.99) };
+  return resultOf(sent, answers, times);
 };
 
 /** Runs a plan in a process of its own, so that no two loads wait for each other's event loop. */

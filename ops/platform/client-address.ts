@@ -25,8 +25,8 @@ const isTrusted = (address: string, proxies: BlockList): boolean =>
 export const clientAddress = (request: IncomingMessage, proxies: BlockList): string => {
   let client = addressIn(request.socket.remoteAddress ?? '') ?? '';
   const header = request.headers['x-forwarded-for'];
-  const hops = (typeof header === 'string' ? header : '').split(',').reverse();
-  for (const hop of hops) {
+  if (typeof header !== 'string') return client;
+  for (const hop of header.split(',').reverse()) {
     if (client === '' || !isTrusted(client, proxies)) break;
     const address = addressIn(hop);
     if (address === null) break;
