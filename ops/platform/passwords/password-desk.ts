@@ -12,7 +12,7 @@ const atOnce = availableParallelism() > 2 ? 2 : 1;
 const maxWaiting = 512;
 /** Two batches of an API key. */
 const maxHashesOfKey = 100;
-const maxChecksOfLink = 64;
+const maxChecksOfLink = 32;
 /**
  * After a wrong password its link's lane rests so many times as long as the check took: a flood of
  * guesses gets a fifth of a core, since each of them also drives the caches of the other one out.
