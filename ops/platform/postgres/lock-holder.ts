@@ -3,7 +3,7 @@ import pg from 'pg';
 import type { Logger } from '../logging.js';
 
 /** How often who has the lock sees that it still has it, and who has it not tries to get it. */
-const pollMs = 1_000;
+const pollMs = 500;
 const queryTimeoutMs = 1_000;
 /**
  * PostgreSQL ends the connection of a holder that is not heard of for so long, and frees its lock: a
