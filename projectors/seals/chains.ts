@@ -2,7 +2,7 @@ import { checkPosition, type Batch, type EventLog } from '../../ops/platform/eve
 import type { Client, Pool, Queryable } from '../../ops/platform/postgres/pool.js';
 import { fingerprintBytes, genesisOf } from '../../ops/platform/seals/chain.js';
 import { fingerprintsDigest, type Signer } from '../../ops/platform/seals/checkpoint.js';
-import { topicNames, type TopicName } from '../../schemas/events/topics.js';
+import { topics, type TopicName } from '../../schemas/events/topics.js';
 
 /** Where the chain of a partition stands. */
 export interface Chain {
@@ -85,25 +85,28 @@ export const recordsIn = (fingerprints: Buffer): number => fingerprints.length /
  * @throws ForeignPosition
  */
 export const ensureChains = async (pool: Pool, log: EventLog): Promise<void> => {
-  for (const topic of topicNames) {
-    const logId = log.logId(topic);
-    const ranges = await log.ranges(topic);
-    const partitions = ranges.map(({ partition }) => partition);
+  for (const topic of Object.values(topics)) {
+    const places = Array.from({ length: topic.partitions }, (_, partition) => ({
+      topic: topic.name,
+      partition,
+    }));
+    const logId = log.logId(topic.name);
     await pool.query(
       `INSERT INTO seals.chains (topic, partition, log_id, hash)
        SELECT $1, partition, $2, hash FROM unnest($3::smallint[], $4::bytea[]) AS c (partition, hash)
        WHERE partition NOT IN (SELECT partition FROM seals.chains WHERE topic = $1)
        ON CONFLICT DO NOTHING`,
       [
-        topic,
+        topic.name,
         logId,
-        partitions,
-        partitions.map((partition) => genesisOf(logId, { topic, partition })),
+        places.map(({ partition }) => partition),
+        places.map((place) => genesisOf(logId, place)),
       ],
     );
-    for (const range of ranges) {
-      const chain = await readChain(pool, { topic, partition: range.partition });
-      if (chain) checkPosition(topic, range, logId, chain);
+    const chains = await Promise.all(places.map((place) => readChain(pool, place)));
+    for (const range of await log.ranges(topic.name)) {
+      const chain = chains.find((known) => known?.partition === range.partition);
+      if (chain) checkPosition(topic.name, range, logId, chain);
     }
   }
 };

@@ -139,6 +139,22 @@ describe('sealing', () => {
     expect(rows).to.have.length(partitions.flat().length);
   });
 
+  it('starts while another projector seals what has come since it looked where the log ends', async () => {
+    await visit(1);
+    await sealAll({ pool: database.pool, log, signer });
+    const busy: EventLog = {
+      ...log,
+      async ranges(topic) {
+        const ranges = await log.ranges(topic);
+        await visit(1);
+        await sealAll({ pool: database.pool, log, signer });
+        return ranges;
+      },
+    };
+    await start(patient, database.pool, busy);
+    expect(await chained()).to.be.at.least(1 + topicNames.length);
+  });
+
   it('does not go on with the chains of another log, nor with a log that was cut', async () => {
     await visit(3);
     await sealAll({ pool: database.pool, log, signer });

@@ -98,7 +98,10 @@ export class ForeignPosition extends Error {
   }
 }
 
-/** Refuses a checkpoint of another log or outside of what the partition holds. */
+/**
+ * Refuses a checkpoint of another log or outside of what the partition holds. The checkpoint is to be
+ * read before the range: another reader of the group may move it past an end that was asked for earlier.
+ */
 export const checkPosition = (
   topic: TopicName,
   range: PartitionRange,

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { topics } from '../../../../schemas/events/topics.js';
 import { rejection } from '../../../testing/failures.js';
+import { eventually } from '../../../testing/waiting.js';
 import { ForeignPosition, type Position } from '../port.js';
 import type { Bench } from './bench.js';
 import { codeIn, idOf, recordsOf } from './events.js';
@@ -80,6 +81,32 @@ export const describePositions = (bench: () => Bench): void => {
       await reader.has(records.map(idOf));
       await reader.subscription.stop();
       await reader.subscription.done;
+    });
+
+    it('that another reader moves, past what comes while it is asked for, is none of these', async () => {
+      const { log, follow, ends } = bench();
+      const positions = await ends([links]);
+      const theirs = recordsOf(links, codeIn(links, partition), 1);
+      let asked = false;
+      let moved = false;
+      const reader = follow({
+        topics: [links],
+        positions,
+        async position(topic, which) {
+          if (which === partition && !asked) {
+            asked = true;
+            await log.append(links, theirs);
+            positions.set(links, partition, await here());
+            moved = true;
+          }
+          return positions.get(topic, which);
+        },
+      });
+      const ours = recordsOf(links, codeIn(links, partition), 1);
+      await eventually('the other has moved', () => moved);
+      await log.append(links, ours);
+      await reader.has(ours.map(idOf));
+      expect(reader.ids).not.to.include.members(theirs.map(idOf));
     });
 
     it('names its log in the same way in every client', async () => {

@@ -55,6 +55,8 @@ export interface ReaderOptions extends Partial<
   readonly topics: readonly TopicName[];
   /** Where it begins and what it keeps as its checkpoint; empty: at the start of the log. */
   readonly positions: Positions;
+  /** Says where it begins, if `positions` alone does not. */
+  readonly position?: SubscribeOptions['position'];
   /** Runs before a batch counts as handled. */
   readonly handle?: (batch: Batch) => Promise<void>;
 }
@@ -73,7 +75,8 @@ export const startReader = (
     topics: options.topics,
     ...(options.maxBatch !== undefined && { maxBatch: options.maxBatch }),
     ...(options.mayWaitMs !== undefined && { mayWaitMs: options.mayWaitMs }),
-    position: (topic, partition) => Promise.resolve(positions.get(topic, partition)),
+    position:
+      options.position ?? ((topic, partition) => Promise.resolve(positions.get(topic, partition))),
     handle: async (batch) => {
       const { topic, partition, records } = batch;
       await handle?.(batch);

@@ -7,6 +7,7 @@ import {
   ForeignPosition,
   PositionMoved,
   type PartitionRange,
+  type Position,
   type SubscribeOptions,
   type Subscription,
 } from '../port.js';
@@ -90,18 +91,23 @@ export const startKafkaSubscription = (
     return cursor;
   };
 
-  /** Asks the reader where it stands, and sees that the log has that. */
-  const locate = async (
-    cursor: Cursor,
+  /** Where the reader stands, if the log has that; else at the log's first record. */
+  const dueOf = (
     topic: TopicName,
     partition: number,
-    ranges = context.ranges(topic),
-  ): Promise<number> => {
-    const position = await options.position(topic, partition);
-    const range = (await ranges).find((known) => known.partition === partition);
+    position: Position | null,
+    ranges: readonly PartitionRange[],
+  ): number => {
+    const range = ranges.find((known) => known.partition === partition);
     if (!range) throw new RangeError(`${topic} has no partition ${partition}`);
     if (position) checkPosition(topic, range, context.logId(topic), position);
-    cursor.offset = position?.offset ?? range.first;
+    return position?.offset ?? range.first;
+  };
+
+  /** Asks the reader where it stands, then the log for its ends: see `checkPosition`. */
+  const locate = async (cursor: Cursor, topic: TopicName, partition: number): Promise<number> => {
+    const position = await options.position(topic, partition);
+    cursor.offset = dueOf(topic, partition, position, await context.ranges(topic));
     return cursor.offset;
   };
 
@@ -185,11 +191,17 @@ export const startKafkaSubscription = (
   ): Promise<void> => {
     for (const [name, partitions] of Object.entries(assignment)) {
       const topic = topicOf(name);
-      const ranges = context.ranges(topic);
-      for (const partition of partitions) {
-        const offset = await locate(cursorOf(name, partition), topic, partition, ranges);
-        if (isStopped()) return;
-        consumer.seek({ topic: name, partition, offset: String(offset) });
+      const asked = partitions.map(async (partition) => ({
+        partition,
+        cursor: cursorOf(name, partition),
+        position: await options.position(topic, partition),
+      }));
+      const standings = await Promise.all(asked);
+      const ranges = await context.ranges(topic);
+      if (isStopped()) return;
+      for (const { partition, cursor, position } of standings) {
+        cursor.offset = dueOf(topic, partition, position, ranges);
+        consumer.seek({ topic: name, partition, offset: String(cursor.offset) });
       }
     }
   };
