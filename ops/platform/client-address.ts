@@ -15,19 +15,39 @@ const addressIn = (text: string): string | null => {
   return isIP(address) === 0 ? null : address;
 };
 
-const isTrusted = (address: string, proxies: BlockList): boolean =>
-  proxies.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
+/** Whether an address is a proxy's, which is believed who its client is. */
+export type ProxyTrust = (address: string) => boolean;
+
+export const trustNobody: ProxyTrust = () => false;
+
+const maxKnown = 1_000;
+
+/**
+ * Trusts the addresses in the blocks. There are few proxies, so what was asked is known from then on:
+ * each look into a `BlockList` makes a native object, and a flood of those prolongs garbage collection.
+ */
+export const trustIn = (blocks: BlockList): ProxyTrust => {
+  const known = new Map<string, boolean>();
+  return (address) => {
+    const before = known.get(address);
+    if (before !== undefined) return before;
+    const trusted = blocks.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4');
+    if (known.size >= maxKnown) known.clear();
+    known.set(address, trusted);
+    return trusted;
+  };
+};
 
 /**
  * The client's address: the socket's, or where that is a trusted proxy's, the last one in
  * `X-Forwarded-For` that is not. What stands before it was written by strangers.
  */
-export const clientAddress = (request: IncomingMessage, proxies: BlockList): string => {
+export const clientAddress = (request: IncomingMessage, isTrusted: ProxyTrust): string => {
   let client = addressIn(request.socket.remoteAddress ?? '') ?? '';
   const header = request.headers['x-forwarded-for'];
   if (typeof header !== 'string') return client;
   for (const hop of header.split(',').reverse()) {
-    if (client === '' || !isTrusted(client, proxies)) break;
+    if (client === '' || !isTrusted(client)) break;
     const address = addressIn(hop);
     if (address === null) break;
     client = address;

@@ -41,6 +41,17 @@ describe('the client’s address', () => {
   }
 });
 
+describe('the trust in proxies', () => {
+  it('is the same for an address that was asked for before, however many were since', () => {
+    const isTrusted = trusting('10.0.0.0/8,2001:db8:f::/48');
+    const asked = Array.from({ length: 3_000 }, (_, n) => `${n % 20}.0.${n >> 8}.${n & 255}`);
+    for (const address of [...asked, ...asked.slice(0, 500), ...asked.slice(0, 500)]) {
+      expect(isTrusted(address), address).to.equal(address.startsWith('10.'));
+    }
+    expect(['2001:db8:f::1', '2001:db8:e::1'].map(isTrusted)).to.deep.equal([true, false]);
+  });
+});
+
 describe('the network of a client', () => {
   const networks: readonly [string, string][] = [
     ['198.51.100.1', '198.51.100.1'],

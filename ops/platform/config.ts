@@ -2,6 +2,7 @@ import { accessSync, constants, readFileSync, statSync } from 'node:fs';
 import { BlockList, isIP } from 'node:net';
 import path from 'node:path';
 import { z } from 'zod';
+import { trustIn, trustNobody, type ProxyTrust } from './client-address.js';
 import { kafkaSettings, kafkaVariables } from './event-log/kafka/environment.js';
 import type { KafkaSettings } from './event-log/kafka/settings.js';
 import { defaultPlanTable, planTable, type PlanTable } from '../../schemas/plans.js';
@@ -29,7 +30,7 @@ const bindAddress = z
   .string()
   .refine((value) => isIP(value) !== 0 || /^[a-z0-9.-]+$/i.test(value), 'must be an address');
 
-/** Comma-separated CIDRs, or single addresses, as a list to check addresses against. */
+/** Comma-separated CIDRs, or single addresses. */
 const addressBlocks = z.string().transform((text, ctx) => {
   const blocks = new BlockList();
   for (const block of text.split(',').map((part) => part.trim())) {
@@ -43,7 +44,7 @@ const addressBlocks = z.string().transform((text, ctx) => {
     }
     blocks.addSubnet(address, length, bits === 32 ? 'ipv4' : 'ipv6');
   }
-  return blocks;
+  return trustIn(blocks);
 });
 
 /** What the client of EventStoreDB understands; of anything else it warns by quoting all, secrets too. */
@@ -167,7 +168,7 @@ export interface Config {
   readonly eventStoreUrl: string | null;
   readonly plans: PlanTable;
   /** Whose `X-Forwarded-For` is believed. */
-  readonly trustedProxies: BlockList;
+  readonly trustedProxies: ProxyTrust;
   readonly safety: {
     /** Absolute; `null`: the built-in list. */
     readonly blocklistFile: string | null;
@@ -258,7 +259,7 @@ export const readConfig = (env: NodeJS.ProcessEnv = process.env): Config => {
     redisUrl: vars.REDIS_URL ?? null,
     eventStoreUrl: vars.EVENTSTORE_URL ?? null,
     plans: vars.PLANS_FILE === undefined ? defaultPlanTable : readPlans(vars.PLANS_FILE),
-    trustedProxies: vars.TRUSTED_PROXIES ?? new BlockList(),
+    trustedProxies: vars.TRUSTED_PROXIES ?? trustNobody,
     safety: {
       blocklistFile:
         vars.BLOCKLIST_FILE === undefined

@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { BlockList } from 'node:net';
-import { clientAddress, networkOf } from '../../ops/platform/client-address.js';
+import { clientAddress, networkOf, type ProxyTrust } from '../../ops/platform/client-address.js';
 import { messages } from '../../schemas/http/errors.js';
 import { isBot } from '../domain/bots.js';
 import { answerEntry, type EntryAnswer, type ServedLink } from '../domain/visit.js';
@@ -26,7 +25,7 @@ export interface PasswordEntryDeps {
   readonly links: LinkReader;
   readonly visits: Visits;
   readonly passwords: PasswordCheck;
-  readonly trustedProxies: BlockList;
+  readonly trustedProxies: ProxyTrust;
   /** Told of each try for which there was no room. */
   readonly noteOverload: () => void;
 }
