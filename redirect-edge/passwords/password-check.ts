@@ -41,7 +41,7 @@ const triesWaitingOfClient = 100;
  * All clients' tries at a link: what is more is refused before the ledger hears of it. So few that the
  * last of them waits some seconds, where all are wrong.
  */
-const triesOfLink = 32;
+const triesOfLink = 24;
 
 /**
  * Checks a visitor's password: throttled first, hashed then, and counted before the answer. A client

@@ -1,6 +1,6 @@
 import { Overloaded } from '../batcher.js';
 
-/** Never rejects; resolves to how many times as long as it took its lane is to rest. */
+/** Never rejects; resolves to the milliseconds that its lane is to rest at least. */
 type Job = () => Promise<number>;
 
 /** What the queue has to do, and how much it refused; the last only ever rises. */
@@ -14,8 +14,8 @@ export interface FairQueue {
   readonly load: QueueLoad;
   /**
    * Runs all of `works` in a lane's turns, or none: in the order of their lane, and as many of a
-   * lane as of any other that waits. After each its lane rests for as long as it took, or as many
-   * times as long as `restsFor` says of its result.
+   * lane as of any other that waits. After each its lane rests for as long as it took, or for the
+   * milliseconds that `restMs` says of its result, if those are more.
    *
    * @throws Overloaded when the lane or the queue has no room for them; what the first work threw.
    */
@@ -23,7 +23,7 @@ export interface FairQueue {
     lane: string,
     maxInLane: number,
     works: readonly (() => Promise<Result>)[],
-    restsFor?: (result: Result) => number,
+    restMs?: (result: Result) => number,
   ): Promise<Result[]>;
 }
 
@@ -69,9 +69,9 @@ export const createFairQueue = (options: {
       if (!next) return;
       load.running += 1;
       const began = performance.now();
-      void next.job().then((times) => {
+      void next.job().then((leastMs) => {
         load.running -= 1;
-        void rest(next.lane, times * (performance.now() - began));
+        void rest(next.lane, Math.max(leastMs, performance.now() - began));
         startNext();
       });
     }
@@ -80,20 +80,20 @@ export const createFairQueue = (options: {
   const enqueue = <Result>(
     jobs: Job[],
     work: () => Promise<Result>,
-    restsFor: (result: Result) => number,
+    restMs: (result: Result) => number,
   ): Promise<Result> =>
     new Promise((resolve, reject) => {
       // The outcome goes to the one who waits for it.
       jobs.push(() => {
         const done = work();
         done.then(resolve, reject);
-        return done.then(restsFor, () => 1);
+        return done.then(restMs, () => 0);
       });
     });
 
   return {
     load,
-    async run(lane, maxInLane, works, restsFor = () => 1) {
+    async run(lane, maxInLane, works, restMs = () => 0) {
       const jobs = lanes.get(lane) ?? [];
       const full =
         jobs.length + works.length > maxInLane || load.waiting + works.length > options.maxWaiting;
@@ -101,7 +101,7 @@ export const createFairQueue = (options: {
         load.refused += works.length;
         throw new Overloaded(load.waiting);
       }
-      const outcomes = works.map((work) => enqueue(jobs, work, restsFor));
+      const outcomes = works.map((work) => enqueue(jobs, work, restMs));
       if (jobs.length > 0) lanes.set(lane, jobs);
       load.waiting += works.length;
       startNext();

@@ -12,8 +12,9 @@ const cost = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
 const bytesOf = (password: string): Buffer => Buffer.from(password.normalize('NFC'), 'utf8');
 
 /**
- * Lets what answers visitors go first, yet does not starve on a busy machine. On Linux a priority is a thread's own, and a thread's number is where
- * it looks itself up; elsewhere it would be the whole process's.
+ * Lets what answers visitors go first, yet does not starve on a busy machine. On Linux a priority is a
+ * thread's own, and a thread's number is where it looks itself up; elsewhere it would be the whole
+ * process's.
  */
 const stepBack = (): void => {
   if (process.platform !== 'linux') return;

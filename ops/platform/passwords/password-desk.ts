@@ -2,6 +2,7 @@ import { availableParallelism } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createFairQueue, type QueueLoad } from './fair-queue.js';
 import { createHashing } from './hashing.js';
+import { createWrongRests } from './wrong-rests.js';
 
 /**
  * Each holds a thread, and 19 MiB. On two cores one at a time, however many wait: the other core is
@@ -12,12 +13,7 @@ const atOnce = availableParallelism() > 2 ? 2 : 1;
 const maxWaiting = 512;
 /** Two batches of an API key. */
 const maxHashesOfKey = 100;
-const maxChecksOfLink = 32;
-/**
- * After a wrong password its link's lane rests so many times as long as the check took: a flood of
- * guesses gets a fifth of a core, since each of them also drives the caches of the other one out.
- */
-const restsAfterWrong = 4;
+const maxChecksOfLink = 24;
 
 /** Where passwords are hashed and checked: one a process, so that its bounds are the process's. */
 export interface PasswordDesk {
@@ -32,6 +28,7 @@ export interface PasswordDesk {
 export const createPasswordDesk = (): PasswordDesk => {
   const queue = createFairQueue({ atOnce, maxWaiting, rest: (ms) => sleep(ms) });
   const hashing = createHashing();
+  const rests = createWrongRests();
   return {
     load: queue.load,
     hashAll: (keyId, passwords) =>
@@ -42,8 +39,8 @@ export const createPasswordDesk = (): PasswordDesk => {
       ),
     async verify(code, passwordHash, password) {
       const check = (): Promise<boolean> => hashing.verify(passwordHash, password);
-      const restsFor = (right: boolean): number => (right ? 1 : restsAfterWrong);
-      const [right] = await queue.run(`link ${code}`, maxChecksOfLink, [check], restsFor);
+      const restMs = (right: boolean): number => rests.after(code, right);
+      const [right] = await queue.run(`link ${code}`, maxChecksOfLink, [check], restMs);
       return right === true;
     },
   };
