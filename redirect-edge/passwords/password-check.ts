@@ -1,4 +1,4 @@
-import type { PasswordDesk } from '../../ops/platform/passwords/password-desk.js';
+import { maxChecksOfLink, type PasswordDesk } from '../../ops/platform/passwords/password-desk.js';
 import type { ClientHash } from './client-hash.js';
 import { createGate } from './gate.js';
 import { createKnownWaits } from './known-waits.js';
@@ -38,12 +38,6 @@ const triesOfClient = 6;
 const triesWaitingOfClient = 100;
 
 /**
- * All clients' tries at a link: what is more is refused before the ledger hears of it. So few that the
- * last of them waits some seconds, where all are wrong.
- */
-const triesOfLink = 24;
-
-/**
  * Checks a visitor's password: throttled first, hashed then, and counted before the answer. A client
  * within its wait gets no check at all, not even of the right password: telling it apart would be
  * the very guess that the wait forbids, and a flood of guesses is to cost no hashes.
@@ -55,7 +49,8 @@ export const createPasswordCheck = (deps: {
 }): PasswordCheck => {
   const { clientHash, throttle, passwords } = deps;
   const clients = createGate({ atOnce: triesOfClient, maxWaiting: triesWaitingOfClient });
-  const links = createGate({ atOnce: triesOfLink, maxWaiting: 0 });
+  // All clients' tries at a link: what the desk has no room for is refused before the ledger hears of it.
+  const links = createGate({ atOnce: maxChecksOfLink, maxWaiting: 0 });
   const waits = createKnownWaits();
 
   const checkNow = async (attempt: PasswordTry, name: string): Promise<TryOutcome> => {

@@ -13,7 +13,8 @@ const atOnce = availableParallelism() > 2 ? 2 : 1;
 const maxWaiting = 512;
 /** Two batches of an API key. */
 const maxHashesOfKey = 100;
-const maxChecksOfLink = 24;
+/** So few that the last of them waits some seconds, where all are wrong. */
+export const maxChecksOfLink = 24;
 
 /** Where passwords are hashed and checked: one a process, so that its bounds are the process's. */
 export interface PasswordDesk {
