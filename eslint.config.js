@@ -53,7 +53,7 @@ export default tseslint.config(
     },
   },
   {
-    files: ['ops/platform/config.ts'],
+    files: ['ops/platform/config/config.ts'],
     rules: { 'no-restricted-properties': 'off' },
   },
   {

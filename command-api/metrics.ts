@@ -1,5 +1,5 @@
-import { breakerSamples } from '../ops/platform/circuit-breaker.js';
-import type { Metrics, Sample } from '../ops/platform/metrics.js';
+import { breakerSamples } from '../ops/platform/concurrency/circuit-breaker.js';
+import type { Metrics, Sample } from '../ops/platform/metrics/metrics.js';
 import type { Admission } from './domain/admission.js';
 import type { AdmissionCounts } from './ledger/admission.js';
 import type { WebSafety } from './safety/web-safety.js';

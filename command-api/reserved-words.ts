@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { parseList } from '../ops/platform/list-file.js';
-import { projectFile } from '../ops/platform/project-file.js';
+import { parseList } from '../ops/platform/files/list-file.js';
+import { projectFile } from '../ops/platform/files/project-file.js';
 import type { ReservedWords } from './domain/reserved-alias.js';
 
 const words = (name: string): readonly string[] =>

@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
-import { startLinklog, type Linklog } from './linklog.js';
-import { readConfig } from './platform/config.js';
+import { startLinklog, type Linklog } from './app/linklog.js';
+import { readConfig } from './platform/config/config.js';
 import { createLogger } from './platform/logging.js';
-import { endSignal, runToEnd } from './process.js';
-import { readRoles } from './roles.js';
-import { welcome } from './welcome.js';
+import { endSignal, runToEnd } from './app/process.js';
+import { readRoles } from './app/roles.js';
+import { welcome } from './app/welcome.js';
 
 // Visitors wait while the whole heap is marked, 20 to 80 ms in all each time on two cores. V8 would do
 // that every few seconds under load, to keep a small heap small: this makes it wait until the heap is

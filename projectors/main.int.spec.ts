@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { createLogger } from '../ops/platform/logging.js';
 import { ForeignPosition, type EventLog } from '../ops/platform/event-log/port.js';
-import { openTestLog } from '../ops/testing/log.js';
+import { openTestLog } from '../ops/test/support/log.js';
 import { createPool } from '../ops/platform/postgres/pool.js';
-import { testDatabase, type TestDatabase } from '../ops/testing/database.js';
+import { testDatabase, type TestDatabase } from '../ops/test/support/database.js';
 import { topics } from '../schemas/events/topics.js';
 import { startProjectors, type Projectors } from './main.js';
 import { projectionStatus } from './status.js';

@@ -1,5 +1,5 @@
-import { breakerSamples } from '../ops/platform/circuit-breaker.js';
-import type { Metrics, Sample } from '../ops/platform/metrics.js';
+import { breakerSamples } from '../ops/platform/concurrency/circuit-breaker.js';
+import type { Metrics, Sample } from '../ops/platform/metrics/metrics.js';
 import type { LinkCache } from './links/link-cache.js';
 import type { LinkReader } from './links/link-reader.js';
 import type { SharedCacheActivity } from './links/shared-cache.js';

@@ -1,10 +1,10 @@
 import Koa, { type Context, type Next } from 'koa';
-import { Overloaded } from '../../ops/platform/batcher.js';
-import { healthStatus, type HealthCheck } from '../../ops/platform/health.js';
+import { Overloaded } from '../../ops/platform/concurrency/batcher.js';
+import { healthStatus, type HealthCheck } from '../../ops/platform/http/health.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import type { RequestRecorder } from '../../ops/platform/metrics/requests.js';
 import { isConnectionError, OutcomeUnknown } from '../../ops/platform/postgres/pool.js';
-import { requestIdOf } from '../../ops/platform/request-id.js';
+import { requestIdOf } from '../../ops/platform/http/request-id.js';
 import { messages } from '../../schemas/http/errors.js';
 import type { LivenessResponse } from '../../schemas/http/health.js';
 import { failure, send, unavailable, type Reply } from './reply.js';

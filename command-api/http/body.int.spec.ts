@@ -3,7 +3,7 @@ import Koa from 'koa';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
-import { gate } from '../../ops/testing/waiting.js';
+import { gate } from '../../ops/test/support/waiting.js';
 import { bodyReader, type RawBody } from './body.js';
 
 describe('a body', () => {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
-import { testDatabase, type TestDatabase } from '../../ops/testing/database.js';
-import { testNode, type TestNode } from '../../ops/testing/node.js';
+import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
+import { testNode, type TestNode } from '../../ops/test/support/node.js';
 import { defaultPlanTable, type PlanTable } from '../../schemas/plans.js';
 import { asker, meterOf, newKey, setMeter, type TestKey } from '../testing/keys.js';
 import { createAdmissionDesk, type AdmissionDesk, type Admitted } from './admission.js';

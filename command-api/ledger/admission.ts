@@ -1,5 +1,5 @@
 import type { Pool } from '../../ops/platform/postgres/pool.js';
-import { createBatcher } from '../../ops/platform/batcher.js';
+import { createBatcher } from '../../ops/platform/concurrency/batcher.js';
 import { planNames, type PlanName, type PlanTable } from '../../schemas/plans.js';
 import { admitCalls, type Admission, type Call, type Meter } from '../domain/admission.js';
 

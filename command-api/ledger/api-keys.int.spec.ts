@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { nothingRecorded } from '../../ops/platform/outbox/port.js';
-import { testDatabase, type TestDatabase } from '../../ops/testing/database.js';
-import { testNode, type TestNode } from '../../ops/testing/node.js';
+import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
+import { testNode, type TestNode } from '../../ops/test/support/node.js';
 import { evolveApiKey, noKey, type ApiKeyEvent } from '../../schemas/folds/api-key.js';
 import { asker, newKey, setMeter, type TestKey } from '../testing/keys.js';
 import { createApiKeyDesk, type ApiKeyDesk } from './api-keys.js';

@@ -1,6 +1,6 @@
 import { v7 as uuidv7 } from 'uuid';
-import { ledgerNow } from '../../ops/platform/ledger/clock.js';
-import type { LedgerSchema } from '../../ops/platform/ledger/schema.js';
+import { ledgerNow } from '../../ops/ledger/clock.js';
+import type { LedgerSchema } from '../../ops/ledger/schema.js';
 import { nothingRecorded, type Outbox, type Receipt } from '../../ops/platform/outbox/port.js';
 import { transaction, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
 import { evolveApiKey, noKey, type ApiKey, type ApiKeyState } from '../../schemas/folds/api-key.js';

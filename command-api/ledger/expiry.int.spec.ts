@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { transaction } from '../../ops/platform/postgres/pool.js';
-import { foldedClaims, recordHistory, storedClaims } from '../../ops/testing/claims.js';
-import { testDatabase, type TestDatabase } from '../../ops/testing/database.js';
-import { named, testNode, type TestNode } from '../../ops/testing/node.js';
+import { foldedClaims, recordHistory, storedClaims } from '../../ops/test/support/claims.js';
+import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
+import { named, testNode, type TestNode } from '../../ops/test/support/node.js';
 import { at, blocked, created, expired, visited } from '../../schemas/testing/events.js';
 import { expireDueLinks } from './expiry.js';
 

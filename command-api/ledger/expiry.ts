@@ -1,6 +1,6 @@
 import { v7 as uuidv7 } from 'uuid';
-import { lockDueClaims, saveClaims } from '../../ops/platform/ledger/claims.js';
-import { ledgerNow } from '../../ops/platform/ledger/clock.js';
+import { lockDueClaims, saveClaims } from '../../ops/ledger/claims.js';
+import { ledgerNow } from '../../ops/ledger/clock.js';
 import type { Outbox } from '../../ops/platform/outbox/port.js';
 import { transaction, type Pool } from '../../ops/platform/postgres/pool.js';
 import { evolveClaim } from '../../schemas/folds/claim.js';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { transaction } from '../../ops/platform/postgres/pool.js';
-import { rejection } from '../../ops/testing/failures.js';
-import { testDatabase, type TestDatabase } from '../../ops/testing/database.js';
+import { rejection } from '../../ops/test/support/failures.js';
+import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { findAnswers, forgetAnswers, saveAnswers, type KeptAnswer } from './idempotency.js';
 
 const answer = (told: Partial<KeptAnswer> = {}): KeptAnswer => ({

@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from 'uuid';
-import { notifyChange } from '../../ops/platform/changes.js';
-import { lockClaims, saveClaims } from '../../ops/platform/ledger/claims.js';
-import { ledgerNow } from '../../ops/platform/ledger/clock.js';
+import { notifyChange } from '../../ops/ledger/changes.js';
+import { lockClaims, saveClaims } from '../../ops/ledger/claims.js';
+import { ledgerNow } from '../../ops/ledger/clock.js';
 import { nothingRecorded, type Outbox, type Receipt } from '../../ops/platform/outbox/port.js';
 import { transaction, type Pool } from '../../ops/platform/postgres/pool.js';
 import { evolveClaim, freeCode } from '../../schemas/folds/claim.js';

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import { transaction } from '../../ops/platform/postgres/pool.js';
-import { testDatabase, type TestDatabase } from '../../ops/testing/database.js';
-import { named, testNode, type TestNode } from '../../ops/testing/node.js';
+import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
+import { named, testNode, type TestNode } from '../../ops/test/support/node.js';
 import type { EventNamed } from '../../schemas/events/catalogue.js';
 import { defaultPlanTable } from '../../schemas/plans.js';
-import { eventually } from '../../ops/testing/waiting.js';
+import { eventually } from '../../ops/test/support/waiting.js';
 import { meterOf, newKey, type TestKey } from '../testing/keys.js';
 import { createAdmissionDesk } from './admission.js';
 import { closeAllMinutes, closeMinutes } from './metering.js';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { transaction } from '../../ops/platform/postgres/pool.js';
-import { testDatabase, type TestDatabase } from '../../ops/testing/database.js';
-import { testNode, type TestNode } from '../../ops/testing/node.js';
+import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
+import { testNode, type TestNode } from '../../ops/test/support/node.js';
 import { meterOf, newKey, setMeter, type TestKey } from '../testing/keys.js';
 import { lockMeters, saveMeters } from './meters.js';
 

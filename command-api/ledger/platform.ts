@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from 'uuid';
-import { notifyChange } from '../../ops/platform/changes.js';
-import { ledgerNow } from '../../ops/platform/ledger/clock.js';
-import { readPlatform, savePlatform } from '../../ops/platform/ledger/platform-row.js';
+import { notifyChange } from '../../ops/ledger/changes.js';
+import { ledgerNow } from '../../ops/ledger/clock.js';
+import { readPlatform, savePlatform } from '../../ops/ledger/platform-row.js';
 import { nothingRecorded, type Outbox, type Receipt } from '../../ops/platform/outbox/port.js';
 import { transaction, type Pool } from '../../ops/platform/postgres/pool.js';
 import { evolvePlatform, type PlatformState } from '../../schemas/folds/platform.js';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { testDatabase, type TestDatabase } from '../../ops/testing/database.js';
-import { rejection } from '../../ops/testing/failures.js';
-import { named, testNode, type TestNode } from '../../ops/testing/node.js';
+import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
+import { rejection } from '../../ops/test/support/failures.js';
+import { named, testNode, type TestNode } from '../../ops/test/support/node.js';
 import { meterOf, newKey, setMeter, type TestKey } from '../testing/keys.js';
 import { createQrCodeDesk, type QrCodeDesk } from './qr-codes.js';
 

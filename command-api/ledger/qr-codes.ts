@@ -1,5 +1,5 @@
 import { v7 as uuidv7 } from 'uuid';
-import { createBatcher } from '../../ops/platform/batcher.js';
+import { createBatcher } from '../../ops/platform/concurrency/batcher.js';
 import type { Outbox } from '../../ops/platform/outbox/port.js';
 import { transaction, type Pool } from '../../ops/platform/postgres/pool.js';
 import { newEvent } from '../../schemas/events/codec.js';

@@ -1,9 +1,9 @@
 import { expect } from 'chai';
 import { customAlphabet } from 'nanoid';
-import { insertClaims } from '../../ops/platform/ledger/claims.js';
-import { foldedClaims, recordHistory, storedClaims } from '../../ops/testing/claims.js';
-import { testDatabase, type TestDatabase } from '../../ops/testing/database.js';
-import { named, testNode, type TestNode } from '../../ops/testing/node.js';
+import { insertClaims } from '../../ops/ledger/claims.js';
+import { foldedClaims, recordHistory, storedClaims } from '../../ops/test/support/claims.js';
+import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
+import { named, testNode, type TestNode } from '../../ops/test/support/node.js';
 import { evolveClaim, freeCode } from '../../schemas/folds/claim.js';
 import { created } from '../../schemas/testing/events.js';
 import type { CreateLink } from '../domain/link.js';

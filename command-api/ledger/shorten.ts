@@ -1,6 +1,6 @@
 import { v7 as uuidv7 } from 'uuid';
-import { createBatcher } from '../../ops/platform/batcher.js';
-import { insertClaims } from '../../ops/platform/ledger/claims.js';
+import { createBatcher } from '../../ops/platform/concurrency/batcher.js';
+import { insertClaims } from '../../ops/ledger/claims.js';
 import { nothingRecorded, type Outbox, type Receipt } from '../../ops/platform/outbox/port.js';
 import { transaction, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
 import type { EventNamed } from '../../schemas/events/catalogue.js';

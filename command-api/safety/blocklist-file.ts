@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFile, stat } from 'node:fs/promises';
-import { ConfigError } from '../../ops/platform/config.js';
+import { ConfigError } from '../../ops/platform/config/config.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import { parseBlocklist, type Blocklist } from './blocklist.js';
 import type { SafetyCheck } from './safety-check.js';

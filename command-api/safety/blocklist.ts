@@ -1,4 +1,4 @@
-import { parseList } from '../../ops/platform/list-file.js';
+import { parseList } from '../../ops/platform/files/list-file.js';
 import { canonicalUrl, type CanonicalUrl } from './canonical-url.js';
 
 export interface Blocklist {

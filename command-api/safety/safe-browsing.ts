@@ -1,4 +1,7 @@
-import { createCircuitBreaker, type BreakerState } from '../../ops/platform/circuit-breaker.js';
+import {
+  createCircuitBreaker,
+  type BreakerState,
+} from '../../ops/platform/concurrency/circuit-breaker.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import type { SafetyCheck, SafetyVerdict } from './safety-check.js';
 import { maxUrlsPerCall, type FindThreats, type ThreatMatch } from './threat-matches.js';

@@ -1,6 +1,6 @@
-import type { Config } from '../../ops/platform/config.js';
+import type { Config } from '../../ops/platform/config/config.js';
 import type { Logger } from '../../ops/platform/logging.js';
-import { projectFile } from '../../ops/platform/project-file.js';
+import { projectFile } from '../../ops/platform/files/project-file.js';
 import { openBlocklistFile } from './blocklist-file.js';
 import {
   createSafeBrowsing,

@@ -2,9 +2,9 @@ import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createLogger } from '../platform/logging.js';
 import { createPool, transaction } from '../platform/postgres/pool.js';
-import { testDatabase, type TestDatabase } from '../testing/database.js';
-import { rejection } from '../testing/failures.js';
-import { gate, settledWithin } from '../testing/waiting.js';
+import { testDatabase, type TestDatabase } from '../test/support/database.js';
+import { rejection } from '../test/support/failures.js';
+import { gate, settledWithin } from '../test/support/waiting.js';
 import { DatabaseTooNew, migrate } from './migrate.js';
 
 const logger = createLogger('silent');

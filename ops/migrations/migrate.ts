@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
-import { projectFile } from '../platform/project-file.js';
+import { projectFile } from '../platform/files/project-file.js';
 import { transaction, type Pool, type Queryable } from '../platform/postgres/pool.js';
 import { refuseUnfinishedRestore } from './unfinished-restore.js';
 

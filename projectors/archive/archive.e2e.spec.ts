@@ -2,11 +2,11 @@ import { expect } from 'chai';
 import {
   startEventStoreDouble,
   type EventStoreDouble,
-} from '../../ops/testing/eventstore/double.js';
-import { parseExposition } from '../../ops/testing/exposition.js';
-import { ask } from '../../ops/testing/http.js';
-import { startProduct, type Product } from '../../ops/testing/product.js';
-import { eventually } from '../../ops/testing/waiting.js';
+} from '../../ops/test/support/eventstore/double.js';
+import { parseExposition } from '../../ops/test/support/exposition.js';
+import { ask } from '../../ops/test/support/http.js';
+import { startProduct, type Product } from '../../ops/test/support/product.js';
+import { eventually } from '../../ops/test/support/waiting.js';
 
 describe('the archive of the running product', () => {
   let double: EventStoreDouble;

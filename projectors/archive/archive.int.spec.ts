@@ -1,14 +1,14 @@
 import { expect } from 'chai';
-import { openTestLog } from '../../ops/testing/log.js';
+import { openTestLog } from '../../ops/test/support/log.js';
 import type { PostgresLog } from '../../ops/platform/event-log/postgres-log.js';
 import { createLogger } from '../../ops/platform/logging.js';
-import { testDatabase, type TestDatabase } from '../../ops/testing/database.js';
+import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import {
   startEventStoreDouble,
   type EventStoreDouble,
-} from '../../ops/testing/eventstore/double.js';
-import { startTcpProxy } from '../../ops/testing/tcp-proxy.js';
-import { gate } from '../../ops/testing/waiting.js';
+} from '../../ops/test/support/eventstore/double.js';
+import { startTcpProxy } from '../../ops/test/support/tcp-proxy.js';
+import { gate } from '../../ops/test/support/waiting.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
 import { newEvent, writeEvent } from '../../schemas/events/codec.js';
 import { topics } from '../../schemas/events/topics.js';
@@ -28,8 +28,8 @@ import { eventually } from '../testing/waiting.js';
 import { ArchiveCut, ArchiveUnavailable } from './errors.js';
 import { startArchive, type Archive } from './start.js';
 import { openArchiveStore, type ArchiveStore } from './store.js';
-import { archiver, idsIn } from '../testing/archive/harness.js';
-import { archiveUnderKills } from '../testing/archive/kills.js';
+import { archiver, idsIn } from '../../ops/test/support/archive/harness.js';
+import { archiveUnderKills } from '../../ops/test/support/archive/kills.js';
 
 const links = topics.links.name;
 const visits = topics.visits.name;

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { archiveUnderKills } from '../testing/archive/kills.js';
+import { archiveUnderKills } from '../../ops/test/support/archive/kills.js';
 
 describe('the archive of 100,000 events, EventStoreDB killed 20 times', function () {
   this.timeout(3_600_000);

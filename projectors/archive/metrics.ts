@@ -1,4 +1,4 @@
-import type { Metrics } from '../../ops/platform/metrics.js';
+import type { Metrics } from '../../ops/platform/metrics/metrics.js';
 import type { Standing } from '../runtime/status.js';
 
 /** Tells how far the archive is behind the log; nothing while that cannot be known. */

@@ -1,7 +1,7 @@
-import { ConfigError } from '../../ops/platform/config.js';
+import { ConfigError } from '../../ops/platform/config/config.js';
 import type { EventLog } from '../../ops/platform/event-log/port.js';
 import type { Logger } from '../../ops/platform/logging.js';
-import type { Metrics } from '../../ops/platform/metrics.js';
+import type { Metrics } from '../../ops/platform/metrics/metrics.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import type { Archive } from './start.js';
 

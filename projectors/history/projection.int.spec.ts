@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { testDatabase, type TestDatabase } from '../../ops/testing/database.js';
+import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { blocked, created, unblocked } from '../testing/events.js';
 import { feed, type Feed } from '../testing/harness.js';
 import { emptyTables } from '../testing/tables.js';

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { testDatabase, type TestDatabase } from '../../ops/testing/database.js';
+import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { evolveLink, noLink } from '../../schemas/folds/link.js';
 import type { LinkEvent } from '../../schemas/events/catalogue.js';
 import { rowOfState, type RedirectRow } from '../../schemas/read-models/redirects.js';

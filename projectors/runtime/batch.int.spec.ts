@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { transaction } from '../../ops/platform/postgres/pool.js';
-import { testDatabase, type TestDatabase } from '../../ops/testing/database.js';
+import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { topics } from '../../schemas/events/topics.js';
 import { stats } from '../stats/projection.js';
 import { created, recordOf, visited } from '../testing/events.js';

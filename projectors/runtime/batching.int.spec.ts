@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { testDatabase, type TestDatabase } from '../../ops/testing/database.js';
+import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
 import { topicOf } from '../../schemas/events/codec.js';
 import type { TopicName } from '../../schemas/events/topics.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { NewRecord } from '../../ops/platform/event-log/port.js';
-import { testDatabase, type TestDatabase } from '../../ops/testing/database.js';
+import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { topics } from '../../schemas/events/topics.js';
 import { redirects } from '../redirects/projection.js';
 import { stats } from '../stats/projection.js';

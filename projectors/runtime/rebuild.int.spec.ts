@@ -6,8 +6,8 @@ import {
   type EventLog,
   type Subscription,
 } from '../../ops/platform/event-log/port.js';
-import { openTestLog } from '../../ops/testing/log.js';
-import { testDatabase, type TestDatabase } from '../../ops/testing/database.js';
+import { openTestLog } from '../../ops/test/support/log.js';
+import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
 import { topicOf } from '../../schemas/events/codec.js';
 import { topics } from '../../schemas/events/topics.js';

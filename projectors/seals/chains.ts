@@ -1,7 +1,7 @@
 import { checkPosition, type Batch, type EventLog } from '../../ops/platform/event-log/port.js';
 import type { Client, Pool, Queryable } from '../../ops/platform/postgres/pool.js';
-import { fingerprintBytes, genesisOf } from '../../ops/platform/seals/chain.js';
-import { fingerprintsDigest, type Signer } from '../../ops/platform/seals/checkpoint.js';
+import { fingerprintBytes, genesisOf } from './chain.js';
+import { fingerprintsDigest, type Signer } from './checkpoint.js';
 import { topics, type TopicName } from '../../schemas/events/topics.js';
 
 /** Where the chain of a partition stands. */

@@ -1,16 +1,16 @@
 import { expect } from 'chai';
 import { createLogger } from '../../ops/platform/logging.js';
 import { ForeignPosition, type EventLog } from '../../ops/platform/event-log/port.js';
-import { openTestLog } from '../../ops/testing/log.js';
+import { openTestLog } from '../../ops/test/support/log.js';
 import { createPool } from '../../ops/platform/postgres/pool.js';
-import { extendChain, genesisOf } from '../../ops/platform/seals/chain.js';
-import type { Signer } from '../../ops/platform/seals/checkpoint.js';
-import { testDatabase, type TestDatabase } from '../../ops/testing/database.js';
-import { eventually } from '../../ops/testing/waiting.js';
+import { extendChain, genesisOf } from './chain.js';
+import type { Signer } from './checkpoint.js';
+import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
+import { eventually } from '../../ops/test/support/waiting.js';
 import { topicNames, topics } from '../../schemas/events/topics.js';
 import { recordOf, visited } from '../testing/events.js';
 import { rejection } from '../testing/failures.js';
-import { allSealed, knownSigner, sealAll } from '../testing/sealing.js';
+import { allSealed, knownSigner, sealAll } from '../../ops/test/support/sealing.js';
 import { startSealing, type Sealing } from './sealing.js';
 
 const logger = createLogger('silent');

@@ -1,8 +1,8 @@
 import { PositionMoved, type Batch, type EventLog } from '../../ops/platform/event-log/port.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import { transaction, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
-import { extendChain } from '../../ops/platform/seals/chain.js';
-import type { Signer } from '../../ops/platform/seals/checkpoint.js';
+import { extendChain } from './chain.js';
+import type { Signer } from './checkpoint.js';
 import { topicNames } from '../../schemas/events/topics.js';
 import {
   ensureChains,

@@ -1,11 +1,11 @@
 import { expect } from 'chai';
-import { parseChange } from '../../ops/platform/changes.js';
+import { parseChange } from '../../ops/ledger/changes.js';
 import { createLogger } from '../../ops/platform/logging.js';
 import { listenToPostgres } from '../../ops/platform/postgres/listener.js';
-import { foldedClaims, recordHistory, storedClaims } from '../../ops/testing/claims.js';
-import { testDatabase, type TestDatabase } from '../../ops/testing/database.js';
-import { named, testNode, type TestNode } from '../../ops/testing/node.js';
-import { eventually } from '../../ops/testing/waiting.js';
+import { foldedClaims, recordHistory, storedClaims } from '../../ops/test/support/claims.js';
+import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
+import { named, testNode, type TestNode } from '../../ops/test/support/node.js';
+import { eventually } from '../../ops/test/support/waiting.js';
 import { blocked, created, expired } from '../../schemas/testing/events.js';
 import { createClickDesk, type ClickDesk } from './click-desk.js';
 

@@ -1,8 +1,8 @@
 import { v7 as uuidv7 } from 'uuid';
-import { createBatcher } from '../../ops/platform/batcher.js';
-import { notifyChange } from '../../ops/platform/changes.js';
-import { lockClaims, saveClaims } from '../../ops/platform/ledger/claims.js';
-import { ledgerNow } from '../../ops/platform/ledger/clock.js';
+import { createBatcher } from '../../ops/platform/concurrency/batcher.js';
+import { notifyChange } from '../../ops/ledger/changes.js';
+import { lockClaims, saveClaims } from '../../ops/ledger/claims.js';
+import { ledgerNow } from '../../ops/ledger/clock.js';
 import type { Outbox } from '../../ops/platform/outbox/port.js';
 import { transaction, type Pool } from '../../ops/platform/postgres/pool.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';

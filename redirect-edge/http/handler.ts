@@ -1,6 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
-import { Overloaded } from '../../ops/platform/batcher.js';
-import { healthStatus, type HealthCheck } from '../../ops/platform/health.js';
+import { Overloaded } from '../../ops/platform/concurrency/batcher.js';
+import { healthStatus, type HealthCheck } from '../../ops/platform/http/health.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import type { RequestRecorder } from '../../ops/platform/metrics/requests.js';
 import { isConnectionError, OutcomeUnknown } from '../../ops/platform/postgres/pool.js';

@@ -1,5 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { clientAddress, networkOf, type ProxyTrust } from '../../ops/platform/client-address.js';
+import {
+  clientAddress,
+  networkOf,
+  type ProxyTrust,
+} from '../../ops/platform/http/client-address.js';
 import { messages } from '../../schemas/http/errors.js';
 import { isBot } from '../domain/bots.js';
 import { answerEntry, type EntryAnswer, type ServedLink } from '../domain/visit.js';

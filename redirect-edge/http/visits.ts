@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { requestIdOf } from '../../ops/platform/request-id.js';
+import { requestIdOf } from '../../ops/platform/http/request-id.js';
 import type { ClickDesk } from '../clicks/click-desk.js';
 import type { ServedLink } from '../domain/visit.js';
 import type { LinkReader } from '../links/link-reader.js';

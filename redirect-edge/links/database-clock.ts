@@ -1,4 +1,4 @@
-import { ledgerNow } from '../../ops/platform/ledger/clock.js';
+import { ledgerNow } from '../../ops/ledger/clock.js';
 import type { Queryable } from '../../ops/platform/postgres/pool.js';
 
 /** PostgreSQL's time without asking for it: the edges' own clocks may differ by any amount. */

@@ -1,5 +1,5 @@
-import { createBatcher } from '../../ops/platform/batcher.js';
-import { readLinkStates } from '../../ops/platform/links/link-states.js';
+import { createBatcher } from '../../ops/platform/concurrency/batcher.js';
+import { readLinkStates } from '../../ops/ledger/link-states.js';
 import type { Outbox } from '../../ops/platform/outbox/port.js';
 import { isConnectionError, type Pool } from '../../ops/platform/postgres/pool.js';
 import { servedLink, type ServedLink } from '../domain/visit.js';

@@ -1,5 +1,8 @@
 import { z } from 'zod';
-import { createCircuitBreaker, type BreakerState } from '../../ops/platform/circuit-breaker.js';
+import {
+  createCircuitBreaker,
+  type BreakerState,
+} from '../../ops/platform/concurrency/circuit-breaker.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import { accountName } from '../../schemas/http/keys.js';
 import type { ServedLink } from '../domain/visit.js';

@@ -1,4 +1,4 @@
-import { Overloaded } from '../../ops/platform/batcher.js';
+import { Overloaded } from '../../ops/platform/concurrency/batcher.js';
 
 export interface Gate {
   /** Whether `pass` would refuse this name now. */

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { Overloaded } from '../../ops/platform/batcher.js';
+import { Overloaded } from '../../ops/platform/concurrency/batcher.js';
 import { createGate } from './gate.js';
 
 const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { createPasswordDesk } from '../../ops/platform/passwords/password-desk.js';
-import { testDatabase, type TestDatabase } from '../../ops/testing/database.js';
+import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { createClientHash } from './client-hash.js';
 import { createPasswordCheck, type PasswordTry, type TryOutcome } from './password-check.js';
 import { createThrottle } from './throttle.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { randomBytes } from 'node:crypto';
-import { testDatabase, type TestDatabase } from '../../ops/testing/database.js';
+import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { createClientHash } from './client-hash.js';
 import {
   createThrottle,

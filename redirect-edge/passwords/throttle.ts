@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createBatcher, Overloaded } from '../../ops/platform/batcher.js';
+import { createBatcher, Overloaded } from '../../ops/platform/concurrency/batcher.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { checkMs, maxWrong, windowMs } from '../domain/throttle.js';
 

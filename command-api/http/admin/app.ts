@@ -3,7 +3,7 @@ import Router from '@koa/router';
 import type Koa from 'koa';
 import type { Outbox } from '../../../ops/platform/outbox/port.js';
 import type { Context } from 'koa';
-import type { Metrics } from '../../../ops/platform/metrics.js';
+import type { Metrics } from '../../../ops/platform/metrics/metrics.js';
 import { messages } from '../../../schemas/http/errors.js';
 import type { PlanTable } from '../../../schemas/plans.js';
 import type { AliasOverrideDesk } from '../../ledger/alias-overrides.js';

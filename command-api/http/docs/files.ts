@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { projectFile } from '../../../ops/platform/project-file.js';
+import { projectFile } from '../../../ops/platform/files/project-file.js';
 import { openApiDocument } from '../openapi/document.js';
 import type { StaticFile } from '../static-files.js';
 

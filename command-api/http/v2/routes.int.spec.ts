@@ -2,9 +2,9 @@ import { createServer, type Server } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { expect } from 'chai';
-import { Overloaded } from '../../../ops/platform/batcher.js';
+import { Overloaded } from '../../../ops/platform/concurrency/batcher.js';
 import { createLogger } from '../../../ops/platform/logging.js';
-import { ask } from '../../../ops/testing/http.js';
+import { ask } from '../../../ops/test/support/http.js';
 import { createApp } from '../app.js';
 import { createV2, type V2Deps } from './routes.js';
 

@@ -2,23 +2,38 @@ import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { writeEvent } from '../../../schemas/events/codec.js';
 import { topicNames, topics } from '../../../schemas/events/topics.js';
-import { rejection } from '../../testing/failures.js';
-import { startTcpProxy } from '../../testing/tcp-proxy.js';
-import { eventually, gate, settledWithin } from '../../testing/waiting.js';
+import { rejection } from '../../test/support/failures.js';
+import { startTcpProxy } from '../../test/support/tcp-proxy.js';
+import { eventually, gate, settledWithin } from '../../test/support/waiting.js';
 import { createLogger } from '../logging.js';
 import { listenToPostgres } from '../postgres/listener.js';
 import { transaction } from '../postgres/pool.js';
-import { describeEventLog } from './conformance.suite.js';
-import { codeIn, eventIn, idOf, manyPartitions, newCode, recordsOf } from './conformance/events.js';
+import { describeEventLog } from '../../test/conformance/event-log/event-log.suite.js';
+import {
+  codeIn,
+  eventIn,
+  idOf,
+  manyPartitions,
+  newCode,
+  recordsOf,
+} from '../../test/conformance/event-log/events.js';
 import {
   connectPostgres,
   openPostgresHarness,
   type PostgresClient,
   type PostgresHarness,
-} from './conformance/postgres-harness.js';
-import { fence, Positions, startReader, type Reader } from './conformance/reader.js';
-import { createSerialIdLog, type SerialIdLog } from './conformance/serial-id-log.js';
-import { storm, violations } from './conformance/storm.js';
+} from '../../test/conformance/event-log/postgres-harness.js';
+import {
+  fence,
+  Positions,
+  startReader,
+  type Reader,
+} from '../../test/conformance/event-log/reader.js';
+import {
+  createSerialIdLog,
+  type SerialIdLog,
+} from '../../test/conformance/event-log/serial-id-log.js';
+import { storm, violations } from '../../test/conformance/event-log/storm.js';
 
 import { PartitionsDiffer } from './postgres-partitions.js';
 

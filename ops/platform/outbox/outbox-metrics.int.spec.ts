@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import { created } from '../../../schemas/testing/events.js';
-import { testDatabase, type TestDatabase } from '../../testing/database.js';
-import { parseExposition, total } from '../../testing/exposition.js';
-import { rejection } from '../../testing/failures.js';
-import { testNode, type TestNode } from '../../testing/node.js';
-import { createMetrics } from '../metrics.js';
+import { testDatabase, type TestDatabase } from '../../test/support/database.js';
+import { parseExposition, total } from '../../test/support/exposition.js';
+import { rejection } from '../../test/support/failures.js';
+import { testNode, type TestNode } from '../../test/support/node.js';
+import { createMetrics } from '../metrics/metrics.js';
 import { transaction } from '../postgres/pool.js';
 import { measureOutbox } from './outbox-metrics.js';
 

@@ -1,4 +1,4 @@
-import type { Metrics } from '../metrics.js';
+import type { Metrics } from '../metrics/metrics.js';
 import { onCommit } from '../postgres/pool.js';
 import type { Outbox } from './port.js';
 

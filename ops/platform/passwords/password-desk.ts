@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createFairQueue, type QueueLoad } from './fair-queue.js';
+import { createFairQueue, type QueueLoad } from '../concurrency/fair-queue.js';
 import { createHashing } from './hashing.js';
 import { createWrongRests } from './wrong-rests.js';
 

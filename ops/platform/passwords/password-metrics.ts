@@ -1,4 +1,4 @@
-import type { Metrics } from '../metrics.js';
+import type { Metrics } from '../metrics/metrics.js';
 import type { PasswordDesk } from './password-desk.js';
 
 /** Tells of the queue in which passwords are hashed and checked. */

@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { testDatabase, type TestDatabase } from '../../testing/database.js';
-import { eventually } from '../../testing/waiting.js';
+import { testDatabase, type TestDatabase } from '../../test/support/database.js';
+import { eventually } from '../../test/support/waiting.js';
 
 const lock = 4_711;
 const file = fileURLToPath(new URL('testing/lock-process.js', import.meta.url));

@@ -1,4 +1,4 @@
-import type { Metrics, Sample } from '../metrics.js';
+import type { Metrics, Sample } from '../metrics/metrics.js';
 import type { Pool } from './pool.js';
 
 export interface PoolMetrics {

@@ -7,7 +7,7 @@ import { writeSync } from 'node:fs';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { KafkaSettings } from '../../../ops/platform/event-log/kafka/settings.js';
 import { createLogger } from '../../../ops/platform/logging.js';
-import { acquireLock } from '../../../ops/platform/process-lock.js';
+import { acquireLock } from '../../../ops/platform/process/process-lock.js';
 import { openSpool } from '../../spool/spool.js';
 import { visit } from '../../spool/testing/harness.js';
 import { startWorkerShipping } from '../worker-shipping.js';

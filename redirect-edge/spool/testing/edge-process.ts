@@ -10,7 +10,7 @@ import { SpoolUnavailable } from '../errors.js';
 import { shipHere } from '../../shipping/here.js';
 import type { Ship } from '../ports.js';
 import { openSpool } from '../spool.js';
-import { acquireLock } from '../../../ops/platform/process-lock.js';
+import { acquireLock } from '../../../ops/platform/process/process-lock.js';
 import { visit } from './harness.js';
 
 export type EdgeTask =

@@ -8,7 +8,7 @@ import { shipHere } from '../../shipping/here.js';
 import type { SpoolRecord } from '../ports.js';
 import { openSpool, type Spool, type SpoolOptions } from '../spool.js';
 import type { Visit } from '../visit.js';
-import { acquireLock } from '../../../ops/platform/process-lock.js';
+import { acquireLock } from '../../../ops/platform/process/process-lock.js';
 
 export const visit = (number: number): Visit => ({
   code: `code-${number % 7}`,

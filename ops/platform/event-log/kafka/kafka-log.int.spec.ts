@@ -3,12 +3,16 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { writeEvent } from '../../../../schemas/events/codec.js';
 import { topicNames, topics } from '../../../../schemas/events/topics.js';
-import { rejection } from '../../../testing/failures.js';
-import { kafkaStartMs, testKafka } from '../../../testing/kafka.js';
+import { rejection } from '../../../test/support/failures.js';
+import { kafkaStartMs, testKafka } from '../../../test/support/kafka.js';
 import { createLogger } from '../../logging.js';
-import { describeEventLog } from '../conformance.suite.js';
-import { eventIn, newCode, recordsOf } from '../conformance/events.js';
-import { openKafkaHarness, settingsOf, type KafkaHarness } from '../conformance/kafka-harness.js';
+import { describeEventLog } from '../../../test/conformance/event-log/event-log.suite.js';
+import { eventIn, newCode, recordsOf } from '../../../test/conformance/event-log/events.js';
+import {
+  openKafkaHarness,
+  settingsOf,
+  type KafkaHarness,
+} from '../../../test/conformance/event-log/kafka-harness.js';
 import { openKafkaLog, type KafkaLog } from './kafka-log.js';
 import type { KafkaSettings } from './settings.js';
 import { TopicDiffers } from './topics.js';

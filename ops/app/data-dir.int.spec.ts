@@ -1,0 +1,143 @@
+import { expect } from 'chai';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { adminTokenOf, knownAdminToken, openDataDir, publishedAddresses } from './data-dir.js';
+import { ConfigError } from '../platform/config/config.js';
+import { LockHeld } from '../platform/process/process-lock.js';
+import { rejection } from '../test/support/failures.js';
+import { settledWithin } from '../test/support/waiting.js';
+
+const module = new URL('./data-dir.js', import.meta.url).href;
+
+describe('the data directory', () => {
+  let folder: string;
+  let dataDir: string;
+  let children: ChildProcess[] = [];
+
+  beforeEach(() => {
+    folder = mkdtempSync(path.join(tmpdir(), 'linklog-data-'));
+    dataDir = path.join(folder, 'deep', 'data');
+  });
+
+  afterEach(async () => {
+    for (const child of children) {
+      if (child.exitCode !== null || child.signalCode !== null) continue;
+      const exited = once(child, 'exit');
+      child.kill('SIGKILL');
+      await exited;
+    }
+    children = [];
+    rmSync(folder, { recursive: true });
+  });
+
+  /** Another process that has it; each line that it is sent is run there. */
+  const holder = async () => {
+    const child = spawn(
+      process.execPath,
+      [
+        '--input-type=module',
+        '-e',
+        `import { openDataDir } from ${JSON.stringify(module)};
+         import { createInterface } from 'node:readline';
+         const held = await openDataDir(process.argv[1]);
+         console.log('held');
+         for await (const line of createInterface({ input: process.stdin })) {
+           held[line]();
+           console.log('did it');
+         }`,
+        dataDir,
+      ],
+      { stdio: ['pipe', 'pipe', 'inherit'] },
+    );
+    children.push(child);
+    await once(child.stdout, 'data');
+    return {
+      pid: child.pid,
+      async run(what: 'markDraining' | 'release') {
+        child.stdin.write(`${what}\n`);
+        await once(child.stdout, 'data');
+      },
+    };
+  };
+
+  it('is made with its parents, for its user only', async () => {
+    const held = await openDataDir(dataDir);
+    expect(statSync(dataDir).mode & 0o777).to.equal(0o700);
+    held.release();
+  });
+
+  it('that cannot be made is a ConfigError that names the variable', async () => {
+    writeFileSync(path.join(folder, 'deep'), 'a file');
+    const error = await rejection(openDataDir(dataDir));
+    expect(error).to.be.instanceOf(ConfigError);
+    expect((error as Error).message).to.match(/^DATA_DIR [^\n]+$/);
+  });
+
+  it('is refused to a second process at once, in words that name the first one’s pid', async () => {
+    const { pid } = await holder();
+    const refused = rejection(openDataDir(dataDir));
+    expect(await settledWithin(refused, 5_000)).to.be.true;
+    expect(await refused).to.be.instanceOf(LockHeld);
+    expect(((await refused) as Error).message).to.include(String(pid));
+  });
+
+  it('comes to a second process once its draining predecessor has let it go', async () => {
+    const predecessor = await holder();
+    await predecessor.run('markDraining');
+    const opening = openDataDir(dataDir);
+    expect(await settledWithin(opening, 300)).to.be.false;
+    await predecessor.run('release');
+    const held = await opening;
+    held.release();
+  });
+
+  it('is not waited for because somebody else drained there long ago', async () => {
+    await holder();
+    writeFileSync(path.join(dataDir, 'draining'), '1');
+    const refused = rejection(openDataDir(dataDir));
+    expect(await settledWithin(refused, 5_000)).to.be.true;
+    expect(await refused).to.be.instanceOf(LockHeld);
+  });
+
+  it('tells where the service is while it runs, and not afterwards', async () => {
+    const held = await openDataDir(dataDir);
+    expect(publishedAddresses(dataDir)).to.equal(null);
+    const addresses = { api: 'http://a', edge: 'http://e', admin: 'http://x', pid: process.pid };
+    held.publish(addresses);
+    expect(publishedAddresses(dataDir)).to.deep.equal(addresses);
+    held.markDraining();
+    held.release();
+    expect(publishedAddresses(dataDir)).to.equal(null);
+    expect(existsSync(path.join(dataDir, 'draining'))).to.be.false;
+  });
+
+  describe('keeps an admin token', () => {
+    const file = () => path.join(dataDir, 'admin-token');
+
+    beforeEach(async () => {
+      (await openDataDir(dataDir)).release();
+    });
+
+    it('that is made once and readable by its user only', () => {
+      expect(knownAdminToken(dataDir)).to.equal(null);
+      const token = adminTokenOf(dataDir);
+      expect(token).to.match(/^[\w-]{43}$/);
+      expect(statSync(file()).mode & 0o777).to.equal(0o600);
+      expect(readFileSync(file(), 'utf8').trim()).to.equal(token);
+      expect(adminTokenOf(dataDir)).to.equal(token);
+      expect(knownAdminToken(dataDir)).to.equal(token);
+    });
+
+    it('that is never empty: a full disk may have left a file without one', () => {
+      writeFileSync(file(), '\n');
+      expect(knownAdminToken(dataDir)).to.equal(null);
+      const token = adminTokenOf(dataDir);
+      expect(token).to.match(/^[\w-]{43}$/);
+      expect(knownAdminToken(dataDir)).to.equal(token);
+      expect(statSync(file()).mode & 0o777).to.equal(0o600);
+    });
+  });
+});

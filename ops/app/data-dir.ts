@@ -1,0 +1,120 @@
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { ConfigError } from '../platform/config/config.js';
+import {
+  acquireLock,
+  isLocked,
+  LockHeld,
+  type ProcessLock,
+} from '../platform/process/process-lock.js';
+
+/** How long a starter waits for a predecessor that is draining. */
+const drainWaitMs = 10_000;
+
+const drainingFile = (dataDir: string): string => path.join(dataDir, 'draining');
+const tokenFile = (dataDir: string): string => path.join(dataDir, 'admin-token');
+const addressesFile = (dataDir: string): string => path.join(dataDir, 'service.json');
+
+const readText = (file: string): string | null => {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw error;
+  }
+};
+
+export interface DataDir {
+  /** Tells a successor that it is worth waiting for the lock. */
+  markDraining(): void;
+  /** Where the running service can be reached, for the command line. */
+  publish(addresses: ServiceAddresses): void;
+  release(): void;
+}
+
+export interface ServiceAddresses {
+  /** Where this process runs it. */
+  readonly api?: string;
+  readonly edge?: string;
+  readonly admin: string;
+  /** The brokers that a stack has started; those of the environment are the environment's to tell. */
+  readonly kafka?: string;
+  readonly pid: number;
+}
+
+const lock = async (dataDir: string): Promise<ProcessLock> => {
+  try {
+    return await acquireLock(dataDir);
+  } catch (error) {
+    if (!(error instanceof LockHeld)) throw error;
+    if (readText(drainingFile(dataDir)) !== String(error.pid)) throw error;
+    return acquireLock(dataDir, { waitMs: drainWaitMs });
+  }
+};
+
+/**
+ * Makes the data directory and takes it for this process.
+ *
+ * @throws LockHeld when another live process has it; ConfigError when it cannot be made.
+ */
+export const openDataDir = async (dataDir: string): Promise<DataDir> => {
+  try {
+    // Those above are made as usual: PostgreSQL, which never runs as root, must be able to pass them.
+    mkdirSync(path.dirname(dataDir), { recursive: true });
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  } catch (cause) {
+    throw new ConfigError(`DATA_DIR ${dataDir} cannot be made: ${(cause as Error).message}`, {
+      cause,
+    });
+  }
+  const held = await lock(dataDir);
+  rmSync(drainingFile(dataDir), { force: true });
+  // A predecessor that was killed left its addresses; they may be anybody's by now.
+  rmSync(addressesFile(dataDir), { force: true });
+  return {
+    markDraining() {
+      writeFileSync(drainingFile(dataDir), String(process.pid));
+    },
+    publish(addresses) {
+      const file = addressesFile(dataDir);
+      // Renamed into place, so that nobody reads half of it.
+      writeFileSync(`${file}.new`, `${JSON.stringify(addresses)}\n`);
+      renameSync(`${file}.new`, file);
+    },
+    release() {
+      rmSync(drainingFile(dataDir), { force: true });
+      rmSync(addressesFile(dataDir), { force: true });
+      held.release();
+    },
+  };
+};
+
+/** The operators' token of this installation: made at the first start, readable by its user only. */
+export const adminTokenOf = (dataDir: string): string => {
+  const known = knownAdminToken(dataDir);
+  if (known !== null) return known;
+  const token = randomBytes(32).toString('base64url');
+  const file = tokenFile(dataDir);
+  // Renamed into place: half a token, or none, would be what a kill at this moment leaves.
+  writeFileSync(`${file}.new`, `${token}\n`, { mode: 0o600 });
+  renameSync(`${file}.new`, file);
+  return token;
+};
+
+/** The token of an installation that was started before, or `null`. */
+export const knownAdminToken = (dataDir: string): string | null => {
+  const token = readText(tokenFile(dataDir))?.trim() ?? '';
+  // An empty token would let everybody in.
+  return token === '' ? null : token;
+};
+
+/**
+ * Where the service of this data directory said that it can be reached; `null` while none runs. What
+ * one that was killed has left is not believed: the admin token would go to whoever listens there now.
+ */
+export const publishedAddresses = (dataDir: string): ServiceAddresses | null => {
+  if (!isLocked(dataDir)) return null;
+  const text = readText(addressesFile(dataDir));
+  return text === null ? null : (JSON.parse(text) as ServiceAddresses);
+};

@@ -1,0 +1,114 @@
+import { expect } from 'chai';
+import { createHealthCheck } from './health-check.js';
+import { createLogger } from '../platform/logging.js';
+
+type Deps = Parameters<typeof createHealthCheck>[0];
+
+const never = (): Promise<never> => new Promise(() => undefined);
+const away = (): Promise<never> =>
+  Promise.reject(
+    Object.assign(new Error('No postgres://me:secret@host'), { code: 'ECONNREFUSED' }),
+  );
+const fine = (): Promise<void> => Promise.resolve();
+const projection = { name: 'redirects', lag: 0, deadLetters: 0, parked: 0 };
+const up = { state: 'up' };
+const spool = { events: 3, bytes: 200 };
+
+describe('the health check', () => {
+  const check = (deps: Partial<Deps> = {}) =>
+    createHealthCheck({
+      dependencies: { postgres: fine, log: fine },
+      projections: () => Promise.resolve([projection]),
+      spool: () => spool,
+      logger: createLogger('silent'),
+      ...deps,
+    });
+
+  it('passes with everything that there is to tell', async () => {
+    expect(await check()()).to.deep.equal({
+      status: 'pass',
+      dependencies: { postgres: up, log: up, projections: up },
+      projections: [projection],
+      spool,
+    });
+  });
+
+  for (const [what, postgres, told] of [
+    ['cannot be reached', away, { state: 'down', code: 'ECONNREFUSED' }],
+    ['does not answer', never, { state: 'down', code: 'TIMEOUT' }],
+    ['fails without a code', () => Promise.reject(new Error('Secret')), { state: 'down' }],
+    [
+      'has a code that is none',
+      () => Promise.reject(Object.assign(new Error('No'), { code: 'to me@host' })),
+      { state: 'down' },
+    ],
+  ] as const) {
+    it(`fails, and does not reject, when a dependency ${what}`, async () => {
+      expect(await check({ dependencies: { postgres, log: fine } })()).to.deep.equal({
+        status: 'fail',
+        dependencies: { postgres: told, log: up, projections: up },
+        projections: [projection],
+        spool,
+      });
+    });
+  }
+
+  it('fails when the projections cannot be told', async () => {
+    expect(await check({ projections: away })()).to.deep.equal({
+      status: 'fail',
+      dependencies: {
+        postgres: up,
+        log: up,
+        projections: { state: 'down', code: 'ECONNREFUSED' },
+      },
+      projections: [],
+      spool,
+    });
+  });
+
+  it('passes without what is optional, and says that it is away', async () => {
+    expect(await check({ optional: { redis: away } })()).to.deep.include({
+      status: 'pass',
+      dependencies: {
+        postgres: up,
+        log: up,
+        redis: { state: 'down', code: 'ECONNREFUSED' },
+        projections: up,
+      },
+    });
+    const both = { dependencies: { postgres: away }, optional: { redis: fine } };
+    expect((await check(both)()).status).to.equal('fail');
+  });
+
+  it('waits for all dependencies at the same time', async () => {
+    const begin = performance.now();
+    await check({ dependencies: { one: never, two: never, three: never } })();
+    // The contract's 2 s, with room for a busy machine; one after the other took 4.5 s.
+    expect(performance.now() - begin).to.be.below(3_500);
+  });
+
+  it('passes again when all is back', async () => {
+    let dependency: () => Promise<unknown> = away;
+    const ask = check({ dependencies: { redis: () => dependency() } });
+    expect((await ask()).status).to.equal('fail');
+    dependency = fine;
+    while ((await ask()).status === 'fail') await new Promise(setImmediate);
+    expect((await ask()).dependencies['redis']).to.deep.equal(up);
+  });
+
+  it('looks once for all who ask at about the same time', async () => {
+    let looks = 0;
+    const ask = check({
+      dependencies: {
+        postgres: () => {
+          looks += 1;
+          return Promise.resolve();
+        },
+      },
+    });
+    const reports = await Promise.all([ask(), ask(), ask()]);
+    await ask();
+    expect(looks).to.equal(1);
+    expect(new Set(reports).size).to.equal(1);
+  });
+});

@@ -1,0 +1,97 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { HealthCheck, HealthReport } from '../platform/http/health.js';
+import type { Logger } from '../platform/logging.js';
+
+const timeoutMs = 1_500;
+/** Anybody may ask, so one look serves all who ask at about the same time. */
+const rememberMs = 500;
+
+type Projections = HealthReport['projections'];
+type Dependency = HealthReport['dependencies'][string];
+
+type Look<Value> =
+  | { readonly state: 'up'; readonly value: Value }
+  | { readonly state: 'down'; readonly code?: string; readonly err?: unknown };
+
+const late = { state: 'down', code: 'TIMEOUT' } as const;
+
+/** Such as ECONNREFUSED or 57P03. Never the message, which may name an address or an account. */
+const codePattern = /^[A-Z0-9_]{1,40}$/;
+
+const codeOf = (error: unknown): string | undefined => {
+  const { code } = error as { readonly code?: unknown };
+  return typeof code === 'string' && codePattern.test(code) ? code : undefined;
+};
+
+/** Never rejects, and settles in time, whatever it looks at. */
+const lookAt = async <Value>(look: () => Promise<Value>): Promise<Look<Value>> => {
+  const answered = new AbortController();
+  try {
+    return await Promise.race([
+      look().then((value) => ({ state: 'up', value }) as const),
+      sleep(timeoutMs, late, { signal: answered.signal, ref: false }),
+    ]);
+  } catch (err) {
+    const code = codeOf(err);
+    return { state: 'down', err, ...(code !== undefined && { code }) };
+  } finally {
+    answered.abort();
+  }
+};
+
+/** Without what it gave, and without the error, which is for the log. */
+const told = (look: Look<unknown>): Dependency =>
+  look.state === 'up' || look.code === undefined
+    ? { state: look.state }
+    : { state: look.state, code: look.code };
+
+/** Looks at each dependency, the projections and the spool; see `HealthCheck`. */
+export const createHealthCheck = (deps: {
+  /** By name; one that rejects or takes too long is down. */
+  readonly dependencies: Readonly<Record<string, () => Promise<unknown>>>;
+  /** Told of as well; but without them all is served, so they fail nothing. */
+  readonly optional?: Readonly<Record<string, () => Promise<unknown>>>;
+  readonly projections: () => Promise<Projections>;
+  readonly spool: () => HealthReport['spool'];
+  readonly logger: Logger;
+}): HealthCheck => {
+  const { dependencies, optional = {}, projections, spool, logger } = deps;
+  const down = new Set<string>();
+
+  /** A line when it goes and one when it is back, not one for everybody who asks. */
+  const report = (dependency: string, look: Look<unknown>): void => {
+    if (look.state === 'up') {
+      if (down.delete(dependency)) logger.info({ dependency }, 'a dependency is up again');
+    } else if (!down.has(dependency)) {
+      down.add(dependency);
+      logger.warn({ dependency, code: look.code, err: look.err }, 'a dependency is down');
+    }
+  };
+
+  const look = async (): Promise<HealthReport> => {
+    const [folded, ...others] = await Promise.all([
+      lookAt(projections),
+      ...Object.entries({ ...dependencies, ...optional }).map(
+        async ([name, dependency]) => [name, await lookAt(dependency)] as const,
+      ),
+    ]);
+    const looks = [...others, ['projections', folded] as const];
+    for (const [name, seen] of looks) report(name, seen);
+    return {
+      status: looks.every(([name, { state }]) => state === 'up' || name in optional)
+        ? 'pass'
+        : 'fail',
+      dependencies: Object.fromEntries(looks.map(([name, seen]) => [name, told(seen)])),
+      projections: folded.state === 'up' ? folded.value : [],
+      spool: spool(),
+    };
+  };
+
+  let last: { readonly at: number; readonly report: Promise<HealthReport> } | null = null;
+  return () => {
+    if (!last || performance.now() - last.at > rememberMs) {
+      last = { at: performance.now(), report: look() };
+    }
+    return last.report;
+  };
+};

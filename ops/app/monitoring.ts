@@ -1,0 +1,64 @@
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { messages } from '../../schemas/http/errors.js';
+import type { Listen } from '../platform/config/config.js';
+import { healthStatus, type HealthCheck } from '../platform/http/health.js';
+import { refuse } from '../platform/http/refusal.js';
+import { listen, type Listener } from '../platform/http/server.js';
+import type { Logger } from '../platform/logging.js';
+import type { Metrics } from '../platform/metrics/metrics.js';
+
+const json = 'application/json; charset=utf-8';
+
+/** Where a process that has no admin API tells of itself: health and metrics, on ADMIN_PORT. */
+export const startMonitoring = (deps: {
+  readonly admin: Listen;
+  readonly health: HealthCheck;
+  readonly metrics: Metrics;
+  readonly logger: Logger;
+}): Promise<Listener> => {
+  const { health, metrics, logger } = deps;
+
+  const requests = metrics.requests('admin');
+
+  /** Status, content type and body; `null` for what there is not. */
+  const answerOf = async (path: string): Promise<readonly [number, string, string] | null> => {
+    switch (path) {
+      case '/health':
+        return [200, json, '{"status":"pass"}'];
+      case '/health/ready': {
+        const report = await health();
+        return [healthStatus(report), json, JSON.stringify(report)];
+      }
+      case '/metrics':
+        return [200, metrics.contentType, await metrics.text()];
+      default:
+        return null;
+    }
+  };
+
+  const respond = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
+    const startedAt = performance.now();
+    const { method, url = '' } = request;
+    const [path = ''] = url.split('?');
+    const isRead = method === 'GET' || method === 'HEAD';
+    const answer = await answerOf(path);
+    if (answer === null) {
+      refuse(request, response, { status: 404, message: messages.notFound });
+    } else if (!isRead) {
+      response.setHeader('Allow', 'GET, HEAD');
+      refuse(request, response, { status: 405, message: messages.methodNotAllowed });
+    } else {
+      const [status, type, body] = answer;
+      response.writeHead(status, { 'Content-Type': type, 'Cache-Control': 'no-store' }).end(body);
+    }
+    requests.record(answer === null ? 'other' : path, method, response.statusCode, startedAt);
+  };
+
+  const handler: RequestListener = (request, response) => {
+    respond(request, response).catch((err: unknown) => {
+      logger.error({ err, path: request.url }, 'a request failed');
+      response.writeHead(500).end();
+    });
+  };
+  return listen('ADMIN', deps.admin, () => handler);
+};

@@ -1,0 +1,38 @@
+import { ConfigError, type Config } from '../platform/config/config.js';
+
+/** The services that a process can run. */
+export const roles = ['api', 'edge', 'projectors'] as const;
+
+export type Role = (typeof roles)[number];
+
+/**
+ * The roles that the command's arguments name; all where there are none.
+ *
+ * @throws ConfigError
+ */
+export const readRoles = (args: readonly string[]): ReadonlySet<Role> => {
+  const unknown = args.find((arg) => !roles.includes(arg as Role));
+  if (unknown !== undefined) {
+    throw new ConfigError(`"${unknown}" is no service: there are ${roles.join(', ')}`);
+  }
+  return new Set(args.length === 0 ? roles : (args as Role[]));
+};
+
+/**
+ * Sees that services which are to run apart can find each other.
+ *
+ * @throws ConfigError
+ */
+export const requireShared = (config: Config, running: ReadonlySet<Role>): void => {
+  if (running.size === roles.length) return;
+  const need = (variable: string, value: unknown): void => {
+    if (value !== null) return;
+    const names = [...running].join(' and ');
+    throw new ConfigError(`${variable} must be set where ${names} runs apart from the others`);
+  };
+  need('DATABASE_URL', config.databaseUrl);
+  if (!running.has('api')) return;
+  // One token for all of them, and links that lead to the edges.
+  need('ADMIN_TOKEN', config.adminToken);
+  if (!running.has('edge')) need('SHORT_URL_HOST', config.shortUrlHost);
+};

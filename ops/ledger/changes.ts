@@ -1,0 +1,24 @@
+import { z } from 'zod';
+import { notify } from '../platform/postgres/listener.js';
+import type { Queryable } from '../platform/postgres/pool.js';
+
+/** A change to what other processes may have cached. */
+const change = z.discriminatedUnion('kind', [
+  /** The sequence of the event that says what was changed. */
+  z.object({ kind: z.literal('link'), code: z.string(), sequence: z.int() }),
+  z.object({ kind: z.literal('platform') }),
+]);
+export type Change = z.infer<typeof change>;
+
+/** Tells every process of a change, when and only if the deciding transaction commits. */
+export const notifyChange = (tx: Queryable, what: Change): Promise<void> =>
+  notify(tx, 'linklog_changes', JSON.stringify(what));
+
+/** A change that was told of, or `null` for one that another version of us tells of. */
+export const parseChange = (payload: string): Change | null => {
+  try {
+    return change.parse(JSON.parse(payload));
+  } catch {
+    return null;
+  }
+};

@@ -1,0 +1,40 @@
+import { isLinkEvent } from '../../schemas/events/codec.js';
+import { topics } from '../../schemas/events/topics.js';
+import { evolveLink, noLink, type LinkState } from '../../schemas/folds/link.js';
+import { stateOfRow, type RedirectRow } from '../../schemas/read-models/redirects.js';
+import type { Outbox } from '../platform/outbox/port.js';
+import type { Queryable } from '../platform/postgres/pool.js';
+
+export interface KnownLink {
+  readonly state: LinkState;
+  /** Of the last event that is in the state. */
+  readonly sequence: number;
+}
+
+/**
+ * The states of links as of now: the projected rows, and whatever events the outbox has above them.
+ * So a link is known from the moment that its 201 was sent, however far the projector lags. Codes
+ * that were never made are not in the answer.
+ */
+export const readLinkStates = async (
+  postgres: Queryable,
+  outbox: Outbox,
+  codes: readonly string[],
+): Promise<ReadonlyMap<string, KnownLink>> => {
+  const { rows } = await postgres.query<RedirectRow>({
+    name: 'redirects-read',
+    text: 'SELECT * FROM projection_redirects.links WHERE code = ANY ($1::text[])',
+    values: [codes],
+  });
+  const links = new Map<string, KnownLink>(
+    rows.map((row) => [row.code, { state: stateOfRow(row), sequence: row.sequence }]),
+  );
+  const marks = codes.map((subject) => ({ subject, sequence: links.get(subject)?.sequence ?? 0 }));
+  for (const event of await outbox.after(topics.links.name, marks)) {
+    if (!isLinkEvent(event)) continue;
+    const { subject, sequence } = event;
+    const state = evolveLink(links.get(subject)?.state ?? noLink, event);
+    links.set(subject, { state, sequence });
+  }
+  return links;
+};

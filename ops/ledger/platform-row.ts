@@ -1,0 +1,54 @@
+import type { PlatformState } from '../../schemas/folds/platform.js';
+import type { Client, Queryable } from '../platform/postgres/pool.js';
+import type { LedgerSchema } from './schema.js';
+
+interface Row {
+  readonly maintenance: boolean;
+  readonly shortening: boolean;
+  readonly aliases: boolean;
+  readonly passwords: boolean;
+  readonly expiration: boolean;
+  readonly qr: boolean;
+  readonly sequence: number;
+  readonly last_event_at: Date;
+}
+
+/** The platform's switches; `lock` keeps them as they are until the transaction ends. */
+export const readPlatform = async (
+  client: Queryable,
+  lock: 'FOR UPDATE' | '' = '',
+  schema: LedgerSchema = 'ledger',
+): Promise<PlatformState> => {
+  const { rows } = await client.query<Row>(`SELECT * FROM ${schema}.platform ${lock}`);
+  const [row] = rows;
+  if (!row) throw new Error('The ledger has no platform row');
+  const { maintenance, shortening, aliases, passwords, expiration, qr } = row;
+  return {
+    maintenance,
+    features: { shortening, aliases, passwords, expiration, qr },
+    sequence: row.sequence,
+    lastEventAt: row.last_event_at,
+  };
+};
+
+export const savePlatform = async (
+  tx: Client,
+  state: PlatformState,
+  schema: LedgerSchema = 'ledger',
+): Promise<void> => {
+  const { maintenance, features, sequence, lastEventAt } = state;
+  await tx.query(
+    `UPDATE ${schema}.platform SET maintenance = $1, shortening = $2, aliases = $3, passwords = $4,
+       expiration = $5, qr = $6, sequence = $7, last_event_at = $8`,
+    [
+      maintenance,
+      features.shortening,
+      features.aliases,
+      features.passwords,
+      features.expiration,
+      features.qr,
+      sequence,
+      lastEventAt,
+    ],
+  );
+};

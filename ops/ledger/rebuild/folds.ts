@@ -1,0 +1,129 @@
+/**
+ * The ledger as a pure function of the log. Each fold takes the states that a piece of the log is
+ * about and gives those that it changes. Repeats are dropped: what is not above the sequence that
+ * the state has was there before. An event of a subject that was never made changes nothing.
+ */
+import type { EventNamed, LinkEvent, LinklogEvent } from '../../../schemas/events/catalogue.js';
+import {
+  evolveAliasOverride,
+  noOverride,
+  type AliasOverride,
+  type AliasOverrideEvent,
+} from '../../../schemas/folds/alias-override.js';
+import {
+  evolveApiKey,
+  noKey,
+  type ApiKeyEvent,
+  type ApiKeyState,
+} from '../../../schemas/folds/api-key.js';
+import {
+  evolveClaim,
+  freeCode,
+  type Claim,
+  type ClaimedCode,
+  type ClaimEvent,
+} from '../../../schemas/folds/claim.js';
+import { addSpending, unusedMeter, type KeyMeter } from '../../../schemas/folds/key-meter.js';
+import {
+  evolvePlatform,
+  type PlatformEvent,
+  type PlatformState,
+} from '../../../schemas/folds/platform.js';
+import { spendingOf } from '../../../schemas/folds/spending.js';
+
+type KnownKey = Exclude<ApiKeyState, { readonly status: 'none' }>;
+
+/** A visit that the ledger decided, and numbered among its link's clicks. */
+export type LimitedVisit = EventNamed<'LinkVisited'> & {
+  readonly data: { readonly click: number };
+};
+
+export const isLimitedVisit = (event: LinklogEvent): event is LimitedVisit =>
+  event.type === 'linklog.LinkVisited.v1' && event.data.click !== null;
+
+const isKnownToClaim = (claim: Claim, event: ClaimEvent): boolean => {
+  const isCreation = event.type === 'linklog.LinkCreated.v1';
+  if (claim.status === 'free') return !isCreation;
+  if (event.type === 'linklog.LinkVisited.v1') return (event.data.click ?? 0) <= claim.clicks;
+  return event.sequence <= claim.sequence;
+};
+
+/** Claims after link events and limited visits; and the links that were made, none twice. */
+export const foldClaims = (
+  known: ReadonlyMap<string, ClaimedCode>,
+  events: readonly (LinkEvent | LimitedVisit)[],
+): {
+  readonly changed: ReadonlyMap<string, ClaimedCode>;
+  readonly made: readonly EventNamed<'LinkCreated'>[];
+} => {
+  const changed = new Map<string, ClaimedCode>();
+  const made: EventNamed<'LinkCreated'>[] = [];
+  for (const event of events) {
+    const claim = changed.get(event.subject) ?? known.get(event.subject) ?? freeCode;
+    if (isKnownToClaim(claim, event)) continue;
+    const next = evolveClaim(claim, event);
+    if (next.status === 'claimed') changed.set(event.subject, next);
+    if (event.type === 'linklog.LinkCreated.v1') made.push(event);
+  }
+  return { changed, made };
+};
+
+/** Meters after links that were made (none twice) and after events of the topic of usage. */
+export const foldMeters = (
+  known: ReadonlyMap<string, KeyMeter>,
+  events: readonly (EventNamed<'LinkCreated'> | EventNamed<'CallsMetered' | 'QrRendered'>)[],
+): ReadonlyMap<string, KeyMeter> => {
+  const changed = new Map<string, KeyMeter>();
+  for (const event of events) {
+    const spending = spendingOf(event);
+    if (spending === null) continue;
+    const { keyId } = spending;
+    const meter = changed.get(keyId) ?? known.get(keyId) ?? unusedMeter;
+    const spent = addSpending(meter, spending);
+    if (event.type === 'linklog.LinkCreated.v1') changed.set(keyId, spent);
+    else if (event.sequence > meter.usageSequence) {
+      changed.set(keyId, { ...spent, usageSequence: event.sequence });
+    }
+  }
+  return changed;
+};
+
+export const foldKeys = (
+  known: ReadonlyMap<string, KnownKey>,
+  events: readonly ApiKeyEvent[],
+): ReadonlyMap<string, KnownKey> => {
+  const changed = new Map<string, KnownKey>();
+  for (const event of events) {
+    const state = changed.get(event.subject) ?? known.get(event.subject) ?? noKey;
+    const isKnown =
+      state.status === 'none'
+        ? event.type !== 'linklog.ApiKeyCreated.v1'
+        : event.sequence <= state.key.sequence;
+    if (isKnown) continue;
+    const next = evolveApiKey(state, event);
+    if (next.status !== 'none') changed.set(event.subject, next);
+  }
+  return changed;
+};
+
+export const foldOverrides = (
+  known: ReadonlyMap<string, AliasOverride>,
+  events: readonly AliasOverrideEvent[],
+): ReadonlyMap<string, AliasOverride> => {
+  const changed = new Map<string, AliasOverride>();
+  for (const event of events) {
+    const override = changed.get(event.subject) ?? known.get(event.subject) ?? noOverride;
+    if (event.sequence <= override.sequence) continue;
+    changed.set(event.subject, evolveAliasOverride(override, event));
+  }
+  return changed;
+};
+
+export const foldPlatform = (
+  known: PlatformState,
+  events: readonly PlatformEvent[],
+): PlatformState =>
+  events.reduce(
+    (state, event) => (event.sequence > state.sequence ? evolvePlatform(state, event) : state),
+    known,
+  );

@@ -1,0 +1,119 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import type { EventNamed } from '../../../schemas/events/catalogue.js';
+import { newEvent } from '../../../schemas/events/codec.js';
+import { initialPlatform } from '../../../schemas/folds/platform.js';
+import {
+  at,
+  blocked,
+  created,
+  expired,
+  idOf,
+  keyChanged,
+  keyCreated,
+  keyRevoked,
+  maintenanceSwitched,
+  overrideGranted,
+  overrideRevoked,
+  unblocked,
+  visited,
+} from '../../../schemas/testing/events.js';
+import {
+  foldClaims,
+  foldKeys,
+  foldMeters,
+  foldOverrides,
+  foldPlatform,
+  isLimitedVisit,
+} from './folds.js';
+
+const metered = (sequence: number, calls: number): EventNamed<'CallsMetered'> =>
+  newEvent(
+    'CallsMetered',
+    { minute: at(0).toISOString(), calls },
+    { id: idOf(`m ${sequence}`), subject: 'key-1', time: at(60), sequence },
+  );
+
+/** The events, each perhaps again later: what a sender does that does not know what was taken. */
+const withRepeats = <Event>(events: readonly Event[]): fc.Arbitrary<readonly Event[]> =>
+  fc
+    .array(fc.record({ from: fc.nat(events.length), until: fc.nat(events.length) }))
+    .map((resends) => {
+      const sent = [...events];
+      // Whoever sends again begins at something that was sent, and goes on in order.
+      for (const { from, until } of resends) sent.push(...events.slice(from, until));
+      return sent;
+    });
+
+const expectRepeatsDropped = <Event>(
+  events: readonly Event[],
+  fold: (events: readonly Event[]) => unknown,
+): void => {
+  const expected = fold(events);
+  fc.assert(
+    fc.property(withRepeats(events), (sent) => {
+      expect(fold(sent)).to.deep.equal(expected);
+    }),
+  );
+};
+
+describe('the ledger as a fold of the log', () => {
+  const none = new Map<never, never>();
+
+  it('counts no event of a link twice, and no link that was made', () => {
+    const ofLinks = [
+      created('spring', { maxClicks: 3 }),
+      created('autumn'),
+      blocked('spring', 2),
+      unblocked('spring', 3),
+      expired('autumn', 2),
+    ];
+    const visits = [visited('spring', 1), visited('spring', 2)].filter(isLimitedVisit);
+    expect(visits).lengthOf(2);
+    expectRepeatsDropped(ofLinks, (events) => foldClaims(none, events));
+    const { changed } = foldClaims(none, ofLinks);
+    expectRepeatsDropped(visits, (events) => foldClaims(changed, events));
+    const claims = foldClaims(changed, visits).changed;
+    expect(claims.get('spring')).to.include({ clicks: 2, sequence: 3, blocked: false });
+    expect(changed.get('autumn')).to.include({ expired: 'time', sequence: 2 });
+  });
+
+  it('takes a later piece of the log for what it is', () => {
+    const first = foldClaims(none, [created('spring', { maxClicks: 3 }), blocked('spring', 2)]);
+    const second = foldClaims(first.changed, [blocked('spring', 2), unblocked('spring', 3)]);
+    expect(second.changed.get('spring')).to.include({ blocked: false, sequence: 3 });
+    expect([first.made.length, second.made.length]).to.deep.equal([1, 0]);
+  });
+
+  it('has no claim, and no key, of what was never made', () => {
+    const visits = [visited('lost', 1)].filter(isLimitedVisit);
+    expect(foldClaims(none, [blocked('lost', 2), ...visits]).changed).to.be.empty;
+    expect(foldKeys(none, [keyRevoked('lost', 2)])).to.be.empty;
+  });
+
+  it('does not care for visits that a spool numbered', () => {
+    expect(isLimitedVisit(visited('spring', null))).to.be.false;
+  });
+
+  it('counts no spending, change of a key, switch or override twice', () => {
+    const usage = [metered(1, 5), metered(2, 7)];
+    expectRepeatsDropped(usage, (events) => foldMeters(none, events));
+    expect(foldMeters(none, usage).get('key-1')).to.include({ calls: 12, usageSequence: 2 });
+
+    const changes = [
+      keyCreated('key-1'),
+      keyChanged('key-1', 2, { name: 'shop', plan: 'PRO', active: false }),
+      keyRevoked('key-1', 3),
+    ];
+    expectRepeatsDropped(changes, (events) => foldKeys(none, events));
+    expect(foldKeys(none, changes).get('key-1')).to.include({ status: 'revoked' });
+
+    const switches = [maintenanceSwitched(1, true), maintenanceSwitched(2, false)];
+    expectRepeatsDropped(switches, (events) => foldPlatform(initialPlatform, events));
+    expect(foldPlatform(initialPlatform, switches)).to.include({ maintenance: false, sequence: 2 });
+
+    const overrides = [overrideGranted('docs', 1, 'acme'), overrideRevoked('docs', 2)];
+    expectRepeatsDropped(overrides, (events) => foldOverrides(none, events));
+    expect(foldOverrides(none, overrides).get('docs')).to.include({ account: null, sequence: 2 });
+  });
+});

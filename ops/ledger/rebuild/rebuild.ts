@@ -1,0 +1,197 @@
+import { lockOverride, saveOverride } from '../../../command-api/ledger/alias-overrides.js';
+import { lockKey, saveKey } from '../../../command-api/ledger/api-keys.js';
+import type { EventNamed, LinklogEvent } from '../../../schemas/events/catalogue.js';
+import { isLinkEvent, readEvent, UnreadableEvent } from '../../../schemas/events/codec.js';
+import { topics, type TopicName } from '../../../schemas/events/topics.js';
+import type { AliasOverrideEvent } from '../../../schemas/folds/alias-override.js';
+import type { ApiKeyEvent } from '../../../schemas/folds/api-key.js';
+import type { PlatformEvent } from '../../../schemas/folds/platform.js';
+import type { EventLog, LogRecord } from '../../platform/event-log/port.js';
+import { insertClaims, lockClaims, saveClaims } from '../claims.js';
+import { readPlatform, savePlatform } from '../platform-row.js';
+import type { LedgerSchema } from '../schema.js';
+import { transaction, type Client, type Pool } from '../../platform/postgres/pool.js';
+import {
+  foldClaims,
+  foldKeys,
+  foldMeters,
+  foldOverrides,
+  foldPlatform,
+  isLimitedVisit,
+  type LimitedVisit,
+} from './folds.js';
+import { lockKeyMeters, saveKeyMeters } from './meter-rows.js';
+
+type EventOfLink = Parameters<typeof foldClaims>[1][number];
+
+const isOf =
+  <Event extends LinklogEvent>(...types: readonly Event['type'][]) =>
+  (event: LinklogEvent): event is Event =>
+    (types as readonly string[]).includes(event.type);
+
+const isKeyEvent = isOf<ApiKeyEvent>(
+  'linklog.ApiKeyCreated.v1',
+  'linklog.ApiKeyChanged.v1',
+  'linklog.ApiKeyRevoked.v1',
+);
+const isOverrideEvent = isOf<AliasOverrideEvent>(
+  'linklog.AliasOverrideGranted.v1',
+  'linklog.AliasOverrideRevoked.v1',
+);
+const isPlatformEvent = isOf<PlatformEvent>(
+  'linklog.MaintenanceSwitched.v1',
+  'linklog.FeatureSwitched.v1',
+);
+const isUsageEvent = isOf<EventNamed<'CallsMetered' | 'QrRendered'>>(
+  'linklog.CallsMetered.v1',
+  'linklog.QrRendered.v1',
+);
+
+const subjectsOf = (events: readonly LinklogEvent[]): string[] => [
+  ...new Set(events.map(({ subject }) => subject)),
+];
+
+/** Adds events of one topic to the tables of a ledger. */
+type Add<Event extends LinklogEvent = LinklogEvent> = (
+  tx: Client,
+  schema: LedgerSchema,
+  events: readonly Event[],
+) => Promise<void>;
+
+/** Keys and overrides: few, so a statement for each. */
+const addAccounts: Add = async (tx, schema, events) => {
+  const keyEvents = events.filter(isKeyEvent);
+  const keys = new Map<string, Exclude<Awaited<ReturnType<typeof lockKey>>, { status: 'none' }>>();
+  for (const id of subjectsOf(keyEvents)) {
+    const state = await lockKey(tx, id, schema);
+    if (state.status !== 'none') keys.set(id, state);
+  }
+  for (const state of foldKeys(keys, keyEvents).values()) await saveKey(tx, state, schema);
+
+  const overrideEvents = events.filter(isOverrideEvent);
+  const overrides = new Map<string, NonNullable<Awaited<ReturnType<typeof lockOverride>>>>();
+  for (const alias of subjectsOf(overrideEvents)) {
+    const override = await lockOverride(tx, alias, schema);
+    if (override) overrides.set(alias, override);
+  }
+  for (const [alias, override] of foldOverrides(overrides, overrideEvents)) {
+    await saveOverride(tx, alias, override, schema);
+  }
+};
+
+const addPlatform: Add = async (tx, schema, events) => {
+  const known = await readPlatform(tx, 'FOR UPDATE', schema);
+  await savePlatform(tx, foldPlatform(known, events.filter(isPlatformEvent)), schema);
+};
+
+const addSpendings: Add<Parameters<typeof foldMeters>[1][number]> = async (tx, schema, events) => {
+  const keyIds = events.map((event) =>
+    event.type === 'linklog.LinkCreated.v1' ? event.data.keyId : event.subject,
+  );
+  const meters = await lockKeyMeters(tx, keyIds, schema);
+  await saveKeyMeters(tx, foldMeters(meters, events), schema);
+};
+
+const addToClaims = async (
+  tx: Client,
+  schema: LedgerSchema,
+  events: readonly EventOfLink[],
+): Promise<readonly EventNamed<'LinkCreated'>[]> => {
+  const known = await lockClaims(tx, subjectsOf(events), schema);
+  const { changed, made } = foldClaims(known, events);
+  const claims = [...changed.values()];
+  await insertClaims(
+    tx,
+    claims.filter(({ code }) => !known.has(code)),
+    schema,
+  );
+  await saveClaims(
+    tx,
+    claims.filter(({ code }) => known.has(code)),
+    schema,
+  );
+  return made;
+};
+
+const addLinks: Add = async (tx, schema, events) => {
+  const made = await addToClaims(tx, schema, events.filter(isLinkEvent));
+  if (made.length > 0) await addSpendings(tx, schema, made);
+};
+
+const addVisits: Add<LimitedVisit> = async (tx, schema, events) => {
+  await addToClaims(tx, schema, events);
+};
+
+/** The topics in an order in which nothing comes before what it refers to. */
+const steps: readonly {
+  readonly topic: TopicName;
+  readonly add: Add;
+  /** Which events the ledger cares for; all unless told. */
+  readonly only?: (event: LinklogEvent) => boolean;
+}[] = [
+  { topic: topics.accounts.name, add: addAccounts },
+  { topic: topics.platform.name, add: addPlatform },
+  { topic: topics.links.name, add: addLinks },
+  {
+    topic: topics.visits.name,
+    // Only those are the ledger's; the others are the many.
+    only: isLimitedVisit,
+    add: (tx, schema, events) => addVisits(tx, schema, events.filter(isLimitedVisit)),
+  },
+  {
+    topic: topics.usage.name,
+    add: (tx, schema, events) => addSpendings(tx, schema, events.filter(isUsageEvent)),
+  },
+];
+
+/** What cannot be read is nobody's: projections set it aside, and so it is here. */
+const readable = ({ value }: LogRecord): readonly LinklogEvent[] => {
+  try {
+    return [readEvent(value)];
+  } catch (error) {
+    if (error instanceof UnreadableEvent) return [];
+    throw error;
+  }
+};
+
+/** The ledger's topics in the order in which they are folded. */
+export const ledgerTopics: readonly TopicName[] = steps.map(({ topic }) => topic);
+
+/** Folds records of a topic into a ledger that has all of the topics before it that they refer to. */
+export const addToLedger = async (
+  tx: Client,
+  schema: LedgerSchema,
+  topic: TopicName,
+  records: readonly LogRecord[],
+): Promise<void> => {
+  const step = steps.find((known) => known.topic === topic);
+  if (!step) throw new Error(`The ledger knows nothing of ${topic}`);
+  const events = records.flatMap(readable).filter((event) => step.only?.(event) ?? true);
+  if (events.length > 0) await step.add(tx, schema, events);
+};
+
+/**
+ * Fills an empty ledger with what the log says: claims and click budgets, keys and what they spent,
+ * switches, overrides. Nobody else may write meanwhile. Memory is bounded by a batch.
+ */
+export const rebuildLedger = async (options: {
+  readonly pool: Pool;
+  readonly log: EventLog;
+  readonly progress?: (done: number, total: number) => void;
+  readonly signal?: AbortSignal | undefined;
+}): Promise<void> => {
+  const { pool, log, progress, signal } = options;
+  const ranges = await Promise.all(ledgerTopics.map((topic) => log.ranges(topic)));
+  const total = ranges.flat().reduce((sum, { first, next }) => sum + next - first, 0);
+  let done = 0;
+  for (const [index, topic] of ledgerTopics.entries()) {
+    for (const { partition, first, next } of ranges[index] ?? []) {
+      for await (const { records } of log.read(topic, partition, first, next)) {
+        signal?.throwIfAborted();
+        await transaction(pool, (tx) => addToLedger(tx, 'ledger', topic, records));
+        done += records.length;
+        progress?.(done, total);
+      }
+    }
+  }
+};

@@ -1,0 +1,91 @@
+import { expect } from 'chai';
+import { readFileSync } from 'node:fs';
+import { parse } from 'yaml';
+import { z } from 'zod';
+import { projectFile } from '../../platform/files/project-file.js';
+import {
+  apiVariables,
+  projectorVariables,
+  serverVariables,
+  serviceKinds,
+  topology,
+} from './topology.js';
+
+const service = z.object({
+  image: z.string(),
+  command: z.array(z.string()).optional(),
+  environment: z.record(z.string(), z.string()).default({}),
+  healthcheck: z.object({ test: z.array(z.string()) }).optional(),
+  restart: z.string().optional(),
+  volumes: z.array(z.string()).default([]),
+  read_only: z.boolean().optional(),
+});
+const compose = z.object({
+  services: z.record(z.string(), service),
+  volumes: z.record(z.string(), z.null()),
+});
+
+const folders = { api: 'command-api', edge: 'redirect-edge', projector: 'projectors' } as const;
+
+/** What containers are told besides: where to listen, and what a cluster of three is good for. */
+const ofContainers = ['ADMIN_HOST', 'HOST', 'KAFKA_MIN_INSYNC_REPLICAS', 'KAFKA_REPLICAS'];
+
+describe('docker-compose.yml', () => {
+  const text = readFileSync(projectFile('docker-compose.yml'), 'utf8');
+  const { services, volumes } = compose.parse(parse(text, { merge: true }));
+  const all = Object.entries(services);
+  const named = (prefix: string): [string, z.infer<typeof service>][] =>
+    all.filter(([name]) => name.startsWith(prefix));
+
+  for (const kind of serviceKinds) {
+    it(`starts as many of ${folders[kind]} as the stack, told of the same`, () => {
+      const { role, count, ports } = topology[kind];
+      const found = named(folders[kind]);
+      expect(found).to.have.length(count);
+      const variables = {
+        ...serverVariables({ kafka: '', postgres: '', redis: '', eventStore: '' }),
+        ...(kind === 'api' && apiVariables({ adminToken: '', shortUrlHost: '', ownHosts: '' })),
+        ...(kind === 'projector' && projectorVariables({ sealKeyFile: '' })),
+      };
+      const names = new Set([...Object.keys(variables), ...ports, 'DATA_DIR', ...ofContainers]);
+      for (const [, { command, environment, read_only: readOnly }] of found) {
+        expect(command).to.deep.equal(['node', 'dist/ops/main.js', role]);
+        expect(Object.keys(environment).sort()).to.deep.equal([...names].sort());
+        expect(readOnly).to.equal(true);
+      }
+    });
+  }
+
+  it('has each server, Kafka three times, and nothing else', () => {
+    const servers = ['kafka-1', 'kafka-2', 'kafka-3', 'postgres', 'redis', 'eventstore'];
+    const ours = Object.values(folders).flatMap((folder) => named(folder).map(([name]) => name));
+    expect(Object.keys(services).sort()).to.deep.equal([...servers, ...ours].sort());
+    for (const [, { environment }] of named('kafka-')) {
+      expect(environment).to.include({
+        KAFKA_DEFAULT_REPLICATION_FACTOR: '3',
+        KAFKA_MIN_INSYNC_REPLICAS: '2',
+      });
+    }
+  });
+
+  it('looks after each service, and keeps what it has in a volume of its own', () => {
+    const used = new Set<string>();
+    for (const [name, { image, healthcheck, restart, volumes: mounted }] of all) {
+      expect(image, name).to.match(/^[a-z0-9/-]+:\d+\.\d+(\.\d+)?[a-z0-9-]*$/);
+      expect(healthcheck?.test[0], name).to.equal('CMD');
+      expect(restart, name).to.equal('unless-stopped');
+      const [volume = ''] = mounted.map((mount) => mount.split(':')[0]);
+      expect(volumes, name).to.have.property(volume);
+      used.add(volume);
+    }
+    // The projectors seal the log with one key, which they find, or make, in a volume that they share.
+    const shared = ['seal-key'];
+    expect([...used, ...shared].sort()).to.deep.equal(Object.keys(volumes).sort());
+    expect(used.size).to.equal(all.length);
+    for (const [name, { volumes: mounted, environment }] of all) {
+      const isProjector = name.startsWith(folders.projector);
+      expect(mounted.slice(1), name).to.deep.equal(isProjector ? ['seal-key:/seal-key'] : []);
+      if (isProjector) expect(environment['SEAL_KEY_FILE']).to.match(/^\/seal-key\//);
+    }
+  });
+});

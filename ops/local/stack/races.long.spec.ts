@@ -1,0 +1,93 @@
+import { expect } from 'chai';
+import { inheritedEnvironment } from '../../platform/config/config.js';
+import { kafkaStartMs } from '../../test/support/kafka.js';
+import { ask, atOnce, statuses, type Answer } from '../../test/support/http.js';
+import { startStackProduct, type Product } from '../../test/support/product.js';
+
+/** `LINKLOG_RACE_ROUNDS=50` is the long form. */
+const rounds = Number(inheritedEnvironment()['LINKLOG_RACE_ROUNDS'] ?? '2');
+const racers = 1_000;
+
+describe(`races over two APIs and two edges, ${rounds} rounds`, function () {
+  this.timeout(kafkaStartMs + rounds * 60_000);
+
+  let product: Product;
+
+  before(async () => {
+    product = await startStackProduct();
+  });
+
+  after(async () => {
+    try {
+      await product.stop();
+    } finally {
+      await product.cleanup();
+    }
+  });
+
+  const of = (addresses: readonly string[], index: number): string =>
+    addresses[index % addresses.length] ?? '';
+
+  const newKey = async (plan: 'FREE' | 'PRO'): Promise<string> =>
+    (await product.createKey({ plan })).key;
+
+  const shorten = (index: number, key: string, body: object): Promise<Answer> =>
+    ask(`${of(product.apis, index)}/v2/shorten`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${key}` },
+      body: { url: 'https://example.com/', ...body },
+    });
+
+  /** A link that is made for certain; with a key of its own, PRO's 3,000 a month are enough. */
+  const link = async (key: string, body: object): Promise<string> => {
+    const answer = await shorten(0, key, body);
+    expect(answer.status, answer.text).to.equal(201);
+    return (answer.json() as { shortCode: string }).shortCode;
+  };
+
+  it(`one alias and ${racers} racers: one gets it`, async () => {
+    for (let round = 1; round <= rounds; round += 1) {
+      const keys = [await newKey('PRO'), await newKey('PRO')];
+      const answers = await atOnce(racers, (racer) =>
+        shorten(racer, keys[Math.floor(racer / 2) % 2] ?? '', { alias: `raced-for-${round}` }),
+      );
+      expect(statuses(answers), `round ${round}`).to.deep.equal({ 201: 1, 400: racers - 1 });
+    }
+  });
+
+  for (const limit of [1, 10, 999]) {
+    it(`a limit of ${limit} and ${racers} visitors: exactly ${limit}`, async () => {
+      const key = await newKey('PRO');
+      for (let round = 1; round <= rounds; round += 1) {
+        const code = await link(key, { maxClicks: limit });
+        const answers = await atOnce(racers, (visitor) =>
+          ask(`${of(product.edges, visitor)}/${code}`),
+        );
+        const expected = { 302: limit, 410: racers - limit };
+        expect(statuses(answers), `round ${round}`).to.deep.equal(expected);
+      }
+    });
+  }
+
+  it('60 a minute and 200 calls at once: exactly 60', async () => {
+    for (let round = 1; round <= rounds; round += 1) {
+      const key = await newKey('FREE');
+      const answers = await atOnce(200, (call) =>
+        ask(`${of(product.apis, call)}/v2/usage`, { headers: { Authorization: `Bearer ${key}` } }),
+      );
+      expect(statuses(answers), `round ${round}`).to.deep.equal({ 200: 60, 429: 140 });
+    }
+  });
+
+  it('what one API has made, each edge knows at once', async () => {
+    const key = await newKey('PRO');
+    for (let made = 1; made <= rounds * 20; made += 1) {
+      const code = await link(key, {});
+      const answers = await Promise.all(product.edges.map((edge) => ask(`${edge}/${code}`)));
+      expect(
+        answers.map(({ status }) => status),
+        `link ${made}`,
+      ).to.deep.equal([302, 302]);
+    }
+  });
+});

@@ -1,0 +1,116 @@
+import { expect } from 'chai';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startLinklogCli } from '../../test/support/command-line.js';
+import { projectionNames } from '../../../projectors/runtime/names.js';
+import { ask } from '../../test/support/http.js';
+import { kafkaStartMs } from '../../test/support/kafka.js';
+import { issueKey } from '../../test/support/product.js';
+import { startStackProcess, type RunningStack } from '../../test/support/stack.js';
+import { eventually } from '../../test/support/waiting.js';
+
+const rounds = 3;
+const links = 10;
+const visitors = 4;
+
+/** What is asked meanwhile tells whether the swap can be seen: a count that falls, a link that is away. */
+describe('projections rebuilt from Kafka while the stack is used', function () {
+  this.timeout(kafkaStartMs + 180_000);
+
+  let stack: RunningStack;
+  let headers: Record<string, string>;
+
+  before(async () => {
+    stack = await startStackProcess();
+    const { key } = await issueKey(stack, { plan: 'PRO' });
+    headers = { Authorization: `Bearer ${key}` };
+  });
+  after(() => stack.stop());
+
+  const make = async (): Promise<string> => {
+    const made = await ask(`${stack.apis[0] ?? ''}/v2/shorten`, {
+      method: 'POST',
+      headers,
+      body: { url: 'https://example.com/' },
+    });
+    expect(made.status, made.text).to.equal(201);
+    return (made.json() as { shortCode: string }).shortCode;
+  };
+
+  const clicksAt = async (api: string, code: string): Promise<number> => {
+    const answer = await ask(`${api}/v2/stats/${code}`, { headers });
+    expect(answer.status, answer.text).to.equal(200);
+    return (answer.json() as { clickCount: number }).clickCount;
+  };
+
+  it('never answer wrong, and lose nothing', async () => {
+    const codes: string[] = [];
+    while (codes.length < links) codes.push(await make());
+    /** Visits of a link: those asked for, and those answered. */
+    const visits = new Map(codes.map((code) => [code, { asked: 0, answered: 0 }]));
+    const rebuilding = new AbortController();
+    const isOver = (): boolean => rebuilding.signal.aborted;
+
+    const visit = async (number: number): Promise<void> => {
+      for (let turn = number; !isOver(); turn += 1) {
+        const code = codes[turn % links] ?? '';
+        const count = visits.get(code);
+        if (!count) throw new Error('A link without a count');
+        count.asked += 1;
+        const { status } = await ask(`${stack.edges[turn % stack.edges.length] ?? ''}/${code}`);
+        expect(status, code).to.equal(302);
+        count.answered += 1;
+      }
+    };
+    let readings = 0;
+    const watch = async (api: string): Promise<void> => {
+      const seen = new Map<string, number>();
+      while (!isOver()) {
+        for (const code of codes) {
+          const clicks = await clicksAt(api, code);
+          expect(clicks, code).to.be.at.least(seen.get(code) ?? 0);
+          expect(clicks, code).to.be.at.most(visits.get(code)?.asked ?? 0);
+          seen.set(code, clicks);
+          readings += 1;
+        }
+      }
+    };
+    const create = async (): Promise<void> => {
+      while (!isOver()) {
+        const code = await make();
+        const answers = await Promise.all(stack.edges.map((edge) => ask(`${edge}/${code}`)));
+        expect(answers.map(({ status }) => status)).to.deep.equal([302, 302]);
+        await sleep(50);
+      }
+    };
+    const rebuildAll = async (): Promise<void> => {
+      try {
+        for (let round = 0; round < rounds; round += 1) {
+          for (const name of projectionNames) {
+            const env = { DATA_DIR: stack.dataDir };
+            const said = await startLinklogCli(['projections', 'rebuild', name, '--json'], env)
+              .ended;
+            expect(said.exitCode, said.stderr).to.equal(0);
+            expect(JSON.parse(said.stdout)).to.deep.include({ projection: name, deadLetters: 0 });
+          }
+        }
+      } finally {
+        rebuilding.abort();
+      }
+    };
+
+    await Promise.all([
+      rebuildAll(),
+      create(),
+      ...stack.apis.map(watch),
+      ...Array.from({ length: visitors }, (_, number) => visit(number)),
+    ]);
+    expect(readings).to.be.above(100);
+    for (const [code, { answered }] of visits) {
+      for (const api of stack.apis) {
+        await eventually(`each visit of ${code} is counted`, async () => {
+          return (await clicksAt(api, code)) === answered;
+        });
+      }
+    }
+  });
+});

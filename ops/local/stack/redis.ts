@@ -1,0 +1,102 @@
+import { Redis } from 'ioredis';
+import { mkdir, realpath } from 'node:fs/promises';
+import { join } from 'node:path';
+import { hasCode, ServerUnavailable } from '../postgres/errors.js';
+import { freePort } from '../postgres/free-port.js';
+import type { Logger } from '../../platform/logging.js';
+import { endOrphans, launch, untilReady, type Child } from './child.js';
+import { startServer, type Server } from './server.js';
+
+export interface RedisServer extends Server {
+  /** `redis://127.0.0.1:40123`; a restart keeps it. */
+  readonly url: string;
+}
+
+export interface RedisOptions {
+  /** Its own; made where it is missing. The caller sees to it that nobody else uses it. */
+  readonly dataDir: string;
+  readonly logger: Logger;
+  /** By default any free one. */
+  readonly port?: number;
+  /** Whether what it holds is written to `dump.rdb` at `stop`, and read at a start; by default it forgets. */
+  readonly dump?: boolean;
+  /** More of redis-server's own options, the last word. */
+  readonly args?: readonly string[];
+  /** Whether it ends with this process, however that ends; otherwise only `stop` ends it. */
+  readonly tied?: boolean;
+}
+
+const redisArguments = (dir: string, port: number, dump: boolean): string[] => [
+  ...['--bind', '127.0.0.1', '--port', String(port), '--dir', dir],
+  // No save while it runs: a cache's copies live for a minute.
+  ...['--appendonly', 'no', '--save', dump ? '86400 1' : ''],
+  // Full, it forgets what was not asked for lately, rather than refuse.
+  ...['--maxmemory', '256mb', '--maxmemory-policy', 'allkeys-lru'],
+];
+
+/** Whether the Redis with this pid answers there: another process may have taken the port. */
+const redisAnswers = async (port: number, pid: number): Promise<boolean> => {
+  const client = new Redis(port, '127.0.0.1', {
+    lazyConnect: true,
+    connectTimeout: 2_000,
+    maxRetriesPerRequest: 0,
+    retryStrategy: () => null,
+  });
+  // What it reports is what `connect` and `ping` reject with, too; unheard, it would be printed.
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    await client.ping();
+    return (await client.info('server')).includes(`process_id:${pid}\r\n`);
+  } catch {
+    // Whatever it is, it is tried again until the deadline, and an end of the server is seen as such.
+    return false;
+  } finally {
+    client.disconnect();
+  }
+};
+
+/**
+ * Starts a Redis on 127.0.0.1, after ending what a killed process left running in this folder.
+ *
+ * @throws ServerUnavailable when redis-server is missing
+ * @throws ServerFailed when it should run here and does not
+ */
+export const startRedis = async (options: RedisOptions): Promise<RedisServer> => {
+  const { logger, dump = false, args = [], tied = false } = options;
+  await mkdir(options.dataDir, { recursive: true, mode: 0o700 });
+  const dir = await realpath(options.dataDir);
+  await endOrphans(dir, ['redis-server'], logger);
+
+  let port = options.port ?? 0;
+  let wasReady = false;
+  const begin = async (): Promise<Child> => {
+    if (options.port === undefined && !wasReady) port = await freePort();
+    try {
+      return await launch({
+        name: 'Redis',
+        program: 'redis-server',
+        args: [...redisArguments(dir, port, dump), ...args],
+        dir,
+        logFile: join(dir, 'redis.log'),
+        logger,
+        tied,
+      });
+    } catch (error) {
+      if (!hasCode(error, 'ENOENT')) throw error;
+      throw new ServerUnavailable(
+        'redis-server is not in PATH; install it (apt-get install redis-server), or set REDIS_URL to a Redis of your own',
+        { cause: error },
+      );
+    }
+  };
+  const ready = async (child: Child): Promise<void> => {
+    await untilReady(child, () => redisAnswers(port, child.pid));
+    wasReady = true;
+  };
+  // A port that the caller chose and another has is an error; our own of before comes free again.
+  const mayRetry = (): boolean => options.port === undefined || wasReady;
+  const server = await startServer({ begin, ready, mayRetry });
+  logger.info({ redisPid: server.pid, port }, 'Redis is ready');
+  return Object.assign(server, { url: `redis://127.0.0.1:${port}` });
+};

@@ -1,0 +1,100 @@
+import { mkdir } from 'node:fs/promises';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
+import { describeExit } from '../postgres/server.js';
+import { ConfigError, configExitCode } from '../../platform/config/config.js';
+import type { Logger } from '../../platform/logging.js';
+import { launch, type Child } from './child.js';
+import { ServerFailed } from '../postgres/errors.js';
+import { startServer, type Server } from './server.js';
+import { topology, type ServiceKind } from './topology.js';
+
+const mainFile = fileURLToPath(new URL('../../main.js', import.meta.url));
+
+const readyLine = z.object({
+  event: z.literal('ready'),
+  api: z.string().optional(),
+  edge: z.string().optional(),
+  admin: z.string(),
+  firstKey: z.string().optional(),
+});
+
+/** What a service says of itself when it is ready. */
+export type Ready = z.infer<typeof readyLine>;
+
+/** A service as a process of its own; after a restart it listens where it did before. */
+export interface ServiceProcess extends Server {
+  readonly ready: Ready;
+}
+
+/** The ready line of a process that is starting; what it prints for a person is ours to print. */
+const readyOf = (child: Child): Promise<Ready> =>
+  new Promise((resolve, reject) => {
+    const { stdout } = child.process;
+    if (stdout === null) throw new Error('the stdout of a service is piped');
+    createInterface({ input: stdout }).on('line', (line) => {
+      if (line.startsWith('{"event":"ready"')) resolve(readyLine.parse(JSON.parse(line)));
+    });
+    void child.exited.then((exit) => {
+      const message = `${child.name} ended at its start (${describeExit(exit)})`;
+      // Its own line on stderr says why.
+      const isMisconfigured = exit.exitCode === configExitCode;
+      reject(isMisconfigured ? new ConfigError(message) : new ServerFailed(message, {}));
+    });
+  });
+
+const portOf = (address: string | undefined): string => new URL(address ?? '').port;
+
+/** The ports that were got where any would do, to be had again. */
+const portsOf = (kind: ServiceKind, { api, edge, admin }: Ready): Record<string, string> => {
+  const addresses: Record<string, string | undefined> = {
+    API_PORT: api,
+    EDGE_PORT: edge,
+    ADMIN_PORT: admin,
+  };
+  return Object.fromEntries(topology[kind].ports.map((name) => [name, portOf(addresses[name])]));
+};
+
+/**
+ * Starts a service in its own folder, and waits until it is ready.
+ *
+ * @throws ServerFailed when it ends instead; ConfigError when that is the environment's fault
+ */
+export const startService = async (options: {
+  readonly kind: ServiceKind;
+  readonly index: number;
+  /** Its DATA_DIR, and its working directory. */
+  readonly dir: string;
+  readonly env: NodeJS.ProcessEnv;
+  /** The ports of its first start. */
+  readonly ports: Readonly<Record<string, string>>;
+  readonly logger: Logger;
+}): Promise<ServiceProcess> => {
+  const { kind, index, dir, env, logger } = options;
+  await mkdir(dir, { recursive: true, mode: 0o700 });
+  let { ports } = options;
+  const said: Ready[] = [];
+  const server = await startServer({
+    begin: () =>
+      launch({
+        name: `${kind} ${index}`,
+        program: process.execPath,
+        args: [mainFile, topology[kind].role],
+        dir,
+        env: { ...env, ...ports, DATA_DIR: dir },
+        logFile: null,
+        logger,
+        tied: false,
+      }),
+    ready: async (child) => {
+      const ready = await readyOf(child);
+      said.push(ready);
+      ports = portsOf(kind, ready);
+    },
+    mayRetry: () => false,
+  });
+  const [ready] = said;
+  if (ready === undefined) throw new Error('a service that was started has said that it is ready');
+  return Object.assign(server, { ready });
+};

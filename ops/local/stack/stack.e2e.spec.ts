@@ -1,0 +1,223 @@
+import { expect } from 'chai';
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { rm } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { startLinklogCli } from '../../test/support/command-line.js';
+import { inheritedEnvironment } from '../../platform/config/config.js';
+import { ask, type Answer } from '../../test/support/http.js';
+import { kafkaStartMs } from '../../test/support/kafka.js';
+import { temporaryDir } from '../../test/support/product.js';
+import { eventually } from '../../test/support/waiting.js';
+
+const ours = inheritedEnvironment();
+const mainFile = fileURLToPath(new URL('main.js', import.meta.url));
+const kinds = ['api', 'edge', 'projector', 'kafka', 'postgres', 'redis'] as const;
+type Kind = (typeof kinds)[number];
+
+interface Ready {
+  readonly apis: readonly string[];
+  readonly edges: readonly string[];
+  readonly admin: string;
+  readonly kafka: string;
+  readonly postgres: string;
+  readonly redis: string;
+  readonly pids: Readonly<Record<Kind, readonly number[]>>;
+  readonly pid: number;
+  readonly firstKey?: string;
+}
+
+interface Line {
+  readonly event: string;
+  readonly service?: string;
+  readonly index?: number;
+  readonly pid: number;
+}
+
+class Stack {
+  readonly child: ChildProcess;
+  readonly exited: Promise<unknown[]>;
+  #stdout = '';
+  #stderr = '';
+
+  constructor(dataDir: string, args: readonly string[] = []) {
+    this.child = spawn(process.execPath, [mainFile, ...args], {
+      cwd: '/',
+      env: {
+        ...{ DATA_DIR: dataDir, LOG_LEVEL: 'warn' },
+        ...{ API_PORT: '0', EDGE_PORT: '0', ADMIN_PORT: '0' },
+        // For Java, Maven and what is cached.
+        ...{ PATH: ours['PATH'], HOME: ours['HOME'] },
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    this.child.stdout?.on('data', (text: Buffer) => (this.#stdout += text.toString()));
+    this.child.stderr?.on('data', (text: Buffer) => (this.#stderr += text.toString()));
+    this.exited = once(this.child, 'exit');
+  }
+
+  get stdout(): string {
+    return this.#stdout;
+  }
+
+  get stderr(): string {
+    return this.#stderr;
+  }
+
+  lines(event: string): Line[] {
+    return this.#stdout
+      .split('\n')
+      .slice(0, -1)
+      .filter((line) => line.startsWith(`{"event":"${event}"`))
+      .map((line) => JSON.parse(line) as Line);
+  }
+
+  async ready(): Promise<Ready> {
+    while (this.lines('ready').length === 0) {
+      if (this.child.exitCode !== null) throw new Error(`It ended at its start:\n${this.#stderr}`);
+      await new Promise((resolve) => setTimeout(resolve, 25));
+    }
+    return this.lines('ready')[0] as unknown as Ready;
+  }
+
+  async stop(): Promise<unknown> {
+    this.child.kill('SIGTERM');
+    return (await this.exited)[0];
+  }
+}
+
+const isAlive = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false; // ESRCH: it is gone.
+  }
+};
+
+describe('npm run stack', function () {
+  // Kafka is fetched the first time ever.
+  this.timeout(kafkaStartMs);
+
+  let dataDir: string;
+  let stack: Stack;
+  let ready: Ready;
+  let key: string;
+
+  before(async () => {
+    dataDir = await temporaryDir();
+    stack = new Stack(dataDir);
+    ready = await stack.ready();
+    key = ready.firstKey ?? '';
+  });
+
+  after(async () => {
+    if (stack.child.exitCode === null) await stack.stop();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+
+  const api = (index: number, path: string, body?: unknown): Promise<Answer> =>
+    ask((ready.apis[index] ?? '') + path, {
+      headers: { Authorization: `Bearer ${key}` },
+      ...(body !== undefined && { method: 'POST', body }),
+    });
+
+  /** The statuses of each edge. */
+  const visits = async (code: string): Promise<number[]> => {
+    const answers = await Promise.all(ready.edges.map((edge) => ask(`${edge}/${code}`)));
+    return answers.map(({ status }) => status);
+  };
+
+  const clicks = async (index: number, code: string): Promise<unknown> => {
+    const answer = await api(index, `/v2/stats/${code}`);
+    return (answer.json() as { clickCount?: unknown }).clickCount;
+  };
+
+  it('says when it is ready: addresses, processes, and the first key', async () => {
+    const { apis, edges, admin, kafka, postgres, redis, pids, pid, firstKey } = ready;
+    expect(ready).to.deep.equal({
+      event: 'ready',
+      ...{ apis, edges, admin, kafka, postgres, redis, pids, pid, firstKey },
+    });
+    expect(Object.keys(pids)).to.deep.equal(kinds);
+    expect(Object.values(pids).map((all) => all.length)).to.deep.equal([2, 2, 2, 1, 1, 1]);
+    expect(Object.values(pids).flat().every(isAlive)).to.equal(true);
+    expect(pid).to.equal(stack.child.pid);
+    expect(firstKey).to.match(/^ll_/);
+    expect(stack.stdout).to.include(`curl -s ${apis[0] ?? ''}/v2/shorten`);
+    for (const address of [...apis, ...edges, admin]) {
+      expect((await ask(`${address}/health`)).status).to.equal(200);
+    }
+  });
+
+  it('serves on each edge, at once, what one API has made, and counts it', async () => {
+    const made = await api(0, '/v2/shorten', { url: 'https://example.com/', alias: 'stacked' });
+    expect(made.status, made.text).to.equal(201);
+    expect(await visits('stacked')).to.deep.equal([302, 302]);
+    await eventually('both visits are counted', async () => (await clicks(1, 'stacked')) === 2);
+    expect(made.json()).to.have.property('shortUrl', `${shortUrlHost()}/stacked`);
+  });
+
+  const shortUrlHost = (): string => `http://localhost:${new URL(ready.edges[0] ?? '').port}`;
+
+  it('is found by the command line by its DATA_DIR, Kafka and all', async () => {
+    const said = await startLinklogCli(['projections', 'rebuild', 'stats', '--json'], {
+      DATA_DIR: dataDir,
+    }).ended;
+    expect(said.exitCode, said.stderr).to.equal(0);
+    expect(JSON.parse(said.stdout)).to.deep.include({ projection: 'stats', deadLetters: 0 });
+    expect((JSON.parse(said.stdout) as { events: number }).events).to.be.at.least(3);
+  });
+
+  it('starts again what is killed, where it was', async () => {
+    const victims = kinds.map((kind) => [kind, 0] as const);
+    for (const [kind, index] of victims) process.kill(ready.pids[kind][index] ?? 0, 'SIGKILL');
+    const back = (kind: Kind, index: number): Line | undefined =>
+      stack
+        .lines('restarted')
+        .findLast((line) => line.service === kind && line.index === index && isAlive(line.pid));
+    const deadline = performance.now() + 120_000;
+    while (!victims.every(([kind, index]) => back(kind, index) !== undefined)) {
+      if (performance.now() > deadline) throw new Error(`Not all are back:\n${stack.stdout}`);
+      await new Promise((resolve) => setTimeout(resolve, 25));
+    }
+    expect(await visits('stacked')).to.deep.equal([302, 302]);
+    let made = await api(1, '/v2/shorten', { url: 'https://example.com/' });
+    // The log may be away for as long as Kafka needs to take its broker back.
+    while (made.status === 503) made = await api(1, '/v2/shorten', { url: 'https://example.com/' });
+    expect(made.status, made.text).to.equal(201);
+    await eventually('the visits of before and after are counted', async () => {
+      return (await clicks(0, 'stacked')) === 4;
+    });
+  });
+
+  it('ends what a killed supervisor has left, and begins where that was', async () => {
+    stack.child.kill('SIGKILL');
+    await stack.exited;
+    const killed = stack.lines('restarted').map(({ pid }) => pid);
+    const left = [...killed, ...Object.values(ready.pids).flat()].filter(isAlive);
+    expect(left.length).to.be.at.least(9);
+    stack = new Stack(dataDir, ['--apis', '1', '--edges', '1', '--projectors', '1']);
+    ready = await stack.ready();
+    expect(left.filter(isAlive)).to.deep.equal([]);
+    expect(ready).not.to.have.property('firstKey');
+    expect(Object.values(ready.pids).map((all) => all.length)).to.deep.equal([1, 1, 1, 1, 1, 1]);
+    expect(await visits('stacked')).to.deep.equal([302]);
+  });
+
+  it('ends all of it at SIGTERM, within 10 s', async () => {
+    const began = performance.now();
+    expect(await stack.stop()).to.equal(0);
+    expect(performance.now() - began).to.be.below(10_000);
+    expect(Object.values(ready.pids).flat().filter(isAlive)).to.deep.equal([]);
+  });
+
+  for (const args of [['--apis', '0'], ['--edges', 'two'], ['--unknown'], ['stray']]) {
+    it(`refuses ${args.join(' ')} with one line and exit code 78`, async () => {
+      const refused = new Stack(dataDir, args);
+      expect((await refused.exited)[0]).to.equal(78);
+      expect(refused.stderr).to.match(/^linklog: [^\n]+\n$/);
+      expect(refused.stdout).to.equal('');
+    });
+  }
+});

@@ -1,0 +1,236 @@
+import { join } from 'node:path';
+import { adminTokenOf, openDataDir } from '../../app/data-dir.js';
+import { freePort } from '../postgres/free-port.js';
+import { inheritedEnvironment, type Config } from '../../platform/config/config.js';
+import { urlOf } from '../../platform/http/server.js';
+import type { Logger } from '../../platform/logging.js';
+import { endOrphans } from './child.js';
+import { sealKeyFileIn } from '../../app/seal-key.js';
+import { startKafka } from '../kafka/index.js';
+import { keepRunning, type Watch } from './part.js';
+import { partKinds, Parts, type PartKind, type Pids } from './parts.js';
+import { startPostgres } from './postgres.js';
+import { startRedis } from './redis.js';
+import { serviceDir, serviceDirs } from './service-dirs.js';
+import { startService, type ServiceProcess } from './service.js';
+import {
+  type Servers,
+  apiVariables,
+  projectorVariables,
+  serverVariables,
+  topology,
+  type ServiceKind,
+} from './topology.js';
+
+/** What the ready line tells. */
+export interface StackAddresses {
+  readonly apis: readonly string[];
+  readonly edges: readonly string[];
+  readonly admin: string;
+  readonly kafka: string;
+  readonly postgres: string;
+  readonly redis: string;
+}
+
+/** A part is ready again, as another process. */
+export interface Restarted {
+  readonly service: PartKind;
+  readonly index: number;
+  readonly pid: number;
+}
+
+export interface Stack {
+  readonly addresses: StackAddresses;
+  readonly pids: Pids;
+  /** The token of the key that a new installation begins with; shown this once. */
+  readonly firstKey: string | null;
+  /** Drains the services, then ends the servers; within 10 s. */
+  stop(): Promise<void>;
+}
+
+export interface StackOptions {
+  readonly counts: Readonly<Record<ServiceKind, number>>;
+  /** Whether what dies is started again. */
+  readonly restart: boolean;
+  readonly onRestarted: (restarted: Restarted) => void;
+  readonly logger: Logger;
+}
+
+/** Node's name in the list of processes, before version 24 and since. */
+const nodePrograms = ['node', 'MainThread'];
+
+/** What a killed supervisor has left; servers are found by whoever starts them. */
+const endOrphanServices = async (dataDir: string, logger: Logger): Promise<void> => {
+  const dirs = serviceDirs(dataDir);
+  await Promise.all(dirs.map((dir) => endOrphans(dir, nodePrograms, logger)));
+};
+
+/** Waits for all of them also where one fails: only what has started can be stopped. */
+const allOf = async <const Values extends readonly unknown[]>(
+  starting: Values,
+): Promise<{ -readonly [Index in keyof Values]: Awaited<Values[Index]> }> => {
+  await Promise.allSettled(starting);
+  return Promise.all(starting);
+};
+
+/** Of each kind the servers' addresses, as the services are told. */
+const startServers = async (
+  { dataDir, kafka, databaseUrl, redisUrl, eventStoreUrl }: Config,
+  logger: Logger,
+  parts: Parts,
+): Promise<Servers> => {
+  const ownKafka = async (): Promise<string> => {
+    const starting = startKafka({ dataDir: join(dataDir, 'kafka'), logger });
+    return (await parts.add('kafka', 0, starting)).brokers;
+  };
+  const ownPostgres = async (): Promise<string> => {
+    const starting = startPostgres({ dataDir, logger });
+    return (await parts.add('postgres', 0, starting)).url;
+  };
+  const ownRedis = async (): Promise<string> => {
+    const starting = startRedis({ dataDir: join(dataDir, 'redis'), logger });
+    return (await parts.add('redis', 0, starting)).url;
+  };
+  const [brokers, postgres, redis] = await allOf([
+    kafka?.brokers.join(',') ?? ownKafka(),
+    databaseUrl ?? ownPostgres(),
+    redisUrl ?? ownRedis(),
+  ] as const);
+  return { kafka: brokers, postgres, redis, eventStore: eventStoreUrl ?? '' };
+};
+
+/** An address of the environment without what opens it: that is the environment's to tell. */
+const withoutPassword = (address: string): string => {
+  const url = new URL(address);
+  url.password = '';
+  return url.href;
+};
+
+/** Each API is told of all of them, so they are known before any of them listens. */
+const apiPortsOf = (
+  { api, admin }: Config,
+  count: number,
+): Promise<{ API_PORT: number; ADMIN_PORT: number }[]> => {
+  const portOf = async (configured: number, index: number): Promise<number> =>
+    index === 0 && configured !== 0 ? configured : freePort();
+  return Promise.all(
+    Array.from({ length: count }, async (_, index) => ({
+      API_PORT: await portOf(api.port, index),
+      ADMIN_PORT: await portOf(admin.port, index),
+    })),
+  );
+};
+
+const startServices = async (
+  config: Config,
+  servers: Servers,
+  { counts, logger }: StackOptions,
+  parts: Parts,
+): Promise<{ apis: ServiceProcess[]; edges: ServiceProcess[] }> => {
+  const startAll = (
+    kind: ServiceKind,
+    /** Of the first ones; any that are free for the others. */
+    known: readonly Readonly<Record<string, number>>[],
+    variables: Readonly<Record<string, string>> = {},
+  ): Promise<ServiceProcess[]> =>
+    allOf(
+      Array.from({ length: counts[kind] }, (_, index) => {
+        const ports = topology[kind].ports.map(
+          (name) => [name, String(known[index]?.[name] ?? 0)] as const,
+        );
+        const service = startService({
+          kind,
+          index,
+          dir: serviceDir(config.dataDir, kind, index),
+          env: { ...inheritedEnvironment(), ...serverVariables(servers), ...variables },
+          ports: Object.fromEntries(ports),
+          logger,
+        });
+        return parts.add(kind, index, service);
+      }),
+    );
+
+  const sealKeyFile = config.sealKeyFile ?? sealKeyFileIn(config.dataDir);
+  const [edges, projectors] = await allOf([
+    startAll('edge', [{ EDGE_PORT: config.edge.port }]),
+    startAll('projector', [], projectorVariables({ sealKeyFile })),
+  ]);
+  // Where short links lead is known by now, whatever port that is.
+  const edgePort = new URL(edges[0]?.ready.edge ?? '').port;
+  const apiPorts = await apiPortsOf(config, counts.api);
+  const listeners = [
+    ...config.ownHosts,
+    ...[...edges, ...projectors].flatMap(({ ready }) => [ready.edge ?? [], ready.admin].flat()),
+    ...apiPorts.flatMap(({ API_PORT, ADMIN_PORT }) => [
+      urlOf({ host: config.api.host, port: API_PORT }),
+      urlOf({ host: config.admin.host, port: ADMIN_PORT }),
+    ]),
+  ];
+  const apis = await startAll(
+    'api',
+    apiPorts,
+    apiVariables({
+      adminToken: config.adminToken ?? adminTokenOf(config.dataDir),
+      shortUrlHost: config.shortUrlHost ?? `http://localhost:${edgePort}`,
+      ownHosts: listeners.map((url) => new URL(url).host).join(','),
+    }),
+  );
+  return { apis, edges };
+};
+
+/**
+ * Starts the distributed topology as processes of this machine: the servers whose address is not
+ * configured, then the services; after ending what a killed supervisor has left running.
+ */
+export const startStack = async (config: Config, options: StackOptions): Promise<Stack> => {
+  const { logger, restart, onRestarted } = options;
+  const dataDir = await openDataDir(config.dataDir);
+  const parts = new Parts();
+  const watches: Watch[] = [];
+  const stop = async (): Promise<void> => {
+    dataDir.markDraining();
+    for (const watch of watches) watch.stop();
+    await parts.stop();
+    dataDir.release();
+  };
+  try {
+    await endOrphanServices(config.dataDir, logger);
+    const servers = await startServers(config, logger, parts);
+    const { apis, edges } = await startServices(config, servers, options, parts);
+    for (const service of restart ? partKinds : []) {
+      for (const [index, part] of parts.of(service).entries()) {
+        const watch = keepRunning({
+          part,
+          name: `${service} ${index}`,
+          logger,
+          onRestarted: () => {
+            onRestarted({ service, index, pid: part.pid });
+          },
+        });
+        watches.push(watch);
+      }
+    }
+    const addresses = {
+      apis: apis.map(({ ready }) => ready.api ?? ''),
+      edges: edges.map(({ ready }) => ready.edge ?? ''),
+      admin: apis[0]?.ready.admin ?? '',
+      kafka: servers.kafka,
+      postgres: config.databaseUrl === null ? servers.postgres : withoutPassword(servers.postgres),
+      redis: config.redisUrl === null ? servers.redis : withoutPassword(servers.redis),
+    };
+    const [api = '', edge = ''] = [addresses.apis[0], addresses.edges[0]];
+    dataDir.publish({
+      ...{ api, edge, admin: addresses.admin, pid: process.pid },
+      ...(config.kafka === null && { kafka: servers.kafka }),
+    });
+    return {
+      addresses,
+      pids: parts.pids(),
+      firstKey: apis.find(({ ready }) => ready.firstKey !== undefined)?.ready.firstKey ?? null,
+      stop,
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+};

@@ -1,0 +1,166 @@
+import { expect } from 'chai';
+import { rejection } from '../../test/support/failures.js';
+import { gate } from '../../test/support/waiting.js';
+import { createBatcher, Overloaded } from './batcher.js';
+
+/** Resolves when the event loop has turned. */
+const tick = (): Promise<void> =>
+  new Promise((resolve) => {
+    setImmediate(resolve);
+  });
+
+describe('the batcher', () => {
+  /** A batcher whose batches are recorded, and answered with each command's double. */
+  const doubling = (limits: { maxBatch?: number; maxWaiting?: number } = {}) => {
+    const batches: (readonly number[])[] = [];
+    const batcher = createBatcher<number, number>({
+      maxBatch: 100,
+      maxWaiting: 100,
+      ...limits,
+      run: (commands) => {
+        batches.push(commands);
+        return Promise.resolve(commands.map((command) => command * 2));
+      },
+    });
+    return { batches, batcher };
+  };
+
+  it('decides the commands of one tick together, each with its own outcome', async () => {
+    const { batches, batcher } = doubling();
+    expect(await Promise.all([3, 1, 2].map((command) => batcher.submit(command)))).to.deep.equal([
+      6, 2, 4,
+    ]);
+    expect(batches).to.deep.equal([[3, 1, 2]]);
+  });
+
+  it('decides those of another tick apart', async () => {
+    const { batches, batcher } = doubling();
+    const first = batcher.submit(1);
+    await tick();
+    const second = batcher.submit(2);
+    expect(await Promise.all([first, second])).to.deep.equal([2, 4]);
+    expect(batches).to.deep.equal([[1], [2]]);
+  });
+
+  it('gathers what comes while a group is being decided, one group at a time', async () => {
+    const held = gate();
+    const batches: (readonly number[])[] = [];
+    let running = 0;
+    let most = 0;
+    const batcher = createBatcher<number, number>({
+      maxBatch: 100,
+      maxWaiting: 100,
+      run: async (commands) => {
+        batches.push(commands);
+        running += 1;
+        most = Math.max(most, running);
+        await held.opened;
+        running -= 1;
+        return commands;
+      },
+    });
+    const submitted = [batcher.submit(1)];
+    await tick();
+    for (const command of [2, 3]) {
+      submitted.push(batcher.submit(command));
+      await tick();
+    }
+    expect(batches).to.deep.equal([[1]]);
+    held.open();
+    expect(await Promise.all(submitted)).to.deep.equal([1, 2, 3]);
+    expect(batches).to.deep.equal([[1], [2, 3]]);
+    expect(most).to.equal(1);
+  });
+
+  it('never makes a group larger than it may be, and keeps the order', async () => {
+    const { batches, batcher } = doubling({ maxBatch: 3 });
+    const commands = [1, 2, 3, 4, 5, 6, 7];
+    const outcomes = await Promise.all(commands.map((command) => batcher.submit(command)));
+    expect(outcomes).to.deep.equal([2, 4, 6, 8, 10, 12, 14]);
+    expect(batches).to.deep.equal([[1, 2, 3], [4, 5, 6], [7]]);
+  });
+
+  it('refuses what is more than may wait, and takes commands again afterwards', async () => {
+    const { batches, batcher } = doubling({ maxWaiting: 2 });
+    const taken = [batcher.submit(1), batcher.submit(2)];
+    const refused = await rejection(batcher.submit(3));
+    expect(refused).to.be.instanceOf(Overloaded);
+    expect(refused).to.include({ code: 'OVERLOADED', retryable: true });
+    expect(await Promise.all(taken)).to.deep.equal([2, 4]);
+    expect(await batcher.submit(4)).to.equal(8);
+    expect(batches).to.deep.equal([[1, 2], [4]]);
+  });
+
+  const failures: readonly (readonly [string, () => Promise<readonly number[]>])[] = [
+    ['rejects', () => Promise.reject(new Error('Away'))],
+    [
+      'throws at once',
+      () => {
+        throw new Error('Away');
+      },
+    ],
+    ['forgets an outcome', () => Promise.resolve([1])],
+  ];
+  for (const [what, fail] of failures) {
+    it(`fails a whole group when its run ${what}, and no other group`, async () => {
+      let runs = 0;
+      const batcher = createBatcher<number, number>({
+        maxBatch: 2,
+        maxWaiting: 100,
+        run: (commands) => {
+          runs += 1;
+          return runs === 1 ? fail() : Promise.resolve(commands);
+        },
+      });
+      const [first, second, third] = await Promise.allSettled(
+        [1, 2, 3].map((command) => batcher.submit(command)),
+      );
+      expect(first).to.include({ status: 'rejected' });
+      expect(second).to.include({ status: 'rejected' });
+      expect(third).to.deep.equal({ status: 'fulfilled', value: 3 });
+      expect(await batcher.submit(4)).to.equal(4);
+    });
+  }
+
+  it('lets the event loop turn between groups, though commands never end', async () => {
+    let turns = 0;
+    let decided = 0;
+    const batcher = createBatcher<number, number>({
+      maxBatch: 1,
+      maxWaiting: 100,
+      run: (commands) => {
+        decided += 1;
+        return Promise.resolve(commands);
+      },
+    });
+    const again = async (): Promise<void> => {
+      for (let count = 0; count < 20; count += 1) await batcher.submit(count);
+    };
+    let ended = false;
+    const all = Promise.all([again(), again()]).then(() => {
+      ended = true;
+    });
+    // Read through a function: the loop awaits, and the value changes meanwhile.
+    const isEnded = (): boolean => ended;
+    while (!isEnded()) {
+      await tick();
+      turns += 1;
+    }
+    await all;
+    expect(decided).to.equal(40);
+    expect(turns).to.be.at.least(40);
+  });
+
+  it('starves nobody: who comes first is decided first, however many come later', async () => {
+    const { batcher } = doubling({ maxBatch: 2 });
+    const order: number[] = [];
+    const submit = async (command: number): Promise<void> => {
+      await batcher.submit(command);
+      order.push(command);
+      // Every outcome brings a new command, as a busy client does.
+      if (command < 20) await submit(command + 10);
+    };
+    await Promise.all([1, 2, 3, 4, 5].map(submit));
+    expect(order).to.deep.equal([1, 2, 3, 4, 5, 11, 12, 13, 14, 15, 21, 22, 23, 24, 25]);
+  });
+});

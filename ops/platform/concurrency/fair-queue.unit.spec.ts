@@ -1,0 +1,98 @@
+import { expect } from 'chai';
+import { Overloaded } from './batcher.js';
+import { createFairQueue } from './fair-queue.js';
+
+/** Work that ends when it is told to. */
+const manual = () => {
+  const begun: string[] = [];
+  const ends = new Map<string, () => void>();
+  const work = (name: string) => () =>
+    new Promise<string>((resolve) => {
+      begun.push(name);
+      ends.set(name, () => {
+        resolve(name);
+      });
+    });
+  const end = async (name: string): Promise<void> => {
+    ends.get(name)?.();
+    await new Promise((resolve) => setImmediate(resolve));
+  };
+  return { begun, work, end };
+};
+
+const none = (): Promise<void> => Promise.resolve();
+
+describe('the fair queue', () => {
+  it('runs so many at a time, and serves the lanes in turn', async () => {
+    const { begun, work, end } = manual();
+    const queue = createFairQueue({ atOnce: 2, maxWaiting: 100, rest: none });
+    const flood = queue.run('flood', 50, ['f1', 'f2', 'f3', 'f4'].map(work));
+    const other = queue.run('other', 50, ['o1', 'o2'].map(work));
+    expect(begun).to.deep.equal(['f1', 'f2']);
+    for (const name of ['f1', 'f2', 'o1', 'o2', 'f3', 'f4']) await end(name);
+    expect(begun).to.deep.equal(['f1', 'f2', 'o1', 'o2', 'f3', 'f4']);
+    expect(await flood).to.deep.equal(['f1', 'f2', 'f3', 'f4']);
+    expect(await other).to.deep.equal(['o1', 'o2']);
+  });
+
+  it('takes all or nothing, within the lane’s share and the queue’s', async () => {
+    const { begun, work, end } = manual();
+    const queue = createFairQueue({ atOnce: 1, maxWaiting: 5, rest: none });
+    const refused = async (run: Promise<unknown>): Promise<void> => {
+      const error: unknown = await run.catch((reason: unknown) => reason);
+      expect(error).to.be.instanceOf(Overloaded);
+    };
+    const running = queue.run('a', 3, [work('a1')]);
+    const waiting = queue.run('a', 3, ['a2', 'a3'].map(work));
+    await refused(queue.run('a', 3, ['a4', 'a5'].map(work)));
+    const other = queue.run('b', 3, ['b1', 'b2', 'b3'].map(work));
+    await refused(queue.run('c', 3, [work('c1')]));
+    for (const name of ['a1', 'b1', 'a2', 'b2', 'a3', 'b3']) await end(name);
+    await Promise.all([running, waiting, other]);
+    expect(begun.toSorted()).to.deep.equal(['a1', 'a2', 'a3', 'b1', 'b2', 'b3']);
+  });
+
+  it('lets a lane rest after each of its jobs, while others go at once', async () => {
+    const { begun, work, end } = manual();
+    const rests: (() => void)[] = [];
+    const rest = (): Promise<void> => new Promise((resolve) => rests.push(resolve));
+    const queue = createFairQueue({ atOnce: 1, maxWaiting: 100, rest });
+    const flood = queue.run('flood', 50, ['f1', 'f2'].map(work));
+    await end('f1');
+    expect(begun).to.deep.equal(['f1']);
+    const other = queue.run('other', 50, [work('o1')]);
+    expect(begun).to.deep.equal(['f1', 'o1']);
+    rests.shift()?.();
+    await end('o1');
+    expect(begun).to.deep.equal(['f1', 'o1', 'f2']);
+    await end('f2');
+    await Promise.all([flood, other]);
+  });
+
+  it('lets a lane rest the longer, the worse the outcome', async () => {
+    const rests: number[] = [];
+    const rest = (ms: number): Promise<void> => {
+      rests.push(ms);
+      return Promise.resolve();
+    };
+    const queue = createFairQueue({ atOnce: 1, maxWaiting: 100, rest });
+    const works = [true, false, true].map((right) => async () => {
+      await new Promise((resolve) => setTimeout(resolve, 2));
+      return right;
+    });
+    const restMs = (right: boolean): number => (right ? 0 : 1_000_000);
+    expect(await queue.run('a', 50, works, restMs)).to.deep.equal([true, false, true]);
+    const [first, second, third] = rests;
+    for (const asLong of [first, third]) expect(asLong).to.be.within(1, 999_999);
+    expect(second).to.equal(1_000_000);
+  });
+
+  it('goes on after work that failed', async () => {
+    const queue = createFairQueue({ atOnce: 1, maxWaiting: 5, rest: none });
+    const fail = (): Promise<never> => Promise.reject(new Error('No'));
+    const error: unknown = await queue.run('a', 3, [fail]).catch((reason: unknown) => reason);
+    expect(error).to.have.property('message', 'No');
+    expect(await queue.run('a', 3, [() => Promise.resolve(1)])).to.deep.equal([1]);
+    expect(await queue.run('a', 3, [])).to.deep.equal([]);
+  });
+});

@@ -1,0 +1,82 @@
+import { expect } from 'chai';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { eventually, gate, settledWithin } from '../../test/support/waiting.js';
+import { createLogger } from '../logging.js';
+import { periodically } from './periodic.js';
+
+const logger = createLogger('silent');
+const never = 3_600_000;
+
+describe('a periodic task', () => {
+  it('runs at once, and again at once as long as there is work', async () => {
+    const work = [3, 2, 1, 0];
+    let runs = 0;
+    const task = periodically({
+      name: 'test',
+      everyMs: never,
+      logger,
+      task: () => {
+        runs += 1;
+        return Promise.resolve(work.shift() ?? 0);
+      },
+    });
+    await eventually('all work is done', () => runs === 4);
+    await task.stop();
+    expect(runs).to.equal(4);
+  });
+
+  it('comes back later when nothing was left, and after a failure', async () => {
+    let runs = 0;
+    const task = periodically({
+      name: 'test',
+      everyMs: 5,
+      logger,
+      task: () => {
+        runs += 1;
+        return runs % 2 === 0 ? Promise.reject(new Error('Not now')) : Promise.resolve(0);
+      },
+    });
+    await eventually('it came back', () => runs >= 5);
+    await task.stop();
+  });
+
+  it('also survives a task that throws before it returns a promise', async () => {
+    let runs = 0;
+    const task = periodically({
+      name: 'test',
+      everyMs: 5,
+      logger,
+      task: () => {
+        runs += 1;
+        throw new Error('Not now');
+      },
+    });
+    await eventually('it came back', () => runs >= 2);
+    await task.stop();
+  });
+
+  it('never runs twice at the same time; stop waits for it, and nothing runs afterwards', async () => {
+    const held = gate();
+    let runs = 0;
+    let ended = 0;
+    const task = periodically({
+      name: 'test',
+      everyMs: 1,
+      logger,
+      task: async () => {
+        runs += 1;
+        await held.opened;
+        ended += 1;
+        return 1;
+      },
+    });
+    await eventually('it runs', () => runs === 1);
+    const stopped = task.stop();
+    expect(await settledWithin(stopped, 30)).to.be.false;
+    held.open();
+    await stopped;
+    expect([runs, ended]).to.deep.equal([1, 1]);
+    await sleep(30);
+    expect(runs).to.equal(1);
+  });
+});

@@ -1,0 +1,278 @@
+import { expect } from 'chai';
+import { once } from 'node:events';
+import { Agent, request, type IncomingMessage, type RequestListener } from 'node:http';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
+import type { GeneralError } from '../../../schemas/http/errors.js';
+import { rejection } from '../../test/support/failures.js';
+import { RawClient, readAnswer, type RawAnswer } from '../../test/support/raw-http.js';
+import { eventually, gate } from '../../test/support/waiting.js';
+import { ConfigError } from '../config/config.js';
+import { listen, type Listener } from './server.js';
+
+const anyPort = { host: '127.0.0.1', port: 0 };
+/** Far more than any test takes: only what must be cut waits for it. */
+const longGrace = 20_000;
+
+describe('a listener', () => {
+  let agent: Agent;
+  let stops: (() => Promise<void>)[] = [];
+
+  beforeEach(() => {
+    agent = new Agent({ keepAlive: true });
+  });
+
+  afterEach(async () => {
+    agent.destroy();
+    for (const stop of stops) await stop();
+    stops = [];
+  });
+
+  const start = async (handler: RequestListener, where = anyPort): Promise<Listener> => {
+    const listener = await listen('API', where, () => handler);
+    stops.push(() => listener.stop(0));
+    return listener;
+  };
+
+  const get = async (url: string): Promise<IncomingMessage> => {
+    const [response] = (await once(request(url, { agent }).end(), 'response')) as [IncomingMessage];
+    return response;
+  };
+
+  const hello: RequestListener = (_, response) => response.end('hello');
+
+  const elapsed = async (promise: Promise<void>): Promise<number> => {
+    const begin = performance.now();
+    await promise;
+    return performance.now() - begin;
+  };
+
+  it('tells its handler and its caller where it can be reached', async () => {
+    let told: unknown;
+    const listener = await listen('EDGE', anyPort, (bound) => {
+      told = bound;
+      return hello;
+    });
+    stops.push(() => listener.stop(0));
+    expect(listener.port).to.be.above(0);
+    expect(listener.url).to.equal(`http://127.0.0.1:${listener.port}`);
+    expect(told).to.deep.equal({ host: '127.0.0.1', port: listener.port, url: listener.url });
+    expect(await text(await get(listener.url))).to.equal('hello');
+  });
+
+  for (const [host, address] of [
+    ['0.0.0.0', '127.0.0.1'],
+    ['localhost', 'localhost'],
+  ] as const) {
+    it(`on ${host} names ${address}, which can be connected to`, async () => {
+      const listener = await start(hello, { host, port: 0 });
+      expect(listener.url).to.equal(`http://${address}:${listener.port}`);
+      expect((await get(listener.url)).statusCode).to.equal(200);
+    });
+  }
+
+  it('on a port in use is a ConfigError that names the variable', async () => {
+    const { port } = await start(hello);
+    for (const name of ['API', 'EDGE', 'ADMIN'] as const) {
+      const error = await rejection(listen(name, { host: '127.0.0.1', port }, () => hello));
+      expect(error).to.be.instanceOf(ConfigError);
+      expect((error as Error).message).to.match(
+        new RegExp(`^${name}_PORT ${port} is in use[^\n]*$`),
+      );
+    }
+  });
+
+  it('on an address of another machine is a ConfigError that names the variable', async () => {
+    const error = await rejection(listen('EDGE', { host: '192.0.2.1', port: 0 }, () => hello));
+    expect(error).to.be.instanceOf(ConfigError);
+    expect((error as Error).message).to.match(/^HOST or EDGE_HOST: 192\.0\.2\.1 /);
+  });
+
+  describe('answers in the general envelope, and ends the connection,', () => {
+    const exchange = async (bytes: string): Promise<RawAnswer[]> => {
+      const listener = await start((request, response) => {
+        request.resume();
+        request.once('end', () => response.end('hello'));
+        // Broken off: its answer is the listener's.
+        request.once('error', () => undefined);
+      });
+      const client = new RawClient(listener.url);
+      const toHead = bytes.startsWith('HEAD');
+      return client.exchange({ bytes: Buffer.from(bytes, 'latin1'), toHead, last: true }, 10_000);
+    };
+    const expectRefusal = (answer: RawAnswer | undefined, expected: object): void => {
+      const { timestamp, ...body } = JSON.parse(answer?.body.toString() ?? '{}') as GeneralError;
+      expect(body).to.deep.equal(expected);
+      expect(timestamp).to.match(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
+      expect(answer?.status).to.equal(body.statusCode);
+      expect(answer?.headers.get('content-type')).to.equal('application/json; charset=utf-8');
+      expect(answer?.headers.get('cache-control')).to.equal('no-store');
+      expect(answer?.headers.get('connection')).to.equal('close');
+    };
+    const host = 'Host: a\r\n';
+    const bad = { statusCode: 400, message: 'Bad Request' };
+    const cases: readonly (readonly [string, string, object])[] = [
+      ['no Host', 'GET /a?b HTTP/1.1\r\n\r\n', { ...bad, method: 'GET', path: '/a' }],
+      ['two Hosts', `GET /a HTTP/1.1\r\n${host}${host}\r\n`, { ...bad, method: 'GET', path: '/a' }],
+      [
+        'an unknown method',
+        `get /a?b HTTP/1.1\r\n${host}\r\n`,
+        { ...bad, method: 'get', path: '/a' },
+      ],
+      ['what is no HTTP', '\x16\x03\x01\x02\x00', { ...bad, method: '', path: '' }],
+      [
+        'headers beyond 16 KiB',
+        `GET /a HTTP/1.1\r\n${host}X: ${'x'.repeat(20_000)}\r\n\r\n`,
+        {
+          statusCode: 431,
+          message: 'Request header fields are too large',
+          method: 'GET',
+          path: '/a',
+        },
+      ],
+      [
+        'two lengths',
+        `POST /a HTTP/1.1\r\n${host}Content-Length: 1\r\nContent-Length: 2\r\n\r\nab`,
+        { ...bad, method: 'POST', path: '/a' },
+      ],
+      [
+        'a length and chunks',
+        `POST /a HTTP/1.1\r\n${host}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+        { ...bad, method: 'POST', path: '/a' },
+      ],
+      [
+        'a bad chunk behind a good head',
+        `POST /a?b HTTP/1.1\r\n${host}Transfer-Encoding: chunked\r\n\r\nzz\r\n`,
+        { ...bad, method: 'POST', path: '/a' },
+      ],
+      [
+        'an endless chunk extension',
+        `POST /a HTTP/1.1\r\n${host}Transfer-Encoding: chunked\r\n\r\n1;${'x'.repeat(20_000)}`,
+        { statusCode: 413, message: 'Request body is too large', method: 'POST', path: '/a' },
+      ],
+    ];
+    for (const [what, bytes, expected] of cases) {
+      it(what, async () => {
+        const [answer, more] = await exchange(bytes);
+        expectRefusal(answer, expected);
+        expect(more).to.equal(undefined);
+      });
+    }
+
+    it('what stands behind a request, which is answered itself', async () => {
+      const [first, second] = await exchange(`GET / HTTP/1.1\r\n${host}\r\n\x00\xff`);
+      expect(first?.status).to.equal(200);
+      if (second) expectRefusal(second, { ...bad, method: '', path: '' });
+    });
+
+    it('without a body for HEAD', async () => {
+      const [answer] = await exchange('HEAD /a HTTP/1.1\r\n\r\n');
+      expect(answer?.status).to.equal(400);
+    });
+
+    for (const method of ['HEAD', 'GET']) {
+      it(`a broken ${method} that came with the rest of a body`, async () => {
+        const listener = await start(hello);
+        const socket = connect(listener.port, '127.0.0.1');
+        let received = '';
+        socket.on('data', (data) => (received += data.toString('latin1')));
+        const closed = once(socket, 'close');
+        socket.write(`POST / HTTP/1.1\r\n${host}Content-Length: 9\r\n\r\nhalf`);
+        // Answered before its body has come, as where it is refused.
+        await eventually('the first was answered', () => received.endsWith('hello'));
+        received = '';
+        socket.end(`whole${method} /a?b HTTP/1.1\r\n${host}No : such name\r\n\r\n`);
+        await closed;
+        const read = readAnswer(Buffer.from(received, 'latin1'), method === 'HEAD');
+        expect(read?.rest).to.have.length(0);
+        if (method === 'HEAD') expect(read?.answer.status).to.equal(400);
+        else expectRefusal(read?.answer, { ...bad, method, path: '/a' });
+      });
+    }
+  });
+
+  it('hands every method and every form of target to its handler', async () => {
+    const listener = await start((request, response) => {
+      request.resume();
+      response.end(`${request.method ?? ''} ${request.url ?? ''}`);
+    });
+    for (const [line, seen] of [
+      ['GET http://elsewhere:1/a/b?c', 'GET /a/b?c'],
+      ['GET HTTP://elsewhere', 'GET /'],
+      ['GET http://elsewhere?c', 'GET /?c'],
+      ['GET //a//b', 'GET //a//b'],
+      ['OPTIONS *', 'OPTIONS /*'],
+      ['CONNECT elsewhere:443', 'CONNECT /elsewhere:443'],
+    ] as const) {
+      const bytes = Buffer.from(`${line} HTTP/1.1\r\nHost: a\r\nExpect: the worst\r\n\r\n`);
+      const client = new RawClient(listener.url);
+      const [answer] = await client.exchange({ bytes, toHead: false, last: false }, 10_000);
+      client.end();
+      expect(answer?.body.toString()).to.equal(seen);
+    }
+  });
+
+  it('lives on when a client that asked for a tunnel resets it', async () => {
+    const held = gate();
+    let asked = 0;
+    const listener = await start((_, response) => {
+      asked += 1;
+      void held.opened.then(() => response.end('late'));
+    });
+    const socket = connect(listener.port, '127.0.0.1');
+    socket.write('CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n');
+    await eventually('it was asked for', () => asked === 1);
+    socket.resetAndDestroy();
+    held.open();
+    expect(await text(await get(listener.url))).to.equal('late');
+  });
+
+  describe('when it is stopped', () => {
+    it('answers what is in flight, refuses new connections, and then ends', async () => {
+      const held = gate();
+      let arrived = false;
+      const listener = await start((_, response) => {
+        arrived = true;
+        void held.opened.then(() => response.end('late'));
+      });
+      const answer = get(listener.url);
+      await eventually('the request arrived', () => arrived);
+      const stopped = listener.stop(longGrace);
+      const refused = connect(listener.port, '127.0.0.1');
+      const [error] = (await once(refused, 'error')) as [NodeJS.ErrnoException];
+      expect(error.code).to.equal('ECONNREFUSED');
+      held.open();
+      expect(await text(await answer)).to.equal('late');
+      // The client would keep its connection, which holds nothing any more.
+      expect(await elapsed(stopped)).to.be.below(3_000);
+    });
+
+    it('does not wait for connections at rest after an answer', async () => {
+      const listener = await start(hello);
+      await text(await get(listener.url));
+      expect(await elapsed(listener.stop(longGrace))).to.be.below(3_000);
+    });
+
+    it('does not wait for connections that never asked for anything', async () => {
+      const listener = await start(hello);
+      const socket = connect(listener.port, '127.0.0.1');
+      socket.on('error', () => undefined);
+      await once(socket, 'connect');
+      // Behind it in the backlog: when this one is answered, the silent one has been accepted.
+      await text(await get(listener.url));
+      expect(await elapsed(listener.stop(longGrace))).to.be.below(3_000);
+      socket.destroy();
+    });
+
+    it('cuts what is not answered in time', async () => {
+      let arrived = false;
+      const listener = await start(() => {
+        arrived = true;
+      });
+      const answer = rejection(get(listener.url));
+      await eventually('the request arrived', () => arrived);
+      await listener.stop(50);
+      expect(await answer).to.include({ code: 'ECONNRESET' });
+    });
+  });
+});

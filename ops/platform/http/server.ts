@@ -1,0 +1,215 @@
+import {
+  createServer,
+  ServerResponse,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+} from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import { ConfigError, type Listen } from '../config/config.js';
+import {
+  isBadRequest,
+  originFormOf,
+  refusalBytes,
+  refusalOf,
+  refuse,
+  type Unread,
+} from './refusal.js';
+
+export interface Listener {
+  readonly host: string;
+  /** The real one, also where 0 was asked for. */
+  readonly port: number;
+  /** An address that can be connected to: never a wildcard, IPv6 in brackets. */
+  readonly url: string;
+  /** No new connections; answers what is in flight, for `graceMs` at most. */
+  stop(graceMs: number): Promise<void>;
+}
+
+const maxConnections = 10_000;
+
+/** How long a client may go on sending after the last answer of its connection. */
+const lingerMs = 1_000;
+
+/**
+ * Ends a connection so that its last answer arrives. Where the client is still sending (a body that
+ * was refused), closing at once would reset the connection, and with it an answer not read yet.
+ */
+const closeGently = (socket: Socket): void => {
+  const timer = setTimeout(() => socket.destroy(), lingerMs);
+  socket.once('close', () => {
+    clearTimeout(timer);
+  });
+  socket.end();
+};
+
+const reachable = (host: string): string => {
+  if (host === '0.0.0.0') return '127.0.0.1';
+  if (host === '::') return '[::1]';
+  return host.includes(':') ? `[${host}]` : host;
+};
+
+/** Where a client of this machine reaches what listens there. */
+export const urlOf = ({ host, port }: Listen): string => `http://${reachable(host)}:${port}`;
+
+const listenError = (error: NodeJS.ErrnoException, name: string, { host, port }: Listen): Error => {
+  const cause = { cause: error };
+  if (error.code === 'EADDRINUSE') {
+    return new ConfigError(`${name}_PORT ${port} is in use on ${host}: choose another port`, cause);
+  }
+  if (error.code === 'EACCES') {
+    return new ConfigError(`${name}_PORT ${port} needs privileges: choose one above 1023`, cause);
+  }
+  if (error.code === 'EADDRNOTAVAIL' || error.code === 'ENOTFOUND') {
+    const variable = name === 'ADMIN' ? 'ADMIN_HOST' : `HOST or ${name}_HOST`;
+    return new ConfigError(`${variable}: ${host} is no address of this machine`, cause);
+  }
+  return error;
+};
+
+/** How often a listener that drains looks for connections that wait for nothing any more. */
+const sweepMs = 100;
+
+const close = (server: Server, sockets: ReadonlySet<Socket>, graceMs: number): Promise<void> =>
+  new Promise((resolve) => {
+    const timer = setTimeout(() => {
+      for (const socket of sockets) socket.destroy();
+    }, graceMs);
+    // Those answered meanwhile are idle from then on; node counts none as idle that never asked.
+    const sweep = setInterval(() => {
+      server.closeIdleConnections();
+      for (const socket of sockets) {
+        if (socket.bytesRead === 0) socket.destroy();
+      }
+    }, sweepMs);
+    server.close(() => {
+      clearTimeout(timer);
+      clearInterval(sweep);
+      resolve();
+    });
+    server.closeIdleConnections();
+  });
+
+/** A request and its answer, done or not. */
+interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  /** Of its connection, when its head had come. */
+  readonly bytesRead: number;
+}
+
+/**
+ * Answers what the parser cannot make sense of, or what did not come in time, and ends the connection:
+ * nobody knows where the next request would begin.
+ */
+const refuseRest = (error: Unread, socket: Socket, latest: Exchange | undefined): void => {
+  const answered = latest?.response.headersSent ?? true;
+  if (latest && !answered && latest.request.complete) {
+    // It stands behind a request that was well-formed, which is answered first.
+    latest.response.setHeader('Connection', 'close');
+  } else if (latest && !answered) {
+    refuse(latest.request, latest.response, refusalOf(error));
+  } else {
+    // The rest of a body whose request has its answer gets no second one.
+    const begun = latest !== undefined && !latest.request.complete;
+    // A packet that another request began with does not begin with this one.
+    const begins = latest?.bytesRead !== socket.bytesRead;
+    if (!begun) socket.write(refusalBytes(error, begins));
+    socket.destroySoon();
+  }
+};
+
+/** Where a listener was bound. */
+export type Bound = Pick<Listener, 'host' | 'port' | 'url'>;
+
+/**
+ * Listens, with bounds on connections and on the time that a request may take to come in.
+ *
+ * `name` is the variables' prefix (`API` for API_HOST and API_PORT), for errors. The handler is made
+ * when the port is known, before the first request.
+ *
+ * @throws ConfigError when the address cannot be listened on.
+ */
+export const listen = async (
+  name: 'API' | 'EDGE' | 'ADMIN',
+  where: Listen,
+  makeHandler: (bound: Bound) => RequestListener,
+): Promise<Listener> => {
+  let draining = false;
+  const server = createServer({
+    headersTimeout: 10_000,
+    requestTimeout: 30_000,
+    keepAliveTimeout: 65_000,
+    connectionsCheckingInterval: 5_000,
+    maxHeaderSize: 16_384,
+    // Asked for below, where the refusal has a body.
+    requireHostHeader: false,
+  });
+  server.maxConnections = maxConnections;
+  const sockets = new Set<Socket>();
+  const closing = new WeakSet<Socket>();
+  const latest = new WeakMap<Socket, Exchange>();
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    // What node calls behind the last answer of a connection.
+    socket.destroySoon = () => {
+      closing.add(socket);
+      closeGently(socket);
+    };
+    socket.once('close', () => sockets.delete(socket));
+  });
+  const bound = await new Promise<Bound>((resolve, reject) => {
+    server.once('error', (error) => {
+      reject(listenError(error, name, where));
+    });
+    server.listen({ host: where.host, port: where.port, backlog: 1_024 }, () => {
+      const { port } = server.address() as AddressInfo;
+      const { host } = where;
+      const listening = { host, port, url: urlOf({ host, port }) };
+      const handler = makeHandler(listening);
+      const serve: RequestListener = (request, response) => {
+        // It stood behind the last answer, and can have none.
+        if (closing.has(request.socket)) return;
+        const { socket } = request;
+        latest.set(socket, { request, response, bytesRead: socket.bytesRead });
+        if (draining) response.setHeader('Connection', 'close');
+        if (isBadRequest(request)) {
+          refuse(request, response, refusalOf(null));
+          return;
+        }
+        request.url = originFormOf(request.url ?? '/');
+        handler(request, response);
+      };
+      server.on('request', serve);
+      // What else a client expects may be left undone, by RFC 9110.
+      server.on('checkExpectation', serve);
+      server.on('connect', (request: IncomingMessage, socket: Socket) => {
+        // No tunnel, but an answer as to any other method; node leaves the socket to us.
+        socket.on('error', () => socket.destroy());
+        const response = new ServerResponse(request);
+        response.shouldKeepAlive = false;
+        response.assignSocket(socket);
+        response.once('finish', () => {
+          socket.destroySoon();
+        });
+        serve(request, response);
+      });
+      server.on('clientError', (error: Unread, socket: Socket) => {
+        if (closing.has(socket)) return;
+        // A spare connection, as browsers open them, on which nothing was asked in time: an answer
+        // might be taken for that of the request which is just coming.
+        const unused = socket.bytesRead === 0;
+        if (error.code === 'ECONNRESET' || !socket.writable || unused) socket.destroy();
+        else refuseRest(error, socket, latest.get(socket));
+      });
+      resolve(listening);
+    });
+  });
+  return {
+    ...bound,
+    stop(graceMs) {
+      draining = true;
+      return close(server, sockets, graceMs);
+    },
+  };
+};

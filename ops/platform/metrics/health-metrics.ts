@@ -1,0 +1,65 @@
+import type { HealthCheck, HealthReport } from '../http/health.js';
+import type { Metrics } from './metrics.js';
+
+type Projection = HealthReport['projections'][number];
+
+/** Tells what GET /health/ready tells, and how many seconds the projections are behind. */
+export const exposeHealth = (
+  metrics: Metrics,
+  health: HealthCheck,
+  /** By projection, as far as this process applies it. */
+  secondsBehind: () => ReadonlyMap<string, number>,
+): void => {
+  const labels = ['projection'];
+  metrics.gauge({
+    name: 'linklog_dependency_up',
+    help: 'Whether what this process needs answers in time',
+    labels: ['dependency'],
+    read: async () =>
+      Object.entries((await health()).dependencies).map(([dependency, { state }]) => [
+        { dependency },
+        state === 'up' ? 1 : 0,
+      ]),
+  });
+  const ofProjections = (name: string, help: string, of: (one: Projection) => number | null) => {
+    metrics.gauge({
+      name,
+      help,
+      labels,
+      read: async () =>
+        (await health()).projections.flatMap((projection) => {
+          const value = of(projection);
+          return value === null ? [] : [[{ projection: projection.name }, value]];
+        }),
+    });
+  };
+  ofProjections(
+    'linklog_projection_lag_events',
+    'Events of the log that the projection has not applied yet',
+    ({ lag }) => lag,
+  );
+  ofProjections(
+    'linklog_projection_dead_letters',
+    'Events that could not be read or applied',
+    ({ deadLetters }) => deadLetters,
+  );
+  ofProjections(
+    'linklog_projection_parked_events',
+    'Events that wait behind a dead letter of their subject',
+    ({ parked }) => parked,
+  );
+  metrics.gauge({
+    name: 'linklog_projection_lag_seconds',
+    help: 'Age of the oldest event that this process was given and has not applied yet',
+    labels,
+    read: async () => {
+      const { projections } = await health();
+      // What another process has applied meanwhile is behind nobody.
+      const level = new Set(projections.filter(({ lag }) => lag === 0).map(({ name }) => name));
+      return [...secondsBehind()].map(([projection, seconds]) => [
+        { projection },
+        level.has(projection) ? 0 : seconds,
+      ]);
+    },
+  });
+};

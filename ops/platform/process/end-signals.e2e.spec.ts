@@ -1,0 +1,14 @@
+import { startProduct } from '../../test/support/product.js';
+
+describe('Ctrl-C under npm', () => {
+  it('arrives twice where the shell hands its process over, and still drains', async () => {
+    const product = await startProduct();
+    try {
+      process.kill(product.pid, 'SIGINT');
+      // Another signal: two of one kind may become one.
+      await product.stop();
+    } finally {
+      await product.cleanup();
+    }
+  });
+});

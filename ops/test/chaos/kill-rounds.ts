@@ -1,0 +1,95 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startProduct, type Product } from '../support/product.js';
+import { checkEverything } from './everything.js';
+import { issueLoadKeys, startLoad, type Pace } from './load.js';
+import { LogCopy } from './log-copy.js';
+import { readTableOn } from './log-sources.js';
+import { writePlans } from './plans.js';
+import { noPromises } from './promises.js';
+import { seededRandom } from './random.js';
+import { rebuildAll } from './rebuilds.js';
+
+export interface Round {
+  readonly round: number;
+  /** Milliseconds under load before the kill. */
+  readonly loadMs: number;
+  /** Milliseconds from the start after the kill to the ready line. */
+  readonly restartMs: number;
+  /** Sums since the first round. */
+  readonly links: number;
+  readonly redirects: number;
+  readonly unanswered: number;
+  readonly broken: readonly string[];
+}
+
+/** Only node is killed in every third round: its PostgreSQL is left as a live orphan. */
+const orphanEvery = 3;
+
+/** As fast as the product answers. */
+const pace: Pace = {
+  creations: { perSecond: 600, atOnce: 6 },
+  visits: { perSecond: 10_000, atOnce: 24 },
+};
+
+const kill = async (product: Product, round: number): Promise<void> => {
+  if (round % orphanEvery === 0) process.kill(product.pid, 'SIGKILL');
+  else await product.killTree();
+};
+
+/**
+ * Kills the product with -9 under load, round after round, at moments that the seed chooses; starts
+ * it again without help and checks everything that was promised so far. At the end every projection
+ * is rebuilt from the log and must be what it was.
+ */
+export const killRounds = async (options: {
+  readonly rounds: number;
+  readonly seed: number;
+  readonly onRound?: (round: Round) => void;
+}): Promise<readonly string[]> => {
+  const random = seededRandom(options.seed);
+  const dataDir = await mkdtemp(path.join(tmpdir(), 'linklog-chaos-'));
+  const plansFile = path.join(tmpdir(), `${path.basename(dataDir)}-plans.json`);
+  await writePlans(plansFile);
+  const start = (): Promise<Product> =>
+    startProduct({ dataDir, env: { PLANS_FILE: plansFile, LOG_LEVEL: 'error' } });
+  const promises = noPromises();
+  let product = await start();
+  try {
+    const keys = await issueLoadKeys(product);
+    const log = new LogCopy();
+    for (let round = 1; round <= options.rounds; round += 1) {
+      const load = startLoad({ target: product, keys, promises, random, pace });
+      const loadMs = random.between(200, 2_500);
+      await sleep(loadMs);
+      // Nothing new is sent from here on; what is in flight at this moment meets the kill.
+      const ended = load.stop();
+      await kill(product, round);
+      await ended;
+      const restarted = performance.now();
+      product = await start();
+      const restartMs = performance.now() - restarted;
+      await checkEverything({ target: product, keys, promises, random, log, readOn: readTableOn });
+      const { links, broken } = promises;
+      options.onRound?.({
+        round,
+        loadMs,
+        restartMs,
+        links: links.length,
+        redirects: links.reduce((sum, link) => sum + link.redirected, 0),
+        unanswered: links.reduce((sum, link) => sum + link.unanswered, 0),
+        broken: [...broken],
+      });
+      if (broken.length > 0) break;
+    }
+    if (promises.broken.length === 0) promises.broken.push(...(await rebuildAll(dataDir)));
+    await product.stop();
+  } finally {
+    await product.cleanup();
+    await rm(dataDir, { recursive: true, force: true });
+    await rm(plansFile, { force: true });
+  }
+  return promises.broken;
+};

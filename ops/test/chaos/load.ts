@@ -1,0 +1,377 @@
+import { customAlphabet } from 'nanoid';
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { messages } from '../../../schemas/http/errors.js';
+import { ask, type Answer, type Ask } from '../support/http.js';
+import { issueKey, type IssuedKey } from '../support/product.js';
+import {
+  promiseLink,
+  type OpenCreation,
+  type PromisedChange,
+  type PromisedLink,
+  type Promises,
+  type SwitchedLink,
+} from './promises.js';
+import type { Random } from './random.js';
+import { newTally, type Tally } from './tally.js';
+import type { Target } from './target.js';
+
+/** The keys that the load uses. */
+export interface LoadKeys {
+  /** Its plan has no limit that the load could reach. */
+  readonly pro: IssuedKey;
+  /** FREE: for the per-minute limit. */
+  readonly hammer: IssuedKey;
+  /** FREE: for the monthly links. */
+  readonly small: IssuedKey;
+  /** Its name is changed, over and over. */
+  readonly renamed: IssuedKey;
+}
+
+export const issueLoadKeys = async (target: Target): Promise<LoadKeys> => ({
+  pro: await issueKey(target, { plan: 'PRO' }),
+  hammer: await issueKey(target, { plan: 'FREE' }),
+  small: await issueKey(target, { plan: 'FREE' }),
+  renamed: await issueKey(target, { plan: 'FREE' }),
+});
+
+/** A second's requests, as far as `atOnce` askers, of whom each waits for its answer, can send them. */
+export interface Rate {
+  readonly perSecond: number;
+  readonly atOnce: number;
+}
+
+export interface Pace {
+  readonly creations: Rate;
+  readonly visits: Rate;
+}
+
+export interface Load {
+  readonly tally: Readonly<Tally>;
+  /** Milliseconds that each redirect of a link without a limit took since the last call. */
+  takeLatencies(): readonly number[];
+  /** Sends nothing new from now on; resolves when every request was answered or is lost. */
+  stop(): Promise<void>;
+}
+
+/** What a creation, a visit and the like need. */
+interface Loading {
+  readonly target: Target;
+  readonly keys: LoadKeys;
+  readonly promises: Promises;
+  readonly random: Random;
+  readonly tally: Tally;
+  latencies: number[];
+}
+
+const timeoutMs = 10_000;
+const switchedLinks = 4;
+/** Half of the visits go to the newest links, so that some are hot and limits are used up. */
+const newestLinks = 50;
+/** One creation in as many is a race of two for one alias. */
+const raceEvery = 10;
+
+export const bearer = ({ key }: { readonly key: string }): Record<string, string> => ({
+  Authorization: `Bearer ${key}`,
+});
+
+const isRefused = (error: unknown): boolean =>
+  (error as NodeJS.ErrnoException).code === 'ECONNREFUSED';
+
+/**
+ * Asks one node, chosen by the random numbers, and the next one where nobody listens: such a request
+ * was never sent. `lost`: the connection ended without an answer; `unsent`: nobody listens at all.
+ */
+const askAny = async (
+  nodes: readonly string[],
+  random: Random,
+  path: string,
+  options: Ask,
+): Promise<Answer | 'lost' | 'unsent'> => {
+  const first = random.below(nodes.length);
+  for (const index of nodes.keys()) {
+    try {
+      const node = nodes[(first + index) % nodes.length] ?? '';
+      return await ask(`${node}${path}`, { timeoutMs, ...options });
+    } catch (error) {
+      // The product was killed under it: that the request is lost is what is to be noted.
+      if (!isRefused(error)) return 'lost';
+    }
+  }
+  return 'unsent';
+};
+
+/** Asks an API and counts what came of it: an answer, or `null` where it is unknown what was done. */
+const askApi = async (
+  { target, promises, random, tally }: Loading,
+  path: string,
+  options: Ask,
+  nodes: readonly string[] = target.apis,
+): Promise<Answer | null> => {
+  const answer = await askAny(nodes, random, path, options);
+  if (typeof answer === 'string') {
+    tally.lost += 1;
+    return null;
+  }
+  if (answer.status === 429) tally.limited += 1;
+  if (answer.status < 500) return answer;
+  tally.apiErrors += 1;
+  // What is away is told by 503; anything else is a fault of ours.
+  if (answer.status !== 503) promises.broken.push(`${path} was answered ${answer.status}`);
+  return null;
+};
+
+/** Sends a creation, for the first time or again, and notes what came of it. */
+const create = async (loading: Loading, creation: OpenCreation): Promise<PromisedLink | null> => {
+  const { keys, promises, tally } = loading;
+  const { idempotencyKey, body } = creation;
+  const headers = { ...bearer(keys.pro), 'Idempotency-Key': idempotencyKey };
+  const answer = await askApi(loading, '/v2/shorten', { method: 'POST', headers, body });
+  // 409: the first one of this key may still be answered.
+  if (answer === null || answer.status === 409) {
+    promises.openCreations.push(creation);
+    return null;
+  }
+  if (
+    body.alias !== undefined &&
+    answer.status === 400 &&
+    (answer.json() as { message: string }).message === messages.aliasTaken
+  ) {
+    promises.refusedAliases.add(body.alias);
+    return null;
+  }
+  if (answer.status !== 201) {
+    promises.broken.push(`a creation was answered ${answer.status}: ${answer.text}`);
+    return null;
+  }
+  tally.created += 1;
+  const { shortCode } = answer.json() as { shortCode: string };
+  return promiseLink(promises, {
+    code: shortCode,
+    url: body.url,
+    maxClicks: body.maxClicks ?? null,
+  });
+};
+
+/** Sends again, under their keys, the creations that were not answered, until one is not again. */
+const retryCreations = async (
+  loading: Loading,
+  isStopped: () => boolean = () => false,
+): Promise<void> => {
+  const { openCreations } = loading.promises;
+  for (const creation of [...openCreations]) {
+    if (isStopped()) return;
+    // Another one of us may have taken it.
+    const index = openCreations.indexOf(creation);
+    if (index === -1) continue;
+    openCreations.splice(index, 1);
+    await create(loading, creation);
+    if (openCreations.includes(creation)) return;
+  }
+};
+
+const visit = async (loading: Loading, link: PromisedLink): Promise<void> => {
+  const { target, promises, random, tally } = loading;
+  link.inFlight += 1;
+  const startedAt = performance.now();
+  const answer = await askAny(target.edges, random, `/${link.code}`, {});
+  link.inFlight -= 1;
+  if (answer === 'unsent' || answer === 'lost') {
+    tally.lostVisits += 1;
+    if (answer === 'lost') link.unanswered += 1;
+    return;
+  }
+  if (answer.status === 503) {
+    tally.edgeErrors += 1;
+    link.unanswered += 1;
+    return;
+  }
+  if (answer.status === 302 && answer.headers.location === link.url) {
+    tally.visited += 1;
+    link.redirected += 1;
+    if (link.maxClicks === null) loading.latencies.push(performance.now() - startedAt);
+    if (link.gone) promises.broken.push(`${link.code} redirected after a 410`);
+    return;
+  }
+  if (answer.status === 410 && link.maxClicks !== null) {
+    tally.limited += 1;
+    // Those that are answered after it may have been decided before it.
+    link.gone ||= link.inFlight === 0;
+    return;
+  }
+  const isSwitched = promises.switched.some((switched) => switched.link === link);
+  if (answer.status === 410 && isSwitched) return;
+  promises.broken.push(
+    `a visit of ${link.code} (limit ${link.maxClicks ?? 'none'}) was answered ${answer.status}`,
+  );
+};
+
+/** One call of the FREE key: what passes costs one of the window's 60. */
+const hammer = async (loading: Loading): Promise<void> => {
+  const { keys, promises } = loading;
+  const options = { headers: bearer(keys.hammer) };
+  const answer = await askApi(loading, '/v2/stats/unknown-code', options);
+  if (answer?.status !== 404) return;
+  const reset = Number(answer.headers['x-ratelimit-reset']);
+  promises.passed.set(reset, (promises.passed.get(reset) ?? 0) + 1);
+};
+
+const createFree = async (loading: Loading): Promise<void> => {
+  const { keys, promises } = loading;
+  const answer = await askApi(loading, '/v2/shorten', {
+    method: 'POST',
+    headers: bearer(keys.small),
+    body: { url: 'https://example.com/free' },
+  });
+  if (answer?.status === 201) promises.freeLinks += 1;
+};
+
+/** A change by an operator with a mark of its own; `null` where it was not acknowledged. */
+const change = async (
+  loading: Loading,
+  method: string,
+  path: string,
+  body: (mark: string) => object,
+): Promise<PromisedChange | null> => {
+  const { target, promises, tally } = loading;
+  const mark = randomUUID();
+  const headers = bearer({ key: target.adminToken });
+  const options = { method, headers, body: body(mark) };
+  const answer = await askApi(loading, path, options, [target.admin]);
+  if (answer === null) return null;
+  if (answer.status !== 200 && answer.status !== 202) {
+    promises.broken.push(`${method} ${path} was answered ${answer.status}: ${answer.text}`);
+    return null;
+  }
+  tally.changed += 1;
+  return { mark, logged: answer.status === 200 };
+};
+
+const rename = async (loading: Loading): Promise<void> => {
+  const path = `/admin/keys/${loading.keys.renamed.id}`;
+  const changed = await change(loading, 'PATCH', path, (name) => ({ name }));
+  if (changed) loading.promises.changes.push(changed);
+};
+
+/** Blocks a link that both edges have in memory, or unblocks it. */
+const switchBlock = async (loading: Loading, switched: SwitchedLink): Promise<void> => {
+  const { code } = switched.link;
+  const before = switched.blocked;
+  const block = before !== true;
+  switched.blocked = null;
+  switched.asked += 1;
+  switched.askedAt = performance.now();
+  const path = `/admin/links/${code}/${block ? 'block' : 'unblock'}`;
+  const changed = await change(loading, 'POST', path, (reason) => ({ reason }));
+  switched.askedAt = performance.now();
+  if (changed === null) return;
+  switched.blocked = block;
+  // Where an answer was lacking before, it may have been so already: then there is no event.
+  if (before !== null) loading.promises.changes.push(changed);
+};
+
+const newCreation = (more: { alias?: string; maxClicks?: number } = {}): OpenCreation => ({
+  idempotencyKey: randomUUID(),
+  body: { url: `https://example.com/${randomUUID()}?of=chaos`, ...more },
+});
+
+/** Letters that spell no reserved word, as the digits of a UUID now and then do. */
+const newAlias = customAlphabet('bcdfghjkmnpqrvwxz', 24);
+
+const newCreations = ({ random }: Loading): readonly OpenCreation[] => {
+  if (random.below(raceEvery) === 0) {
+    const alias = `race-${newAlias()}`;
+    return [newCreation({ alias }), newCreation({ alias })];
+  }
+  const isLimited = random.below(3) === 0;
+  return [newCreation(isLimited ? { maxClicks: 1 + random.below(30) } : {})];
+};
+
+const visitOne = async (loading: Loading): Promise<void> => {
+  const { promises, random } = loading;
+  const count = promises.links.length;
+  const among = random.below(2) === 0 ? Math.min(count, newestLinks) : count;
+  const link = promises.links[count - 1 - random.below(among)];
+  if (link) await visit(loading, link);
+};
+
+const loadingOf = (
+  target: Target,
+  keys: LoadKeys,
+  promises: Promises,
+  random: Random,
+): Loading => ({ target, keys, promises, random, tally: newTally(), latencies: [] });
+
+/** Asks again, some times, for what was never answered, of a product that is well. */
+export const settleCreations = async (
+  target: Target,
+  keys: LoadKeys,
+  promises: Promises,
+  random: Random,
+): Promise<void> => {
+  const loading = loadingOf(target, keys, promises, random);
+  for (let attempt = 0; attempt < 10 && promises.openCreations.length > 0; attempt += 1) {
+    if (attempt > 0) await sleep(500);
+    await Promise.all(Array.from({ length: 16 }, () => retryCreations(loading)));
+  }
+};
+
+/** Creates, visits, hammers and operates at this pace, until it is stopped. */
+export const startLoad = (options: {
+  readonly target: Target;
+  readonly keys: LoadKeys;
+  readonly promises: Promises;
+  readonly random: Random;
+  readonly pace: Pace;
+}): Load => {
+  const { target, keys, promises, random, pace } = options;
+  const loading = loadingOf(target, keys, promises, random);
+  let stopped = false;
+
+  const paced = async ({ perSecond, atOnce }: Rate, act: () => Promise<void>): Promise<void> => {
+    const everyMs = (atOnce * 1_000) / perSecond;
+    const asker = async (number: number): Promise<void> => {
+      // What was missed is not made up for: a load that has waited is no load that jumps.
+      let due = performance.now() + (everyMs * number) / atOnce;
+      for (;;) {
+        const waitMs = due - performance.now();
+        if (waitMs > 0) await sleep(waitMs);
+        if (stopped) return;
+        await act();
+        due = Math.max(due + everyMs, performance.now());
+      }
+    };
+    await Promise.all(Array.from({ length: atOnce }, (_, number) => asker(number)));
+  };
+  const switchOne = async (): Promise<void> => {
+    if (promises.switched.length < switchedLinks) {
+      const link = await create(loading, newCreation());
+      if (link) promises.switched.push({ link, blocked: false, asked: 0, askedAt: 0 });
+      return;
+    }
+    const switched = promises.switched[random.below(switchedLinks)];
+    if (!switched) return;
+    await Promise.all([visit(loading, switched.link), visit(loading, switched.link)]);
+    await switchBlock(loading, switched);
+  };
+
+  const running = [
+    paced(pace.creations, async () => {
+      await Promise.all(newCreations(loading).map((creation) => create(loading, creation)));
+    }),
+    paced(pace.visits, () => visitOne(loading)),
+    paced({ perSecond: 5, atOnce: 1 }, () => retryCreations(loading, () => stopped)),
+    paced({ perSecond: 20, atOnce: 3 }, () => hammer(loading)),
+    paced({ perSecond: 2, atOnce: 1 }, () => createFree(loading)),
+    paced({ perSecond: 2, atOnce: 1 }, () => rename(loading)),
+    paced({ perSecond: 2, atOnce: 1 }, switchOne),
+  ];
+  return {
+    tally: loading.tally,
+    takeLatencies: () => loading.latencies.splice(0),
+    async stop() {
+      stopped = true;
+      await Promise.all(running);
+    },
+  };
+};

@@ -1,0 +1,118 @@
+import type { EventNamed, LinkEvent, LinklogEvent } from '../../../schemas/events/catalogue.js';
+import { isLinkEvent, readEvent } from '../../../schemas/events/codec.js';
+import { ledgerSource } from '../../../schemas/events/envelope.js';
+
+export interface CopiedRecord {
+  readonly topic: string;
+  readonly partition: number;
+  readonly offset: number;
+  readonly value: string;
+}
+
+interface Place {
+  readonly partition: number;
+  readonly offset: number;
+}
+
+/** An event of a link, and where it stands. */
+export interface PlacedLinkEvent extends Place {
+  readonly event: LinkEvent;
+}
+
+/**
+ * What an outsider has read of the log, without repeats. It tells them in its own way, by remembering
+ * every number of every origin, so that it does not err where the product's readers would.
+ */
+export class LogCopy {
+  /** What no log of ours may hold, in words. */
+  readonly faults: string[] = [];
+  /** By code, each without repeats, in order. */
+  readonly linkEvents = new Map<string, PlacedLinkEvent[]>();
+  /** By code: where its visits stand that are no bot's. */
+  readonly visits = new Map<string, Place[]>();
+  /** Links by the key that asked for them. */
+  readonly linksOfKey = new Map<string, number>();
+  /** Destinations, and how many links were made to each. */
+  readonly linksTo = new Map<string, number>();
+  /** What operators' changes are marked with: names of keys, reasons of blocks. */
+  readonly marks = new Set<string>();
+  records = 0;
+  repeats = 0;
+  readonly #next = new Map<string, number>();
+  readonly #ids = new Map<string, Map<number, string>>();
+  readonly #highest = new Map<string, number>();
+
+  /** The offset that comes next. */
+  next(topic: string, partition: number): number {
+    return this.#next.get(`${topic}/${partition}`) ?? 0;
+  }
+
+  add({ topic, partition, offset, value }: CopiedRecord): void {
+    const next = this.next(topic, partition);
+    if (offset < next) return;
+    if (offset > next) this.faults.push(`${topic}/${partition} has no offset ${next}`);
+    this.#next.set(`${topic}/${partition}`, offset + 1);
+    this.records += 1;
+    let event: LinklogEvent;
+    try {
+      event = readEvent(value);
+    } catch (error) {
+      this.faults.push(`${topic}/${partition} at ${offset}: ${String(error)}`);
+      return;
+    }
+    if (this.#isFirst(topic, partition, event)) this.#fold({ partition, offset }, event);
+  }
+
+  /** Origins of whose numbers some are missing: once senders are through, there is none. */
+  gaps(): readonly string[] {
+    return [...this.#ids].flatMap(([origin, ids]) => {
+      for (let sequence = 1; sequence <= ids.size; sequence += 1) {
+        if (!ids.has(sequence))
+          return [`${origin} has ${ids.size} events, and none is ${sequence}`];
+      }
+      return [];
+    });
+  }
+
+  #isFirst(topic: string, partition: number, event: LinklogEvent): boolean {
+    const { id, source, subject, sequence } = event;
+    const origin = `${topic} ${source === ledgerSource ? subject : source}`;
+    let ids = this.#ids.get(origin);
+    if (!ids) this.#ids.set(origin, (ids = new Map<number, string>()));
+    const known = ids.get(sequence);
+    if (known !== undefined) {
+      if (known !== id) this.faults.push(`${origin}: ${known} and ${id} are both ${sequence}`);
+      this.repeats += 1;
+      return false;
+    }
+    ids.set(sequence, id);
+    const place = `${origin} ${partition}`;
+    const highest = this.#highest.get(place) ?? 0;
+    // Readers that know the highest number alone would take it for a repeat.
+    if (sequence < highest) this.faults.push(`${place}: ${sequence} comes after ${highest}`);
+    this.#highest.set(place, Math.max(sequence, highest));
+    return true;
+  }
+
+  #fold(place: Place, event: LinklogEvent): void {
+    if (isLinkEvent(event)) {
+      const known = this.linkEvents.get(event.subject) ?? [];
+      known.push({ ...place, event });
+      this.linkEvents.set(event.subject, known);
+      if (event.type === 'linklog.LinkCreated.v1') this.#foldCreation(event);
+      else if ('reason' in event.data) this.marks.add(event.data.reason);
+    } else if (event.type === 'linklog.LinkVisited.v1') {
+      if (event.data.bot) return;
+      const known = this.visits.get(event.subject) ?? [];
+      known.push(place);
+      this.visits.set(event.subject, known);
+    } else if (event.type === 'linklog.ApiKeyChanged.v1') {
+      this.marks.add(event.data.name);
+    }
+  }
+
+  #foldCreation({ data: { keyId, url } }: EventNamed<'LinkCreated'>): void {
+    this.linksOfKey.set(keyId, (this.linksOfKey.get(keyId) ?? 0) + 1);
+    this.linksTo.set(url, (this.linksTo.get(url) ?? 0) + 1);
+  }
+}

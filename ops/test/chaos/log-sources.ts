@@ -1,0 +1,93 @@
+import { randomUUID } from 'node:crypto';
+import { Kafka, logLevel } from 'kafkajs';
+import { topicNames } from '../../../schemas/events/topics.js';
+import { repairKafkajs } from '../../platform/event-log/kafka/kafkajs-repairs.js';
+import type { Pool } from '../../platform/postgres/pool.js';
+import { within } from '../support/product.js';
+import type { LogCopy } from './log-copy.js';
+
+/** Brings a copy up to where the log ends now; the pool is where an embedded one is. */
+export type ReadOn = (copy: LogCopy, pool: Pool) => Promise<void>;
+
+const readWithinMs = 180_000;
+
+/** Reads the log as anybody could, with kafkajs alone: the product's own reader is what is tested. */
+export const readKafkaOn =
+  (brokers: string): ReadOn =>
+  async (copy) => {
+    repairKafkajs();
+    const kafka = new Kafka({
+      brokers: brokers.split(','),
+      clientId: 'chaos',
+      logLevel: logLevel.NOTHING,
+      connectionTimeout: 1_000,
+      requestTimeout: 3_000,
+      retry: { initialRetryTime: 50, maxRetryTime: 1_000, retries: 20 },
+    });
+    const due = new Map<string, number>();
+    const admin = kafka.admin();
+    await admin.connect();
+    try {
+      for (const topic of topicNames) {
+        for (const { partition, high } of await admin.fetchTopicOffsets(topic)) {
+          due.set(`${topic}/${partition}`, Number(high));
+        }
+      }
+    } finally {
+      await admin.disconnect();
+    }
+    const isRead = (): boolean =>
+      [...due].every(([place, end]) => {
+        const [topic = '', partition] = place.split('/');
+        return copy.next(topic, Number(partition)) >= end;
+      });
+    if (isRead()) return;
+
+    const consumer = kafka.consumer({ groupId: `chaos-${randomUUID()}`, maxWaitTimeInMs: 100 });
+    await consumer.connect();
+    try {
+      await consumer.subscribe({ topics: [...topicNames], fromBeginning: true });
+      const read = new Promise<void>((resolve, reject) => {
+        consumer
+          .run({
+            autoCommit: false,
+            eachBatch({ batch: { topic, partition, messages } }) {
+              for (const { offset, value } of messages) {
+                copy.add({
+                  topic,
+                  partition,
+                  offset: Number(offset),
+                  value: value?.toString() ?? '',
+                });
+              }
+              if (isRead()) resolve();
+              return Promise.resolve();
+            },
+          })
+          .catch(reject);
+      });
+      for (const place of due.keys()) {
+        const [topic = '', text] = place.split('/');
+        const partition = Number(text);
+        consumer.seek({ topic, partition, offset: String(copy.next(topic, partition)) });
+      }
+      await within(readWithinMs, 'The log could not be read', read);
+    } finally {
+      await consumer.disconnect();
+    }
+  };
+
+/** Reads the embedded log, which is a table. */
+export const readTableOn: ReadOn = async (copy, pool) => {
+  const { rows: partitions } = await pool.query<{ id: number; topic: string; partition: number }>(
+    'SELECT id, topic, partition FROM log.partitions',
+  );
+  for (const { id, topic, partition } of partitions) {
+    const { rows } = await pool.query<{ offset: number; value: string }>(
+      `SELECT record_offset AS "offset", value FROM log.events
+       WHERE partition_id = $1 AND record_offset >= $2 ORDER BY record_offset`,
+      [id, copy.next(topic, partition)],
+    );
+    for (const row of rows) copy.add({ topic, partition, ...row });
+  }
+};

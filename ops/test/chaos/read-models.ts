@@ -1,0 +1,95 @@
+import { topics } from '../../../schemas/events/topics.js';
+import { evolveLink, noLink } from '../../../schemas/folds/link.js';
+import { rowOfState, type RedirectRow } from '../../../schemas/read-models/redirects.js';
+import { transaction, type Client, type Pool } from '../../platform/postgres/pool.js';
+import type { LogCopy } from './log-copy.js';
+
+/** By `topic/partition`: the next offset that a projection has to apply. */
+type Checkpoints = ReadonlyMap<string, number>;
+
+/** What two read models held at one moment, and how far they were then. */
+export interface ReadModels {
+  readonly redirects: {
+    readonly checkpoints: Checkpoints;
+    readonly rows: readonly RedirectRow[];
+  };
+  readonly stats: {
+    readonly checkpoints: Checkpoints;
+    readonly clicks: ReadonlyMap<string, number>;
+  };
+}
+
+const checkpointsOf = async (tx: Client, schema: string): Promise<Checkpoints> => {
+  const { rows } = await tx.query<{ place: string; next: number }>(
+    `SELECT topic || '/' || partition AS place, next_offset AS next FROM ${schema}.checkpoints`,
+  );
+  return new Map(rows.map(({ place, next }) => [place, next]));
+};
+
+export const readReadModels = (pool: Pool): Promise<ReadModels> =>
+  transaction(pool, async (tx) => {
+    await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
+    const links = await tx.query<RedirectRow>('SELECT * FROM projection_redirects.links');
+    const clicks = await tx.query<{ code: string; clicks: number }>(
+      'SELECT code, clicks FROM projection_stats.clicks WHERE clicks > 0',
+    );
+    return {
+      redirects: {
+        checkpoints: await checkpointsOf(tx, 'projection_redirects'),
+        rows: links.rows,
+      },
+      stats: {
+        checkpoints: await checkpointsOf(tx, 'projection_stats'),
+        clicks: new Map(clicks.rows.map((row) => [row.code, row.clicks])),
+      },
+    };
+  });
+
+/** Where read models are not what a fold of the log up to their checkpoints gives, in words. */
+export const differences = ({ redirects, stats }: ReadModels, log: LogCopy): readonly string[] => {
+  const different: string[] = [];
+  const rows = new Map(redirects.rows.map((row) => [row.code, row]));
+  for (const [code, events] of log.linkEvents) {
+    const applied = events.filter(
+      ({ partition, offset }) =>
+        offset < (redirects.checkpoints.get(`${topics.links.name}/${partition}`) ?? 0),
+    );
+    const state = applied.reduce((before, { event }) => evolveLink(before, event), noLink);
+    const expected = JSON.stringify(rowOfState(state, applied.at(-1)?.event.sequence ?? 0));
+    const row = rows.get(code);
+    rows.delete(code);
+    const inOrder = row && rowOf(row);
+    const found = JSON.stringify(inOrder ?? null);
+    if (found !== expected) different.push(`redirects has ${found}, the log gives ${expected}`);
+  }
+  for (const code of rows.keys()) different.push(`redirects has ${code}, the log has not`);
+
+  const counted = new Map(stats.clicks);
+  for (const [code, visits] of log.visits) {
+    const expected = visits.filter(
+      ({ partition, offset }) =>
+        offset < (stats.checkpoints.get(`${topics.visits.name}/${partition}`) ?? 0),
+    ).length;
+    const found = counted.get(code) ?? 0;
+    counted.delete(code);
+    if (found !== expected) {
+      different.push(`stats has ${found} clicks of ${code}, the log gives ${expected}`);
+    }
+  }
+  for (const code of counted.keys()) different.push(`stats has clicks of ${code}, the log has not`);
+  return different;
+};
+
+/** The columns in the order of a folded row, for comparing them as text. */
+const rowOf = (row: RedirectRow): RedirectRow => ({
+  code: row.code,
+  status: row.status,
+  expired: row.expired,
+  url: row.url,
+  account: row.account,
+  created_at: row.created_at,
+  expires_at: row.expires_at,
+  max_clicks: row.max_clicks,
+  password_hash: row.password_hash,
+  sequence: row.sequence,
+});

@@ -1,0 +1,74 @@
+import { expect } from 'chai';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { topics } from '../../../../schemas/events/topics.js';
+import type { NewRecord } from '../../../platform/event-log/port.js';
+import type { Bench } from './bench.js';
+import { idOf, newCode, recordsOf } from './events.js';
+import { fence } from './reader.js';
+
+const links = topics.links.name;
+
+export const describeConnections = (bench: () => Bench): void => {
+  describe('lost connections', () => {
+    /** As every sender does: again until the log has it, which may make it a repeat. */
+    const insist = async (records: readonly NewRecord[]): Promise<void> => {
+      for (;;) {
+        try {
+          await bench().log.append(links, records);
+          return;
+        } catch {
+          await sleep(20);
+        }
+      }
+    };
+
+    it('are made anew: a reader at rest hears of what is appended later', async () => {
+      const { log, harness, follow, ends } = bench();
+      const reader = follow({ topics: [links], positions: await ends([links]) });
+      await fence(log, reader, [links]);
+      await harness.cutConnections();
+      const records = recordsOf(links, newCode(), 3);
+      await insist(records);
+      await reader.has(records.map(idOf));
+    });
+
+    it('skip nothing while records are written, read and handled', async () => {
+      const { log, harness, follow, ends } = bench();
+      const from = await ends([links]);
+      const reader = follow({
+        topics: [links],
+        positions: await ends([links]),
+        maxBatch: 5,
+        handle: () => sleep(2),
+      });
+      const sent: string[] = [];
+      let cutting = true;
+      const writer = async (): Promise<void> => {
+        const code = newCode();
+        while (cutting) {
+          const records = recordsOf(links, code, 4);
+          await insist(records);
+          sent.push(...records.map(idOf));
+          await sleep(3);
+        }
+      };
+      const writers = Promise.all([writer(), writer(), writer()]);
+      for (let cut = 0; cut < 6; cut += 1) {
+        await sleep(60 + 20 * cut);
+        await harness.cutConnections();
+      }
+      cutting = false;
+      await writers;
+      await reader.has(sent);
+      const due = new Map<number, number>();
+      for (const { partition, offset } of reader.received) {
+        const expected = due.get(partition) ?? from.get(links, partition)?.offset;
+        expect(offset, `partition ${partition}`).to.equal(expected);
+        due.set(partition, offset + 1);
+      }
+      // The writers are done with cuts behind them, so the fence comes through at once.
+      await fence({ append: (_, records) => insist(records) }, reader, [links]);
+      expect(await log.ranges(links)).to.have.lengthOf(8);
+    });
+  });
+};

@@ -1,0 +1,245 @@
+import { expect } from 'chai';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { topics } from '../../../../schemas/events/topics.js';
+import { eventually, gate } from '../../support/waiting.js';
+import type { Bench } from './bench.js';
+import { codeIn, idOf, manyPartitions, newCode, recordsOf } from './events.js';
+import { fence, Positions } from './reader.js';
+
+const links = topics.links.name;
+const visits = topics.visits.name;
+
+export const describeDelivery = (bench: () => Bench): void => {
+  describe('delivery', () => {
+    it('resumes at the checkpoint, also in another client', async () => {
+      const { log, harness, follow, ends } = bench();
+      const positions = await ends([links]);
+      const first = follow({ topics: [links], positions });
+      const before = recordsOf(links, newCode(), 5);
+      await log.append(links, before);
+      await first.has(before.map(idOf));
+      await first.subscription.stop();
+
+      const after = recordsOf(links, newCode(), 5);
+      await log.append(links, after);
+      const other = await harness.connect();
+      const second = follow({ topics: [links], positions }, other.log);
+      await second.has(after.map(idOf));
+      expect(second.ids).to.deep.equal(after.map(idOf));
+    });
+
+    it('replays the whole log to a reader without checkpoints', async () => {
+      const { log, follow } = bench();
+      await log.append(visits, recordsOf(visits, newCode(), 3));
+      const reader = follow({ topics: [visits], positions: new Positions() });
+      await fence(log, reader, [visits]);
+      for (const { partition, first, next } of await log.ranges(visits)) {
+        const received = reader.received.filter((record) => record.partition === partition);
+        expect(received.map(({ offset }) => offset)).to.deep.equal(
+          Array.from({ length: next - first }, (_, index) => first + index),
+        );
+        let index = 0;
+        for await (const { records } of log.read(visits, partition, first, next)) {
+          for (const { key, value } of records) {
+            expect(received[index]).to.include({ key, value });
+            index += 1;
+          }
+        }
+        expect(index).to.equal(next - first);
+      }
+    });
+
+    it('comes soon to a reader at the end that lets nothing wait', async () => {
+      const { log, follow, ends } = bench();
+      const reader = follow({ topics: [links], positions: await ends([links]), mayWaitMs: 0 });
+      await fence(log, reader, [links]);
+      const begin = performance.now();
+      for (let turn = 0; turn < 20; turn += 1) {
+        const records = recordsOf(links, newCode(), 1);
+        await log.append(links, records);
+        await reader.has(records.map(idOf));
+      }
+      // A reader that only looks now and then, each half second say, takes twice as long.
+      expect(performance.now() - begin).to.be.below(5_000);
+    });
+
+    it('reaches every group, each in full', async () => {
+      const { log, follow, ends } = bench();
+      const readers = [];
+      for (let count = 0; count < 3; count += 1) {
+        readers.push(follow({ topics: [links], positions: await ends([links]) }));
+      }
+      const records = recordsOf(links, newCode(), 30);
+      await log.append(links, records);
+      for (const reader of readers) {
+        await reader.has(records.map(idOf));
+        expect(reader.ids).to.deep.equal(records.map(idOf));
+      }
+    });
+
+    it('is of the topics that were asked for, and of all of them', async () => {
+      const { log, follow, ends } = bench();
+      const asked = [links, visits] as const;
+      const all = follow({ topics: asked, positions: await ends(asked) });
+      const one = follow({ topics: [visits], positions: await ends(asked) });
+      const sent = new Map<string, string>();
+      for (const topic of manyPartitions) {
+        for (const record of recordsOf(topic, newCode(), 4)) {
+          await log.append(topic, [record]);
+          sent.set(idOf(record), topic);
+        }
+      }
+      await fence(log, all, asked);
+      await one.has([...sent].filter(([, topic]) => topic === visits).map(([id]) => id));
+      for (const [id, topic] of sent) {
+        expect(all.ids.includes(id), `${topic} to both`).to.equal(topic !== topics.usage.name);
+        expect(one.ids.includes(id), `${topic} to one`).to.equal(topic === visits);
+      }
+      expect(new Set(all.received.map(({ topic }) => topic))).to.deep.equal(new Set(asked));
+      for (const record of all.received) {
+        const topic = sent.get(idOf(record));
+        if (topic !== undefined) expect(record.topic).to.equal(topic);
+      }
+    });
+
+    it('is repeated when a reader crashed after its work and before its checkpoint', async () => {
+      const { log, harness, follow, ends, afterwards } = bench();
+      const group = `crash-${newCode()}`;
+      const positions = await ends([links]);
+      const crashing = await harness.connect();
+      const stuck = gate();
+      afterwards(stuck.open);
+      let worked: readonly string[] = [];
+      // Its own checkpoints go down with it.
+      follow(
+        {
+          group,
+          topics: [links],
+          positions: await ends([links]),
+          handle: async ({ records }) => {
+            worked = records.map(idOf);
+            await stuck.opened;
+          },
+        },
+        crashing.log,
+      );
+      const records = recordsOf(links, newCode(), 5);
+      await log.append(links, records);
+      await eventually('the work was done', () => worked.length > 0);
+      await crashing.crash();
+
+      const heir = follow({ group, topics: [links], positions });
+      await heir.has(records.map(idOf));
+      expect(heir.ids).to.deep.equal(records.map(idOf));
+      expect(heir.ids).to.include.members([...worked]);
+    });
+
+    it('waits for a slow handler: a batch of bounded size a partition, one at a time', async () => {
+      const { log, follow, ends } = bench();
+      const code = codeIn(links, 1);
+      const maxBatch = 20;
+      const backlog = recordsOf(links, code, 300);
+      const positions = await ends([links]);
+      await log.append(links, backlog);
+      let out = 0;
+      let most = 0;
+      let batches = 0;
+      const reader = follow({
+        topics: [links],
+        positions,
+        maxBatch,
+        handle: async ({ records }) => {
+          batches += 1;
+          out += records.length;
+          most = Math.max(most, out);
+          await sleep(3);
+          out -= records.length;
+        },
+      });
+      await reader.has(backlog.map(idOf));
+      expect(reader.ids).to.deep.equal(backlog.map(idOf));
+      expect(most).to.be.at.most(maxBatch);
+      expect(batches).to.be.at.least(backlog.length / maxBatch);
+    });
+  });
+
+  describe('a handler that throws', () => {
+    it('gets the batch again, and nothing is skipped', async () => {
+      const { log, follow, ends } = bench();
+      const records = recordsOf(links, newCode(), 10);
+      const attempts: string[][] = [];
+      const reader = follow({
+        topics: [links],
+        positions: await ends([links]),
+        maxBatch: 4,
+        handle: (batch) => {
+          attempts.push(batch.records.map(idOf));
+          return attempts.length <= 3
+            ? Promise.reject(new Error('Not this time'))
+            : Promise.resolve();
+        },
+      });
+      await log.append(links, records);
+      await reader.has(records.map(idOf));
+      expect(reader.ids).to.deep.equal(records.map(idOf));
+      for (const attempt of attempts.slice(0, 4)) {
+        expect(attempt[0]).to.equal(records.map(idOf)[0]);
+      }
+    });
+
+    it('goes on from where the reader stands by then, not from where it failed', async () => {
+      const { log, follow, ends } = bench();
+      const code = codeIn(links, 2);
+      const positions = await ends([links]);
+      const begin = positions.get(links, 2);
+      if (!begin) throw new Error('A log has an end');
+      const records = recordsOf(links, code, 6);
+      await log.append(links, records);
+      let failed = false;
+      const reader = follow({
+        topics: [links],
+        positions,
+        handle: () => {
+          if (failed) return Promise.resolve();
+          failed = true;
+          // As when another reader of the group took the first four.
+          positions.set(links, 2, { ...begin, offset: begin.offset + 4 });
+          return Promise.reject(new Error('Not at the checkpoint'));
+        },
+      });
+      const rest = records.slice(4).map(idOf);
+      await reader.has(rest);
+      expect(reader.ids).to.deep.equal(rest);
+    });
+
+    it('does not hold up other partitions', async () => {
+      const { log, follow, ends, afterwards } = bench();
+      let failing = true;
+      afterwards(() => {
+        failing = false;
+      });
+      const failures: number[] = [];
+      const reader = follow({
+        topics: [links],
+        positions: await ends([links]),
+        handle: ({ partition }) => {
+          if (partition !== 0 || !failing) return Promise.resolve();
+          failures.push(partition);
+          return Promise.reject(new Error('Never'));
+        },
+      });
+      const stuck = recordsOf(links, codeIn(links, 0), 3);
+      await log.append(links, stuck);
+      await eventually('the partition fails', () => failures.length > 1);
+      const others = [1, 4, 7].flatMap((partition) =>
+        recordsOf(links, codeIn(links, partition), 2),
+      );
+      await log.append(links, others);
+      await reader.has(others.map(idOf));
+      expect(stuck.map(idOf).filter((id) => reader.ids.includes(id))).to.deep.equal([]);
+      failing = false;
+      await reader.has(stuck.map(idOf));
+      expect([...reader.ids].sort()).to.deep.equal([...others, ...stuck].map(idOf).sort());
+    });
+  });
+};

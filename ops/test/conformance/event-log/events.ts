@@ -1,0 +1,60 @@
+import { randomBytes } from 'node:crypto';
+import { v7 as uuid } from 'uuid';
+import type { LinklogEvent } from '../../../../schemas/events/catalogue.js';
+import { newEvent, writeEvent } from '../../../../schemas/events/codec.js';
+import { topics, type TopicName } from '../../../../schemas/events/topics.js';
+import { partitionOf } from '../../../platform/event-log/partition.js';
+import type { NewRecord } from '../../../platform/event-log/port.js';
+
+/** Topics of many partitions: enough for whatever has to do with partitions. */
+export const manyPartitions = [topics.links.name, topics.visits.name, topics.usage.name] as const;
+
+export type ManyPartitions = (typeof manyPartitions)[number];
+
+export const partitionCount = (topic: TopicName): number => {
+  const found = Object.values(topics).find(({ name }) => name === topic);
+  if (!found) throw new RangeError(`No topic ${topic}`);
+  return found.partitions;
+};
+
+/** A code that no test has used yet. */
+export const newCode = (): string => randomBytes(6).toString('hex');
+
+/** A new code that belongs in a partition. */
+export const codeIn = (topic: TopicName, partition: number): string => {
+  const count = partitionCount(topic);
+  for (;;) {
+    const code = newCode();
+    if (partitionOf(code, count) === partition) return code;
+  }
+};
+
+/** A new event that belongs in a topic. */
+export const eventIn = (topic: ManyPartitions, subject: string, sequence = 1): LinklogEvent => {
+  const time = new Date();
+  const metadata = { id: uuid(), subject, sequence, time };
+  switch (topic) {
+    case 'linklog.links.v1':
+      return newEvent('LinkBlocked', { reason: 'conformance' }, metadata);
+    case 'linklog.visits.v1':
+      return newEvent('LinkVisited', { click: sequence, bot: false }, metadata);
+    case 'linklog.usage.v1':
+      return newEvent('CallsMetered', { minute: time.toISOString(), calls: 1 }, metadata);
+    default: {
+      const _: never = topic;
+      return _;
+    }
+  }
+};
+
+export const recordOf = (event: LinklogEvent): NewRecord => ({
+  key: event.subject,
+  value: writeEvent(event),
+});
+
+/** So many records of one key, in order. */
+export const recordsOf = (topic: ManyPartitions, key: string, count: number): NewRecord[] =>
+  Array.from({ length: count }, (_, index) => recordOf(eventIn(topic, key, index + 1)));
+
+/** The id of the event in a record: what tells records apart, wherever they are. */
+export const idOf = ({ value }: NewRecord): string => (JSON.parse(value) as { id: string }).id;

@@ -1,0 +1,96 @@
+import { testKafka, type TestKafka } from '../../support/kafka.js';
+import type { KafkaVersion } from '../../../local/kafka/index.js';
+import { createLogger } from '../../../platform/logging.js';
+import { openRelayedOutbox } from '../../../platform/outbox/relayed-outbox.js';
+import { startRelay } from '../../../platform/outbox/relay.js';
+import { listenToPostgres } from '../../../platform/postgres/listener.js';
+import { transaction } from '../../../platform/postgres/pool.js';
+import { openKafkaLog, type KafkaLog } from '../../../platform/event-log/kafka/kafka-log.js';
+import type { KafkaSettings } from '../../../platform/event-log/kafka/settings.js';
+import { cuttableSockets, type CuttableSockets } from './cuttable-sockets.js';
+import type { LogClient, LogHarness } from './harness.js';
+import { openPostgresHarness } from './postgres-harness.js';
+
+const logger = createLogger('silent');
+/** Longer than any fault of the suite lasts. */
+const loggedWithinMs = 20_000;
+
+export interface KafkaClient extends LogClient {
+  readonly log: KafkaLog;
+}
+
+export interface KafkaHarness extends LogHarness {
+  readonly kafka: TestKafka;
+  readonly settings: KafkaSettings;
+  connect(): Promise<KafkaClient>;
+}
+
+export const settingsOf = ({ brokers, prefix }: TestKafka): KafkaSettings => ({
+  brokers: [brokers],
+  ssl: false,
+  sasl: null,
+  prefix,
+  replicas: null,
+  minInsyncReplicas: null,
+});
+
+/** The log on Kafka, with topics of its own, fed from the outbox of a database of its own. */
+export const openKafkaHarness = async (
+  name: string,
+  version?: KafkaVersion,
+): Promise<KafkaHarness> => {
+  const kafka = await testKafka(name, version);
+  const settings = settingsOf(kafka);
+  const postgres = await openPostgresHarness(`${name}_outbox`);
+  const { url, pool } = postgres.database;
+  const clients = new Map<KafkaClient, CuttableSockets>();
+
+  const connect = async (): Promise<KafkaClient> => {
+    const sockets = cuttableSockets();
+    const log = openKafkaLog({ settings, logger, socketFactory: sockets.factory });
+    const client: KafkaClient = {
+      log,
+      async crash() {
+        if (!clients.delete(client)) return;
+        sockets.kill();
+        await log.close();
+      },
+    };
+    clients.set(client, sockets);
+    await log.ready;
+    return client;
+  };
+
+  const relaying = await connect();
+  const listener = listenToPostgres(url, ['linklog_log', 'linklog_sent'], logger);
+  const { outbox: local } = await postgres.connect();
+  const outbox = await openRelayedOutbox({ pool, listener, outbox: local });
+  const relay = startRelay({ pool, url, listener, log: relaying.log, logger });
+
+  return {
+    kafka,
+    settings,
+    connect,
+    async decide(events, { hold, rollBack = false } = {}) {
+      if (rollBack) return postgres.decide(events, { ...(hold && { hold }), rollBack });
+      const receipt = await transaction(pool, async (tx) => {
+        const recorded = await outbox.record(tx, events);
+        await hold;
+        return recorded;
+      });
+      if (!(await outbox.logged(receipt, loggedWithinMs))) throw new Error('Not relayed in time');
+    },
+    async cutConnections() {
+      for (const sockets of clients.values()) sockets.cut();
+      await postgres.cutConnections();
+    },
+    async close() {
+      await relay.stop();
+      outbox.stop();
+      await listener.close();
+      for (const { log } of clients.keys()) await log.close();
+      await postgres.close();
+      await kafka.drop();
+    },
+  };
+};

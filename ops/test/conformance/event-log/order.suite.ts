@@ -1,0 +1,121 @@
+import { expect } from 'chai';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { v7 as uuid } from 'uuid';
+import { newEvent } from '../../../../schemas/events/codec.js';
+import { topics } from '../../../../schemas/events/topics.js';
+import { gate } from '../../support/waiting.js';
+import { partitionOf } from '../../../platform/event-log/partition.js';
+import type { Bench } from './bench.js';
+import {
+  codeIn,
+  eventIn,
+  idOf,
+  manyPartitions,
+  newCode,
+  partitionCount,
+  recordOf,
+} from './events.js';
+import { fence } from './reader.js';
+import { storm, violations, type Writable } from './storm.js';
+
+const links = topics.links.name;
+
+export const describeOrder = (bench: () => Bench): void => {
+  describe('order', () => {
+    it('is that of appending, within a partition', async () => {
+      const { log, follow, ends } = bench();
+      const reader = follow({ topics: [links], positions: await ends([links]) });
+      const codes = Array.from({ length: 6 }, newCode);
+      const appended: { readonly id: string; readonly partition: number }[] = [];
+      for (let call = 0; call < 5; call += 1) {
+        // The keys take turns within a call, so that a call's order matters too.
+        const records = [...codes, ...codes].map((code) => recordOf(eventIn(links, code)));
+        await log.append(links, records);
+        for (const record of records) {
+          const partition = partitionOf(record.key, partitionCount(links));
+          appended.push({ id: idOf(record), partition });
+        }
+      }
+      await reader.has(appended.map(({ id }) => id));
+      for (let partition = 0; partition < partitionCount(links); partition += 1) {
+        const received = reader.received.filter((record) => record.partition === partition);
+        const due = appended.filter((record) => record.partition === partition);
+        expect(received.map(idOf)).to.deep.equal(due.map(({ id }) => id));
+      }
+    });
+
+    it('holds where it is more than any log takes at once, in a call and in the outbox', async () => {
+      const { log, harness, follow, ends } = bench();
+      const reader = follow({ topics: [links], positions: await ends([links]) });
+      const subject = newCode();
+      const events = Array.from({ length: 40 }, (_, index) =>
+        newEvent(
+          'LinkBlocked',
+          { reason: 'ß'.repeat(50_000) },
+          { id: uuid(), subject, sequence: index + 1, time: new Date() },
+        ),
+      );
+      await log.append(links, events.slice(0, 20).map(recordOf));
+      await harness.decide(events.slice(20));
+      const ids = events.map(({ id }) => id);
+      await reader.has(ids);
+      expect(reader.received.map(idOf)).to.deep.equal(ids);
+    });
+
+    it('holds for a key: all its records are in the partition that partitionOf names', async () => {
+      const { log, harness, follow, ends } = bench();
+      const positions = await ends(manyPartitions);
+      const reader = follow({ topics: manyPartitions, positions });
+      const codes = [...Array.from({ length: 20 }, newCode), 'ünïcödé-🔗', 'a'];
+      const ids: string[] = [];
+      for (const topic of manyPartitions) {
+        const events = codes.map((code) => eventIn(topic, code));
+        await log.append(topic, events.map(recordOf));
+        const decided = codes.map((code) => eventIn(topic, code, 2));
+        await harness.decide(decided);
+        ids.push(...[...events, ...decided].map(({ id }) => id));
+      }
+      await reader.has(ids);
+      expect(reader.received).to.have.lengthOf(ids.length);
+      for (const { topic, partition, key, value } of reader.received) {
+        expect(partition).to.equal(partitionOf(key, partitionCount(topic)));
+        expect((JSON.parse(value) as { subject: string }).subject).to.equal(key);
+      }
+    });
+
+    it('has no hole where a transaction commits after a later one', async () => {
+      const { log, harness, follow, ends } = bench();
+      const code = codeIn(links, 3);
+      const reader = follow({ topics: [links], positions: await ends([links]) });
+      const early = eventIn(links, code, 1);
+      const late = eventIn(links, code, 2);
+      const held = gate();
+      const decided = harness.decide([early], { hold: held.opened });
+      const appended = log.append(links, [recordOf(late)]);
+      // Long enough for the later one to be appended and read, where the log allows that.
+      await Promise.race([appended.then(() => sleep(200)), sleep(400)]);
+      held.open();
+      await Promise.all([decided, appended]);
+      await fence(log, reader, [links]);
+      expect(reader.ids).to.include.members([early.id, late.id]);
+    });
+
+    it('has no hole, no repeat and nothing rolled back, however many write at once', async () => {
+      const { log, harness, follow, ends } = bench();
+      const from = await ends(manyPartitions);
+      const positions = await ends(manyPartitions);
+      const reader = follow({ topics: manyPartitions, positions, maxBatch: 7 });
+      const writable: Writable = {
+        append: (topic, records) => log.append(topic, records),
+        decide: (events, ending) => harness.decide(events, ending),
+      };
+      const { committed, rolledBack } = await storm(writable);
+      const fences = await fence(log, reader, manyPartitions);
+      const all = { committed: new Set([...committed, ...fences]), rolledBack };
+      expect(violations(reader.received, all, from)).to.deep.equal([]);
+      expect(reader.received).to.have.lengthOf(all.committed.size);
+      // Otherwise the storm proved nothing.
+      expect(rolledBack).to.not.be.empty;
+    });
+  });
+};

@@ -1,0 +1,118 @@
+import { expect } from 'chai';
+import { topics } from '../../../../schemas/events/topics.js';
+import { rejection } from '../../support/failures.js';
+import { eventually } from '../../support/waiting.js';
+import { ForeignPosition, type Position } from '../../../platform/event-log/port.js';
+import type { Bench } from './bench.js';
+import { codeIn, idOf, recordsOf } from './events.js';
+import { Positions } from './reader.js';
+
+const links = topics.links.name;
+const partition = 5;
+
+export const describePositions = (bench: () => Bench): void => {
+  describe('a checkpoint', () => {
+    const here = async (): Promise<Position & { readonly first: number }> => {
+      const { log } = bench();
+      const range = (await log.ranges(links)).find((known) => known.partition === partition);
+      if (!range) throw new RangeError('No such partition');
+      return { logId: log.logId(links), offset: range.next, first: range.first };
+    };
+
+    const foreign: readonly (readonly [string, () => Promise<Position>])[] = [
+      ['of another log', async () => ({ ...(await here()), logId: 'another' })],
+      [
+        'of another topic of this log',
+        async () => ({ ...(await here()), logId: bench().log.logId(topics.visits.name) }),
+      ],
+      [
+        'beyond the end',
+        async () => {
+          const { logId, offset } = await here();
+          return { logId, offset: offset + 1 };
+        },
+      ],
+      [
+        'before the start',
+        async () => {
+          const { logId, first } = await here();
+          return { logId, offset: first - 1 };
+        },
+      ],
+    ];
+
+    for (const [what, position] of foreign) {
+      it(`${what} is refused, and nothing of its partition is handled`, async () => {
+        const { log, follow } = bench();
+        await log.append(links, recordsOf(links, codeIn(links, partition), 2));
+        const positions = new Positions();
+        positions.set(links, partition, await position());
+        const reader = follow({ topics: [links], positions });
+        const error = await rejection(reader.subscription.done);
+        expect(error).to.be.instanceOf(ForeignPosition);
+        expect(error).to.include({ code: 'FOREIGN_POSITION', retryable: false });
+        expect((error as Error).message).to.include(`${links}/${partition}`);
+        await reader.subscription.stop();
+        expect(reader.received.filter((record) => record.partition === partition)).to.be.empty;
+      });
+    }
+
+    it('that turns foreign while the reader runs is refused when it is asked for again', async () => {
+      const { log, follow, ends } = bench();
+      const positions = await ends([links]);
+      const reader = follow({
+        topics: [links],
+        positions,
+        handle: () => {
+          positions.set(links, partition, { logId: 'another', offset: 0 });
+          return Promise.reject(new Error('The tables were exchanged'));
+        },
+      });
+      await log.append(links, recordsOf(links, codeIn(links, partition), 1));
+      expect(await rejection(reader.subscription.done)).to.be.instanceOf(ForeignPosition);
+    });
+
+    it('at the very end is none of these', async () => {
+      const { log, follow } = bench();
+      const positions = await bench().ends([links]);
+      const reader = follow({ topics: [links], positions });
+      const records = recordsOf(links, codeIn(links, partition), 1);
+      await log.append(links, records);
+      await reader.has(records.map(idOf));
+      await reader.subscription.stop();
+      await reader.subscription.done;
+    });
+
+    it('that another reader moves, past what comes while it is asked for, is none of these', async () => {
+      const { log, follow, ends } = bench();
+      const positions = await ends([links]);
+      const theirs = recordsOf(links, codeIn(links, partition), 1);
+      let asked = false;
+      let moved = false;
+      const reader = follow({
+        topics: [links],
+        positions,
+        async position(topic, which) {
+          if (which === partition && !asked) {
+            asked = true;
+            await log.append(links, theirs);
+            positions.set(links, partition, await here());
+            moved = true;
+          }
+          return positions.get(topic, which);
+        },
+      });
+      const ours = recordsOf(links, codeIn(links, partition), 1);
+      await eventually('the other has moved', () => moved);
+      await log.append(links, ours);
+      await reader.has(ours.map(idOf));
+      expect(reader.ids).not.to.include.members(theirs.map(idOf));
+    });
+
+    it('names its log in the same way in every client', async () => {
+      const { log, harness } = bench();
+      const other = await harness.connect();
+      expect(other.log.logId(links)).to.equal(log.logId(links));
+    });
+  });
+};

@@ -1,0 +1,80 @@
+import { testDatabase, type TestDatabase } from '../../support/database.js';
+import { createLogger } from '../../../platform/logging.js';
+import { createPool, transaction, type Pool } from '../../../platform/postgres/pool.js';
+import { openTestLog } from '../../support/log.js';
+import type { PostgresLog } from '../../../platform/event-log/postgres-log.js';
+import type { LogClient, LogHarness } from './harness.js';
+
+const logger = createLogger('silent');
+
+class RolledBack extends Error {}
+
+export interface PostgresClient extends LogClient, PostgresLog {
+  readonly pool: Pool;
+}
+
+export interface PostgresHarness extends LogHarness {
+  readonly database: TestDatabase;
+  connect(): Promise<PostgresClient>;
+}
+
+/** A pool and a log of its own, as a process has them. `close` is `crash`, with readers stopped. */
+export const connectPostgres = async (url: string): Promise<PostgresClient> => {
+  const pool = createPool({ url, name: 'conformance', max: 6, logger });
+  const { log, outbox } = await openTestLog({ pool, url, logger }).catch(async (error: unknown) => {
+    await pool.end();
+    throw error;
+  });
+  return {
+    pool,
+    log,
+    outbox,
+    async crash() {
+      await log.close();
+      await pool.end();
+    },
+  };
+};
+
+/** Ends every connection to the database but the one that asks. */
+export const cutConnections = async (pool: Pool): Promise<void> => {
+  await pool.query(
+    `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+     WHERE datname = current_database() AND pid <> pg_backend_pid()`,
+  );
+};
+
+/** The embedded log, in a database of its own. */
+export const openPostgresHarness = async (name: string): Promise<PostgresHarness> => {
+  const database = await testDatabase(name);
+  const ledger = await connectPostgres(database.url);
+  const clients = new Set<PostgresClient>([ledger]);
+  return {
+    database,
+    async connect() {
+      const client = await connectPostgres(database.url);
+      const crash = async (): Promise<void> => {
+        if (clients.delete(crashable)) await client.crash();
+      };
+      const crashable = { ...client, crash };
+      clients.add(crashable);
+      return crashable;
+    },
+    async decide(events, { hold, rollBack = false } = {}) {
+      try {
+        await transaction(ledger.pool, async (tx) => {
+          await ledger.outbox.record(tx, events);
+          await hold;
+          if (rollBack) throw new RolledBack();
+        });
+      } catch (error) {
+        if (!(error instanceof RolledBack)) throw error;
+      }
+    },
+    cutConnections: () => cutConnections(database.pool),
+    async close() {
+      for (const client of clients) await client.crash();
+      await database.drop();
+    },
+  };
+};

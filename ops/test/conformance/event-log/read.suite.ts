@@ -1,0 +1,93 @@
+import { expect } from 'chai';
+import { topics } from '../../../../schemas/events/topics.js';
+import type { Bench } from './bench.js';
+import { codeIn, eventIn, idOf, partitionCount, recordOf, recordsOf } from './events.js';
+import type { LogRecord } from '../../../platform/event-log/port.js';
+
+const visits = topics.visits.name;
+const partition = 6;
+/** More than any adapter reads at once. */
+const many = 2_500;
+
+export const describeRead = (bench: () => Bench): void => {
+  describe('read and ranges', () => {
+    let ids: readonly string[];
+    let from: number;
+
+    const rangeOf = async (which: number) => {
+      const range = (await bench().log.ranges(visits))[which];
+      if (!range) throw new RangeError('No such partition');
+      return range;
+    };
+
+    const collect = async (begin: number, end: number) => {
+      const pieces: (readonly LogRecord[])[] = [];
+      for await (const batch of bench().log.read(visits, partition, begin, end)) {
+        expect(batch).to.include({ topic: visits, partition });
+        pieces.push(batch.records);
+      }
+      return pieces;
+    };
+
+    before(async () => {
+      from = (await rangeOf(partition)).next;
+      const records = recordsOf(visits, codeIn(visits, partition), many);
+      ids = records.map(idOf);
+      await bench().log.append(visits, records);
+    });
+
+    it('gives what a partition holds, in order, in pieces of bounded size', async () => {
+      const pieces = await collect(from, from + many);
+      expect(pieces.length).to.be.above(1);
+      expect(Math.min(...pieces.map(({ length }) => length))).to.be.above(0);
+      const records = pieces.flat();
+      expect(records.map(idOf)).to.deep.equal(ids);
+      expect(records.map(({ offset }) => offset)).to.deep.equal(
+        ids.map((_, index) => from + index),
+      );
+    });
+
+    it('takes the first offset and leaves out the last', async () => {
+      for (const [begin, end] of [
+        [0, 1],
+        [7, 12],
+        [998, 1_002],
+        [many - 1, many],
+      ] as const) {
+        const records = (await collect(from + begin, from + end)).flat();
+        expect(records.map(idOf)).to.deep.equal(ids.slice(begin, end));
+      }
+      expect(await collect(from + 5, from + 5)).to.deep.equal([]);
+    });
+
+    it('may be left early', async () => {
+      for await (const { records } of bench().log.read(visits, partition, from, from + many)) {
+        expect(records[0]?.offset).to.equal(from);
+        break;
+      }
+      // Whatever the reading held is free again: another one comes to its end.
+      expect((await collect(from, from + 3)).flat()).to.have.lengthOf(3);
+    });
+
+    it('tells the range of each partition, once', async () => {
+      const ranges = await bench().log.ranges(visits);
+      const count = partitionCount(visits);
+      expect(ranges.map((range) => range.partition)).to.deep.equal([...Array(count).keys()]);
+      for (const { first, next } of ranges) expect(first).to.be.within(0, next);
+    });
+
+    it('tells at once of what was appended, however it came', async () => {
+      const { log, harness } = bench();
+      const code = codeIn(visits, partition);
+      const { next } = await rangeOf(partition);
+      await log.append(visits, recordsOf(visits, code, 3));
+      expect(await rangeOf(partition)).to.include({ next: next + 3 });
+      await harness.decide([eventIn(visits, code), eventIn(visits, code, 2)]);
+      expect(await rangeOf(partition)).to.include({ next: next + 5 });
+      await log.append(visits, []);
+      expect(await rangeOf(partition)).to.include({ next: next + 5 });
+      await log.append(visits, [recordOf(eventIn(visits, codeIn(visits, 0)))]);
+      expect(await rangeOf(partition)).to.include({ next: next + 5 });
+    });
+  });
+};

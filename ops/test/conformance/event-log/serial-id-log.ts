@@ -1,0 +1,108 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { LinklogEvent } from '../../../../schemas/events/catalogue.js';
+import { topicOf } from '../../../../schemas/events/codec.js';
+import type { TopicName } from '../../../../schemas/events/topics.js';
+import { transaction, type Pool, type Queryable } from '../../../platform/postgres/pool.js';
+import { partitionOf } from '../../../platform/event-log/partition.js';
+import type { EventLog, LogRecord, NewRecord } from '../../../platform/event-log/port.js';
+import { partitionCount, recordOf } from './events.js';
+import type { LogHarness } from './harness.js';
+
+export interface SerialIdLog
+  extends Pick<EventLog, 'append' | 'subscribe' | 'logId'>, Pick<LogHarness, 'decide'> {
+  /** How many ids were given out, committed or not. */
+  idsGiven(): Promise<number>;
+}
+
+interface Row extends LogRecord {
+  readonly topic: TopicName;
+  readonly partition: number;
+}
+
+/**
+ * A log that is broken on purpose, in the way that is known best: a serial id, and a reader that asks
+ * for what is above the last id it saw. A transaction that commits after a later one is skipped. It
+ * shows that the suite's checks find such a hole.
+ */
+export const createSerialIdLog = async (pool: Pool): Promise<SerialIdLog> => {
+  await pool.query(`CREATE TABLE serial_log (
+    id bigserial PRIMARY KEY, topic text NOT NULL, partition smallint NOT NULL,
+    key text NOT NULL, value text NOT NULL)`);
+
+  const insert = async (
+    client: Queryable,
+    records: readonly (NewRecord & { readonly topic: TopicName })[],
+  ): Promise<void> => {
+    await client.query(
+      `INSERT INTO serial_log (topic, partition, key, value)
+       SELECT * FROM unnest($1::text[], $2::smallint[], $3::text[], $4::text[])`,
+      [
+        records.map(({ topic }) => topic),
+        records.map(({ topic, key }) => partitionOf(key, partitionCount(topic))),
+        records.map(({ key }) => key),
+        records.map(({ value }) => value),
+      ],
+    );
+  };
+
+  const inTopics = (events: readonly LinklogEvent[]) =>
+    events.map((event) => ({ ...recordOf(event), topic: topicOf(event) }));
+
+  return {
+    logId: (topic) => `serial:${topic}`,
+
+    append: (topic, records) =>
+      insert(
+        pool,
+        records.map((record) => ({ ...record, topic })),
+      ),
+
+    async decide(events, { hold, rollBack = false } = {}) {
+      const undone = new Error('Rolled back');
+      await transaction(pool, async (tx) => {
+        await insert(tx, inTopics(events));
+        await hold;
+        if (rollBack) throw undone;
+      }).catch((error: unknown) => {
+        if (error !== undone) throw error;
+      });
+    },
+
+    subscribe({ topics, handle }) {
+      let last = 0;
+      let stopped = false;
+      const poll = async (): Promise<void> => {
+        const { rows } = await pool.query<Row>(
+          `SELECT id AS offset, topic, partition, key, value FROM serial_log
+           WHERE id > $1 AND topic = ANY ($2::text[]) ORDER BY id`,
+          [last, topics],
+        );
+        for (const { topic, partition, ...record } of rows) {
+          await handle({ topic, partition, records: [record] });
+          last = record.offset;
+        }
+      };
+      const run = async (): Promise<void> => {
+        while (!stopped) {
+          await poll();
+          await sleep(1);
+        }
+      };
+      const done = run();
+      return {
+        done,
+        async stop() {
+          stopped = true;
+          await done;
+        },
+      };
+    },
+
+    async idsGiven() {
+      const { rows } = await pool.query<{ given: number }>(
+        `SELECT CASE WHEN is_called THEN last_value ELSE 0 END AS given FROM serial_log_id_seq`,
+      );
+      return rows[0]?.given ?? 0;
+    },
+  };
+};

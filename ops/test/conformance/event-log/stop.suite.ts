@@ -1,0 +1,112 @@
+import { expect } from 'chai';
+import { topics } from '../../../../schemas/events/topics.js';
+import { eventually, gate, settledWithin } from '../../support/waiting.js';
+import type { Bench } from './bench.js';
+import { idOf, newCode, recordsOf } from './events.js';
+import { fence } from './reader.js';
+
+const links = topics.links.name;
+
+export const describeStop = (bench: () => Bench): void => {
+  describe('stop', () => {
+    it('waits for the batch that is being handled, and no other one begins', async () => {
+      const { log, follow, ends, afterwards } = bench();
+      const held = gate();
+      afterwards(held.open);
+      let begun = 0;
+      let ended = 0;
+      const positions = await ends([links]);
+      const reader = follow({
+        topics: [links],
+        positions,
+        maxBatch: 2,
+        handle: async () => {
+          begun += 1;
+          await held.opened;
+          ended += 1;
+        },
+      });
+      // For the same partition and for others: none of it may follow.
+      const codes = Array.from({ length: 10 }, newCode);
+      await log.append(
+        links,
+        codes.flatMap((code) => recordsOf(links, code, 3)),
+      );
+      await eventually('a batch is being handled', () => begun > 0);
+      const stopped = reader.subscription.stop();
+      expect(await settledWithin(stopped, 200)).to.be.false;
+      const inHand = begun;
+      held.open();
+      await stopped;
+      expect(ended).to.equal(inHand);
+      expect(begun).to.equal(inHand);
+      await reader.subscription.done;
+    });
+
+    it('is final: what is appended later is never handled', async () => {
+      const { log, follow, ends } = bench();
+      const stopped = follow({ topics: [links], positions: await ends([links]) });
+      const witness = follow({ topics: [links], positions: await ends([links]) });
+      await fence(log, stopped, [links]);
+      await stopped.subscription.stop();
+      const before = stopped.ids.length;
+      await fence(log, witness, [links]);
+      await fence(log, witness, [links]);
+      expect(stopped.ids).to.have.lengthOf(before);
+    });
+
+    it('keeps the checkpoint of the last batch: the next reader gets the rest, once', async () => {
+      const { log, follow, ends } = bench();
+      const positions = await ends([links]);
+      const records = recordsOf(links, newCode(), 200);
+      await log.append(links, records);
+      const first = follow({ topics: [links], positions, maxBatch: 10 });
+      await first.has(records.slice(0, 40).map(idOf));
+      await first.subscription.stop();
+      const second = follow({ topics: [links], positions });
+      await second.has(records.slice(first.ids.length).map(idOf));
+      expect([...first.ids, ...second.ids]).to.deep.equal(records.map(idOf));
+    });
+
+    it('is quick while there is nothing to do', async () => {
+      const { log, follow, ends } = bench();
+      const reader = follow({ topics: [links], positions: await ends([links]) });
+      await fence(log, reader, [links]);
+      const begin = performance.now();
+      await reader.subscription.stop();
+      expect(performance.now() - begin).to.be.below(2_000);
+    });
+
+    it('right after the start is as good, and so is a second one', async () => {
+      const { log, follow, ends } = bench();
+      const positions = await ends([links]);
+      await log.append(links, recordsOf(links, newCode(), 3));
+      const reader = follow({ topics: [links], positions });
+      await Promise.all([reader.subscription.stop(), reader.subscription.stop()]);
+      const handled = reader.ids.length;
+      await reader.subscription.stop();
+      await reader.subscription.done;
+      const witness = follow({ topics: [links], positions: await ends([links]) });
+      await fence(log, witness, [links]);
+      expect(reader.ids).to.have.lengthOf(handled);
+    });
+
+    it('does not wait for a partition whose batches fail', async () => {
+      const { log, follow, ends } = bench();
+      let failures = 0;
+      const reader = follow({
+        topics: [links],
+        positions: await ends([links]),
+        handle: () => {
+          failures += 1;
+          return Promise.reject(new Error('Never'));
+        },
+      });
+      await log.append(links, recordsOf(links, newCode(), 1));
+      // By then the pause is several hundred milliseconds long.
+      await eventually('the batch failed again and again', () => failures >= 4);
+      await reader.subscription.stop();
+      await reader.subscription.done;
+    });
+  });
+};

@@ -1,0 +1,220 @@
+import { expect } from 'chai';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  startSafeBrowsingDouble,
+  type SafeBrowsingDouble,
+} from '../../../command-api/safety/testing/safe-browsing-double.js';
+import { statuses, atOnce, type Answer } from '../support/http.js';
+import { connectTo, type RawConnection } from '../support/raw.js';
+import {
+  Bench,
+  destination,
+  eventually,
+  expectError,
+  expectRefused,
+  type Link,
+} from './harness.js';
+
+/** The shortest life that a link may have, and the length of a per-minute window. */
+const minuteMs = 60_000;
+
+describe('a minute later', () => {
+  const bench = new Bench();
+  let reputation: SafeBrowsingDouble;
+  let attacked: Link;
+  let guarded: string;
+  let pro: string;
+  let free: string;
+  let links: { warm: Link; cold: Link; limited: Link };
+  let reset: number;
+  const slow: {
+    readonly what: string;
+    readonly connection: RawConnection;
+    drip: NodeJS.Timeout;
+  }[] = [];
+
+  let spare: RawConnection;
+
+  const enter = (password: string): Promise<Answer> =>
+    bench.visit(guarded, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+      body: new URLSearchParams({ password }).toString(),
+    });
+
+  /** A byte a second, for ever: the trickle that a time-out for silence would not notice. */
+  const trickle = async (what: string, origin: string, head: string): Promise<void> => {
+    const connection = await connectTo(origin);
+    connection.socket.write(head);
+    const drip = setInterval(() => connection.socket.write('x'), 1_000);
+    slow.push({ what, connection, drip });
+  };
+
+  const beginSlowly = async (): Promise<void> => {
+    const { api, edge, admin, adminToken } = bench.product;
+    spare = await connectTo(edge);
+    for (const origin of [api, edge, admin]) {
+      await trickle('headers', origin, 'GET /health HTTP/1.1\r\nX-Slow: ');
+    }
+    for (const [origin, path, token] of [
+      [api, '/v2/shorten', pro],
+      [admin, '/admin/keys', adminToken],
+    ] as const) {
+      await trickle(
+        'body',
+        origin,
+        `POST ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\n` +
+          'Content-Type: application/json\r\nContent-Length: 60000\r\n\r\n',
+      );
+    }
+  };
+
+  before('start the product, and a service that knows of attacks', async () => {
+    reputation = await startSafeBrowsingDouble();
+    await bench.start({ SAFE_BROWSING_API_KEY: 'a-key', SAFE_BROWSING_URL: reputation.url });
+  });
+
+  after('stop them', async () => {
+    spare.socket.destroy();
+    for (const { connection, drip } of slow) {
+      clearInterval(drip);
+      connection.socket.destroy();
+    }
+    try {
+      await bench.end();
+    } finally {
+      await reputation.stop();
+    }
+  });
+
+  before('spend a minute', async function () {
+    this.timeout(90_000);
+    pro = (await bench.key('PRO')).key;
+    free = (await bench.key('FREE')).key;
+    await beginSlowly();
+    guarded = (await bench.link(pro, { password: 'secret' })).shortCode;
+    for (let tries = 0; tries < 5; tries += 1) {
+      expect((await enter('wrong')).status).to.equal(401);
+    }
+    const refused = await enter('secret');
+    expect([refused.status, refused.headers['retry-after']]).to.deep.equal([429, '30']);
+    const first = await bench.api('/v2/usage', free);
+    const windowMs = performance.now();
+    reset = Number(first.headers['x-ratelimit-reset']);
+    const answers = await atOnce(80, () => bench.api('/v2/usage', free));
+    expect(statuses(answers)).to.deep.equal({ 200: 59, 429: 21 });
+    links = {
+      warm: await bench.link(pro, { alias: 'warm-one', expiresIn: 60 }),
+      cold: await bench.link(pro, { expiresIn: 60 }),
+      limited: await bench.link(pro, { expiresIn: 60, maxClicks: 5 }),
+    };
+    attacked = await bench.link(pro, { url: 'https://attacked.example/' });
+    reputation.listed.add('attacked.example');
+    await bench.visit('warm-one');
+    await bench.visit(links.limited.shortCode);
+    await sleep(minuteMs - 3_000 - (performance.now() - windowMs));
+    // Until the very end of the window, and of the links' lives.
+    expect((await bench.api('/v2/usage', free)).status).to.equal(429);
+    const { status } = await bench.visit('warm-one');
+    expect(status).to.equal(302);
+    const end = Date.parse(links.limited.expiresAt ?? '');
+    await sleep(end - Date.now() + 20);
+  });
+
+  it('who has guessed wrong five times is let in with the password', async () => {
+    expect((await enter('secret')).status).to.equal(303);
+  });
+
+  it('links have expired, to the moment, whether anybody had visited them or not', async () => {
+    for (const { shortCode } of Object.values(links)) {
+      for (const options of [{}, { headers: { 'User-Agent': 'Googlebot/2.1' } }]) {
+        expectError(await bench.visit(shortCode, options), {
+          status: 410,
+          message: 'This link has expired',
+          path: `/${shortCode}`,
+          errorType: 'EXPIRED',
+        });
+      }
+      const page = await bench.visit(shortCode, { headers: { Accept: 'text/html' } });
+      expect(page.status).to.equal(410);
+      expect(page.headers['content-type']).to.equal('text/html; charset=utf-8');
+      expect(page.headers['cache-control']).to.equal('no-store');
+      expect(page.text).to.include('<title>This link has expired</title>');
+      expect(page.text).not.to.include('example.com');
+      const head = await bench.visit(shortCode, { method: 'HEAD' });
+      expect([head.status, head.text]).to.deep.equal([410, '']);
+    }
+  });
+
+  it('the record of an expired link is kept, the visits after its end not counted', async () => {
+    const { shortCode, createdAt, expiresAt } = links.warm;
+    const stats = await bench.stats(shortCode, pro);
+    expect(stats).to.deep.equal({
+      shortCode,
+      url: destination,
+      clickCount: 2,
+      createdAt,
+      lastAccessed: stats.lastAccessed,
+      expiresAt,
+      maxClicks: null,
+    });
+    expect(Date.parse(stats.lastAccessed ?? '')).to.be.below(Date.parse(expiresAt ?? ''));
+    expect((await bench.stats(links.cold.shortCode, pro)).clickCount).to.equal(0);
+    expect((await bench.stats(links.limited.shortCode, pro)).clickCount).to.equal(1);
+  });
+
+  it('an expired alias cannot be taken over', async () => {
+    const other = (await bench.key('PRO', { account: 'other' })).key;
+    for (const key of [pro, other]) {
+      const answer = await bench.shorten(key, { url: destination, alias: 'warm-one' });
+      expectRefused(answer, 400, 'Alias is already taken');
+    }
+  });
+
+  it('the key has another window, as long as the first', async () => {
+    await sleep(Math.max(0, reset * 1_000 - Date.now()));
+    const from = Math.floor(Date.now() / 1_000);
+    const answers = await atOnce(80, () => bench.api('/v2/usage', free));
+    expect(statuses(answers)).to.deep.equal({ 200: 60, 429: 20 });
+    const resets = new Set(answers.map(({ headers }) => headers['x-ratelimit-reset']));
+    expect([...resets].map(Number)).to.have.length(1);
+    // 60 s from its first call, whenever that came.
+    const until = Math.ceil(Date.now() / 1_000);
+    expect(Number([...resets][0])).to.be.within(from + 59, until + 61);
+  });
+
+  it('slow clients were cut off: 10 s for the headers, 30 s for all, looked at every 5 s', async () => {
+    expect(slow).to.have.length(5);
+    for (const { what, connection } of slow) {
+      const ms = await connection.closed(0);
+      const limit = what === 'headers' ? 10_000 : 30_000;
+      expect(ms, what).to.be.within(limit - 500, limit + 7_000);
+      expect(connection.received(), what).to.match(/^HTTP\/1\.1 408 /);
+    }
+  });
+
+  it('a connection on which nothing was asked was closed without a word', async () => {
+    expect(await spare.closed(0)).to.be.within(9_500, 17_000);
+    expect(spare.received()).to.equal('');
+  });
+
+  it('a link that the service has come to know as unsafe is blocked, its event says by whom', async () => {
+    await eventually(30_000, async () => {
+      expectError(await bench.visit(attacked.shortCode), {
+        status: 410,
+        message: 'This link has been blocked',
+        path: `/${attacked.shortCode}`,
+        errorType: 'BLOCKED',
+      });
+    });
+    await eventually(10_000, async () => {
+      const answer = await bench.admin('GET', `/admin/links/${attacked.shortCode}/history`);
+      const { events } = answer.json() as { events: { actor?: string; data: object }[] };
+      expect(events).to.have.length(2);
+      expect(events[1]).to.deep.include({
+        actor: 'web-safety',
+        data: { reason: 'Safe Browsing lists the destination as unsafe' },
+      });
+    });
+  });
+});

@@ -1,0 +1,319 @@
+import { expect } from 'chai';
+import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { startLinklogCli, type Running, type Said } from '../support/command-line.js';
+import { atOnce, statuses } from '../support/http.js';
+import { serversFor, startProduct, temporaryDir, type IssuedKey } from '../support/product.js';
+import { Bench, destination, type Link } from './harness.js';
+
+/** One after the other: who acts, until it is stopped. */
+interface Load {
+  readonly done: number;
+  stop(): Promise<void>;
+}
+
+const repeatedly = (act: () => Promise<void>): Load => {
+  const stopped = new AbortController();
+  let done = 0;
+  const run = async (): Promise<void> => {
+    while (!stopped.signal.aborted) {
+      await act();
+      done += 1;
+    }
+  };
+  const running = run();
+  return {
+    get done() {
+      return done;
+    },
+    async stop() {
+      stopped.abort();
+      await running;
+    },
+  };
+};
+
+describe('a backup under load, restored into a new installation', () => {
+  const old = new Bench();
+  const restored = new Bench();
+  let dir: string;
+  let file: string;
+  let target: string;
+  let quiet: IssuedKey;
+  let busy: IssuedKey;
+  let revoked: IssuedKey;
+  let plain: Link;
+  let limited: Link;
+  let usedUp: Link;
+  let blocked: Link;
+  let secret: Link;
+  let watched: Link;
+  let contested: Link;
+  let seenBefore: Record<string, unknown>;
+  let usageBefore: unknown;
+  let busyLinks: readonly string[];
+  /** What was acknowledged when the backup began. */
+  let acknowledged: { visits: number; links: number; qrCodes: number; calls: number };
+
+  const start = async (args: readonly string[], dataDir: string): Promise<Running> =>
+    startLinklogCli(args, { ...(await serversFor(dataDir)), DATA_DIR: dataDir });
+
+  const linklog = async (args: readonly string[], dataDir: string): Promise<Said> =>
+    (await start(args, dataDir)).ended;
+
+  /** What a client and an operator see of what the load leaves alone. */
+  const look = async (bench: Bench): Promise<Record<string, unknown>> => {
+    const json = async (answer: ReturnType<Bench['api']>): Promise<unknown> =>
+      (await answer).json();
+    const keys = (await json(bench.admin('GET', '/admin/keys'))) as { keys: { id: string }[] };
+    const ofKeys = keys.keys.filter(({ id }) => id !== busy.id);
+    return {
+      keys: ofKeys.map(({ id, ...key }) => ({ ...key, id, usage: undefined })),
+      platform: await json(bench.admin('GET', '/admin/platform')),
+      history: await json(bench.admin('GET', `/admin/links/${blocked.shortCode}/history`)),
+      stats: await Promise.all(
+        [plain, limited, usedUp, blocked, secret].map(({ shortCode }) =>
+          bench.stats(shortCode, quiet.key),
+        ),
+      ),
+    };
+  };
+
+  const usage = async (bench: Bench, { key }: IssuedKey) =>
+    (await bench.api('/v2/usage', key)).json() as Record<
+      'calls' | 'links' | 'qrCodes',
+      { used: number }
+    >;
+
+  const statusOf = async (bench: Bench, { shortCode }: Link): Promise<number> =>
+    (await bench.visit(shortCode)).status;
+
+  before('run, back up under load, stop, restore, start', async function () {
+    this.timeout(180_000);
+    dir = await temporaryDir();
+    target = await temporaryDir();
+    file = path.join(dir, 'linklog.backup');
+    await old.start();
+    quiet = await old.key('INDIE', { account: 'acme', name: 'quiet' });
+    busy = await old.key('PRO');
+    revoked = await old.key('PRO');
+    await old.admin('DELETE', `/admin/keys/${revoked.id}`);
+    await old.admin('PUT', '/admin/reserved-aliases/docs/override', { account: 'acme' });
+    plain = await old.link(quiet.key, { alias: 'Spring-Sale' });
+    limited = await old.link(quiet.key, { maxClicks: 5 });
+    usedUp = await old.link(quiet.key, { maxClicks: 1 });
+    blocked = await old.link(quiet.key);
+    secret = await old.link(quiet.key, { password: 'open sesame' });
+    watched = await old.link(busy.key);
+    contested = await old.link(busy.key, { maxClicks: 1_000 });
+    for (const link of [plain, plain, limited, limited, usedUp]) {
+      expect(await statusOf(old, link)).to.equal(302);
+    }
+    const block = { reason: 'phishing' };
+    await old.admin('POST', `/admin/links/${blocked.shortCode}/block`, block);
+    await old.admin('PATCH', '/admin/platform', { features: { expiration: false } });
+    for (let turn = 0; turn < 3; turn += 1) {
+      const answer = await old.api(`/v2/qr/${plain.shortCode}`, quiet.key);
+      expect(answer.status).to.equal(200);
+    }
+
+    const made: string[] = [];
+    const loads = {
+      visits: repeatedly(async () => {
+        expect(await statusOf(old, watched)).to.equal(302);
+      }),
+      clicks: repeatedly(async () => {
+        expect(await statusOf(old, contested)).to.be.oneOf([302, 410]);
+      }),
+      links: repeatedly(async () => {
+        made.push((await old.link(busy.key)).shortCode);
+        await sleep(5);
+      }),
+      qrCodes: repeatedly(async () => {
+        await old.api(`/v2/qr/${watched.shortCode}`, busy.key);
+      }),
+      switches: repeatedly(async () => {
+        await old.admin('PATCH', '/admin/platform', { features: { shortening: true } });
+        await old.admin('PATCH', `/admin/keys/${busy.id}`, { name: `busy ${made.length}` });
+      }),
+    };
+    await sleep(1_500);
+    seenBefore = await look(old);
+    busyLinks = [...made];
+    acknowledged = {
+      visits: loads.visits.done,
+      links: busyLinks.length,
+      qrCodes: loads.qrCodes.done,
+      calls: (await usage(old, busy)).calls.used,
+    };
+    const said = await linklog(['backup', file, '--json'], old.product.dataDir);
+    expect(said.exitCode, said.stderr).to.equal(0);
+    expect(JSON.parse(said.stdout)).to.include({ file, unshippedBytes: 0 });
+    for (const load of Object.values(loads)) await load.stop();
+    usageBefore = await usage(old, quiet);
+    await old.product.stop();
+
+    const filled = await linklog(['restore', file, '--json'], target);
+    expect(filled.exitCode, filled.stderr).to.equal(0);
+    restored.use(await startProduct({ dataDir: target }));
+  });
+
+  after(async () => {
+    await restored.end();
+    await old.end();
+    for (const path of [dir, target]) await rm(path, { recursive: true, force: true });
+  });
+
+  it('was readable by its user alone', async () => {
+    expect((await stat(file)).mode & 0o777).to.equal(0o600);
+    expect(await readdir(dir)).to.deep.equal(['linklog.backup']);
+  });
+
+  it('has keys, switches, overrides, histories, statistics and quotas as they were, at once', async () => {
+    expect(restored.product.firstKey).to.equal(null);
+    expect(await usage(restored, quiet)).to.deep.equal(usageBefore);
+    expect(await look(restored)).to.deep.equal(seenBefore);
+    const docs = await restored.shorten(quiet.key, { url: destination, alias: 'docs' });
+    expect(docs.status, docs.text).to.equal(201);
+    const late = await restored.shorten(quiet.key, { url: destination, expiresIn: 60 });
+    expect(late.status).to.equal(400);
+    expect((await restored.api('/v2/usage', revoked.key)).status).to.equal(401);
+  });
+
+  it('redirects as before, and gives no code out again', async () => {
+    const visit = await restored.visit(plain.shortCode);
+    expect([visit.status, visit.headers.location]).to.deep.equal([302, destination]);
+    expect(await statusOf(restored, usedUp)).to.equal(410);
+    expect((await restored.visit(blocked.shortCode)).json()).to.include({ errorType: 'BLOCKED' });
+    const again = await restored.shorten(quiet.key, { url: destination, alias: 'Spring-Sale' });
+    expect(again.json()).to.include({ message: 'Alias is already taken' });
+  });
+
+  it('asks for the same password', async () => {
+    expect(await statusOf(restored, secret)).to.equal(200);
+    const answers = await Promise.all(
+      ['wrong word', 'open sesame'].map((password) =>
+        restored.visit(secret.shortCode, {
+          method: 'POST',
+          body: new URLSearchParams({ password }).toString(),
+          headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+        }),
+      ),
+    );
+    expect(answers.map(({ status }) => status)).to.deep.equal([401, 303]);
+  });
+
+  it('has exactly what was left of a click limit', async () => {
+    const answers = [];
+    for (let turn = 0; turn < 4; turn += 1) answers.push(await statusOf(restored, limited));
+    expect(answers).to.deep.equal([302, 302, 302, 410]);
+    const { clickCount } = await restored.stats(contested.shortCode, busy.key);
+    const visits = await atOnce(1_000, () => restored.visit(contested.shortCode));
+    const { 302: left = 0, 410: gone = 0 } = statuses(visits);
+    expect([clickCount + left, left + gone]).to.deep.equal([1_000, 1_000]);
+  });
+
+  it('has what the load was told of before the backup began', async () => {
+    for (const code of busyLinks) {
+      expect((await restored.visit(code, { method: 'HEAD' })).status, code).to.equal(302);
+    }
+    const { clickCount } = await restored.stats(watched.shortCode, busy.key);
+    expect(clickCount).to.be.at.least(acknowledged.visits);
+    const { calls, links, qrCodes } = await usage(restored, busy);
+    expect(calls.used).to.be.at.least(acknowledged.calls);
+    expect(links.used).to.be.at.least(acknowledged.links + 2);
+    expect(qrCodes.used).to.be.at.least(acknowledged.qrCodes);
+  });
+
+  describe('says in one line why it does nothing', () => {
+    let empty: string;
+
+    before(async () => {
+      empty = await temporaryDir();
+    });
+
+    after(() => rm(empty, { recursive: true, force: true }));
+
+    const expectLine = async (
+      args: readonly string[],
+      dataDir: string,
+      line: string | RegExp,
+    ): Promise<void> => {
+      const { exitCode, stdout, stderr } = await linklog(args, dataDir);
+      const last = stderr.trimEnd().split('\n').at(-1) ?? '';
+      expect([exitCode, stdout], stderr).to.deep.equal([1, '']);
+      if (typeof line === 'string') expect(last).to.equal(`linklog: ${line}`);
+      else expect(last).to.match(line);
+    };
+
+    const refused = async (name: string, bytes: Buffer, line: RegExp): Promise<void> => {
+      const bad = path.join(dir, name);
+      await writeFile(bad, bytes);
+      await expectLine(['restore', bad], empty, line);
+      await rm(bad);
+      expect(await readdir(empty)).to.deep.equal([]);
+    };
+
+    it('where the target of a backup exists', async () => {
+      const { size, mtimeMs } = await stat(file);
+      await expectLine(
+        ['backup', file],
+        target,
+        `${file} exists already; choose another name, or give --force to replace it`,
+      );
+      expect(await stat(file)).to.include({ size, mtimeMs });
+    });
+
+    it('where a backup cannot be written, or nothing runs that could be backed up', async () => {
+      const nowhere = path.join(dir, 'nowhere', 'a.backup');
+      await expectLine(['backup', nowhere], target, /^linklog: \S+ cannot be written: ENOENT/);
+      await expectLine(['backup', path.join(dir, 'a')], empty, /^linklog: no embedded PostgreSQL/);
+      expect(await readdir(dir)).to.deep.equal(['linklog.backup']);
+    });
+
+    it('where the service runs, or has been started before', async () => {
+      const { pid } = restored.product;
+      await expectLine(
+        ['restore', file],
+        target,
+        `the service runs on ${target} (process ${pid}): restore needs a new installation`,
+      );
+      await expectLine(['restore', file], old.product.dataDir, /is not empty: restore needs a new/);
+    });
+
+    it('where the file is cut, altered, of a later version, of another kind, or not there', async () => {
+      const bytes = await readFile(file);
+      const half = bytes.subarray(0, bytes.length / 2);
+      const altered = Buffer.from(bytes);
+      altered[bytes.length - 100] = (bytes[bytes.length - 100] ?? 0) ^ 1;
+      const later = Buffer.concat([Buffer.from('{"linklogBackup":9}\n'), bytes]);
+      await refused('half', half, /half is damaged: it was cut short or altered/);
+      await refused('altered', altered, /altered is damaged: it was cut short or altered/);
+      await refused('later', later, /later was written by a later version of Linklog \(format 9/);
+      await refused('kind', Buffer.from('PK\u0003\u0004'), /kind is no backup of Linklog$/);
+      await refused('empty', Buffer.alloc(0), /empty is empty$/);
+      await expectLine(['restore', path.join(dir, 'none')], empty, /none cannot be read: ENOENT/);
+      await expectLine(['restore', dir], empty, `${dir} is no file`);
+    });
+
+    it('where a restore was broken off, which no service starts on', async () => {
+      const { child, ended } = await start(['restore', file], empty);
+      await new Promise<void>((resolve) => {
+        child.stderr?.on('data', (text: string) => {
+          if (text.includes('fill the log')) resolve();
+        });
+      });
+      child.kill('SIGTERM');
+      const said = await ended;
+      if (said.exitCode === 0) {
+        // It was quicker than the signal: then it is whole.
+        return;
+      }
+      expect(said.exitCode, said.stderr).to.equal(130);
+      await expectLine(['restore', file], empty, /A restore into this installation was broken off/);
+      const service = await startProduct({ dataDir: empty }).catch((error: unknown) => error);
+      expect(String(service)).to.match(/A restore into this installation was broken off/);
+    });
+  });
+});

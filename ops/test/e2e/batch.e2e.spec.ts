@@ -1,0 +1,324 @@
+import { expect } from 'chai';
+import { atOnce, type Answer } from '../support/http.js';
+import {
+  destination,
+  expectBody,
+  expectError,
+  missingKey,
+  monthly,
+  timestampPattern,
+  upgradeUrl,
+  withProduct,
+  type Link,
+} from './harness.js';
+
+const path = '/v2/shorten/batch';
+const sizeMessage = 'urls must contain between 1 and 50 items';
+const bodyLimit = 524_288;
+const asJson = { 'Content-Type': 'application/json' };
+
+type Result = Readonly<Record<string, unknown>> & {
+  readonly index: number;
+  readonly success: boolean;
+};
+
+describe('POST /v2/shorten/batch', () => {
+  const bench = withProduct();
+  let pro: string;
+
+  before(async () => {
+    pro = (await bench.key('PRO')).key;
+  });
+
+  const send = (
+    body: unknown,
+    key: string | null = pro,
+    headers: Record<string, string> = {},
+  ): Promise<Answer> => bench.api(path, key, { method: 'POST', body, headers });
+
+  const resultsOf = (answer: Answer): readonly Result[] => {
+    expect(answer.status, answer.text).to.equal(200);
+    const body = answer.json() as { results: readonly Result[] };
+    expect(Object.keys(body)).to.deep.equal(['results']);
+    return body.results;
+  };
+
+  const batch = async (urls: readonly unknown[], key = pro): Promise<readonly Result[]> =>
+    resultsOf(await send({ urls }, key));
+
+  const some = (count: number): readonly object[] =>
+    Array.from({ length: count }, () => ({ url: destination }));
+
+  const usage = async (key: string): Promise<{ calls: number; links: number }> => {
+    const body = (await bench.api('/v2/usage', key)).json() as {
+      calls: { used: number };
+      links: { used: number };
+    };
+    return { calls: body.calls.used, links: body.links.used };
+  };
+
+  const made = (results: readonly Result[]): number =>
+    results.filter(({ success }) => success).length;
+
+  it('makes links that redirect, each answered as it would be alone, in the order asked', async () => {
+    const urls = [
+      { url: `${destination}&n=0` },
+      { url: `${destination}&n=1`, alias: 'batch-order-1', maxClicks: 3 },
+      { url: `  ${destination}&n=2 `, expiresIn: 3_600 },
+    ];
+    const results = await batch(urls);
+    expect(results.map(({ index }) => index)).to.deep.equal([0, 1, 2]);
+    for (const [index, result] of results.entries()) {
+      const link = result as unknown as Link;
+      expect(result.success).to.equal(true);
+      expect(link.url).to.equal(`${destination}&n=${index}`);
+      expect(link.shortUrl).to.match(/^http:\/\/localhost:\d+\//);
+      expect(link.shortUrl.endsWith(`/${link.shortCode}`)).to.equal(true);
+      expect(link.createdAt).to.match(timestampPattern);
+      const visited = await bench.visit(link.shortCode);
+      expect([visited.status, visited.headers.location]).to.deep.equal([302, link.url]);
+      expect((await bench.stats(link.shortCode, pro)).url).to.equal(link.url);
+    }
+    const common = ['index', 'success', 'shortUrl', 'shortCode', 'url'];
+    expect(results.map((result) => Object.keys(result))).to.deep.equal([
+      [...common, 'createdAt'],
+      [...common, 'alias', 'maxClicks', 'createdAt'],
+      [...common, 'expiresAt', 'createdAt'],
+    ]);
+    expect(results[1]).to.include({ alias: 'batch-order-1', maxClicks: 3 });
+  });
+
+  it('refuses each bad item with the words of POST /v2/shorten, and makes the others', async () => {
+    const { key } = await bench.key('HOBBY');
+    await bench.link(key, { alias: 'batch-taken' });
+    const bad: readonly unknown[] = [
+      { url: 'no' },
+      {},
+      null,
+      'text',
+      [],
+      { url: 5 },
+      { url: `${bench.product.edge}/loop` },
+      { url: destination, alias: 'ab' },
+      { url: destination, alias: 'not good' },
+      { url: destination, expiresIn: 59 },
+      { url: destination, maxClicks: 0 },
+      { url: destination, maxClicks: 'many' },
+      { url: destination, password: 'not-on-hobby' },
+      { url: destination, alias: 'admin' },
+      { url: destination, alias: 'batch-taken' },
+    ];
+    const urls = bad.flatMap((item) => [item, { url: destination }]);
+    const results = await batch(urls, key);
+    expect(results).to.have.length(urls.length);
+    expect(made(results)).to.equal(bad.length);
+    for (const [number, item] of bad.entries()) {
+      const alone = await bench.shorten(key, JSON.stringify(item), asJson);
+      const said = alone.json() as Record<string, unknown>;
+      // The envelope's time, path and method are those of a request, not of an item.
+      const error = Object.fromEntries(
+        Object.entries(said).filter(([name]) => !['timestamp', 'path', 'method'].includes(name)),
+      );
+      const { url } = (item ?? {}) as { url?: unknown };
+      expect(results[2 * number], JSON.stringify(item)).to.deep.equal({
+        index: 2 * number,
+        success: false,
+        url: typeof url === 'string' ? url : null,
+        ...error,
+      });
+      expect(results[2 * number + 1]).to.include({ index: 2 * number + 1, success: true });
+    }
+    expect((await usage(key)).links).to.equal(bad.length + 1);
+  });
+
+  it('gives a 403 item its feature, plan and upgrade', async () => {
+    const { key } = await bench.key('FREE');
+    // What is switched off for everybody would be told first.
+    await bench.admin('PATCH', '/admin/platform', { features: { passwords: true } });
+    const results = await batch(
+      [
+        { url: destination, alias: 'batch-free' },
+        { url: destination, password: 'secret-word' },
+        { url: destination },
+      ],
+      key,
+    );
+    const common = { success: false, url: destination, statusCode: 403, error: 'Forbidden' };
+    expect(results.slice(0, 2)).to.deep.equal([
+      {
+        ...common,
+        index: 0,
+        message: 'Custom aliases require the HOBBY plan or higher.',
+        feature: 'customAlias',
+        currentPlan: 'FREE',
+        upgradeUrl,
+      },
+      {
+        ...common,
+        index: 1,
+        message: 'Password protection requires the INDIE plan or higher.',
+        feature: 'passwordProtection',
+        currentPlan: 'FREE',
+        upgradeUrl,
+      },
+    ]);
+    expect(results[2]).to.include({ index: 2, success: true });
+    expect((await bench.visit('batch-free')).status).to.equal(404);
+  });
+
+  it('lets the first of equal aliases win', async () => {
+    const alias = 'batch-twice';
+    const results = await batch([
+      { url: destination, alias },
+      { url: 'https://example.com/second', alias },
+      { url: 'https://example.com/third', alias: 'Batch-Twice' },
+      { url: destination, alias },
+    ]);
+    expect(results.map(({ success }) => success)).to.deep.equal([true, false, true, false]);
+    for (const index of [1, 3]) {
+      expect(results[index]).to.include({ statusCode: 400, message: 'Alias is already taken' });
+    }
+    expect((await bench.visit(alias)).headers.location).to.equal(destination);
+  });
+
+  it('gives an alias to one of many batches that want it at once', async () => {
+    const rounds = await atOnce(20, (n) =>
+      batch([{ url: destination }, { url: `https://example.com/${n}`, alias: 'batch-race' }]),
+    );
+    const winners = rounds.flatMap((results) => results.filter(({ alias }) => alias));
+    expect(winners).to.have.length(1);
+    expect((await bench.visit('batch-race')).headers.location).to.equal(winners[0]?.['url']);
+  });
+
+  describe('of 35 links a month', () => {
+    it('makes those that there is room for, in their order', async () => {
+      const { key } = await bench.key('FREE');
+      expect(made(await batch(some(30), key))).to.equal(30);
+      const urls = [{ url: 'no' }, ...some(4), { url: 'no' }, ...some(3)];
+      const results = await batch(urls, key);
+      expect(results.map(({ success }) => success)).to.deep.equal([
+        ...[false, true, true, true, true],
+        ...[false, true, false, false],
+      ]);
+      for (const index of [7, 8]) {
+        expect(results[index]).to.deep.equal({
+          index,
+          success: false,
+          url: destination,
+          ...monthly('Monthly link limit reached.', 35),
+        });
+      }
+      expect(await usage(key)).to.deep.equal({ calls: 2, links: 35 });
+      const [after] = await batch(some(1), key);
+      expect(after).to.include({ success: false, statusCode: 429 });
+    });
+
+    it('never makes more, however many batches come at once', async () => {
+      const { key } = await bench.key('FREE');
+      const all = await atOnce(10, () => batch(some(8), key));
+      expect(all.reduce((sum, results) => sum + made(results), 0)).to.equal(35);
+      expect(await usage(key)).to.deep.equal({ calls: 10, links: 35 });
+    });
+  });
+
+  it('costs one call, whatever becomes of it', async () => {
+    const { key } = await bench.key('PRO');
+    expect(made(await batch(some(50), key))).to.equal(50);
+    expect(await usage(key)).to.deep.equal({ calls: 1, links: 50 });
+    expect((await send({ urls: [] }, key)).status).to.equal(400);
+    expect(made(await batch([{ url: 'no' }], key))).to.equal(0);
+    expect(await usage(key)).to.deep.equal({ calls: 3, links: 50 });
+  });
+
+  it('has 1 to 50 items', async () => {
+    expect(await batch(some(1))).to.have.length(1);
+    const fifty = await batch(some(50));
+    expect(new Set(fifty.map(({ shortCode }) => shortCode)).size).to.equal(50);
+    const wrong = [
+      { urls: [] },
+      { urls: some(51) },
+      {},
+      [],
+      { urls: null },
+      { urls: destination },
+      { urls: { 0: { url: destination } } },
+    ];
+    for (const body of wrong) {
+      const answer = await send(body);
+      expectError(answer, { status: 400, message: sizeMessage, path, method: 'POST' });
+    }
+  });
+
+  it('has 512 KiB at most, and more than POST /v2/shorten', async () => {
+    const body = JSON.stringify({ urls: some(2) });
+    expect(made(resultsOf(await send(body.padEnd(bodyLimit), pro, asJson)))).to.equal(2);
+    const answer = await send(body.padEnd(bodyLimit + 1), pro, asJson);
+    const message = 'Request body is too large';
+    expectError(answer, { status: 413, message, path, method: 'POST' });
+  });
+
+  it('is refused as a whole where the request is no good', async () => {
+    const item = `{"url":"${destination}"}`;
+    const polluted = `{"urls":[${item},{"url":"${destination}","x":{"__proto__":{}}}]}`;
+    for (const [status, message, body, headers] of [
+      [400, 'property __proto__ should not exist', polluted, asJson],
+      [400, 'Invalid JSON body', `{"urls":[${item}`, asJson],
+      [415, 'Content-Type must be application/json', '{}', { 'Content-Type': 'text/plain' }],
+    ] as const) {
+      const answer = await send(body, pro, headers);
+      expectError(answer, { status, message, path, method: 'POST' });
+    }
+    expectBody(await send({ urls: some(1) }, null), 401, missingKey);
+    const get = await bench.api(path, pro);
+    expectError(get, { status: 405, message: 'Method Not Allowed', path });
+    expect(get.headers.allow).to.equal('POST');
+  });
+
+  describe('with an Idempotency-Key', () => {
+    const once = (name: string, body: unknown, key = pro): Promise<Answer> =>
+      send(body, key, { 'Idempotency-Key': name });
+
+    it('is answered again as it was, failures of items included, and makes nothing more', async () => {
+      const { key } = await bench.key('PRO');
+      const body = { urls: [{ url: destination }, { url: 'no' }] };
+      const first = await once('again', body, key);
+      expect(first.headers).not.to.have.property('idempotency-replayed');
+      const again = await once('again', body, key);
+      expect(again.headers['idempotency-replayed']).to.equal('true');
+      expect(again.status).to.equal(200);
+      expect(again.json()).to.deep.equal(first.json());
+      expect(await usage(key)).to.deep.equal({ calls: 2, links: 1 });
+
+      const other = await once('again', { urls: some(1) }, key);
+      const message = 'Idempotency-Key was already used with another request body';
+      expectError(other, { status: 422, message, path, method: 'POST' });
+    });
+
+    it('is a request of its own beside POST /v2/shorten', async () => {
+      const alone = await bench.shorten(
+        pro,
+        { url: destination },
+        { 'Idempotency-Key': 'two-paths' },
+      );
+      expect(alone.status).to.equal(201);
+      const answer = await once('two-paths', { urls: some(1) });
+      expect(answer.headers).not.to.have.property('idempotency-replayed');
+      expect(made(resultsOf(answer))).to.equal(1);
+    });
+
+    it('may be repeated after a 400', async () => {
+      expect((await once('mended', { urls: [] })).status).to.equal(400);
+      expect(made(resultsOf(await once('mended', { urls: some(1) })))).to.equal(1);
+    });
+
+    it('makes its links once, however often it comes at once', async () => {
+      const { key } = await bench.key('PRO');
+      const answers = await atOnce(30, () => once('race', { urls: some(5) }, key));
+      const done = answers.filter(({ status }) => status === 200);
+      expect(done.length).to.be.above(0);
+      expect(new Set(done.map(({ text }) => text)).size).to.equal(1);
+      for (const { status } of answers) expect(status).to.be.oneOf([200, 409]);
+      expect((await usage(key)).links).to.equal(5);
+    });
+  });
+});

@@ -1,0 +1,174 @@
+import { expect } from 'chai';
+import type { Socket } from 'node:net';
+import { gzipSync } from 'node:zlib';
+import { visitUnknownCodes } from '../bench/unknown-codes.js';
+import { ask, atOnce } from '../support/http.js';
+import { connectTo, type RawConnection } from '../support/raw.js';
+import { expectRefused, withProduct } from './harness.js';
+
+const listeners = ['api', 'edge', 'admin'] as const;
+const mebibyte = 1_048_576;
+const hugeBytes = 100 * mebibyte;
+/** How much the process may grow by what it should not keep; a garbage collector is no accountant. */
+const slackMiB = 80;
+const maxRssMiB = 300;
+
+describe('bounds', () => {
+  const bench = withProduct();
+  let pro: string;
+
+  before(async () => {
+    pro = (await bench.key('PRO')).key;
+  });
+
+  /** Runs something and says by how much it has grown at most meanwhile, in MiB. */
+  const growth = async (run: () => Promise<void>): Promise<number> => {
+    const before = await bench.product.rssMiB();
+    let most = before;
+    const look = setInterval(() => {
+      void bench.product.rssMiB().then((now) => {
+        most = Math.max(most, now);
+      });
+    }, 20);
+    try {
+      await run();
+    } finally {
+      clearInterval(look);
+    }
+    return Math.max(most, await bench.product.rssMiB()) - before;
+  };
+
+  const stillAnswers = async (): Promise<void> => {
+    for (const name of listeners) {
+      const answer = await ask(`${bench.product[name]}/health`, { timeoutMs: 2_000 });
+      expect(answer.status, name).to.equal(200);
+    }
+    expect((await bench.link(pro)).shortCode).to.be.a('string');
+  };
+
+  /** Until more can be written, or never will be. */
+  const drained = (socket: Socket): Promise<void> =>
+    new Promise((resolve) => {
+      const done = (): void => {
+        socket.off('drain', done).off('close', done);
+        resolve();
+      };
+      socket.once('drain', done).once('close', done);
+    });
+
+  /** Sends 100 MiB as fast as they are taken, until all are sent or the connection ends. */
+  const pour = async (
+    { socket }: RawConnection,
+    head: string,
+    chunked: boolean,
+  ): Promise<number> => {
+    const piece = Buffer.alloc(mebibyte, 0x20);
+    let sent = 0;
+    socket.write(head);
+    while (sent < hugeBytes && socket.writable) {
+      if (chunked) socket.write(`${piece.length.toString(16)}\r\n`);
+      const more = socket.write(piece);
+      if (chunked) socket.write('\r\n');
+      sent += piece.length;
+      if (!more) await drained(socket);
+    }
+    return sent;
+  };
+
+  const headOf = (path: string, token: string, length: string): string =>
+    `POST ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\n` +
+    `Content-Type: application/json\r\n${length}\r\n\r\n`;
+
+  for (const [how, length] of [
+    ['with Content-Length', `Content-Length: ${hugeBytes}`],
+    ['chunked', 'Transfer-Encoding: chunked'],
+  ] as const) {
+    for (const name of ['api', 'admin'] as const) {
+      it(`a body of 100 MiB to the ${name}, ${how}, gets 413 and an end`, async () => {
+        const token = name === 'admin' ? bench.product.adminToken : pro;
+        const path = name === 'admin' ? '/admin/keys' : '/v2/shorten';
+        const grown = await growth(async () => {
+          const connection = await connectTo(bench.product[name]);
+          const sent = await pour(connection, headOf(path, token, length), how === 'chunked');
+          await connection.closed(5_000);
+          expect(connection.received()).to.match(/^HTTP\/1\.1 413 /);
+          expect(connection.received()).to.match(/\r\nconnection: close\r\n/i);
+          expect(connection.received()).to.include('"message":"Request body is too large"');
+          expect(sent, 'it was not read to its end').to.be.below(hugeBytes);
+        });
+        expect(grown).to.be.below(slackMiB);
+        await stillAnswers();
+      });
+    }
+
+    it(`a body of 100 MiB that nobody reads, ${how}, is not kept either`, async () => {
+      const grown = await growth(async () => {
+        for (const [origin, path, token, status] of [
+          [bench.product.api, '/v2/shorten', 'wrong', 401],
+          [bench.product.api, '/v2/nothing', pro, 404],
+          [bench.product.api, '/nothing', pro, 404],
+          [bench.product.admin, '/admin/keys', 'wrong', 401],
+          [bench.product.edge, '/nothing0', '', 405],
+        ] as const) {
+          const connection = await connectTo(origin);
+          await pour(connection, headOf(path, token, length), how === 'chunked');
+          await connection.until(new RegExp(`^HTTP/1\\.1 ${status} `));
+          connection.socket.destroy();
+        }
+      });
+      expect(grown).to.be.below(slackMiB);
+      await stillAnswers();
+    });
+  }
+
+  it('a client that only listens once all is sent hears the 413 too', async () => {
+    const headers = { 'Content-Type': 'application/json' };
+    for (let round = 0; round < 20; round += 1) {
+      const answer = await bench.shorten(pro, Buffer.alloc(5 * mebibyte, 0x20), headers);
+      expectRefused(answer, 413, 'Request body is too large');
+    }
+  });
+
+  it('a body that grows when it is unpacked is measured unpacked', async () => {
+    const packed = gzipSync(Buffer.alloc(40 * mebibyte, 0x20));
+    expect(packed.length).to.be.below(65_536);
+    const grown = await growth(async () => {
+      const headers = { 'Content-Type': 'application/json', 'Content-Encoding': 'gzip' };
+      const answers = await atOnce(20, () => bench.shorten(pro, packed, headers));
+      for (const answer of answers) expectRefused(answer, 413, 'Request body is too large');
+    });
+    expect(grown).to.be.below(slackMiB);
+  });
+
+  it('headers beyond 16 KiB get 431', async () => {
+    for (const name of listeners) {
+      const headers = { 'X-Long': 'x'.repeat(20_000) };
+      expect((await ask(`${bench.product[name]}/health`, { headers })).status).to.equal(431);
+    }
+  });
+
+  it('2,000 idle connections to each listener do not keep it from answering', async () => {
+    const idle: RawConnection[] = [];
+    const grown = await growth(async () => {
+      for (const name of listeners) {
+        for (let wave = 0; wave < 10; wave += 1) {
+          idle.push(...(await atOnce(200, () => connectTo(bench.product[name]))));
+        }
+      }
+      await stillAnswers();
+    });
+    expect(idle.filter(({ socket }) => socket.writable)).to.have.length(6_000);
+    for (const { socket } of idle) socket.destroy();
+    expect(grown).to.be.below(slackMiB);
+    await stillAnswers();
+  });
+
+  it('100,000 distinct unknown codes are answered and forgotten', async () => {
+    const { edge } = bench.product;
+    const known = await bench.link(pro);
+    expect(await visitUnknownCodes(edge, 100_000)).to.deep.equal({ '404': 100_000 });
+    expect(await bench.product.rssMiB()).to.be.below(maxRssMiB);
+    expect((await bench.visit(known.shortCode)).status).to.equal(302);
+    await stillAnswers();
+  });
+});

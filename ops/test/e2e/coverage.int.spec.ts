@@ -1,0 +1,41 @@
+import { expect } from 'chai';
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { projectFile } from '../../platform/files/project-file.js';
+
+describe('the table of what is tested where', () => {
+  const folder = projectFile('ops', 'test', 'e2e');
+  const table = readFileSync(path.join(folder, 'README.md'), 'utf8');
+  const rows = [...table.matchAll(/^\| (.+?) +\| \[[^\]]+\]\(([^)]+)\) +\| (.+?) +\|$/gm)].map(
+    ([, promise = '', file = '', tests = '']) => ({
+      promise,
+      file,
+      titles: [...tests.matchAll(/“(.+?)”/g)].map(([, title = '']) => title),
+    }),
+  );
+
+  /** A title where a title stands: behind an opening quote, as the first argument or in a condition. */
+  const names = (source: string, title: string): boolean =>
+    ["'", '`'].some((quote) => source.includes(`${quote}${title}${quote}`));
+
+  it('has a row for every line but the heads', () => {
+    const lines = table.split('\n').filter((line) => line.startsWith('|'));
+    const heads = lines.filter((line) => /^\| (Promise|-)/.test(line));
+    expect(rows).to.have.length(lines.length - heads.length);
+    for (const { promise, titles } of rows) expect(titles, promise).not.to.have.length(0);
+  });
+
+  it('names tests that there are', () => {
+    const missing = rows.flatMap(({ file, titles }) => {
+      const source = readFileSync(path.join(folder, file), 'utf8');
+      return titles.filter((title) => !names(source, title)).map((title) => `${file}: ${title}`);
+    });
+    expect(missing).to.deep.equal([]);
+  });
+
+  it('names every file of its folder', () => {
+    const files = readdirSync(folder).filter((file) => file.endsWith('.e2e.spec.ts'));
+    const named = new Set(rows.map(({ file }) => file));
+    expect(files.filter((file) => !named.has(file))).to.deep.equal([]);
+  });
+});

@@ -1,0 +1,94 @@
+import { expect } from 'chai';
+import type { Browser, Page } from 'playwright-core';
+import { launchBrowser } from '../support/browser.js';
+import { withProduct } from './harness.js';
+
+describe('GET /docs', () => {
+  const bench = withProduct();
+  let browser: Browser;
+  let page: Page;
+  let asked: string[];
+  let complaints: string[];
+
+  before(async () => {
+    browser = await launchBrowser();
+  });
+
+  after(() => browser.close());
+
+  beforeEach(async () => {
+    page = await browser.newPage();
+    asked = [];
+    complaints = [];
+    page.on('request', (request) => asked.push(request.url()));
+    // What a content security policy refuses is an error on the console, as is a failed request.
+    page.on('console', (message) => {
+      if (message.type() === 'error') complaints.push(message.text());
+    });
+    page.on('pageerror', (error) => complaints.push(error.message));
+    const answer = await page.goto(`${bench.product.api}/docs`);
+    expect(answer?.status()).to.equal(200);
+    await page.locator('.opblock').first().waitFor();
+  });
+
+  afterEach(() => page.close());
+
+  const expectNoComplaint = (): void => {
+    expect(complaints).to.deep.equal([]);
+    const elsewhere = asked.filter(
+      (url) => !url.startsWith(`${bench.product.api}/`) && !/^(?:data|blob):/.test(url),
+    );
+    expect(elsewhere).to.deep.equal([]);
+  };
+
+  it('has a policy that lets nothing in from elsewhere, nor from the page itself', async () => {
+    const answer = await bench.api('/docs', null);
+    expect(answer.headers['content-type']).to.equal('text/html; charset=utf-8');
+    const policy = answer.headers['content-security-policy'] ?? '';
+    expect(policy).to.match(/default-src 'none'.*script-src 'self';/);
+    expect(policy).not.to.match(/unsafe|https?:|\*/);
+  });
+
+  it('shows every operation, each with its parts', async () => {
+    const document = (await bench.api('/openapi.json', null)).json() as {
+      paths: Record<string, object>;
+    };
+    const shown = await page.locator('.opblock-summary-path').allTextContents();
+    const plain = shown.map((text) => text.replaceAll('\u200b', ''));
+    expect(plain).to.have.members(Object.keys(document.paths));
+
+    for (const summary of await page.locator('.opblock-summary-control').all()) {
+      await summary.click();
+    }
+    await expect200(page, plain.length);
+    expect(await page.locator('.errors-wrapper').count()).to.equal(0);
+    expectNoComplaint();
+  });
+
+  it('makes a link when tried out with a key, and says how curl would', async () => {
+    const { key } = await bench.key('PRO');
+    await page.locator('.authorize').click();
+    await page.locator('.modal-ux input').fill(key);
+    await page.locator('.modal-ux button.authorize').click();
+    await page.locator('.modal-ux button.btn-done').click();
+
+    const operation = page.locator('#operations-Links-shorten');
+    await operation.locator('.opblock-summary-control').click();
+    await operation.locator('.try-out__btn').click();
+    await operation.locator('.execute').click();
+    const live = operation.locator('.live-responses-table');
+    await live.waitFor();
+    expect(await live.locator('.response-col_status').last().textContent()).to.match(/^201/);
+    expect(await operation.locator('.curl-command').textContent()).to.include(
+      `${bench.product.api}/v2/shorten`,
+    );
+    expectNoComplaint();
+  });
+});
+
+/** Waits until each operation shows what it answers. */
+const expect200 = async (page: Page, count: number): Promise<void> => {
+  const answers = page.locator('.responses-table .response[data-code="200"], [data-code="201"]');
+  await answers.nth(count - 1).waitFor();
+  expect(await answers.count()).to.equal(count);
+};

@@ -1,0 +1,211 @@
+import { expect } from 'chai';
+import type { PlanName } from '../../../schemas/plans.js';
+import { ask, type Answer, type Ask } from '../support/http.js';
+import { onStack, startProduct, type IssuedKey, type Product } from '../support/product.js';
+
+/** What a process tells of in its readiness: of Redis too where that is its cache. */
+export const dependenciesAt = (listener: 'api' | 'edge' | 'admin'): readonly string[] => [
+  ...['postgres', 'log', 'projections'],
+  ...(onStack && listener === 'edge' ? ['redis'] : []),
+];
+
+export const timestampPattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+export const upgradeUrl = 'https://example.com/billing';
+export const destination = 'https://example.com/somewhere?a=1&b=2';
+
+/** The first day of the next month, UTC. */
+export const resetDate = (): string => {
+  const now = new Date();
+  return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1, 1))
+    .toISOString()
+    .slice(0, 10);
+};
+
+export interface Link {
+  readonly shortUrl: string;
+  readonly shortCode: string;
+  readonly url: string;
+  readonly alias?: string;
+  readonly expiresAt?: string;
+  readonly maxClicks?: number;
+  readonly createdAt: string;
+}
+
+export interface Stats {
+  readonly shortCode: string;
+  readonly url: string;
+  readonly clickCount: number;
+  readonly createdAt: string;
+  readonly lastAccessed: string | null;
+  readonly expiresAt: string | null;
+  readonly maxClicks: number | null;
+}
+
+/** The product of one spec file, and what every file asks of it. */
+export class Bench {
+  #product: Product | null = null;
+  #turn = 0;
+
+  get product(): Product {
+    if (!this.#product) throw new Error('The product is there from `before` to `after`');
+    return this.#product;
+  }
+
+  use(product: Product): void {
+    this.#product = product;
+  }
+
+  async start(env: Readonly<Record<string, string>> = {}): Promise<void> {
+    this.use(await startProduct({ env }));
+  }
+
+  async end(): Promise<void> {
+    try {
+      await this.#product?.stop();
+    } finally {
+      await this.#product?.cleanup();
+    }
+  }
+
+  /** A new key of its own, so that no other test's calls stand in its way. */
+  key(plan: PlanName, options: { name?: string; account?: string } = {}): Promise<IssuedKey> {
+    return this.product.createKey({ plan, ...options });
+  }
+
+  api(path: string, key: string | null, options: Ask = {}): Promise<Answer> {
+    const authorization = key === null ? {} : { Authorization: `Bearer ${key}` };
+    const { apis, api } = this.product;
+    // What an API keeps for itself (verdicts on destinations), the first one is asked for.
+    const reads = options.method === undefined || options.method === 'GET';
+    return ask((reads ? this.#next(apis) : api) + path, {
+      ...options,
+      headers: { ...authorization, ...options.headers },
+    });
+  }
+
+  shorten(key: string, body: unknown, headers: Record<string, string> = {}): Promise<Answer> {
+    return this.api('/v2/shorten', key, { method: 'POST', body, headers });
+  }
+
+  /** A link that is made for certain. */
+  async link(key: string, body: Record<string, unknown> = {}): Promise<Link> {
+    const answer = await this.shorten(key, { url: destination, ...body });
+    expect(answer.status, answer.text).to.equal(201);
+    return answer.json() as Link;
+  }
+
+  visit(code: string, options: Ask = {}): Promise<Answer> {
+    const { edges } = this.product;
+    // One edge for all visits of a link: what changes at one edge has a second to reach the others.
+    const at = Buffer.from(code).reduce((sum, byte) => sum + byte, 0);
+    return ask(`${edges[at % edges.length] ?? ''}/${code}`, options);
+  }
+
+  async stats(code: string, key: string): Promise<Stats> {
+    const answer = await this.api(`/v2/stats/${code}`, key);
+    expect(answer.status, answer.text).to.equal(200);
+    return answer.json() as Stats;
+  }
+
+  /** Each node in its turn, where there are several: it must be all the same. */
+  #next(addresses: readonly string[]): string {
+    this.#turn += 1;
+    return addresses[this.#turn % addresses.length] ?? '';
+  }
+
+  admin(method: string, path: string, body?: unknown): Promise<Answer> {
+    return ask(this.product.admin + path, {
+      method,
+      headers: { Authorization: `Bearer ${this.product.adminToken}` },
+      ...(body !== undefined && { body }),
+    });
+  }
+}
+
+/** One product for all tests of a `describe`; it must also end well. */
+export const withProduct = (env: Readonly<Record<string, string>> = {}): Bench => {
+  const bench = new Bench();
+  before('start the product', () => bench.start(env));
+  after('stop the product', () => bench.end());
+  return bench;
+};
+
+export interface ExpectedError {
+  readonly status: number;
+  readonly message: string;
+  readonly path: string;
+  readonly method?: string;
+  readonly errorType?: 'EXPIRED' | 'BLOCKED';
+  readonly retryAfter?: number;
+}
+
+/** The general envelope, no field more and none less. */
+export const expectEnvelope = (answer: Answer, expected: ExpectedError): void => {
+  const { status, path, method = 'GET', ...rest } = expected;
+  const body = answer.json() as { timestamp: string };
+  expect(body, answer.text).to.deep.equal({
+    statusCode: status,
+    timestamp: body.timestamp,
+    path,
+    method,
+    ...rest,
+  });
+  expect(body.timestamp).to.match(timestampPattern);
+  expect(Math.abs(Date.parse(body.timestamp) - Date.now())).to.be.below(10_000);
+  expect(answer.status).to.equal(status);
+  expect(answer.headers['content-type']).to.equal('application/json; charset=utf-8');
+};
+
+/** The general envelope where links and keys are: never cached. */
+export const expectError = (answer: Answer, expected: ExpectedError): void => {
+  expectEnvelope(answer, expected);
+  expect(answer.headers['cache-control']).to.equal('no-store');
+};
+
+/** A refusal of POST /v2/shorten. */
+export const expectRefused = (answer: Answer, status: number, message: string): void => {
+  expectError(answer, { status, message, path: '/v2/shorten', method: 'POST' });
+};
+
+/** An error that has a shape of its own: 401, 403, monthly 429. */
+export const expectBody = (answer: Answer, status: number, body: object): void => {
+  expect(answer.json()).to.deep.equal(body);
+  expect(answer.status).to.equal(status);
+  expect(answer.headers['content-type']).to.equal('application/json; charset=utf-8');
+  expect(answer.headers['cache-control']).to.equal('no-store');
+};
+
+export const monthly = (message: string, limit: number): object => ({
+  statusCode: 429,
+  message,
+  limit,
+  resetDate: resetDate(),
+  upgradeUrl,
+});
+
+export const missingKey = {
+  statusCode: 401,
+  message: 'API key required. Pass your key as: Authorization: Bearer <your-key>',
+  error: 'Unauthorized',
+};
+
+export const invalidKey = {
+  statusCode: 401,
+  message: 'Invalid or inactive API key.',
+  error: 'Unauthorized',
+};
+
+/** The same look until it is as expected, for what may take up to `withinMs` to show. */
+export const eventually = async (withinMs: number, look: () => Promise<void>): Promise<void> => {
+  const end = performance.now() + withinMs;
+  for (;;) {
+    const last = performance.now() >= end;
+    try {
+      await look();
+      return;
+    } catch (error) {
+      if (last) throw error;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+};

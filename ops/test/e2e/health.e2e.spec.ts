@@ -1,0 +1,113 @@
+import { expect } from 'chai';
+import { testDatabase, type TestDatabase } from '../support/database.js';
+import { ask, type Answer } from '../support/http.js';
+import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.js';
+import { eventually } from '../support/waiting.js';
+import { Bench, dependenciesAt } from './harness.js';
+
+/** Far above what an answer may take, and far below for ever. */
+const boundMs = 10_000;
+
+interface Report {
+  readonly status: string;
+  readonly dependencies: Readonly<
+    Record<string, { readonly state: string; readonly code?: string }>
+  >;
+  readonly projections: readonly { readonly lag: number }[];
+}
+
+describe('the health of a product whose PostgreSQL is away', () => {
+  const bench = new Bench();
+  let database: TestDatabase;
+  let proxy: TcpProxy;
+
+  before(async () => {
+    database = await testDatabase('health');
+    proxy = await startTcpProxy(database.url);
+    await bench.start({ DATABASE_URL: proxy.url });
+  });
+  after(async () => {
+    try {
+      await bench.end();
+    } finally {
+      await proxy.close();
+      await database.drop();
+    }
+  });
+
+  const listeners = ['api', 'edge', 'admin'] as const;
+  const readiness = (): Promise<Answer[]> =>
+    Promise.all(
+      listeners.map((name) => ask(`${bench.product[name]}/health/ready`, { timeoutMs: boundMs })),
+    );
+  const allAnswer = async (status: number): Promise<boolean> =>
+    (await readiness()).every((answer) => answer.status === status);
+
+  const faults: readonly {
+    readonly what: string;
+    begin(): void;
+    end(): void;
+  }[] = [
+    {
+      what: 'hangs with every connection',
+      begin: () => {
+        proxy.mute();
+      },
+      end: () => {
+        proxy.cut();
+      },
+    },
+    {
+      what: 'takes connections and says nothing',
+      begin: () => {
+        proxy.pause();
+        proxy.cut();
+      },
+      end: () => {
+        proxy.resume();
+      },
+    },
+    {
+      what: 'is dead',
+      begin: () => {
+        proxy.inspect((_chunk, cut) => {
+          cut();
+        });
+        proxy.cut();
+      },
+      end: () => {
+        proxy.inspect(null);
+      },
+    },
+  ];
+
+  for (const fault of faults) {
+    it(`is told in time on each listener when it ${fault.what}, and so is its return`, async () => {
+      await eventually('all is well', () => allAnswer(200));
+      fault.begin();
+      try {
+        await eventually('503 on each listener', () => allAnswer(503));
+        for (const [index, answer] of (await readiness()).entries()) {
+          const { status, dependencies } = answer.json() as Report;
+          expect(status).to.equal('fail');
+          expect(dependencies['postgres']?.state).to.equal('down');
+          expect(dependencies).to.have.all.keys(dependenciesAt(listeners[index] ?? 'api'));
+          expect(answer.text).not.to.include(new URL(proxy.url).host);
+        }
+        for (const name of listeners) {
+          const { status } = await ask(`${bench.product[name]}/health`, { timeoutMs: boundMs });
+          expect(status).to.equal(200);
+        }
+        // What can be told without PostgreSQL is told.
+        const metrics = await ask(`${bench.product.admin}/metrics`, { timeoutMs: boundMs });
+        expect(metrics.status).to.equal(200);
+        expect(metrics.text).to.include('linklog_dependency_up{dependency="postgres"} 0\n');
+      } finally {
+        fault.end();
+      }
+      await eventually('200 on each listener', () => allAnswer(200));
+      const { text } = await ask(`${bench.product.admin}/metrics`);
+      expect(text).to.include('linklog_dependency_up{dependency="postgres"} 1\n');
+    });
+  }
+});

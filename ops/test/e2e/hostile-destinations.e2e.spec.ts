@@ -1,0 +1,284 @@
+import { expect } from 'chai';
+import { once } from 'node:events';
+import { createServer, type AddressInfo, type Server } from 'node:net';
+import { startSafeBrowsingDouble } from '../../../command-api/safety/testing/safe-browsing-double.js';
+import type { SafeBrowsingDouble } from '../../../command-api/safety/testing/safe-browsing-double.js';
+import { ask } from '../support/http.js';
+import { connectTo } from '../support/raw.js';
+import { Bench, destination, expectRefused, withProduct, type Link } from './harness.js';
+
+const badUrl = 'Please provide a valid URL';
+const root = 'https://www.example.com/root';
+
+/** A server that counts who connects to it. */
+const counting = async (): Promise<{ port: number; connections: () => number; server: Server }> => {
+  let connections = 0;
+  const server = createServer((socket) => {
+    connections += 1;
+    socket.destroy();
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  return { port, connections: () => connections, server };
+};
+
+describe('hostile destinations', () => {
+  const bench = withProduct({ ROOT_REDIRECT: root });
+  let pro: string;
+  let link: Link;
+
+  before(async () => {
+    pro = (await bench.key('PRO')).key;
+    link = await bench.link(pro);
+  });
+
+  describe('inject no header', () => {
+    for (const url of [
+      'https://example.com/\r\nX-Injected: 1',
+      'https://example.com/\nX-Injected: 1',
+      'https://example.com/\rX-Injected: 1',
+      'https://example.com/\u0085X-Injected: 1',
+      'https://example.com/\u2028X-Injected: 1',
+      'https://example.com\r\n\r\n<script>',
+      'https://example.com/\u0000',
+    ]) {
+      it(`${JSON.stringify(url)} is refused`, async () => {
+        expectRefused(await bench.shorten(pro, { url }), 400, badUrl);
+      });
+    }
+
+    it('what is percent-encoded stays so, and what is none of ASCII becomes so', async () => {
+      for (const [url, location] of [
+        ['https://example.com/%0d%0aX-Injected:%201', 'https://example.com/%0d%0aX-Injected:%201'],
+        ['https://example.com/?q=%250d%250a', 'https://example.com/?q=%250d%250a'],
+        // Characters whose low byte is CR or LF: Latin-1 would cut them down to it.
+        [
+          'https://example.com/嘊嘍X-Injected:',
+          'https://example.com/%E5%98%8A%E5%98%8DX-Injected:',
+        ],
+        ['https://example.com/\u010d\u010aX', 'https://example.com/%C4%8D%C4%8AX'],
+      ] as const) {
+        const { shortCode } = await bench.link(pro, { url });
+        const connection = await connectTo(bench.product.edge);
+        connection.socket.write(
+          `GET /${shortCode} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`,
+        );
+        await connection.closed(5_000);
+        const [head = ''] = connection.received().split('\r\n\r\n');
+        expect(head.split('\r\n')).to.include(`Location: ${location}`);
+        expect(head).to.not.match(/^X-Injected/m);
+      }
+    });
+
+    it('no answer repeats a header that was asked with, save X-Request-Id in its bounds', async () => {
+      const headers = { 'X-Request-Id': 'a b', 'X-Injected': '1' };
+      const answer = await bench.api('/v2/usage', pro, { headers });
+      expect(answer.headers['x-request-id']).to.match(/^[0-9a-f-]{36}$/);
+      expect(answer.headers).to.not.have.property('x-injected');
+    });
+  });
+
+  describe('of our own are known in every spelling', () => {
+    const spellings = [
+      '127.1',
+      '127.0.1',
+      '2130706433',
+      '0x7f000001',
+      '0x7f.0x0.0x0.0x1',
+      '0177.0.0.01',
+      '017700000001',
+      '127.0.0.1.',
+      '１２７.０.０.１',
+      '127。0。0。1',
+      '%31%32%37.0.0.1',
+      'LOCALHOST',
+      'localhost.',
+      'ｌｏｃａｌｈｏｓｔ',
+      'local\u00adhost',
+      'anything.localhost',
+      '0.0.0.0',
+      '0',
+      '[::1]',
+      '[0:0:0:0:0:0:0:1]',
+      '[::]',
+      '[::ffff:127.0.0.1]',
+      '[::FFFF:7F00:1]',
+    ];
+    for (const spelling of spellings) {
+      it(JSON.stringify(spelling), async () => {
+        for (const name of ['api', 'edge', 'admin'] as const) {
+          const { port } = new URL(bench.product[name]);
+          for (const scheme of ['http', 'HTTPS']) {
+            const url = `${scheme}://${spelling}:${port}/${link.shortCode}`;
+            expectRefused(await bench.shorten(pro, { url }), 400, badUrl);
+          }
+        }
+      });
+    }
+
+    it('wherever one of our processes listens, at each API', async () => {
+      const { apis, edges, admins } = bench.product;
+      for (const api of apis) {
+        for (const own of [...apis, ...edges, ...admins]) {
+          const answer = await ask(`${api}/v2/shorten`, {
+            method: 'POST',
+            headers: { Authorization: `Bearer ${pro}` },
+            body: { url: `${own.replace('127.0.0.1', 'LocalHost')}/${link.shortCode}` },
+          });
+          expectRefused(answer, 400, badUrl);
+        }
+      }
+    });
+
+    it('and with what hides the host, or is none', async () => {
+      const { host } = new URL(bench.product.edge);
+      for (const url of [
+        `http:\\\\${host}/`,
+        `http:/${host}/`,
+        `http:${host}/`,
+        `http:///${host}/`,
+        `http:/\\${host}/`,
+        `http://example.com@${host}/`,
+        `http://example.com:80@${host}/`,
+        `http://@${host}/`,
+        `http://:@${host}/`,
+        `http://${host}\\@example.com/`,
+        `http://\t${host}/`,
+        `ht\ntp://${host}/`,
+        `//${host}/`,
+      ]) {
+        expectRefused(await bench.shorten(pro, { url }), 400, badUrl);
+      }
+    });
+  });
+
+  describe('are nobody’s but the link’s: no open redirect', () => {
+    const targets = (code: string): string[] => [
+      '//evil.example',
+      '//evil.example/%2e%2e',
+      '/\\evil.example',
+      '/%5cevil.example',
+      '/%2F%2Fevil.example',
+      '/%2f%2fevil.example',
+      '/.//evil.example',
+      '/..//evil.example',
+      `/${code}//evil.example`,
+      `/${code}/..//evil.example`,
+      `/${code}/%2e%2e//evil.example`,
+      `/${code}%2f%2fevil.example`,
+      `/${code}@evil.example`,
+      `/${code}\\@evil.example`,
+      `/${code};//evil.example`,
+      `//${code}`,
+      `/?url=//evil.example&next=https://evil.example&return=https://evil.example`,
+      `/${code}?url=//evil.example&next=https://evil.example`,
+      `/${code}?//evil.example`,
+      `/${code}#//evil.example`,
+      `http://evil.example/${code}`,
+      `http://evil.example//evil.example`,
+      `http://evil.example?${code}`,
+      'http://evil.example',
+      'https://evil.example',
+      `/https://evil.example`,
+      `/${code}%0d%0aLocation:%20https://evil.example`,
+    ];
+
+    it('whatever the target, the host and the method', async () => {
+      for (const target of targets(link.shortCode)) {
+        for (const method of ['GET', 'HEAD', 'POST']) {
+          const connection = await connectTo(bench.product.edge);
+          connection.socket.write(
+            `${method} ${target} HTTP/1.1\r\nHost: evil.example\r\nX-Forwarded-Host: evil.example\r\n` +
+              'X-Original-URL: //evil.example\r\nReferer: https://evil.example/\r\n' +
+              'Content-Length: 0\r\nConnection: close\r\n\r\n',
+          );
+          await connection.closed(5_000);
+          const [head = ''] = connection.received().split('\r\n\r\n');
+          expect(head, target).to.match(/^HTTP\/1\.1 (?:302|404|405) /);
+          const location = /^Location: (.*)$/m.exec(head)?.[1];
+          expect([undefined, destination, root], target).to.include(location);
+        }
+      }
+    });
+  });
+
+  it('no Host is reflected, by any listener', async () => {
+    const headers = { Host: 'evil.example', 'X-Forwarded-Host': 'evil.example' };
+    const made = await bench.shorten(pro, { url: destination }, headers);
+    const edge = new URL(bench.product.edge);
+    expect((made.json() as Link).shortUrl).to.match(new RegExp(`^http://localhost:${edge.port}/`));
+    const answers = [
+      made,
+      await bench.api('/v2/nothing', pro, { headers }),
+      await bench.api('/v2/shorten', pro, { headers, method: 'PUT' }),
+      await bench.api(`/v2/qr/${link.shortCode}?format=svg`, pro, { headers }),
+      await bench.visit(link.shortCode, { headers }),
+      await bench.visit(`${link.shortCode}+`, { headers }),
+      await bench.visit('nothing0', { headers: { ...headers, Accept: 'text/html' } }),
+      await ask(`${bench.product.admin}/admin/keys`, { headers }),
+    ];
+    for (const { headers: answered, text } of answers) {
+      expect(JSON.stringify(answered) + text).to.not.include('evil.example');
+    }
+  });
+});
+
+describe('a destination', () => {
+  const bench = new Bench();
+  let double: SafeBrowsingDouble;
+
+  before('start the product, and a service for it', async () => {
+    double = await startSafeBrowsingDouble();
+    await bench.start({ SAFE_BROWSING_API_KEY: 'a-key', SAFE_BROWSING_URL: double.url });
+  });
+  after('stop both', async () => {
+    try {
+      await bench.end();
+    } finally {
+      await double.stop();
+    }
+  });
+
+  it('is never fetched, whatever is done with its link', async () => {
+    const { key } = await bench.key('PRO');
+    const { port, connections, server } = await counting();
+    try {
+      const url = `http://127.0.0.1:${port}/latest/meta-data/`;
+      const items = [
+        { url },
+        { url: `http://[::ffff:127.0.0.1]:${port}/` },
+        { url: 'http://169.254.169.254/' },
+      ];
+      const { shortCode } = await bench.link(key, { url });
+      const secured = await bench.link(key, { url, password: 'a secret' });
+      const limited = await bench.link(key, { url, maxClicks: 2 });
+      const body = { urls: items };
+      expect((await bench.api('/v2/shorten/batch', key, { method: 'POST', body })).status).to.equal(
+        200,
+      );
+      for (const format of ['png', 'svg']) {
+        expect((await bench.api(`/v2/qr/${shortCode}?format=${format}`, key)).status).to.equal(200);
+      }
+      await bench.stats(shortCode, key);
+      for (const code of [shortCode, secured.shortCode, limited.shortCode]) {
+        for (const path of [code, `${code}+`]) {
+          await bench.visit(path);
+          await bench.visit(path, { method: 'HEAD' });
+          await bench.visit(path, { headers: { 'User-Agent': 'Googlebot/2.1' } });
+        }
+      }
+      const form = { 'Content-Type': 'application/x-www-form-urlencoded' };
+      const entry = { method: 'POST', headers: form, body: 'password=a+secret' };
+      expect((await bench.visit(secured.shortCode, entry)).headers.location).to.equal(url);
+      await bench.admin('POST', `/admin/links/${shortCode}/block`, { reason: 'a test' });
+      await bench.admin('GET', `/admin/links/${shortCode}/history`);
+      expect(double.urls().flat(), 'who is asked instead').to.include(url);
+      expect(connections()).to.equal(0);
+      // It would have been noticed.
+      await ask(url).catch((error: unknown) => expect(error).to.have.property('code'));
+      expect(connections()).to.equal(1);
+    } finally {
+      server.close();
+    }
+  });
+});

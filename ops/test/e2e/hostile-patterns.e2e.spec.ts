@@ -1,0 +1,122 @@
+import { expect } from 'chai';
+import { readdir, readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { runInNewContext } from 'node:vm';
+import ts from 'typescript';
+import { isBot } from '../../../redirect-edge/domain/bots.js';
+
+/** What runs in the product, as it was compiled. */
+const rooms = ['command-api', 'redirect-edge', 'schemas', 'ops/platform'];
+const dist = fileURLToPath(new URL('../../../', import.meta.url));
+
+/** The longest text of a request that a pattern may see: a whole body. */
+const maxLength = 65_536;
+/** For all inputs: a linear pattern needs some 100 ms, a quadratic one minutes. */
+const withinMs = 10_000;
+
+/** What patterns count, alone and in turns. */
+const pumps = [
+  ...' \t0aA.,:;/\\%#?=&+-_@[]*"{}\x00\xe9\u00a0\u2028\ud800'.split(''),
+  'a.',
+  '0.',
+  'a ',
+  ' ,',
+  '%2',
+  '::',
+  '.0',
+];
+/** What gets an anchored pattern past its beginning. */
+const beginnings = [
+  '',
+  'Bearer ',
+  'll_',
+  'http://',
+  'https://a',
+  '::ffff:',
+  '[',
+  '%',
+  '#',
+  'application/x-www-form-urlencoded',
+  'GET ',
+  'v',
+];
+/** What keeps it from its end. */
+const ends = ['', '\n!', '\x00'];
+
+const compiledFiles = async (): Promise<string[]> => {
+  const found: string[] = [];
+  for (const room of rooms) {
+    const entries = await readdir(path.join(dist, room), { recursive: true });
+    found.push(...entries.map((entry) => path.join(room, entry)));
+  }
+  return found.filter(
+    (file) => file.endsWith('.js') && !/\.(?:spec|suite)\.|testing|conformance/.test(file),
+  );
+};
+
+interface Pattern {
+  readonly file: string;
+  readonly literal: string;
+}
+
+const patternsIn = (file: string, text: string): Pattern[] => {
+  const patterns: Pattern[] = [];
+  const look = (node: ts.Node): void => {
+    if (ts.isRegularExpressionLiteral(node)) patterns.push({ file, literal: node.text });
+    ts.forEachChild(node, look);
+  };
+  look(ts.createSourceFile(file, text, ts.ScriptTarget.Latest));
+  return patterns;
+};
+
+const regexpOf = (literal: string): RegExp => {
+  const end = literal.lastIndexOf('/');
+  return new RegExp(literal.slice(1, end), literal.slice(end + 1));
+};
+
+const worstInputs = function* (): Generator<string> {
+  for (const beginning of beginnings) {
+    for (const pump of pumps) {
+      const body = pump.repeat(Math.floor(maxLength / pump.length));
+      for (const end of ends) yield beginning + body + end;
+    }
+  }
+};
+
+describe('the regular expressions of the product', () => {
+  let patterns: Pattern[];
+  const inputs = [...worstInputs()];
+
+  before(async () => {
+    patterns = [];
+    for (const file of await compiledFiles()) {
+      patterns.push(...patternsIn(file, await readFile(path.join(dist, file), 'utf8')));
+    }
+  });
+
+  it('are found', () => {
+    expect(patterns.length).to.be.above(40);
+    expect(patterns.some(({ file }) => file.endsWith('client-address.js'))).to.equal(true);
+  });
+
+  it('each end in good time on 64 KiB of whatever they repeat', function () {
+    this.timeout(120_000);
+    const slow = patterns.filter(({ literal }) => {
+      const sandbox = { pattern: regexpOf(literal), inputs };
+      const code = 'for (const input of inputs) { pattern.lastIndex = 0; pattern.test(input); }';
+      try {
+        runInNewContext(code, sandbox, { timeout: withinMs });
+        return false;
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
+        return true;
+      }
+    });
+    expect(slow).to.deep.equal([]);
+  });
+
+  it('and so does that of bots, on a user agent as long as headers may be', () => {
+    for (const input of inputs) isBot(input.slice(0, 16_384));
+  });
+});

@@ -1,0 +1,126 @@
+import { expect } from 'chai';
+import { z } from 'zod';
+import { batchResponse } from '../../../../schemas/http/batch.js';
+import {
+  generalError,
+  messages,
+  monthlyLimitError,
+  planError,
+  unauthorizedError,
+} from '../../../../schemas/http/errors.js';
+import { healthResponse } from '../../../../schemas/http/health.js';
+import { createdKeyResponse, keyPageResponse, keyResponse } from '../../../../schemas/http/keys.js';
+import { keyWithUsageResponse } from '../../../../schemas/http/keys.js';
+import {
+  aliasOverrideResponse,
+  blockResponse,
+  historyResponse,
+  platformResponse,
+} from '../../../../schemas/http/operators.js';
+import { statsResponse, usageResponse } from '../../../../schemas/http/reports.js';
+import { linkResponse } from '../../../../schemas/http/shorten.js';
+import { originFormOf } from '../../../platform/http/refusal.js';
+import type { RawAnswer } from '../../support/raw-http.js';
+import { isWhole, type HostileRequest } from './requests.js';
+
+/** The documented shapes, with no field more. */
+const errors = z.union(
+  [generalError, unauthorizedError, planError, monthlyLimitError].map((schema) => schema.strict()),
+);
+const successes = z.union(
+  [
+    linkResponse,
+    batchResponse,
+    statsResponse,
+    usageResponse,
+    healthResponse,
+    z.object({ status: z.literal('pass') }),
+    createdKeyResponse,
+    keyResponse,
+    keyWithUsageResponse,
+    keyPageResponse,
+    platformResponse,
+    blockResponse,
+    aliasOverrideResponse,
+    historyResponse,
+  ].map((schema) => schema.strict()),
+);
+
+/** Traces of the inside: stack frames, files, modules, queries, the language's own error messages. */
+const insides =
+  /\bat [\w.<>]+ \(|node:|node_modules|\/dist\/|\.[jt]s:\d|postgres(?:ql)?:|\bSELECT\b|\b\w+Error:|\[object |undefined\b/;
+
+/** The answers of the HTTP server itself, given before anybody looked at the key. */
+const beforeAdmission: ReadonlySet<unknown> = new Set([
+  messages.badRequest,
+  messages.headersTooLarge,
+]);
+
+const rateLimitHeaders = [
+  'x-ratelimit-limit',
+  'x-ratelimit-remaining',
+  'x-ratelimit-reset',
+  'x-api-key-name',
+];
+
+const expectJson = ({ status, body }: RawAnswer): unknown => {
+  const json = JSON.parse(body.toString('utf8')) as { statusCode?: number; path?: string };
+  const parsed = (status < 400 ? successes : errors).safeParse(json);
+  expect(parsed.success, `no documented shape: ${JSON.stringify(json).slice(0, 500)}`).to.equal(
+    true,
+  );
+  if (status >= 400) expect(json.statusCode).to.equal(status);
+  if (json.path !== undefined) expect(json.path, 'the query is no part of it').to.not.include('?');
+  return json;
+};
+
+/** @throws when an answer is not as the contract has it. */
+export const expectDocumented = (
+  request: HostileRequest,
+  answer: RawAnswer,
+  destinations: ReadonlySet<string>,
+): void => {
+  const { status, headers, body } = answer;
+  const target = originFormOf(request.target);
+  // Whoever asks: on a machine with much else to do, something may take longer than readiness has.
+  if (status === 503 && target.split('?')[0] === '/health/ready') {
+    if (body.length > 0) healthResponse.parse(JSON.parse(body.toString('utf8')));
+    return;
+  }
+  expect(status).to.be.within(200, 499);
+  const location = headers.get('location');
+  if (status === 302 || status === 303) {
+    expect(request.listener).to.equal('edge');
+    expect(destinations.has(location ?? ''), location).to.equal(true);
+    expect(body).to.have.length(0);
+    return;
+  }
+  expect(location).to.equal(undefined);
+  if (request.listener === 'edge') expect(headers.get('cache-control')).to.match(/no-store/);
+  if (status === 405) expect(headers.get('allow')).to.match(/^[A-Z]+(?:, [A-Z]+)*$/);
+  if (status === 401) expectChallenge(request, answer);
+  let message: unknown = null;
+  if (body.length > 0) {
+    const type = headers.get('content-type') ?? '';
+    if (type.startsWith('image/')) expect(status).to.equal(200);
+    else expect(body.toString('utf8')).to.not.match(insides);
+    const documents = request.listener === 'api' && status === 200;
+    if (documents && /^\/(?:openapi\.json|docs)/.test(target)) return;
+    if (type === 'application/json; charset=utf-8') {
+      ({ message } = expectJson(answer) as { message?: unknown });
+    } else if (type === 'text/html; charset=utf-8') {
+      expect(request.listener).to.equal('edge');
+      expect(body.toString('utf8')).to.match(/^<!doctype html>/i);
+    } else expect(type).to.match(/^(?:image\/(?:png|svg\+xml)(?:; charset=utf-8)?|text\/plain.*)$/);
+  }
+  if (request.listener !== 'api' || request.key === null || !isWhole(request)) return;
+  if (!/^\/v2\/[a-z]/.test(target) || request.method === 'HEAD') return;
+  if (beforeAdmission.has(message)) return;
+  for (const name of rateLimitHeaders) expect(headers.has(name), name).to.equal(true);
+};
+
+const expectChallenge = (request: HostileRequest, { headers }: RawAnswer): void => {
+  // The form of a link with a password is answered 401 as well, which browsers must not prompt for.
+  if (request.listener === 'edge') return;
+  expect(headers.get('www-authenticate')).to.equal('Bearer');
+};

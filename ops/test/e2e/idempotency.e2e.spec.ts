@@ -1,0 +1,136 @@
+import { expect } from 'chai';
+import { atOnce, type Answer } from '../support/http.js';
+import { destination, expectRefused, withProduct } from './harness.js';
+
+const mismatch = 'Idempotency-Key was already used with another request body';
+const badKey = 'Idempotency-Key must be between 1 and 255 characters';
+
+describe('Idempotency-Key', () => {
+  const bench = withProduct();
+  let pro: string;
+
+  before(async () => {
+    pro = (await bench.key('PRO')).key;
+  });
+
+  const post = (idempotencyKey: string, body: unknown, key = pro): Promise<Answer> =>
+    bench.shorten(key, body, { 'Idempotency-Key': idempotencyKey });
+
+  const expectReplay = (again: Answer, first: Answer): void => {
+    expect(first.status, first.text).to.equal(201);
+    expect(again.status, again.text).to.equal(201);
+    expect(again.text).to.equal(first.text);
+    expect(again.headers['content-type']).to.equal(first.headers['content-type']);
+    expect(first.headers).not.to.have.property('idempotency-replayed');
+    expect(again.headers['idempotency-replayed']).to.equal('true');
+  };
+
+  it('gives the first answer again, byte for byte', async () => {
+    const body = { url: destination, alias: 'once-only', expiresIn: 600, maxClicks: 3 };
+    const first = await post('again', body);
+    expectReplay(await post('again', body), first);
+    expectReplay(await post('again', body), first);
+  });
+
+  it('gives it although the link is gone by then', async () => {
+    const body = { url: destination, alias: 'soon-gone', maxClicks: 1 };
+    const first = await post('gone', body);
+    expect((await bench.visit('soon-gone')).status).to.equal(302);
+    expectReplay(await post('gone', body), first);
+    expect((await bench.visit('soon-gone')).status).to.equal(410);
+  });
+
+  it('refuses another body, even one that means the same', async () => {
+    await post('other', { url: destination });
+    expectRefused(await post('other', { url: `${destination}&c` }), 422, mismatch);
+    expectRefused(await post('other', { url: destination, alias: null }), 422, mismatch);
+  });
+
+  it('keeps no failure: a retry may succeed, also with another body', async () => {
+    expectRefused(await post('failed', { url: 'no' }), 400, 'Please provide a valid URL');
+    expect((await post('failed', { url: destination })).status).to.equal(201);
+    const taken = { url: destination, alias: 'taken-first' };
+    await bench.link(pro, taken);
+    expectRefused(await post('taken', taken), 400, 'Alias is already taken');
+    expectRefused(await post('taken', taken), 400, 'Alias is already taken');
+    expect((await post('taken', { ...taken, alias: 'taken-never' })).status).to.equal(201);
+  });
+
+  it('keeps no monthly 429 either', async () => {
+    const { id, key } = await bench.key('FREE');
+    for (let link = 0; link < 35; link += 1) await bench.link(key);
+    const refused = await post('next-month', { url: destination }, key);
+    expect(refused.status).to.equal(429);
+    await bench.admin('PATCH', `/admin/keys/${id}`, { plan: 'HOBBY' });
+    const accepted = await post('next-month', { url: destination }, key);
+    expect(accepted.status).to.equal(201);
+    expect(accepted.headers).not.to.have.property('idempotency-replayed');
+  });
+
+  it('belongs to its API key, within one account too', async () => {
+    const other = (await bench.key('PRO')).key;
+    const first = await post('mine', { url: destination });
+    const theirs = await post('mine', { url: destination }, other);
+    expect(theirs.status).to.equal(201);
+    expect(theirs.headers).not.to.have.property('idempotency-replayed');
+    expect(theirs.text).not.to.equal(first.text);
+  });
+
+  it('is compared exactly', async () => {
+    const first = await post('Exact', { url: destination });
+    for (const key of ['exact', 'Exact.', ' '.repeat(3) + 'exacT']) {
+      const answer = await post(key, { url: destination });
+      expect(answer.headers, key).not.to.have.property('idempotency-replayed');
+      expect(answer.text).not.to.equal(first.text);
+    }
+  });
+
+  it('has 1 to 255 characters', async () => {
+    for (const key of ['k', 'k'.repeat(255), '~!@#$%^&*()', '{"a":1}']) {
+      const first = await post(key, { url: destination });
+      expectReplay(await post(key, { url: destination }), first);
+    }
+    expectRefused(await post('', { url: destination }), 400, badKey);
+    expectRefused(await post('k'.repeat(256), { url: destination }), 400, badKey);
+  });
+
+  it('is not read on a GET', async () => {
+    const { shortCode } = await bench.link(pro);
+    const headers = { 'Idempotency-Key': 'k'.repeat(300) };
+    for (let ask = 0; ask < 2; ask += 1) {
+      const answer = await bench.api(`/v2/stats/${shortCode}`, pro, { headers });
+      expect(answer.status).to.equal(200);
+      expect(answer.headers).not.to.have.property('idempotency-replayed');
+    }
+  });
+
+  it('makes one link of a hundred at once: the others are in flight, or replays', async () => {
+    for (let round = 0; round < 10; round += 1) {
+      const { id, key } = await bench.key('PRO');
+      const answers = await atOnce(100, () => post('race', { url: destination }, key));
+      const made = answers.filter(
+        ({ status, headers }) => status === 201 && headers['idempotency-replayed'] === undefined,
+      );
+      expect(made).to.have.length(1);
+      const [first] = made;
+      if (!first) throw new Error('One was made');
+      const inFlight = answers.filter(({ status }) => status === 409);
+      expect(inFlight.length).to.be.above(0);
+      for (const answer of inFlight) {
+        expectRefused(answer, 409, 'A request with this Idempotency-Key is still in progress');
+      }
+      const replays = answers.filter((answer) => answer !== first && answer.status !== 409);
+      for (const answer of replays) expectReplay(answer, first);
+      expectReplay(await post('race', { url: destination }, key), first);
+      const usage = (await bench.admin('GET', `/admin/keys/${id}`)).json();
+      expect(usage).to.have.nested.property('usage.month.links', 1);
+    }
+  });
+
+  it('does not hold up a hundred different ones', async () => {
+    const { key } = await bench.key('PRO');
+    const answers = await atOnce(100, (n) => post(`own-${n}`, { url: destination }, key));
+    expect(new Set(answers.map(({ text }) => text)).size).to.equal(100);
+    for (const { status } of answers) expect(status).to.equal(201);
+  });
+});

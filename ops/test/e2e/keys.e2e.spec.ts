@@ -1,0 +1,302 @@
+import { expect } from 'chai';
+import { ask } from '../support/http.js';
+import type { IssuedKey } from '../support/product.js';
+import {
+  destination,
+  expectBody,
+  expectError,
+  eventually,
+  invalidKey,
+  missingKey,
+  timestampPattern,
+  withProduct,
+} from './harness.js';
+
+describe('API keys', () => {
+  const bench = withProduct();
+
+  it('let the first one of an installation in', async () => {
+    const { firstKey } = bench.product;
+    if (firstKey === null) throw new Error('A new installation has a first key');
+    expect(firstKey).to.match(/^ll_[0-9A-Za-z]{38}$/);
+    const answer = await bench.api('/v2/usage', firstKey);
+    expect(answer.status).to.equal(200);
+    expect(answer.headers['x-api-key-name']).to.equal('first-key');
+    expect(answer.headers['x-ratelimit-limit']).to.equal('5000');
+    expect(answer.json()).to.deep.include({ plan: 'PRO' });
+  });
+
+  describe('401', () => {
+    const missing: readonly [string, Record<string, string>][] = [
+      ['no header', {}],
+      ['an empty one', { Authorization: '' }],
+      ['another scheme', { Authorization: 'Basic dXNlcjpwYXNz' }],
+      ['the scheme alone', { Authorization: 'Bearer' }],
+      ['no scheme', { Authorization: 'll_0' }],
+      ['a key elsewhere', { 'X-API-Key': 'll_0' }],
+    ];
+    for (const [what, headers] of missing) {
+      it(`asks for a key: ${what}`, async () => {
+        const answer = await bench.api('/v2/usage', null, { headers });
+        expectBody(answer, 401, missingKey);
+        expect(answer.headers['www-authenticate']).to.equal('Bearer');
+        expect(answer.headers).not.to.have.any.keys(
+          'x-ratelimit-limit',
+          'x-ratelimit-remaining',
+          'x-ratelimit-reset',
+          'x-api-key-name',
+        );
+      });
+    }
+
+    const mistyped = (key: string): string => key.slice(0, -1) + (key.endsWith('0') ? '1' : '0');
+    const invalid: readonly [string, (key: string) => string][] = [
+      ['nonsense', () => 'nonsense'],
+      ['a key that was never made', () => `ll_${'0'.repeat(38)}`],
+      ['one with another checksum', mistyped],
+      ['one cut short', (key) => key.slice(0, -1)],
+      ['one too long', (key) => `${key}0`],
+      ['one in another case', (key) => key.toUpperCase()],
+      ['an injection', () => `ll_'OR/**/1=1--`],
+      ['an overlong one', () => 'x'.repeat(10_000)],
+    ];
+    for (const [what, key] of invalid) {
+      it(`refuses ${what}`, async () => {
+        const good = (await bench.key('FREE')).key;
+        const answer = await bench.api('/v2/usage', key(good));
+        expectBody(answer, 401, invalidKey);
+        expect(answer.headers['www-authenticate']).to.equal('Bearer');
+        expect(answer.headers).not.to.have.property('x-api-key-name');
+      });
+    }
+
+    it('costs a key nothing', async () => {
+      const { id, key } = await bench.key('FREE');
+      for (let call = 0; call < 5; call += 1) await bench.api('/v2/shorten', mistyped(key));
+      const seen = (await bench.admin('GET', `/admin/keys/${id}`)).json();
+      expect(seen).to.have.nested.property('usage.month.calls', 0);
+      expect(seen).to.have.nested.property('usage.minute.used', 0);
+    });
+
+    it('takes the scheme in any case', async () => {
+      const { key } = await bench.key('FREE');
+      for (const scheme of ['Bearer', 'bearer', 'BEARER']) {
+        const headers = { Authorization: `${scheme} ${key}` };
+        expect((await bench.api('/v2/usage', null, { headers })).status, scheme).to.equal(200);
+      }
+    });
+  });
+
+  describe('X-API-Key-Name', () => {
+    const names: readonly [string, string][] = [
+      ['plain', 'plain'],
+      ['with space & marks: "100%"!', 'with space & marks: "100%"!'],
+      ['Schlüssel', 'Schl%C3%BCssel'],
+      ['キー 🔑', '%E3%82%AD%E3%83%BC %F0%9F%94%91'],
+      ['x'.repeat(100), 'x'.repeat(100)],
+    ];
+    for (const [name, header] of names) {
+      it(name.length > 40 ? `${name.length} characters` : name, async () => {
+        const { key } = await bench.key('FREE', { name });
+        const answer = await bench.api('/v2/nothing', key);
+        expect(answer.status).to.equal(404);
+        expect(answer.headers['x-api-key-name']).to.equal(header);
+      });
+    }
+  });
+
+  describe('are made, changed and revoked by operators', () => {
+    const make = (body: unknown): ReturnType<typeof bench.admin> =>
+      bench.admin('POST', '/admin/keys', body);
+
+    it('with exactly these fields, the key among them this once', async () => {
+      const answer = await make({ name: 'mine', plan: 'INDIE', account: 'acme', extra: 1 });
+      const made = answer.json() as IssuedKey;
+      expectBody(answer, 201, {
+        id: made.id,
+        key: made.key,
+        name: 'mine',
+        plan: 'INDIE',
+        account: 'acme',
+        active: true,
+        createdAt: made.createdAt,
+      });
+      expect(made.key).to.match(/^ll_[0-9A-Za-z]{38}$/);
+      expect(made.createdAt).to.match(timestampPattern);
+      const later = await bench.admin('GET', `/admin/keys/${made.id}`);
+      const seen = later.json() as { usage: { month: { month: string } } };
+      const { id, createdAt } = made;
+      expectBody(later, 200, {
+        id,
+        name: 'mine',
+        plan: 'INDIE',
+        account: 'acme',
+        active: true,
+        createdAt,
+        usage: {
+          minute: { used: 0, limit: 1_000 },
+          month: { month: seen.usage.month.month, calls: 0, links: 0, qrCodes: 0 },
+        },
+      });
+      expect((await bench.admin('GET', '/admin/keys?limit=1000')).text).not.to.include(made.key);
+    });
+
+    it('in the default account unless one is given', async () => {
+      const made = (await make({ name: 'no account', plan: 'FREE' })).json() as IssuedKey;
+      expect(made.account).to.equal('default');
+    });
+
+    const wrong: readonly [unknown, RegExp][] = [
+      [{ plan: 'FREE' }, /^name /],
+      [{ name: '', plan: 'FREE' }, /^name /],
+      [{ name: 'x'.repeat(101), plan: 'FREE' }, /^name /],
+      [{ name: 'a\nb', plan: 'FREE' }, /^name /],
+      [{ name: 7, plan: 'FREE' }, /^name /],
+      [{ name: 'a' }, /^plan /],
+      [{ name: 'a', plan: 'free' }, /^plan /],
+      [{ name: 'a', plan: 'GOLD' }, /^plan /],
+      [{ name: 'a', plan: 'FREE', account: 'a b' }, /^account /],
+      [{ name: 'a', plan: 'FREE', account: '' }, /^account /],
+    ];
+    for (const [body, message] of wrong) {
+      const shown = JSON.stringify(body);
+      it(`not with ${shown.length > 60 ? `${shown.slice(0, 60)}…` : shown}`, async () => {
+        const answer = await make(body);
+        const said = (answer.json() as { message: string }).message;
+        expect(said).to.match(message);
+        expectError(answer, { status: 400, message: said, path: '/admin/keys', method: 'POST' });
+      });
+    }
+
+    it('authenticate at once', async () => {
+      for (let round = 0; round < 20; round += 1) {
+        const { key } = await bench.key('FREE');
+        expect((await bench.api('/v2/usage', key)).status).to.equal(200);
+      }
+    });
+
+    it('may be inactive for a while', async () => {
+      const { id, key } = await bench.key('HOBBY');
+      const patch = (change: object): ReturnType<typeof bench.admin> =>
+        bench.admin('PATCH', `/admin/keys/${id}`, change);
+      const inactive = await patch({ active: false });
+      expect(inactive.status).to.equal(200);
+      expect(inactive.json()).to.include({ id, active: false });
+      await eventually(1_000, async () => {
+        expectBody(await bench.api('/v2/usage', key), 401, invalidKey);
+      });
+      expect((await patch({ active: true })).json()).to.include({ id, active: true });
+      await eventually(1_000, async () => {
+        expect((await bench.api('/v2/usage', key)).status).to.equal(200);
+      });
+    });
+
+    it('change name and plan within 1 s, also while the minute is spent', async () => {
+      const { id, key } = await bench.key('FREE');
+      for (let call = 0; call < 61; call += 1) await bench.api('/v2/usage', key);
+      expect((await bench.api('/v2/usage', key)).status).to.equal(429);
+      const change = { plan: 'HOBBY', name: 'renamed' };
+      const changed = await bench.admin('PATCH', `/admin/keys/${id}`, change);
+      expect(changed.status).to.equal(200);
+      expect(changed.json()).to.include(change);
+      // Full windows are remembered for as long as a change may take to be seen.
+      await eventually(1_100, async () => {
+        const answer = await bench.api('/v2/usage', key);
+        expect(answer.status).to.equal(200);
+        expect(answer.headers).to.include({
+          'x-ratelimit-limit': '300',
+          'x-api-key-name': 'renamed',
+        });
+        expect(answer.json()).to.include({ plan: 'HOBBY' });
+      });
+    });
+
+    it('are revoked for good', async () => {
+      const { id, key } = await bench.key('PRO');
+      const { shortCode } = await bench.link(key);
+      const revoked = await bench.admin('DELETE', `/admin/keys/${id}`);
+      expect(revoked.status).to.equal(200);
+      expect(revoked.json()).to.include({ id, active: false });
+      await eventually(1_000, async () => {
+        expectBody(await bench.api('/v2/usage', key), 401, invalidKey);
+      });
+      const again = await bench.admin('PATCH', `/admin/keys/${id}`, { active: true });
+      expect(again.status).to.equal(409);
+      expectBody(await bench.api('/v2/usage', key), 401, invalidKey);
+      // Its links live on, and belong to its account.
+      expect((await bench.visit(shortCode)).headers.location).to.equal(destination);
+      const { key: sibling } = await bench.key('FREE');
+      expect((await bench.stats(shortCode, sibling)).shortCode).to.equal(shortCode);
+    });
+
+    it('are found by their id only', async () => {
+      for (const id of ['nothing', 'a%00b', '00000000-0000-7000-8000-000000000000']) {
+        for (const [method, body] of [
+          ['GET', undefined],
+          ['PATCH', { name: 'x' }],
+          ['DELETE', undefined],
+        ] as const) {
+          const path = `/admin/keys/${id}`;
+          const answer = await bench.admin(method, path, body);
+          expectError(answer, { status: 404, message: 'API key not found', path, method });
+        }
+      }
+    });
+
+    it('are listed, a page at a time, each once', async () => {
+      const made = await bench.key('FREE', { name: 'to be listed' });
+      const seen: string[] = [];
+      let after: string | null = null;
+      do {
+        const query: string = after === null ? '' : `&after=${after}`;
+        const answer = await bench.admin('GET', `/admin/keys?limit=7${query}`);
+        const page = answer.json() as { keys: { id: string }[]; next: string | null };
+        expect(page.keys.length).to.be.within(1, 7);
+        seen.push(...page.keys.map(({ id }) => id));
+        after = page.next;
+      } while (after !== null);
+      expect(new Set(seen).size).to.equal(seen.length);
+      expect(seen).to.include(made.id);
+    });
+
+    it('in pages that begin behind a key', async () => {
+      for (const after of ['', 'nothing', '%00']) {
+        const answer = await bench.admin('GET', `/admin/keys?after=${after}`);
+        expectError(answer, {
+          status: 400,
+          message: 'after must be the id of a key',
+          path: '/admin/keys',
+        });
+      }
+    });
+
+    it('by nobody without the admin token', async () => {
+      const { key } = await bench.key('PRO');
+      const headers = [
+        {},
+        { Authorization: 'Bearer wrong' },
+        { Authorization: `Bearer ${key}` },
+        { Authorization: bench.product.adminToken },
+      ];
+      for (const path of ['/admin/keys', '/admin/nothing']) {
+        for (const each of headers) {
+          const answer = await ask(bench.product.admin + path, { headers: each });
+          expectBody(answer, 401, {
+            statusCode: 401,
+            message: 'Admin token required. Pass it as: Authorization: Bearer <ADMIN_TOKEN>',
+            error: 'Unauthorized',
+          });
+          expect(answer.headers['www-authenticate']).to.equal('Bearer');
+        }
+      }
+    });
+
+    it('on their own listener only', async () => {
+      const headers = { Authorization: `Bearer ${bench.product.adminToken}` };
+      for (const origin of [bench.product.api, bench.product.edge]) {
+        const answer = await ask(`${origin}/admin/keys`, { headers });
+        expect(answer.status).to.equal(404);
+      }
+    });
+  });
+});

@@ -1,0 +1,249 @@
+import { expect } from 'chai';
+import { ask, type Answer, type Ask } from '../support/http.js';
+import { onStack } from '../support/product.js';
+import {
+  dependenciesAt,
+  destination,
+  expectBody,
+  expectEnvelope,
+  expectError,
+  monthly,
+  withProduct,
+} from './harness.js';
+
+const rateLimited = 'Rate limit exceeded. Try again in the next minute.';
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
+
+describe('limits', () => {
+  const bench = withProduct();
+
+  interface RateHeaders {
+    readonly limit: number;
+    readonly remaining: number;
+    readonly reset: number;
+  }
+
+  const rateHeaders = ({ headers }: Answer): RateHeaders => {
+    const number = (name: string): number => {
+      expect(headers[name], name).to.match(/^\d+$/);
+      return Number(headers[name]);
+    };
+    return {
+      limit: number('x-ratelimit-limit'),
+      remaining: number('x-ratelimit-remaining'),
+      reset: number('x-ratelimit-reset'),
+    };
+  };
+
+  for (const [plan, limit] of [
+    ['FREE', 60],
+    ['HOBBY', 300],
+    ['INDIE', 1_000],
+    ['PRO', 5_000],
+  ] as const) {
+    it(`${plan} has ${limit} requests a minute, counted down one by one`, async () => {
+      const { key, name } = await bench.key(plan);
+      const began = Date.now() / 1_000;
+      const first = await bench.api('/v2/usage', key);
+      const { reset } = rateHeaders(first);
+      // A window of 60 s from the first call, rounded up to a second.
+      expect(reset).to.be.within(Math.floor(began + 60), Math.ceil(Date.now() / 1_000 + 61));
+      for (let call = 2; call <= 10; call += 1) {
+        const answer = await bench.api('/v2/usage', key);
+        expect(rateHeaders(answer)).to.deep.equal({ limit, remaining: limit - call, reset });
+        expect(answer.headers['x-api-key-name']).to.equal(name);
+      }
+    });
+  }
+
+  it('the call above the limit gets 429, with the wait in header and body', async () => {
+    const { key, name } = await bench.key('FREE');
+    for (let call = 1; call <= 60; call += 1) {
+      const answer = await bench.api('/v2/stats/nothing0', key);
+      expect(answer.status).to.equal(404);
+      expect(rateHeaders(answer).remaining).to.equal(60 - call);
+    }
+    for (let call = 0; call < 3; call += 1) {
+      const answer = await bench.api('/v2/usage', key);
+      const { retryAfter } = answer.json() as { retryAfter: number };
+      const message = rateLimited;
+      expectError(answer, { status: 429, message, path: '/v2/usage', retryAfter });
+      expect(answer.headers['retry-after']).to.equal(String(retryAfter));
+      expect(retryAfter).to.be.within(1, 60);
+      const { limit, remaining, reset } = rateHeaders(answer);
+      expect({ limit, remaining }).to.deep.equal({ limit: 60, remaining: 0 });
+      expect(reset - Date.now() / 1_000).to.be.within(retryAfter - 3, retryAfter + 2);
+      expect(answer.headers['x-api-key-name']).to.equal(name);
+    }
+  });
+
+  it('one key’s minute is none of another’s, in one account', async () => {
+    const spent = await bench.key('FREE');
+    const fresh = await bench.key('FREE');
+    for (let call = 0; call < 61; call += 1) await bench.api('/v2/usage', spent.key);
+    expect((await bench.api('/v2/usage', spent.key)).status).to.equal(429);
+    const answer = await bench.api('/v2/usage', fresh.key);
+    expect(rateHeaders(answer).remaining).to.equal(59);
+  });
+
+  it('FREE has 35 links a month, and the next one gets the monthly 429', async () => {
+    const { key } = await bench.key('FREE');
+    for (let link = 0; link < 35; link += 1) await bench.link(key);
+    for (let more = 0; more < 2; more += 1) {
+      const answer = await bench.shorten(key, { url: destination });
+      expectBody(answer, 429, monthly('Monthly link limit reached.', 35));
+      expect(answer.headers).not.to.have.property('retry-after');
+      expect(rateHeaders(answer).limit).to.equal(60);
+    }
+    const usage = (await bench.api('/v2/usage', key)).json();
+    expect(usage).to.deep.include({ links: { used: 35, limit: 35 } });
+    expect(usage).to.deep.include({ calls: { used: 37, limit: 2_000 } });
+  });
+
+  describe('the headers of a known key are on every answer', () => {
+    const post = (body: unknown, headers: Record<string, string> = {}): Ask => ({
+      method: 'POST',
+      body,
+      headers,
+    });
+    const table: readonly [number, string, Ask][] = [
+      [200, '/v2/usage', {}],
+      [200, '/v2/usage', { method: 'HEAD' }],
+      [201, '/v2/shorten', post({ url: destination })],
+      [400, '/v2/shorten', post({})],
+      [400, '/v2/shorten', post('{', { 'Content-Type': 'application/json' })],
+      [400, '/v2/shorten', post({ url: destination }, { 'Idempotency-Key': '' })],
+      [403, '/v2/shorten', post({ url: destination, alias: 'not-on-free' })],
+      [404, '/v2', {}],
+      [404, '/v2/stats/nothing0', {}],
+      [405, '/v2/shorten', {}],
+      [413, '/v2/shorten', post('x'.repeat(70_000))],
+      [415, '/v2/shorten', post('{}')],
+    ];
+    for (const [status, at, options] of table) {
+      it(`${status} ${options.method ?? 'GET'} ${at}`, async () => {
+        const { key, name } = await bench.key('FREE');
+        const answer = await bench.api(at, key, options);
+        expect(answer.status, answer.text).to.equal(status);
+        const { limit, remaining } = rateHeaders(answer);
+        expect({ limit, remaining }).to.deep.equal({ limit: 60, remaining: 59 });
+        expect(answer.headers['x-api-key-name']).to.equal(name);
+        expect(answer.headers['x-request-id']).to.match(uuid);
+        expect(answer.headers['cache-control']).to.equal('no-store');
+      });
+    }
+  });
+
+  describe('X-Request-Id', () => {
+    let key: string;
+
+    before(async () => {
+      ({ key } = await bench.key('PRO'));
+    });
+
+    const idOf = async (
+      sent: string | null,
+      at = '/v2/usage',
+      withKey = true,
+    ): Promise<unknown> => {
+      const headers: Record<string, string> = sent === null ? {} : { 'X-Request-Id': sent };
+      const answer = await bench.api(at, withKey ? key : null, { headers });
+      return answer.headers['x-request-id'];
+    };
+
+    for (const id of ['a', 'client-1:2/3', '!~"\'<>&', 'x'.repeat(128)]) {
+      it(`is echoed: ${id.length > 40 ? `${id.length} characters` : id}`, async () => {
+        expect(await idOf(id)).to.equal(id);
+        expect(await idOf(id, '/v2/nothing')).to.equal(id);
+        expect(await idOf(id, '/v2/usage', false)).to.equal(id);
+        expect(await idOf(id, '/nothing')).to.equal(id);
+      });
+    }
+
+    it('is made where none came, another each time', async () => {
+      const made = [await idOf(null), await idOf(null)];
+      for (const id of made) expect(id).to.match(uuid);
+      expect(made[0]).not.to.equal(made[1]);
+    });
+
+    for (const id of ['', 'x'.repeat(129), 'a b', 'ä', '\t']) {
+      it(`is made where what came is none: ${JSON.stringify(id.slice(0, 10))}`, async () => {
+        expect(await idOf(id)).to.match(uuid);
+      });
+    }
+
+    it('stands in the operators’ answers too', async () => {
+      const answer = await ask(`${bench.product.admin}/admin/keys`, {
+        headers: { 'X-Request-Id': 'operator-1' },
+      });
+      expect(answer.headers['x-request-id']).to.equal('operator-1');
+    });
+  });
+
+  describe('health', () => {
+    const listeners = ['api', 'edge', 'admin'] as const;
+
+    for (const name of listeners) {
+      it(`passes on the ${name}, without a key, and costs nothing`, async () => {
+        for (const method of ['GET', 'HEAD']) {
+          const answer = await ask(`${bench.product[name]}/health`, { method });
+          expect(answer.status).to.equal(200);
+          expect(answer.text).to.equal(method === 'GET' ? '{"status":"pass"}' : '');
+          expect(answer.headers['content-type']).to.equal('application/json; charset=utf-8');
+          expect(answer.headers['cache-control']).to.equal('no-store');
+          expect(answer.headers).not.to.have.property('x-ratelimit-limit');
+        }
+      });
+
+      it(`is ready on the ${name}, with each dependency and each projection`, async () => {
+        const answer = await ask(`${bench.product[name]}/health/ready`);
+        expect(answer.status).to.equal(200);
+        const report = answer.json() as {
+          projections: { name: string; lag: number }[];
+          spool: { events: number; bytes: number };
+        };
+        expect(report).to.deep.include({
+          status: 'pass',
+          dependencies: Object.fromEntries(
+            dependenciesAt(name).map((dependency) => [dependency, { state: 'up' }]),
+          ),
+        });
+        expect(report.projections.map((projection) => projection.name)).to.have.members([
+          'redirects',
+          'quotas',
+          'stats',
+          'history',
+        ]);
+        for (const projection of report.projections) {
+          expect(projection).to.include({ deadLetters: 0, parked: 0 });
+          expect(projection.lag).to.be.a('number').and.at.least(0);
+        }
+        // An edge's, on the listeners of a process that has one.
+        if (onStack && name !== 'edge') expect(report.spool).to.equal(null);
+        else expect(report.spool).to.have.all.keys('events', 'bytes');
+      });
+
+      it(`takes no other method on the ${name}`, async () => {
+        for (const path of ['/health', '/health/ready']) {
+          const answer = await ask(bench.product[name] + path, { method: 'POST' });
+          expectEnvelope(answer, {
+            status: 405,
+            message: 'Method Not Allowed',
+            path,
+            method: 'POST',
+          });
+          expect(answer.headers.allow).to.equal('GET, HEAD');
+        }
+      });
+    }
+
+    it('has nothing beside it on the API and the operators’ listener', async () => {
+      for (const origin of [bench.product.api, bench.product.admin]) {
+        for (const path of ['/', '/nothing', '/healthy', '/health/', '/V2/usage', '/v2usage']) {
+          const answer = await ask(origin + path);
+          expectEnvelope(answer, { status: 404, message: 'Not Found', path });
+        }
+      }
+    });
+  });
+});

@@ -1,0 +1,79 @@
+import { expect } from 'chai';
+import { atOnce, statuses } from '../support/http.js';
+import { destination, withProduct } from './harness.js';
+
+const times = 100;
+
+describe('201 means live', () => {
+  const bench = withProduct();
+  let pro: string;
+
+  before(async () => {
+    pro = (await bench.key('PRO')).key;
+  });
+
+  it(`${times} links redirect at once, and have statistics`, async () => {
+    for (let time = 0; time < times; time += 1) {
+      const url = `${destination}#${time}`;
+      const link = await bench.link(pro, { url });
+      const visit = await bench.visit(link.shortCode);
+      expect([visit.status, visit.headers.location]).to.deep.equal([302, url]);
+      expect(await bench.stats(link.shortCode, pro)).to.include({ url, createdAt: link.createdAt });
+    }
+  });
+
+  it(`${times} aliases redirect at once, not found a moment before`, async () => {
+    for (let time = 0; time < times; time += 1) {
+      const alias = `asked-for-${time}`;
+      expect((await bench.visit(alias)).status).to.equal(404);
+      expect((await bench.api(`/v2/stats/${alias}`, pro)).status).to.equal(404);
+      await bench.link(pro, { alias });
+      expect((await bench.visit(alias)).status).to.equal(302);
+      expect((await bench.stats(alias, pro)).shortCode).to.equal(alias);
+    }
+  });
+
+  it('links redirect at once while others keep asking for them', async () => {
+    for (let round = 0; round < 10; round += 1) {
+      const alias = `hot-before-birth-${round}`;
+      let made = false;
+      const asker = async (): Promise<void> => {
+        for (;;) {
+          const wasMade = made;
+          const { status } = await bench.visit(alias);
+          if (wasMade) {
+            // Sent after the 201 was received: not found would be a lie.
+            expect(status).to.equal(302);
+            return;
+          }
+          expect(status).to.be.oneOf([302, 404]);
+        }
+      };
+      const askers = atOnce(20, asker);
+      await bench.link(pro, { alias });
+      made = true;
+      await askers;
+    }
+  });
+
+  it(`${times} links made at once all redirect`, async () => {
+    const links = await atOnce(times, () => bench.link(pro, { maxClicks: 1 }));
+    const visits = await Promise.all(links.map(({ shortCode }) => bench.visit(shortCode)));
+    expect(statuses(visits)).to.deep.equal({ 302: times });
+  });
+
+  it('a new API key authenticates at once', async () => {
+    for (let time = 0; time < times; time += 1) {
+      const { key } = await bench.key('HOBBY');
+      expect((await bench.link(key, { alias: `new-key-${time}` })).alias).to.be.a('string');
+    }
+  });
+
+  it('the last click is the last at once', async () => {
+    for (let time = 0; time < times; time += 1) {
+      const { shortCode } = await bench.link(pro, { maxClicks: 1 });
+      expect((await bench.visit(shortCode)).status).to.equal(302);
+      expect((await bench.visit(shortCode)).status).to.equal(410);
+    }
+  });
+});

@@ -1,0 +1,147 @@
+import { expect } from 'chai';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { kafkaStartMs, testKafka, type TestKafka } from '../support/kafka.js';
+import { Bench, destination, eventually, expectError, type Link } from './harness.js';
+
+/** As long as a client may have to wait for an answer, and a little for a busy machine. */
+const answerMs = 4_000;
+const logAway = 'The event log is temporarily unavailable';
+
+describe('while the log on Kafka is away', function () {
+  this.timeout(120_000);
+  const bench = new Bench();
+  let kafka: TestKafka;
+  let paused = false;
+
+  const pause = async (): Promise<void> => {
+    process.kill(kafka.server.pid, 'SIGSTOP');
+    paused = true;
+    // From then on the oldest unsent event is older than a second.
+    await bench.admin('PATCH', '/admin/platform', { features: { qr: false } });
+    await bench.admin('PATCH', '/admin/platform', { features: { qr: true } });
+  };
+  const resume = (): void => {
+    if (paused) process.kill(kafka.server.pid, 'SIGCONT');
+    paused = false;
+  };
+
+  before(async function () {
+    this.timeout(kafkaStartMs);
+    kafka = await testKafka('away');
+    await bench.start({ KAFKA_BROKERS: kafka.brokers, KAFKA_TOPIC_PREFIX: kafka.prefix });
+  });
+  afterEach(resume);
+  after(async () => {
+    await bench.end();
+    await kafka.drop();
+  });
+
+  const usage = async (key: string): Promise<{ calls: number; links: number }> => {
+    const answer = await bench.api('/v2/usage', key);
+    const { calls, links } = answer.json() as Record<'calls' | 'links', { used: number }>;
+    return { calls: calls.used, links: links.used };
+  };
+
+  it('refuses POSTs soon, spends nothing, and goes on by itself afterwards', async () => {
+    const { key } = await bench.key('PRO');
+    await bench.link(key);
+    await pause();
+    const before = await usage(key);
+    for (const [path, body] of [
+      ['/v2/shorten', { url: destination }],
+      ['/v2/shorten/batch', { urls: [{ url: destination }] }],
+    ] as const) {
+      const begun = performance.now();
+      const answer = await bench.api(path, key, { method: 'POST', body });
+      expect(performance.now() - begun).to.be.below(answerMs);
+      expectError(answer, { status: 503, message: logAway, path, method: 'POST' });
+      expect(answer.headers['retry-after']).to.match(/^[1-9]\d*$/);
+      expect(answer.headers).to.include.keys('x-ratelimit-limit', 'x-api-key-name');
+    }
+    expect((await bench.shorten('ll_none', { url: destination })).status).to.equal(401);
+    expect(await usage(key)).to.deep.equal(before);
+    resume();
+    await eventually(60_000, async () => {
+      const answer = await bench.shorten(key, { url: destination });
+      expect(answer.status, answer.text).to.equal(201);
+    });
+  });
+
+  it('makes one link of a request that is retried with its Idempotency-Key', async () => {
+    const { key } = await bench.key('PRO');
+    const headers = { 'Idempotency-Key': 'order-1' };
+    const body = { url: destination, alias: 'one-link' };
+    process.kill(kafka.server.pid, 'SIGSTOP');
+    paused = true;
+    // Decided before anybody knows that the log is away: it takes effect, and is not confirmed.
+    const begun = performance.now();
+    const first = await bench.shorten(key, body, headers);
+    expect(performance.now() - begun).to.be.below(answerMs);
+    expectError(first, { status: 503, message: logAway, path: '/v2/shorten', method: 'POST' });
+    expect([409, 503]).to.include((await bench.shorten(key, body, headers)).status);
+    resume();
+    await eventually(60_000, async () => {
+      const answer = await bench.shorten(key, body, headers);
+      expect(answer.status, answer.text).to.equal(201);
+      expect(answer.headers['idempotency-replayed']).to.equal('true');
+      expect((answer.json() as Link).shortCode).to.equal('one-link');
+    });
+    expect(await usage(key)).to.include({ links: 1 });
+    const again = await bench.shorten(key, body);
+    expect(again.status, 'without the key it is another request').to.equal(400);
+  });
+
+  it('lets operators act: 202, and in effect within a second', async () => {
+    const { key, id } = await bench.key('PRO');
+    const { shortCode } = await bench.link(key);
+    expect((await bench.visit(shortCode)).status).to.equal(302);
+    await pause();
+    const blocked = await bench.admin('POST', `/admin/links/${shortCode}/block`, {
+      reason: 'phishing',
+    });
+    expect(blocked.status, blocked.text).to.equal(202);
+    expect(blocked.json()).to.deep.equal({ shortCode, blocked: true });
+    await eventually(1_000, async () => {
+      expect((await bench.visit(shortCode)).status).to.equal(410);
+    });
+    const made = await bench.admin('POST', '/admin/keys', { name: 'now', plan: 'FREE' });
+    expect(made.status).to.equal(202);
+    const { key: other } = made.json() as { key: string };
+    expect((await bench.api('/v2/usage', other)).status).to.equal(200);
+    expect((await bench.admin('DELETE', `/admin/keys/${id}`)).status).to.equal(202);
+    expect((await bench.api('/v2/usage', key)).status).to.equal(401);
+    const switched = await bench.admin('PATCH', '/admin/platform', { features: { qr: false } });
+    expect(switched.status).to.equal(202);
+    resume();
+    await eventually(60_000, async () => {
+      const answer = await bench.admin('PATCH', '/admin/platform', { features: { qr: true } });
+      expect(answer.status).to.equal(200);
+    });
+    await eventually(20_000, async () => {
+      const history = await bench.admin('GET', `/admin/links/${shortCode}/history`);
+      const { events } = history.json() as { events: { type: string }[] };
+      expect(events.map(({ type }) => type)).to.include('linklog.LinkBlocked.v1');
+    });
+  });
+
+  it('redirects on, counts every visit afterwards, and keeps click limits', async () => {
+    const { key } = await bench.key('PRO');
+    const { shortCode } = await bench.link(key);
+    const { shortCode: limited } = await bench.link(key, { maxClicks: 3 });
+    await bench.visit(shortCode);
+    await pause();
+    const visits = 200;
+    for (let visit = 1; visit < visits; visit += 1) {
+      expect((await bench.visit(shortCode)).status).to.equal(302);
+    }
+    const limits = [];
+    for (let visit = 0; visit < 5; visit += 1) limits.push((await bench.visit(limited)).status);
+    expect(limits).to.deep.equal([302, 302, 302, 410, 410]);
+    await sleep(500);
+    resume();
+    await eventually(60_000, async () => {
+      expect((await bench.stats(shortCode, key)).clickCount).to.equal(visits);
+      expect((await bench.stats(limited, key)).clickCount).to.equal(3);
+    });
+  });
+});

@@ -1,0 +1,413 @@
+import { expect } from 'chai';
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import {
+  startSafeBrowsingDouble,
+  type SafeBrowsingDouble,
+} from '../../../command-api/safety/testing/safe-browsing-double.js';
+import { defaultPlanTable } from '../../../schemas/plans.js';
+import { projectFile } from '../../platform/files/project-file.js';
+import { merged, parseExposition, total, type Series } from '../support/exposition.js';
+import { ask, atOnce } from '../support/http.js';
+import { startEventStoreDouble, type EventStoreDouble } from '../support/eventstore/double.js';
+import { temporaryDir } from '../support/product.js';
+import { testRedis } from '../support/redis.js';
+import { eventually } from '../support/waiting.js';
+import { Bench } from './harness.js';
+
+const requests = 'linklog_http_request_duration_seconds_count';
+/** Of several processes: what all share, and limits, is not added up; nor what must be well in each. */
+const ofSeveral = {
+  linklog_archive_dead_letters: Math.max,
+  linklog_archive_lag_events: Math.max,
+  linklog_archive_parked_events: Math.max,
+  linklog_dependency_up: Math.min,
+  linklog_edge_shared_cache_circuit: Math.min,
+  linklog_postgres_pool_connections: Math.max,
+  linklog_projection_dead_letters: Math.max,
+  linklog_projection_lag_events: Math.max,
+  linklog_projection_lag_seconds: Math.max,
+  linklog_projection_parked_events: Math.max,
+  linklog_spool_max_bytes: Math.min,
+};
+const localAddress = '127.0.0.77';
+const secretDestination = 'https://secret-destination.example/hidden?token=abcdef';
+
+describe('the metrics of the running product', () => {
+  const bench = new Bench();
+  let double: SafeBrowsingDouble;
+  let archive: EventStoreDouble;
+  let folder: string;
+
+  before(async () => {
+    double = await startSafeBrowsingDouble();
+    archive = await startEventStoreDouble();
+    folder = await temporaryDir();
+    const { plans } = defaultPlanTable;
+    const few = {
+      ...defaultPlanTable,
+      plans: {
+        ...plans,
+        FREE: { ...plans.FREE, requestsPerMinute: 5 },
+        HOBBY: { ...plans.HOBBY, monthlyCalls: 3 },
+      },
+    };
+    await writeFile(path.join(folder, 'plans.json'), JSON.stringify(few));
+    await writeFile(path.join(folder, 'blocklist.txt'), 'blocked.example\n');
+    await bench.start({
+      PLANS_FILE: path.join(folder, 'plans.json'),
+      BLOCKLIST_FILE: path.join(folder, 'blocklist.txt'),
+      SAFE_BROWSING_API_KEY: 'secret-safe-browsing-key',
+      SAFE_BROWSING_URL: double.url,
+      REDIS_URL: (await testRedis()).url,
+      EVENTSTORE_URL: archive.url,
+    });
+  });
+  after(async () => {
+    try {
+      await bench.end();
+    } finally {
+      archive.kill();
+      await double.stop();
+      await rm(folder, { recursive: true, force: true });
+    }
+  });
+
+  const scrapeOne = async (admin: string): Promise<readonly Series[]> => {
+    const answer = await ask(`${admin}/metrics`);
+    expect(answer.status).to.equal(200);
+    return parseExposition(answer.text);
+  };
+
+  const scrape = async (): Promise<readonly Series[]> =>
+    merged(await Promise.all(bench.product.admins.map(scrapeOne)), ofSeveral);
+
+  const texts = async (): Promise<string> => {
+    const answers = await Promise.all(bench.product.admins.map((at) => ask(`${at}/metrics`)));
+    return answers.map(({ text }) => text).join('');
+  };
+
+  type Labels = Readonly<Record<string, string>>;
+
+  /** How much numbers rise by what is done. */
+  const rises = async (
+    of: readonly (readonly [name: string, labels?: Labels])[],
+    act: () => Promise<unknown>,
+  ): Promise<number[]> => {
+    const before = await scrape();
+    await act();
+    const after = await scrape();
+    return of.map(([name, labels]) => total(after, name, labels) - total(before, name, labels));
+  };
+
+  const times = async (count: number, act: (index: number) => Promise<unknown>): Promise<void> => {
+    for (let index = 0; index < count; index += 1) await act(index);
+  };
+
+  it('need no token, are there to be read only, and on the operators’ listener only', async () => {
+    const { product } = bench;
+    for (const admin of product.admins) {
+      const answer = await ask(`${admin}/metrics`);
+      expect(answer.headers['content-type']).to.equal('text/plain; version=0.0.4; charset=utf-8');
+      expect(answer.headers['cache-control']).to.equal('no-store');
+      const head = await ask(`${admin}/metrics`, { method: 'HEAD' });
+      expect([head.status, head.text]).to.deep.equal([200, '']);
+      const post = await ask(`${admin}/metrics`, { method: 'POST' });
+      expect([post.status, post.headers.allow]).to.deep.equal([405, 'GET, HEAD']);
+    }
+    expect((await ask(`${product.api}/metrics`)).status).to.equal(404);
+    expect((await ask(`${product.edge}/metrics`)).status).to.equal(404);
+  });
+
+  it('count every request of the edge, exactly', async () => {
+    const { key } = await bench.key('PRO');
+    const { shortCode } = await bench.link(key);
+    const { shortCode: limited } = await bench.link(key, { maxClicks: 2 });
+    const { shortCode: locked } = await bench.link(key, { password: 'open sesame' });
+    const at = (route: string, method: string, status: number): readonly [string, Labels] => [
+      requests,
+      { listener: 'edge', route, method, status: String(status) },
+    ];
+    const form = (password: string): Promise<unknown> =>
+      bench.visit(locked, {
+        method: 'POST',
+        body: `password=${encodeURIComponent(password)}`,
+        headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+      });
+    const risen = await rises(
+      [
+        at('/:shortCode', 'GET', 302),
+        at('/:shortCode', 'HEAD', 302),
+        at('/:shortCode', 'GET', 404),
+        at('/:shortCode', 'GET', 410),
+        at('/:shortCode', 'GET', 200),
+        at('/:shortCode', 'POST', 401),
+        at('/:shortCode', 'POST', 303),
+        at('/:shortCode', 'POST', 405),
+        at('/:shortCode+', 'GET', 200),
+        at('/', 'GET', 404),
+        at('/robots.txt', 'GET', 200),
+        at('/health', 'GET', 200),
+        at('other', 'GET', 404),
+        [requests, { listener: 'edge' }],
+        ['linklog_spool_appended_visits_total'],
+      ],
+      async () => {
+        await atOnce(200, () => bench.visit(shortCode));
+        await times(50, () => bench.visit(shortCode));
+        await times(3, () => bench.visit(shortCode, { method: 'HEAD' }));
+        await times(3, () => bench.visit(limited));
+        await times(4, (index) => bench.visit(`unknown-${index}`));
+        await bench.visit(locked);
+        await form('wrong');
+        await form('open sesame');
+        await bench.visit(shortCode, { method: 'POST' });
+        await bench.visit(`${shortCode}+`);
+        for (const path of ['', 'robots.txt', 'health', '%zz', 'a/b']) await bench.visit(path);
+      },
+    );
+    expect(risen).to.deep.equal([252, 3, 4, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 270, 251]);
+  });
+
+  it('tell of the edge’s memory, and of its spool until the projections have all of it', async () => {
+    const { key } = await bench.key('PRO');
+    const { shortCode } = await bench.link(key);
+    const lookups = 'linklog_edge_cache_lookups_total';
+    const risen = await rises(
+      [[lookups, { result: 'miss' }], [lookups, { result: 'hit' }], ['linklog_edge_cache_links']],
+      () => times(10, () => bench.visit(shortCode)),
+    );
+    expect(risen).to.deep.equal([1, 9, 1]);
+    await eventually('all is shipped and applied', async () => {
+      const series = await scrape();
+      const left = ['linklog_spool_events', 'linklog_spool_bytes', 'linklog_projection_lag_events'];
+      return left.every((name) => total(series, name) === 0);
+    });
+    const series = await scrape();
+    const value = (name: string): number => total(series, name);
+    expect(value('linklog_spool_shipped_visits_total')).to.equal(
+      value('linklog_spool_appended_visits_total'),
+    );
+    expect(value('linklog_spool_ship_duration_seconds_count')).to.be.at.least(1);
+    expect(value('linklog_spool_max_bytes')).to.equal(2 ** 30);
+    expect(value('linklog_edge_cache_bytes')).to.be.above(0);
+    for (const name of [
+      'linklog_spool_refused_visits_total',
+      'linklog_spool_damaged_segments_total',
+      'linklog_projection_lag_seconds',
+      'linklog_projection_dead_letters',
+      'linklog_projection_parked_events',
+    ]) {
+      expect(value(name), name).to.equal(0);
+    }
+    const projections = series.filter(({ name }) => name === 'linklog_projection_lag_seconds');
+    expect(projections.map(({ labels }) => labels['projection'])).to.have.members([
+      'redirects',
+      'quotas',
+      'stats',
+      'history',
+    ]);
+  });
+
+  it('count every request of the API and of operators, and who was let in', async () => {
+    const [pro, free, hobby] = await Promise.all([
+      bench.key('PRO'),
+      bench.key('FREE'),
+      bench.key('HOBBY'),
+    ]);
+    const { shortCode } = await bench.link(pro.key);
+    const api = (route: string, method: string, status: number): readonly [string, Labels] => [
+      requests,
+      { listener: 'api', route, method, status: String(status) },
+    ];
+    const admitted = (outcome: string): readonly [string, Labels] => [
+      'linklog_admissions_total',
+      { outcome },
+    ];
+    const risen = await rises(
+      [
+        api('/v2/shorten', 'POST', 201),
+        api('/v2/shorten', 'POST', 400),
+        api('/v2/shorten', 'POST', 401),
+        api('/v2/shorten', 'GET', 405),
+        api('/v2/shorten/batch', 'POST', 200),
+        api('/v2/qr/:shortCode', 'GET', 200),
+        api('/v2/stats/:shortCode', 'GET', 200),
+        api('/v2/stats/:shortCode', 'GET', 404),
+        api('/v2/usage', 'GET', 200),
+        api('/v2/usage', 'GET', 429),
+        api('/v2/stats/:shortCode', 'GET', 429),
+        api('/v2/usage', 'GET', 503),
+        api('/health/ready', 'GET', 200),
+        api('other', 'GET', 404),
+        [requests, { listener: 'api' }],
+        [requests, { listener: 'admin', route: '/admin/keys/:id', method: 'GET', status: '200' }],
+        [requests, { listener: 'admin', route: '/admin/keys/:id', method: 'GET', status: '401' }],
+        admitted('admitted'),
+        admitted('unauthorized'),
+        admitted('minute_limit'),
+        admitted('monthly_limit'),
+        admitted('maintenance'),
+      ],
+      async () => {
+        await times(3, () => bench.link(pro.key));
+        await bench.shorten(pro.key, { url: 'nothing' });
+        await bench.shorten('ll_nobody', {});
+        await bench.api('/v2/shorten', null, { method: 'POST' });
+        await bench.api('/v2/shorten', pro.key);
+        await bench.api('/v2/shorten/batch', pro.key, {
+          method: 'POST',
+          body: { urls: [{ url: 'https://example.com/' }] },
+        });
+        await bench.api(`/v2/qr/${shortCode}`, pro.key);
+        await bench.api(`/v2/stats/${shortCode}`, pro.key);
+        await bench.api('/v2/stats/unknown-code', pro.key);
+        await times(7, () => bench.api('/v2/usage', free.key));
+        await times(4, () => bench.api(`/v2/stats/${shortCode}`, hobby.key));
+        await ask(`${bench.product.api}/health/ready`);
+        await bench.api('/v2/nothing', pro.key);
+        await ask(`${bench.product.api}/nothing`);
+        await bench.admin('GET', `/admin/keys/${pro.id}`);
+        await ask(`${bench.product.admin}/admin/keys/${pro.id}`);
+        await bench.admin('PATCH', '/admin/platform', { maintenance: true });
+        try {
+          await bench.api('/v2/usage', pro.key);
+        } finally {
+          await bench.admin('PATCH', '/admin/platform', { maintenance: false });
+        }
+      },
+    );
+    // FREE has five calls a minute here, HOBBY three a month.
+    expect(risen).to.deep.equal([
+      3, 1, 2, 1, 1, 1, 4, 1, 5, 2, 1, 1, 1, 2, 26, 1, 1, 18, 2, 2, 1, 1,
+    ]);
+  });
+
+  it('tell of the web safety check and of what it asks', async () => {
+    const { key } = await bench.key('PRO');
+    const verdict = (name: string): readonly [string, Labels] => [
+      'linklog_web_safety_verdicts_total',
+      { verdict: name },
+    ];
+    const cache = 'linklog_safe_browsing_cache_lookups_total';
+    const calls = 'linklog_safe_browsing_calls_total';
+    const shorten = (url: string): Promise<unknown> => bench.shorten(key, { url });
+    const risen = await rises(
+      [
+        verdict('safe'),
+        verdict('unsafe'),
+        verdict('unknown'),
+        [cache, { result: 'hit' }],
+        [cache, { result: 'miss' }],
+        [calls, { outcome: 'answered' }],
+        [calls, { outcome: 'failed' }],
+      ],
+      async () => {
+        await shorten('https://metrics.example/1');
+        await shorten('https://metrics.example/1');
+        await shorten('https://evil.example/1');
+        await shorten('https://blocked.example/1');
+        double.behaviour = 'fail';
+        await shorten('https://metrics.example/2');
+        double.behaviour = 'answer';
+      },
+    );
+    expect(risen).to.deep.equal([2, 2, 1, 1, 3, 2, 1]);
+    const breaker = async (state: string): Promise<number> =>
+      // Each API has one of its own.
+      total(await scrapeOne(bench.product.admin), 'linklog_safe_browsing_breaker', { state });
+    expect(await breaker('closed')).to.equal(1);
+    double.behaviour = 'fail';
+    await times(5, (index) => shorten(`https://metrics.example/fails-${index}`));
+    double.behaviour = 'answer';
+    expect([await breaker('closed'), await breaker('open')]).to.deep.equal([0, 1]);
+    await eventually('the pause is over', async () => {
+      await shorten('https://metrics.example/back');
+      return (await breaker('closed')) === 1;
+    });
+  });
+
+  it('tell of PostgreSQL’s connections, the outbox, passwords and the process', async () => {
+    const series = await scrape();
+    const pools = series.filter(({ name }) => name === 'linklog_postgres_pool_max_connections');
+    expect(pools.map(({ labels }) => labels['pool'])).to.have.members([
+      'log',
+      'projectors',
+      'edge',
+      'command-api',
+      'archive',
+    ]);
+    const value = (name: string): number => total(series, name);
+    expect(value('linklog_postgres_pool_connections')).to.be.within(1, 28);
+    expect(value('linklog_postgres_pool_waiting_requests')).to.equal(0);
+    expect(value('linklog_dependency_up')).to.equal(5);
+    expect(value('linklog_edge_shared_cache_circuit')).to.equal(1);
+    expect(value('linklog_outbox_appended_events_total')).to.be.at.least(
+      value('linklog_outbox_append_duration_seconds_count'),
+    );
+    expect(value('linklog_password_hashes_waiting')).to.equal(0);
+    expect(value('linklog_password_hashes_refused_total')).to.equal(0);
+    expect(value('process_resident_memory_bytes')).to.be.above(1e7);
+  });
+
+  it('stay bounded whatever is asked for', async () => {
+    const { key } = await bench.key('PRO');
+    const random = (): string => Math.random().toString(36).slice(2);
+    const methods = ['GET', 'HEAD', 'POST', 'DELETE', 'PROPFIND', 'MKCOL', 'REPORT'];
+    const flood = (): Promise<unknown> =>
+      atOnce(1_000, (index) => {
+        const { api, edge, admin } = bench.product;
+        const origin = [edge, api, admin][index % 3] ?? edge;
+        const path = [`/${random()}`, `/${random()}/${random()}`, `/v2/stats/${random()}`][
+          Math.floor(index / 3) % 3
+        ];
+        return ask(`${origin}${path ?? ''}?${random()}=1`, {
+          method: methods[index % methods.length] ?? 'GET',
+          headers: { Authorization: `Bearer ${key}`, 'User-Agent': random() },
+        });
+      });
+    await flood();
+    const once = await scrape();
+    await flood();
+    const twice = await scrape();
+    expect(twice.length).to.equal(once.length);
+    const scrapes = bench.product.admins.length;
+    expect(total(twice, requests) - total(once, requests)).to.equal(1_000 + scrapes);
+    const values = (label: string): string[] =>
+      [...new Set(twice.flatMap(({ labels }) => labels[label] ?? []))].sort();
+    expect(values('listener')).to.deep.equal(['admin', 'api', 'edge']);
+    expect(values('method')).to.deep.equal(['DELETE', 'GET', 'HEAD', 'PATCH', 'POST', 'other']);
+    for (const route of values('route')) {
+      expect(route).to.match(
+        /^(other|\/|\/(v2|admin|health)(\/[a-z:A-Z-]+)*|\/:shortCode\+?|\/metrics|\/robots\.txt)$/,
+      );
+    }
+  });
+
+  it('hold nothing secret', async () => {
+    const { key, id, name } = await bench.key('PRO', { name: 'secret key name' });
+    const { shortCode } = await bench.link(key, {
+      url: secretDestination,
+      alias: 'secret-alias',
+      password: 'secret password',
+    });
+    await bench.visit(shortCode, { localAddress, headers: { 'User-Agent': 'secret-agent' } });
+    await bench.api(`/v2/stats/${shortCode}`, key, { localAddress });
+    await bench.admin('GET', `/admin/keys/${id}`);
+    const text = await texts();
+    const { adminToken, dataDir } = bench.product;
+    for (const secret of [key, id, name, shortCode, adminToken, dataDir, '127.0.0.', 'secret']) {
+      expect(text, secret).not.to.include(secret);
+    }
+    expect(text).not.to.match(/:\/\/|ll_[0-9A-Za-z]/);
+  });
+
+  it('are in the README, each by its name', async () => {
+    const readme = await readFile(projectFile('README.md'), 'utf8');
+    const text = await texts();
+    const names = [...text.matchAll(/^# TYPE (linklog_\w+) /gm)].map(([, name]) => name ?? '');
+    expect(names).to.have.length.above(20);
+    const documented = [...readme.matchAll(/`(linklog_\w+)`/g)].map(([, name]) => name ?? '');
+    expect([...new Set(documented)]).to.have.members([...new Set(names)]);
+  });
+});

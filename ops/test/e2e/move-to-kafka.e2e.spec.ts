@@ -1,0 +1,83 @@
+import { expect } from 'chai';
+import { rm } from 'node:fs/promises';
+import path from 'node:path';
+import { startLinklogCli, type Said } from '../support/command-line.js';
+import { kafkaStartMs, testKafka, type TestKafka } from '../support/kafka.js';
+import { startEmbeddedProduct, startProduct, temporaryDir } from '../support/product.js';
+import { Bench, eventually } from './harness.js';
+
+describe('an embedded installation that moves to Kafka', function () {
+  this.timeout(120_000);
+  const old = new Bench();
+  const moved = new Bench();
+  let kafka: TestKafka;
+  let onKafka: Record<string, string>;
+  let target: string;
+  let file: string;
+
+  before(async function () {
+    this.timeout(kafkaStartMs);
+    kafka = await testKafka('move');
+    onKafka = { KAFKA_BROKERS: kafka.brokers, KAFKA_TOPIC_PREFIX: kafka.prefix };
+    target = await temporaryDir();
+    file = path.join(target, '..', `${path.basename(target)}.backup`);
+    old.use(await startEmbeddedProduct());
+  });
+  after(async () => {
+    await moved.end();
+    await old.end();
+    await kafka.drop();
+    await rm(target, { recursive: true, force: true });
+    await rm(file, { force: true });
+  });
+
+  const linklog = (args: readonly string[], env: Record<string, string>): Promise<Said> =>
+    startLinklogCli(args, env).ended;
+
+  it('has the same links, counts, limits and keys there, and goes on', async () => {
+    const { key } = await old.key('PRO');
+    const { shortCode } = await old.link(key);
+    const { shortCode: limited } = await old.link(key, { maxClicks: 3 });
+    for (let visit = 0; visit < 40; visit += 1) await old.visit(shortCode);
+    await old.visit(limited);
+    await eventually(5_000, async () => {
+      expect((await old.stats(shortCode, key)).clickCount).to.equal(40);
+      expect((await old.stats(limited, key)).clickCount).to.equal(1);
+    });
+    const before = [await old.stats(shortCode, key), await old.stats(limited, key)];
+    const { adminToken } = old.product;
+
+    const backedUp = await linklog(['backup', file], { DATA_DIR: old.product.dataDir });
+    expect(backedUp.exitCode, backedUp.stderr).to.equal(0);
+    await old.product.stop();
+    const restored = await linklog(['restore', file], { DATA_DIR: target, ...onKafka });
+    expect(restored.exitCode, restored.stderr).to.equal(0);
+
+    const env = { ...onKafka, ADMIN_TOKEN: adminToken };
+    moved.use(await startProduct({ dataDir: target, env }));
+    expect(moved.product.firstKey).to.equal(null);
+    expect([await moved.stats(shortCode, key), await moved.stats(limited, key)]).to.deep.equal(
+      before,
+    );
+    const visits = [];
+    for (let visit = 0; visit < 4; visit += 1) visits.push((await moved.visit(limited)).status);
+    expect(visits).to.deep.equal([302, 302, 410, 410]);
+    expect((await moved.visit(shortCode)).status).to.equal(302);
+    await moved.link(key);
+    await eventually(5_000, async () => {
+      expect((await moved.stats(shortCode, key)).clickCount).to.equal(41);
+    });
+  });
+
+  it('is filled once, and not started on another log', async () => {
+    await moved.product.stop();
+    const again = await linklog(['restore', file], { DATA_DIR: target, ...onKafka });
+    expect(again.exitCode).to.not.equal(0);
+    expect(again.stderr).to.match(/is not empty/);
+    const elsewhere = await startEmbeddedProduct({ dataDir: target }).then(
+      () => 'started',
+      (error: unknown) => String(error),
+    );
+    expect(elsewhere).to.match(/belongs to the log kafka:.*configured one is postgres/);
+  });
+});

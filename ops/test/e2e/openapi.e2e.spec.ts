@@ -1,0 +1,254 @@
+import { expect } from 'chai';
+import { rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { ask, atOnce, type Answer, type Ask } from '../support/http.js';
+import { Document } from '../support/openapi.js';
+import { temporaryDir } from '../support/product.js';
+import { Bench, destination, eventually, expectEnvelope } from './harness.js';
+
+const few = { requestsPerMinute: 1_000, monthlyCalls: 2, monthlyLinks: 1, monthlyQrCodes: 1 };
+const many = { ...few, monthlyCalls: null, monthlyLinks: null, monthlyQrCodes: null };
+const plans = {
+  plans: {
+    FREE: { ...many, requestsPerMinute: 1 },
+    HOBBY: few,
+    INDIE: { ...many, monthlyLinks: 0, monthlyQrCodes: 0 },
+    PRO: many,
+  },
+  gates: { customAlias: 'INDIE', passwordProtection: 'PRO' },
+};
+
+describe('GET /openapi.json', () => {
+  const bench = new Bench();
+  let dir: string;
+  let document: Document;
+  let pro: string;
+
+  before(async () => {
+    dir = await temporaryDir();
+    const file = path.join(dir, 'plans.json');
+    await writeFile(file, JSON.stringify(plans));
+    await bench.start({ PLANS_FILE: file });
+    pro = (await bench.key('PRO')).key;
+    document = new Document((await bench.api('/openapi.json', null)).text);
+  });
+
+  after(async () => {
+    await bench.end();
+    await rm(dir, { recursive: true, force: true });
+  });
+
+  it('needs no key, and is asked for again only when it has changed', async () => {
+    const answer = await bench.api('/openapi.json', null);
+    expect(answer.status).to.equal(200);
+    expect(answer.headers).to.include({
+      'content-type': 'application/json; charset=utf-8',
+      'cache-control': 'no-cache',
+      'x-content-type-options': 'nosniff',
+    });
+    expect(answer.json()).to.include({ openapi: '3.1.1' });
+    const { etag = '' } = answer.headers;
+    const again = await bench.api('/openapi.json', null, { headers: { 'If-None-Match': etag } });
+    expect([again.status, again.text]).to.deep.equal([304, '']);
+    expect(again.headers.etag).to.equal(etag);
+  });
+
+  it('answers HEAD without a body, and no other method', async () => {
+    const head = await bench.api('/openapi.json', null, { method: 'HEAD' });
+    expect([head.status, head.text]).to.deep.equal([200, '']);
+    expect(Number(head.headers['content-length'])).to.be.above(10_000);
+    for (const at of ['/openapi.json', '/docs']) {
+      const refused = await bench.api(at, null, { method: 'POST' });
+      const message = 'Method Not Allowed';
+      expectEnvelope(refused, { status: 405, message, path: at, method: 'POST' });
+      expect(refused.headers.allow).to.equal('GET, HEAD');
+    }
+  });
+
+  it('is on no other listener', async () => {
+    for (const origin of [bench.product.edge, bench.product.admin]) {
+      for (const at of ['/openapi.json', '/docs']) {
+        expect((await ask(origin + at)).status, origin + at).to.equal(404);
+      }
+    }
+  });
+
+  it('has examples that are what it says', () => {
+    expect(document.expectExamplesToHold()).to.be.above(20);
+  });
+
+  describe('says truly what is answered', () => {
+    const seen: string[] = [];
+    let alias: string;
+
+    const described = async (
+      operation: string,
+      status: number,
+      key: string | null,
+      options: Ask = {},
+      query = '',
+    ): Promise<Answer> => {
+      const [method = '', at = ''] = operation.split(' ');
+      const target = at.replace('{shortCode}', alias) + query;
+      const answer = await bench.api(target, key, { method, ...options });
+      expect(answer.status, `${operation} ${answer.text}`).to.equal(status);
+      // What other methods of a path are answered is said by those that it has.
+      document.expectDescribed(method, at, answer);
+      seen.push(`${operation} ${status}`);
+      return answer;
+    };
+
+    const posts = ['POST /v2/shorten', 'POST /v2/shorten/batch'] as const;
+    const gets = ['GET /v2/qr/{shortCode}', 'GET /v2/stats/{shortCode}', 'GET /v2/usage'] as const;
+    const everywhere = [...posts, ...gets];
+    const bodies = {
+      'POST /v2/shorten': { url: destination },
+      'POST /v2/shorten/batch': { urls: [{ url: destination }] },
+    } as const;
+    const bodyOf = (operation: string): Ask =>
+      operation in bodies ? { body: bodies[operation as keyof typeof bodies] } : {};
+
+    beforeEach(() => {
+      alias = `c${Math.random().toString(36).slice(2, 10)}x`;
+    });
+
+    it('when a link is made', async () => {
+      await described('POST /v2/shorten', 201, pro, bodyOf('POST /v2/shorten'));
+      const everything = {
+        url: ` ${destination} `,
+        alias,
+        password: '\u{1f511}'.repeat(100),
+        expiresIn: 60,
+        maxClicks: 1_000_000_000,
+      };
+      await described('POST /v2/shorten', 201, pro, { body: everything });
+      const again = { headers: { 'Idempotency-Key': alias }, ...bodyOf('POST /v2/shorten') };
+      await described('POST /v2/shorten', 201, pro, again);
+      const replayed = await described('POST /v2/shorten', 201, pro, again);
+      expect(replayed.headers['idempotency-replayed']).to.equal('true');
+    });
+
+    it('when a batch is made, with every kind of outcome', async () => {
+      const urls = [{ url: destination, alias }, { url: destination, alias }, 5, { url: 'x' }];
+      const answer = await described('POST /v2/shorten/batch', 200, pro, { body: { urls } });
+      const { results } = answer.json() as { results: { success: boolean }[] };
+      expect(results.map(({ success }) => success)).to.deep.equal([true, false, false, false]);
+      const gated = { urls: [{ url: destination, password: 'abcd' }, { url: destination }] };
+      const { key } = await bench.key('INDIE');
+      const refused = await described('POST /v2/shorten/batch', 200, key, { body: gated });
+      const { results: why } = refused.json() as { results: { statusCode: number }[] };
+      expect(why.map(({ statusCode }) => statusCode)).to.deep.equal([403, 429]);
+    });
+
+    it('when a link is asked about', async () => {
+      await bench.link(pro, { alias });
+      for (const operation of gets) await described(operation, 200, pro);
+      const { headers } = await described(gets[0], 200, pro, {}, '?format=svg&size=100');
+      const { etag = '' } = headers;
+      const known = { headers: { 'If-None-Match': etag } };
+      await described(gets[0], 304, pro, known, '?format=svg&size=100');
+      await bench.visit(alias);
+      await described('GET /v2/stats/{shortCode}', 200, pro);
+    });
+
+    it('when a link is unknown or gone', async () => {
+      await described('GET /v2/qr/{shortCode}', 404, pro);
+      await described('GET /v2/stats/{shortCode}', 404, pro);
+      await bench.link(pro, { alias, maxClicks: 1 });
+      expect((await bench.visit(alias)).status).to.equal(302);
+      await described('GET /v2/qr/{shortCode}', 410, pro);
+      await described('GET /v2/stats/{shortCode}', 200, pro);
+    });
+
+    it('when the key is missing or wrong', async () => {
+      for (const operation of everywhere) {
+        await described(operation, 401, null, bodyOf(operation));
+        await described(operation, 401, 'll_nonsense', bodyOf(operation));
+      }
+    });
+
+    it('when a plan has not the feature, or no more of it', async () => {
+      const hobby = (await bench.key('HOBBY')).key;
+      const aliased = { body: { url: destination, alias } };
+      await described('POST /v2/shorten', 403, hobby, aliased);
+      const { key } = await bench.key('INDIE');
+      await described('POST /v2/shorten', 429, key, bodyOf('POST /v2/shorten'));
+      await bench.link(pro, { alias });
+      await described('GET /v2/qr/{shortCode}', 429, key);
+      await described('GET /v2/stats/{shortCode}', 200, hobby);
+      for (const operation of everywhere.slice(0, -1)) {
+        await described(operation, 429, hobby, bodyOf(operation));
+      }
+      const free = (await bench.key('FREE')).key;
+      await described('GET /v2/usage', 200, free);
+      for (const operation of everywhere) {
+        const answer = await described(operation, 429, free, bodyOf(operation));
+        expect(answer.headers).to.have.property('retry-after');
+      }
+    });
+
+    it('when a body or a parameter is wrong', async () => {
+      const headers = { 'Content-Type': 'application/json' };
+      for (const operation of posts) {
+        await described(operation, 400, pro, { body: {} });
+        await described(operation, 400, pro, { body: '{', headers });
+        await described(operation, 400, pro, { body: '{"__proto__":1}', headers });
+        await described(operation, 413, pro, { body: 'x'.repeat(600_000), headers });
+        await described(operation, 415, pro, { body: 'x', headers: { 'Content-Type': 'text/x' } });
+      }
+      await described('GET /v2/qr/{shortCode}', 400, pro, {}, '?size=1001');
+    });
+
+    it('when an Idempotency-Key is another body’s, or in flight', async () => {
+      for (const operation of posts) {
+        const headers = { 'Idempotency-Key': alias };
+        const [method = '', at = ''] = operation.split(' ');
+        const rivals = await atOnce(20, () =>
+          bench.api(at, pro, { method, headers, ...bodyOf(operation) }),
+        );
+        for (const answer of rivals) {
+          document.expectDescribed(method, at, answer);
+          seen.push(`${operation} ${answer.status}`);
+        }
+        await described(operation, 422, pro, { headers, body: { url: 'https://example.com' } });
+      }
+    });
+
+    it('when it is another method’s path', async () => {
+      for (const operation of [...everywhere, 'GET /health', 'GET /health/ready']) {
+        const [method = '', at = ''] = operation.split(' ');
+        const answer = await bench.api(at.replace('{shortCode}', alias), pro, { method: 'DELETE' });
+        expect(answer.status).to.equal(405);
+        document.expectDescribed(method, at, answer);
+        expect(answer.headers.allow?.split(', ')).to.include(method);
+        seen.push(`${operation} 405`);
+      }
+    });
+
+    it('during maintenance', async () => {
+      await bench.admin('PATCH', '/admin/platform', { maintenance: true });
+      try {
+        for (const operation of everywhere) {
+          await eventually(5_000, async () => {
+            await described(operation, 503, pro, bodyOf(operation));
+          });
+          await described(operation, 503, null, bodyOf(operation));
+        }
+        await described('GET /health', 200, null);
+        await described('GET /health/ready', 200, null);
+      } finally {
+        await bench.admin('PATCH', '/admin/platform', { maintenance: false });
+      }
+    });
+
+    it('and nothing else', () => {
+      const said = [...everywhere, 'GET /health', 'GET /health/ready'].flatMap((operation) => {
+        const [method = '', at = ''] = operation.split(' ');
+        return document.statusesOf(method, at).map((status) => `${operation} ${status}`);
+      });
+      // What is broken on purpose elsewhere: the product itself, and what it needs.
+      const notTried = said.filter((one) => / 500$|ready 503$/.test(one));
+      expect([...new Set(seen)]).to.have.members(said.filter((one) => !notTried.includes(one)));
+    });
+  });
+});

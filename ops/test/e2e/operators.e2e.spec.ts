@@ -1,0 +1,531 @@
+import { expect } from 'chai';
+import { readEvent } from '../../../schemas/events/codec.js';
+import { runningPostgresUrl } from '../../local/postgres/index.js';
+import { createLogger } from '../../platform/logging.js';
+import { createPool, type Pool } from '../../platform/postgres/pool.js';
+import { ask, type Answer } from '../support/http.js';
+import {
+  destination,
+  eventually,
+  expectEnvelope,
+  expectError,
+  expectRefused,
+  withProduct,
+  type Link,
+} from './harness.js';
+
+const maintenanceMessage = 'Service is temporarily unavailable for maintenance';
+const reasonMessage = 'reason must have 1 to 500 characters, none of them control characters';
+const accountMessage =
+  'account must have 1 to 64 characters: letters, digits, dots, hyphens and underscores';
+const featuresOn = { shortening: true, aliases: true, passwords: true, expiration: true, qr: true };
+/** What the contract allows a change until every node knows of it. */
+const everywhereWithinMs = 1_000;
+
+interface HistoryEvent {
+  readonly type: string;
+  readonly subject: string;
+  readonly sequence: string;
+  readonly actor: string;
+  readonly correlationid: string;
+  readonly data: object;
+}
+
+interface History {
+  readonly events: readonly HistoryEvent[];
+  readonly next: number | null;
+}
+
+describe('operators', () => {
+  const bench = withProduct();
+  let pool: Pool;
+  let pro: string;
+  let proId: string;
+
+  before(async () => {
+    const url = await runningPostgresUrl(bench.product.dataDir);
+    if (url === null) throw new Error('The embedded PostgreSQL does not run');
+    pool = createPool({ url, name: 'test', max: 2, logger: createLogger('silent') });
+    ({ key: pro, id: proId } = await bench.key('PRO'));
+    // Each test finds all switched on, and leaves it so.
+    await bench.admin('PATCH', '/admin/platform', { features: featuresOn });
+  });
+
+  after(() => pool.end());
+
+  afterEach(async () => {
+    await bench.admin('PATCH', '/admin/platform', { maintenance: false, features: featuresOn });
+    await eventually(everywhereWithinMs, async () => {
+      expect((await bench.visit('nothing0')).status).to.equal(404);
+    });
+  });
+
+  const admin = (
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<Answer> =>
+    ask(bench.product.admin + path, {
+      method,
+      headers: { Authorization: `Bearer ${bench.product.adminToken}`, ...headers },
+      ...(body !== undefined && { body }),
+    });
+
+  const done = async (...request: Parameters<typeof admin>): Promise<unknown> => {
+    const answer = await admin(...request);
+    expect(answer.status, answer.text).to.equal(200);
+    expect(answer.headers['cache-control']).to.equal('no-store');
+    return answer.json();
+  };
+
+  const switchFeature = (feature: string, on: boolean): Promise<unknown> =>
+    done('PATCH', '/admin/platform', { features: { [feature]: on } });
+
+  /** What the log tells of a subject: name, who, request, data. */
+  const told = async (subject: string): Promise<readonly (readonly unknown[])[]> => {
+    const { rows } = await pool.query<{ value: string }>(
+      'SELECT value FROM log.events WHERE key = $1 ORDER BY record_offset',
+      [subject],
+    );
+    const events = rows.map(({ value }) => readEvent(value));
+    for (const { time } of events) {
+      expect(Math.abs(Date.parse(time) - Date.now())).to.be.below(60_000);
+    }
+    expect(events.map(({ sequence }) => sequence)).to.deep.equal(events.map((_, n) => n + 1));
+    return events.map(({ type, actor, correlationid, data }) => [type, actor, correlationid, data]);
+  };
+
+  describe('switches', () => {
+    it('are told, and answered as they are after a change', async () => {
+      expect(await done('GET', '/admin/platform')).to.deep.equal({
+        maintenance: false,
+        features: featuresOn,
+      });
+      const off = { maintenance: false, features: { ...featuresOn, qr: false, aliases: false } };
+      const body = { features: { qr: false, aliases: false } };
+      expect(await done('PATCH', '/admin/platform', body)).to.deep.equal(off);
+      expect(await done('GET', '/admin/platform')).to.deep.equal(off);
+    });
+
+    const features = [
+      ['shortening', 'URL shortening is currently disabled', {}],
+      [
+        'aliases',
+        'Custom aliases are currently disabled on this platform',
+        { alias: 'admin', expiresIn: 60 },
+      ],
+      [
+        'passwords',
+        'Password protection is currently disabled on this platform',
+        { password: 'word' },
+      ],
+      [
+        'expiration',
+        'URL expiration is currently disabled on this platform',
+        { expiresIn: 60, alias: 'operators-exp' },
+      ],
+    ] as const;
+    for (const [feature, message, more] of features) {
+      it(`${feature} off: refused at once, in a batch too, and nothing else is`, async () => {
+        const { key } = await bench.key('PRO');
+        const kept = await bench.link(key, { alias: `before-${feature}`, expiresIn: 3_600 });
+        await switchFeature(feature, false);
+        expectRefused(await bench.shorten(key, { url: destination, ...more }), 400, message);
+        // Bodies are looked at before switches.
+        const bad = await bench.shorten(key, { url: 'no', ...more });
+        expectRefused(bad, 400, 'Please provide a valid URL');
+        const batch = await bench.api('/v2/shorten/batch', key, {
+          method: 'POST',
+          body: { urls: [{ url: destination, ...more }, { url: destination }] },
+        });
+        const { results } = batch.json() as { results: readonly object[] };
+        expect(results[0]).to.include({ success: false, statusCode: 400, message });
+        expect(results[1]).to.include({ success: feature !== 'shortening' });
+        expect((await bench.visit(kept.shortCode)).status).to.equal(302);
+        expect((await bench.api(`/v2/qr/${kept.shortCode}`, key)).status).to.equal(200);
+        await switchFeature(feature, true);
+        expect((await bench.shorten(key, { url: destination })).status).to.equal(201);
+      });
+    }
+
+    it('are each an event, with who and for which request; no change is none', async () => {
+      const before = await told('platform');
+      const headers = { 'X-Actor': 'maria', 'X-Request-Id': 'switch-1' };
+      const body = { maintenance: true, features: { qr: false, shortening: true } };
+      await done('PATCH', '/admin/platform', body, headers);
+      await done('PATCH', '/admin/platform', body, headers);
+      await done('PATCH', '/admin/platform', { maintenance: false }, { 'X-Request-Id': 's-2' });
+      expect((await told('platform')).slice(before.length)).to.deep.equal([
+        ['linklog.MaintenanceSwitched.v1', 'maria', 'switch-1', { on: true }],
+        ['linklog.FeatureSwitched.v1', 'maria', 'switch-1', { feature: 'qr', on: false }],
+        ['linklog.MaintenanceSwitched.v1', 'admin', 's-2', { on: false }],
+      ]);
+    });
+
+    const wrong: readonly (readonly [unknown, string])[] = [
+      [{}, 'nothing to switch: give maintenance or features'],
+      [{ features: {} }, 'nothing to switch: give maintenance or features'],
+      [{ maintenance: 'on' }, 'maintenance must be true or false'],
+      [{ maintenance: null }, 'maintenance must be true or false'],
+      [{ features: { qr: 1 } }, 'features.qr must be true or false'],
+      [
+        { features: { teleport: true } },
+        'features may hold shortening, aliases, passwords, expiration and qr',
+      ],
+      [{ features: [] }, 'features may hold shortening, aliases, passwords, expiration and qr'],
+      [{ maintenence: true }, 'the body may hold maintenance and features'],
+      [[], 'the body may hold maintenance and features'],
+    ];
+    for (const [body, message] of wrong) {
+      it(`say what is wrong with ${JSON.stringify(body)}`, async () => {
+        const answer = await admin('PATCH', '/admin/platform', body);
+        expectError(answer, { status: 400, message, path: '/admin/platform', method: 'PATCH' });
+      });
+    }
+  });
+
+  describe('maintenance', () => {
+    it('is 503 at API and edge within 1 s, not for health and operators, and costs nothing', async () => {
+      const { key, id } = await bench.key('FREE');
+      const { shortCode } = await bench.link(key);
+      expect((await bench.visit(shortCode)).status).to.equal(302);
+      await done('PATCH', '/admin/platform', { maintenance: true });
+
+      const message = maintenanceMessage;
+      for (const [path, token] of [
+        ['/v2/usage', key],
+        ['/v2/usage', null],
+        [`/v2/qr/${shortCode}`, key],
+        ['/v2/nothing', key],
+      ] as const) {
+        const answer = await bench.api(path, token);
+        expectError(answer, { status: 503, message, path });
+        expect(answer.headers['retry-after']).to.match(/^[1-9]\d*$/);
+        expect('x-ratelimit-limit' in answer.headers).to.equal(token !== null);
+      }
+      expectRefused(await bench.shorten(key, { url: destination }), 503, message);
+
+      await eventually(everywhereWithinMs, async () => {
+        expect((await bench.visit(shortCode)).status).to.equal(503);
+      });
+      for (const path of [`/${shortCode}`, '/nothing0', '/']) {
+        const answer = await ask(bench.product.edge + path);
+        expectEnvelope(answer, { status: 503, message, path });
+        expect(answer.headers['retry-after']).to.match(/^[1-9]\d*$/);
+        expect(answer.headers['cache-control']).to.equal('no-store');
+      }
+      const page = await bench.visit(shortCode, { headers: { Accept: 'text/html' } });
+      expect([page.status, page.headers['content-type']]).to.deep.equal([
+        503,
+        'text/html; charset=utf-8',
+      ]);
+      expect(page.headers['retry-after']).to.match(/^[1-9]\d*$/);
+
+      for (const origin of [bench.product.api, bench.product.edge, bench.product.admin]) {
+        for (const path of ['/health', '/health/ready']) {
+          expect((await ask(origin + path)).status, origin + path).to.equal(200);
+        }
+      }
+
+      await done('PATCH', '/admin/platform', { maintenance: false });
+      expect((await bench.api('/v2/usage', key)).status).to.equal(200);
+      await eventually(everywhereWithinMs, async () => {
+        expect((await bench.visit(shortCode)).status).to.equal(302);
+      });
+      expect(await done('GET', `/admin/keys/${id}`)).to.have.nested.property(
+        'usage.month.calls',
+        1,
+      );
+    });
+
+    it('ends as it was switched last, however quickly that was', async () => {
+      for (let round = 0; round < 10; round += 1) {
+        await done('PATCH', '/admin/platform', { maintenance: true });
+        await done('PATCH', '/admin/platform', { maintenance: false });
+      }
+      await eventually(everywhereWithinMs, async () => {
+        expect((await bench.visit('nothing0')).status).to.equal(404);
+      });
+    });
+  });
+
+  describe('blocks', () => {
+    let link: Link;
+
+    beforeEach(async () => {
+      link = await bench.link(pro);
+    });
+
+    const block = (what: 'block' | 'unblock', reason = 'phishing', code = link.shortCode) =>
+      done('POST', `/admin/links/${code}/${what}`, { reason });
+
+    const seen = (status: number, code = link.shortCode): Promise<void> =>
+      eventually(everywhereWithinMs, async () => {
+        expect((await bench.visit(code)).status).to.equal(status);
+      });
+
+    it('are seen at the edge within 1 s, and so are unblocks, warm or cold', async () => {
+      const cold = await bench.link(pro);
+      const limited = await bench.link(pro, { maxClicks: 100 });
+      for (const { shortCode } of [link, limited]) {
+        for (let visit = 0; visit < 3; visit += 1) {
+          expect((await bench.visit(shortCode)).status).to.equal(302);
+        }
+      }
+      for (const { shortCode } of [link, limited, cold]) {
+        for (let round = 0; round < 3; round += 1) {
+          expect(await block('block', 'phishing', shortCode)).to.deep.equal({
+            shortCode,
+            blocked: true,
+          });
+          await seen(410, shortCode);
+          expectError(await bench.visit(shortCode), {
+            status: 410,
+            message: 'This link has been blocked',
+            path: `/${shortCode}`,
+            errorType: 'BLOCKED',
+          });
+          expect(await block('unblock', 'a mistake', shortCode)).to.deep.equal({
+            shortCode,
+            blocked: false,
+          });
+          await seen(302, shortCode);
+        }
+      }
+    });
+
+    it('leave the statistics, and keep the code from others', async () => {
+      const { shortCode } = await bench.link(pro, { alias: 'blocked-alias' });
+      await block('block', 'spam', shortCode);
+      await seen(410, shortCode);
+      expect((await bench.stats(shortCode, pro)).url).to.equal(destination);
+      const again = await bench.shorten(pro, { url: destination, alias: shortCode });
+      expectRefused(again, 400, 'Alias is already taken');
+    });
+
+    it('cover what is used up, which stays so beneath them', async () => {
+      const { shortCode } = await bench.link(pro, { maxClicks: 1 });
+      expect((await bench.visit(shortCode)).status).to.equal(302);
+      await block('block', 'spam', shortCode);
+      const typeOf = async () =>
+        ((await bench.visit(shortCode)).json() as { errorType: string }).errorType;
+      await eventually(everywhereWithinMs, async () => {
+        expect(await typeOf()).to.equal('BLOCKED');
+      });
+      await block('unblock', 'over', shortCode);
+      await eventually(everywhereWithinMs, async () => {
+        expect(await typeOf()).to.equal('EXPIRED');
+      });
+    });
+
+    it('are refused for what was never made', async () => {
+      for (const what of ['block', 'unblock']) {
+        for (const code of ['nothing0', 'x', 'a.b', '%00']) {
+          const path = `/admin/links/${code}/${what}`;
+          const message = 'Short URL not found';
+          const answer = await admin('POST', path, { reason: 'spam' });
+          expectError(answer, { status: 404, message, path, method: 'POST' });
+        }
+      }
+    });
+
+    const bad = [{}, [], null, { reason: '' }, { reason: 'x'.repeat(501) }, { reason: 'a\nb' }];
+    for (const body of bad) {
+      it(`need a reason, which ${JSON.stringify(body).slice(0, 30)} is not`, async () => {
+        const path = `/admin/links/${link.shortCode}/block`;
+        const answer = await admin('POST', path, JSON.stringify(body), {
+          'Content-Type': 'application/json',
+        });
+        expectError(answer, { status: 400, message: reasonMessage, path, method: 'POST' });
+        expect((await bench.visit(link.shortCode)).status).to.equal(302);
+      });
+    }
+
+    it('need the admin token, and an actor that can be shown', async () => {
+      const path = `/admin/links/${link.shortCode}/block`;
+      const body = { reason: 'spam' };
+      const nobody = await admin('POST', path, body, { Authorization: `Bearer ${pro}` });
+      expect(nobody.status).to.equal(401);
+      for (const actor of ['two words', 'x'.repeat(65), '']) {
+        const answer = await admin('POST', path, body, { 'X-Actor': actor });
+        const message = 'X-Actor must have 1 to 64 visible characters';
+        expectError(answer, { status: 400, message, path, method: 'POST' });
+      }
+      expect((await bench.visit(link.shortCode)).status).to.equal(302);
+    });
+  });
+
+  describe('the history of a link', () => {
+    const history = async (code: string, query = ''): Promise<History> =>
+      (await done('GET', `/admin/links/${code}/history${query}`)) as History;
+
+    it('tells what was done, by whom, for which request, at once and without secrets', async () => {
+      const headers = { 'X-Request-Id': 'made-1' };
+      const made = await bench.shorten(pro, { url: destination, alias: 'historic' }, headers);
+      const { shortCode } = made.json() as Link;
+      const path = `/admin/links/${shortCode}`;
+      await done('POST', `${path}/block`, { reason: 'phishing – käse' }, { 'X-Actor': 'maria' });
+      // It is so already: nothing happens.
+      await done('POST', `${path}/block`, { reason: 'again' }, { 'X-Actor': 'otto' });
+      const unblocking = { 'X-Actor': 'otto', 'X-Request-Id': 'unblock-1' };
+      await done('POST', `${path}/unblock`, { reason: 'a mistake' }, unblocking);
+      const answer = await admin('GET', `${path}/history`);
+      const { events, next } = answer.json() as History;
+      expect(next).to.equal(null);
+      const brief = (event: HistoryEvent) => [event.type, event.actor, event.data];
+      expect(events.map(brief)).to.deep.equal([
+        [
+          'linklog.LinkCreated.v1',
+          proId,
+          { url: destination, custom: true, expiresAt: null, maxClicks: null, keyId: proId },
+        ],
+        ['linklog.LinkBlocked.v1', 'maria', { reason: 'phishing – käse' }],
+        ['linklog.LinkUnblocked.v1', 'otto', { reason: 'a mistake' }],
+      ]);
+      expect(events[0]?.correlationid).to.equal('made-1');
+      expect(events[2]?.correlationid).to.equal('unblock-1');
+      expect(new Set(events.map(({ subject }) => subject))).to.deep.equal(new Set([shortCode]));
+      expect(events.map(({ sequence }) => Number(sequence))).to.deep.equal([1, 2, 3]);
+      for (const secret of ['passwordHash', pro, bench.product.adminToken]) {
+        expect(answer.text).to.not.include(secret);
+      }
+      // The log says the same as the projection, once that has it.
+      await eventually(5_000, async () => {
+        const { rows } = await pool.query('SELECT FROM projection_history.events WHERE code = $1', [
+          shortCode,
+        ]);
+        expect(rows).to.have.length(3);
+      });
+      expect(await history(shortCode)).to.deep.equal({ events, next: null });
+    });
+
+    it('knows a link from its 201 on, and its end', async () => {
+      const { shortCode } = await bench.link(pro, { maxClicks: 1 });
+      expect((await history(shortCode)).events).to.have.length(1);
+      await bench.visit(shortCode);
+      const { events } = await history(shortCode);
+      expect(events.map(({ type, data }) => [type, data]).at(-1)).to.deep.equal([
+        'linklog.LinkExpired.v1',
+        { reason: 'clicks' },
+      ]);
+    });
+
+    it('comes in pages, each beginning where the last one ended', async () => {
+      const { shortCode } = await bench.link(pro);
+      for (let change = 0; change < 6; change += 1) {
+        const what = change % 2 === 0 ? 'block' : 'unblock';
+        await done('POST', `/admin/links/${shortCode}/${what}`, { reason: `number ${change}` });
+      }
+      const all = (await history(shortCode)).events;
+      expect(all).to.have.length(7);
+      for (const limit of [1, 2, 3, 6, 7, 8]) {
+        const pages: (readonly HistoryEvent[])[] = [];
+        let after: number | null = 0;
+        while (after !== null) {
+          const page: History = await history(shortCode, `?limit=${limit}&after=${after}`);
+          pages.push(page.events);
+          after = page.next;
+        }
+        expect(pages.flat(), `limit ${limit}`).to.deep.equal(all);
+        expect(pages).to.have.length(Math.ceil(all.length / limit));
+      }
+      expect(await history(shortCode, '?after=7')).to.deep.equal({ events: [], next: null });
+    });
+
+    it('is 404 for what was never made, wherever one begins to read', async () => {
+      for (const code of ['nothing0', 'x', '%00']) {
+        for (const query of ['', '?after=3']) {
+          const path = `/admin/links/${code}/history`;
+          const answer = await admin('GET', path + query);
+          expectError(answer, { status: 404, message: 'Short URL not found', path });
+        }
+      }
+    });
+
+    for (const [query, message] of [
+      ['limit=0', 'limit must be between 1 and 1000'],
+      ['limit=1001', 'limit must be between 1 and 1000'],
+      ['limit=', 'limit must be between 1 and 1000'],
+      ['after=-1', 'after must be a number that next gave'],
+      ['after=x', 'after must be a number that next gave'],
+      ['after=1&after=2', 'after must be a number that next gave'],
+    ] as const) {
+      it(`says what is wrong with ${query}`, async () => {
+        const path = '/admin/links/nothing0/history';
+        expectError(await admin('GET', `${path}?${query}`), { status: 400, message, path });
+      });
+    }
+  });
+
+  describe('overrides of reserved aliases', () => {
+    const pathOf = (alias: string): string => `/admin/reserved-aliases/${alias}/override`;
+
+    it('are events, with who and for which request; no change is none', async () => {
+      const at = pathOf('Admin');
+      const headers = (id: string) => ({ 'X-Actor': 'maria', 'X-Request-Id': id });
+      const acme = { alias: 'admin', account: 'acme' };
+      expect(await done('PUT', at, { account: 'acme' }, headers('o-1'))).to.deep.equal(acme);
+      expect(await done('PUT', at, { account: 'acme' }, headers('o-2'))).to.deep.equal(acme);
+      const other = await done('PUT', pathOf('ADMIN'), { account: 'other' }, headers('o-3'));
+      expect(other).to.deep.equal({ alias: 'admin', account: 'other' });
+      const gone = await done('DELETE', at, undefined, headers('o-4'));
+      expect(gone).to.deep.equal({ alias: 'admin', account: null });
+      const again = await admin('DELETE', at);
+      const message = 'Override not found';
+      expectError(again, { status: 404, message, path: at, method: 'DELETE' });
+      await done('PUT', at, { account: 'acme' }, headers('o-5'));
+      expect(await told('admin')).to.deep.equal([
+        ['linklog.AliasOverrideGranted.v1', 'maria', 'o-1', { account: 'acme' }],
+        ['linklog.AliasOverrideGranted.v1', 'maria', 'o-3', { account: 'other' }],
+        ['linklog.AliasOverrideRevoked.v1', 'maria', 'o-4', {}],
+        ['linklog.AliasOverrideGranted.v1', 'maria', 'o-5', { account: 'acme' }],
+      ]);
+    });
+
+    it('let the one account use the alias, however it is spelt, and nobody else', async () => {
+      const shorten = async (account: string, alias: string): Promise<unknown> => {
+        const { key } = await bench.product.createKey({ plan: 'PRO', account });
+        const answer = await ask(`${bench.product.api}/v2/shorten`, {
+          method: 'POST',
+          headers: { Authorization: `Bearer ${key}` },
+          body: { url: 'https://example.com/', alias },
+        });
+        return answer.status === 201
+          ? (answer.json() as { alias: string }).alias
+          : (answer.json() as { message: string }).message;
+      };
+      const reserved = 'This alias is reserved and cannot be used';
+      expect(await shorten('acme', 'PayPal')).to.equal(reserved);
+      await done('PUT', pathOf('paypal'), { account: 'acme' });
+      expect(await shorten('other', 'PayPal')).to.equal(reserved);
+      expect(await shorten('acme', 'PayPal')).to.equal('PayPal');
+      expect(await shorten('acme', 'pay-pal')).to.equal(reserved);
+      await done('DELETE', pathOf('PAYPAL'));
+      expect(await shorten('acme', 'paypal')).to.equal(reserved);
+    });
+
+    it('cannot be taken from an alias that has none', async () => {
+      for (const alias of ['never-there', 'x', '%00']) {
+        const path = pathOf(alias);
+        const message = 'Override not found';
+        const answer = await admin('DELETE', path);
+        expectError(answer, { status: 404, message, path, method: 'DELETE' });
+      }
+    });
+
+    it('need an alias and an account', async () => {
+      const method = 'PUT';
+      for (const body of [{ account: '' }, { account: 'a b' }, { account: null }, {}]) {
+        const answer = await admin(method, pathOf('admin'), body);
+        const message = accountMessage;
+        expectError(answer, { status: 400, message, path: pathOf('admin'), method });
+      }
+      for (const alias of ['ab', 'x'.repeat(51), 'a.b', '%00ab']) {
+        const answer = await admin(method, pathOf(alias), { account: 'acme' });
+        const message = 'Alias must have 3 to 50 letters, numbers, hyphens and underscores';
+        expectError(answer, { status: 400, message, path: pathOf(alias), method });
+      }
+    });
+  });
+});

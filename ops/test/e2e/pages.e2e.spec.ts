@@ -1,0 +1,395 @@
+import { expect } from 'chai';
+import type { Browser, BrowserContextOptions, Page, Response } from 'playwright-core';
+import { launchBrowser } from '../support/browser.js';
+import { startDestination, type Destination } from '../support/destination.js';
+import { rejection } from '../support/failures.js';
+import { atOnce } from '../support/http.js';
+import { auditPage, focused, zoomText } from '../support/page-audit.js';
+import { expectRefused, withProduct } from './harness.js';
+
+const password = 'correct horse & bätterie';
+const googlebot = 'Mozilla/5.0 (compatible; Googlebot/2.1)';
+const phone = { width: 360, height: 740 };
+const desktop = { width: 1_280, height: 800 };
+/** The narrowest that WCAG asks for: a desktop's window at 400 %. */
+const narrow = { width: 320, height: 640 };
+
+describe('the pages for visitors, in a browser', () => {
+  const bench = withProduct();
+  let browser: Browser;
+  let elsewhere: Destination;
+  let pro: string;
+
+  before('start the browser', async () => {
+    browser = await launchBrowser();
+    elsewhere = await startDestination();
+    pro = (await bench.key('PRO')).key;
+  });
+
+  after('stop the browser', async () => {
+    await browser.close();
+    await elsewhere.close();
+  });
+
+  const path = async (body: Record<string, unknown> = {}): Promise<string> =>
+    `/${(await bench.link(pro, body)).shortCode}`;
+
+  interface Tab {
+    readonly page: Page;
+    /** What was asked for, and what the console and the browser's policies complained of. */
+    readonly requests: string[];
+    readonly complaints: string[];
+    open(at: string): Promise<Response>;
+    close(): Promise<void>;
+  }
+
+  const newTab = async (options: BrowserContextOptions = {}): Promise<Tab> => {
+    const context = await browser.newContext({ viewport: phone, ...options });
+    context.setDefaultTimeout(20_000);
+    const requests: string[] = [];
+    const complaints: string[] = [];
+    const page = await context.newPage();
+    page.on('request', (request) => requests.push(`${request.resourceType()} ${request.url()}`));
+    page.on('requestfailed', (request) => complaints.push(`failed: ${request.url()}`));
+    page.on('pageerror', (error) => complaints.push(error.message));
+    page.on('dialog', (dialog) => complaints.push(`dialog: ${dialog.message()}`));
+    page.on('console', (message) => {
+      // The browser says so of each page whose status is an error.
+      const ownStatus = /^Failed to load resource: the server responded with a status of \d+/;
+      const bad = message.type() === 'error' || message.type() === 'warning';
+      if (bad && !ownStatus.test(message.text())) complaints.push(message.text());
+    });
+    return {
+      page,
+      requests,
+      complaints,
+      async open(at) {
+        const response = await page.goto(bench.product.edge + at);
+        if (!response) throw new Error(`Nothing was asked for at ${at}`);
+        return response;
+      },
+      close: () => context.close(),
+    };
+  };
+
+  const withTab = async (
+    options: BrowserContextOptions,
+    look: (tab: Tab) => Promise<void>,
+  ): Promise<void> => {
+    const tab = await newTab(options);
+    try {
+      await look(tab);
+    } finally {
+      await tab.close();
+    }
+  };
+
+  const enter = async ({ page }: Tab, text: string): Promise<Response> => {
+    await page.getByLabel('Password').fill(text);
+    const [response] = await Promise.all([
+      page.waitForResponse((answer) => answer.request().isNavigationRequest()),
+      page.getByRole('button', { name: 'Continue' }).click(),
+    ]);
+    await page.waitForLoadState();
+    return response;
+  };
+
+  interface Shown {
+    readonly name: string;
+    readonly status: number;
+    /** What assistive technology is told. */
+    readonly aria: RegExp;
+    readonly userAgent?: string;
+    readonly open: (tab: Tab) => Promise<Response>;
+  }
+
+  const notice = (heading: string): RegExp =>
+    new RegExp(`^- main:\n {2}- heading "${heading}" \\[level=1\\]\n {2}- paragraph: \\S`);
+
+  const preview = (...terms: string[]): RegExp =>
+    new RegExp(`heading "Link preview".*${terms.map((term) => `term: ${term}`).join('.*')}`, 's');
+
+  const shown: readonly Shown[] = [
+    {
+      name: 'not found',
+      status: 404,
+      aria: notice('Short URL not found'),
+      open: (tab) => tab.open('/nothing0'),
+    },
+    {
+      name: 'expired',
+      status: 410,
+      aria: notice('This link has expired'),
+      async open(tab) {
+        const at = await path({ maxClicks: 1 });
+        await bench.visit(at.slice(1));
+        return tab.open(at);
+      },
+    },
+    {
+      name: 'blocked',
+      status: 410,
+      aria: notice('This link has been blocked'),
+      async open(tab) {
+        const at = await path();
+        await bench.admin('POST', `/admin/links${at}/block`, { reason: 'phishing' });
+        return tab.open(at);
+      },
+    },
+    {
+      name: 'for bots',
+      status: 200,
+      aria: notice('A short link'),
+      userAgent: googlebot,
+      open: async (tab) => tab.open(await path({ password })),
+    },
+    {
+      name: 'preview',
+      status: 200,
+      aria: preview('Website', 'Destination', 'Created', 'Expires'),
+      open: async (tab) => tab.open(`${await path()}+`),
+    },
+    {
+      name: 'preview of a long destination without a break',
+      status: 200,
+      aria: preview('Website', 'Destination', 'Created', 'Expires'),
+      open: async (tab) =>
+        tab.open(`${await path({ url: `https://example.com/${'x'.repeat(1_980)}` })}+`),
+    },
+    {
+      name: 'preview of a long host and of right-to-left text',
+      status: 200,
+      aria: preview('Website', 'Destination', 'Created', 'Expires'),
+      open: async (tab) =>
+        tab.open(
+          `${await path({ url: `https://${'مثال'.repeat(8)}.${'long-label.'.repeat(12)}example/${'سلام'.repeat(40)}\u202e🙂` })}+`,
+        ),
+    },
+    {
+      name: 'preview of a link with a password',
+      status: 200,
+      aria: preview('Destination', 'Created', 'Expires'),
+      open: async (tab) => tab.open(`${await path({ password })}+`),
+    },
+    {
+      name: 'preview of a limited link',
+      status: 200,
+      aria: preview('Destination', 'Created', 'Expires'),
+      open: async (tab) => tab.open(`${await path({ maxClicks: 5, expiresIn: 3_600 })}+`),
+    },
+    {
+      name: 'password form',
+      status: 200,
+      aria: /heading "Password required".*textbox "Password".*button "Continue"/s,
+      open: async (tab) => tab.open(await path({ password })),
+    },
+    {
+      name: 'wrong password',
+      status: 401,
+      aria: /textbox "Password".*\n.*alert: That password is wrong. Please try again.\n.*button/,
+      async open(tab) {
+        await tab.open(await path({ password }));
+        return enter(tab, 'wrong');
+      },
+    },
+    {
+      name: 'too many attempts',
+      status: 429,
+      aria: /heading "Too many attempts. Try again later.".*again in \d+ seconds?\..*link "Back to the password"/s,
+      async open(tab) {
+        const at = await path({ password });
+        await tab.open(at);
+        const body = 'password=wrong';
+        const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
+        await atOnce(5, () => bench.visit(at.slice(1), { method: 'POST', headers, body }));
+        return enter(tab, 'wrong');
+      },
+    },
+    {
+      name: 'maintenance',
+      status: 503,
+      aria: notice('Down for maintenance'),
+      async open(tab) {
+        await bench.admin('PATCH', '/admin/platform', { maintenance: true });
+        try {
+          return await tab.open('/nothing0');
+        } finally {
+          await bench.admin('PATCH', '/admin/platform', { maintenance: false });
+        }
+      },
+    },
+  ];
+
+  for (const { name, status, aria, userAgent, open } of shown) {
+    it(`${name}: fits, is legible, and asks for nothing but itself`, () =>
+      withTab(userAgent === undefined ? {} : { userAgent }, async (tab) => {
+        const { page, requests, complaints } = tab;
+        const response = await open(tab);
+        expect(response.status()).to.equal(status);
+        expect(await page.locator('body').ariaSnapshot()).to.match(aria);
+        for (const colorScheme of ['light', 'dark'] as const) {
+          await page.emulateMedia({ colorScheme });
+          for (const viewport of [phone, narrow, desktop]) {
+            await page.setViewportSize(viewport);
+            const faults = await auditPage(page);
+            expect(faults, `${colorScheme}, ${viewport.width} px`).to.deep.equal([]);
+          }
+        }
+        await zoomText(page, 200);
+        for (const viewport of [phone, desktop]) {
+          await page.setViewportSize(viewport);
+          const faults = await auditPage(page);
+          expect(faults, `text of 200 %, ${viewport.width} px`).to.deep.equal([]);
+        }
+        expect(complaints).to.deep.equal([]);
+        const others = requests.filter(
+          (asked) => !asked.startsWith(`document ${bench.product.edge}/`),
+        );
+        expect(others).to.deep.equal([]);
+      }));
+  }
+
+  it('hears what a policy refuses: nothing is loaded or run that a page did not bring', () =>
+    withTab({}, async (tab) => {
+      const { page, complaints, requests } = tab;
+      await tab.open('/nothing0');
+      const before = requests.length;
+      const style = page.addStyleTag({ content: 'p { color: red }' });
+      expect(String(await rejection(style))).to.match(/Content Security Policy/);
+      const script = page.addScriptTag({ content: 'document.title = "run"' });
+      expect(String(await rejection(script))).to.match(/Content Security Policy/);
+      expect(complaints).to.have.length(2);
+      expect(await page.title()).to.equal('Short URL not found');
+      expect(requests).to.have.length(before);
+    }));
+
+  describe('the password form', () => {
+    const urls = (): string[] =>
+      ['127.0.0.1', 'localhost'].map((host) => `http://${host}:${elsewhere.port}/a?b=1&c=%22`);
+
+    it('takes nothing but the keyboard, from the focus to the destination', () =>
+      withTab({}, async (tab) => {
+        const { page, complaints } = tab;
+        const [url = ''] = urls();
+        await tab.open(await path({ url, password }));
+        const field = page.getByLabel('Password');
+        expect(await field.getAttribute('type')).to.equal('password');
+        expect(await field.getAttribute('autocomplete')).to.equal('current-password');
+        // It has the focus from the beginning.
+        const looks = [await focused(page)];
+        await page.keyboard.press('Tab');
+        looks.push(await focused(page));
+        await page.keyboard.press('Shift+Tab');
+        looks.push(await focused(page));
+        expect(looks.map(({ tag }) => tag)).to.deep.equal(['INPUT', 'BUTTON', 'INPUT']);
+        for (const { tag, ring } of looks) expect(ring, tag).to.be.at.least(2);
+        await page.keyboard.type('wrong');
+        await page.keyboard.press('Enter');
+        await page.getByRole('alert').waitFor();
+        expect((await focused(page)).tag).to.equal('INPUT');
+        expect(await field.inputValue()).to.equal('');
+        expect(await field.getAttribute('aria-invalid')).to.equal('true');
+        const described = await field.getAttribute('aria-describedby');
+        expect(await page.locator(`#${described ?? ''}`).textContent()).to.equal(
+          'That password is wrong. Please try again.',
+        );
+        expect(await page.title()).to.match(/^Error: /);
+        await page.keyboard.type(password);
+        await page.keyboard.press('Enter');
+        await page.waitForURL(url);
+        expect(complaints).to.deep.equal([]);
+      }));
+
+    for (const javaScriptEnabled of [true, false]) {
+      it(`leads to another origin, ${javaScriptEnabled ? 'with' : 'without'} JavaScript`, async () => {
+        for (const url of urls()) {
+          await withTab({ javaScriptEnabled }, async (tab) => {
+            const { page, complaints } = tab;
+            const at = await path({ url, password });
+            expect((await tab.open(at)).status()).to.equal(200);
+            expect((await enter(tab, 'wrong')).status()).to.equal(401);
+            expect((await enter(tab, password)).status()).to.equal(303);
+            await page.waitForURL(url);
+            expect(await page.title()).to.equal('Arrived');
+            const { method, path: asked, host, headers } = elsewhere.arrivals.at(-1) ?? {};
+            expect([method, `http://${host ?? ''}${asked ?? ''}`]).to.deep.equal(['GET', url]);
+            expect(headers?.referer).to.equal(bench.product.edge + at);
+            expect(complaints).to.deep.equal([]);
+          });
+        }
+      });
+    }
+
+    it('is there again when the visitor goes back, and nothing is sent twice', () =>
+      withTab({}, async (tab) => {
+        const { page } = tab;
+        const [url = ''] = urls();
+        await tab.open('/nothing0');
+        const at = await path({ url, password });
+        await tab.open(at);
+        await enter(tab, password);
+        await page.waitForURL(url);
+        const arrived = elsewhere.arrivals.length;
+        await page.goBack();
+        expect(page.url()).to.equal(bench.product.edge + at);
+        expect(await page.getByLabel('Password').inputValue()).to.equal('');
+        expect(elsewhere.arrivals).to.have.length(arrived);
+      }));
+
+    it('after a wrong try too, once the browser has asked whether to send it again', () =>
+      withTab({}, async (tab) => {
+        const { page } = tab;
+        const [url = ''] = urls();
+        await tab.open(await path({ url, password }));
+        await enter(tab, 'wrong');
+        await enter(tab, password);
+        await page.waitForURL(url);
+        const arrived = elsewhere.arrivals.length;
+        // Chromium's way to ask. The answer to a POST can be kept by nobody: it is `no-store`.
+        expect(String(await rejection(page.goBack()))).to.include('ERR_CACHE_MISS');
+        await page.waitForURL(/^chrome-error:/);
+        await page.goBack();
+        expect(await page.getByLabel('Password').inputValue()).to.equal('');
+        expect(await page.getByRole('alert').count()).to.equal(0);
+        expect(elsewhere.arrivals).to.have.length(arrived);
+      }));
+
+    it('asks for something to be entered, before anything is sent', () =>
+      withTab({}, async (tab) => {
+        await tab.open(await path({ password }));
+        const before = tab.requests.length;
+        await tab.page.getByRole('button').click();
+        expect((await focused(tab.page)).tag).to.equal('INPUT');
+        expect(tab.requests).to.have.length(before);
+      }));
+  });
+
+  it('a destination is text, whatever it is made of', async () => {
+    for (const url of ['javascript:alert(1)', '"><script>alert(1)</script>', 'data:text/html,x']) {
+      expectRefused(await bench.shorten(pro, { url }), 400, 'Please provide a valid URL');
+    }
+    const url = `https://example.com/?a="><script>alert(1)</script>&amp;b=<img src=x onerror='alert(1)'>&c=%3Cb%3E`;
+    await withTab({}, async (tab) => {
+      const { page, complaints, requests } = tab;
+      const at = await path({ url });
+      await tab.open(`${at}+`);
+      const link = page.getByRole('link');
+      const { location } = (await bench.visit(at.slice(1))).headers;
+      expect(await link.textContent()).to.equal(location);
+      expect(await link.getAttribute('href')).to.equal(location);
+      expect(location).to.include('<script>').and.to.include("'alert(1)'").and.to.include('&amp;b');
+      expect(await page.locator('script, img, b').count()).to.equal(0);
+      expect(complaints).to.deep.equal([]);
+      expect(requests).to.have.length(1);
+    });
+  });
+
+  it('a preview leads to its destination, which is not told where from', () =>
+    withTab({}, async (tab) => {
+      const url = `http://localhost:${elsewhere.port}/from-a-preview`;
+      await tab.open(`${await path({ url })}+`);
+      await tab.page.getByRole('link').click();
+      await tab.page.waitForURL(url);
+      expect(elsewhere.arrivals.at(-1)?.headers).not.to.have.property('referer');
+    }));
+});

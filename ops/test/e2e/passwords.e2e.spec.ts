@@ -1,0 +1,310 @@
+import { expect } from 'chai';
+import { readdir, readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { ask, atOnce, statuses, type Answer, type Ask } from '../support/http.js';
+import {
+  destination,
+  eventually,
+  expectBody,
+  expectError,
+  upgradeUrl,
+  withProduct,
+} from './harness.js';
+
+const password = 'correct horse & bätterie';
+const tooMany = 'Too many attempts. Try again later.';
+const html = 'text/html,application/xhtml+xml,*/*;q=0.8';
+
+const form = (fields: Record<string, string>): string => new URLSearchParams(fields).toString();
+
+describe('a link with a password', () => {
+  // The tests' own addresses stand for those of a proxy's clients.
+  const bench = withProduct({ TRUSTED_PROXIES: '127.0.0.1/32, ::1' });
+  let pro: string;
+  let lastClient = 0;
+
+  before(async () => {
+    pro = (await bench.key('PRO')).key;
+  });
+
+  const code = async (body: Record<string, unknown> = {}): Promise<string> =>
+    (await bench.link(pro, { password, ...body })).shortCode;
+
+  /** A client that nobody has seen before. */
+  const newClient = (): string => {
+    lastClient += 1;
+    return `198.51.100.${lastClient}`;
+  };
+
+  const enter = (
+    shortCode: string,
+    tried: string,
+    client: string,
+    headers: Record<string, string> = {},
+  ): Promise<Answer> =>
+    bench.visit(shortCode, {
+      method: 'POST',
+      body: form({ password: tried }),
+      headers: {
+        'Content-Type': 'application/x-www-form-urlencoded',
+        'X-Forwarded-For': client,
+        ...headers,
+      },
+    });
+
+  const expectForm = (answer: Answer, status: 200 | 401): void => {
+    expect(answer.status, answer.text).to.equal(status);
+    expect(answer.headers['content-type']).to.equal('text/html; charset=utf-8');
+    expect(answer.headers['cache-control']).to.equal('no-store');
+    const policy = answer.headers['content-security-policy'];
+    expect(policy).to.match(/^default-src 'none'; style-src 'sha256-[^']+'; base-uri 'none'; /);
+    expect(policy).to.include("form-action 'self' http: https:; frame-ancestors 'none'");
+    expect(answer.headers).not.to.have.property('location');
+    expect(answer.text).not.to.include('example.com');
+    expect(answer.text).to.include('<form method="post">').and.include('<label for="password">');
+    expect(answer.text.includes('aria-describedby="error"')).to.equal(status === 401);
+    expect(answer.text.includes('id="error"')).to.equal(status === 401);
+  };
+
+  const expectEntered = (answer: Answer): void => {
+    expect(answer.status, answer.text).to.equal(303);
+    expect(answer.headers).to.include({
+      location: destination,
+      'cache-control': 'private, no-store',
+      'referrer-policy': 'no-referrer-when-downgrade',
+      'content-length': '0',
+    });
+  };
+
+  const expectConcealed = (answer: Answer): void => {
+    expect(answer.status).to.equal(200);
+    expect(answer.headers).not.to.have.property('location');
+    expect(answer.headers['cache-control']).to.equal('no-store');
+    expect(answer.text).not.to.include('example.com').and.not.to.include('<form');
+  };
+
+  const expectClicks = (shortCode: string, clicks: number): Promise<void> =>
+    eventually(2_000, async () => {
+      expect((await bench.stats(shortCode, pro)).clickCount).to.equal(clicks);
+    });
+
+  it('is made without a word of it in the answer', async () => {
+    const answer = await bench.shorten(pro, { url: destination, password });
+    expect(answer.status).to.equal(201);
+    expect(answer.json()).to.have.all.keys('shortUrl', 'shortCode', 'url', 'createdAt');
+    expect(answer.text).not.to.match(/argon2|password/i);
+  });
+
+  it('needs the INDIE plan', async () => {
+    const { key } = await bench.key('HOBBY');
+    expectBody(await bench.shorten(key, { url: destination, password }), 403, {
+      statusCode: 403,
+      message: 'Password protection requires the INDIE plan or higher.',
+      error: 'Forbidden',
+      feature: 'passwordProtection',
+      currentPlan: 'HOBBY',
+      upgradeUrl,
+    });
+  });
+
+  it('is made by the batch, each with its own', async () => {
+    const passwords = Array.from({ length: 12 }, (_, index) => `password ${index}`);
+    const urls = passwords.map((own) => ({ url: destination, password: own }));
+    const answer = await bench.api('/v2/shorten/batch', pro, {
+      method: 'POST',
+      body: { urls: [...urls, { url: destination }, { url: destination, password: 'abc' }] },
+    });
+    expect(answer.status).to.equal(200);
+    expect(answer.text).not.to.include('argon2');
+    const { results } = answer.json() as { results: { success: boolean; shortCode: string }[] };
+    expect(results.map(({ success }) => success)).to.deep.equal([
+      ...passwords.map(() => true),
+      true,
+      false,
+    ]);
+    const client = newClient();
+    for (const [index, own] of passwords.entries()) {
+      expectEntered(await enter(results[index]?.shortCode ?? '', own, client));
+    }
+    expect((await bench.visit(results[12]?.shortCode ?? '')).status).to.equal(302);
+  });
+
+  it('gives its form for a GET, and the destination for the password', async () => {
+    const shortCode = await code();
+    expectForm(await bench.visit(shortCode), 200);
+    const client = newClient();
+    expectForm(await enter(shortCode, 'wrong', client), 401);
+    expectEntered(await enter(shortCode, password, client));
+    // The same characters, typed as others.
+    expectEntered(await enter(shortCode, password.normalize('NFD'), client));
+    await expectClicks(shortCode, 2);
+  });
+
+  it('may have a hundred characters of whatever kind, and its form lets them all in', async () => {
+    const longest = '🔑'.repeat(100);
+    const shortCode = await code({ password: longest });
+    const page = await bench.visit(shortCode);
+    const most = Number(/maxlength="(\d+)"/.exec(page.text)?.[1]);
+    // As a browser counts.
+    expect(most).to.be.at.least(longest.length);
+    expectEntered(await enter(shortCode, longest, newClient()));
+  });
+
+  it('shows itself to no bot and no HEAD, password or not', async () => {
+    const shortCode = await code();
+    const googlebot = { 'User-Agent': 'Mozilla/5.0 (compatible; Googlebot/2.1)' };
+    expectConcealed(await bench.visit(shortCode, { headers: googlebot }));
+    expectConcealed(await enter(shortCode, password, newClient(), googlebot));
+    const head = await bench.visit(shortCode, { method: 'HEAD' });
+    expectConcealed(head);
+    expect(head.text).to.equal('');
+    await expectClicks(shortCode, 0);
+  });
+
+  it('names its methods, and no other link has a POST', async () => {
+    const shortCode = await code();
+    const put = await bench.visit(shortCode, { method: 'PUT' });
+    expectError(put, {
+      status: 405,
+      message: 'Method Not Allowed',
+      path: `/${shortCode}`,
+      method: 'PUT',
+    });
+    expect(put.headers.allow).to.equal('GET, HEAD, POST');
+    const open = (await bench.link(pro)).shortCode;
+    const post = await enter(open, password, newClient());
+    expect(post.status).to.equal(405);
+    expect(post.headers.allow).to.equal('GET, HEAD');
+    expect((await enter(`${open}+`, password, newClient())).headers.allow).to.equal('GET, HEAD');
+  });
+
+  it('takes a form of at most 4 KiB, and nothing else', async () => {
+    const shortCode = await code();
+    const path = `/${shortCode}`;
+    const json: Ask = { method: 'POST', body: { password } };
+    expectError(await bench.visit(shortCode, json), {
+      status: 415,
+      message: 'Content-Type must be application/x-www-form-urlencoded',
+      path,
+      method: 'POST',
+    });
+    const tooLarge = { status: 413, message: 'Request body is too large', path, method: 'POST' };
+    const large = 'x'.repeat(5_000);
+    expectError(await enter(shortCode, large, newClient()), tooLarge);
+    const chunked = { 'Transfer-Encoding': 'chunked' };
+    expectError(await enter(shortCode, large, newClient(), chunked), tooLarge);
+    expectForm(await enter(shortCode, 'x'.repeat(4_000), newClient()), 401);
+  });
+
+  it('takes no entry without the field', async () => {
+    const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
+    const body = form({ other: password });
+    expectForm(await bench.visit(await code(), { method: 'POST', headers, body }), 401);
+  });
+
+  it('keeps to its limit of clicks, exactly, however many come with the password', async () => {
+    const shortCode = await code({ maxClicks: 7 });
+    expectForm(await bench.visit(shortCode), 200);
+    const answers = await atOnce(30, (index) =>
+      // Some from one address, which has more tries in hand than may be wrong.
+      enter(shortCode, password, index < 15 ? '203.0.113.77' : newClient()),
+    );
+    expect(statuses(answers)).to.deep.equal({ 303: 7, 410: 23 });
+    expect((await enter(shortCode, 'wrong', newClient())).status).to.equal(410);
+    expect((await bench.visit(shortCode)).status).to.equal(410);
+    await expectClicks(shortCode, 7);
+  });
+
+  describe('lets nobody guess', () => {
+    const expectThrottled = (answer: Answer, shortCode: string): void => {
+      const retryAfter = Number(answer.headers['retry-after']);
+      expectError(answer, {
+        status: 429,
+        message: tooMany,
+        path: `/${shortCode}`,
+        method: 'POST',
+        retryAfter,
+      });
+      expect(retryAfter).to.be.within(1, 30);
+    };
+
+    it('more than five times a minute, be it right at last; others may still', async () => {
+      const shortCode = await code();
+      const client = newClient();
+      for (let tries = 0; tries < 5; tries += 1) {
+        expectForm(await enter(shortCode, `guess ${tries}`, client), 401);
+      }
+      expectThrottled(await enter(shortCode, 'guess 5', client), shortCode);
+      expectThrottled(await enter(shortCode, password, client), shortCode);
+      const page = await enter(shortCode, password, client, { Accept: html });
+      expect(page.status).to.equal(429);
+      expect(page.headers['content-type']).to.equal('text/html; charset=utf-8');
+      expect(page.text).to.include(tooMany);
+      expectEntered(await enter(shortCode, password, newClient()));
+      // The same client at another link.
+      expectEntered(await enter(await code(), password, client));
+    });
+
+    it('all at once either', async () => {
+      const shortCode = await code();
+      const client = newClient();
+      const answers = await atOnce(40, (index) => enter(shortCode, `guess ${index}`, client));
+      expect(statuses(answers)).to.deep.equal({ 401: 5, 429: 35 });
+    });
+
+    it('from one /64, nor by telling a story about the way', async () => {
+      const shortCode = await code();
+      for (let tries = 0; tries < 5; tries += 1) {
+        const client = `192.0.2.${tries}, 2001:db8:0:1::${tries}`;
+        expectForm(await enter(shortCode, 'wrong', client), 401);
+      }
+      expectThrottled(await enter(shortCode, 'wrong', '2001:DB8:0:1:ffff::1'), shortCode);
+      expectForm(await enter(shortCode, 'wrong', '2001:db8:0:2::1'), 401);
+      const stranger = { localAddress: '127.0.0.9' };
+      const body = form({ password: 'wrong' });
+      for (let tries = 0; tries < 6; tries += 1) {
+        const headers = {
+          'Content-Type': 'application/x-www-form-urlencoded',
+          'X-Forwarded-For': newClient(),
+        };
+        const answer = await bench.visit(shortCode, { method: 'POST', body, headers, ...stranger });
+        if (tries < 5) expectForm(answer, 401);
+        else expectThrottled(answer, shortCode);
+      }
+    });
+  });
+
+  it('leaves neither passwords nor hashes nor addresses in what is said and spooled', async () => {
+    const said = bench.product.stdout() + bench.product.stderr();
+    expect(said).not.to.match(/argon2|correct horse|198\.51\.100/);
+    const { spools, edges } = bench.product;
+    expect(spools).to.have.length(edges.length);
+    for (const spool of spools) {
+      const files = await readdir(spool, { recursive: true, withFileTypes: true });
+      for (const file of files.filter((entry) => entry.isFile())) {
+        const text = await readFile(path.join(file.parentPath, file.name), 'latin1');
+        expect(text, file.name).not.to.match(/argon2|198\.51\.100/);
+      }
+    }
+  });
+});
+
+describe('a link with a password, asked directly', () => {
+  const bench = withProduct();
+
+  it('believes no X-Forwarded-For', async () => {
+    const pro = (await bench.key('PRO')).key;
+    const { shortUrl } = await bench.link(pro, { password });
+    const answers: Answer[] = [];
+    for (let tries = 0; tries < 6; tries += 1) {
+      const headers = {
+        'Content-Type': 'application/x-www-form-urlencoded',
+        'X-Forwarded-For': `198.51.100.${tries}`,
+      };
+      answers.push(
+        await ask(shortUrl, { method: 'POST', body: form({ password: 'no' }), headers }),
+      );
+    }
+    expect(statuses(answers)).to.deep.equal({ 401: 5, 429: 1 });
+  });
+});

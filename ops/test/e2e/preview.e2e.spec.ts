@@ -1,0 +1,94 @@
+import { expect } from 'chai';
+import type { Answer } from '../support/http.js';
+import { destination, eventually, expectError, withProduct } from './harness.js';
+
+const escaped = 'https://example.com/somewhere?a=1&amp;b=2';
+const html = { headers: { Accept: 'text/html' } };
+
+describe('the preview of a link', () => {
+  const bench = withProduct();
+  let pro: string;
+
+  before(async () => {
+    pro = (await bench.key('PRO')).key;
+  });
+
+  const code = async (body: Record<string, unknown> = {}): Promise<string> =>
+    (await bench.link(pro, body)).shortCode;
+
+  const expectPage = (answer: Answer, status: number, title: string): void => {
+    expect(answer.status).to.equal(status);
+    expect(answer.headers['content-type']).to.equal('text/html; charset=utf-8');
+    expect(answer.headers['cache-control']).to.equal('no-store');
+    expect(answer.headers['content-security-policy']).to.match(
+      /^default-src 'none';.*form-action 'none'/,
+    );
+    expect(answer.headers).not.to.have.property('location');
+    expect(answer.text).to.include(`<title>${title}</title>`).and.include('<html lang="en">');
+    expect(answer.text.match(/<h1>/g)).to.have.length(1);
+  };
+
+  it('says where it leads, when it was made and when it ends, and is not counted', async () => {
+    const { shortCode, createdAt, expiresAt } = await bench.link(pro, { expiresIn: 3_600 });
+    const answer = await bench.visit(`${shortCode}+`);
+    expectPage(answer, 200, 'Link preview');
+    expect(answer.text).to.include(
+      `<a href="${escaped}" rel="noopener noreferrer nofollow">${escaped}</a>`,
+    );
+    expect(answer.text).to.include(`<time datetime="${createdAt}">`);
+    expect(answer.text).to.include(`<time datetime="${expiresAt ?? ''}">`);
+    expect((await bench.visit(`${shortCode}%2B`)).text).to.equal(answer.text);
+    expect((await bench.visit(`${shortCode}+`, { method: 'HEAD' })).status).to.equal(200);
+    await bench.visit(shortCode);
+    await eventually(2_000, async () => {
+      expect((await bench.stats(shortCode, pro)).clickCount).to.equal(1);
+    });
+  });
+
+  it('writes nothing of the destination as HTML', async () => {
+    const url = `https://example.com/?a="><script>alert('1')</script>&b=</a>`;
+    const { text } = await bench.visit(`${await code({ url })}+`);
+    expect(text).not.to.match(/<script|'1'|"><s/);
+    expect(text.match(/<a /g)).to.have.length(1);
+    expect(text).to.include('https://example.com/?a=&quot;&gt;&lt;script&gt;alert(&#39;1&#39;)');
+  });
+
+  it('names the host as it is, not as it looks', async () => {
+    const { text } = await bench.visit(`${await code({ url: 'https://exаmple.com/' })}+`);
+    expect(text).to.include('xn--').and.not.to.include('exаmple');
+  });
+
+  it('does not name the destination of a link with a password or a limit of clicks', async () => {
+    for (const body of [{ password: 'long enough' }, { maxClicks: 1 }]) {
+      const shortCode = await code(body);
+      for (let look = 0; look < 3; look += 1) {
+        const answer = await bench.visit(`${shortCode}+`);
+        expectPage(answer, 200, 'Link preview');
+        expect(answer.text).not.to.include('example.com');
+      }
+      const visit = await bench.visit(shortCode);
+      expect(visit.headers.location).to.equal('maxClicks' in body ? destination : undefined);
+    }
+  });
+
+  it('is not there without its link, and gone with it', async () => {
+    expectError(await bench.visit('nothing0+'), {
+      status: 404,
+      message: 'Short URL not found',
+      path: '/nothing0+',
+    });
+    expectPage(await bench.visit('nothing0+', html), 404, 'Short URL not found');
+    for (const path of ['+', 'ab+', 'nothing0++', 'robots.txt+']) {
+      expect((await bench.visit(path)).status, path).to.equal(404);
+    }
+    const used = await code({ maxClicks: 1 });
+    await bench.visit(used);
+    expectError(await bench.visit(`${used}+`), {
+      status: 410,
+      message: 'This link has expired',
+      path: `/${used}+`,
+      errorType: 'EXPIRED',
+    });
+    expectPage(await bench.visit(`${used}+`, html), 410, 'This link has expired');
+  });
+});

@@ -1,0 +1,432 @@
+import { expect } from 'chai';
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { chmod, rm, stat, writeFile } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import { once } from 'node:events';
+import type { AddressInfo } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { ask, atOnce } from '../support/http.js';
+import {
+  postgresOf,
+  runToEnd,
+  startProduct,
+  temporaryDir,
+  type Ended,
+  type Product,
+} from '../support/product.js';
+import { connectTo } from '../support/raw.js';
+import { Bench, destination, eventually, withProduct, type Link } from './harness.js';
+
+const hasIpv6 = Object.values(networkInterfaces()).some((addresses) =>
+  addresses?.some(({ address }) => address === '::1'),
+);
+
+/** What a process says in its own words; everything else on stderr is the log, in JSON lines. */
+const ownLines = ({ stderr }: Ended): string[] =>
+  stderr.split('\n').filter((line) => line !== '' && !line.startsWith('{"level":'));
+
+const levels = (stderr: string): number[] =>
+  stderr
+    .split('\n')
+    .filter((line) => line.startsWith('{'))
+    .map((line) => (JSON.parse(line) as { level: number }).level);
+
+describe('the process', () => {
+  let dir: string;
+  let benches: Bench[];
+
+  beforeEach(async () => {
+    dir = await temporaryDir();
+    benches = [];
+  });
+
+  afterEach(async () => {
+    for (const bench of benches) await bench.product.cleanup();
+    await rm(dir, { recursive: true, force: true });
+  });
+
+  const start = async (env: Record<string, string> = {}, dataDir = dir): Promise<Bench> => {
+    const bench = new Bench();
+    bench.use(await startProduct({ env, dataDir }));
+    benches.push(bench);
+    return bench;
+  };
+
+  describe('does not start with a bad environment: exit code 78 and one line that names', () => {
+    const table: readonly [Record<string, string>, string][] = [
+      [{ API_PORT: 'http' }, 'API_PORT'],
+      [{ API_PORT: '-1' }, 'API_PORT'],
+      [{ EDGE_PORT: '65536' }, 'EDGE_PORT'],
+      [{ ADMIN_PORT: '80.5' }, 'ADMIN_PORT'],
+      [{ HOST: 'not an address' }, 'HOST'],
+      [{ API_HOST: 'a/b' }, 'API_HOST'],
+      [{ EDGE_HOST: ':' }, 'EDGE_HOST'],
+      [{ ADMIN_HOST: 'http://localhost' }, 'ADMIN_HOST'],
+      [{ SHORT_URL_HOST: 'sho.rt' }, 'SHORT_URL_HOST'],
+      [{ SHORT_URL_HOST: 'ftp://sho.rt' }, 'SHORT_URL_HOST'],
+      [{ UPGRADE_URL: 'billing' }, 'UPGRADE_URL'],
+      [{ ROOT_REDIRECT: 'javascript:alert(1)' }, 'ROOT_REDIRECT'],
+      [{ ADMIN_TOKEN: 'short-secret' }, 'ADMIN_TOKEN'],
+      [{ ADMIN_TOKEN: 'with white space-secret' }, 'ADMIN_TOKEN'],
+      [{ DATABASE_URL: 'mysql://user:short-secret@localhost/x' }, 'DATABASE_URL'],
+      [{ LOG_LEVEL: 'verbose' }, 'LOG_LEVEL'],
+      [{ SPOOL_MAX_BYTES: '1GB' }, 'SPOOL_MAX_BYTES'],
+      [{ SPOOL_MAX_BYTES: '100' }, 'SPOOL_MAX_BYTES'],
+      [{ SPOOL_FSYNC: 'yes' }, 'SPOOL_FSYNC'],
+      [{ PLANS_FILE: '/nowhere/plans.json' }, 'PLANS_FILE'],
+      [{ DATA_DIR: '/dev/null/data' }, 'DATA_DIR'],
+    ];
+    for (const [env, name] of table) {
+      it(JSON.stringify(env), async () => {
+        const dataDir = path.join(dir, 'never-made');
+        const ended = await runToEnd({ DATA_DIR: dataDir, ...env });
+        expect(ended).to.include({ exitCode: 78, stdout: '' });
+        expect(ended.stderr).to.match(new RegExp(`^linklog: ${name}[ :][^\n]+\n$`));
+        expect(ended.stderr).not.to.include('secret');
+        expect(existsSync(dataDir)).to.equal(false);
+        expect(ended.ms).to.be.below(5_000);
+      });
+    }
+
+    for (const [what, text] of [
+      ['no JSON', '{'],
+      ['not the table', '{"plans":{}}'],
+      ['a negative limit', JSON.stringify({ plans: { FREE: { requestsPerMinute: -1 } } })],
+    ] as const) {
+      it(`PLANS_FILE that holds ${what}`, async () => {
+        const file = path.join(dir, 'plans.json');
+        await writeFile(file, text);
+        const ended = await runToEnd({ DATA_DIR: path.join(dir, 'data'), PLANS_FILE: file });
+        expect(ended).to.include({ exitCode: 78, stdout: '' });
+        expect(ended.stderr).to.match(/^linklog: PLANS_FILE[ :][^\n]+\n$/);
+      });
+    }
+  });
+
+  for (const name of ['API', 'EDGE', 'ADMIN']) {
+    it(`names ${name}_PORT when it is in use, and leaves nothing running`, async () => {
+      const squatter = createServer().listen(0, '127.0.0.1');
+      await once(squatter, 'listening');
+      const { port } = squatter.address() as AddressInfo;
+      const ended = await runToEnd({ DATA_DIR: dir, [`${name}_PORT`]: String(port) });
+      squatter.close();
+      expect(ended).to.include({ exitCode: 78, stdout: '' });
+      expect(ownLines(ended)).to.deep.equal([
+        `linklog: ${name}_PORT ${port} is in use on 127.0.0.1: choose another port`,
+      ]);
+      expect(await postgresOf(dir)).to.deep.equal([]);
+    });
+  }
+
+  describe('that runs', () => {
+    const shared = withProduct();
+
+    it('says when it is ready: addresses, pid and first key, and nothing else', async () => {
+      const { api, edge, admin, pid, firstKey } = shared.product;
+      expect(shared.product.ready).to.deep.equal({
+        event: 'ready',
+        api,
+        edge,
+        admin,
+        pid,
+        firstKey,
+      });
+      for (const address of [api, edge, admin]) {
+        expect(address).to.match(/^http:\/\/127\.0\.0\.1:[1-9]\d*$/);
+        expect((await ask(`${address}/health`)).status).to.equal(200);
+      }
+      const lines = shared.product.stdout().trimEnd().split('\n');
+      expect(JSON.parse(lines.at(-1) ?? '')).to.deep.equal(shared.product.ready);
+      expect(lines.filter((line) => line.startsWith('{'))).to.have.length(1);
+    });
+
+    it('prints a line that works when pasted', async () => {
+      const [line] = shared.product
+        .stdout()
+        .split('\n')
+        .filter((each) => each.startsWith('curl '));
+      const { stdout } = await promisify(execFile)('bash', ['-c', line ?? '']);
+      const link = JSON.parse(stdout) as Link;
+      expect(link.url).to.equal('https://example.com/');
+      // `localhost`, as a person would open it.
+      const visit = await ask(link.shortUrl);
+      expect([visit.status, visit.headers.location]).to.deep.equal([302, 'https://example.com/']);
+    });
+
+    it('starts in a DATA_DIR of mode 0700, and leaves it closed to others', async () => {
+      // Made so by mkdtemp; PostgreSQL's group may at most pass it since.
+      expect((await stat(shared.product.dataDir)).mode & 0o066).to.equal(0);
+    });
+
+    it('has DATA_DIR to itself: a second one names the first one’s pid, and ends', async () => {
+      const { pid } = shared.product;
+      const second = await runToEnd({ DATA_DIR: shared.product.dataDir });
+      expect(second).to.include({ exitCode: 1, stdout: '' });
+      expect(ownLines(second)).to.deep.equal([
+        `linklog: ${shared.product.dataDir} is in use by process ${pid}`,
+      ]);
+      expect(second.ms).to.be.below(3_000);
+      expect((await ask(`${shared.product.api}/health/ready`)).status).to.equal(200);
+      expect((await shared.key('FREE')).plan).to.equal('FREE');
+    });
+  });
+
+  it('names addresses that can be connected to, where it listens on all', async () => {
+    const { product } = await start({ HOST: '0.0.0.0', ADMIN_HOST: '' });
+    for (const address of [product.api, product.edge, product.admin]) {
+      expect(address).to.match(/^http:\/\/127\.0\.0\.1:\d+$/);
+      expect((await ask(`${address}/health`)).status).to.equal(200);
+    }
+  });
+
+  if (hasIpv6) {
+    for (const host of ['::', '::1']) {
+      it(`puts IPv6 in brackets: HOST=${host}`, async () => {
+        const { product } = await start({ HOST: host });
+        for (const address of [product.api, product.edge]) {
+          expect(address).to.match(/^http:\/\/\[::1\]:\d+$/);
+          const connection = await connectTo(address);
+          connection.socket.write('GET /health HTTP/1.1\r\nHost: a\r\n\r\n');
+          await connection.until(/^HTTP\/1\.1 200 /);
+          connection.socket.destroy();
+        }
+        expect(product.admin).to.match(/^http:\/\/127\.0\.0\.1:\d+$/);
+      });
+    }
+  }
+
+  it('keeps its secrets in a DATA_DIR that others cannot read', async () => {
+    const made = path.join(dir, 'not', 'yet', 'there');
+    // PostgreSQL's account must pass the directories above.
+    await chmod(dir, 0o711);
+    const { product } = await start({}, made);
+    expect((await stat(made)).mode & 0o066).to.equal(0);
+    const token = await stat(path.join(made, 'admin-token'));
+    expect(token.mode & 0o777).to.equal(0o600);
+    expect(product.adminToken).to.match(/^[\x21-\x7e]{32,}$/);
+  });
+
+  it('takes ADMIN_TOKEN from the environment, and writes it nowhere', async () => {
+    const token = 'a-token-of-the-operators';
+    const bench = await start({ ADMIN_TOKEN: token });
+    expect((await bench.admin('GET', '/admin/keys')).status).to.equal(200);
+    expect(existsSync(path.join(dir, 'admin-token'))).to.equal(false);
+  });
+
+  /** A POST of which half the body is on its way. */
+  const halfSent = async (
+    { api, firstKey }: Product,
+    alias: string,
+  ): Promise<{ finish(): Promise<string> }> => {
+    const body = JSON.stringify({ url: destination, alias });
+    const connection = await connectTo(api);
+    connection.socket.write(
+      `POST /v2/shorten HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${firstKey ?? ''}\r\n` +
+        `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n` +
+        `Expect: 100-continue\r\n\r\n`,
+    );
+    // Now it is the server's request, beyond any doubt.
+    await connection.until(/^HTTP\/1\.1 100 /);
+    connection.socket.write(body.slice(0, 10));
+    return {
+      finish() {
+        connection.socket.write(body.slice(10));
+        return connection.until(/"createdAt":"[^"]+"\}/);
+      },
+    };
+  };
+
+  const refused = async (address: string): Promise<void> => {
+    await eventually(2_000, async () => {
+      const failure: unknown = await connectTo(address).then(
+        ({ socket }) => {
+          socket.destroy();
+          return null;
+        },
+        (error: unknown) => error,
+      );
+      expect(failure).to.have.property('code', 'ECONNREFUSED');
+    });
+  };
+
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+    it(`drains at ${signal}: what is in flight is answered, nothing new is taken`, async () => {
+      const bench = await start();
+      const { product } = bench;
+      const idle = await connectTo(product.edge);
+      const request = await halfSent(product, 'in-flight');
+      const answered = await connectTo(product.api);
+      answered.socket.write('GET /health HTTP/1.1\r\nHost: a\r\n\r\n');
+      await answered.until(/pass/);
+      const began = performance.now();
+      process.kill(product.pid, signal);
+      await refused(product.api);
+      expect(await request.finish()).to.include('"shortCode":"in-flight"');
+      // A second SIGTERM would end it at once, so here it is only waited for.
+      const ended = await product.ended;
+      expect(ended).to.include({ exitCode: 0, signal: null });
+      expect(performance.now() - began).to.be.below(10_000);
+      // Nobody was waited for but the one with a request: the rest is PostgreSQL's shutdown.
+      expect(await idle.closed(0)).to.be.a('number');
+      expect(await answered.closed(0)).to.be.a('number');
+      expect(await postgresOf(dir)).to.deep.equal([]);
+      expect(ownLines(ended)).to.deep.equal([]);
+      expect(levels(ended.stderr).filter((level) => level > 30)).to.deep.equal([]);
+
+      const next = await start();
+      expect((await next.visit('in-flight')).status).to.equal(302);
+    });
+  }
+
+  it('ends within 10 s though clients never finish, on each of its listeners', async () => {
+    const { product } = await start();
+    await halfSent(product, 'never-sent');
+    for (const origin of [product.edge, product.admin]) {
+      const { socket } = await connectTo(origin);
+      socket.write('GET /health HTTP/1.1\r\nHost: ');
+    }
+    const began = performance.now();
+    expect(await product.stop()).to.include({ exitCode: 0 });
+    expect(performance.now() - began).to.be.below(10_000);
+  });
+
+  it('waits for a predecessor that is still draining', async () => {
+    const { product } = await start();
+    const request = await halfSent(product, 'while-draining');
+    process.kill(product.pid, 'SIGTERM');
+    await refused(product.api);
+    const next = start();
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    await request.finish();
+    expect(await product.ended).to.include({ exitCode: 0 });
+    expect((await (await next).visit('while-draining')).status).to.equal(302);
+  });
+
+  for (const [how, end] of [
+    ['a restart', (product: Product) => product.stop()],
+    ['kill -9 of everything', (product: Product) => product.killTree()],
+    [
+      'kill -9 of all but PostgreSQL',
+      async (product: Product) => {
+        process.kill(product.pid, 'SIGKILL');
+        await product.ended;
+      },
+    ],
+  ] as const) {
+    it(`keeps everything through ${how}`, async () => {
+      const before = await start();
+      const { firstKey, adminToken } = before.product;
+      if (firstKey === null) throw new Error('A new installation has a first key');
+      const free = await before.key('FREE');
+      const body = { url: destination, alias: 'kept', expiresIn: 3_600 };
+      const retry = { 'Idempotency-Key': 'kept' };
+      const made = await before.shorten(firstKey, body, retry);
+      expect(made.status).to.equal(201);
+      const limited = await before.link(free.key, { maxClicks: 3 });
+      await before.visit(limited.shortCode);
+      for (let call = 0; call < 30; call += 1) await before.api('/v2/usage', free.key);
+      const visits = await atOnce(100, () => before.visit('kept'));
+      expect(visits.filter(({ status }) => status === 302)).to.have.length(100);
+      await end(before.product);
+
+      const after = await start();
+      expect(after.product.firstKey).to.equal(null);
+      expect(after.product.stdout()).to.match(/^\{[^\n]+\}\n$/);
+      expect(after.product.ready).not.to.have.property('firstKey');
+      expect(after.product.adminToken).to.equal(adminToken);
+
+      const again = await after.shorten(firstKey, body, retry);
+      expect(again.headers['idempotency-replayed']).to.equal('true');
+      expect(again.text).to.equal(made.text);
+      const taken = await after.shorten(firstKey, body);
+      expect(taken.json()).to.include({ statusCode: 400, message: 'Alias is already taken' });
+      await eventually(6_000, async () => {
+        expect((await after.stats('kept', firstKey)).clickCount).to.equal(100);
+      });
+      expect((await after.stats(limited.shortCode, free.key)).clickCount).to.equal(1);
+      for (const status of [302, 302, 410]) {
+        expect((await after.visit(limited.shortCode)).status).to.equal(status);
+      }
+      const usage = await after.api('/v2/usage', free.key);
+      expect(usage.json()).to.deep.include({
+        calls: { used: 2, limit: 2_000 },
+        links: { used: 1, limit: 35 },
+      });
+      // The minute goes on: 32 before, and this one and the statistics after.
+      expect(usage.headers['x-ratelimit-remaining']).to.equal(String(60 - 31 - 2));
+    });
+  }
+
+  it('takes an empty variable for an unset one', async () => {
+    const names = ['HOST', 'API_HOST', 'SHORT_URL_HOST', 'UPGRADE_URL', 'ADMIN_TOKEN'];
+    const more = ['DATABASE_URL', 'KAFKA_BROKERS', 'REDIS_URL', 'EVENTSTORE_URL', 'PLANS_FILE'];
+    const all = [...names, ...more, 'ROOT_REDIRECT', 'LOG_LEVEL', 'SPOOL_MAX_BYTES', 'SPOOL_FSYNC'];
+    const bench = await start(Object.fromEntries(all.map((name) => [name, ''])));
+    expect((await bench.visit('')).status).to.equal(404);
+  });
+
+  it('logs no key, no destination and no client’s address, at LOG_LEVEL=trace', async () => {
+    const client = '127.0.0.77';
+    const bench = await start({ LOG_LEVEL: 'trace' });
+    const { product } = bench;
+    const { key } = await bench.key('PRO', { name: 'SecretName' });
+    const url = 'https://secret-destination.example/SecretPath?token=SecretToken#SecretFragment';
+    const options = { localAddress: client, headers: { Authorization: `Bearer ${key}` } };
+    const post = (body: unknown, query = ''): ReturnType<typeof ask> =>
+      ask(`${product.api}/v2/shorten${query}`, { ...options, method: 'POST', body });
+    const made = await post({ url, alias: 'logged-link', password: null }, '?q=SecretQuery');
+    expect(made.status).to.equal(201);
+    const limited = (await post({ url, maxClicks: 1 })).json() as Link;
+    expect((await post({ url, alias: 'locked', password: 'SecretPassword' })).status).to.equal(201);
+    const wrong: readonly unknown[] = [
+      { url: `ftp://${url}` },
+      { url, alias: 'Secret Alias' },
+      { url, password: 'SecretPassword'.repeat(8) },
+      { url, __proto__x: 1, constructor: url },
+      `{"url":"${url}"`,
+    ];
+    for (const body of wrong) {
+      const headers = { ...options.headers, 'Content-Type': 'application/json' };
+      const answer = await ask(`${product.api}/v2/shorten`, {
+        method: 'POST',
+        ...options,
+        headers,
+        body,
+      });
+      expect(answer.status, answer.text).to.equal(400);
+    }
+    for (const code of ['logged-link', limited.shortCode, limited.shortCode, 'nothing0']) {
+      await ask(`${product.edge}/${code}?q=SecretQuery`, { localAddress: client });
+    }
+    for (const password of ['SecretGuess', 'SecretPassword']) {
+      await ask(`${product.edge}/locked`, {
+        localAddress: client,
+        method: 'POST',
+        headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+        body: `password=${password}`,
+      });
+    }
+    await ask(`${product.api}/v2/stats/logged-link?q=SecretQuery`, options);
+    await ask(`${product.api}/v2/usage`, {
+      ...options,
+      headers: { Authorization: 'Bearer SecretKey' },
+    });
+    await ask(`${product.admin}/admin/keys?after=SecretQuery`, {
+      ...options,
+      headers: { Authorization: `Bearer ${product.adminToken}` },
+    });
+    const { firstKey, adminToken } = product;
+    const { stdout, stderr } = await product.stop();
+    // What was asked for stands in the log; it is these things that do not.
+    expect(stderr).to.include('"path":"/v2/shorten"');
+    const greeting = stdout.replace(firstKey ?? '', '').replace(firstKey ?? '', '');
+    const said = stderr + greeting.replace(firstKey ?? '', '');
+    for (const secret of [key, firstKey, adminToken, 'Secret', 'secret-', client]) {
+      expect(secret).to.be.a('string');
+      expect(said).not.to.include(secret);
+    }
+  });
+});

@@ -1,0 +1,305 @@
+import { expect } from 'chai';
+import { choices, longHost, misread, randomLinks, sampleLooks } from '../bench/qr-codes.js';
+import { seededRandom } from '../chaos/random.js';
+import { atOnce, statuses, type Answer } from '../support/http.js';
+import { readQrCodes } from '../support/qr-reader.js';
+import {
+  destination,
+  expectBody,
+  expectError,
+  invalidKey,
+  monthly,
+  withProduct,
+  type Link,
+} from './harness.js';
+
+const formatMessage = 'format must be either png or svg';
+const sizeMessage = 'size must be between 100 and 1000';
+const marginMessage = 'margin must be between 0 and 10';
+const eccMessage = 'ecc must be one of L, M, Q, H';
+const colourMessage = (name: string): string => `${name} must be a hex colour, such as ff8800`;
+
+/** Width and height in pixels: the first fields of the first chunk. */
+const pngSize = (png: Buffer): readonly [number, number] => {
+  expect(png.subarray(0, 8).toString('latin1')).to.equal('\x89PNG\r\n\x1a\n');
+  return [png.readUInt32BE(16), png.readUInt32BE(20)];
+};
+
+describe('GET /v2/qr', () => {
+  const bench = withProduct();
+  let pro: string;
+  let link: Link;
+
+  before(async () => {
+    pro = (await bench.key('PRO')).key;
+    link = await bench.link(pro, { alias: 'pictured' });
+  });
+
+  const qr = (query = '', key = pro, code = link.shortCode, method = 'GET'): Promise<Answer> =>
+    bench.api(`/v2/qr/${code}${query}`, key, { method });
+
+  const image = async (query: string, code = link.shortCode): Promise<Buffer> => {
+    const answer = await qr(query, pro, code);
+    expect(answer.status, `${query}: ${answer.text.slice(0, 200)}`).to.equal(200);
+    return answer.bytes;
+  };
+
+  const spent = async (key: string): Promise<number> => {
+    const body = (await bench.api('/v2/usage', key)).json() as { qrCodes: { used: number } };
+    return body.qrCodes.used;
+  };
+
+  it('is a PNG of 300 pixels unless told, with its headers', async () => {
+    const answer = await qr();
+    expect(answer.status).to.equal(200);
+    expect(answer.headers).to.include({
+      'content-type': 'image/png',
+      'content-length': String(answer.bytes.length),
+      'cache-control': 'private, max-age=3600',
+      'x-api-key-name': 'a PRO key',
+      'x-ratelimit-limit': '5000',
+    });
+    expect(answer.headers.etag).to.match(/^"[\w-]+"$/);
+    expect(pngSize(answer.bytes)).to.deep.equal([300, 300]);
+    expect(answer.bytes).to.deep.equal(
+      await image('?format=png&size=300&margin=4&ecc=M&dark=000&light=fff'),
+    );
+  });
+
+  it('is an SVG when asked', async () => {
+    const answer = await qr('?format=svg&size=250');
+    expect(answer.headers['content-type']).to.match(/^image\/svg\+xml/);
+    expect(answer.text).to.match(/^<svg [^>]*width="250" height="250"/);
+    expect(answer.text).to.not.match(/<script|href/);
+  });
+
+  it('has exactly the size that was asked for', async () => {
+    // Of these, some do not divide by their modules; a renderer that rounds down is one short.
+    for (const size of [100, 101, 104, 113, 115, 118, 124, 126, 185, 243, 300, 501, 999, 1_000]) {
+      for (const margin of [0, 1, 4, 10]) {
+        const query = `?size=${size}&margin=${margin}`;
+        expect(pngSize(await image(query)), query).to.deep.equal([size, size]);
+      }
+    }
+  });
+
+  it('has the colours that were asked for', async () => {
+    const svg = (await image('?format=svg&dark=123456&light=abcdef')).toString();
+    expect(svg)
+      .to.match(/fill="#abcdef" d=/)
+      .and.to.match(/fill="#123456" transform=/);
+    const clear = (await image('?format=svg&dark=12345680&light=ffffff00')).toString();
+    expect(clear).to.match(/fill="#123456" fill-opacity="0.502"/);
+    expect(clear).to.match(/fill="#ffffff" fill-opacity="0.000"/);
+    const png = await image('?dark=12345680&light=abcdef00');
+    expect(png.includes(Buffer.from('PLTE\xab\xcd\xef\x12\x34\x56', 'latin1'))).to.be.true;
+    expect(png.includes(Buffer.from('tRNS\x00\x80', 'latin1'))).to.be.true;
+  });
+
+  it('answers 304 to who has it, for nothing; another look has another tag', async () => {
+    const { key } = await bench.key('FREE');
+    const headers = { 'If-None-Match': (await qr('', key)).headers.etag ?? '' };
+    for (const tag of [headers['If-None-Match'], `"other", W/${headers['If-None-Match']}`]) {
+      const answer = await bench.api(`/v2/qr/${link.shortCode}`, key, {
+        headers: { 'If-None-Match': tag },
+      });
+      expect([answer.status, answer.bytes.length]).to.deep.equal([304, 0]);
+      expect(answer.headers.etag).to.equal(headers['If-None-Match']);
+      expect(answer.headers['cache-control']).to.equal('private, max-age=3600');
+    }
+    expect(await spent(key)).to.equal(1);
+    const other = await bench.link(pro);
+    const looks = ['?size=301', '?format=svg', '?ecc=H', '?margin=3', '?dark=111', '?light=eee'];
+    const urls = [
+      ...looks.map((look) => `/v2/qr/${link.shortCode}${look}`),
+      `/v2/qr/${other.shortCode}`,
+    ];
+    const tags = new Set([headers['If-None-Match']]);
+    for (const url of urls) {
+      const answer = await bench.api(url, key, { headers });
+      expect(answer.status, url).to.equal(200);
+      tags.add(answer.headers.etag ?? '');
+    }
+    expect(tags.size).to.equal(urls.length + 1);
+    expect(await spent(key)).to.equal(urls.length + 1);
+  });
+
+  describe('says what is wrong with', () => {
+    const wrong: readonly (readonly [string, string])[] = [
+      ...['gif', 'PNG', '', 'png&format=svg'].map((v) => [`format=${v}`, formatMessage] as const),
+      ...['99', '1001', '', 'x', '-300', '300.5', '1e3', '0x100', '300&size=300'].map(
+        (v) => [`size=${v}`, sizeMessage] as const,
+      ),
+      ...['-1', '11', '', 'x', '1.5'].map((v) => [`margin=${v}`, marginMessage] as const),
+      ...['l', 'X', '', 'LM'].map((v) => [`ecc=${v}`, eccMessage] as const),
+      ...['dark', 'light'].flatMap((name) =>
+        ['', 'red', 'ff', 'ffff', 'fffff', '%23%23fff', 'gggggg', 'fff%0A', '"><script>'].map(
+          (v) => [`${name}=${encodeURI(v).replaceAll('%25', '%')}`, colourMessage(name)] as const,
+        ),
+      ),
+      ['size=1&format=gif', formatMessage],
+      ['ecc=X&margin=99&size=99', sizeMessage],
+    ];
+    for (const [query, message] of wrong) {
+      it(query, async () => {
+        const { shortCode } = link;
+        const at = `/v2/qr/${shortCode}`;
+        expectError(await qr(`?${query}`), { status: 400, message, path: at });
+        // The query is looked at before the code.
+        const unknown = await qr(`?${query}`, pro, 'nothing0');
+        expectError(unknown, { status: 400, message, path: '/v2/qr/nothing0' });
+      });
+    }
+  });
+
+  it('takes no notice of what it does not know', async () => {
+    expect(await image('?colour=red&x=1')).to.deep.equal(await image(''));
+  });
+
+  it('is there from the link’s 201 on, for every account’s key', async () => {
+    const other = (await bench.key('FREE', { account: 'another' })).key;
+    for (let round = 0; round < 5; round += 1) {
+      const { shortCode } = await bench.link(pro);
+      expect((await qr('', other, shortCode)).status).to.equal(200);
+    }
+  });
+
+  it('is 404 for what was never made, and 401 without a key', async () => {
+    const message = 'Short URL not found';
+    for (const code of ['nothing0', 'ab', 'x'.repeat(51), 'QR-CODE', 'a.b', '%00']) {
+      const answer = await qr('', pro, code);
+      expectError(answer, { status: 404, message, path: `/v2/qr/${code}` });
+    }
+    expectBody(await qr('', 'll_nobody'), 401, invalidKey);
+  });
+
+  it('is 410 for what is used up or blocked, and spends nothing', async () => {
+    const { key } = await bench.key('HOBBY');
+    const used = await bench.link(key, { alias: 'qr-used-up', maxClicks: 1 });
+    expect((await qr('', key, used.shortCode)).status).to.equal(200);
+    expect((await bench.visit(used.shortCode)).status).to.equal(302);
+    expectError(await qr('', key, used.shortCode), {
+      status: 410,
+      message: 'This link has expired',
+      path: '/v2/qr/qr-used-up',
+      errorType: 'EXPIRED',
+    });
+    const bad = await bench.link(key, { alias: 'qr-blocked' });
+    await bench.admin('POST', `/admin/links/${bad.shortCode}/block`, { reason: 'phishing' });
+    expectError(await qr('', key, bad.shortCode), {
+      status: 410,
+      message: 'This link has been blocked',
+      path: '/v2/qr/qr-blocked',
+      errorType: 'BLOCKED',
+    });
+    expect(await spent(key)).to.equal(1);
+  });
+
+  it('has 35 a month on FREE, exactly, however many are asked for at once', async () => {
+    const { key } = await bench.key('FREE');
+    const answers = await atOnce(55, (n) => qr(`?size=${100 + n}`, key));
+    expect(statuses(answers)).to.deep.equal({ 200: 35, 429: 20 });
+    for (const answer of answers.filter(({ status }) => status === 429)) {
+      expectBody(answer, 429, monthly('Monthly QR code limit reached.', 35));
+      expect(answer.headers).to.not.have.property('retry-after');
+    }
+    expect(await spent(key)).to.equal(35);
+    expect((await qr('', key)).status).to.equal(429);
+    // What cannot be handed out is told first.
+    expect((await qr('', key, 'nothing0')).status).to.equal(404);
+  });
+
+  it('costs nothing to HEAD, refused or not, and one call each time', async () => {
+    const { key } = await bench.key('FREE');
+    const head = await qr('?size=200', key, link.shortCode, 'HEAD');
+    expect([head.status, head.bytes.length]).to.deep.equal([200, 0]);
+    expect(await spent(key)).to.equal(0);
+    const get = await qr('?size=200', key);
+    expect(head.headers.etag).to.equal(get.headers.etag);
+    expect(head.headers['content-length']).to.equal(String(get.bytes.length));
+    await qr('?size=1', key);
+    await qr('', key, 'nothing0');
+    const usage = (await bench.api('/v2/usage', key)).json();
+    expect(usage).to.deep.include({
+      calls: { used: 4, limit: 2_000 },
+      qrCodes: { used: 1, limit: 35 },
+    });
+  });
+
+  it('can be switched off, after the query’s check and before the code’s', async () => {
+    const message = 'QR code generation is currently disabled on this platform';
+    await bench.admin('PATCH', '/admin/platform', { features: { qr: false } });
+    try {
+      expectError(await qr(), { status: 400, message, path: '/v2/qr/pictured' });
+      const unknown = await qr('', pro, 'nothing0');
+      expectError(unknown, { status: 400, message, path: '/v2/qr/nothing0' });
+      expectError(await qr('?size=1'), {
+        status: 400,
+        message: sizeMessage,
+        path: '/v2/qr/pictured',
+      });
+    } finally {
+      await bench.admin('PATCH', '/admin/platform', { features: { qr: true } });
+    }
+    expect((await qr()).status).to.equal(200);
+  });
+
+  it('leads where the link leads', async () => {
+    const [text] = await readQrCodes([{ format: 'png', bytes: await image('') }]);
+    const { pathname } = new URL(text ?? '');
+    expect((await bench.visit(pathname.slice(1))).headers.location).to.equal(destination);
+  });
+});
+
+describe('a QR code, read back by another’s reader', () => {
+  const bench = withProduct({ SHORT_URL_HOST: longHost });
+  const seed = 20_261_121;
+
+  const looks = sampleLooks(300, seededRandom(seed));
+
+  it('is tried in every format, size, level, margin and pair of colours', () => {
+    for (const name of ['format', 'size', 'ecc', 'margin', 'colours'] as const) {
+      const missed = choices[name].filter((value) => !looks.some((look) => look[name] === value));
+      expect(missed, name).to.deep.equal([]);
+    }
+  });
+
+  for (const round of [0, 1, 2]) {
+    it(`is its short URL: a random look for each of 100 random links, round ${round}`, async () => {
+      const links = await randomLinks(bench.product, 100, seededRandom(seed + 10 + round));
+      const some = looks.slice(round * 100, (round + 1) * 100);
+      expect(await misread(bench.product, links, some)).to.deep.equal([]);
+    });
+  }
+
+  it('is so where there is little room: modules of one pixel', async () => {
+    const links = await randomLinks(bench.product, 43, seededRandom(seed + 2));
+    const looks = [100, 101, 102, 103, 104, 110].flatMap((size) =>
+      [0, 1, 4, 10].flatMap((margin) =>
+        (['png', 'svg'] as const).map((format) => ({
+          ...{ format, size, margin, ecc: 'H' },
+          colours: { dark: '000', light: 'fff' },
+        })),
+      ),
+    );
+    // The longest aliases only.
+    expect(await misread(bench.product, links.slice(-5), looks)).to.deep.equal([]);
+  });
+
+  it('is so light on dark, where a reader looks for that, and when pale', async () => {
+    const links = await randomLinks(bench.product, 5, seededRandom(seed + 1));
+    const look = { format: 'png', size: 300, ecc: 'M', margin: 4 } as const;
+    const asked = ([dark, light]: readonly [string, string]) => ({
+      ...look,
+      colours: { dark, light },
+    });
+    const inverted = [asked(['fff', '000']), asked(['ffff00', '000080']), asked(['eee', '555'])];
+    // zbarimg, like many a reader, finds such a code only when told to.
+    expect(await misread(bench.product, links, inverted)).to.have.length(inverted.length);
+    expect(await misread(bench.product, links, inverted, { inverted: true })).to.deep.equal([]);
+    const pale = [asked(['ddd', 'fff']), asked(['000', '222']), asked(['ff0', 'fff'])];
+    expect(await misread(bench.product, links, pale)).to.deep.equal([]);
+    const invisible = [asked(['fff', 'fff']), asked(['000', '00000000'])];
+    expect(await misread(bench.product, links, invisible)).to.have.length(invisible.length);
+  });
+});

@@ -1,0 +1,94 @@
+import { expect } from 'chai';
+import { atOnce, statuses, type Answer } from '../support/http.js';
+import {
+  destination,
+  eventually,
+  expectBody,
+  expectRefused,
+  monthly,
+  withProduct,
+} from './harness.js';
+
+const rounds = 20;
+
+/** What must hold in every round: a race that is lost once in a hundred times is lost. */
+const inEachRound = (title: string, run: (round: number) => Promise<void>): void => {
+  it(`${title}, in each of ${rounds} rounds`, async () => {
+    for (let round = 1; round <= rounds; round += 1) await run(round);
+  });
+};
+
+describe('races', () => {
+  const bench = withProduct();
+
+  inEachRound('300 racers for one alias: exactly one gets it', async (round) => {
+    const keys = [(await bench.key('PRO')).key, (await bench.key('PRO', { account: 'b' })).key];
+    const alias = `raced-for-${round}`;
+    const answers = await atOnce(300, (racer) =>
+      bench.shorten(keys[racer % 2] ?? '', { url: `${destination}#${racer}`, alias }),
+    );
+    expect(statuses(answers)).to.deep.equal({ 201: 1, 400: 299 });
+    for (const answer of answers) {
+      if (answer.status === 400) expectRefused(answer, 400, 'Alias is already taken');
+    }
+    const winner = answers.findIndex(({ status }) => status === 201);
+    const visit = await bench.visit(alias);
+    expect(visit.headers.location).to.equal(`${destination}#${winner}`);
+  });
+
+  for (const limit of [1, 5, 100]) {
+    inEachRound(`a limit of ${limit} and 500 visitors at once: exactly ${limit}`, async () => {
+      const { key } = await bench.key('FREE');
+      const { shortCode } = await bench.link(key, { maxClicks: limit });
+      const answers = await atOnce(500, () => bench.visit(shortCode));
+      expect(statuses(answers)).to.deep.equal({ 302: limit, 410: 500 - limit });
+      const gone = answers.filter(({ status }) => status === 410);
+      for (const answer of gone) {
+        expect(answer.json()).to.include({ errorType: 'EXPIRED', path: `/${shortCode}` });
+      }
+      await eventually(1_000, async () => {
+        expect((await bench.stats(shortCode, key)).clickCount).to.equal(limit);
+      });
+      expect((await bench.visit(shortCode)).status).to.equal(410);
+    });
+  }
+
+  inEachRound('FREE’s 35 links and 100 at once: exactly 35', async () => {
+    const { id, key } = await bench.key('FREE');
+    const answers = await atOnce(100, () => bench.shorten(key, { url: destination }));
+    // FREE's minute has room for 60 of them, and the month for 35 of those.
+    const made = answers.filter(({ status }) => status === 201);
+    const ofMinute = answers.filter(({ text }) => text.includes('Rate limit exceeded.'));
+    expect([made.length, ofMinute.length]).to.deep.equal([35, 40]);
+    for (const answer of answers) {
+      if (made.includes(answer) || ofMinute.includes(answer)) continue;
+      expectBody(answer, 429, monthly('Monthly link limit reached.', 35));
+    }
+    const codes = made.map((answer) => (answer.json() as { shortCode: string }).shortCode);
+    expect(new Set(codes).size).to.equal(35);
+    const usage = await bench.admin('GET', `/admin/keys/${id}`);
+    expect(usage.json()).to.have.nested.property('usage.month.links', 35);
+  });
+
+  inEachRound('60 a minute and 200 at once: exactly 60', async () => {
+    const { id, key } = await bench.key('FREE');
+    const answers = await atOnce(200, (n): Promise<Answer> =>
+      bench.api(n % 2 === 0 ? '/v2/usage' : '/v2/stats/nothing0', key),
+    );
+    const refused = answers.filter(({ status }) => status === 429);
+    expect(refused).to.have.length(140);
+    for (const answer of refused) {
+      expect(answer.json()).to.include({
+        message: 'Rate limit exceeded. Try again in the next minute.',
+      });
+      expect(answer.headers['x-ratelimit-remaining']).to.equal('0');
+    }
+    const passed = answers.filter(({ status }) => status !== 429);
+    const remaining = passed.map(({ headers }) => Number(headers['x-ratelimit-remaining']));
+    expect(remaining.sort((a, b) => a - b)).to.deep.equal(
+      Array.from({ length: 60 }, (_, index) => index),
+    );
+    const seen = await bench.admin('GET', `/admin/keys/${id}`);
+    expect(seen.json()).to.have.nested.property('usage.minute.used', 60);
+  });
+});

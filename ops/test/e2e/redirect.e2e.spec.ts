@@ -1,0 +1,318 @@
+import { expect } from 'chai';
+import { ask, atOnce, statuses, type Answer, type Ask } from '../support/http.js';
+import { destination, eventually, expectError, withProduct } from './harness.js';
+
+/** Those whom libraries call bots, and who are visitors here. */
+const visitors = [
+  undefined,
+  '',
+  'Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0',
+  'Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5 Mobile/15E148 Safari/604.1',
+  'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) HeadlessChrome/126.0.0.0 Safari/537.36',
+  'curl/8.7.1',
+  'Wget/1.24.5',
+  'python-requests/2.32.3',
+  'axios/1.7.2',
+  'okhttp/4.12.0',
+  'Go-http-client/2.0',
+  'Java/21.0.3',
+  'node',
+  'undici',
+  'k6/0.52.0 (https://k6.io/)',
+  'PostmanRuntime/7.39.0',
+];
+
+/** Those who name themselves crawlers or link previewers. */
+const bots = [
+  'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)',
+  'Mozilla/5.0 (compatible; bingbot/2.0; +http://www.bing.com/bingbot.htm)',
+  'Slackbot-LinkExpanding 1.0 (+https://api.slack.com/robots)',
+  'facebookexternalhit/1.1 (+http://www.facebook.com/externalhit_uatext.php)',
+  'Twitterbot/1.0',
+  'Mozilla/5.0 (compatible; Discordbot/2.0; +https://discordapp.com)',
+  'LinkedInBot/1.0 (compatible; Mozilla/5.0; Apache-HttpClient +http://www.linkedin.com)',
+  'WhatsApp/2.23.20.0',
+  'TelegramBot (like TwitterBot)',
+  'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko; compatible; Applebot/0.1)',
+];
+
+const agent = (userAgent: string | undefined): Ask =>
+  userAgent === undefined ? {} : { headers: { 'User-Agent': userAgent } };
+
+const html = { headers: { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } };
+
+describe('the redirect edge', () => {
+  const bench = withProduct();
+  let pro: string;
+
+  before(async () => {
+    pro = (await bench.key('PRO')).key;
+  });
+
+  const code = async (body: Record<string, unknown> = {}): Promise<string> =>
+    (await bench.link(pro, body)).shortCode;
+
+  const expectRedirect = (answer: Answer, location: string): void => {
+    const { date, connection, 'keep-alive': keepAlive, ...headers } = answer.headers;
+    expect(headers).to.deep.equal({
+      location,
+      'cache-control': 'private, no-store',
+      'referrer-policy': 'no-referrer-when-downgrade',
+      'content-length': '0',
+    });
+    expect([date, connection, keepAlive]).not.to.include(undefined);
+    expect(answer.status).to.equal(302);
+    expect(answer.text).to.equal('');
+  };
+
+  /** A page for people: the title, and nothing that could load or name anything. */
+  const expectPage = (answer: Answer, status: number, title: string): void => {
+    expect(answer.status).to.equal(status);
+    expect(answer.headers['content-type']).to.equal('text/html; charset=utf-8');
+    expect(answer.headers['cache-control']).to.equal('no-store');
+    expect(answer.headers['content-security-policy']).to.match(/^default-src 'none';/);
+    expect(answer.text).to.include(`<title>${title}</title>`);
+    expect(answer.text).not.to.include('example.com');
+  };
+
+  it('redirects with exactly these headers and no body', async () => {
+    expectRedirect(await bench.visit(await code()), destination);
+  });
+
+  it('redirects at the short URL itself', async () => {
+    const { shortUrl } = await bench.link(pro);
+    expectRedirect(await ask(shortUrl), destination);
+  });
+
+  it('redirects a HEAD likewise', async () => {
+    expectRedirect(await bench.visit(await code(), { method: 'HEAD' }), destination);
+  });
+
+  it('redirects whatever the query, which it does not pass on', async () => {
+    expectRedirect(await bench.visit(`${await code()}?utm_source=mail`), destination);
+  });
+
+  it('redirects a path that is percent-encoded', async () => {
+    await code({ alias: 'per-cent' });
+    expectRedirect(await bench.visit('per%2Dcent'), destination);
+  });
+
+  describe('keeps the destination in Location as it was sent', () => {
+    const destinations: readonly [string, string?][] = [
+      ['https://example.com'],
+      ['HTTPS://EXAMPLE.COM/Path'],
+      ['http://example.com:80/a/../b/./c'],
+      ['https://example.com/a%2Fb?q=%zz&r=a+b#frag%ment'],
+      ['https://example.com/?a=[1]&b={2}|3^4`5"6\'7<8>9\\'],
+      ['https://example.com/?next=https://other.example/'],
+      ['https://example.com/a b', 'https://example.com/a%20b'],
+      ['https://example.com/straße', 'https://example.com/stra%C3%9Fe'],
+      ['https://example.com/?q=日本#🙂', 'https://example.com/?q=%E6%97%A5%E6%9C%AC#%F0%9F%99%82'],
+      ['https://bücher.example', 'https://xn--bcher-kva.example'],
+      ['https://bücher.example:8443/ü', 'https://xn--bcher-kva.example:8443/%C3%BC'],
+    ];
+    for (const [url, location = url] of destinations) {
+      it(url, async () => {
+        expectRedirect(await bench.visit(await code({ url })), location);
+      });
+    }
+  });
+
+  describe('knows no such code', () => {
+    const message = 'Short URL not found';
+    const unknown = [
+      'nothing0',
+      'ab',
+      'a'.repeat(51),
+      'a/b',
+      'a.b',
+      '%',
+      '%ff',
+      '%2e%2e',
+      'v2/usage',
+    ];
+    for (const path of unknown) {
+      it(`/${path.length > 20 ? `${path.slice(0, 20)}…` : path}`, async () => {
+        expectError(await bench.visit(path), { status: 404, message, path: `/${path}` });
+      });
+    }
+
+    it('without the query in the envelope’s path', async () => {
+      const answer = await bench.visit('nothing0?secret=1');
+      expectError(answer, { status: 404, message, path: '/nothing0' });
+    });
+
+    it('with a page for people', async () => {
+      expectPage(await bench.visit('nothing0', html), 404, message);
+    });
+
+    it('with the envelope for whoever does not name text/html', async () => {
+      for (const accept of ['*/*', 'application/json', 'text/*', 'text/html;q=0,*/*;q=0.1']) {
+        const answer = await bench.visit('nothing0', { headers: { Accept: accept } });
+        expectError(answer, { status: 404, message, path: '/nothing0' });
+      }
+    });
+
+    it('without a body for HEAD', async () => {
+      const answer = await bench.visit('nothing0', { method: 'HEAD' });
+      expect(answer.status).to.equal(404);
+      expect(answer.text).to.equal('');
+      expect(answer.headers['cache-control']).to.equal('no-store');
+    });
+  });
+
+  describe('with a click limit', () => {
+    const message = 'This link has expired';
+
+    it('redirects so many visitors, and the next one gets 410', async () => {
+      const limited = await code({ maxClicks: 3 });
+      for (let click = 0; click < 3; click += 1) {
+        expectRedirect(await bench.visit(limited), destination);
+      }
+      for (let later = 0; later < 3; later += 1) {
+        expectError(await bench.visit(limited), {
+          status: 410,
+          message,
+          path: `/${limited}`,
+          errorType: 'EXPIRED',
+        });
+      }
+      expectPage(await bench.visit(limited, html), 410, message);
+      const head = await bench.visit(limited, { method: 'HEAD' });
+      expect([head.status, head.text]).to.deep.equal([410, '']);
+    });
+
+    it('gives its destination to no bot and no HEAD, and spends no click on them', async () => {
+      const limited = await code({ maxClicks: 1 });
+      const [bot] = bots;
+      for (const options of [agent(bot), { ...html, ...agent(bot) }]) {
+        const answer = await bench.visit(limited, options);
+        expectPage(answer, 200, 'A short link');
+        expect(answer.headers).not.to.have.property('location');
+      }
+      const head = await bench.visit(limited, { method: 'HEAD' });
+      expect([head.status, head.text]).to.deep.equal([200, '']);
+      expect(head.headers).not.to.have.property('location');
+      expect((await bench.stats(limited, pro)).clickCount).to.equal(0);
+      expectRedirect(await bench.visit(limited), destination);
+      expect((await bench.visit(limited)).status).to.equal(410);
+      expect((await bench.visit(limited, agent(bot))).status).to.equal(410);
+    });
+
+    it('is exact among visitors at once', async () => {
+      const limited = await code({ maxClicks: 10 });
+      const answers = await atOnce(50, () => bench.visit(limited));
+      expect(statuses(answers)).to.deep.equal({ 302: 10, 410: 40 });
+    });
+  });
+
+  describe('counts', () => {
+    for (const userAgent of visitors) {
+      it(`a visit by ${userAgent ?? 'no user agent'}`, async () => {
+        const visited = await code();
+        const limited = await code({ maxClicks: 5 });
+        expect((await bench.visit(visited, agent(userAgent))).status).to.equal(302);
+        expect((await bench.visit(limited, agent(userAgent))).status).to.equal(302);
+        await eventually(1_000, async () => {
+          expect((await bench.stats(visited, pro)).clickCount).to.equal(1);
+          expect((await bench.stats(limited, pro)).clickCount).to.equal(1);
+        });
+      });
+    }
+
+    it('no visit by a bot, though it is redirected', async () => {
+      const visited = await code();
+      for (const bot of bots) {
+        expectRedirect(await bench.visit(visited, agent(bot)), destination);
+      }
+      // Visits keep their order: when this one shows, the bots' have been folded too.
+      await bench.visit(visited);
+      await eventually(1_000, async () => {
+        expect((await bench.stats(visited, pro)).clickCount).to.equal(1);
+      });
+    });
+
+    it('no HEAD', async () => {
+      const visited = await code();
+      for (let look = 0; look < 5; look += 1) await bench.visit(visited, { method: 'HEAD' });
+      await bench.visit(visited);
+      await eventually(1_000, async () => {
+        expect((await bench.stats(visited, pro)).clickCount).to.equal(1);
+      });
+    });
+  });
+
+  it('takes no other method', async () => {
+    const known = await code();
+    for (const path of [known, 'nothing0', '', 'health']) {
+      for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
+        const answer = await bench.visit(path, { method });
+        expectError(answer, {
+          status: 405,
+          message: 'Method Not Allowed',
+          path: `/${path}`,
+          method,
+        });
+        expect(answer.headers.allow, method).to.equal('GET, HEAD');
+      }
+    }
+  });
+
+  it('has robots.txt and favicon.ico, which are never codes', async () => {
+    const robots = await bench.visit('robots.txt');
+    expect(robots.status).to.equal(200);
+    expect(robots.headers['content-type']).to.match(/^text\/plain/);
+    expect(robots.headers['cache-control']).to.equal('no-store');
+    expect(robots.text).to.match(/^User-agent: \*$/m);
+    const favicon = await bench.visit('favicon.ico');
+    expect(favicon.status).to.be.oneOf([200, 204]);
+    expect(favicon.headers['cache-control']).to.equal('no-store');
+  });
+
+  it('answers 404 at its root', async () => {
+    const message = 'Short URL not found';
+    expectError(await bench.visit(''), { status: 404, message, path: '/' });
+    expectPage(await bench.visit('', html), 404, message);
+  });
+
+  it('survives targets that are no paths', async () => {
+    for (const path of ['/', '/example.com/a', '\\', '%00', '%E0%A4%A', '..', '../..//', ';x']) {
+      const message = 'Short URL not found';
+      expectError(await bench.visit(path), { status: 404, message, path: `/${path}` });
+    }
+  });
+});
+
+describe('the redirect edge with ROOT_REDIRECT and SHORT_URL_HOST', () => {
+  const home = 'https://www.example.com/home';
+  const bench = withProduct({ ROOT_REDIRECT: home, SHORT_URL_HOST: 'https://sho.rt/' });
+
+  it('leads from its root to that URL', async () => {
+    const answer = await bench.visit('');
+    expect(answer.status).to.equal(302);
+    expect(answer.headers.location).to.equal(home);
+    expect(answer.headers['cache-control']).to.match(/no-store/);
+  });
+
+  it('names the short-link host without a trailing slash', async () => {
+    const { key } = await bench.key('PRO');
+    const link = await bench.link(key);
+    expect(link.shortUrl).to.equal(`https://sho.rt/${link.shortCode}`);
+    expect((await bench.visit(link.shortCode)).headers.location).to.equal(destination);
+  });
+
+  it('takes no destination on that host, at either scheme’s default port', async () => {
+    const { key } = await bench.key('PRO');
+    for (const url of [
+      'https://sho.rt/abc',
+      'http://SHO.RT/abc',
+      'http://sho.rt:443/',
+      'https://sho.rt.',
+    ]) {
+      const answer = await bench.shorten(key, { url });
+      expect(answer.status, url).to.equal(400);
+    }
+    expect((await bench.shorten(key, { url: 'https://sho.rt:8443/' })).status).to.equal(201);
+    expect((await bench.shorten(key, { url: 'https://www.sho.rt/' })).status).to.equal(201);
+  });
+});

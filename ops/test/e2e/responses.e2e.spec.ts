@@ -1,0 +1,308 @@
+import { expect } from 'chai';
+import pg from 'pg';
+import {
+  startSafeBrowsingDouble,
+  type SafeBrowsingDouble,
+} from '../../../command-api/safety/testing/safe-browsing-double.js';
+import { runningPostgresUrl } from '../../local/postgres/index.js';
+import { ask, type Answer, type Ask } from '../support/http.js';
+import {
+  Bench,
+  destination,
+  eventually,
+  expectEnvelope,
+  expectError,
+  expectRefused,
+  invalidKey,
+  monthly,
+  expectBody,
+} from './harness.js';
+
+const rateHeaders = [
+  'x-ratelimit-limit',
+  'x-ratelimit-remaining',
+  'x-ratelimit-reset',
+  'x-api-key-name',
+] as const;
+
+const upgradeUrl = 'https://pay.example/plans?from=linklog';
+
+describe('what all answers have in common', () => {
+  const bench = new Bench();
+  let double: SafeBrowsingDouble;
+  let pro: string;
+  let code: string;
+
+  before('start the product, and a service for it', async () => {
+    double = await startSafeBrowsingDouble();
+    await bench.start({
+      SAFE_BROWSING_API_KEY: 'a-key',
+      SAFE_BROWSING_URL: double.url,
+      UPGRADE_URL: upgradeUrl,
+    });
+    pro = (await bench.key('PRO')).key;
+    code = (await bench.link(pro)).shortCode;
+  });
+  after('stop both', async () => {
+    try {
+      await bench.end();
+    } finally {
+      await double.stop();
+    }
+  });
+
+  const post = (body: unknown, headers: Record<string, string> = {}): Ask => ({
+    method: 'POST',
+    body,
+    headers,
+  });
+
+  const admin = (path: string, options: Ask = {}): Promise<Answer> =>
+    ask(bench.product.admin + path, {
+      ...options,
+      headers: { Authorization: `Bearer ${bench.product.adminToken}`, ...options.headers },
+    });
+
+  describe('the headers of a known key', () => {
+    const expectStatus = (answer: Answer, status: number): void => {
+      expect(answer.status, answer.text).to.equal(status);
+      expect(answer.headers).to.include.all.keys(...rateHeaders);
+      expect(answer.headers['x-ratelimit-limit']).to.equal('5000');
+    };
+
+    it('are on 200 with an image, and on 304', async () => {
+      const image = await bench.api(`/v2/qr/${code}`, pro);
+      expectStatus(image, 200);
+      const headers = { 'If-None-Match': image.headers.etag ?? '' };
+      expectStatus(await bench.api(`/v2/qr/${code}`, pro, { headers }), 304);
+    });
+
+    it('are on 200 of a batch and of statistics', async () => {
+      const urls = [{ url: destination }];
+      expectStatus(await bench.api('/v2/shorten/batch', pro, post({ urls })), 200);
+      expectStatus(await bench.api(`/v2/stats/${code}`, pro), 200);
+    });
+
+    it('are on 410', async () => {
+      const { shortCode } = await bench.link(pro);
+      await bench.admin('POST', `/admin/links/${shortCode}/block`, { reason: 'spam' });
+      await eventually(10_000, async () => {
+        expectStatus(await bench.api(`/v2/qr/${shortCode}`, pro), 410);
+      });
+    });
+
+    it('are on 409 and 422, and on a replay', async () => {
+      const request = post({ url: 'https://slowly.example/' }, { 'Idempotency-Key': 'common' });
+      double.delayMs = 1_000;
+      const first = bench.api('/v2/shorten', pro, request);
+      await eventually(10_000, () => {
+        expect(double.urls().flat()).to.include('https://slowly.example/');
+        return Promise.resolve();
+      });
+      expectStatus(await bench.api('/v2/shorten', pro, request), 409);
+      double.delayMs = 0;
+      expectStatus(await first, 201);
+      const other = post({ url: destination }, { 'Idempotency-Key': 'common' });
+      expectStatus(await bench.api('/v2/shorten', pro, other), 422);
+      expectStatus(await bench.api('/v2/shorten', pro, request), 201);
+    });
+
+    it('are on 503', async () => {
+      double.behaviour = 'fail';
+      const answer = await bench.shorten(pro, { url: 'https://nobody-knows.example/' });
+      double.behaviour = 'answer';
+      expectStatus(answer, 503);
+      expect(answer.headers['retry-after']).to.match(/^[1-9]\d*$/);
+    });
+  });
+
+  it('UPGRADE_URL is what a 403 and a monthly 429 point to, as it was configured', async () => {
+    const { key } = await bench.key('FREE');
+    const gated = await bench.shorten(key, { url: destination, alias: 'not-on-free' });
+    expect([gated.status, gated.json()]).to.deep.equal([
+      403,
+      {
+        statusCode: 403,
+        message: 'Custom aliases require the HOBBY plan or higher.',
+        error: 'Forbidden',
+        feature: 'customAlias',
+        currentPlan: 'FREE',
+        upgradeUrl,
+      },
+    ]);
+    for (let link = 0; link < 35; link += 1) await bench.link(key);
+    const answer = await bench.shorten(key, { url: destination });
+    expectBody(answer, 429, { ...monthly('Monthly link limit reached.', 35), upgradeUrl });
+  });
+
+  it('HEAD is answered as GET is, without the body', async () => {
+    const { api, edge, admin: operators } = bench.product;
+    const key = { Authorization: `Bearer ${pro}` };
+    const token = { Authorization: `Bearer ${bench.product.adminToken}` };
+    const targets: readonly [string, Record<string, string>][] = [
+      [`${api}/v2/usage`, key],
+      [`${api}/v2/stats/${code}`, key],
+      [`${api}/v2/qr/${code}`, key],
+      [`${api}/v2/stats/nothing0`, key],
+      [`${api}/v2/usage`, {}],
+      [`${api}/v2/nothing`, key],
+      [`${api}/nothing`, {}],
+      [`${api}/health`, {}],
+      [`${api}/health/ready`, {}],
+      [`${edge}/${code}`, {}],
+      [`${edge}/${code}+`, {}],
+      [`${edge}/nothing0`, {}],
+      [`${edge}/nothing0`, { Accept: 'text/html' }],
+      [`${edge}/`, {}],
+      [`${edge}/robots.txt`, {}],
+      [`${edge}/favicon.ico`, {}],
+      [`${edge}/health`, {}],
+      [`${edge}/health/ready`, {}],
+      [`${operators}/admin/keys`, token],
+      [`${operators}/admin/platform`, token],
+      [`${operators}/admin/links/${code}/history`, token],
+      [`${operators}/admin/keys`, {}],
+      [`${operators}/health`, {}],
+    ];
+    for (const [url, headers] of targets) {
+      const get = await ask(url, { headers });
+      const head = await ask(url, { method: 'HEAD', headers });
+      expect([head.status, head.text], url).to.deep.equal([get.status, '']);
+      for (const name of ['content-type', 'cache-control', 'location', 'www-authenticate']) {
+        expect(head.headers[name], `${name} of ${url}`).to.equal(get.headers[name]);
+      }
+    }
+    const posts = ['/v2/shorten', '/v2/shorten/batch'];
+    for (const path of posts) {
+      const head = await bench.api(path, pro, { method: 'HEAD' });
+      expect([head.status, head.headers.allow]).to.deep.equal([405, 'POST']);
+    }
+  });
+
+  it('405 names the methods that there are, on every path', async () => {
+    const allowed: readonly [string, readonly string[]][] = [
+      ['/v2/shorten', ['POST']],
+      ['/v2/shorten/batch', ['POST']],
+      ['/v2/usage', ['GET', 'HEAD']],
+      [`/v2/stats/${code}`, ['GET', 'HEAD']],
+      [`/v2/qr/${code}`, ['GET', 'HEAD']],
+    ];
+    const operators: readonly [string, readonly string[]][] = [
+      ['/admin/keys', ['GET', 'HEAD', 'POST']],
+      ['/admin/keys/an-id', ['DELETE', 'GET', 'HEAD', 'PATCH']],
+      ['/admin/platform', ['GET', 'HEAD', 'PATCH']],
+      ['/admin/reserved-aliases/admin/override', ['DELETE', 'PUT']],
+      [`/admin/links/${code}/block`, ['POST']],
+      [`/admin/links/${code}/unblock`, ['POST']],
+      [`/admin/links/${code}/history`, ['GET', 'HEAD']],
+    ];
+    const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
+    for (const [path, allow] of [...allowed, ...operators]) {
+      const request = path.startsWith('/v2')
+        ? (method: string) => bench.api(path, pro, { method })
+        : (method: string) => admin(path, { method });
+      for (const method of methods.filter((name) => !allow.includes(name))) {
+        const answer = await request(method);
+        expectError(answer, { status: 405, message: 'Method Not Allowed', path, method });
+        expect(answer.headers.allow?.split(', ').sort(), `${method} ${path}`).to.deep.equal(allow);
+      }
+    }
+  });
+
+  it('an envelope’s path is the one that was asked for, as it was written, less the query', async () => {
+    const paths = ['/v2/stats/%6eothing', '/v2/stats/%E0%A4%A', '/v2/stats/a%2Fb', '/v2/%75sage'];
+    for (const path of paths) {
+      const message = path.includes('/stats/') ? 'Short URL not found' : 'Not Found';
+      const answer = await bench.api(`${path}?key=secret&x=/y`, pro);
+      expectError(answer, { status: 404, message, path });
+    }
+    const refused = await bench.api('/v2/shorten?dry=run', pro, post({}));
+    expectRefused(refused, 400, 'Please provide a valid URL');
+    const nothing = await admin('/admin/keys/nothing?x=1');
+    expectError(nothing, {
+      status: 404,
+      message: 'API key not found',
+      path: '/admin/keys/nothing',
+    });
+  });
+
+  it('a code may be percent-encoded', async () => {
+    const { shortCode } = await bench.link(pro, { alias: 'an_alias-1' });
+    const encoded = '%61n%5Falias%2D1';
+    expect((await bench.stats(encoded, pro)).shortCode).to.equal(shortCode);
+    expect((await bench.api(`/v2/qr/${encoded}`, pro)).status).to.equal(200);
+    expect((await bench.visit(encoded)).headers.location).to.equal(destination);
+  });
+
+  it('no answer depends on the language that is asked for', async () => {
+    const { text } = await bench.visit('nothing0', { headers: { Accept: 'text/html' } });
+    for (const language of ['de', 'ja;q=0.9, *;q=0.1', 'xx-nonsense', '']) {
+      const languages = { 'Accept-Language': language };
+      const page = await bench.visit('nothing0', {
+        headers: { Accept: 'text/html', ...languages },
+      });
+      expect(page.text).to.equal(text);
+      const answer = await bench.shorten(pro, {}, languages);
+      expectRefused(answer, 400, 'Please provide a valid URL');
+      const usage = await bench.api('/v2/usage', 'no-key', { headers: languages });
+      expectBody(usage, 401, invalidKey);
+    }
+  });
+
+  describe('when something breaks inside', () => {
+    let postgres: pg.Client;
+
+    before(async () => {
+      const url = await runningPostgresUrl(bench.product.dataDir);
+      postgres = new pg.Client({ connectionString: url ?? '' });
+      await postgres.connect();
+    });
+    after(() => postgres.end());
+
+    /** Runs `work` while a table has another name than the product knows. */
+    const without = async (schema: string, table: string, work: () => Promise<void>) => {
+      await postgres.query(`ALTER TABLE ${schema}.${table} RENAME TO ${table}_away`);
+      try {
+        await work();
+      } finally {
+        await postgres.query(`ALTER TABLE ${schema}.${table}_away RENAME TO ${table}`);
+      }
+    };
+    const message = 'Internal server error';
+
+    it('the API says Internal server error and no more, and the log tells of which request', async () => {
+      await without('ledger', 'links', async () => {
+        const answer = await bench.shorten(
+          pro,
+          { url: destination },
+          { 'X-Request-Id': 'broken-1' },
+        );
+        expectRefused(answer, 500, message);
+        expect(answer.headers).to.include.all.keys(...rateHeaders);
+        expect(answer.headers['x-request-id']).to.equal('broken-1');
+      });
+      expect((await bench.shorten(pro, { url: destination })).status).to.equal(201);
+      const line = bench.product
+        .stderr()
+        .split('\n')
+        .find((each) => each.includes('broken-1'));
+      expect(line).to.include('ledger.links');
+    });
+
+    it('the edge says the same where it must look, in JSON even to a browser', async () => {
+      await without('projection_redirects', 'links', async () => {
+        const answer = await bench.visit('unseen00');
+        expectEnvelope(answer, { status: 500, message, path: '/unseen00' });
+        expect(answer.headers['cache-control']).to.equal('no-store');
+      });
+      expect((await bench.visit('unseen00')).status).to.equal(404);
+    });
+
+    it('operators are told no more', async () => {
+      await without('ledger', 'api_keys', async () => {
+        const answer = await admin('/admin/keys');
+        expectError(answer, { status: 500, message, path: '/admin/keys' });
+      });
+    });
+  });
+});

@@ -1,0 +1,245 @@
+import { expect } from 'chai';
+import { copyFile, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { HealthResponse } from '../../../schemas/http/health.js';
+import { createLogger } from '../../platform/logging.js';
+import { openRedis } from '../../platform/redis.js';
+import { startRedis, type RedisServer } from '../../local/stack/redis.js';
+import { testDatabase, type TestDatabase } from '../support/database.js';
+import { parseExposition, total } from '../support/exposition.js';
+import { ask } from '../support/http.js';
+import { startProduct, temporaryDir, type Product } from '../support/product.js';
+import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.js';
+import { eventually } from '../support/waiting.js';
+import { destination, type Link } from './harness.js';
+
+const logger = createLogger('silent');
+const lookups = 'linklog_edge_shared_cache_lookups_total';
+const writes = 'linklog_edge_shared_cache_writes_total';
+
+/** How long an edge listens before it believes any copy. */
+const settlingMs = 60_000;
+/** The contract's 1 s, with room for a busy machine. */
+const heardWithinMs = 2_000;
+
+describe('two edges that share a Redis', () => {
+  let database: TestDatabase;
+  let dataDir: string;
+  let redis: RedisServer;
+  let proxy: TcpProxy;
+  let one: Product;
+  let two: Product;
+  let key: string;
+  const started: Product[] = [];
+
+  before('listen for a minute', async function () {
+    this.timeout(180_000);
+    database = await testDatabase('shared');
+    dataDir = await temporaryDir();
+    redis = await startRedis({ dataDir, logger, tied: true, dump: true });
+    proxy = await startTcpProxy(redis.url);
+    const env = {
+      DATABASE_URL: database.url,
+      REDIS_URL: proxy.url,
+      ADMIN_TOKEN: 'a-token-of-both-products',
+      LOG_LEVEL: 'error',
+    };
+    started.push((one = await startProduct({ env })));
+    started.push((two = await startProduct({ env })));
+    ({ key } = await one.createKey({ plan: 'PRO' }));
+    await sleep(settlingMs);
+  });
+
+  after(async function () {
+    this.timeout(60_000);
+    try {
+      await Promise.all(started.map((product) => product.stop()));
+    } finally {
+      await Promise.all(started.map((product) => product.cleanup()));
+      await proxy.close();
+      await redis.stop();
+      await rm(dataDir, { recursive: true, force: true });
+      await database.drop();
+    }
+  });
+
+  const shorten = async (): Promise<string> => {
+    const answer = await ask(`${one.api}/v2/shorten`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${key}` },
+      body: { url: destination },
+    });
+    expect(answer.status).to.equal(201);
+    return (answer.json() as Link).shortCode;
+  };
+
+  const visit = async ({ edge }: Product, code: string): Promise<number> =>
+    (await ask(`${edge}/${code}`)).status;
+
+  const decide = async (what: 'block' | 'unblock', code: string): Promise<void> => {
+    const answer = await ask(`${one.admin}/admin/links/${code}/${what}`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${one.adminToken}` },
+      body: { reason: 'phishing' },
+    });
+    expect(answer.status).to.equal(200);
+  };
+
+  const measured = async (
+    product: Product,
+    name: string,
+    labels: Readonly<Record<string, string>>,
+  ): Promise<number> => {
+    const { text } = await ask(`${product.admin}/metrics`);
+    return total(parseExposition(text), name, labels);
+  };
+
+  /** What lies in Redis, by whatever key. */
+  const copies = async (): Promise<number> => {
+    const client = openRedis(redis.url, logger);
+    try {
+      await eventually('Redis answers', () => client.status === 'ready');
+      return await client.dbsize();
+    } finally {
+      client.disconnect();
+    }
+  };
+
+  /** What is done gives a copy, in time: a busy machine may take longer than the edge waits. */
+  const inTime = async (
+    what: string,
+    product: Product,
+    name: string,
+    result: string,
+    act: () => Promise<void>,
+  ): Promise<void> => {
+    const sum = (): Promise<number> => measured(product, name, {});
+    await eventually(what, async () => {
+      const [all, before] = [await sum(), await measured(product, name, { result })];
+      await act();
+      await eventually('it has come to something', async () => (await sum()) > all);
+      return (await measured(product, name, { result })) > before;
+    });
+  };
+
+  /** A link whose copy the first edge has laid down, and that the second one never saw. */
+  const sharedLink = async (): Promise<string> => {
+    let code = '';
+    await inTime('its copy is laid down', one, writes, 'done', async () => {
+      code = await shorten();
+      expect(await visit(one, code)).to.equal(302);
+    });
+    return code;
+  };
+
+  /** The second edge serves what the first one has read. */
+  const isShared = (): Promise<void> =>
+    inTime('it is served from a copy', two, lookups, 'hit', async () => {
+      expect(await visit(two, await sharedLink())).to.equal(302);
+    });
+
+  const expectBlocked = async (...codes: readonly string[]): Promise<void> => {
+    await sleep(heardWithinMs);
+    for (let index = 0; index < 5; index += 1) {
+      for (const code of codes) {
+        for (const product of [one, two]) expect(await visit(product, code)).to.equal(410);
+      }
+    }
+  };
+
+  const circuitIs = (state: string): Promise<void> =>
+    eventually(`the circuits are ${state}`, async () => {
+      let both = true;
+      for (const product of [one, two]) {
+        await visit(product, 'nobody');
+        const value = await measured(product, 'linklog_edge_shared_cache_circuit', { state });
+        both &&= value === 1;
+      }
+      return both;
+    });
+
+  const isInUse = async (): Promise<void> => {
+    for (const product of [one, two]) {
+      await inTime('Redis is asked, and answers', product, lookups, 'miss', async () => {
+        await visit(product, 'nobody');
+      });
+    }
+  };
+
+  const ready = async (product: Product): Promise<readonly [number, HealthResponse]> => {
+    const answer = await ask(`${product.edge}/health/ready`);
+    return [answer.status, answer.json() as HealthResponse];
+  };
+
+  it('use what the other one has read', async () => {
+    await isShared();
+    const [status, { dependencies }] = await ready(two);
+    expect([status, dependencies['redis']]).to.deep.equal([200, { state: 'up' }]);
+  });
+
+  it('both know of a block, whatever lies in Redis, and of its end', async () => {
+    const code = await sharedLink();
+    await decide('block', code);
+    await expectBlocked(code);
+    await decide('unblock', code);
+    for (const product of [one, two]) {
+      await eventually('it redirects', async () => (await visit(product, code)) === 302);
+    }
+  });
+
+  it('know of a block when an old dump is restored', async function () {
+    this.timeout(60_000);
+    const codes = [await sharedLink(), await sharedLink(), await sharedLink()];
+    const port = Number(new URL(redis.url).port);
+    const dump = path.join(dataDir, 'dump.rdb');
+    // Its stop writes the dump.
+    await redis.stop();
+    for (const code of codes) await decide('block', code);
+    await copyFile(dump, `${dump}.old`);
+    redis = await startRedis({ dataDir, logger, tied: true, dump: true, port });
+    expect(await copies()).to.be.at.least(3);
+    await isInUse();
+    await expectBlocked(...codes);
+  });
+
+  it('serve and block while Redis hangs, and say that it does', async function () {
+    this.timeout(60_000);
+    const code = await sharedLink();
+    proxy.mute();
+    const made = await shorten();
+    for (const product of [one, two]) expect(await visit(product, made)).to.equal(302);
+    await decide('block', code);
+    await decide('block', made);
+    await expectBlocked(code, made);
+    await circuitIs('open');
+    expect(await measured(two, lookups, { result: 'failed' })).to.be.above(0);
+    proxy.cut();
+    await isInUse();
+  });
+
+  it('serve and block while Redis is gone, ready all the same', async function () {
+    this.timeout(60_000);
+    const code = await sharedLink();
+    const port = Number(new URL(redis.url).port);
+    process.kill(redis.pid, 'SIGKILL');
+    await redis.exited;
+    const made = await shorten();
+    for (const product of [one, two]) expect(await visit(product, made)).to.equal(302);
+    await decide('block', code);
+    await decide('block', made);
+    await expectBlocked(code, made);
+    await circuitIs('open');
+    for (const product of [one, two]) {
+      await eventually('it is known to be down', async () => {
+        const [status, { dependencies, ...report }] = await ready(product);
+        expect([status, report.status]).to.deep.equal([200, 'pass']);
+        return dependencies['redis']?.state === 'down';
+      });
+    }
+    redis = await startRedis({ dataDir, logger, tied: true, dump: true, port });
+    await isInUse();
+    await expectBlocked(code, made);
+    await isShared();
+  });
+});

@@ -1,0 +1,417 @@
+import { expect } from 'chai';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
+import type { Answer } from '../support/http.js';
+import {
+  destination,
+  expectBody,
+  expectRefused,
+  timestampPattern,
+  upgradeUrl,
+  withProduct,
+  type Link,
+} from './harness.js';
+
+const json = 'application/json';
+const badUrl = 'Please provide a valid URL';
+
+describe('POST /v2/shorten', () => {
+  const bench = withProduct();
+  /** Its limits are far above what these tests need. */
+  let pro: string;
+
+  before(async () => {
+    pro = (await bench.key('PRO')).key;
+  });
+
+  const shorten = (body: unknown): Promise<Answer> => bench.shorten(pro, body);
+
+  /** The prefix of every short link, without SHORT_URL_HOST. */
+  const host = (): string => `http://localhost:${new URL(bench.product.edge).port}`;
+
+  describe('answers 201 with the link', () => {
+    it('without what was not asked for', async () => {
+      const answer = await shorten({ url: destination });
+      const link = answer.json() as Link;
+      expect(link).to.deep.equal({
+        shortUrl: `${host()}/${link.shortCode}`,
+        shortCode: link.shortCode,
+        url: destination,
+        createdAt: link.createdAt,
+      });
+      expect(link.shortCode).to.match(/^[0-9A-Za-z]{8}$/);
+      expect(link.createdAt).to.match(timestampPattern);
+      expect(Math.abs(Date.parse(link.createdAt) - Date.now())).to.be.below(5_000);
+      expect(answer.status).to.equal(201);
+      expect(answer.headers['content-type']).to.equal('application/json; charset=utf-8');
+      expect(answer.headers['cache-control']).to.equal('no-store');
+      expect(answer.headers).not.to.have.property('idempotency-replayed');
+    });
+
+    it('with all that was', async () => {
+      const link = await bench.link(pro, { alias: 'All-of_it', expiresIn: 3_600, maxClicks: 7 });
+      expect(link).to.deep.equal({
+        shortUrl: `${host()}/All-of_it`,
+        shortCode: 'All-of_it',
+        url: destination,
+        alias: 'All-of_it',
+        expiresAt: new Date(Date.parse(link.createdAt) + 3_600_000).toISOString(),
+        maxClicks: 7,
+        createdAt: link.createdAt,
+      });
+    });
+
+    it('taking null for absent and stripping what is not listed', async () => {
+      const link = await bench.link(pro, {
+        alias: null,
+        password: null,
+        expiresIn: null,
+        maxClicks: null,
+        shortCode: 'mine',
+        createdAt: '1970-01-01T00:00:00.000Z',
+        nested: { deep: [1, { url: 'x' }] },
+      });
+      expect(link).to.have.all.keys('shortUrl', 'shortCode', 'url', 'createdAt');
+      expect(link.shortCode).not.to.equal('mine');
+      expect(Date.parse(link.createdAt)).to.be.above(0);
+    });
+
+    it('and another code each time', async () => {
+      const links = await Promise.all(Array.from({ length: 50 }, () => bench.link(pro)));
+      expect(new Set(links.map(({ shortCode }) => shortCode)).size).to.equal(50);
+    });
+
+    it('whatever the content type’s case and parameters', async () => {
+      for (const type of [
+        'APPLICATION/JSON',
+        'application/json; charset=utf-8',
+        'Application/Json ; a=b',
+      ]) {
+        const answer = await bench.shorten(pro, JSON.stringify({ url: destination }), {
+          'Content-Type': type,
+        });
+        expect(answer.status, type).to.equal(201);
+      }
+    });
+  });
+
+  describe('takes a destination exactly as it was sent', () => {
+    const pad = (length: number): string => 'https://example.com/'.padEnd(length, 'x');
+    const taken = [
+      'https://example.com',
+      'http://example.com/',
+      'HTTPS://EXAMPLE.COM/Path',
+      'hTTp://example.com:8080/a/../b?q=%20&r=a+b#fragment',
+      'https://example.com/?next=https://other.example/a|b^c',
+      'https://bücher.example/straße?q=ä',
+      'https://xn--bcher-kva.example/',
+      'http://localhost:3000/dev',
+      'http://intranet/',
+      'http://192.168.0.1/',
+      'http://[2001:db8::1]/',
+      pad(2_048),
+    ];
+    for (const url of taken) {
+      it(url.length > 100 ? `of ${url.length} characters` : url, async () => {
+        const link = await bench.link(pro, { url });
+        expect(link.url).to.equal(url);
+        expect((await bench.stats(link.shortCode, pro)).url).to.equal(url);
+      });
+    }
+
+    it('save for outer white space', async () => {
+      const { url } = await bench.link(pro, { url: ' \t\n https://example.com/trimmed \r\n' });
+      expect(url).to.equal('https://example.com/trimmed');
+    });
+
+    const refused: readonly [string, unknown][] = [
+      ['nothing', undefined],
+      ['null', null],
+      ['a number', 42],
+      ['a list', ['https://example.com/']],
+      ['an empty text', ''],
+      ['white space', '   '],
+      ['no protocol', 'example.com'],
+      ['a relative protocol', '//example.com/'],
+      ['a mail address', 'mailto:a@example.com'],
+      ['FTP', 'ftp://example.com/'],
+      ['a script', 'javascript:alert(1)'],
+      ['a script that looks like a URL', 'javascript://example.com/%0aalert(1)'],
+      ['data', 'data:text/html,hello'],
+      ['a file', 'file:///etc/passwd'],
+      ['no slashes', 'https:example.com'],
+      ['one slash', 'https:/example.com'],
+      ['backslashes', 'https:\\\\example.com'],
+      ['three slashes', 'https:///example.com'],
+      ['no host', 'https://'],
+      ['a port without host', 'https://:443/'],
+      ['a port that is none', 'https://example.com:99999/'],
+      ['a space in the host', 'https://exa mple.com/'],
+      ['a user', 'https://user@example.com/'],
+      ['a user and password', 'https://user:secret@example.com/'],
+      ['a line break within', 'https://example.com/a\nb'],
+      ['a header within', 'https://example.com/\r\nSet-Cookie: a=b'],
+      ['a null character', 'https://example.com/\u0000'],
+      ['half a surrogate pair', 'https://example.com/\ud800'],
+      ['2,049 characters', pad(2_049)],
+      ['2,049 characters once percent-encoded', `https://example.com/${'ä'.repeat(400)}`],
+    ];
+    for (const [what, url] of refused) {
+      it(`but not ${what}`, async () => {
+        expectRefused(await shorten({ url }), 400, badUrl);
+      });
+    }
+
+    it('but not one that leads back to us', async () => {
+      const { api, edge, admin } = bench.product;
+      const ports = [api, edge, admin].map((address) => new URL(address).port);
+      const own = ports.flatMap((port) => [
+        `http://127.0.0.1:${port}/x`,
+        `http://localhost:${port}`,
+        `http://LOCALHOST:${port}/x`,
+        `http://localhost.:${port}/x`,
+        `http://[::1]:${port}/x`,
+        `https://2130706433:${port}/`,
+      ]);
+      for (const url of own) expectRefused(await shorten({ url }), 400, badUrl);
+    });
+  });
+
+  describe('refuses', () => {
+    const alias = 'Alias must be between 3 and 50 characters';
+    const aliasCharacters = 'Alias may only contain letters, numbers, hyphens and underscores';
+    const reserved = 'This alias is reserved and cannot be used';
+    const password = 'Password must be between 4 and 100 characters';
+    const expiresLow = 'expiresIn must be at least 60 seconds (1 minute)';
+    const expiresHigh = 'expiresIn must be at most 315360000 seconds (10 years)';
+    const clicksLow = 'maxClicks must be at least 1';
+    const clicksHigh = 'maxClicks must be at most 1000000000';
+    const table: readonly [Record<string, unknown>, string | RegExp][] = [
+      [{ alias: '' }, alias],
+      [{ alias: 'ab' }, alias],
+      [{ alias: 'a'.repeat(51) }, alias],
+      [{ alias: '!' }, alias],
+      [{ alias: 'a b c' }, aliasCharacters],
+      [{ alias: 'abc/def' }, aliasCharacters],
+      [{ alias: 'abc.html' }, aliasCharacters],
+      [{ alias: 'abc+' }, aliasCharacters],
+      [{ alias: 'straße' }, aliasCharacters],
+      [{ alias: 'abc\n' }, aliasCharacters],
+      [{ alias: 123 }, /^alias /],
+      [{ alias: ['abc'] }, /^alias /],
+      [{ alias: 'admin' }, reserved],
+      [{ alias: 'API' }, reserved],
+      [{ alias: 'Health' }, reserved],
+      [{ alias: 'v20' }, reserved],
+      [{ alias: 'paypa1' }, reserved],
+      [{ alias: 'Micr0_S0ft' }, reserved],
+      [{ alias: 'HMRC' }, reserved],
+      [{ alias: 'login-paypal1' }, reserved],
+      [{ password: '' }, password],
+      [{ password: 'abc' }, password],
+      [{ password: 'a'.repeat(101) }, password],
+      [{ password: 1234 }, /^password /],
+      [{ expiresIn: 59 }, expiresLow],
+      [{ expiresIn: 0 }, expiresLow],
+      [{ expiresIn: -60 }, expiresLow],
+      [{ expiresIn: 59.999 }, expiresLow],
+      [{ expiresIn: 315_360_001 }, expiresHigh],
+      [{ expiresIn: 1e300 }, expiresHigh],
+      [{ expiresIn: 60.5 }, /^expiresIn /],
+      [{ expiresIn: '60' }, /^expiresIn /],
+      [{ expiresIn: true }, /^expiresIn /],
+      [{ maxClicks: 0 }, clicksLow],
+      [{ maxClicks: -1 }, clicksLow],
+      [{ maxClicks: 0.5 }, clicksLow],
+      [{ maxClicks: 1_000_000_001 }, clicksHigh],
+      [{ maxClicks: 1.5 }, /^maxClicks /],
+      [{ maxClicks: '5' }, /^maxClicks /],
+      [{ maxClicks: {} }, /^maxClicks /],
+    ];
+    for (const [fields, message] of table) {
+      const shown = JSON.stringify(fields);
+      it(shown.length > 60 ? `${shown.slice(0, 60)}…` : shown, async () => {
+        const answer = await shorten({ url: destination, ...fields });
+        if (typeof message === 'string') expectRefused(answer, 400, message);
+        else {
+          const said = (answer.json() as { message: string }).message;
+          expect(said).to.match(message);
+          expectRefused(answer, 400, said);
+        }
+      });
+    }
+
+    const bounds: readonly Record<string, unknown>[] = [
+      { alias: 'abc' },
+      { alias: 'A-b_9'.repeat(10) },
+      { password: 'abcd' },
+      { password: 'a'.repeat(100) },
+      { alias: 'pineapple-support' },
+      { expiresIn: 60 },
+      { expiresIn: 315_360_000 },
+      { maxClicks: 1 },
+      { maxClicks: 1_000_000_000 },
+    ];
+    it('nothing that is just within the bounds', async () => {
+      for (const fields of bounds) {
+        expect(await bench.link(pro, fields), JSON.stringify(fields)).to.include(
+          'expiresIn' in fields || 'password' in fields ? {} : fields,
+        );
+      }
+    });
+
+    it('the first wrong field in the specification’s order, whatever the body’s order', async () => {
+      const wrong = { maxClicks: 0, expiresIn: 1, password: 'a', alias: 'a', url: 'a' };
+      const { url, ...noUrl } = wrong;
+      const { alias: short, ...noAlias } = noUrl;
+      const { password: weak, ...noPassword } = noAlias;
+      const { expiresIn, ...noExpiry } = noPassword;
+      expect([url, short, weak, expiresIn]).to.deep.equal(['a', 'a', 'a', 1]);
+      expectRefused(await shorten(wrong), 400, badUrl);
+      expectRefused(await shorten({ ...noUrl, url: destination }), 400, alias);
+      expectRefused(await shorten({ ...noAlias, url: destination }), 400, password);
+      expectRefused(await shorten({ ...noPassword, url: destination }), 400, expiresLow);
+      expectRefused(await shorten({ ...noExpiry, url: destination }), 400, clicksLow);
+    });
+
+    it('an alias that is in use, by whomever, and whatever became of it', async () => {
+      const other = (await bench.key('HOBBY', { account: 'other' })).key;
+      await bench.link(pro, { alias: 'in-use', maxClicks: 1 });
+      const again = { url: destination, alias: 'in-use' };
+      expectRefused(await shorten(again), 400, 'Alias is already taken');
+      expectRefused(await bench.shorten(other, again), 400, 'Alias is already taken');
+      expect((await bench.visit('in-use')).status).to.equal(302);
+      expect((await bench.visit('in-use')).status).to.equal(410);
+      expectRefused(await shorten(again), 400, 'Alias is already taken');
+    });
+
+    it('a generated code as an alias', async () => {
+      const { shortCode } = await bench.link(pro);
+      const answer = await shorten({ url: destination, alias: shortCode });
+      expectRefused(answer, 400, 'Alias is already taken');
+    });
+
+    it('no alias that differs by case', async () => {
+      await bench.link(pro, { alias: 'CaseMatters', url: 'https://example.com/upper' });
+      await bench.link(pro, { alias: 'casematters', url: 'https://example.com/lower' });
+      const upper = await bench.visit('CaseMatters');
+      expect(upper.headers.location).to.equal('https://example.com/upper');
+      expect((await bench.visit('CASEMATTERS')).status).to.equal(404);
+    });
+
+    it('an alias on FREE', async () => {
+      const { key } = await bench.key('FREE');
+      expectBody(await bench.shorten(key, { url: destination, alias: 'not-on-free' }), 403, {
+        statusCode: 403,
+        message: 'Custom aliases require the HOBBY plan or higher.',
+        error: 'Forbidden',
+        feature: 'customAlias',
+        currentPlan: 'FREE',
+        upgradeUrl,
+      });
+      expect((await bench.visit('not-on-free')).status).to.equal(404);
+    });
+
+    for (const plan of ['HOBBY', 'INDIE', 'PRO'] as const) {
+      it(`no alias on ${plan}`, async () => {
+        const { key } = await bench.key(plan);
+        const alias = `alias-on-${plan}`;
+        expect((await bench.link(key, { alias })).alias).to.equal(alias);
+      });
+    }
+  });
+
+  describe('of a body', () => {
+    const post = (body: string | Buffer, type: string = json): Promise<Answer> =>
+      bench.shorten(pro, body, { 'Content-Type': type });
+
+    const malformed = ['{', '{"url":', "{'url':'x'}", '{"url":"a"}}', 'url=a', '\u0000', '[1,]'];
+    for (const text of malformed) {
+      it(`that is malformed says so: ${JSON.stringify(text)}`, async () => {
+        expectRefused(await post(text), 400, 'Invalid JSON body');
+      });
+    }
+
+    it('may be packed, but not in a way that cannot be unpacked', async () => {
+      const text = JSON.stringify({ url: destination });
+      const packed = (encoding: string, body: Buffer): Promise<Answer> =>
+        bench.shorten(pro, body, { 'Content-Type': json, 'Content-Encoding': encoding });
+      expect((await packed('gzip', gzipSync(text))).status).to.equal(201);
+      expect((await packed('br', brotliCompressSync(text))).status).to.equal(201);
+      const invalid = 'Invalid JSON body';
+      expectRefused(await packed('gzip', gzipSync(text).subarray(0, -9)), 400, invalid);
+      for (const encoding of ['gzip', 'deflate', 'br']) {
+        expectRefused(await packed(encoding, Buffer.from('neither')), 400, invalid);
+      }
+      const unknown = await packed('rot13', Buffer.from(text));
+      expectRefused(unknown, 415, 'Content-Type must be application/json');
+    });
+
+    it('that is empty thinks {}', async () => {
+      expectRefused(await post(''), 400, badUrl);
+      expectRefused(await post(' \n'), 400, badUrl);
+      expectRefused(await post('{}'), 400, badUrl);
+    });
+
+    for (const text of ['null', '[]', '"https://example.com/"', '42', 'true']) {
+      it(`that is no object misses the URL: ${text}`, async () => {
+        expectRefused(await post(text), 400, badUrl);
+      });
+    }
+
+    const url = '"url":"https://example.com/"';
+    const disallowed: readonly [string, string][] = [
+      [`{${url},"__proto__":{"alias":"polluted"}}`, '__proto__'],
+      [`{${url},"constructor":1}`, 'constructor'],
+      [`{${url},"prototype":null}`, 'prototype'],
+      [`{${url},"a":[{"b":{"__proto__":0}}]}`, '__proto__'],
+      [`{${url},"\\u005f_proto__":{}}`, '__proto__'],
+      ['[{"constructor":{}}]', 'constructor'],
+    ];
+    for (const [text, property] of disallowed) {
+      it(`disallows ${text}`, async () => {
+        expectRefused(await post(text), 400, `property ${property} should not exist`);
+      });
+    }
+
+    it('minds no depth', async () => {
+      const depth = 10_000;
+      const nested = `{${url},"a":${'['.repeat(depth)}${']'.repeat(depth)}}`;
+      expect((await post(nested)).status).to.equal(201);
+    });
+
+    const types = ['text/plain', 'application/x-www-form-urlencoded', 'application/jsonx', 'json'];
+    for (const type of [...types, 'application/vnd.api+json', 'multipart/form-data; boundary=x']) {
+      it(`wants another type than ${type}`, async () => {
+        const answer = await post(`{${url}}`, type);
+        expectRefused(answer, 415, 'Content-Type must be application/json');
+      });
+    }
+
+    it('wants a type at all', async () => {
+      const answer = await bench.api('/v2/shorten', pro, { method: 'POST', body: `{${url}}` });
+      expectRefused(answer, 415, 'Content-Type must be application/json');
+      const none = await bench.api('/v2/shorten', pro, { method: 'POST' });
+      expectRefused(none, 415, 'Content-Type must be application/json');
+    });
+
+    it('takes 64 KiB and no byte more', async () => {
+      const body = (bytes: number): string => {
+        const start = `{${url},"padding":"`;
+        return `${start.padEnd(bytes - 2, 'x')}"}`;
+      };
+      expect((await post(body(65_536))).status).to.equal(201);
+      expectRefused(await post(body(65_537)), 413, 'Request body is too large');
+      const chunked = { 'Content-Type': json, 'Transfer-Encoding': 'chunked' };
+      const send = (text: string): Promise<Answer> =>
+        bench.api('/v2/shorten', pro, { method: 'POST', body: text, headers: chunked });
+      expect((await send(body(65_536))).status).to.equal(201);
+      expectRefused(await send(body(65_537)), 413, 'Request body is too large');
+    });
+
+    it('counts bytes, not characters', async () => {
+      const text = `{${url},"padding":"${'ä'.repeat(40_000)}"}`;
+      expect(text.length).to.be.below(65_536);
+      expectRefused(await post(text), 413, 'Request body is too large');
+    });
+  });
+});

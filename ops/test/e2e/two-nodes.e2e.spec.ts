@@ -1,0 +1,130 @@
+import { expect } from 'chai';
+import { runningPostgresUrl } from '../../local/postgres/index.js';
+import { ask, atOnce, statuses, type Answer } from '../support/http.js';
+import { serversFor, startProduct, type Product } from '../support/product.js';
+import { sealKeyFileIn } from '../../app/seal-key.js';
+import { Bench, destination, eventually, expectBody, invalidKey } from './harness.js';
+
+/** Two processes with all that is between them in one PostgreSQL, as on two machines. */
+describe('two nodes on one database', () => {
+  const bench = new Bench();
+  let other: Product | undefined;
+  let edges: readonly [string, string];
+  let apis: readonly [string, string];
+  let pro: string;
+
+  before('start both', async function () {
+    this.timeout(120_000);
+    await bench.start();
+    const url = await runningPostgresUrl(bench.product.dataDir);
+    if (url === null) throw new Error('The first node has started a PostgreSQL');
+    const { adminToken, dataDir } = bench.product;
+    const servers = {
+      ...(await serversFor(dataDir)),
+      DATABASE_URL: url,
+      // One key for all that seal the log.
+      SEAL_KEY_FILE: sealKeyFileIn(dataDir),
+    };
+    other = await startProduct({ env: { ...servers, ADMIN_TOKEN: adminToken } });
+    edges = [bench.product.edge, other.edge];
+    apis = [bench.product.api, other.api];
+    pro = (await bench.key('PRO')).key;
+  });
+  after('stop both', async () => {
+    try {
+      await other?.stop();
+    } finally {
+      await other?.cleanup();
+      await bench.end();
+    }
+  });
+
+  const alternately = (of: readonly [string, string], index: number): string =>
+    of[index % 2 === 0 ? 0 : 1];
+
+  const usage = (api: string, key: string): Promise<Answer> =>
+    ask(`${api}/v2/usage`, { headers: { Authorization: `Bearer ${key}` } });
+
+  const enter = (edge: string, code: string, password: string): Promise<Answer> =>
+    ask(`${edge}/${code}`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+      body: new URLSearchParams({ password }).toString(),
+    });
+
+  it('let a client guess five times a minute in all, and tell it to wait 30 s at most', async () => {
+    const { shortCode } = await bench.link(pro, { password: 'secret' });
+    const answers = await atOnce(40, (index) =>
+      enter(alternately(edges, index), shortCode, `guess ${index}`),
+    );
+    expect(statuses(answers)).to.deep.equal({ 401: 5, 429: 35 });
+    for (const { status, headers } of answers) {
+      if (status === 429) expect(Number(headers['retry-after'])).to.be.within(1, 30);
+    }
+    // Nothing of this is undone by a right password: that would be a sixth guess.
+    for (const edge of edges) {
+      expect((await enter(edge, shortCode, 'secret')).status).to.equal(429);
+    }
+  });
+
+  it('know a link and a key that the other has made, from its 201 on', async () => {
+    for (let round = 0; round < 20; round += 1) {
+      const [here, there] = round % 2 === 0 ? [0, 1] : ([1, 0] as const);
+      const alias = `round-${round}`;
+      expect((await ask(`${edges[there]}/${alias}`)).status).to.equal(404);
+      const made = await ask(`${apis[here]}/v2/shorten`, {
+        method: 'POST',
+        headers: { Authorization: `Bearer ${pro}` },
+        body: { url: destination, alias },
+      });
+      expect(made.status, made.text).to.equal(201);
+      const visit = await ask(`${edges[there]}/${alias}`);
+      expect(visit.headers.location).to.equal(destination);
+    }
+    const { key } = await bench.key('FREE');
+    expect((await usage(apis[1], key)).status).to.equal(200);
+  });
+
+  it('refuse a key from the moment that it is switched off or revoked', async () => {
+    const { id, key } = await bench.key('FREE');
+    await bench.admin('PATCH', `/admin/keys/${id}`, { active: false });
+    for (const api of apis) expectBody(await usage(api, key), 401, invalidKey);
+    await bench.admin('PATCH', `/admin/keys/${id}`, { active: true });
+    for (const api of apis) expect((await usage(api, key)).status).to.equal(200);
+    await bench.admin('DELETE', `/admin/keys/${id}`);
+    for (const api of apis) expectBody(await usage(api, key), 401, invalidKey);
+  });
+
+  it('give a key its limit once', async () => {
+    const { key } = await bench.key('FREE');
+    const answers = await atOnce(100, (index) => usage(alternately(apis, index), key));
+    expect(statuses(answers)).to.deep.equal({ 200: 60, 429: 40 });
+  });
+
+  it('redirect as many visitors as a link may have', async () => {
+    const { shortCode } = await bench.link(pro, { maxClicks: 25 });
+    const answers = await atOnce(100, (index) => ask(`${alternately(edges, index)}/${shortCode}`));
+    expect(statuses(answers)).to.deep.equal({ 302: 25, 410: 75 });
+  });
+
+  it('hear of a block and of maintenance', async () => {
+    const { shortCode } = await bench.link(pro);
+    const statusAt = async (edge: string): Promise<number> =>
+      (await ask(`${edge}/${shortCode}`)).status;
+    for (const edge of edges) expect(await statusAt(edge)).to.equal(302);
+    await bench.admin('POST', `/admin/links/${shortCode}/block`, { reason: 'phishing' });
+    await eventually(10_000, async () => {
+      for (const edge of edges) expect(await statusAt(edge)).to.equal(410);
+    });
+    await bench.admin('PATCH', '/admin/platform', { maintenance: true });
+    await eventually(10_000, async () => {
+      for (const edge of edges) expect(await statusAt(edge)).to.equal(503);
+      for (const api of apis) expect((await usage(api, pro)).status).to.equal(503);
+    });
+    await bench.admin('PATCH', '/admin/platform', { maintenance: false });
+    await eventually(10_000, async () => {
+      for (const edge of edges) expect(await statusAt(edge)).to.equal(410);
+      for (const api of apis) expect((await usage(api, pro)).status).to.equal(200);
+    });
+  });
+});

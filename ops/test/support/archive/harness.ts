@@ -1,0 +1,28 @@
+import type { LogRecord, NewRecord } from '../../../platform/event-log/port.js';
+import { createLogger } from '../../../platform/logging.js';
+import type { Pool } from '../../../platform/postgres/pool.js';
+import type { Streams } from '../eventstore/streams.js';
+import type { TopicName } from '../../../../schemas/events/topics.js';
+import { namedLog } from '../../../../projectors/testing/harness.js';
+import { createArchiver } from '../../../../projectors/archive/batch.js';
+import type { ArchiveStore } from '../../../../projectors/archive/store.js';
+
+/** An archiver that is handed batches of partition 0 of a topic, as a subscription would. */
+export const archiver = (
+  pool: Pool,
+  store: Pick<ArchiveStore, 'append' | 'ids'>,
+  stopped = new AbortController().signal,
+) => {
+  const logger = createLogger('silent');
+  const handle = createArchiver({ pool, log: namedLog(), store, logger, stopped });
+  return (topic: TopicName, from: number, records: readonly NewRecord[]): Promise<void> =>
+    handle({
+      topic,
+      partition: 0,
+      records: records.map((record, index): LogRecord => ({ ...record, offset: from + index })),
+    });
+};
+
+/** The ids that a stream of the double has, in order. */
+export const idsIn = (streams: Streams, stream: string): readonly string[] =>
+  (streams.events(stream) ?? []).map(({ id }) => id);

@@ -1,0 +1,80 @@
+import { expect } from 'chai';
+import { destination, type Bench } from '../../e2e/harness.js';
+import type { IssuedKey } from '../product.js';
+
+/** What some traffic of every kind has left behind. */
+export interface Traffic {
+  readonly busy: IssuedKey;
+  /** Keys that made nothing. */
+  readonly idle: IssuedKey;
+  readonly gone: IssuedKey;
+  readonly codes: readonly string[];
+}
+
+/** Something of everything that the ledger decides and the read models tell of. */
+export const someTraffic = async (bench: Bench): Promise<Traffic> => {
+  const busy = await bench.key('PRO', { account: 'acme', name: 'busy' });
+  const idle = await bench.key('FREE');
+  const gone = await bench.key('HOBBY');
+  await bench.admin('DELETE', `/admin/keys/${gone.id}`);
+  await bench.admin('PATCH', `/admin/keys/${idle.id}`, { name: 'idle', plan: 'INDIE' });
+  for (const alias of ['docs', 'login']) {
+    await bench.admin('PUT', `/admin/reserved-aliases/${alias}/override`, { account: 'acme' });
+  }
+  await bench.admin('DELETE', '/admin/reserved-aliases/login/override');
+  const bodies = [{}, {}, {}, { maxClicks: 3 }, { maxClicks: 1 }, { password: 'open sesame' }];
+  const codes: string[] = [];
+  for (const body of bodies) codes.push((await bench.link(busy.key, body)).shortCode);
+  for (const code of codes) await bench.visit(code);
+  await bench.visit(codes[0] ?? '', { headers: { 'User-Agent': 'Googlebot/2.1' } });
+  for (const change of ['block', 'unblock', 'block']) {
+    const answer = await bench.admin('POST', `/admin/links/${codes[1] ?? ''}/${change}`, {
+      reason: 'phishing',
+    });
+    expect(answer.status, answer.text).to.equal(200);
+  }
+  await bench.admin('PATCH', '/admin/platform', { features: { expiration: false } });
+  for (const code of codes) await bench.api(`/v2/qr/${code}`, busy.key);
+  return { busy, idle, gone, codes };
+};
+
+/** Goes on with all of it, one after the other in several places, until it is stopped. */
+export const underLoad = async (
+  bench: Bench,
+  { busy, codes }: Traffic,
+  work: () => Promise<void>,
+): Promise<number> => {
+  const ended = new AbortController();
+  let acts = 0;
+  const act = async (turn: number): Promise<void> => {
+    const code = codes[turn % codes.length] ?? '';
+    const kinds = [
+      () => bench.visit(codes[0] ?? ''),
+      () => bench.shorten(busy.key, { url: destination, ...(turn % 2 === 0 && { maxClicks: 2 }) }),
+      async () => {
+        const made = await bench.shorten(busy.key, { url: destination, maxClicks: 1 });
+        await bench.visit((made.json() as { shortCode?: string }).shortCode ?? code);
+      },
+      () => bench.api(`/v2/qr/${code}`, busy.key),
+      () =>
+        bench.admin('POST', `/admin/links/${code}/${turn % 4 < 2 ? 'block' : 'unblock'}`, {
+          reason: `turn ${turn}`,
+        }),
+      () => bench.admin('PATCH', `/admin/keys/${busy.id}`, { name: `busy ${turn}` }),
+      () => bench.admin('PATCH', '/admin/platform', { features: { passwords: turn % 4 < 2 } }),
+    ];
+    await kinds[turn % kinds.length]?.();
+    acts += 1;
+  };
+  const run = async (from: number): Promise<void> => {
+    for (let turn = from; !ended.signal.aborted; turn += 1) await act(turn);
+  };
+  const running = Promise.all([run(0), run(3), run(5)]);
+  try {
+    await Promise.race([work(), running.then(() => undefined)]);
+  } finally {
+    ended.abort();
+    await running;
+  }
+  return acts;
+};

@@ -1,0 +1,46 @@
+import { once } from 'node:events';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+import { createLogger } from '../../../platform/logging.js';
+import { launch } from '../../../local/stack/child.js';
+
+const mainFile = fileURLToPath(new URL('./main.js', import.meta.url));
+
+/** The double as a process that can be killed, and keeps its streams in a file. */
+export interface EventStoreProcess {
+  readonly port: number;
+  readonly url: string;
+  readonly pid: number;
+  kill(): Promise<void>;
+}
+
+export const launchEventStore = async (file: string, port = 0): Promise<EventStoreProcess> => {
+  const child = await launch({
+    name: 'the double of EventStoreDB',
+    program: process.execPath,
+    args: [mainFile, String(port), file],
+    dir: path.dirname(file),
+    logFile: null,
+    logger: createLogger('silent'),
+    tied: true,
+  });
+  const { stdout } = child.process;
+  if (stdout === null) throw new Error('its stdout is piped');
+  const [line] = (await Promise.race([
+    once(createInterface({ input: stdout }), 'line'),
+    child.exited.then(() => {
+      throw new Error('the double ended at its start');
+    }),
+  ])) as [string];
+  const bound = Number(line);
+  return {
+    port: bound,
+    url: `esdb://127.0.0.1:${bound}?tls=false`,
+    pid: child.pid,
+    async kill() {
+      child.process.kill('SIGKILL');
+      await child.exited;
+    },
+  };
+};

@@ -1,0 +1,55 @@
+import type { EventNamed, EventName, LinklogEvent } from '../../../schemas/events/catalogue.js';
+import { catalogue } from '../../../schemas/events/catalogue.js';
+import { readEvent } from '../../../schemas/events/codec.js';
+import { topics } from '../../../schemas/events/topics.js';
+import type { EventLog } from '../../platform/event-log/port.js';
+import { openTestLog } from './log.js';
+import { createLogger } from '../../platform/logging.js';
+import type { Outbox } from '../../platform/outbox/port.js';
+import { createPool, type Pool } from '../../platform/postgres/pool.js';
+import type { TestDatabase } from './database.js';
+
+/** One node of several on a database: a pool and a log of its own, as a process has them. */
+export interface TestNode {
+  readonly pool: Pool;
+  readonly log: EventLog;
+  readonly outbox: Outbox;
+  /** Every event of a topic, those of a partition in order. */
+  events(topic: keyof typeof topics): Promise<readonly LinklogEvent[]>;
+  close(): Promise<void>;
+}
+
+const logger = createLogger('silent');
+
+export const testNode = async (database: TestDatabase): Promise<TestNode> => {
+  const pool = createPool({ url: database.url, name: 'test node', max: 4, logger });
+  const { log, outbox } = await openTestLog({ pool, url: database.url, logger });
+  return {
+    pool,
+    log,
+    outbox,
+    async events(topic) {
+      const { name } = topics[topic];
+      const events: LinklogEvent[] = [];
+      for (const { partition, first, next } of await log.ranges(name)) {
+        for await (const { records } of log.read(name, partition, first, next)) {
+          for (const { value } of records) events.push(readEvent(value));
+        }
+      }
+      return events;
+    },
+    async close() {
+      await log.close();
+      await pool.end();
+    },
+  };
+};
+
+/** The events of one name. */
+export const named = <Name extends EventName>(
+  name: Name,
+  events: readonly LinklogEvent[],
+): readonly EventNamed<Name>[] =>
+  events.filter((event): event is LinklogEvent & EventNamed<Name> => {
+    return event.type === catalogue[name].type;
+  });

@@ -1,0 +1,391 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync } from 'node:fs';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { z } from 'zod';
+import { spoolRoot } from '../../../redirect-edge/spool/folder.js';
+import type { PlanName } from '../../../schemas/plans.js';
+import { publishedAddresses } from '../../app/data-dir.js';
+import { postgresAccount } from '../../local/postgres/account.js';
+import { layoutOf } from '../../local/postgres/layout.js';
+import { postgresPids } from '../../local/postgres/orphans.js';
+import { serviceDirs } from '../../local/stack/service-dirs.js';
+import { ask } from './http.js';
+import { testKafka } from './kafka.js';
+import { testRedis } from './redis.js';
+
+export const mainFile = fileURLToPath(new URL('../../main.js', import.meta.url));
+const stackFile = fileURLToPath(new URL('../../local/stack/main.js', import.meta.url));
+
+/** Whether `startProduct` starts the stack, many processes, rather than all services in one. */
+// eslint-disable-next-line no-restricted-properties -- the test run's, not the product's
+export const onStack = process.env['LINKLOG_TEST_ON'] === 'stack';
+
+/** A process start on a slow machine with a new PostgreSQL cluster takes some seconds. */
+const readyWithinMs = 120_000;
+const stopWithinMs = 10_000;
+/** As many as a Redis has unless told. */
+const redisDatabases = 16;
+
+const hermetic = { API_PORT: '0', EDGE_PORT: '0', ADMIN_PORT: '0', LOG_LEVEL: 'warn' };
+
+/** What a process said and how it ended. */
+export interface Ended {
+  readonly exitCode: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+  /** Milliseconds from its start to its end. */
+  readonly ms: number;
+}
+
+export interface IssuedKey {
+  readonly id: string;
+  readonly key: string;
+  readonly name: string;
+  readonly plan: PlanName;
+  readonly account: string;
+  readonly active: boolean;
+  readonly createdAt: string;
+}
+
+/** The real product, in a process group of its own. */
+export interface Product {
+  /** Addresses such as `http://127.0.0.1:40123`; the first one's where there are several. */
+  readonly api: string;
+  readonly edge: string;
+  readonly admin: string;
+  readonly apis: readonly string[];
+  readonly edges: readonly string[];
+  /** `null` where DATA_DIR had keys already. */
+  readonly firstKey: string | null;
+  readonly adminToken: string;
+  readonly pid: number;
+  readonly dataDir: string;
+  /** The folders in which edges keep their visits. */
+  readonly spools: readonly string[];
+  /** The listeners for operators, of each process; `admin` is the first API's. */
+  readonly admins: readonly string[];
+  /** The ready line as it came. */
+  readonly ready: unknown;
+  readonly stdout: () => string;
+  readonly stderr: () => string;
+  createKey(key: {
+    readonly plan: PlanName;
+    readonly account?: string;
+    readonly name?: string;
+  }): Promise<IssuedKey>;
+  /** Resolves when it ended, in whatever way. */
+  readonly ended: Promise<Ended>;
+  /** Resident memory of the node process, in MiB; of several, the one's that has the most. */
+  rssMiB(): Promise<number>;
+  /** Asks it to end. @throws when it does not end with exit code 0 within 10 s. */
+  stop(): Promise<Ended>;
+  /** `kill -9` of node and of every PostgreSQL process of it, as a crash of the machine would. */
+  killTree(): Promise<void>;
+  /** Ends what still lives, and removes DATA_DIR unless it was given. */
+  cleanup(): Promise<void>;
+}
+
+export interface Running {
+  readonly child: ChildProcess;
+  readonly ended: Promise<Ended>;
+  readonly stdout: () => string;
+  readonly stderr: () => string;
+}
+
+const alive = new Set<ChildProcess>();
+// Left behind by a run that was broken off, it would live for ever: it is not in our process group.
+process.once('exit', () => {
+  for (const child of alive) child.kill('SIGTERM');
+});
+
+/** Starts the program with this environment and no other, so that the caller's changes nothing. */
+export const launch = (
+  env: Readonly<Record<string, string>>,
+  program: readonly string[] = [mainFile],
+): Running => {
+  const began = performance.now();
+  const child = spawn(process.execPath, program, {
+    cwd: '/',
+    detached: true,
+    env: { ...hermetic, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  alive.add(child);
+  const said = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name].setEncoding('utf8').on('data', (text: string) => {
+      said[name] += text;
+    });
+  }
+  const ended = once(child, 'close').then(([exitCode, signal]): Ended => {
+    alive.delete(child);
+    const ms = performance.now() - began;
+    const how = { exitCode: exitCode as number | null, signal: signal as NodeJS.Signals | null };
+    return { ...how, ...said, ms };
+  });
+  return { child, ended, stdout: () => said.stdout, stderr: () => said.stderr };
+};
+
+const tail = (text: string): string => text.trimEnd().split('\n').slice(-15).join('\n');
+
+export const within = async <Value>(
+  ms: number,
+  what: string,
+  promise: Promise<Value>,
+): Promise<Value> => {
+  const late = new AbortController();
+  const tooLate = sleep(ms, null, { signal: late.signal }).then(() => {
+    throw new Error(`${what} within ${ms} ms`);
+  });
+  // Cut short when the promise came first: then nobody waits for it.
+  tooLate.catch(() => undefined);
+  try {
+    return await Promise.race([promise, tooLate]);
+  } finally {
+    late.abort();
+  }
+};
+
+/** Starts the program where it is expected to end by itself, and waits for that. */
+export const runToEnd = async (
+  env: Readonly<Record<string, string>>,
+  withinMs = 30_000,
+): Promise<Ended> => {
+  const { child, ended } = launch(env);
+  try {
+    return await within(withinMs, 'It did not end', ended);
+  } catch (error) {
+    child.kill('SIGTERM');
+    throw error;
+  }
+};
+
+export const temporaryDir = (): Promise<string> => mkdtemp(path.join(tmpdir(), 'linklog-e2e-'));
+
+/** Every PostgreSQL process of a data directory. */
+export const postgresOf = async (dataDir: string): Promise<number[]> => {
+  const layout = layoutOf(dataDir);
+  return postgresPids(layout, await postgresAccount(layout));
+};
+
+const kill = (pid: number): void => {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
+};
+
+const killAll = async (dataDir: string): Promise<void> => {
+  // Looked for until there is none: the postmaster may have had a child in the making.
+  for (;;) {
+    const pids = await postgresOf(dataDir);
+    if (pids.length === 0) return;
+    for (const pid of pids) kill(pid);
+    await sleep(20);
+  }
+};
+
+export const readyLine = async ({ child, ended, stdout, stderr }: Running): Promise<unknown> => {
+  const seen = new Promise<unknown>((resolve) => {
+    const look = (): void => {
+      const line = /^\{"event":"ready".*\}(?=\n)/m.exec(stdout());
+      if (line) resolve(JSON.parse(line[0]) as unknown);
+    };
+    child.stdout?.on('data', look);
+    look();
+  });
+  const failed = ended.then(({ exitCode, signal }) => {
+    throw new Error(`It ended at its start (${signal ?? exitCode ?? '?'}):\n${tail(stderr())}`);
+  });
+  // The product ends one day, and after its ready line that is no failure to start.
+  failed.catch(() => undefined);
+  return within(readyWithinMs, 'It was not ready', Promise.race([seen, failed]));
+};
+
+const readyOfStack = z.object({
+  apis: z.array(z.string()),
+  edges: z.array(z.string()),
+  pids: z.object({
+    api: z.array(z.number()),
+    edge: z.array(z.number()),
+    projector: z.array(z.number()),
+  }),
+});
+
+const restartedLine = z.object({
+  event: z.literal('restarted'),
+  service: z.string(),
+  index: z.number(),
+  pid: z.number(),
+});
+
+/** The services' processes of now, by their names: `api 0`. */
+const servicePids = (ready: unknown, stdout: string): ReadonlyMap<string, number> => {
+  const pids = new Map<string, number>();
+  for (const [service, all] of Object.entries(readyOfStack.parse(ready).pids)) {
+    for (const [index, pid] of all.entries()) pids.set(`${service} ${index}`, pid);
+  }
+  for (const [line] of stdout.matchAll(/^\{"event":"restarted".*\}(?=\n)/gm)) {
+    const { service, index, pid } = restartedLine.parse(JSON.parse(line));
+    if (pids.has(`${service} ${index}`)) pids.set(`${service} ${index}`, pid);
+  }
+  return pids;
+};
+
+let prefixes = 0;
+const servers = new Map<string, Promise<Record<string, string>>>();
+
+/** The servers that a stack is not to start for itself; PostgreSQL it is, in its DATA_DIR. */
+const serversOfStack = async (): Promise<Record<string, string>> => {
+  const [{ brokers, prefix }, redis] = await Promise.all([testKafka('stack'), testRedis()]);
+  prefixes += 1;
+  return {
+    KAFKA_BROKERS: brokers,
+    KAFKA_TOPIC_PREFIX: prefix,
+    REDIS_URL: `${redis.url}/${prefixes % redisDatabases}`,
+  };
+};
+
+/**
+ * What tells another process (a product started again, another node, a command) of the servers that the
+ * product of this DATA_DIR is on, and that are not within it.
+ */
+export const serversFor = async (
+  dataDir: string,
+  isStack = onStack,
+): Promise<Record<string, string>> => {
+  if (!isStack) return {};
+  const known = servers.get(dataDir) ?? serversOfStack();
+  servers.set(dataDir, known);
+  return known;
+};
+
+const text = (ready: unknown, name: string): string => {
+  const value = (ready as Record<string, unknown>)[name];
+  if (typeof value !== 'string') throw new Error(`The ready line has no ${name}`);
+  return value;
+};
+
+/** Makes an API key, as an operator. */
+export const issueKey = async (
+  { admin, adminToken }: Pick<Product, 'admin' | 'adminToken'>,
+  { plan, account, name = `a ${plan} key` }: Parameters<Product['createKey']>[0],
+): Promise<IssuedKey> => {
+  const answer = await ask(`${admin}/admin/keys`, {
+    method: 'POST',
+    headers: { Authorization: `Bearer ${adminToken}` },
+    body: { name, plan, ...(account !== undefined && { account }) },
+  });
+  if (answer.status !== 201) throw new Error(`No key: ${answer.status} ${answer.text}`);
+  return answer.json() as IssuedKey;
+};
+
+/** In MiB. */
+const rssOf = async (pid: number): Promise<number> => {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8');
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1_024;
+};
+
+interface StartOptions {
+  readonly env?: Readonly<Record<string, string>>;
+  readonly dataDir?: string;
+}
+
+/**
+ * Starts the product on free ports and waits for its ready line.
+ *
+ * @throws with the last lines of its stderr when it ends instead
+ */
+export const startProduct = async (
+  options: StartOptions = {},
+  isStack = onStack,
+): Promise<Product> => {
+  const dataDir = options.dataDir ?? (await temporaryDir());
+  const env = { ...(await serversFor(dataDir, isStack)), DATA_DIR: dataDir, ...options.env };
+  const running = launch(env, isStack ? [stackFile] : [mainFile]);
+  const { child, ended } = running;
+
+  let ready: unknown;
+  const killTree = async (): Promise<void> => {
+    // Stopped first: it would start again what dies.
+    child.kill('SIGKILL');
+    if (isStack && ready !== undefined) {
+      for (const pid of servicePids(ready, running.stdout()).values()) kill(pid);
+    }
+    await ended;
+    await killAll(dataDir);
+  };
+  const cleanup = async (): Promise<void> => {
+    if (alive.has(child)) await killTree();
+    if (options.dataDir === undefined) await rm(dataDir, { recursive: true, force: true });
+  };
+
+  try {
+    ready = await readyLine(running);
+  } catch (error) {
+    await cleanup();
+    throw error;
+  }
+  const { pid } = child;
+  if (pid === undefined) throw new Error('A spawned process has a pid');
+  const admin = text(ready, 'admin');
+  const adminToken =
+    options.env?.['ADMIN_TOKEN'] ??
+    (await readFile(path.join(dataDir, 'admin-token'), 'utf8')).trim();
+
+  const { apis, edges } = isStack
+    ? readyOfStack.parse(ready)
+    : { apis: [text(ready, 'api')], edges: [text(ready, 'edge')] };
+  // A stack's processes have folders of their own.
+  const processDirs = isStack ? serviceDirs(dataDir) : [dataDir];
+
+  return {
+    api: apis[0] ?? '',
+    edge: edges[0] ?? '',
+    admin,
+    apis,
+    edges,
+    firstKey: (ready as { firstKey?: string }).firstKey ?? null,
+    adminToken,
+    pid,
+    dataDir,
+    spools: processDirs.map(spoolRoot).filter(existsSync),
+    admins: processDirs.flatMap((dir) => publishedAddresses(dir)?.admin ?? []),
+    ready,
+    ended,
+    stdout: running.stdout,
+    stderr: running.stderr,
+    createKey: (key) => issueKey({ admin, adminToken }, key),
+    async rssMiB() {
+      const pids = isStack ? [...servicePids(ready, running.stdout()).values()] : [pid];
+      return Math.max(...(await Promise.all(pids.map(rssOf))));
+    },
+    async stop() {
+      child.kill('SIGTERM');
+      const end = await within(stopWithinMs, 'It did not end', ended);
+      if (end.exitCode !== 0) {
+        throw new Error(`It ended with ${end.signal ?? end.exitCode ?? '?'}:\n${tail(end.stderr)}`);
+      }
+      const left = await postgresOf(dataDir);
+      if (left.length > 0) throw new Error(`It left PostgreSQL running: ${left.join(', ')}`);
+      return end;
+    },
+    killTree,
+    cleanup,
+  };
+};
+
+/** All services in one process, whatever the test run is on: where a test is about that. */
+export const startEmbeddedProduct = (options: StartOptions = {}): Promise<Product> =>
+  startProduct(options, false);
+
+/** The stack, whatever the test run is on: for what several nodes must do together. */
+export const startStackProduct = (options: StartOptions = {}): Promise<Product> =>
+  startProduct(options, true);

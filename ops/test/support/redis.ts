@@ -1,0 +1,34 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { createLogger } from '../../platform/logging.js';
+import { startRedis, type RedisServer } from '../../local/stack/redis.js';
+
+interface TestServer {
+  readonly server: RedisServer;
+  readonly dataDir: string;
+}
+
+const logger = createLogger('silent');
+
+// One for all files of a mocha process, and none for a process that needs none.
+let starting: Promise<TestServer> | null = null;
+
+const start = async (): Promise<TestServer> => {
+  const dataDir = await mkdtemp(path.join(tmpdir(), 'linklog-test-redis-'));
+  return { dataDir, server: await startRedis({ dataDir, logger, tied: true }) };
+};
+
+/** The one Redis, everybody's: a test's keys begin with a prefix of its own. */
+export const testRedis = async (): Promise<RedisServer> => {
+  starting ??= start();
+  return (await starting).server;
+};
+
+/** Stops the server, if any test started it. */
+export const stopTestRedis = async (): Promise<void> => {
+  if (starting === null) return;
+  const { server, dataDir } = await starting;
+  await server.stop();
+  await rm(dataDir, { recursive: true, force: true });
+};

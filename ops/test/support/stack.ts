@@ -1,0 +1,82 @@
+import { readFile, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { inheritedEnvironment } from '../../platform/config/config.js';
+import type { PartKind, Pids } from '../../local/stack/parts.js';
+import type { StackAddresses } from '../../local/stack/stack.js';
+import { launch, readyLine, temporaryDir, within, type Ended } from './product.js';
+
+/** For Java, Maven and what is cached. */
+const { PATH = '', HOME = '' } = inheritedEnvironment();
+
+const stackFile = fileURLToPath(new URL('../../local/stack/main.js', import.meta.url));
+
+/** Below the 10 s of its own, for a machine that has much else to do. */
+const stopWithinMs = 20_000;
+
+/** The whole topology, as `npm run stack` starts it. */
+export interface RunningStack extends StackAddresses {
+  /** The supervisor's. */
+  readonly pid: number;
+  readonly adminToken: string;
+  readonly dataDir: string;
+  /** Of the processes that are, or were, the parts: after a restart the new ones'. */
+  readonly pids: Pids;
+  /** How often a part was restarted so far. */
+  restarts(kind: PartKind, index: number): number;
+  readonly stderr: () => string;
+  /** Asks it to end, and removes DATA_DIR. */
+  stop(): Promise<Ended>;
+}
+
+interface Restarted {
+  readonly service: PartKind;
+  readonly index: number;
+  readonly pid: number;
+}
+
+/** Starts the stack on free ports and waits for its ready line. @throws with its last lines */
+export const startStackProcess = async (
+  env: Readonly<Record<string, string>> = {},
+  args: readonly string[] = [],
+): Promise<RunningStack> => {
+  const dataDir = await temporaryDir();
+  const running = launch({ PATH, HOME, DATA_DIR: dataDir, ...env }, [stackFile, ...args]);
+  const { child, ended, stdout, stderr } = running;
+  const stop = async (): Promise<Ended> => {
+    child.kill('SIGTERM');
+    try {
+      return await within(stopWithinMs, 'The stack did not end', ended);
+    } finally {
+      await rm(dataDir, { recursive: true, force: true });
+    }
+  };
+  try {
+    const ready = (await readyLine(running)) as StackAddresses & {
+      readonly pid: number;
+      readonly pids: Pids;
+    };
+    const restarted = (): readonly Restarted[] =>
+      stdout()
+        .split('\n')
+        .filter((line) => line.startsWith('{"event":"restarted"'))
+        .map((line) => JSON.parse(line) as Restarted);
+    return {
+      ...ready,
+      adminToken: (await readFile(path.join(dataDir, 'admin-token'), 'utf8')).trim(),
+      dataDir,
+      get pids() {
+        const pids = structuredClone(ready.pids) as Record<PartKind, number[]>;
+        for (const { service, index, pid } of restarted()) pids[service][index] = pid;
+        return pids;
+      },
+      restarts: (kind, index) =>
+        restarted().filter((one) => one.service === kind && one.index === index).length,
+      stderr,
+      stop,
+    };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+};

@@ -1,0 +1,333 @@
+import { expect } from 'chai';
+import type { LinklogEvent } from '../../../../schemas/events/catalogue.js';
+import { newEvent, topicOf, writeEvent } from '../../../../schemas/events/codec.js';
+import { spoolSource } from '../../../../schemas/events/envelope.js';
+import { topics } from '../../../../schemas/events/topics.js';
+import { defaultPlanTable } from '../../../../schemas/plans.js';
+import {
+  at,
+  blocked,
+  created,
+  expired,
+  featureSwitched,
+  idOf,
+  keyChanged,
+  keyCreated,
+  keyRevoked,
+  maintenanceSwitched,
+  overrideGranted,
+  overrideRevoked,
+  unblocked,
+  visited,
+} from '../../../../schemas/testing/events.js';
+import { openTestLog } from '../../../test/support/log.js';
+import type { EventLog } from '../../../platform/event-log/port.js';
+import { createLogger } from '../../../platform/logging.js';
+import { testDatabase, type TestDatabase } from '../../../test/support/database.js';
+import { keyAsOf, NoSuchKey } from './key.js';
+import { linkAsOf } from './link.js';
+import { platformAsOf } from './platform.js';
+import { beginningOf } from './read.js';
+
+const rejection = async (promise: Promise<unknown>): Promise<unknown> => {
+  try {
+    await promise;
+  } catch (error) {
+    return error;
+  }
+  throw new Error('It was expected to reject');
+};
+
+/** A log whose batches are of one record each: what is known of one must outlast it. */
+const piecemeal = (log: EventLog): EventLog => ({
+  ...log,
+  async *read(...place) {
+    for await (const batch of log.read(...place)) {
+      for (const record of batch.records) yield { ...batch, records: [record] };
+    }
+  },
+});
+
+describe('looking back', () => {
+  let database: TestDatabase;
+  let log: EventLog;
+
+  beforeEach(async () => {
+    database = await testDatabase('lookback');
+    const { pool, url } = database;
+    const opened = await openTestLog({ pool, url, logger: createLogger('silent') });
+    log = piecemeal(opened.log);
+  });
+
+  afterEach(async () => {
+    await log.close();
+    await database.drop();
+  });
+
+  const append = async (...events: readonly LinklogEvent[]): Promise<void> => {
+    for (const event of events) {
+      await log.append(topicOf(event), [{ key: event.subject, value: writeEvent(event) }]);
+    }
+  };
+
+  /** A visit of a link without a limit. */
+  const spooled = (code: string, sequence: number, seconds: number, bot = false, spool = 'a') =>
+    newEvent(
+      'LinkVisited',
+      { click: null, bot },
+      {
+        id: idOf(`${spool} ${sequence}`),
+        subject: code,
+        sequence,
+        time: at(seconds),
+        source: spoolSource(spool),
+      },
+    );
+
+  describe('at a link', () => {
+    const link = (code: string, seconds: number) => linkAsOf({ log, moment: at(seconds) }, code);
+
+    it('tells what it was at each moment, and who had blocked it', async () => {
+      await append(
+        created('hello', { passwordHash: 'x' }, { account: 'acme', time: at(0) }),
+        blocked('hello', 2, { time: at(10), actor: 'alice' }),
+        unblocked('hello', 3, { time: at(20), actor: 'bob' }),
+        blocked('other', 2),
+      );
+      const { state, ...none } = await link('hello', -1);
+      expect([state, none]).to.deep.include('none').and.have.nested.property('[1].madeLater');
+      expect(none).to.include({ madeLater: at(0).toISOString() });
+      expect(await link('nobody', 5)).to.include({ state: 'none', madeLater: null });
+      expect(await link('hello', 0)).to.deep.include({
+        asOf: at(0).toISOString(),
+        shortCode: 'hello',
+        state: 'active',
+        expired: null,
+        blocked: null,
+        url: 'https://example.com/hello',
+        account: 'acme',
+        keyId: 'key-1',
+        createdAt: at(0).toISOString(),
+        hasPassword: true,
+        clickCount: 0,
+        lastAccessed: null,
+      });
+      expect(await link('hello', 9.999)).to.include({ state: 'active' });
+      expect(await link('hello', 10)).to.deep.include({
+        state: 'blocked',
+        blocked: { at: at(10).toISOString(), by: 'alice', reason: 'phishing' },
+      });
+      expect(await link('hello', 20)).to.deep.include({ state: 'active', blocked: null });
+    });
+
+    it('has it expire when visitors see it, though the event comes later', async () => {
+      const expiresAt = at(60).toISOString();
+      await append(
+        created('brief', { expiresAt }),
+        blocked('brief', 2, { time: at(70) }),
+        expired('brief', 3, 'time', { time: at(90) }),
+        unblocked('brief', 4, { time: at(95) }),
+      );
+      expect(await link('brief', 59.999)).to.include({ state: 'active', expired: null });
+      expect(await link('brief', 60)).to.include({ state: 'expired', expired: 'time' });
+      expect(await link('brief', 70)).to.include({ state: 'blocked', expired: 'time' });
+      expect(await link('brief', 100)).to.include({ state: 'expired', expired: 'time' });
+    });
+
+    it('counts the visits until then, once each, those of bots apart', async () => {
+      await append(
+        created('hello', {}),
+        spooled('hello', 1, 10),
+        spooled('elsewhere', 2, 10),
+        spooled('hello', 3, 30, true),
+        spooled('hello', 1, 10, false, 'b'),
+        // The same ones once more, and one that another spool ships late.
+        spooled('hello', 1, 10),
+        spooled('hello', 3, 30, true),
+        spooled('hello', 4, 40),
+        spooled('hello', 2, 20, false, 'b'),
+      );
+      expect(await link('hello', 35)).to.include({
+        clickCount: 3,
+        botCount: 1,
+        lastAccessed: at(20).toISOString(),
+      });
+      expect(await link('hello', 40)).to.include({ clickCount: 4, botCount: 1 });
+    });
+
+    it('stops at its limit', async () => {
+      await append(
+        created('two', { maxClicks: 2 }),
+        visited('two', 1, { time: at(1) }),
+        visited('two', 2, { time: at(2) }),
+        visited('two', 2, { time: at(2) }),
+        expired('two', 2, 'clicks', { time: at(2) }),
+      );
+      expect(await link('two', 1)).to.include({ state: 'active', clickCount: 1, maxClicks: 2 });
+      expect(await link('two', 2)).to.include({
+        state: 'expired',
+        expired: 'clicks',
+        clickCount: 2,
+      });
+    });
+
+    it('reads the partitions of its code alone, says how far, and what it could not read', async () => {
+      await append(created('hello', {}), spooled('hello', 1, 10));
+      await log.append(topics.links.name, [{ key: 'hello', value: 'not an event' }]);
+      const heard: (readonly [number, number])[] = [];
+      const then = await linkAsOf(
+        { log, moment: at(20), progress: (done, total) => heard.push([done, total]) },
+        'hello',
+      );
+      expect(then.unreadable).to.equal(1);
+      expect(Object.values(then.readUpTo).map((ends) => Object.values(ends))).to.deep.equal([
+        [2],
+        [1],
+      ]);
+      expect(heard.at(-1)).to.deep.equal([3, 3]);
+    });
+  });
+
+  describe('at a key', () => {
+    const key = (seconds: number, name = 'website') =>
+      keyAsOf({ log, moment: at(seconds) }, name, defaultPlanTable);
+
+    const metered = (sequence: number, minute: number, calls: number) =>
+      newEvent(
+        'CallsMetered',
+        { minute: at(minute * 60).toISOString(), calls },
+        { id: idOf(sequence), subject: 'key-1', sequence, time: at(minute * 60 + 65) },
+      );
+
+    it('tells its plan and state, and who changed it last', async () => {
+      await append(
+        keyCreated('key-1', {}, { actor: 'alice', time: at(0) }),
+        keyCreated('key-2', { name: 'twin' }),
+        keyCreated('key-3', { name: 'twin' }),
+        keyChanged(
+          'key-1',
+          2,
+          { name: 'shop', plan: 'PRO', active: false },
+          { actor: 'bob', time: at(10) },
+        ),
+        keyRevoked('key-1', 3, { actor: 'carol', time: at(20) }),
+      );
+      expect(await key(5)).to.deep.include({
+        id: 'key-1',
+        plan: 'HOBBY',
+        account: 'acme',
+        status: 'active',
+        lastChange: { at: at(0).toISOString(), by: 'alice' },
+        calls: { used: 0, usedAtMost: 0, limit: 25_000, exhausted: false },
+      });
+      expect(await key(10, 'shop')).to.include({ id: 'key-1', plan: 'PRO', status: 'inactive' });
+      expect(await key(20, 'key-1')).to.deep.include({
+        status: 'revoked',
+        lastChange: { at: at(20).toISOString(), by: 'carol' },
+      });
+      expect(JSON.stringify(await key(5))).to.not.match(/hash|abab/);
+      expect(await rejection(key(15))).to.be.instanceOf(NoSuchKey);
+      expect(await rejection(key(15, 'twin'))).to.match(/2 keys .* say which: key-2, key-3$/);
+    });
+
+    it('counts what it had spent that month, calls by their minute', async () => {
+      await append(
+        keyCreated('key-1', { plan: 'FREE' }),
+        created('one', {}, { time: at(1) }),
+        created('two', {}, { time: at(100) }),
+        created('two', {}, { time: at(100) }),
+        created('stranger', { keyId: 'key-2' }),
+        created('last-month', {}, { time: at(-30 * 86_400) }),
+        metered(1, 0, 1_990),
+        metered(1, 0, 1_990),
+        metered(2, 1, 10),
+        newEvent(
+          'QrRendered',
+          { code: 'one' },
+          { id: idOf('qr'), subject: 'key-1', sequence: 3, time: at(200) },
+        ),
+      );
+      const calls = { limit: 2_000 };
+      expect(await key(30)).to.deep.include({
+        month: '2026-05-01',
+        calls: { ...calls, used: 0, usedAtMost: 1_990, exhausted: false },
+        links: { used: 1, usedAtMost: 1, limit: 35, exhausted: false },
+      });
+      // The minute is over; its event comes five seconds later, and says the same.
+      expect(await key(60)).to.deep.include({
+        calls: { ...calls, used: 1_990, usedAtMost: 2_000, exhausted: null },
+      });
+      expect(await key(120)).to.deep.include({
+        calls: { ...calls, used: 2_000, usedAtMost: 2_000, exhausted: true },
+        links: { used: 2, usedAtMost: 2, limit: 35, exhausted: false },
+        qrCodes: { used: 0, usedAtMost: 0, limit: 35, exhausted: false },
+      });
+      expect(await key(200)).to.have.nested.property('qrCodes.used', 1);
+      expect(await key(30 * 86_400)).to.deep.include({
+        month: '2026-06-01',
+        calls: { ...calls, used: 0, usedAtMost: 0, exhausted: false },
+      });
+    });
+  });
+
+  describe('at the platform', () => {
+    const platform = (seconds: number) => platformAsOf({ log, moment: at(seconds) });
+
+    it('tells switches, overrides and keys', async () => {
+      await append(
+        keyCreated('key-1', {}, { time: at(0) }),
+        keyCreated('key-2', { name: 'late' }, { time: at(50) }),
+        featureSwitched(1, 'passwords', false, { time: at(10) }),
+        maintenanceSwitched(2, true, { time: at(20) }),
+        overrideGranted('admin', 1, 'acme', { time: at(10) }),
+        overrideRevoked('admin', 2, { time: at(20) }),
+      );
+      const early = await platform(10);
+      expect(early).to.deep.include({
+        maintenance: false,
+        overrides: [{ alias: 'admin', account: 'acme' }],
+        links: { active: 0, expired: 0, blocked: 0 },
+      });
+      expect(early.features).to.include({ passwords: false, aliases: true });
+      expect(early.keys.map(({ name }) => name)).to.deep.equal(['website']);
+      expect(JSON.stringify(early)).to.not.match(/hash|abab/);
+      const late = await platform(50);
+      expect(late).to.deep.include({ maintenance: true, overrides: [] });
+      expect(late.keys).to.have.length(2);
+    });
+
+    it('counts links by the state they were in, each once', async () => {
+      const codes = Array.from({ length: 40 }, (_, index) => `code-${index}`);
+      await append(
+        ...codes.map((code, index) =>
+          created(code, {
+            expiresAt: index < 8 ? at(60).toISOString() : null,
+            maxClicks: index >= 8 && index < 12 ? 1 : null,
+          }),
+        ),
+        ...codes.map((code) => created(code, {})),
+        ...codes.slice(6, 10).map((code) => blocked(code, 2, { time: at(30) })),
+        ...codes
+          .slice(8, 12)
+          .map((code, index) => expired(code, index < 2 ? 3 : 2, 'clicks', { time: at(40) })),
+        unblocked('code-9', 4, { time: at(50) }),
+        blocked('code-9', 2, { time: at(30) }),
+      );
+      const links = async (seconds: number) => (await platform(seconds)).links;
+      expect(await links(0)).to.deep.equal({ active: 40, expired: 0, blocked: 0 });
+      expect(await links(30)).to.deep.equal({ active: 36, expired: 0, blocked: 4 });
+      expect(await links(40)).to.deep.equal({ active: 34, expired: 2, blocked: 4 });
+      expect(await links(50)).to.deep.equal({ active: 34, expired: 3, blocked: 3 });
+      expect(await links(60)).to.deep.equal({ active: 28, expired: 9, blocked: 3 });
+      // The same, with the links of each partition taken in several turns.
+      const sliced = await platformAsOf({ log, moment: at(60) }, 3);
+      expect(sliced.links).to.deep.equal({ active: 28, expired: 9, blocked: 3 });
+    });
+  });
+
+  it('knows when the log begins', async () => {
+    expect(await beginningOf(log)).to.equal(null);
+    await append(featureSwitched(1, 'qr', false, { time: at(5) }), keyCreated('key-1', {}));
+    expect(await beginningOf(log)).to.equal(at(0).toISOString());
+  });
+});

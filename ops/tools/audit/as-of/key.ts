@@ -1,0 +1,161 @@
+import type { EventNamed, LinklogEvent } from '../../../../schemas/events/catalogue.js';
+import { topics } from '../../../../schemas/events/topics.js';
+import { unusedMeter, type KeyMeter } from '../../../../schemas/folds/key-meter.js';
+import type { PlanName, PlanTable } from '../../../../schemas/plans.js';
+import { foldMeters } from '../../../ledger/rebuild/folds.js';
+import { Accounts, type KnownKey } from './accounts.js';
+import { happenedBy, partsOf, readParts, type Grounds, type LookBack } from './read.js';
+
+/** A month's quota, and what was spent of it. */
+export interface Spent {
+  readonly used: number;
+  /** More than `used` where the log says of some only the minute that the moment is in. */
+  readonly usedAtMost: number;
+  /** Of the plan of then, as it is configured now; `null`: none. */
+  readonly limit: number | null;
+  /** Whether one more was refused for it; `null` where it depends on the seconds in that minute. */
+  readonly exhausted: boolean | null;
+}
+
+export interface KeyThen extends Grounds {
+  readonly asOf: string;
+  readonly id: string;
+  readonly name: string;
+  readonly plan: PlanName;
+  readonly account: string;
+  readonly status: KnownKey['status'];
+  readonly createdAt: string;
+  readonly lastChange: { readonly at: string; readonly by: string };
+  /** The month's first day, UTC. */
+  readonly month: string;
+  readonly calls: Spent;
+  readonly links: Spent;
+  readonly qrCodes: Spent;
+}
+
+/** No key, or more than one, goes by what was asked for. */
+export class NoSuchKey extends Error {
+  readonly code = 'NO_SUCH_KEY';
+  readonly retryable = false;
+}
+
+const minuteMs = 60_000;
+
+const findKey = (
+  { keys }: Accounts,
+  wanted: string,
+  moment: Date,
+): { readonly id: string; readonly state: KnownKey } => {
+  const byId = keys.get(wanted);
+  if (byId) return { id: wanted, state: byId };
+  const named = [...keys].filter(([, { key }]) => key.name === wanted);
+  const [first] = named;
+  if (first && named.length === 1) return { id: first[0], state: first[1] };
+  const what = `had the id or the name ${JSON.stringify(wanted)} at ${moment.toISOString()}`;
+  throw new NoSuchKey(
+    first
+      ? `${named.length} keys ${what}; say which: ${named.map(([id]) => id).join(', ')}`
+      : `no key ${what}`,
+  );
+};
+
+const spentOf = (used: number, usedAtMost: number, limit: number | null): Spent => ({
+  used,
+  usedAtMost,
+  limit,
+  exhausted: limit === null || usedAtMost < limit ? false : used >= limit ? true : null,
+});
+
+type SpendingEvent = EventNamed<'LinkCreated' | 'CallsMetered' | 'QrRendered'>;
+
+const isSpending = (event: LinklogEvent): event is SpendingEvent =>
+  event.type === 'linklog.LinkCreated.v1' ||
+  event.type === 'linklog.CallsMetered.v1' ||
+  event.type === 'linklog.QrRendered.v1';
+
+/**
+ * What a key was at a moment, and what it had spent in that month. A minute's calls become an event
+ * when the minute is past, so they count by their minute: for certain if it was over, perhaps if the
+ * moment is in it. Links are remembered by their codes while this runs, those of the key and month.
+ *
+ * @throws NoSuchKey
+ */
+export const keyAsOf = async (
+  look: LookBack,
+  wanted: string,
+  { plans }: PlanTable,
+): Promise<KeyThen> => {
+  const { log, moment } = look;
+  const happened = happenedBy(moment);
+  const accounts = new Accounts();
+  const ofAccounts = await readParts(look, await partsOf(log, topics.accounts.name), (readings) => {
+    accounts.add(readings.map(({ event }) => event).filter(happened));
+  });
+  const { id, state } = findKey(accounts, wanted, moment);
+
+  const month = `${moment.toISOString().slice(0, 7)}-01`;
+  const known = new Set<string>();
+  const isNew = (event: EventNamed<'LinkCreated'>): boolean => {
+    if (known.has(event.subject)) return false;
+    known.add(event.subject);
+    return true;
+  };
+  /** What a meter that takes minutes up to one has of the key; `over`: whether it has ended. */
+  const counts = (event: SpendingEvent, over: boolean): boolean => {
+    if (event.type !== 'linklog.CallsMetered.v1') return true;
+    const from = Date.parse(event.data.minute);
+    return (over ? from + minuteMs : from) <= moment.getTime();
+  };
+  let least: KeyMeter = unusedMeter;
+  let most: KeyMeter = unusedMeter;
+  const add = (meter: KeyMeter, events: readonly SpendingEvent[]): KeyMeter =>
+    foldMeters(new Map([[id, meter]]), events).get(id) ?? meter;
+
+  const ofSpending = await readParts(
+    look,
+    [...(await partsOf(log, topics.usage.name, id)), ...(await partsOf(log, topics.links.name))],
+    (readings) => {
+      const events = readings
+        .map(({ event }) => event)
+        .filter(isSpending)
+        .filter((event) =>
+          event.type === 'linklog.LinkCreated.v1'
+            ? event.data.keyId === id && event.time >= month && happened(event) && isNew(event)
+            : event.type === 'linklog.CallsMetered.v1' || happened(event),
+        );
+      least = add(
+        least,
+        events.filter((event) => counts(event, true)),
+      );
+      most = add(
+        most,
+        events.filter((event) => counts(event, false)),
+      );
+    },
+  );
+
+  const { key, status } = state;
+  const plan = plans[key.plan];
+  const [low, high] = [least, most].map((meter) => (meter.month === month ? meter : unusedMeter));
+  const spent = (what: 'calls' | 'links' | 'qrCodes', limit: number | null): Spent =>
+    spentOf(low?.[what] ?? 0, high?.[what] ?? 0, limit);
+  return {
+    asOf: moment.toISOString(),
+    id,
+    name: key.name,
+    plan: key.plan,
+    account: key.account,
+    status,
+    createdAt: key.createdAt.toISOString(),
+    lastChange: {
+      at: key.lastEventAt.toISOString(),
+      by: accounts.lastActors.get(id) ?? 'unknown',
+    },
+    month,
+    calls: spent('calls', plan.monthlyCalls),
+    links: spent('links', plan.monthlyLinks),
+    qrCodes: spent('qrCodes', plan.monthlyQrCodes),
+    readUpTo: { ...ofAccounts.readUpTo, ...ofSpending.readUpTo },
+    unreadable: ofAccounts.unreadable + ofSpending.unreadable,
+  };
+};

@@ -1,0 +1,165 @@
+import { isLinkEvent } from '../../../../schemas/events/codec.js';
+import { topics } from '../../../../schemas/events/topics.js';
+import type { ClaimedCode } from '../../../../schemas/folds/claim.js';
+import type { LinkEvent, LinklogEvent } from '../../../../schemas/events/catalogue.js';
+import {
+  initialPlatform,
+  type PlatformEvent,
+  type PlatformState,
+} from '../../../../schemas/folds/platform.js';
+import type { PlanName } from '../../../../schemas/plans.js';
+import { foldClaims, foldPlatform } from '../../../ledger/rebuild/folds.js';
+import { murmur2 } from '../../../platform/event-log/partition.js';
+import { Accounts, type KnownKey } from './accounts.js';
+import { happenedBy, partsOf, readParts, type Grounds, type LookBack, type Part } from './read.js';
+
+export interface PlatformThen extends Grounds {
+  readonly asOf: string;
+  readonly maintenance: boolean;
+  readonly features: PlatformState['features'];
+  /** Reserved aliases that one account may use. */
+  readonly overrides: readonly { readonly alias: string; readonly account: string }[];
+  readonly links: { readonly active: number; readonly expired: number; readonly blocked: number };
+  readonly keys: readonly {
+    readonly id: string;
+    readonly name: string;
+    readonly plan: PlanName;
+    readonly account: string;
+    readonly status: KnownKey['status'];
+    readonly createdAt: string;
+  }[];
+}
+
+/** A partition with more records is read several times, each time for a part of its links. */
+const recordsAtOnce = 1_000_000;
+
+/** The same part as often as its links are too many for once, each time with other ones. */
+const slicesOf = (part: Part, atOnce: number): readonly Part[] => {
+  const slices = Math.max(1, Math.ceil((part.next - part.first) / atOnce));
+  if (slices === 1) return [part];
+  return Array.from({ length: slices }, (_, slice) => ({
+    ...part,
+    // Bits of the hash that the choice of the partition left.
+    only: (key) => (murmur2(Buffer.from(key)) >>> 8) % slices === slice,
+  }));
+};
+
+const isBlocked = 1;
+const isExpired = 2;
+const isOver = 4;
+const sequenceUnit = 8;
+
+/**
+ * How many links there were in which state. A link is one small number here, its sequence and what
+ * is true of it; the whole claim, as the ledger's fold knows it, is there for a batch only.
+ */
+class LinkCounts {
+  readonly counts = { active: 0, expired: 0, blocked: 0 };
+  readonly #links = new Map<string, number>();
+
+  constructor(private readonly moment: Date) {}
+
+  add(events: readonly LinkEvent[]): void {
+    const known = new Map<string, ClaimedCode>();
+    for (const { subject } of events) {
+      const bits = this.#links.get(subject);
+      if (bits !== undefined) known.set(subject, this.#unpack(subject, bits));
+    }
+    for (const [code, claim] of foldClaims(known, events).changed) {
+      this.#links.set(code, this.#pack(claim));
+    }
+  }
+
+  /** Counts the links that it knows, and forgets them. */
+  settle(): void {
+    for (const bits of this.#links.values()) {
+      if (bits & isBlocked) this.counts.blocked += 1;
+      else if (bits & (isExpired | isOver)) this.counts.expired += 1;
+      else this.counts.active += 1;
+    }
+    this.#links.clear();
+  }
+
+  #pack({ sequence, blocked, expired, expiresAt }: ClaimedCode): number {
+    const over = expiresAt !== null && expiresAt <= this.moment;
+    return (
+      sequence * sequenceUnit +
+      (blocked ? isBlocked : 0) +
+      (expired === null ? 0 : isExpired) +
+      (over ? isOver : 0)
+    );
+  }
+
+  #unpack(code: string, bits: number): ClaimedCode {
+    return {
+      status: 'claimed',
+      code,
+      keyId: '',
+      account: '',
+      expired: bits & isExpired ? 'time' : null,
+      blocked: (bits & isBlocked) !== 0,
+      cleared: false,
+      expiresAt: bits & isOver ? this.moment : null,
+      maxClicks: null,
+      clicks: 0,
+      sequence: Math.floor(bits / sequenceUnit),
+      lastEventAt: this.moment,
+    };
+  }
+}
+
+const isPlatformEvent = (event: LinklogEvent): event is PlatformEvent =>
+  event.type === 'linklog.MaintenanceSwitched.v1' || event.type === 'linklog.FeatureSwitched.v1';
+
+/**
+ * The switches, overrides, keys and numbers of links at a moment, by the log alone. `atOnce`: records
+ * of links whose links are held in memory together.
+ */
+export const platformAsOf = async (
+  look: LookBack,
+  atOnce = recordsAtOnce,
+): Promise<PlatformThen> => {
+  const { log, moment } = look;
+  const happened = happenedBy(moment);
+  // Links first: the keys that made them are in the log before them.
+  const linkParts = (await partsOf(log, topics.links.name)).flatMap((part) =>
+    slicesOf(part, atOnce),
+  );
+  const accountParts = await partsOf(log, topics.accounts.name);
+  const platformParts = await partsOf(log, topics.platform.name);
+
+  const accounts = new Accounts();
+  const links = new LinkCounts(moment);
+  let platform = initialPlatform;
+  let current: Part | undefined;
+  const parts = [...accountParts, ...platformParts, ...linkParts];
+  const grounds = await readParts(look, parts, (readings, part) => {
+    if (part !== current) links.settle();
+    current = part;
+    const events = readings.map(({ event }) => event).filter(happened);
+    accounts.add(events);
+    platform = foldPlatform(platform, events.filter(isPlatformEvent));
+    links.add(events.filter(isLinkEvent));
+  });
+  links.settle();
+
+  const { maintenance, features } = platform;
+  return {
+    asOf: moment.toISOString(),
+    maintenance,
+    features,
+    overrides: [...accounts.overrides].flatMap(([alias, { account }]) =>
+      account === null ? [] : [{ alias, account }],
+    ),
+    links: links.counts,
+    keys: [...accounts.keys.values()].map(({ status, key }) => ({
+      id: key.id,
+      name: key.name,
+      plan: key.plan,
+      account: key.account,
+      status,
+      createdAt: key.createdAt.toISOString(),
+    })),
+    ...grounds,
+  };
+};

@@ -1,0 +1,101 @@
+import { readRecord, type ReadableRecord } from '../../../../projectors/runtime/readings.js';
+import { topics, type TopicName } from '../../../../schemas/events/topics.js';
+import { partitionOf } from '../../../platform/event-log/partition.js';
+import type { EventLog, PartitionRange } from '../../../platform/event-log/port.js';
+
+/** A piece of the log that is to be read: a partition up to where it ended when this was asked. */
+export interface Part extends PartitionRange {
+  readonly topic: TopicName;
+  /** Which records' keys matter; all unless told. The others are not even parsed. */
+  readonly only?: (key: string) => boolean;
+}
+
+export interface LookBack {
+  readonly log: EventLog;
+  /** The events of this millisecond are in it. */
+  readonly moment: Date;
+  readonly progress?: (done: number, total: number) => void;
+  readonly signal?: AbortSignal;
+}
+
+/** What an answer rests on. More may come to the log later that happened before the moment. */
+export interface Grounds {
+  /** By topic and partition: the first offset that was not read. */
+  readonly readUpTo: Readonly<Record<string, Readonly<Record<string, number>>>>;
+  /** Records among them that hold no event that this version can read. */
+  readonly unreadable: number;
+}
+
+/** The partitions of a topic, or the one that has all records of a key. */
+export const partsOf = async (
+  log: EventLog,
+  topic: TopicName,
+  key?: string,
+): Promise<readonly Part[]> => {
+  const ranges = await log.ranges(topic);
+  if (key === undefined) return ranges.map((range) => ({ topic, ...range }));
+  const partition = partitionOf(key, ranges.length);
+  return ranges
+    .filter((range) => range.partition === partition)
+    .map((range) => ({ topic, ...range, only: (other) => other === key }));
+};
+
+/** Whether something had happened by a moment. Timestamps have one fixed form, so text compares. */
+export const happenedBy = (moment: Date): ((event: { readonly time: string }) => boolean) => {
+  const last = moment.toISOString();
+  return ({ time }) => time <= last;
+};
+
+const groundsOf = (parts: readonly Part[], unreadable: number): Grounds => {
+  const readUpTo: Record<string, Record<string, number>> = {};
+  for (const { topic, partition, next } of parts) {
+    readUpTo[topic] = { ...readUpTo[topic], [partition]: next };
+  }
+  return { readUpTo, unreadable };
+};
+
+/** Gives what can be read of the parts, one after the other, batch by batch, repeats among it. */
+export const readParts = async (
+  { log, progress, signal }: LookBack,
+  parts: readonly Part[],
+  take: (readings: readonly ReadableRecord[], part: Part) => void,
+): Promise<Grounds> => {
+  const total = parts.reduce((sum, { first, next }) => sum + next - first, 0);
+  let done = 0;
+  let unreadable = 0;
+  progress?.(done, total);
+  for (const part of parts) {
+    const { topic, partition, first, next, only } = part;
+    let offset = first;
+    for await (const { records } of log.read(topic, partition, first, next)) {
+      signal?.throwIfAborted();
+      const wanted = only ? records.filter(({ key }) => only(key)) : records;
+      const readings = wanted.map((record) => readRecord(topic, record));
+      const readable = readings.filter((reading) => 'event' in reading);
+      unreadable += readings.length - readable.length;
+      if (readable.length > 0) take(readable, part);
+      offset = (records.at(-1)?.offset ?? offset) + 1;
+      done += records.length;
+      progress?.(done, total);
+    }
+    if (offset !== next) throw new Error(`${topic}/${partition} ends at ${offset}, not at ${next}`);
+  }
+  return groundsOf(parts, unreadable);
+};
+
+/**
+ * When the log begins: nothing was made or visited before there was a key. `null` while it is empty.
+ */
+export const beginningOf = async (log: EventLog): Promise<string | null> => {
+  const times: string[] = [];
+  for (const topic of [topics.accounts.name, topics.platform.name]) {
+    for (const part of await partsOf(log, topic)) {
+      const look = { log, moment: new Date() };
+      const next = Math.min(part.first + 1, part.next);
+      await readParts(look, [{ ...part, next }], (readings) => {
+        times.push(...readings.map(({ event }) => event.time));
+      });
+    }
+  }
+  return times.sort()[0] ?? null;
+};

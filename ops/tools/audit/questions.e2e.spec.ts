@@ -1,0 +1,323 @@
+import { expect } from 'chai';
+import { execFile } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { defaultPlanTable } from '../../../schemas/plans.js';
+import { runningPostgresUrl } from '../../local/postgres/index.js';
+import { createLogger } from '../../platform/logging.js';
+import { createPool, type Pool } from '../../platform/postgres/pool.js';
+import { projectFile } from '../../platform/files/project-file.js';
+import { ask, atOnce, statuses, type Ask } from '../../test/support/http.js';
+import { kafkaStartMs, testKafka, type TestKafka } from '../../test/support/kafka.js';
+import { startProduct, type Product } from '../../test/support/product.js';
+import { eventually } from '../../test/support/waiting.js';
+
+const mainFile = fileURLToPath(new URL('../cli/main.js', import.meta.url));
+const document = readFileSync(projectFile('ops', 'docs', 'audit.md'), 'utf8');
+
+type Tool = 'linklog' | 'kcat' | 'sql';
+
+interface Command {
+  readonly question: number;
+  readonly tool: Tool;
+  readonly text: string;
+}
+
+/** The commands and queries of the document's questions. */
+const commands: readonly Command[] = document
+  .split(/^## (?=\d+\. )/m)
+  .slice(1)
+  .flatMap((section) =>
+    [...section.matchAll(/^```(sh|sql)\n(.*?)^```$/gms)].flatMap<Command>(
+      ([, language, text = '']) => {
+        const question = parseInt(section, 10);
+        if (language === 'sql') return [{ question, tool: 'sql' as const, text }];
+        const tool = text.startsWith('kcat ') ? ('kcat' as const) : ('linklog' as const);
+        // Each line of ours is a command; kcat's go on over lines.
+        const texts = tool === 'kcat' ? [text] : text.trimEnd().split('\n');
+        return texts.map((line) => ({ question, tool, text: line }));
+      },
+    ),
+  );
+
+const executed = new Set<Command>();
+
+interface Event {
+  readonly subject: string;
+  readonly time: string;
+  readonly actor?: string;
+  readonly correlationid?: string;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+const linesOf = (text: string): string[] => text.split('\n').filter((line) => line !== '');
+
+const eventsOf = (text: string): Event[] => linesOf(text).map((line) => JSON.parse(line) as Event);
+
+const tomorrow = (): string => new Date(Date.now() + 86_400_000).toISOString().slice(0, 10);
+
+for (const logName of ['embedded', 'on Kafka'] as const) {
+  describe(`ten questions to the log, ${logName}`, function () {
+    this.timeout(120_000);
+    let product: Product;
+    let kafka: TestKafka | null = null;
+    let pool: Pool;
+    let folder: string;
+    let env: Record<string, string>;
+    let website: { readonly id: string };
+    let oldShop: { readonly id: string };
+    /** What the document's moments are in this run. */
+    const moments = { created: '', used: '', reported: '', ended: '' };
+
+    const now = async (): Promise<string> => {
+      // Neither what was before nor what comes next has this millisecond.
+      await sleep(3);
+      const moment = new Date().toISOString();
+      await sleep(3);
+      return moment;
+    };
+
+    const admin = async (actor: string, method: string, where: string, body?: object) => {
+      const answer = await ask(`${product.admin}/admin${where}`, {
+        method,
+        headers: { Authorization: `Bearer ${product.adminToken}`, 'X-Actor': actor },
+        ...(body && { body }),
+      });
+      expect(answer.status, answer.text).to.be.within(200, 201);
+      return answer.json() as { id: string; key: string };
+    };
+
+    const visit = (code: string, options: Ask = {}) => ask(`${product.edge}/${code}`, options);
+
+    before(async function () {
+      this.timeout(kafkaStartMs);
+      folder = await mkdtemp(path.join(tmpdir(), 'linklog-questions-'));
+      const { plans } = defaultPlanTable;
+      const table = {
+        ...defaultPlanTable,
+        plans: { ...plans, HOBBY: { ...plans.HOBBY, monthlyLinks: 3 } },
+      };
+      const plansFile = path.join(folder, 'plans.json');
+      await writeFile(plansFile, JSON.stringify(table));
+      if (logName === 'on Kafka') kafka = await testKafka('questions');
+      const onKafka = kafka && { KAFKA_BROKERS: kafka.brokers, KAFKA_TOPIC_PREFIX: kafka.prefix };
+      const settings = { PLANS_FILE: plansFile, ...onKafka };
+      product = await startProduct({ env: settings }, false);
+      env = { ...settings, DATA_DIR: product.dataDir };
+      const url = await runningPostgresUrl(product.dataDir);
+      if (url === null) throw new Error('The embedded PostgreSQL does not run');
+      pool = createPool({ url, name: 'test', max: 2, logger: createLogger('silent') });
+      await happen();
+    });
+
+    after(async () => {
+      try {
+        await pool.end();
+        await product.stop();
+      } finally {
+        await product.cleanup();
+        await kafka?.drop();
+        await rm(folder, { recursive: true, force: true });
+      }
+    });
+
+    /** What the questions are about. */
+    const happen = async (): Promise<void> => {
+      const key = await admin('alice', 'POST', '/keys', { name: 'website', plan: 'HOBBY' });
+      website = key;
+      oldShop = await admin('alice', 'POST', '/keys', { name: 'old shop', plan: 'FREE' });
+      moments.created = await now();
+      const headers = { Authorization: `Bearer ${key.key}`, 'X-Request-Id': 'req-4711' };
+      const urls = [
+        { url: 'https://example.com/spring', alias: 'spring-sale' },
+        { url: 'https://example.com/raffle', alias: 'hundred', maxClicks: 100 },
+      ];
+      const made = await ask(`${product.api}/v2/shorten/batch`, {
+        method: 'POST',
+        headers,
+        body: { urls },
+      });
+      expect(made.text).to.match(/"success":true.*"success":true/);
+      const third = { method: 'POST', headers: { Authorization: headers.Authorization } };
+      for (const status of [201, 429]) {
+        const body = { url: 'https://example.com/' };
+        const { status: got } = await ask(`${product.api}/v2/shorten`, { ...third, body });
+        expect(got).to.equal(status);
+      }
+      moments.used = await now();
+      const clicks = await atOnce(105, () => visit('hundred'));
+      expect(statuses(clicks)).to.deep.equal({ 302: 100, 410: 5 });
+      for (let index = 0; index < 3; index += 1) await visit('spring-sale');
+      await visit('spring-sale', { headers: { 'User-Agent': 'Googlebot/2.1' } });
+      await admin('alice', 'PATCH', '/platform', { features: { passwords: false } });
+      await admin('bob', 'DELETE', `/keys/${oldShop.id}`);
+      await admin('bob', 'POST', '/links/spring-sale/block', { reason: 'phishing' });
+      moments.reported = await now();
+      await admin('alice', 'POST', '/links/spring-sale/unblock', { reason: 'a mistake' });
+      await eventually('everything is in the log and projected', async () => {
+        const { projections, spool } = (await ask(`${product.admin}/health/ready`)).json() as {
+          projections: { lag: number }[];
+          spool: { events: number };
+        };
+        return spool.events === 0 && projections.every(({ lag }) => lag === 0);
+      });
+      moments.ended = await now();
+    };
+
+    /** The document's command, with this run's moments in the place of the document's. */
+    const told = async (
+      question: number,
+      tool: Tool,
+      {
+        at = {},
+        index = 0,
+      }: { readonly at?: Record<string, string>; readonly index?: number } = {},
+    ): Promise<string> => {
+      const command = commands.filter((one) => one.question === question && one.tool === tool)[
+        index
+      ];
+      if (!command) throw new Error(`Question ${question} has no such command of ${tool}`);
+      executed.add(command);
+      const text = Object.entries(at).reduce((line, [theirs, ours]) => {
+        expect(line).to.include(theirs);
+        return line.replaceAll(theirs, ours);
+      }, command.text);
+      if (tool === 'sql') {
+        const { rows } = await pool.query<object>(text);
+        return rows.map((row) => JSON.stringify(row)).join('\n');
+      }
+      const script = text.replaceAll('npx linklog', `"${process.execPath}" "${mainFile}"`);
+      const { stdout } = await promisify(execFile)('bash', ['-euo', 'pipefail', '-c', script], {
+        cwd: folder,
+        // eslint-disable-next-line no-restricted-properties -- where bash finds kcat and jq
+        env: { PATH: process.env['PATH'], KAFKA_TOPIC_PREFIX: '', ...env },
+      });
+      return stdout;
+    };
+
+    /** The same read past us: by kcat where the log is on Kafka, by SQL where it is embedded. */
+    const toldByOthers = (question: number): Promise<string> =>
+      told(question, kafka ? 'kcat' : 'sql');
+
+    it('who switched passwords off', async () => {
+      const days = { '2026-05-19': moments.created, '2026-05-20': tomorrow() };
+      const events = eventsOf(await told(1, 'linklog', { at: days }));
+      expect(events).to.have.length(1);
+      expect(events[0]).to.deep.include({
+        actor: 'alice',
+        data: { feature: 'passwords', on: false },
+      });
+      const [line = ''] = linesOf(await toldByOthers(1));
+      expect(JSON.parse(line)).to.deep.equal({
+        time: events[0]?.time,
+        actor: 'alice',
+        on: false,
+      });
+    });
+
+    it('whether a link stopped at 100 clicks', async () => {
+      const text = await told(2, 'linklog', { at: { '2026-05-20': moments.ended } });
+      expect(text).to.match(/^state +expired$/m);
+      expect(text).to.match(/^expired +its clicks were used up$/m);
+      expect(text).to.match(/^clicks +100 of 100, and 0 of bots$/m);
+      expect(text).to.match(/^ {2}linklog\.visits\.v1 \d:\d+$/m);
+      expect(/\d+/.exec(await toldByOthers(2))?.[0]).to.equal('100');
+    });
+
+    it('where a link pointed when it was reported', async () => {
+      const text = await told(3, 'linklog', { at: { '2026-05-19T10:42:00Z': moments.reported } });
+      expect(text).to.match(/^leads to +https:\/\/example\.com\/spring$/m);
+      expect(text).to.match(/^blocked +\S+Z by bob: phishing$/m);
+      expect(text).to.match(/^clicks +3, and 1 of bots$/m);
+      expect(await toldByOthers(3)).to.include('https://example.com/spring');
+    });
+
+    it('which keys were revoked, and by whom', async () => {
+      const [event, ...more] = eventsOf(
+        await told(4, 'linklog', { at: { '2026-05-01': moments.created } }),
+      );
+      expect(more).to.deep.equal([]);
+      expect(event).to.include({ subject: oldShop.id, actor: 'bob' });
+      const [line = ''] = linesOf(await toldByOthers(4));
+      expect(JSON.parse(line)).to.deep.equal({
+        time: event?.time,
+        subject: oldShop.id,
+        actor: 'bob',
+      });
+    });
+
+    it('what a key had spent, and whether it would have been refused', async () => {
+      const at = { '2026-05-15T16:00:00Z': moments.used };
+      const text = await told(5, 'linklog', { at });
+      expect(text).to.match(new RegExp(`^key +${website.id}$`, 'm'));
+      expect(text).to.match(/^plan +HOBBY$/m);
+      expect(text).to.match(/^links +3 of 3: one more would have been refused$/m);
+      const [row = ''] = linesOf(await told(5, 'sql'));
+      expect(JSON.parse(row)).to.include({ links: 3 });
+    });
+
+    it('which links a request made', async () => {
+      const events = eventsOf(await told(6, 'linklog'));
+      expect(events.map(({ subject }) => subject)).to.have.members(['spring-sale', 'hundred']);
+      const others = await toldByOthers(6);
+      expect(others).to.include('spring-sale').and.include('hundred');
+    });
+
+    it('who blocked a link, and whether it was unblocked', async () => {
+      const text = await told(7, 'linklog');
+      expect(text).to.match(/blocked +bob .* phishing\n.* unblocked +alice .* a mistake\n/);
+      const others = eventsOf(await toldByOthers(7));
+      expect(others.map(({ actor }) => actor)).to.deep.equal(['bob', 'alice']);
+    });
+
+    it('how many clicked per day', async () => {
+      const days = linesOf(await told(8, 'linklog')).map(
+        (line) => JSON.parse(line) as { clicks: number; bots: number },
+      );
+      const sum = (of: (day: { clicks: number; bots: number }) => number): number =>
+        days.reduce((all, day) => all + of(day), 0);
+      expect([sum(({ clicks }) => clicks), sum(({ bots }) => bots)]).to.deep.equal([3, 1]);
+      const counts = linesOf(await toldByOthers(8)).map((line) =>
+        Number(kafka ? /\d+/.exec(line)?.[0] : (JSON.parse(line) as { clicks: number }).clicks),
+      );
+      expect(counts.reduce((all, clicks) => all + clicks, 0)).to.equal(103);
+    });
+
+    if (logName === 'embedded') {
+      it('how many clicked, for another program', async () => {
+        await told(8, 'linklog', { index: 1 });
+        const rows = linesOf(readFileSync(path.join(folder, 'visits.csv'), 'utf8'));
+        expect(rows).to.have.length(1 + 104);
+      });
+
+      it('what becomes of numbers that are built again, and put back', async () => {
+        expect(await told(9, 'linklog', { index: 1 })).to.match(/^Rebuilt stats: 110 events/);
+        expect(await told(9, 'linklog', { index: 2 })).to.match(/^Put the previous stats back/);
+      });
+    }
+
+    it('whether the numbers are the fold of the log', async () => {
+      expect(await told(9, 'linklog')).to.include('every row is what the log gives');
+    });
+
+    it('whether anybody altered old events', async () => {
+      await told(10, 'linklog');
+      expect(await told(10, 'linklog', { index: 1 })).to.match(
+        /^Intact: \d+ events are as sealed;/,
+      );
+    });
+  });
+}
+
+describe('the document of the ten questions', () => {
+  it('has ten, and no command that was not run', () => {
+    expect(new Set(commands.map(({ question }) => question)).size).to.equal(10);
+    const missing = commands.filter((command) => !executed.has(command));
+    expect(missing.map(({ text }) => text)).to.deep.equal([]);
+  });
+});

@@ -1,0 +1,282 @@
+import { expect } from 'chai';
+import { parquetReadObjects } from 'hyparquet';
+import type { LinklogEvent } from '../../../../schemas/events/catalogue.js';
+import { topicOf, writeEvent } from '../../../../schemas/events/codec.js';
+import { spoolSource } from '../../../../schemas/events/envelope.js';
+import { topicNames, topics } from '../../../../schemas/events/topics.js';
+import {
+  at,
+  blocked,
+  created,
+  expired,
+  keyCreated,
+  keyHash,
+  maintenanceSwitched,
+  visited,
+} from '../../../../schemas/testing/events.js';
+import { settingsOf } from '../../../test/conformance/event-log/kafka-harness.js';
+import { openKafkaLog } from '../../../platform/event-log/kafka/kafka-log.js';
+import type { EventLog } from '../../../platform/event-log/port.js';
+import { createLogger } from '../../../platform/logging.js';
+import { testDatabase, type TestDatabase } from '../../../test/support/database.js';
+import { rejection } from '../../../test/support/failures.js';
+import { kafkaStartMs, testKafka, type TestKafka } from '../../../test/support/kafka.js';
+import { testNode, type TestNode } from '../../../test/support/node.js';
+import { lifeOf, tallyVisits } from '../history.js';
+import { formatOf, type FormatName } from './formats.js';
+import type { PlacedEvent } from './order.js';
+import { replay, type ReplayOptions, type UnreadableRecord } from './replay.js';
+
+const visitsCount = 2_500;
+const passwordHash = '$argon2id$v=19$a-secret';
+
+const seen = (code: string, sequence: number, seconds: number, bot = false) => {
+  const event = visited(code, null, {
+    sequence,
+    source: spoolSource('one'),
+    time: at(seconds),
+    account: 'acme',
+  });
+  return { ...event, data: { ...event.data, bot } };
+};
+
+const many = Array.from({ length: visitsCount }, (_, index) =>
+  seen('spring', index + 1, 10 + index * 60, index % 10 === 0),
+);
+const late = seen('spring', visitsCount + 1, 11);
+const life: readonly LinklogEvent[] = [
+  keyCreated('key-1', {}, { time: at(0), actor: 'alice' }),
+  maintenanceSwitched(1, false, { time: at(0), actor: 'alice' }),
+  created('spring', { passwordHash }, { time: at(1), actor: 'key-1', correlationId: '=r-1' }),
+  created('autumn', {}, { time: at(1), actor: 'key-1' }),
+  ...many,
+  late,
+  blocked('spring', 2, { time: at(20_000), actor: 'bob, "the" operator' }),
+  expired('spring', 3, 'time', { time: at(1_000_000) }),
+];
+/** Sent once more by a sender that did not hear of its success. */
+const repeats: readonly LinklogEvent[] = [...many.slice(-3), late, blocked('spring', 2)];
+
+const fill = async (log: EventLog): Promise<void> => {
+  for (const topic of topicNames) {
+    const events = [...life, ...repeats].filter((event) => topicOf(event) === topic);
+    await log.append(
+      topic,
+      events.map((event) => ({ key: event.subject, value: writeEvent(event) })),
+    );
+  }
+  await log.append(topics.links.name, [{ key: 'spring', value: '{"passwordHash":"a-secret"}' }]);
+};
+
+const bytesOf = async (
+  events: AsyncIterable<readonly PlacedEvent[]>,
+  name: FormatName,
+): Promise<Buffer> => {
+  const chunks: Buffer[] = [];
+  await formatOf(name, true)(events, (chunk) => {
+    chunks.push(chunk);
+    return Promise.resolve();
+  });
+  return Buffer.concat(chunks);
+};
+
+describe('a replay', () => {
+  let kafka: TestKafka;
+  let database: TestDatabase;
+  let node: TestNode;
+  let onKafka: EventLog;
+
+  before('fill the embedded log and one on Kafka', async function () {
+    this.timeout(kafkaStartMs);
+    [kafka, database] = await Promise.all([testKafka('replay'), testDatabase('replay')]);
+    node = await testNode(database);
+    onKafka = openKafkaLog({ settings: settingsOf(kafka), logger: createLogger('silent') });
+    await Promise.all([fill(node.log), fill(onKafka)]);
+  });
+
+  after(async () => {
+    await onKafka.close();
+    await node.close();
+    await Promise.all([kafka.drop(), database.drop()]);
+  });
+
+  type Told = Partial<ReplayOptions>;
+
+  const start = (log: EventLog, told: Told, unreadable: UnreadableRecord[] = []) =>
+    replay({ log, filter: {}, onUnreadable: (record) => unreadable.push(record), ...told });
+
+  const eventsOf = async (log: EventLog, told: Told = {}): Promise<PlacedEvent[]> => {
+    const events: PlacedEvent[] = [];
+    for await (const piece of start(log, told)) events.push(...piece);
+    return events;
+  };
+
+  it('is the same on both logs, whole, in order, without secrets and repeats', async () => {
+    const unreadable: UnreadableRecord[] = [];
+    const text = await bytesOf(start(node.log, {}, unreadable), 'jsonl');
+    expect((await bytesOf(start(onKafka, {}), 'jsonl')).equals(text)).to.be.true;
+
+    const lines = text.toString().trimEnd().split('\n');
+    const told = lines.map((line) => JSON.parse(line) as LinklogEvent & Record<string, unknown>);
+    // Every event once: the late visit behind all that its partition had before it.
+    const inOrder = [
+      ...['ApiKeyCreated', 'MaintenanceSwitched'].map((name) => `linklog.${name}.v1`),
+      ...Array.from({ length: 2 }, () => 'linklog.LinkCreated.v1'),
+    ];
+    expect(told.slice(0, 4).map(({ type }) => type)).to.deep.equal(inOrder);
+    expect(told.map(({ id }) => id)).to.have.members(life.map(({ id }) => id));
+    expect(told).to.have.length(life.length);
+    const times = told.filter(({ id }) => id !== late.id).map(({ time }) => time);
+    expect(times).to.deep.equal([...times].sort());
+    const [before] = told.slice(told.findIndex(({ id }) => id === late.id) - 1);
+    expect(before?.id).to.equal(many.at(-1)?.id);
+    expect(told[2]).to.include({ topic: 'linklog.links.v1', offset: 0 });
+
+    expect(text.toString()).to.not.include(passwordHash).and.not.include(keyHash);
+    expect(unreadable.map(({ topic, offset }) => [topic, offset])).to.have.length(1);
+    expect(JSON.stringify(unreadable)).to.not.include('a-secret');
+  });
+
+  it('tells repeats where they are asked for', async () => {
+    expect(await eventsOf(node.log, { keepRepeats: true })).to.have.length(
+      life.length + repeats.length,
+    );
+  });
+
+  it('of a code reads its partitions only', async () => {
+    const read: string[] = [];
+    const log: EventLog = {
+      ...node.log,
+      read(topic, partition, from, to) {
+        read.push(topic);
+        return node.log.read(topic, partition, from, to);
+      },
+    };
+    const events = await eventsOf(log, { filter: { code: 'spring' } });
+    expect(read).to.have.members([topics.links.name, topics.visits.name]);
+    expect(events.map(({ event }) => event.subject)).to.deep.equal(
+      Array.from({ length: visitsCount + 4 }, () => 'spring'),
+    );
+  });
+
+  it('gives the same as CSV and as Parquet', async () => {
+    const events = await eventsOf(node.log);
+    const file = await bytesOf(start(node.log, {}), 'parquet');
+    const rows = await parquetReadObjects({
+      file: new Uint8Array(file).buffer,
+      columns: ['topic', 'offset', 'time', 'id', 'actor', 'sequence', 'data'],
+    });
+    expect(rows).to.deep.equal(
+      events.map(({ topic, offset, event }) => ({
+        topic,
+        offset: BigInt(offset),
+        time: new Date(event.time),
+        id: event.id,
+        actor: event.actor ?? null,
+        sequence: BigInt(event.sequence),
+        data: JSON.stringify(
+          Object.fromEntries(Object.entries(event.data).filter(([name]) => !/hash$/i.test(name))),
+        ),
+      })),
+    );
+    const csv = (await bytesOf(start(node.log, { filter: { code: 'spring' } }), 'csv')).toString();
+    const lines = csv.trimEnd().split('\n');
+    expect(lines).to.have.length(1 + visitsCount + 4);
+    expect(lines[0]).to.match(/^topic,partition,offset,time,type,subject,account,actor,/);
+    expect(csv).to.include(',"bob, ""the"" operator",');
+    expect(csv).to.include(`,key-1,=r-1,,/linklog/ledger,1,`);
+    expect(csv).to.include('"{""url"":""https://example.com/spring"",""custom"":false,');
+    expect(csv).to.not.include(passwordHash);
+  });
+
+  it('without an event is an empty Parquet file', async () => {
+    const nothing = start(node.log, { filter: { actor: 'nobody' } });
+    const file = await bytesOf(nothing, 'parquet');
+    expect(await parquetReadObjects({ file: new Uint8Array(file).buffer })).to.deep.equal([]);
+  });
+
+  it('ends when it is told to', async () => {
+    const stop = new AbortController();
+    const reason = new Error('stopped by a person');
+    const progress = (done: number): void => {
+      if (done > 0) stop.abort(reason);
+    };
+    const stopped = eventsOf(node.log, { signal: stop.signal, progress });
+    expect(await rejection(stopped)).to.equal(reason);
+  });
+
+  describe('of a link', () => {
+    it('is its life, with its visits counted by day, bots apart', async () => {
+      const visits = tallyVisits();
+      const types: string[] = [];
+      const onUnreadable = (): void => undefined;
+      for await (const piece of lifeOf('spring', { log: onKafka, onUnreadable })) {
+        for (const event of piece) {
+          if (event.type === 'linklog.LinkVisited.v1') visits.add(event);
+          else types.push(event.type);
+        }
+      }
+      expect(types).to.deep.equal(
+        ['LinkCreated', 'LinkBlocked', 'LinkExpired'].map((name) => `linklog.${name}.v1`),
+      );
+      const { days, ...rest } = visits.summary();
+      expect(rest).to.deep.equal({
+        clicks: visitsCount + 1 - visitsCount / 10,
+        bots: visitsCount / 10,
+        first: many[0]?.time,
+        last: many.at(-1)?.time,
+      });
+      // A visit a minute from a few seconds after noon on.
+      expect(days.slice(0, 2)).to.deep.equal([
+        { day: '2026-05-20', clicks: 720 - 72 + 1, bots: 72 },
+        { day: '2026-05-21', clicks: 1_440 - 144, bots: 144 },
+      ]);
+      expect(days).to.have.length(3);
+    });
+  });
+
+  for (const name of ['the embedded log', 'Kafka'] as const) {
+    it(`of ${name} goes on with what comes, if it is to follow`, async () => {
+      const log = name === 'Kafka' ? onKafka : node.log;
+      const code = `new-on-${name.slice(0, 3)}`;
+      const news = [created(code), blocked(code, 2)];
+      const append = (event: LinklogEvent): Promise<void> =>
+        log.append(topicOf(event), [{ key: event.subject, value: writeEvent(event) }]);
+      const [first, second] = news;
+      if (!first || !second) throw new Error('There are two');
+
+      const stop = new AbortController();
+      const followed: string[] = [];
+      const following = (async () => {
+        const told = { follow: true, filter: { code }, signal: stop.signal };
+        for await (const piece of start(log, told)) {
+          for (const { event } of piece) {
+            followed.push(event.type);
+            // A repeat of what was told in a round before is dropped in this one.
+            if (event.type === first.type) await append(first).then(() => append(second));
+            else stop.abort();
+          }
+        }
+      })();
+      await append(first);
+      await rejection(following);
+      expect(followed).to.deep.equal(news.map(({ type }) => type));
+    });
+  }
+
+  it('tells what was there at its start only', async () => {
+    const code = 'while-reading';
+    let appended: Promise<void> | undefined;
+    const events = await eventsOf(node.log, {
+      progress: (_done, total) => {
+        appended ??= node.log.append(topics.links.name, [
+          { key: code, value: writeEvent(created(code)) },
+        ]);
+        expect(total).to.be.greaterThan(0);
+      },
+    });
+    await appended;
+    expect(events.some(({ event }) => event.subject === code)).to.be.false;
+    expect(await eventsOf(node.log, { filter: { code } })).to.have.length(1);
+  });
+});

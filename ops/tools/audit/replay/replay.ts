@@ -1,0 +1,129 @@
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import { readRecord } from '../../../../projectors/runtime/readings.js';
+import type { LinklogEvent } from '../../../../schemas/events/catalogue.js';
+import type { TopicName } from '../../../../schemas/events/topics.js';
+import { rangesOf } from '../../backup/backup.js';
+import { partitionOf } from '../../../platform/event-log/partition.js';
+import type { Batch, EventLog, PartitionRange } from '../../../platform/event-log/port.js';
+import { ahead, atMost } from './ahead.js';
+import { matcherOf, topicsOf, type EventFilter } from './filter.js';
+import { mergeInOrder, type PartitionEvents, type PlacedEvent } from './order.js';
+import { repeatsOfPartition } from './repeats.js';
+
+const followEveryMs = 250;
+/** Fewer than a pool has connections: who waits in a pool's own queue gives up after a while. */
+const readingsAtOnce = 4;
+
+/** A record that projections set aside, too: what stands there is no event that can be told. */
+export interface UnreadableRecord {
+  readonly topic: TopicName;
+  readonly partition: number;
+  readonly offset: number;
+  readonly reason: string;
+}
+
+export interface ReplayOptions {
+  readonly log: EventLog;
+  readonly filter: EventFilter;
+  /** Whether an event that the log has twice is told twice. */
+  readonly keepRepeats?: boolean;
+  /** Goes on with what comes, until the signal. */
+  readonly follow?: boolean;
+  /** Hears of each record that was left out since it holds no event. */
+  readonly onUnreadable: (record: UnreadableRecord) => void;
+  /** Records that were read, of those that were there at the start. */
+  readonly progress?: ((done: number, total: number) => void) | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
+interface TopicPartition extends PartitionRange {
+  readonly topic: TopicName;
+}
+
+/** The partitions that may hold what is asked for, with their ends of now. */
+const partitionsFor = async (
+  log: EventLog,
+  filter: EventFilter,
+): Promise<readonly TopicPartition[]> => {
+  const { code } = filter;
+  const wanted = topicsOf(filter);
+  const all = await rangesOf(log);
+  return all
+    .filter(({ topic }) => wanted.includes(topic))
+    .flatMap(({ topic, partitions }) =>
+      partitions
+        // A key keeps its partition for good.
+        .filter(
+          ({ partition }) =>
+            code === undefined || partition === partitionOf(code, partitions.length),
+        )
+        .map((range) => ({ topic, ...range })),
+    );
+};
+
+/**
+ * The events that a filter asks for, in the order of `mergeInOrder`: all that the log holds at the
+ * start. A follower goes on in rounds, each of them in that order, as events come.
+ *
+ * Every record is read by its schema, though not every caller needs that: it costs half of what a
+ * replay spends on an event, and nothing is told of which it is not known what in it is secret.
+ */
+export async function* replay(options: ReplayOptions): AsyncGenerator<readonly PlacedEvent[]> {
+  const { log, filter, keepRepeats = false, follow = false, signal } = options;
+  const matches = matcherOf(filter);
+  const repeats = new Map<string, (event: LinklogEvent) => boolean>();
+  const reached = new Map<string, number>();
+  const inTurn = atMost(readingsAtOnce);
+  let [done, total] = [0, 0];
+
+  const isRepeatIn = (name: string): ((event: LinklogEvent) => boolean) => {
+    const known = repeats.get(name) ?? repeatsOfPartition();
+    repeats.set(name, known);
+    return known;
+  };
+
+  const eventsIn = function* (batch: Batch, isRepeat: (event: LinklogEvent) => boolean) {
+    const { topic, partition } = batch;
+    for (const record of batch.records) {
+      if (filter.code !== undefined && record.key !== filter.code) continue;
+      const { offset } = record;
+      const reading = readRecord(topic, record);
+      if ('error' in reading) {
+        options.onUnreadable({ topic, partition, offset, reason: reading.error.message });
+      } else if (matches(reading.event) && (keepRepeats || !isRepeat(reading.event))) {
+        yield { topic, partition, offset, event: reading.event };
+      }
+    }
+  };
+
+  async function* eventsOf({ topic, partition, first, next }: TopicPartition): PartitionEvents {
+    const name = `${topic}/${partition}`;
+    const isRepeat = isRepeatIn(name);
+    let offset = first;
+    for await (const batch of ahead(log.read(topic, partition, first, next), inTurn)) {
+      // Batches that are there already would be worked on without a pause, while connections and
+      // signals wait.
+      await nextTurn();
+      signal?.throwIfAborted();
+      yield eventsIn(batch, isRepeat);
+      offset = (batch.records.at(-1)?.offset ?? offset) + 1;
+      done += batch.records.length;
+      options.progress?.(done, total);
+    }
+    if (offset !== next) throw new Error(`${name} ends at offset ${offset}, it had ${next} before`);
+    reached.set(name, next);
+  }
+
+  for (;;) {
+    const partitions = (await partitionsFor(log, filter)).map((range) => {
+      const first = reached.get(`${range.topic}/${range.partition}`) ?? range.first;
+      return { ...range, first };
+    });
+    const news = partitions.filter(({ first, next }) => first < next);
+    total += news.reduce((sum, { first, next }) => sum + next - first, 0);
+    options.progress?.(done, total);
+    yield* mergeInOrder(news.map(eventsOf));
+    if (!follow) return;
+    if (news.length === 0) await sleep(followEveryMs, undefined, { signal });
+  }
+}

@@ -1,0 +1,139 @@
+import type { TopicName } from '../../../../schemas/events/topics.js';
+import type { EventLog } from '../../../platform/event-log/port.js';
+import type { Pool } from '../../../platform/postgres/pool.js';
+import { fingerprintBytes } from '../../../../projectors/seals/chain.js';
+import {
+  fingerprintsDigest,
+  isSigned,
+  type Checkpoint,
+  type TrustedKeys,
+} from '../../../../projectors/seals/checkpoint.js';
+
+/** A checkpoint as the database has it. Whoever can write there can write anything into it. */
+export interface StoredSeal extends Checkpoint {
+  /** The offset of the first record since the checkpoint before. */
+  readonly from: number;
+  /** Of each record from there on. */
+  readonly marks: Buffer;
+}
+
+interface Place {
+  readonly topic: TopicName;
+  readonly partition: number;
+}
+
+interface Row {
+  readonly nextOffset: number;
+  readonly hash: Buffer;
+  readonly marks: Buffer;
+  readonly time: Date;
+  readonly keyId: string;
+  readonly signature: Buffer;
+}
+
+/** Bounds what is in memory: a seal has some 8 KB. */
+const pageSize = 100;
+
+const select = `SELECT s.next_offset AS "nextOffset", s.hash, s.fingerprints AS marks,
+    s.sealed_at AS time, s.key_id AS "keyId", s.signature
+  FROM seals.checkpoints s JOIN seals.chains c ON c.id = s.chain_id
+  WHERE c.topic = $1 AND c.partition = $2`;
+
+/** Reads the checkpoints of one log, which they all must name. */
+export const sealStore = (pool: Pool, log: Pick<EventLog, 'logId'>) => {
+  const checkpointOf = (place: Place, row: Row): Checkpoint => ({
+    logId: log.logId(place.topic),
+    topic: place.topic,
+    partition: place.partition,
+    nextOffset: row.nextOffset,
+    hash: row.hash.toString('hex'),
+    fingerprints: fingerprintsDigest(row.marks),
+    time: row.time.toISOString(),
+    keyId: row.keyId,
+    signature: row.signature.toString('base64'),
+  });
+
+  return {
+    /** In their order, those that end at `to` at the latest. */
+    async *upTo(place: Place, to: number): AsyncGenerator<StoredSeal> {
+      for (let after = 0; ;) {
+        const { rows } = await pool.query<Row>(
+          `${select} AND s.next_offset > $3 AND s.next_offset <= $4 ORDER BY s.next_offset LIMIT $5`,
+          [place.topic, place.partition, after, to, pageSize],
+        );
+        for (const row of rows) {
+          const { nextOffset, marks } = row;
+          const from = nextOffset - Math.floor(marks.length / fingerprintBytes);
+          yield { ...checkpointOf(place, row), from, marks };
+        }
+        const last = rows.at(-1);
+        if (!last) return;
+        after = last.nextOffset;
+      }
+    },
+
+    /** The newest one, at `to` at the latest, that a trusted key has signed; `null` where there is none. */
+    async newest(
+      place: Place,
+      keys: TrustedKeys,
+      to = Number.MAX_SAFE_INTEGER - 1,
+    ): Promise<Checkpoint | null> {
+      for (let before = to + 1; ;) {
+        const { rows } = await pool.query<Row>(
+          `${select} AND s.next_offset < $3 AND s.key_id = ANY ($4)
+           ORDER BY s.next_offset DESC LIMIT 1`,
+          [place.topic, place.partition, before, [...keys.keys()]],
+        );
+        const [row] = rows;
+        if (!row) return null;
+        const seal = checkpointOf(place, row);
+        if (isSigned(seal, keys)) return seal;
+        before = row.nextOffset;
+      }
+    },
+  };
+};
+
+export type SealStore = ReturnType<typeof sealStore>;
+
+/** A key that has signed, as the service published it. */
+export interface PublishedKey {
+  readonly id: string;
+  readonly publicKey: string;
+  readonly since: Date;
+  readonly retiredAt: Date | null;
+}
+
+/** The key that signs now first, then those that were retired, newest first. */
+export const publishedKeys = async (pool: Pool): Promise<readonly PublishedKey[]> => {
+  const { rows } = await pool.query<PublishedKey>(
+    `SELECT id, public_key AS "publicKey", since, retired_at AS "retiredAt" FROM seals.keys
+     ORDER BY retired_at DESC NULLS FIRST`,
+  );
+  return rows;
+};
+
+/** The last checkpoint of every partition that has one, as the service signed it. */
+export const lastCheckpoints = async (
+  pool: Pool,
+  store: SealStore,
+  keys: TrustedKeys,
+): Promise<readonly Checkpoint[]> => {
+  const { rows: places } = await pool.query<Place>(
+    'SELECT topic, partition FROM seals.chains ORDER BY topic, partition',
+  );
+  const found: Checkpoint[] = [];
+  for (const place of places) {
+    const seal = await store.newest(place, keys);
+    if (seal !== null) found.push(seal);
+  }
+  return found;
+};
+
+/** Lets another key sign from the next start of a projector on; the id of the one that was retired. */
+export const retireKey = async (pool: Pool): Promise<string | null> => {
+  const { rows } = await pool.query<{ id: string }>(
+    'UPDATE seals.keys SET retired_at = clock_timestamp() WHERE retired_at IS NULL RETURNING id',
+  );
+  return rows[0]?.id ?? null;
+};

@@ -1,0 +1,269 @@
+import { expect } from 'chai';
+import { generateKeyPairSync } from 'node:crypto';
+import { recordOf, visited, created, metered } from '../../../../projectors/testing/events.js';
+import { rejection } from '../../../../projectors/testing/failures.js';
+import { knownSigner, sealAll } from '../../../test/support/sealing.js';
+import { topics } from '../../../../schemas/events/topics.js';
+import { openKafkaHarness, settingsOf } from '../../../test/conformance/event-log/kafka-harness.js';
+import { openKafkaLog } from '../../../platform/event-log/kafka/kafka-log.js';
+import type { EventLog } from '../../../platform/event-log/port.js';
+import { openTestLog } from '../../../test/support/log.js';
+import { createLogger } from '../../../platform/logging.js';
+import { signerOf, type Checkpoint, type Signer } from '../../../../projectors/seals/checkpoint.js';
+import { testDatabase, type TestDatabase } from '../../../test/support/database.js';
+import { kafkaStartMs, testKafka } from '../../../test/support/kafka.js';
+import { publishedKeys, lastCheckpoints, sealStore } from './stored.js';
+import { CannotVerify, verifySeals, type SealVerdict } from './verify.js';
+
+const logger = createLogger('silent');
+const visits = topics.visits.name;
+const links = topics.links.name;
+
+/** Twenty visits of one link, and a few events of other topics; `then` after every five of them. */
+const fill = async (log: EventLog, then = () => Promise.resolve()): Promise<void> => {
+  await log.append(links, [recordOf(created('a'))]);
+  await log.append(topics.usage.name, [recordOf(metered('key-1', 1, 1))]);
+  for (let batch = 0; batch < 4; batch += 1) {
+    const records = Array.from({ length: 5 }, (_, index) =>
+      recordOf(visited('a', { sequence: batch * 5 + index + 1 })),
+    );
+    await log.append(visits, records);
+    await then();
+  }
+};
+
+const partitionOfVisits = async (log: EventLog): Promise<number> =>
+  (await log.ranges(visits)).find(({ next }) => next > 0)?.partition ?? 0;
+
+const trusting = (signer: Signer) => new Map([[signer.keyId, signer.publicKey]]);
+
+const brokenIn = ({ partitions }: SealVerdict) =>
+  partitions.flatMap(({ topic, partition, broken }) =>
+    broken === null ? [] : [{ topic, partition, ...broken }],
+  );
+
+describe('the seals of an embedded log', () => {
+  let database: TestDatabase;
+  let log: EventLog;
+  let signer: Signer;
+  let known: readonly Checkpoint[];
+  let partition: number;
+
+  before(async () => {
+    database = await testDatabase('seals');
+    const { pool, url } = database;
+    ({ log } = await openTestLog({ pool, url, logger }));
+    signer = await knownSigner(pool);
+    await fill(log, () => sealAll({ pool, log, signer }));
+    partition = await partitionOfVisits(log);
+    known = await lastCheckpoints(pool, sealStore(pool, log), trusting(signer));
+    await log.append(visits, [recordOf(visited('a', { sequence: 21 }))]);
+    for (const table of ['log.events', 'log.partitions', 'seals.checkpoints']) {
+      await pool.query(`CREATE TABLE original_${table.replace('.', '_')} AS TABLE ${table}`);
+    }
+  });
+
+  afterEach(async () => {
+    for (const table of ['log.events', 'seals.checkpoints']) {
+      await database.pool.query(`DELETE FROM ${table};
+        INSERT INTO ${table} SELECT * FROM original_${table.replace('.', '_')}`);
+    }
+  });
+
+  after(async () => {
+    await log.close();
+    await database.drop();
+  });
+
+  const verify = (keys = trusting(signer), checkpoints = known): Promise<SealVerdict> =>
+    verifySeals({ pool: database.pool, log, keys, known: checkpoints });
+
+  /** A statement on the rows of the partition of visits; `o` is the offset. */
+  const tamper = async (statement: string, ...values: readonly unknown[]): Promise<void> => {
+    const { rows } = await database.pool.query<{ id: number }>(
+      'SELECT id FROM log.partitions WHERE topic = $1 AND partition = $2',
+      [visits, partition],
+    );
+    const { rowCount } = await database.pool.query(
+      statement.replaceAll('ITS', `partition_id = ${rows[0]?.id ?? 0}`),
+      [...values],
+    );
+    expect(rowCount, 'rows that were altered').to.be.greaterThan(0);
+  };
+
+  it('prove every event up to the last one that is sealed', async () => {
+    const verdict = await verify();
+    expect(verdict).to.include({ isIntact: true, proven: 22, unproven: 1 });
+    expect(verdict.partitions.find((one) => one.topic === visits && one.end > 0)).to.include({
+      provenTo: 20,
+      end: 21,
+    });
+  });
+
+  const shift = (by: number): string =>
+    // Twice, past what is there: a key may not meet another on the way.
+    `UPDATE log.events SET record_offset = record_offset - 1000 + ${by}
+     WHERE ITS AND record_offset > 1000`;
+  const lift = `UPDATE log.events SET record_offset = record_offset + 1000
+                WHERE ITS AND record_offset >= $1`;
+  const at = 'WHERE ITS AND record_offset = $1';
+
+  // The first, one in the middle of a seal, the first and the last of one, and the last that is sealed.
+  for (const offset of [0, 3, 4, 5, 19]) {
+    const found = async (what = 'differs'): Promise<void> => {
+      const verdict = await verify();
+      expect(brokenIn(verdict)).to.deep.equal([
+        { topic: visits, partition, first: offset, last: offset, what },
+      ]);
+      expect(verdict.isIntact).to.equal(false);
+    };
+
+    it(`name offset ${offset} when its event is changed`, async () => {
+      await tamper(`UPDATE log.events SET value = replace(value, '2026', '2025') ${at}`, offset);
+      await found();
+    });
+
+    it(`name offset ${offset} when its event is given to another link`, async () => {
+      await tamper(`UPDATE log.events SET key = 'b' ${at}`, offset);
+      await found();
+    });
+
+    it(`name offset ${offset} when its event is deleted`, async () => {
+      await tamper(`DELETE FROM log.events ${at}`, offset);
+      await found('missing');
+    });
+
+    it(`name offset ${offset} when its event is deleted, and those behind it moved up`, async () => {
+      await tamper(`DELETE FROM log.events ${at}`, offset);
+      await tamper(lift, offset + 1);
+      await tamper(shift(-1));
+      await found();
+    });
+
+    it(`name offset ${offset} when an event is put in there`, async () => {
+      await tamper(lift, offset);
+      await tamper(
+        `INSERT INTO log.events SELECT partition_id, $1, key, NULL, value
+         FROM log.events WHERE ITS ORDER BY record_offset DESC LIMIT 1`,
+        offset,
+      );
+      await tamper(shift(1));
+      await found();
+    });
+
+    it(`name offset ${offset} when its event changes places with the next`, async () => {
+      await tamper(
+        `UPDATE log.events e SET value = o.value FROM log.events o
+         WHERE e.partition_id = o.partition_id AND e.record_offset IN ($1::bigint, $1::bigint + 1)
+           AND o.record_offset IN ($1::bigint, $1::bigint + 1) AND e.record_offset <> o.record_offset
+           AND e.ITS`,
+        offset,
+      );
+      await found();
+    });
+  }
+
+  it('name what was cut off, also where its seals were cut off with it', async () => {
+    const last = `WHERE next_offset > 15 AND chain_id =
+      (SELECT id FROM seals.chains WHERE topic = $1 AND partition = $2)`;
+    await database.pool.query(`DELETE FROM seals.checkpoints ${last}`, [visits, partition]);
+    await tamper('DELETE FROM log.events WHERE ITS AND record_offset >= $1', 15);
+    const [broken] = brokenIn(await verify());
+    expect(broken).to.include({ topic: visits, first: 15, last: 15, what: 'missing' });
+    // Nobody sees it who has nothing but what is there.
+    expect(brokenIn(await verify(trusting(signer), []))).to.deep.equal([]);
+  });
+
+  it('tell of seals that are gone', async () => {
+    await database.pool.query('DELETE FROM seals.checkpoints');
+    const verdict = await verify();
+    expect(brokenIn(verdict)).to.deep.equal([]);
+    expect(verdict).to.include({ isIntact: false, proven: 22 });
+  });
+
+  it('are held against the right key, and a checkpoint of this log that nobody altered', async () => {
+    const message = async (keys: ReturnType<typeof trusting>, seals = known): Promise<string> => {
+      const error = await rejection(verify(keys, seals));
+      expect(error).to.be.instanceOf(CannotVerify);
+      return (error as CannotVerify).message;
+    };
+    const other = signerOf(generateKeyPairSync('ed25519').privateKey);
+    const [seal] = known;
+    if (!seal) throw new Error('There is a checkpoint');
+    expect(await message(trusting(other), [])).to.match(/^the log is sealed with the key/);
+    expect(await message(trusting(other))).to.match(/^the checkpoint was signed with the key/);
+    const foreign = other.sign({ ...seal, logId: `postgres:other:${seal.topic}` });
+    expect(await message(trusting(other), [foreign])).to.match(/^the checkpoint is of the log/);
+    expect(await message(trusting(signer), [{ ...seal, nextOffset: 1_000 }])).to.include('altered');
+    const elsewhere = signer.sign({ ...seal, partition: 99 });
+    expect(await message(trusting(signer), [elsewhere])).to.include('has no partition');
+  });
+
+  it('go on under a second key, and the first one’s still count for who trusts it', async () => {
+    const { pool } = database;
+    const second = await knownSigner(pool);
+    expect((await publishedKeys(pool)).map(({ id }) => id)).to.deep.equal([
+      second.keyId,
+      signer.keyId,
+    ]);
+    await sealAll({ pool, log, signer: second });
+    const both = new Map([...trusting(signer), ...trusting(second)]);
+    expect(await verify(both)).to.include({ isIntact: true, proven: 23, unproven: 0 });
+    expect(await verify()).to.include({ isIntact: true, proven: 22, unproven: 1 });
+    await tamper(`UPDATE log.events SET value = 'altered' ${at}`, 20);
+    expect(brokenIn(await verify(both))).to.deep.equal([
+      { topic: visits, partition, first: 20, last: 20, what: 'differs' },
+    ]);
+  });
+});
+
+describe('the seals of a log on Kafka', function () {
+  this.timeout(kafkaStartMs);
+
+  it('name the offset of an event that is another one in a copy of the log', async () => {
+    const harness = await openKafkaHarness('seals');
+    const copied = await testKafka('sealscopy');
+    const database = await testDatabase('seals_kafka');
+    const copy = openKafkaLog({ settings: settingsOf(copied), logger });
+    try {
+      const { log } = await harness.connect();
+      const { pool } = database;
+      await fill(log);
+      const signer = await knownSigner(pool);
+      const keys = trusting(signer);
+      await sealAll({ pool, log, signer });
+      const known = await lastCheckpoints(pool, sealStore(pool, log), keys);
+      expect(await verifySeals({ pool, log, keys, known })).to.include({
+        isIntact: true,
+        proven: 22,
+        unproven: 0,
+      });
+
+      const partition = await partitionOfVisits(log);
+      for (const topic of [links, topics.usage.name, visits]) {
+        for (const { partition: from, next } of await log.ranges(topic)) {
+          for await (const { records } of log.read(topic, from, 0, next)) {
+            const altered = records.map((record) =>
+              topic === visits && record.offset === 13
+                ? { ...record, value: record.value.replace('2026', '2025') }
+                : record,
+            );
+            await copy.append(topic, altered);
+          }
+        }
+      }
+      const error = await rejection(verifySeals({ pool, log: copy, keys, known }));
+      expect(error).to.be.instanceOf(CannotVerify);
+      // Whoever puts it in the log's place has its name.
+      const passedOff: EventLog = { ...copy, logId: (topic) => log.logId(topic) };
+      expect(brokenIn(await verifySeals({ pool, log: passedOff, keys, known }))).to.deep.equal([
+        { topic: visits, partition, first: 13, last: 13, what: 'differs' },
+      ]);
+    } finally {
+      await copy.close();
+      await copied.drop();
+      await database.drop();
+      await harness.close();
+    }
+  });
+});

@@ -1,0 +1,155 @@
+import { expect } from 'chai';
+import { createShortenDesk } from '../../../../command-api/ledger/shorten.js';
+import { newKey } from '../../../../command-api/testing/keys.js';
+import { withDatabase } from '../../cli/database.js';
+import { Bench } from '../../../test/e2e/harness.js';
+import { readConfig } from '../../../platform/config/config.js';
+import { settingsOf } from '../../../test/conformance/event-log/kafka-harness.js';
+import { openKafkaLog, type KafkaLog } from '../../../platform/event-log/kafka/kafka-log.js';
+import { createLogger } from '../../../platform/logging.js';
+import { testDatabase, type TestDatabase } from '../../../test/support/database.js';
+import { kafkaStartMs, testKafka, type TestKafka } from '../../../test/support/kafka.js';
+import { testNode, type TestNode } from '../../../test/support/node.js';
+import { topics } from '../../../../schemas/events/topics.js';
+import type { Place, Verification } from './report.js';
+import { someTraffic, underLoad } from '../../../test/support/audit/traffic.js';
+import { verify } from './verify.js';
+
+const differing = ({ differences }: Verification): readonly string[] =>
+  differences.map(({ model, table, kind }) => `${model}.${table} ${kind}`);
+
+const place = ({ in: where, topic, offset }: Place): string => `${where} ${topic} ${offset}`;
+
+describe('audit verify, with the log on Kafka', function () {
+  this.timeout(120_000);
+  let kafka: TestKafka;
+
+  before(async function () {
+    this.timeout(kafkaStartMs);
+    kafka = await testKafka('verify');
+  });
+  after(() => kafka.drop());
+
+  it('finds nothing under load, and what was altered', async () => {
+    const bench = new Bench();
+    const onKafka = { KAFKA_BROKERS: kafka.brokers, KAFKA_TOPIC_PREFIX: kafka.prefix };
+    try {
+      await bench.start(onKafka);
+      const config = readConfig({ DATA_DIR: bench.product.dataDir, ...onKafka });
+      const verified = (): Promise<Verification> =>
+        withDatabase(config, (database) => verify(database), { patient: true });
+      const traffic = await someTraffic(bench);
+      await underLoad(bench, traffic, async () => {
+        const found = await verified();
+        expect(differing(found)).to.deep.equal([]);
+        expect(found.gaps).to.deep.equal([]);
+      });
+      const [code = ''] = traffic.codes;
+      await withDatabase(config, async ({ pool }) => {
+        await pool.query('UPDATE ledger.links SET clicks = 9 WHERE code = $1', [code]);
+      });
+      const found = await verified();
+      expect(differing(found)).to.deep.equal(['ledger.links differs']);
+      const [event] = found.differences[0]?.events ?? [];
+      expect(event).to.include({ in: 'log', topic: topics.links.name });
+    } finally {
+      await bench.end();
+    }
+  });
+
+  describe('where the outbox has events that Kafka has not', () => {
+    let database: TestDatabase;
+    let node: TestNode;
+    let log: KafkaLog;
+    let unsent: TestKafka;
+
+    before(async () => {
+      unsent = await testKafka('unsent');
+      database = await testDatabase('unsent');
+      node = await testNode(database);
+      log = openKafkaLog({ settings: settingsOf(unsent), logger: createLogger('silent') });
+      await log.ready;
+      await node.pool.query(
+        'INSERT INTO log.relayed (partition_id, next_offset) SELECT id, 0 FROM log.partitions',
+      );
+      const key = await newKey(node);
+      const desk = createShortenDesk({ ...node, generateCode: () => 'generated' });
+      await desk.shorten({
+        keyId: key.id,
+        linkLimit: null,
+        links: [
+          {
+            code: 'made',
+            custom: true,
+            url: 'https://example.com/',
+            expiresIn: null,
+            maxClicks: null,
+            passwordHash: null,
+            keyId: key.id,
+            account: key.account,
+            requestId: 'request-1',
+          },
+        ],
+        idempotency: null,
+        answerToKeep: () => null,
+      });
+    });
+
+    after(async () => {
+      await log.close();
+      await unsent.drop();
+      await node.close();
+      await database.drop();
+    });
+
+    const verified = (): Promise<Verification> => verify({ pool: database.pool, log });
+
+    /** As the relay does it, link events first, so that their key is unknown to Kafka. */
+    const send = async (topic: 'links' | 'accounts'): Promise<void> => {
+      const { rows } = await database.pool.query<{ key: string; value: string }>(
+        `SELECT key, value FROM log.events e JOIN log.partitions p ON p.id = e.partition_id
+         WHERE topic = $1`,
+        [topics[topic].name],
+      );
+      await log.append(topics[topic].name, rows);
+    };
+    const markSent = (topic: 'links' | 'accounts') =>
+      database.pool.query(
+        `UPDATE log.relayed r SET next_offset = p.next_offset FROM log.partitions p
+         WHERE p.id = r.partition_id AND p.topic = $1`,
+        [topics[topic].name],
+      );
+
+    it('counts them in, whatever of them Kafka has got, marked or not, once or twice', async () => {
+      const events: number[] = [];
+      for (const step of [
+        () => Promise.resolve(),
+        () => send('links'),
+        () => markSent('links'),
+        () => send('accounts'),
+        () => send('accounts'),
+      ]) {
+        await step();
+        const found = await verified();
+        expect(differing(found)).to.deep.equal([]);
+        events.push(found.events);
+      }
+      expect(events).to.deep.equal([2, 3, 2, 3, 4]);
+    });
+
+    it('says which events are still in the outbox', async () => {
+      await newKey(node);
+      await database.pool.query('UPDATE ledger.key_meters SET month_links = 7');
+      await database.pool.query(`UPDATE ledger.api_keys SET name = 'another'`);
+      const found = await verified();
+      expect(
+        found.differences.map(({ table, events }) => [table, ...events.map(place)]),
+      ).to.deep.equal([
+        ['api_keys', 'log linklog.accounts.v1 0', 'log linklog.accounts.v1 1'],
+        ['api_keys', 'outbox linklog.accounts.v1 1'],
+        ['key_meters', 'log linklog.links.v1 0'],
+        ['key_meters'],
+      ]);
+    });
+  });
+});

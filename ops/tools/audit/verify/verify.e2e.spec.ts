@@ -1,0 +1,269 @@
+import { expect } from 'chai';
+import { projections } from '../../../../projectors/projections.js';
+import { rebuild } from '../../../../projectors/runtime/rebuild.js';
+import { startLinklogCli } from '../../../test/support/command-line.js';
+import { withDatabase } from '../../cli/database.js';
+import { destination, eventually, withProduct } from '../../../test/e2e/harness.js';
+import { readConfig } from '../../../platform/config/config.js';
+import type { Pool } from '../../../platform/postgres/pool.js';
+import { isClean, type Difference, type Verification } from './report.js';
+import { someTraffic, underLoad, type Traffic } from '../../../test/support/audit/traffic.js';
+import { verify } from './verify.js';
+
+/** In words that are quick to compare. */
+const wordsOf = ({ model, table, kind, key, columns }: Difference): string => {
+  const names = kind === 'differs' ? ` ${columns.map(({ name }) => name).join(' ')}` : '';
+  return `${model}.${table} ${Object.values(key).join('/')} ${kind}${names}`;
+};
+
+describe('audit verify, on a running service', function () {
+  this.timeout(120_000);
+  const bench = withProduct();
+  let traffic: Traffic;
+
+  const onDatabase = <Result>(
+    work: (database: Parameters<Parameters<typeof withDatabase<Result>>[1]>[0]) => Promise<Result>,
+  ): Promise<Result> =>
+    withDatabase(readConfig({ DATA_DIR: bench.product.dataDir }), work, { patient: true });
+
+  const verified = (): Promise<Verification> =>
+    onDatabase(({ pool, log }) => verify({ pool, log, limit: 100 }));
+
+  const change = (...statements: readonly string[]): Promise<void> =>
+    onDatabase(async ({ pool }) => {
+      for (const statement of statements) {
+        const { rowCount } = await pool.query(statement);
+        expect(rowCount, statement).to.equal(1);
+      }
+    });
+
+  /** What stands where in the log, as the report has it. */
+  const placesOf = async (pool: Pool, type: string, key: string): Promise<readonly string[]> => {
+    const { rows } = await pool.query<{ place: string }>(
+      `SELECT topic || '/' || partition || ' ' || record_offset AS place
+       FROM log.events JOIN log.partitions p ON p.id = partition_id
+       WHERE key = $1 AND value::json ->> 'type' = $2 ORDER BY record_offset`,
+      [key, type],
+    );
+    return rows.map(({ place }) => place);
+  };
+
+  /** Until the projections have all that the altered rows are of. */
+  const settled = (): Promise<void> =>
+    eventually(20_000, async () => {
+      const { projections: all } = (await bench.admin('GET', '/health/ready')).json() as {
+        projections: { lag: number }[];
+      };
+      expect(all.map(({ lag }) => lag)).to.deep.equal([0, 0, 0, 0]);
+    });
+
+  before('make some traffic', async () => {
+    traffic = await someTraffic(bench);
+  });
+
+  it('finds nothing under load, again and again', async () => {
+    const events: number[] = [];
+    const acts = await underLoad(bench, traffic, async () => {
+      for (let turn = 0; turn < 4; turn += 1) {
+        const projection = projections[turn];
+        const [found] = await Promise.all([
+          verified(),
+          // A rebuild takes the place of live tables at some moment of it.
+          projection && onDatabase((database) => rebuild({ ...database, projection })),
+        ]);
+        expect(found.differences.map(wordsOf)).to.deep.equal([]);
+        expect(isClean(found)).to.equal(true);
+        events.push(found.events);
+      }
+    });
+    expect(events).to.deep.equal([...new Set(events)].sort((a, b) => a - b));
+    expect(acts).to.be.above(4);
+  });
+
+  it('is a command, and leaves nothing behind', async () => {
+    const { exitCode, stdout, stderr } = await startLinklogCli(['audit', 'verify', '--json'], {
+      DATA_DIR: bench.product.dataDir,
+    }).ended;
+    expect(exitCode, stderr).to.equal(0);
+    const said = JSON.parse(stdout) as Verification & { clean: boolean };
+    expect(said.clean).to.equal(true);
+    expect(said.tables.map(({ model, table }) => `${model}.${table}`)).to.include.members([
+      'redirects.links',
+      'quotas.months',
+      'stats.links',
+      'stats.clicks',
+      'history.events',
+      'ledger.api_keys',
+      'ledger.alias_overrides',
+      'ledger.platform',
+      'ledger.links',
+      'ledger.key_meters',
+    ]);
+    await onDatabase(async ({ pool }) => {
+      const { rows } = await pool.query(
+        `SELECT relname FROM pg_class WHERE relpersistence = 't' AND relkind = 'r'`,
+      );
+      expect(rows).to.deep.equal([]);
+    });
+  });
+
+  it('ends when it is told to, and nothing is left of it', async () => {
+    const stopped = new AbortController();
+    const reason = new Error('stopped');
+    const end = await onDatabase(({ pool, log }) =>
+      verify({
+        pool,
+        log,
+        progress: (done) => {
+          if (done > 0) stopped.abort(reason);
+        },
+        signal: stopped.signal,
+      }),
+    ).catch((error: unknown) => error);
+    expect(end).to.equal(reason);
+  });
+
+  it('names each row that was altered, deleted or added, in every table', async () => {
+    await settled();
+    const { busy, idle, gone, codes } = traffic;
+    const [a = '', b = '', c = '', d = '', , f = ''] = codes;
+    await change(
+      `UPDATE projection_redirects.links SET url = 'https://evil.example/' WHERE code = '${a}'`,
+      `UPDATE projection_stats.links SET max_clicks = 7 WHERE code = '${a}'`,
+      `UPDATE projection_stats.clicks SET clicks = clicks + 1 WHERE code = '${a}'`,
+      `UPDATE projection_history.events SET event = replace(event, 'phishing', 'fishing')
+         WHERE code = '${b}' AND sequence = 2`,
+      `UPDATE projection_quotas.months SET links = links - 1 WHERE key_id = '${busy.id}'`,
+      `UPDATE projection_stats.marks SET sequence = sequence + 1
+         WHERE topic = 'linklog.links.v1' AND origin = '${a}'`,
+      `UPDATE ledger.links SET max_clicks = 4 WHERE code = '${d}'`,
+      `UPDATE ledger.api_keys SET plan = 'PRO' WHERE id = '${idle.id}'`,
+      `UPDATE ledger.alias_overrides SET account = 'evil' WHERE alias = 'docs'`,
+      'UPDATE ledger.platform SET qr = false',
+      `UPDATE ledger.key_meters SET month_qr_codes = month_qr_codes + 5, window_calls = 0
+         WHERE key_id = '${busy.id}'`,
+      `DELETE FROM projection_redirects.links WHERE code = '${c}'`,
+      `DELETE FROM projection_stats.links WHERE code = '${c}'`,
+      `DELETE FROM projection_stats.clicks WHERE code = '${c}'`,
+      `DELETE FROM projection_history.events WHERE code = '${c}' AND sequence = 1`,
+      `DELETE FROM ledger.links WHERE code = '${f}'`,
+      `DELETE FROM ledger.alias_overrides WHERE alias = 'login'`,
+      `DELETE FROM ledger.key_meters WHERE key_id = '${gone.id}'`,
+      `DELETE FROM ledger.api_keys WHERE id = '${gone.id}'`,
+      `INSERT INTO projection_redirects.links SELECT 'nobody', status, expired, url, account,
+         created_at, expires_at, max_clicks, password_hash, sequence
+         FROM projection_redirects.links WHERE code = '${f}'`,
+      `INSERT INTO projection_stats.links SELECT 'nobody', url, account, created_at
+         FROM projection_stats.links WHERE code = '${a}'`,
+      `INSERT INTO projection_stats.clicks VALUES ('nobody', 1, 0, NULL)`,
+      `INSERT INTO projection_history.events VALUES ('nobody', 1, '{}')`,
+      `INSERT INTO projection_quotas.months VALUES ('nobody', '2026-01-01', 1, 2, 3)`,
+      `INSERT INTO ledger.links SELECT 'nobody', key_id, account, expired, blocked, expires_at,
+         max_clicks, clicks, sequence, last_event_at, cleared FROM ledger.links WHERE code = '${a}'`,
+      `INSERT INTO ledger.alias_overrides VALUES ('paypal', 'evil', 1, now())`,
+      `INSERT INTO ledger.api_keys SELECT 'nobody', sha256('nobody'), name, plan, account, status,
+         created_at, sequence, last_event_at FROM ledger.api_keys WHERE id = '${busy.id}'`,
+      `INSERT INTO ledger.key_meters (key_id) VALUES ('nobody')`,
+    );
+    const found = await verified();
+    const words = found.differences.map(wordsOf);
+    const month = `${new Date().toISOString().slice(0, 7)}-01`;
+    const markOf = words.find((each) => each.startsWith('stats.marks'));
+    expect(markOf).to.match(new RegExp(`^stats.marks linklog.links.v1/\\d/${a} differs sequence$`));
+    expect(words.filter((each) => each !== markOf)).to.have.members([
+      `redirects.links ${a} differs url`,
+      `redirects.links ${c} missing`,
+      'redirects.links nobody extra',
+      `stats.links ${a} differs max_clicks`,
+      `stats.links ${c} missing`,
+      'stats.links nobody extra',
+      `stats.clicks ${a} differs clicks`,
+      `stats.clicks ${c} missing`,
+      'stats.clicks nobody extra',
+      `history.events ${b}/2 differs event`,
+      `history.events ${c}/1 missing`,
+      'history.events nobody/1 extra',
+      `quotas.months ${busy.id}/${month} differs links`,
+      'quotas.months nobody/2026-01-01 extra',
+      `ledger.links ${d} differs max_clicks`,
+      `ledger.links ${f} missing`,
+      'ledger.links nobody extra',
+      `ledger.api_keys ${idle.id} differs plan`,
+      `ledger.api_keys ${gone.id} missing`,
+      'ledger.api_keys nobody extra',
+      'ledger.alias_overrides docs differs account',
+      'ledger.alias_overrides login missing',
+      'ledger.alias_overrides paypal extra',
+      'ledger.platform true differs qr',
+      `ledger.key_meters ${busy.id} differs month_qr_codes`,
+      `ledger.key_meters ${gone.id} missing`,
+      'ledger.key_meters nobody extra',
+    ]);
+
+    const explained = (start: string): Verification['differences'][number] => {
+      const one = found.differences.find((each) => wordsOf(each).startsWith(start));
+      if (!one) throw new Error(`Nothing of ${start}`);
+      return one;
+    };
+    const url = explained(`redirects.links ${a}`);
+    expect(url.columns).to.deep.equal([
+      {
+        name: 'url',
+        found: 'https://evil.example/',
+        expected: destination,
+      },
+    ]);
+    await onDatabase(async ({ pool }) => {
+      const placed = (start: string) =>
+        explained(start)
+          .events.filter(({ type }) => type === 'linklog.LinkCreated.v1')
+          .map(({ topic, partition, offset }) => `${topic}/${partition} ${offset}`);
+      const creation = await placesOf(pool, 'linklog.LinkCreated.v1', a);
+      expect(creation).to.have.length(1);
+      expect(placed(`redirects.links ${a}`)).to.deep.equal(creation);
+      expect(placed(`stats.marks`)).to.deep.equal(creation);
+      const visits = await placesOf(pool, 'linklog.LinkVisited.v1', a);
+      expect(explained(`stats.clicks ${a}`).eventCount).to.equal(visits.length);
+    });
+    expect(explained('quotas.months nobody').eventCount).to.equal(0);
+    expect(explained('ledger.platform').events.map(({ type }) => type)).to.include(
+      'linklog.FeatureSwitched.v1',
+    );
+    expect(JSON.stringify(found)).to.not.match(/argon2id|[0-9a-f]{64}/);
+  });
+
+  it('names an event that was altered in the log, and the place of one that is gone', async () => {
+    const [, , , , e = '', f = ''] = traffic.codes;
+    let gone = '';
+    await onDatabase(async ({ pool }) => {
+      [gone = ''] = await placesOf(pool, 'linklog.QrRendered.v1', traffic.busy.id);
+      await pool.query(
+        `UPDATE log.events SET value = replace(value, 'somewhere', 'elsewhere') WHERE key = $1`,
+        [e],
+      );
+      await pool.query(
+        `DELETE FROM log.events WHERE (partition_id, record_offset) IN (
+           SELECT id, $2::bigint FROM log.partitions WHERE topic || '/' || partition = $1)`,
+        gone.split(' '),
+      );
+    });
+    const found = await verified();
+    expect(found.differences.map(wordsOf)).to.include.members([
+      `redirects.links ${e} differs url`,
+      `stats.links ${e} differs url`,
+      `history.events ${e}/1 differs event`,
+    ]);
+    expect(found.differences.map(wordsOf)).to.not.include(`redirects.links ${f} differs url`);
+    const gaps = found.gaps.map(({ topic, partition, from }) => `${topic}/${partition} ${from}`);
+    expect(gaps).to.deep.equal([gone]);
+    const { exitCode, stdout } = await startLinklogCli(['audit', 'verify'], {
+      DATA_DIR: bench.product.dataDir,
+    }).ended;
+    expect(exitCode).to.equal(1);
+    expect(stdout).to.include(`redirects.links code=${e} is not what the log gives`);
+    expect(stdout).to.match(/url: "[^"]*somewhere[^"]*" here, "[^"]*elsewhere[^"]*" by the log/);
+    expect(stdout).to.match(/linklog\.links\.v1\/\d at \d+: linklog\.LinkCreated\.v1/);
+    expect(stdout).to.match(/linklog\.usage\.v1\/\d at \d+ has no event/);
+    expect(stdout).to.not.match(/argon2id|[0-9a-f]{64}/);
+  });
+});

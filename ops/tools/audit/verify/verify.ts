@@ -1,0 +1,162 @@
+import type { EventLog } from '../../../platform/event-log/port.js';
+import type { Pool } from '../../../platform/postgres/pool.js';
+import { projections } from '../../../../projectors/projections.js';
+import {
+  requireKnownCheckpoints,
+  type Checkpoint,
+} from '../../../../projectors/runtime/checkpoints.js';
+import { ledgerTopics } from '../../../ledger/rebuild/rebuild.js';
+import { compareTables, identityOf } from './compare.js';
+import { explain } from './explain.js';
+import { Feeding, inItsOwn, inTheOpenOne, type Reader, type Step } from './feeding.js';
+import { foldLedger, foldProjection, type Fold, type ProjectionFold } from './folds.js';
+import { offsetIn, partitionsOf, type Reached } from './reached.js';
+import { batchSize, tableEnds } from './records.js';
+import type { Model, SetAside, Verification } from './report.js';
+import { beginTogether, withSessions } from './sessions.js';
+
+export interface VerifyOptions {
+  /** Patient; one of its connections is used for each model, and one more. */
+  readonly pool: Pool;
+  readonly log: EventLog;
+  /** Differences that are told of each table at most; 10 unless told. */
+  readonly limit?: number;
+  readonly progress?: (done: number, total: number) => void;
+  /** Ends it; nothing is left of it. */
+  readonly signal?: AbortSignal;
+}
+
+/** Where events come as fast as they are folded, the rest is left to the transaction that compares. */
+const roundsAtMost = 10;
+/** A rebuild may take the place of live tables in the middle of a comparison: then another one is due. */
+const comparisonsAtMost = 5;
+
+const setAsideBy = async ({ client, live, model }: Fold): Promise<SetAside> => {
+  const { rows } = await client.query<Omit<SetAside, 'model'>>(
+    `SELECT count(error) AS "deadLetters", count(*) - count(error) AS parked
+     FROM ${live}.dead_letters`,
+  );
+  return { model, ...(rows[0] ?? { deadLetters: 0, parked: 0 }) };
+};
+
+/**
+ * Folds the whole log from its first record, each read model up to its checkpoint and the ledger with
+ * the outbox, and compares every row with the live tables as they were at one moment. The service may
+ * run meanwhile: nothing of it is written or waited for. It takes room in PostgreSQL for temporary
+ * tables as large as the live ones, and little memory here.
+ *
+ * Most of it is folded in short transactions, for a long one would keep PostgreSQL from cleaning up
+ * behind the service. What came in the meantime is folded in the transaction that compares.
+ *
+ * @throws ForeignPosition when a projection was made from another log, or the log is cut
+ * @throws the signal's reason
+ */
+export const verify = async (options: VerifyOptions): Promise<Verification> => {
+  const { pool, log, limit = 10, signal } = options;
+  const feeding = new Feeding(options);
+  for (const projection of projections) await requireKnownCheckpoints(pool, log, projection);
+
+  return withSessions(pool, async (open) => {
+    const readModels: ProjectionFold[] = [];
+    for (const projection of projections) {
+      readModels.push(await foldProjection(await open(), projection, log));
+    }
+    const ledger = await foldLedger(await open());
+    const folds: readonly Fold[] = [...readModels, ledger];
+
+    // In this order: what the table has logged by now is below the log's ends.
+    const logged = new Map(
+      (await tableEnds(pool)).map(({ partitionId, logged: end }) => [partitionId, end] as const),
+    );
+    const partitions = await partitionsOf(log);
+    feeding.expect(partitions.reduce((sum, { next }) => sum + next, 0));
+
+    /**
+     * Brings the folds to where the live tables are, as their sessions see them. The ledger needs of
+     * the log what was logged in the beginning; the rest it takes from the table, which alone tells
+     * what was there at a moment. `null` when a fold is past its live tables: these were replaced.
+     */
+    const catchUp = async (step: Step, before: Reached | null): Promise<Reached | null> => {
+      // After the log's ends: whatever an event below those refers to stands in the table.
+      const table = await tableEnds(ledger.client);
+      const checkpoints = new Map<Model, readonly Checkpoint[]>();
+      const due = new Map<ProjectionFold, readonly Checkpoint[]>();
+      for (const fold of readModels) {
+        const live = await fold.liveCheckpoints();
+        const own = await fold.ownCheckpoints();
+        if (own.some(({ topic, partition, offset }) => offset > offsetIn(live, topic, partition))) {
+          return null;
+        }
+        checkpoints.set(fold.model, live);
+        due.set(fold, own);
+      }
+      // The ledger's topics one after the other, for they refer to those before them.
+      for (const topic of ledgerTopics) {
+        const ofTopic = partitions.filter((known) => known.topic === topic);
+        await feeding.each(ofTopic, async ({ partition, next }) => {
+          const readers: Reader[] = before ? [] : [{ fold: ledger, from: 0, to: next }];
+          for (const [fold, own] of due) {
+            const from = offsetIn(own, topic, partition);
+            const to = offsetIn(checkpoints.get(fold.model) ?? [], topic, partition);
+            if (from < to) readers.push({ fold, from, to });
+          }
+          if (readers.length > 0) await feeding.feed({ topic, partition }, readers, step);
+        });
+        for (const end of table.filter((known) => known.topic === topic)) {
+          const known = before?.table.find(({ partitionId }) => partitionId === end.partitionId);
+          const from = known?.next ?? logged.get(end.partitionId) ?? 0;
+          await feeding.feedTable(ledger, end, from, step);
+        }
+      }
+      return { table, checkpoints };
+    };
+
+    let reached: Reached | null = null;
+    for (let round = 0; round < roundsAtMost; round += 1) {
+      const before = feeding.done;
+      reached = await catchUp(inItsOwn, reached);
+      if (feeding.done - before <= batchSize) break;
+    }
+
+    /** `null` when live tables were replaced in the middle of it. */
+    const compare = async () => {
+      await beginTogether(folds.map(({ client }) => client));
+      const identities = await Promise.all(folds.map(identityOf));
+      const end = await catchUp(inTheOpenOne, reached);
+      if (end === null) return null;
+      await ledger.addOpenMinutes();
+      const tables = await Promise.all(folds.map((fold) => compareTables(fold, limit)));
+      const setAside = await Promise.all(readModels.map(setAsideBy));
+      const isSame = (await Promise.all(folds.map(identityOf))).every(
+        (identity, index) => identity === identities[index],
+      );
+      return isSame ? { tables: tables.flat(), setAside, end } : null;
+    };
+
+    let compared = null;
+    for (let attempt = 0; attempt < comparisonsAtMost && compared === null; attempt += 1) {
+      compared = await compare();
+      signal?.throwIfAborted();
+      await Promise.all(folds.map(({ client }) => client.query('ROLLBACK')));
+    }
+    if (compared === null) {
+      throw new Error(
+        'The live tables were replaced again and again meanwhile: verify when no rebuild runs',
+      );
+    }
+    const { tables, setAside, end } = compared;
+    const differences = await explain(
+      { pool, log, partitions, logged, reached: end, signal },
+      tables.flatMap(({ told }) => told),
+    );
+    return {
+      events: feeding.done,
+      tables: tables.map(({ model, table, rows, differences: count }) => {
+        return { model, table, rows, differences: count };
+      }),
+      differences,
+      gaps: feeding.gaps,
+      setAside: setAside.filter(({ deadLetters, parked }) => deadLetters + parked > 0),
+    };
+  });
+};

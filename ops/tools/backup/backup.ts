@@ -1,0 +1,133 @@
+import { closeAllMinutes } from '../../../command-api/ledger/metering.js';
+import { shippedSoFar } from '../../../redirect-edge/spool/shipped.js';
+import { topics, type TopicName } from '../../../schemas/events/topics.js';
+import type { EventLog, PartitionRange } from '../../platform/event-log/port.js';
+import type { Outbox } from '../../platform/outbox/port.js';
+import type { Pool } from '../../platform/postgres/pool.js';
+import { linklogVersion } from '../../platform/files/version.js';
+import { serviceDirs } from '../../local/stack/service-dirs.js';
+import { backupFormat, recordsIn, type BackupBatch, type BackupHead } from './format.js';
+import { writeNewFile } from '../../platform/files/new-file.js';
+import { writeBackup } from './write.js';
+
+export interface BackupOptions {
+  readonly pool: Pool;
+  readonly log: EventLog;
+  readonly outbox: Outbox;
+  /** Where the edges' spools are; of a stack, those of all its edges. */
+  readonly dataDir: string;
+  readonly file: string;
+  /** Whether a file that is there already may be replaced. */
+  readonly replace: boolean;
+  /** How long visits that wait in a spool may take to get into the log; 10 s unless told. */
+  readonly spoolWithinMs?: number;
+  readonly progress?: (done: number, total: number) => void;
+  /** Ends it; no file is left. */
+  readonly signal?: AbortSignal;
+}
+
+export interface BackupOutcome {
+  readonly records: number;
+  readonly bytes: number;
+  /** Bytes of visits that were still in a spool: they are not in the backup. */
+  readonly unshippedBytes: number;
+}
+
+/** In the order of the file: none refers to a later one. */
+const inOrder: readonly TopicName[] = [
+  topics.accounts.name,
+  topics.platform.name,
+  topics.links.name,
+  topics.visits.name,
+  topics.usage.name,
+];
+
+export interface TopicRanges {
+  readonly topic: TopicName;
+  readonly partitions: readonly PartitionRange[];
+}
+
+/**
+ * The ends of all topics, those that refer to others first: so whatever a record refers to is in
+ * the backup with it, and an event that comes meanwhile is missing together with its consequences.
+ */
+export const rangesOf = async (log: EventLog): Promise<readonly TopicRanges[]> => {
+  const ranges: TopicRanges[] = [];
+  for (const topic of [...inOrder].reverse()) {
+    ranges.unshift({ topic, partitions: await log.ranges(topic) });
+  }
+  return ranges;
+};
+
+/** The records of a partition in its range, all of them. */
+async function* recordsOf(
+  log: EventLog,
+  topic: TopicName,
+  { partition, first, next }: PartitionRange,
+): AsyncGenerator<BackupBatch> {
+  let offset = first;
+  for await (const { records } of log.read(topic, partition, first, next)) {
+    offset = (records.at(-1)?.offset ?? offset) + 1;
+    yield { topic, partition, records: records.map(({ key, value }) => ({ key, value })) };
+  }
+  if (offset !== next) {
+    throw new Error(`${topic}/${partition} ends at offset ${offset}, it had ${next} a moment ago`);
+  }
+}
+
+/**
+ * Everything that was acknowledged before this is in the log when it resolves: visits that stand in
+ * a spool, calls of minutes that are still open, and events that the outbox has not sent yet. So
+ * the log alone is the whole backup.
+ */
+const gather = async (options: BackupOptions): Promise<number> => {
+  const { pool, outbox, dataDir, spoolWithinMs = 10_000 } = options;
+  const dirs = [dataDir, ...serviceDirs(dataDir)];
+  const unshipped = await Promise.all(dirs.map((dir) => shippedSoFar(dir, spoolWithinMs)));
+  await closeAllMinutes(pool, outbox);
+  await outbox.settled();
+  return unshipped.reduce((sum, bytes) => sum + bytes, 0);
+};
+
+/** Writes the whole log to a file, while the service is live. */
+export const takeBackup = async (options: BackupOptions): Promise<BackupOutcome> => {
+  const { log, file, replace, progress, signal } = options;
+  let outcome: BackupOutcome | undefined;
+
+  const write = async (append: (chunk: Buffer) => Promise<void>): Promise<void> => {
+    const unshippedBytes = await gather(options);
+    signal?.throwIfAborted();
+    const ranges = await rangesOf(log);
+    const head: BackupHead = {
+      linklogBackup: backupFormat,
+      linklog: linklogVersion(),
+      createdAt: new Date().toISOString(),
+      topics: ranges.map(({ topic, partitions }) => ({ topic, partitions: [...partitions] })),
+    };
+    const total = recordsIn(head);
+    async function* batches(): AsyncGenerator<BackupBatch> {
+      let done = 0;
+      progress?.(done, total);
+      for (const { topic, partitions } of ranges) {
+        for (const range of partitions) {
+          for await (const batch of recordsOf(log, topic, range)) {
+            yield batch;
+            done += batch.records.length;
+            progress?.(done, total);
+          }
+        }
+      }
+    }
+    outcome = { ...(await writeBackup(head, batches(), append, signal)), unshippedBytes };
+  };
+
+  try {
+    await writeNewFile(file, { replace }, write);
+  } catch (error) {
+    // A pipeline rejects with an error of its own; who ended it said why.
+    signal?.throwIfAborted();
+    throw error;
+  }
+  if (!outcome) throw new Error('A backup that was written has an outcome');
+  return outcome;
+};

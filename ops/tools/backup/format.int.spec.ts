@@ -1,0 +1,197 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { rejection } from '../../test/support/failures.js';
+import type { BackupBatch, BackupHead } from './format.js';
+import { FileExists, writeNewFile } from '../../platform/files/new-file.js';
+import { BadBackup, openBackup } from './read.js';
+import { writeBackup } from './write.js';
+
+describe('the file of a backup', () => {
+  let dir: string;
+  let file: string;
+
+  before(async () => {
+    dir = await mkdtemp(path.join(tmpdir(), 'linklog-test-'));
+    file = path.join(dir, 'some.backup');
+  });
+
+  after(() => rm(dir, { recursive: true }));
+
+  async function* each(batches: readonly BackupBatch[]): AsyncGenerator<BackupBatch> {
+    for (const batch of batches) yield await Promise.resolve(batch);
+  }
+
+  const headOf = (batches: readonly BackupBatch[], linklogBackup = 1): BackupHead => ({
+    linklogBackup: linklogBackup as 1,
+    linklog: '0.1.0',
+    createdAt: '2026-05-20T12:00:00.000Z',
+    topics: batches.map(({ topic, partition, records }) => ({
+      topic,
+      partitions: [{ partition, first: 0, next: records.length }],
+    })),
+  });
+
+  const encode = async (
+    batches: readonly BackupBatch[],
+    head = headOf(batches),
+  ): Promise<Buffer> => {
+    const chunks: Buffer[] = [];
+    await writeBackup(head, each(batches), (chunk) => {
+      chunks.push(chunk);
+      return Promise.resolve();
+    });
+    return Buffer.concat(chunks);
+  };
+
+  const read = async (bytes: Buffer): Promise<readonly BackupBatch[]> => {
+    await writeFile(file, bytes);
+    const backup = await openBackup(file);
+    const batches: BackupBatch[] = [];
+    try {
+      await backup.read((batch) => {
+        batches.push(batch);
+        return Promise.resolve();
+      });
+    } finally {
+      await backup.close();
+    }
+    return batches;
+  };
+
+  const small: readonly BackupBatch[] = [
+    { topic: 'a', partition: 0, records: [{ key: 'k', value: '{"some":"event"}' }] },
+    { topic: 'b', partition: 3, records: [{ key: 'ü', value: 'no event\n\u0000' }] },
+  ];
+
+  const expectBad = async (bytes: Buffer, line: string): Promise<void> => {
+    const error = await rejection(read(bytes));
+    expect(error).to.be.instanceOf(BadBackup);
+    expect((error as Error).message).to.equal(`${file} ${line}`);
+  };
+
+  it('gives back every text as it was, in its order, whatever is in it', async () => {
+    const text = fc.string({
+      unit: fc.constantFrom('a', '\n', '"', '\\', '\u0000', '\ud83d', '😀'),
+    });
+    const batch = fc.record({
+      topic: text,
+      partition: fc.nat(),
+      records: fc.array(fc.record({ key: text, value: text })),
+    });
+    await fc.assert(
+      fc.asyncProperty(fc.array(batch), async (batches) => {
+        expect(await read(await encode(batches))).to.deep.equal(batches);
+      }),
+    );
+  });
+
+  it('gives back batches that are larger than what is read at a time', async () => {
+    const records = Array.from({ length: 3_000 }, (_, index) => ({
+      key: `code-${index}`,
+      value: `${index} `.repeat(100),
+    }));
+    const batches = [{ topic: 'a', partition: 0, records }];
+    expect(await read(await encode(batches))).to.deep.equal(batches);
+  });
+
+  it('begins with a line for people, and the rest can be looked at with gunzip', async () => {
+    const bytes = await encode(small);
+    const end = bytes.indexOf('\n');
+    expect(JSON.parse(bytes.toString('utf8', 0, end))).to.deep.equal(headOf(small));
+    const lines = gunzipSync(bytes.subarray(end + 1, -32))
+      .toString('utf8')
+      .trimEnd()
+      .split('\n');
+    expect(lines.map((line) => JSON.parse(line) as unknown)).to.deep.equal([
+      ...small,
+      { end: { records: 2 } },
+    ]);
+  });
+
+  it('is refused wherever it is cut', async () => {
+    const bytes = await encode(small);
+    for (let length = 1; length < bytes.length; length += 1) {
+      const error = await rejection(read(bytes.subarray(0, length)));
+      expect(error, `${length} bytes`).to.be.instanceOf(BadBackup);
+    }
+    await expectBad(
+      bytes.subarray(0, -1),
+      'is damaged: it was cut short or altered since it was written',
+    );
+  });
+
+  it('is refused whichever byte is altered, and when something is added', async () => {
+    const bytes = await encode(small);
+    for (let at = 0; at < bytes.length; at += 1) {
+      const altered = Buffer.from(bytes);
+      altered[at] = (bytes[at] ?? 0) ^ (1 << (at % 8));
+      const error = await rejection(read(altered));
+      expect(error, `byte ${at}`).to.be.instanceOf(BadBackup);
+    }
+    expect(await rejection(read(Buffer.concat([bytes, Buffer.from([0])])))).to.be.instanceOf(
+      BadBackup,
+    );
+  });
+
+  it('is refused with its reason when it is of a later format, another kind, or nothing', async () => {
+    await expectBad(
+      await encode(small, headOf(small, 2)),
+      'was written by a later version of Linklog (format 2, this version reads 1): ' +
+        'restore it with that version or a later one',
+    );
+    await expectBad(Buffer.alloc(0), 'is empty');
+    await expectBad(Buffer.from('PK\u0003\u0004 something else\n'), 'is no backup of Linklog');
+    await expectBad(Buffer.alloc(100_000, 'x'), 'is no backup of Linklog');
+    const missing = await rejection(openBackup(path.join(dir, 'missing')));
+    expect((missing as Error).message).to.match(/missing cannot be read: ENOENT/);
+    expect(await rejection(openBackup(dir))).to.have.property('message', `${dir} is no file`);
+  });
+
+  it('passes on what the reader of its batches throws', async () => {
+    await writeFile(file, await encode(small));
+    const backup = await openBackup(file);
+    const failure = new Error('The log is away');
+    expect(await rejection(backup.read(() => Promise.reject(failure)))).to.equal(failure);
+    await backup.close();
+  });
+
+  describe('is made', () => {
+    const target = () => path.join(dir, 'target.backup');
+    const make = (text: string, replace = false) =>
+      writeNewFile(target(), { replace }, (append) => append(Buffer.from(text)));
+
+    afterEach(() => rm(target(), { force: true }));
+
+    it('for its user alone, and replaces another only when told', async () => {
+      await make('first');
+      expect((await stat(target())).mode & 0o777).to.equal(0o600);
+      expect(await rejection(make('second'))).to.be.instanceOf(FileExists);
+      expect(await readFile(target(), 'utf8')).to.equal('first');
+      await make('third', true);
+      expect(await readFile(target(), 'utf8')).to.equal('third');
+      expect((await stat(target())).mode & 0o777).to.equal(0o600);
+    });
+
+    it('whole or not at all, and leaves nothing beside it', async () => {
+      const failure = new Error('The log is away');
+      const failing = writeNewFile(target(), { replace: false }, async (append) => {
+        await append(Buffer.from('a part'));
+        throw failure;
+      });
+      expect(await rejection(failing)).to.equal(failure);
+      expect((await readdir(dir)).filter((name) => name.includes('target'))).to.be.empty;
+    });
+
+    it('not over one that appeared meanwhile', async () => {
+      const late = writeNewFile(target(), { replace: false }, async () => {
+        await writeFile(target(), 'of another');
+      });
+      expect(await rejection(late)).to.be.instanceOf(FileExists);
+      expect(await readFile(target(), 'utf8')).to.equal('of another');
+    });
+  });
+});

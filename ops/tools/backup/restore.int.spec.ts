@@ -1,0 +1,391 @@
+import { expect } from 'chai';
+import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { Readable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { createAdmissionDesk } from '../../../command-api/ledger/admission.js';
+import { createAliasOverrideDesk } from '../../../command-api/ledger/alias-overrides.js';
+import { createApiKeyDesk } from '../../../command-api/ledger/api-keys.js';
+import { expireDueLinks } from '../../../command-api/ledger/expiry.js';
+import { createLinkBlockDesk } from '../../../command-api/ledger/link-blocks.js';
+import { createPlatformDesk } from '../../../command-api/ledger/platform.js';
+import { createQrCodeDesk } from '../../../command-api/ledger/qr-codes.js';
+import { createShortenDesk } from '../../../command-api/ledger/shorten.js';
+import { asker, newKey, type TestKey } from '../../../command-api/testing/keys.js';
+import { catchUpProjections } from '../../../projectors/catch-up.js';
+import { projections } from '../../../projectors/projections.js';
+import { liveSchema } from '../../../projectors/runtime/names.js';
+import { dump } from '../../../projectors/testing/tables.js';
+import { createClickDesk } from '../../../redirect-edge/clicks/click-desk.js';
+import { writeOrphan } from '../../../redirect-edge/spool/testing/orphan-folder.js';
+import { writeEvent } from '../../../schemas/events/codec.js';
+import { spoolSource } from '../../../schemas/events/envelope.js';
+import { topics } from '../../../schemas/events/topics.js';
+import { defaultPlanTable } from '../../../schemas/plans.js';
+import { at, visited } from '../../../schemas/testing/events.js';
+import { foldedTables, workingState } from '../../ledger/rebuild/working-state.js';
+import { migrate } from '../../migrations/migrate.js';
+import { RestoreUnfinished } from '../../migrations/unfinished-restore.js';
+import { createLogger } from '../../platform/logging.js';
+import { partitionOf } from '../../platform/event-log/partition.js';
+import type { EventLog } from '../../platform/event-log/port.js';
+import type { Pool } from '../../platform/postgres/pool.js';
+import { serviceDir } from '../../local/stack/service-dirs.js';
+import { testDatabase, type TestDatabase } from '../../test/support/database.js';
+import { rejection } from '../../test/support/failures.js';
+import { testNode, type TestNode } from '../../test/support/node.js';
+import { takeBackup } from './backup.js';
+import type { BackupHead } from './format.js';
+import { writeNewFile } from '../../platform/files/new-file.js';
+import { BadBackup, openBackup } from './read.js';
+import { checkBackup, restoreInto } from './restore.js';
+import { writeBackup } from './write.js';
+
+const logger = createLogger('silent');
+
+describe('a backup that is restored', () => {
+  let dir: string;
+  let file: string;
+  let source: TestDatabase;
+  let from: TestNode;
+
+  before(async () => {
+    dir = await mkdtemp(path.join(tmpdir(), 'linklog-test-'));
+    file = path.join(dir, 'some.backup');
+    source = await testDatabase('source');
+    from = await testNode(source);
+  });
+
+  after(async () => {
+    await from.close();
+    await source.drop();
+    await rm(dir, { recursive: true });
+  });
+
+  const backUp = () => takeBackup({ ...from, dataDir: dir, file, replace: true, spoolWithinMs: 0 });
+
+  const withBackup = async (
+    work: (backup: Awaited<ReturnType<typeof openBackup>>) => Promise<void>,
+  ): Promise<void> => {
+    const backup = await openBackup(file);
+    try {
+      await work(backup);
+    } finally {
+      await backup.close();
+    }
+  };
+
+  /** A new database, and the backup in it. */
+  const restoreIn = async (
+    work: (node: TestNode, database: TestDatabase) => Promise<void>,
+  ): Promise<void> => {
+    const database = await testDatabase('target');
+    const node = await testNode(database);
+    try {
+      await withBackup(async (backup) => {
+        await checkBackup(backup, { file });
+        await restoreInto({ ...node, logger }, backup, {});
+      });
+      await work(node, database);
+    } finally {
+      await node.close();
+      await database.drop();
+    }
+  };
+
+  const columnsOf = async (pool: Pool, table: string): Promise<string> => {
+    const { rows } = await pool.query<{ name: string }>(
+      `SELECT column_name AS name FROM information_schema.columns
+       WHERE table_schema = 'ledger' AND table_name = $1 ORDER BY ordinal_position`,
+      [table],
+    );
+    const working: readonly string[] =
+      (workingState.columns as Record<string, readonly string[]>)[table] ?? [];
+    return rows
+      .map(({ name }) => name)
+      .filter((name) => !working.includes(name))
+      .join(', ');
+  };
+
+  /** Every row of the ledger that is a fold. */
+  const ledgerOf = async ({ pool }: TestNode): Promise<Record<string, unknown>> => {
+    const ledger: Record<string, unknown> = {};
+    for (const table of foldedTables) {
+      const columns = await columnsOf(pool, table);
+      const { rows } = await pool.query<object>(
+        `SELECT ${columns} FROM ledger.${table} ORDER BY 1`,
+      );
+      ledger[table] = rows;
+    }
+    return ledger;
+  };
+
+  const logOf = async ({ pool }: TestNode): Promise<unknown> =>
+    (
+      await pool.query(`SELECT topic, partition, record_offset, key, ledger_sequence, value
+        FROM log.events JOIN log.partitions p ON p.id = partition_id ORDER BY 1, 2, 3`)
+    ).rows;
+
+  /** Every row of every projection, save that checkpoints name their log. */
+  const projectionsOf = async ({ pool }: TestNode): Promise<Record<string, unknown>> => {
+    const all: Record<string, unknown> = {};
+    for (const { name } of projections) {
+      const { checkpoints = [], ...tables } = await dump(pool, liveSchema(name));
+      const places = checkpoints.map((row) => row.replace(/postgres:[^:]+/, 'log'));
+      all[name] = { ...tables, checkpoints: places.sort() };
+    }
+    return all;
+  };
+
+  const links = async (key: TestKey, codes: readonly string[], maxClicks: number | null = null) => {
+    const desk = createShortenDesk({ ...from, generateCode: () => 'generated' });
+    await desk.shorten({
+      keyId: key.id,
+      linkLimit: null,
+      links: codes.map((code) => ({
+        code,
+        custom: true,
+        url: `https://example.com/${code}`,
+        expiresIn: code.startsWith('short') ? 1 : null,
+        maxClicks,
+        passwordHash: code === 'secret' ? '$argon2id$v=19$m=1,t=1,p=1$c2FsdA$aGFzaA' : null,
+        keyId: key.id,
+        account: key.account,
+        requestId: 'request-1',
+      })),
+      idempotency: null,
+      answerToKeep: () => null,
+    });
+  };
+
+  /** Something of everything that the ledger decides, and visits of a spool with repeats. */
+  const live = async (): Promise<void> => {
+    const keys = [await newKey(from, 'PRO'), await newKey(from), await newKey(from)] as const;
+    const admission = createAdmissionDesk(from.pool, defaultPlanTable);
+    for (const { hash } of [keys[0], keys[0], keys[1]]) {
+      await admission.admit({ keyHash: hash, metered: true });
+    }
+    const many = Array.from({ length: 60 }, (_, index) => `many-${index}`);
+    await links(keys[0], ['plain', 'secret', 'short-1', 'short-2', ...many]);
+    await links(keys[1], ['hot', 'used-up', 'blocked-later'], 3);
+
+    const clicks = createClickDesk(from.pool, from.outbox);
+    const take = (code: string) => clicks.take({ code, requestId: 'visit' });
+    for (const code of [
+      'hot',
+      'hot',
+      'used-up',
+      'used-up',
+      'used-up',
+      'used-up',
+      'blocked-later',
+    ]) {
+      await take(code);
+    }
+    const blocks = createLinkBlockDesk(from.pool, from.outbox);
+    const change = (code: string, type: 'BlockLink' | 'UnblockLink') =>
+      blocks.handle(code, { type, reason: 'phishing' }, asker);
+    await change('blocked-later', 'BlockLink');
+    await change('plain', 'BlockLink');
+    await change('plain', 'UnblockLink');
+    await change('used-up', 'BlockLink');
+
+    const qrCodes = createQrCodeDesk(from.pool, from.outbox);
+    for (const { id, account } of [keys[0], keys[0], keys[2]]) {
+      await qrCodes.spend({ keyId: id, account, code: 'plain', limit: null, requestId: 'qr' });
+    }
+    const keyDesk = createApiKeyDesk(from.pool, from.outbox);
+    await keyDesk.handle(keys[1].id, { type: 'ChangeApiKey', plan: 'INDIE', active: false }, asker);
+    await keyDesk.handle(keys[2].id, { type: 'RevokeApiKey' }, asker);
+    const platform = createPlatformDesk(from.pool, from.outbox);
+    await platform.switch({ maintenance: true, features: { qr: false } }, asker);
+    await platform.switch({ maintenance: false }, asker);
+    const overrides = createAliasOverrideDesk(from.pool, from.outbox);
+    await overrides.set({ alias: 'docs', account: 'acme' }, asker);
+    await overrides.set({ alias: 'login', account: 'acme' }, asker);
+    await overrides.set({ alias: 'login', account: null }, asker);
+
+    const source = spoolSource('one');
+    const visits = [1, 2, 3, 2, 3, 4].map((sequence) =>
+      visited(many[sequence % 2] ?? '', null, { sequence, source, account: 'default' }),
+    );
+    await from.log.append(
+      topics.visits.name,
+      visits.map((event) => ({ key: event.subject, value: writeEvent(event) })),
+    );
+    // What expires after a second, by the sweeper.
+    for (let due = 0; due < 2; due += await expireDueLinks(from.pool, from.outbox)) await sleep(50);
+    await catchUpProjections({ ...from, logger });
+  };
+
+  it('knows of every table of the ledger whether it is a fold', async () => {
+    const { rows } = await from.pool.query<{ name: string }>(
+      `SELECT table_name AS name FROM information_schema.tables WHERE table_schema = 'ledger'`,
+    );
+    expect(rows.map(({ name }) => name)).to.have.members([...foldedTables, ...workingState.tables]);
+  });
+
+  it('gives the same log, byte for byte, the same ledger, and the same projections', async () => {
+    await live();
+    const { records } = await backUp();
+    const log = (await logOf(from)) as unknown[];
+    expect(records).to.equal(log.length);
+    // The backup closed the open minutes, which the projections have yet to hear of.
+    await catchUpProjections({ ...from, logger });
+    await restoreIn(async (node) => {
+      expect(await logOf(node)).to.deep.equal(log);
+      expect(await ledgerOf(node)).to.deep.equal(await ledgerOf(from));
+      expect(await projectionsOf(node)).to.deep.equal(await projectionsOf(from));
+      const [meter] = (await ledgerOf(node))['key_meters'] as Record<string, unknown>[];
+      expect(meter).to.include({ month_calls: 2, month_links: 64, month_qr_codes: 2 });
+    });
+  });
+
+  it('fixes the ends of visits before those of links, and these before those of keys', async () => {
+    const asked: string[] = [];
+    const log: EventLog = {
+      ...from.log,
+      ranges(topic) {
+        asked.push(topic);
+        return from.log.ranges(topic);
+      },
+    };
+    await takeBackup({ ...from, log, dataDir: dir, file, replace: true });
+    expect(asked).to.deep.equal(
+      [topics.usage, topics.visits, topics.links, topics.platform, topics.accounts].map(
+        ({ name }) => name,
+      ),
+    );
+  });
+
+  it('is no file, nor a part of one, when it was ended before it was whole', async () => {
+    const stop = new AbortController();
+    const reason = new Error('stopped by a person');
+    const unwanted = path.join(dir, 'unwanted.backup');
+    const ended = takeBackup({
+      ...from,
+      dataDir: dir,
+      file: unwanted,
+      replace: false,
+      progress: (done) => {
+        if (done > 0) stop.abort(reason);
+      },
+      signal: stop.signal,
+    });
+    expect(await rejection(ended)).to.equal(reason);
+    expect((await readdir(dir)).filter((name) => name.includes('unwanted'))).to.be.empty;
+  });
+
+  it('tells of visits that did not get out of a spool in time, whichever edge’s of a stack', async () => {
+    const home = serviceDir(dir, 'edge', 1);
+    const orphans = [await writeOrphan(dir, [3]), await writeOrphan(home, [2])];
+    const { unshippedBytes } = await backUp();
+    const sizes = orphans.flatMap((orphan) => orphan.sizes);
+    expect(unshippedBytes).to.equal(sizes.reduce((sum, size) => sum + size, 0));
+    await rm(path.join(dir, 'spool'), { recursive: true });
+    await rm(home, { recursive: true });
+  });
+
+  it('goes on where the source stood: no code, click, or sequence is given out again', async () => {
+    await restoreIn(async (node) => {
+      const clicks = createClickDesk(node.pool, node.outbox);
+      const take = () => clicks.take({ code: 'hot', requestId: 'visit' });
+      expect([await take(), await take()]).to.deep.equal(['taken', 'expired']);
+      const after = await node.outbox.after(topics.links.name, [{ subject: 'hot', sequence: 1 }]);
+      expect(after.map(({ type, sequence }) => [type, sequence])).to.deep.equal([
+        ['linklog.LinkExpired.v1', 2],
+      ]);
+      const known = await node.outbox.after(topics.links.name, [{ subject: 'plain', sequence: 1 }]);
+      expect(known.map(({ sequence }) => sequence)).to.deep.equal([2, 3]);
+    });
+  });
+
+  it('keeps records that nobody can read, as they are', async () => {
+    await from.log.append(topics.links.name, [{ key: 'odd', value: 'no event\nat all' }]);
+    await backUp();
+    await restoreIn(async (node) => {
+      expect(await logOf(node)).to.deep.equal(await logOf(from));
+      const { rows } = await node.pool.query('SELECT FROM projection_redirects.dead_letters');
+      expect(rows).lengthOf(1);
+    });
+  });
+
+  it('keeps every visit of a spool in a log whose partitions are others', async () => {
+    const count = 500;
+    const codes = Array.from({ length: 40 }, (_, index) => `code-${index}`);
+    const visits = ['one', 'two'].flatMap((spool) =>
+      Array.from({ length: count }, (_, index) =>
+        visited(codes[(index * 7) % codes.length] ?? '', null, {
+          sequence: index + 1,
+          source: spoolSource(spool),
+          time: at(index),
+        }),
+      ),
+    );
+    // As a log with three partitions has them; ours has eight.
+    const batches = [0, 1, 2].map((partition) => ({
+      topic: topics.visits.name,
+      partition,
+      records: visits
+        .filter(({ subject }) => partitionOf(subject, 3) === partition)
+        .map((event) => ({ key: event.subject, value: writeEvent(event) })),
+    }));
+    const partitions = batches.map(({ partition, records }) => {
+      return { partition, first: 0, next: records.length };
+    });
+    const head: BackupHead = {
+      linklogBackup: 1,
+      linklog: '0.1.0',
+      createdAt: '2026-05-20T12:00:00.000Z',
+      topics: [{ topic: topics.visits.name, partitions }],
+    };
+    await writeNewFile(file, { replace: true }, async (append) => {
+      await writeBackup(head, Readable.from(batches), append);
+    });
+    await restoreIn(async (node) => {
+      const { rows } = await node.pool.query(
+        'SELECT sum(clicks)::integer AS clicks FROM projection_stats.clicks',
+      );
+      expect(rows).to.deep.equal([{ clicks: 2 * count }]);
+      const { rows: left } = await node.pool.query(
+        `SELECT relname FROM pg_class WHERE relname LIKE 'unfinished%'`,
+      );
+      expect(left).to.be.empty;
+    });
+  });
+
+  it('leaves an installation that does not start when it is broken off', async () => {
+    await backUp();
+    const database = await testDatabase('broken');
+    const node = await testNode(database);
+    const stop = new AbortController();
+    const reason = new Error('stopped by a person');
+    await withBackup(async (backup) => {
+      const broken = restoreInto({ ...node, logger }, backup, {
+        signal: stop.signal,
+        progress: (phase) => {
+          if (phase === 'ledger') stop.abort(reason);
+        },
+      });
+      expect(await rejection(broken)).to.equal(reason);
+    });
+    expect(await rejection(migrate(database.pool))).to.be.instanceOf(RestoreUnfinished);
+    await node.close();
+    await database.drop();
+  });
+
+  it('is refused with an event of a type that only a later version can have written', async () => {
+    const event = writeEvent(visited('plain', null)).replace('LinkVisited.v1', 'LinkVisited.v2');
+    await from.log.append(topics.visits.name, [{ key: 'plain', value: event }]);
+    await backUp();
+    await withBackup(async (backup) => {
+      const error = await rejection(checkBackup(backup, { file }));
+      expect(error).to.be.instanceOf(BadBackup);
+      expect((error as Error).message).to.equal(
+        `${file} was written by a later version of Linklog (${backup.head.linklog}): ` +
+          'this one does not know events of type linklog.LinkVisited.v2',
+      );
+    });
+  });
+});

@@ -1,0 +1,216 @@
+import type { Command } from 'commander';
+import { keyAsOf, NoSuchKey, type KeyThen, type Spent } from '../../audit/as-of/key.js';
+import { linkAsOf, type LinkThen } from '../../audit/as-of/link.js';
+import { platformAsOf, type PlatformThen } from '../../audit/as-of/platform.js';
+import { beginningOf, type Grounds, type LookBack } from '../../audit/as-of/read.js';
+import type { Config } from '../../../platform/config/config.js';
+import type { AuditSurroundings } from '../audit.js';
+import { withDatabase } from '../database.js';
+import { CliError } from '../errors.js';
+import { interruptible } from '../interruption.js';
+import { count, counted, facts, plain, table, type Answer } from '../output.js';
+import { showProgress } from '../progress.js';
+import { moment as momentOf } from './moment.js';
+
+const pastMoment = (text: string): Date => {
+  const moment = new Date(momentOf(text));
+  if (moment.getTime() <= Date.now()) return moment;
+  throw new CliError('USAGE', `${moment.toISOString()} is in the future`);
+};
+
+const yesNo = (value: boolean): string => (value ? 'yes' : 'no');
+
+/** ` 0:12 1:7`: the offsets that each partition was read up to. */
+const endsOf = (partitions: Readonly<Record<string, number>>): string =>
+  Object.entries(partitions)
+    .map(([partition, next]) => ` ${partition}:${next}`)
+    .join('');
+
+const groundsText = ({ readUpTo }: Grounds): string =>
+  [
+    'Read from the log, by partition, up to but without the offset:',
+    ...Object.entries(readUpTo).map(([topic, partitions]) => `  ${topic}${endsOf(partitions)}`),
+    'What reaches the log later, as visits of a spool may, can add to this.',
+  ].join('\n');
+
+const answerOf = (then: Grounds, lines: string): Answer => ({
+  json: then,
+  text: `${lines}\n\n${groundsText(then)}`,
+  ...(then.unreadable > 0 && {
+    notice: `${counted(then.unreadable, 'record')} could not be read, and are not in this`,
+  }),
+});
+
+const linkText = (then: LinkThen): string => {
+  const { asOf, shortCode } = then;
+  if (then.state === 'none') {
+    const made = then.madeLater === null ? '' : `; it was made at ${then.madeLater}`;
+    return `At ${asOf} there was no link ${shortCode}${made}`;
+  }
+  const { blocked, expired, expiresAt, maxClicks, clickCount } = then;
+  const limit = maxClicks === null ? '' : ` of ${count(maxClicks)}`;
+  return facts([
+    ['at', asOf],
+    ['link', shortCode],
+    ['state', then.state],
+    ...(blocked
+      ? [
+          [
+            'blocked',
+            `${blocked.at} by ${blocked.by ?? 'unknown'}: ${plain(blocked.reason)}`,
+          ] as const,
+        ]
+      : []),
+    ...(expired === null
+      ? []
+      : [['expired', expired === 'time' ? 'its time was up' : 'its clicks were used up'] as const]),
+    ['leads to', plain(then.url)],
+    ['account', then.account],
+    ['made', `${then.createdAt} with the key ${then.keyId}`],
+    ['expires', expiresAt ?? 'never'],
+    ['password', yesNo(then.hasPassword)],
+    ['clicks', `${count(clickCount)}${limit}, and ${count(then.botCount)} of bots`],
+    ['last click', then.lastAccessed ?? 'none'],
+  ]);
+};
+
+const spentText = ({ used, usedAtMost, limit, exhausted }: Spent): string => {
+  const many = usedAtMost === used ? count(used) : `${count(used)} to ${count(usedAtMost)}`;
+  if (limit === null) return `${many}, without a limit`;
+  const more =
+    exhausted === null ? 'one more may have been refused' : 'one more would have been refused';
+  return `${many} of ${count(limit)}${exhausted === false ? '' : `: ${more}`}`;
+};
+
+const keyText = (then: KeyThen): string =>
+  facts([
+    ['at', then.asOf],
+    ['key', then.id],
+    ['name', then.name],
+    ['plan', then.plan],
+    ['account', then.account],
+    ['status', then.status],
+    ['created', then.createdAt],
+    ['last change', `${then.lastChange.at} by ${then.lastChange.by}`],
+    ['month', `since ${then.month}, of what its plan allows as plans are configured now`],
+    ['calls', spentText(then.calls)],
+    ['links', spentText(then.links)],
+    ['QR codes', spentText(then.qrCodes)],
+  ]);
+
+const platformText = (then: PlatformThen): string => {
+  const { active, expired, blocked } = then.links;
+  const switches = Object.entries(then.features).map(
+    ([feature, on]) => [feature, on ? 'on' : 'off'] as const,
+  );
+  const keys = then.keys.map(({ id, name, plan, account, status }) => [
+    id,
+    name,
+    plan,
+    account,
+    status,
+  ]);
+  return [
+    facts([
+      ['at', then.asOf],
+      ['maintenance', then.maintenance ? 'on' : 'off'],
+      ...switches,
+      ['links', `${count(active)} active, ${count(expired)} expired, ${count(blocked)} blocked`],
+      [
+        'reserved aliases',
+        then.overrides.map(({ alias, account }) => `${alias} for ${account}`).join(', ') || 'none',
+      ],
+    ]),
+    '',
+    keys.length === 0
+      ? 'There were no keys.'
+      : table(['KEY', 'NAME', 'PLAN', 'ACCOUNT', 'STATUS'], keys),
+  ].join('\n');
+};
+
+interface Options {
+  readonly key?: string;
+}
+
+/** @throws CliError for a moment of which the log knows nothing */
+const requireBegun = async ({ log, moment }: LookBack): Promise<void> => {
+  const beginning = await beginningOf(log);
+  if (beginning !== null && beginning <= moment.toISOString()) return;
+  throw new CliError(
+    'REFUSED',
+    beginning === null
+      ? 'the log is empty'
+      : `nothing had happened at ${moment.toISOString()}: the log begins at ${beginning}`,
+  );
+};
+
+const asOf = async (
+  config: Config,
+  moment: Date,
+  code: string | undefined,
+  { key }: Options,
+): Promise<Answer> => {
+  if (code !== undefined && key !== undefined) {
+    throw new CliError('USAGE', 'give a short code or --key, not both');
+  }
+  const words = { message: 'stopped; nothing was changed', lastWords: 'stopped' };
+  return interruptible(words, (signal) =>
+    withDatabase(config, async ({ log }) => {
+      const progress = showProgress('as-of', process.stderr);
+      const look: LookBack = {
+        log,
+        moment,
+        signal,
+        progress: (done, total) => {
+          progress.update(done, total);
+        },
+      };
+      try {
+        await requireBegun(look);
+        if (code !== undefined) {
+          const then = await linkAsOf(look, code);
+          return answerOf(then, linkText(then));
+        }
+        if (key !== undefined) {
+          const then = await keyAsOf(look, key, config.plans);
+          return answerOf(then, keyText(then));
+        }
+        const then = await platformAsOf(look);
+        return answerOf(then, platformText(then));
+      } catch (error) {
+        if (!(error instanceof NoSuchKey)) throw error;
+        throw new CliError('REFUSED', error.message, { cause: error });
+      } finally {
+        progress.stop();
+      }
+    }),
+  );
+};
+
+/** Adds `linklog audit as-of`. */
+export const addAsOfCommand = (audit: Command, { readConfig, print }: AuditSurroundings): void => {
+  audit
+    .command('as-of')
+    .description('what a link, a key or the whole platform was at a moment, by the log alone')
+    .argument(
+      '<time>',
+      'ISO 8601 with its zone, or a day, which is its first moment in UTC',
+      pastMoment,
+    )
+    .argument('[code]', 'the short code of a link; without it, the platform')
+    .option('--key <id or name>', 'a key instead: its plan, and what it had spent of it that month')
+    .addHelpText(
+      'after',
+      `
+Events of that very millisecond have happened. A link has expired when its time is up, as visitors see
+it, and a key's calls count by the minute that they were made in.
+
+Examples:
+  $ linklog audit as-of 2026-05-20T14:30:00Z
+  $ linklog audit as-of 2026-05-20T16:30:00+02:00 spring-sale
+  $ linklog audit as-of 2026-05-15 --key "Build server" --json`,
+    )
+    .action(async (moment: Date, code: string | undefined, options: Options, command: Command) => {
+      print(command, await asOf(readConfig(), moment, code, options));
+    });
+};

@@ -1,0 +1,193 @@
+import { expect } from 'chai';
+import { readFile, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { topics } from '../../../../schemas/events/topics.js';
+import { cloudEventFaults } from '../../../../schemas/testing/cloud-events.js';
+import { runningPostgresUrl } from '../../../local/postgres/index.js';
+import { openTestLog } from '../../../test/support/log.js';
+import { createLogger } from '../../../platform/logging.js';
+import { createPool } from '../../../platform/postgres/pool.js';
+import { ask } from '../../../test/support/http.js';
+import { startProduct, type Product } from '../../../test/support/product.js';
+import { eventually } from '../../../test/support/waiting.js';
+import { startLinklogCli, type Said } from '../../../test/support/command-line.js';
+
+describe('linklog audit replay and history', () => {
+  let product: Product;
+  const code = 'spring-sale';
+  const destination = 'https://example.com/spring';
+
+  const linklog = (...args: readonly string[]): Promise<Said> =>
+    startLinklogCli(args, { DATA_DIR: product.dataDir }).ended;
+
+  /** What is said when all is well. */
+  const text = async (...args: readonly string[]): Promise<string> => {
+    const { exitCode, stdout, stderr } = await linklog(...args);
+    expect({ exitCode, stderr }, args.join(' ')).to.deep.equal({ exitCode: 0, stderr: '' });
+    return stdout;
+  };
+
+  const linesOf = async (...args: readonly string[]): Promise<Record<string, unknown>[]> => {
+    const lines = (await text('audit', 'replay', ...args)).split('\n').slice(0, -1);
+    return lines.map((line) => JSON.parse(line) as Record<string, unknown>);
+  };
+
+  before('make a link, visit and block it', async () => {
+    product = await startProduct();
+    const headers = { Authorization: `Bearer ${product.firstKey ?? ''}`, 'X-Request-Id': 'r-1' };
+    const made = await ask(`${product.api}/v2/shorten`, {
+      method: 'POST',
+      headers,
+      body: { url: destination, alias: code, maxClicks: 10, expiresIn: 3_600 },
+    });
+    expect(made.status, made.text).to.equal(201);
+    for (let click = 0; click < 2; click += 1) {
+      expect((await ask(`${product.edge}/${code}`)).status).to.equal(302);
+    }
+    await text('links', 'block', code, '--reason', 'phishing');
+  });
+
+  after('stop the product', async () => {
+    try {
+      await product.stop();
+    } finally {
+      await product.cleanup();
+    }
+  });
+
+  it('tell the events as CloudEvents, a line each, by time', async () => {
+    const events = await linesOf();
+    expect(events.flatMap(cloudEventFaults)).to.be.empty;
+    const times = events.map(({ time }) => time as string);
+    expect(times).to.deep.equal([...times].sort());
+    expect(events[0]).to.include({ type: 'linklog.ApiKeyCreated.v1' });
+    expect(events[0]?.['data']).to.not.have.property('hash');
+
+    const ofLink = await linesOf('--code', code, '--positions');
+    expect(ofLink.map(({ type, offset }) => [type, offset])).to.deep.equal([
+      ['linklog.LinkCreated.v1', 0],
+      ['linklog.LinkVisited.v1', 0],
+      ['linklog.LinkVisited.v1', 1],
+      ['linklog.LinkBlocked.v1', 1],
+    ]);
+    expect(ofLink[0]).to.include({ topic: topics.links.name, correlationid: 'r-1' });
+    const since = String(ofLink[3]?.['time']);
+    const found = await linesOf('--since', since, '--type', 'LinkBlocked', '--topic', 'links');
+    expect(found.map(({ data }) => data)).to.deep.equal([{ reason: 'phishing' }]);
+    expect(await linesOf('--until', since, '--type', 'linklog.LinkBlocked.v1')).to.be.empty;
+  });
+
+  it('write a file, whole, for its user alone, and over no other', async () => {
+    const file = path.join(product.dataDir, 'events.csv');
+    const args = ['audit', 'replay', '--request', 'r-1', '--format', 'csv', '--out', file];
+    const { exitCode, stdout } = await linklog(...args, '--json');
+    expect(exitCode).to.equal(0);
+    expect(JSON.parse(stdout)).to.include({ file, format: 'csv', events: 1, unreadable: 0 });
+    expect((await stat(file)).mode & 0o777).to.equal(0o600);
+    const lines = (await readFile(file, 'utf8')).trimEnd().split('\n');
+    expect(lines).to.have.length(2);
+    expect(lines[1]).to.match(/^linklog\.links\.v1,\d,0,\d{4}-.*Z,linklog\.LinkCreated\.v1,spring/);
+
+    const again = await linklog(...args);
+    expect(again).to.deep.equal({
+      exitCode: 1,
+      stdout: '',
+      stderr: `linklog: ${file} exists already; choose another name, or give --force to replace it\n`,
+    });
+    expect((await linklog(...args, '--force')).stdout).to.match(/^Wrote 1 event to /);
+  });
+
+  it('follow the log until they are told to end', async () => {
+    const args = ['audit', 'replay', '--follow', '--type', 'MaintenanceSwitched'];
+    const { child, ended } = startLinklogCli(args, { DATA_DIR: product.dataDir });
+    let seen = '';
+    child.stdout?.on('data', (piece: string) => {
+      seen += piece;
+    });
+    for (const position of ['on', 'off']) {
+      await text('platform', 'set', '--maintenance', position);
+      const lines = position === 'on' ? 1 : 2;
+      await eventually(`maintenance is told to be ${position}`, () => {
+        return seen.split('\n').length === lines + 1;
+      });
+    }
+    child.kill('SIGINT');
+    const { exitCode, stderr } = await ended;
+    expect({ exitCode, stderr }).to.deep.equal({ exitCode: 0, stderr: '' });
+    const switches = seen.trimEnd().split('\n');
+    expect(
+      switches.map((line) => (JSON.parse(line) as { data: { on: boolean } }).data.on),
+    ).to.deep.equal([true, false]);
+  });
+
+  it("tell a link's life", async () => {
+    const day = new Date().toISOString().slice(0, 10);
+    const told = await text('audit', 'history', code, '--visits');
+    const [head, ...lines] = told.split('\n');
+    expect(head).to.match(/^TIME +WHAT +WHO +REQUEST +DETAILS$/);
+    const cells = lines.slice(0, 4).map((line) => line.split(/ {2,}/).slice(1));
+    expect(cells.map(([what]) => what)).to.deep.equal(['created', 'visited', 'visited', 'blocked']);
+    expect(cells[0]?.slice(2)).to.match(
+      /^r-1,https:\/\/example\.com\/spring \(an alias, until .*Z, at most 10 clicks, of /,
+    );
+    expect(cells[1]?.at(-1)).to.equal('click 1');
+    expect(cells[3]?.at(-1)).to.equal('phishing');
+
+    const short = await text('audit', 'history', code);
+    expect(short).to.not.match(/visited/);
+    expect(short).to.match(/\n\nclicks +2\nof bots +0\nfirst +\S+Z\nlast +\S+Z\n\nDAY \(UTC\) +CL/);
+
+    const json = JSON.parse(await text('audit', 'history', code, '--json')) as {
+      events: { type: string }[];
+      visits: { clicks: number; days: { clicks: number }[] };
+    };
+    expect(json).to.have.property('shortCode', code);
+    expect(json.events.map(({ type }) => type)).to.deep.equal([
+      'linklog.LinkCreated.v1',
+      'linklog.LinkBlocked.v1',
+    ]);
+    expect(json.visits.clicks).to.equal(2);
+    expect(json.visits.days.reduce((sum, { clicks }) => sum + clicks, 0)).to.equal(2);
+    // Unless midnight came in between.
+    expect(short.includes(day) || new Date().toISOString().slice(0, 10) !== day).to.be.true;
+  });
+
+  describe('say in one line what is wrong with', () => {
+    const replay = ['audit', 'replay'];
+    const wrong: readonly (readonly [readonly string[], number, RegExp])[] = [
+      [[...replay, '--type', 'LinkCraeted'], 2, /no event type "LinkCraeted".*mean LinkCreated\?/],
+      [[...replay, '--since', '20 May'], 2, /^linklog: there is no time "20 May": write it as /],
+      [[...replay, '--since', '2026-05-20', '--until', '2026-05-20'], 2, /is not before --until/],
+      [[...replay, '--code', 'x', '--topic', 'usage'], 2, /no event can be of all that/],
+      [[...replay, '--format', 'parquet'], 2, /--format parquet needs a file: give --out/],
+      [[...replay, '--follow', '--out', 'x'], 2, /--follow has no end/],
+      [['audit', 'history', 'nothing0'], 1, /^linklog: the log has no link "nothing0"\n$/],
+    ];
+    for (const [args, exitCode, line] of wrong) {
+      it(`linklog ${args.join(' ')}`, async () => {
+        const said = await linklog(...args);
+        expect([said.exitCode, said.stdout]).to.deep.equal([exitCode, '']);
+        expect(said.stderr)
+          .to.match(line)
+          .and.to.match(/^[^\n]+\n$/);
+      });
+    }
+  });
+
+  it('name what they cannot read, tell the rest, and fail', async () => {
+    const url = await runningPostgresUrl(product.dataDir);
+    if (url === null) throw new Error('The embedded PostgreSQL does not run');
+    const logger = createLogger('silent');
+    const pool = createPool({ url, name: 'test', max: 2, logger });
+    const { log } = await openTestLog({ pool, url, logger });
+    await log.append(topics.platform.name, [{ key: 'platform', value: 'no event' }]);
+    await log.close();
+    await pool.end();
+    const { exitCode, stdout, stderr } = await linklog('audit', 'replay', '--topic', 'platform');
+    expect(exitCode).to.equal(1);
+    expect(stdout.trimEnd().split('\n')).to.have.length(2);
+    expect(stderr).to.match(
+      /^linklog: linklog\.platform\.v1\/0 at offset 2: .*not JSON\nlinklog: 1 record was left out, /,
+    );
+  });
+});

@@ -1,0 +1,218 @@
+import { fstatSync } from 'node:fs';
+import type { Command } from 'commander';
+import { catalogue, type EventName } from '../../../../schemas/events/catalogue.js';
+import { topics, type TopicName } from '../../../../schemas/events/topics.js';
+import { topicsOf, type EventFilter } from '../../audit/replay/filter.js';
+import { formatNames, formatOf, type Append, type FormatName } from '../../audit/replay/formats.js';
+import type { PlacedEvent } from '../../audit/replay/order.js';
+import { replay } from '../../audit/replay/replay.js';
+import { FileExists, writeNewFile } from '../../../platform/files/new-file.js';
+import type { Config } from '../../../platform/config/config.js';
+import type { AuditSurroundings } from '../audit.js';
+import { oneOf } from '../choices.js';
+import { withDatabase } from '../database.js';
+import { CliError } from '../errors.js';
+import { interruptible } from '../interruption.js';
+import { counted, type Answer } from '../output.js';
+import { showProgress } from '../progress.js';
+import { moment } from './moment.js';
+import { appendToStdout } from './stdout.js';
+import { RecordsLeftOut, reportUnreadable } from './unreadable.js';
+
+interface Options {
+  readonly since?: string;
+  readonly until?: string;
+  readonly type?: readonly EventName[];
+  readonly topic?: readonly TopicName[];
+  readonly code?: string;
+  readonly account?: string;
+  readonly actor?: string;
+  readonly request?: string;
+  readonly format: FormatName;
+  readonly out?: string;
+  readonly force?: true;
+  readonly positions?: true;
+  readonly repeats?: true;
+  readonly follow?: true;
+  readonly json?: true;
+}
+
+const eventNames = Object.keys(catalogue) as EventName[];
+const namesByType = new Map(eventNames.map((name) => [catalogue[name].type, name]));
+
+/** `LinkCreated`, or all of `linklog.LinkCreated.v1`. */
+const eventName = (word: string): EventName => {
+  if (!word.toLowerCase().startsWith('linklog.')) return oneOf('event type', eventNames)(word);
+  const name = namesByType.get(oneOf('event type', [...namesByType.keys()])(word));
+  if (name === undefined) throw new Error('Every type has a name');
+  return name;
+};
+
+const topicWords = Object.keys(topics) as (keyof typeof topics)[];
+
+/** `visits`, or all of `linklog.visits.v1`. */
+const topicName = (word: string): TopicName => {
+  const [, short = word] = /^linklog\.(\w+)\.v1$/i.exec(word) ?? [];
+  return topics[oneOf('topic', topicWords)(short)].name;
+};
+
+/** A parser of an option that may be given several times. */
+const several =
+  <Value>(parse: (word: string) => Value) =>
+  (word: string, before: readonly Value[] = []): readonly Value[] => [...before, parse(word)];
+
+const filterOf = (options: Options): EventFilter => {
+  const { since, until, type: types, topic, code, account, actor, request } = options;
+  if (since !== undefined && until !== undefined && since >= until) {
+    throw new CliError('USAGE', `--since (${since}) is not before --until (${until})`);
+  }
+  const filter = { since, until, types, topics: topic, code, account, actor, request };
+  if (topicsOf(filter).length === 0) {
+    throw new CliError('USAGE', 'no event can be of all that --type, --topic and --code ask for');
+  }
+  return filter;
+};
+
+const checkOutput = ({ format, out, force, follow, until, json }: Options): void => {
+  if (format === 'parquet' && out === undefined) {
+    throw new CliError('USAGE', '--format parquet needs a file: give --out');
+  }
+  if (force && out === undefined) throw new CliError('USAGE', '--force is for a file: give --out');
+  if (json && format === 'csv' && out === undefined) {
+    throw new CliError('USAGE', '--json and --format csv exclude each other on stdout');
+  }
+  if (follow && out !== undefined) {
+    throw new CliError('USAGE', '--follow has no end, so it writes no file: leave out --out');
+  }
+  if (follow && until !== undefined) {
+    throw new CliError('USAGE', '--follow has no end: leave out --until');
+  }
+};
+
+/** Only where it gets into nobody's way: events on a terminal, or on their way to it, are enough. */
+const showsProgress = ({ out, follow }: Options): boolean =>
+  out !== undefined || (!follow && fstatSync(process.stdout.fd).isFile());
+
+const run = async (config: Config, options: Options): Promise<Answer | null> => {
+  const { format: name, out: file, positions = false, repeats = false, follow = false } = options;
+  checkOutput(options);
+  const filter = filterOf(options);
+  const format = formatOf(name, positions);
+  const unreadable = reportUnreadable();
+  const started = performance.now();
+  let events = 0;
+
+  async function* counting(
+    pieces: AsyncIterable<readonly PlacedEvent[]>,
+  ): AsyncGenerator<readonly PlacedEvent[]> {
+    for await (const piece of pieces) {
+      yield piece;
+      events += piece.length;
+    }
+  }
+
+  const words = {
+    message: `the replay was stopped${file === undefined ? '' : ', and no file is left of it'}`,
+    lastWords: 'the replay was ended at once',
+  };
+  await interruptible(words, (signal) =>
+    withDatabase(config, async ({ log }) => {
+      const progress = showsProgress(options) ? showProgress('replay', process.stderr) : null;
+      const write = (append: Append): Promise<void> =>
+        format(
+          counting(
+            replay({
+              log,
+              filter,
+              keepRepeats: repeats,
+              follow,
+              onUnreadable: unreadable.take,
+              progress: (done, total) => progress?.update(done, total),
+              signal,
+            }),
+          ),
+          append,
+        );
+      try {
+        if (file === undefined) await write(appendToStdout(signal));
+        else await writeNewFile(file, { replace: options.force === true }, write);
+      } catch (error) {
+        if (error instanceof FileExists) {
+          const message = `${error.message}; choose another name, or give --force to replace it`;
+          throw new CliError('REFUSED', message, { cause: error });
+        }
+        // Who ended a wait said why; and a follower is not meant to end in any other way.
+        if (!signal.aborted) throw error;
+        if (!follow) throw signal.reason;
+      } finally {
+        progress?.stop();
+      }
+    }),
+  );
+
+  const notice = unreadable.summary();
+  if (file === undefined) {
+    if (notice !== undefined) throw new RecordsLeftOut(notice);
+    return null;
+  }
+  const seconds = Math.round((performance.now() - started) / 10) / 100;
+  return {
+    json: { file, format: name, events, unreadable: unreadable.count(), seconds },
+    text: `Wrote ${counted(events, 'event')} to ${file} in ${seconds.toFixed(2)} s`,
+    notice,
+    exitCode: notice === undefined ? 0 : 1,
+  };
+};
+
+/** Adds `linklog audit replay`. */
+export const addReplayCommand = (
+  group: Command,
+  { readConfig, print }: AuditSurroundings,
+): void => {
+  group
+    .command('replay')
+    .description('the events of the log, in one order, as JSON Lines, CSV or Parquet')
+    .option('--since <time>', 'events of this time and later, ISO 8601', moment)
+    .option('--until <time>', 'events before this time', moment)
+    .option('--type <type>', 'LinkCreated, or another; may be given again', several(eventName))
+    .option(
+      '--topic <topic>',
+      `one of ${topicWords.join(', ')}; may be given again`,
+      several(topicName),
+    )
+    .option('--code <code>', 'of a link: what was done to it, and its visits')
+    .option('--account <account>', 'of what belongs to an account')
+    .option('--actor <actor>', "by a key's id, an operator's name, or system")
+    .option('--request <id>', 'caused by one request (correlationid)')
+    .option('--format <format>', formatNames.join(', '), oneOf('format', formatNames), 'jsonl')
+    .option('--out <file>', 'write a file, which only its user may read, in place of stdout')
+    .option('--force', 'replace the file if there is one')
+    .option('--positions', 'with JSON Lines: topic, partition and offset beside the attributes')
+    .option('--repeats', 'also what the log has twice, since a sender was ended while it sent')
+    .option('--follow', 'go on with new events as they come, until Ctrl-C')
+    .addHelpText(
+      'after',
+      `
+Each line is one CloudEvent as the log has it, without secrets (hashes of passwords and keys).
+
+Order: of the next events of all partitions the one with the earliest time comes first; of equal times
+the first topic by name, then the lowest partition, then the lowest offset. It ends where the log ended
+at the start. So the same log gives the same order, a partition's own order is always kept, and an
+event that reached the log late stands behind those that its partition had before. With --follow, what
+comes later is told in that order every time that something came.
+
+A record that holds no event is named on stderr and left out; the exit code is 1 then. Values of CSV
+are exact: read them as text into a spreadsheet, which may take some for formulas.
+
+Examples:
+  $ linklog audit replay --since 2026-05-20 --type LinkBlocked --type LinkUnblocked
+  $ linklog audit replay --code spring-sale --positions | jq .
+  $ linklog audit replay --actor alice --format csv --out alice.csv
+  $ linklog audit replay --topic visits --format parquet --out visits.parquet
+  $ linklog audit replay --topic platform --follow`,
+    )
+    .action(async (_options: object, command: Command) => {
+      const answer = await run(readConfig(), command.optsWithGlobals<Options>());
+      if (answer) print(command, answer);
+    });
+};

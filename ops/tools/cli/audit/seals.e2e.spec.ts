@@ -1,0 +1,170 @@
+import { expect } from 'chai';
+import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { recordOf, visited } from '../../../../projectors/testing/events.js';
+import { allSealed } from '../../../test/support/sealing.js';
+import { topics } from '../../../../schemas/events/topics.js';
+import type { EventLog } from '../../../platform/event-log/port.js';
+import { openTestLog } from '../../../test/support/log.js';
+import { createLogger } from '../../../platform/logging.js';
+import { testDatabase, type TestDatabase } from '../../../test/support/database.js';
+import {
+  launch,
+  mainFile,
+  readyLine,
+  runToEnd,
+  type Running,
+} from '../../../test/support/product.js';
+import { eventually } from '../../../test/support/waiting.js';
+import { readConfig } from '../../../platform/config/config.js';
+import { run } from '../program.js';
+
+const visits = topics.visits.name;
+
+describe('linklog audit seal', function () {
+  this.timeout(180_000);
+  let dir: string;
+  let database: TestDatabase;
+  let log: EventLog;
+  let running: Running[];
+  const logger = createLogger('silent');
+
+  before(async () => {
+    running = [];
+    dir = await mkdtemp(path.join(tmpdir(), 'linklog-seals-'));
+    database = await testDatabase('seals_e2e');
+    ({ log } = await openTestLog({ pool: database.pool, url: database.url, logger }));
+  });
+
+  after(async () => {
+    for (const { child } of running) child.kill('SIGKILL');
+    await Promise.all(running.map(({ ended }) => ended));
+    await log.close();
+    await database.drop();
+    await rm(dir, { recursive: true });
+  });
+
+  const file = (name: string): string => path.join(dir, name);
+
+  const environment = (index: number, sealKey: string | null): Record<string, string> => ({
+    DATABASE_URL: database.url,
+    DATA_DIR: file(`projectors-${index}`),
+    ...(sealKey !== null && { SEAL_KEY_FILE: file(sealKey) }),
+  });
+
+  const projectors = async (index: number, sealKey: string | null): Promise<Running> => {
+    const started = launch(environment(index, sealKey), [mainFile, 'projectors']);
+    running.push(started);
+    await readyLine(started);
+    return started;
+  };
+
+  const audit = async (...args: readonly string[]) => {
+    const said = { stdout: '', stderr: '' };
+    const exitCode = await run(['audit', ...args], {
+      out: (text) => (said.stdout += text),
+      err: (text) => (said.stderr += text),
+      readConfig: () => readConfig({ DATABASE_URL: database.url, DATA_DIR: file('cli') }),
+    });
+    return { exitCode, ...said };
+  };
+  const cli = (...args: readonly string[]) => audit('seal', ...args);
+
+  let sequence = 0;
+  const visit = async (rounds: number): Promise<void> => {
+    for (let round = 0; round < rounds; round += 1) {
+      const records = Array.from({ length: 40 }, (_, index) =>
+        recordOf(visited(`code-${index % 12}`, { sequence: (sequence += 1) })),
+      );
+      await log.append(visits, records);
+    }
+  };
+
+  it('is one chain of two projectors, one of which is killed, and proves every event', async () => {
+    const [first] = await Promise.all([projectors(1, 'seal.pem'), projectors(2, 'seal.pem')]);
+    expect((await stat(file('seal.pem'))).mode & 0o777).to.equal(0o600);
+    await visit(20);
+    first.child.kill('SIGKILL');
+    await first.ended;
+    await visit(20);
+    await allSealed(database.pool, log);
+
+    const exported = await cli('--export', file('seals.json'), '--export-key', file('key.pub.pem'));
+    expect(exported).to.include({ exitCode: 0, stderr: '' });
+    expect(await readFile(file('key.pub.pem'), 'utf8')).to.match(/^-----BEGIN PUBLIC KEY-----/);
+    expect(await readFile(file('seals.json'), 'utf8')).not.to.include('PRIVATE');
+    const again = await cli('--export', file('seals.json'));
+    expect([again.exitCode, again.stderr]).to.deep.equal([
+      1,
+      `linklog: ${file('seals.json')} exists already; choose another name, or give --force to replace it\n`,
+    ]);
+  });
+
+  const verifyBy = (key: string, ...args: readonly string[]) =>
+    audit('verify', '--seals', '--public-key', file(key), ...args);
+  const verify = (...args: readonly string[]) =>
+    verifyBy('key.pub.pem', '--checkpoint', file('seals.json'), ...args);
+
+  it('is verified with the public key and the checkpoints that were kept', async () => {
+    await visit(1);
+    const { exitCode, stdout } = await verify();
+    expect(exitCode).to.equal(0);
+    expect(stdout).to.match(/^Intact: 1,6\d\d events are as sealed; \d+ events after/);
+    const json = await verify('--json');
+    expect(JSON.parse(json.stdout)).to.include({ isIntact: true });
+    const alone = await verifyBy('key.pub.pem');
+    expect(alone.exitCode).to.equal(0);
+    expect(alone.stderr).to.include('without --checkpoint');
+  });
+
+  it('names the partition and the offset of an event that was altered', async () => {
+    const { rows } = await database.pool.query<{ partition: number }>(
+      `UPDATE log.events e SET value = replace(value, '2026', '2025') FROM log.partitions p
+       WHERE e.partition_id = p.id AND e.record_offset = 21 AND p.topic = $1
+         AND p.partition = (SELECT min(partition) FROM log.partitions
+                            WHERE topic = $1 AND next_offset > 100)
+       RETURNING p.partition`,
+      [visits],
+    );
+    const { exitCode, stdout } = await verify();
+    expect(exitCode).to.equal(1);
+    const place = `${visits}/${rows[0]?.partition ?? '?'}`;
+    expect(stdout).to.match(/^NOT INTACT\n/);
+    expect(stdout).to.include(`\n${place}: first bad offset 21: the record there is not the one`);
+  });
+
+  it('refuses a file that is no key, and none at all', async () => {
+    const wrong = await verifyBy('seals.json');
+    expect([wrong.exitCode, wrong.stderr]).to.deep.equal([
+      2,
+      `linklog: ${file('seals.json')} holds no Ed25519 key in PEM\n`,
+    ]);
+    const swapped = await verifyBy('key.pub.pem', '--checkpoint', file('key.pub.pem'));
+    expect(swapped.exitCode).to.equal(2);
+    expect(swapped.stderr).to.include('holds no checkpoints');
+    expect((await audit('verify', '--seals')).exitCode).to.equal(2);
+  });
+
+  it('is left to the others by a projector that has no key; one with another key does not start', async () => {
+    const [without, other] = await Promise.all([
+      projectors(3, null),
+      runToEnd(environment(4, 'other.pem')),
+    ]);
+    await eventually('it says so', () => without.stderr().includes('does not seal the log'));
+    expect(other.exitCode).to.equal(78);
+    expect(other.stderr).to.match(
+      /^linklog: SEAL_KEY_FILE \S+other\.pem is not there, and the log/m,
+    );
+  });
+
+  it('retires a key, once', async () => {
+    const { keyId } = JSON.parse((await cli('--json')).stdout) as { keyId: string };
+    const retired = await cli('retire-key', '--json');
+    expect(JSON.parse(retired.stdout)).to.deep.equal({ retired: keyId });
+    expect(await cli('retire-key')).to.include({
+      exitCode: 1,
+      stderr: 'linklog: there is no key that signs\n',
+    });
+  });
+});

@@ -1,0 +1,182 @@
+import type { Command } from 'commander';
+import {
+  isClean,
+  type DifferentColumn,
+  type ExplainedDifference,
+  type Gap,
+  type Place,
+  type Verification,
+} from '../../audit/verify/report.js';
+import { verify as verifyAll } from '../../audit/verify/verify.js';
+import type { Config } from '../../../platform/config/config.js';
+import type { AuditSurroundings } from '../audit.js';
+import { withDatabase } from '../database.js';
+import { CliError } from '../errors.js';
+import { interruptible } from '../interruption.js';
+import { count, counted, table, type Answer } from '../output.js';
+import { showProgress } from '../progress.js';
+import { verifySealsOf } from './seals.js';
+
+const placeOf = ({ in: where, topic, partition, offset }: Place): string =>
+  `${where === 'outbox' ? 'outbox of ' : ''}${topic}/${partition} at ${offset}`;
+
+const valueOf = (value: unknown): string => (value === undefined ? '-' : JSON.stringify(value));
+
+const headlines: Record<ExplainedDifference['kind'], string> = {
+  differs: 'is not what the log gives',
+  missing: 'is missing: the log gives it',
+  extra: 'is not in the log',
+};
+
+const columnLine = ({ name, found, expected }: DifferentColumn): string =>
+  `  ${name}: ${valueOf(found)} here, ${valueOf(expected)} by the log`;
+
+const differenceText = (difference: ExplainedDifference): string => {
+  const { model, table: name, key, kind, columns, events, eventCount } = difference;
+  const keys = Object.entries(key).map(([column, value]) => `${column}=${String(value)}`);
+  const left = eventCount - events.length;
+  return [
+    `${model}.${name} ${keys.join(' ')} ${headlines[kind]}`,
+    ...columns.map(columnLine),
+    ...events.map((event) => {
+      const what = event.type === null ? 'cannot be read' : `${event.type} ${event.time ?? ''}`;
+      return `  ${placeOf(event)}: ${what}${event.data === null ? '' : ` ${valueOf(event.data)}`}`;
+    }),
+    ...(left > 0 ? [`  … and ${counted(left, 'event')} between these`] : []),
+  ].join('\n');
+};
+
+const gapText = ({ from, to, ...place }: Gap): string =>
+  `${placeOf({ ...place, offset: from })} has no event` +
+  (to - from === 1 ? '' : `, nor up to ${to - 1}`);
+
+const answerOf = (found: Verification, seconds: number): Answer => {
+  const { events, tables, differences, gaps, setAside } = found;
+  const clean = isClean(found);
+  const rows = tables.reduce((sum, each) => sum + each.rows, 0);
+  const wrong = tables.reduce((sum, each) => sum + each.differences, 0);
+  const notes = setAside.map(
+    ({ model, deadLetters, parked }) =>
+      `${model} has set aside ${counted(deadLetters, 'dead letter')}, ${count(parked)} parked`,
+  );
+  const head = `Verified ${counted(rows, 'row')} against ${counted(events, 'event')} in ${seconds.toFixed(2)} s`;
+  const verdict = clean
+    ? 'every row is what the log gives'
+    : [
+        ...(wrong > 0 ? [`${counted(wrong, 'row')} differ`] : []),
+        ...(gaps.length > 0 ? [`${counted(gaps.length, 'gap')} in the log`] : []),
+      ].join(', ');
+  const cells = tables.map((each) => [
+    `${each.model}.${each.table}`,
+    count(each.rows),
+    count(each.differences),
+  ]);
+  return {
+    json: { clean, seconds, ...found },
+    text: [
+      `${head}: ${verdict}`,
+      table(['TABLE', 'ROWS', 'DIFFERENCES'], cells),
+      ...gaps.map(gapText),
+      ...differences.map(differenceText),
+      ...(wrong > differences.length
+        ? [`… and ${counted(wrong - differences.length, 'row')} more; see --limit`]
+        : []),
+    ].join('\n\n'),
+    ...(notes.length > 0 && { notice: notes.join('; ') }),
+    exitCode: clean ? 0 : 1,
+  };
+};
+
+const verify = async (config: Config, limit: number): Promise<Answer> => {
+  const words = {
+    message: 'the verification was stopped; nothing is left of it, and nothing was changed',
+    lastWords: 'the verification was ended at once; nothing was changed',
+  };
+  const started = performance.now();
+  const found = await interruptible(words, (signal) =>
+    withDatabase(
+      config,
+      async ({ pool, log }) => {
+        const progress = showProgress('verify', process.stderr);
+        try {
+          return await verifyAll({
+            pool,
+            log,
+            limit,
+            progress: (done, total) => {
+              progress.update(done, total);
+            },
+            signal,
+          });
+        } finally {
+          progress.stop();
+        }
+      },
+      { patient: true },
+    ),
+  );
+  return answerOf(found, Math.round((performance.now() - started) / 10) / 100);
+};
+
+const limitOf = (word: string): number => {
+  if (!/^[1-9]\d{0,5}$/.test(word)) {
+    throw new CliError('USAGE', `--limit is a whole number from 1 to 999999, not ${word}`);
+  }
+  return Number(word);
+};
+
+const files = (file: string, before: readonly string[] = []): readonly string[] => [
+  ...before,
+  file,
+];
+
+interface Options {
+  readonly limit: number;
+  readonly seals?: true;
+  readonly publicKey?: readonly string[];
+  readonly checkpoint?: string;
+}
+
+/** Adds `linklog audit verify`. */
+export const addVerifyCommand = (
+  audit: Command,
+  { readConfig, print }: AuditSurroundings,
+): void => {
+  audit
+    .command('verify')
+    .description('fold the whole log again, and compare every row of the live tables with it')
+    .option('--limit <number>', 'rows that are told of each table at most', limitOf, 10)
+    .option('--seals', 'instead: see that no event that was sealed is changed, gone or moved')
+    .option(
+      '--public-key <file>',
+      'with --seals: a key that is trusted; again after a change',
+      files,
+    )
+    .option('--checkpoint <file>', 'with --seals: what "linklog audit seal --export" wrote last')
+    .addHelpText(
+      'after',
+      `
+The service may run meanwhile, and nothing of it is changed: the folds are temporary tables, for which
+PostgreSQL needs as much room as for the live ones. Read models are compared at their checkpoints, the
+ledger with the outbox, all as they were at one moment. Exit code 1 when a row differs.
+
+Examples:
+  $ linklog audit verify
+  $ linklog audit verify --seals --public-key linklog-seal.pub.pem --checkpoint seals.json
+  $ linklog audit verify --json | jq '.differences[] | {model, table, key, columns}'`,
+    )
+    .action(async (options: Options, command: Command) => {
+      const config = readConfig();
+      const { seals, publicKey: publicKeys, checkpoint, limit } = options;
+      if (seals && publicKeys === undefined) {
+        throw new CliError('USAGE', '--public-key is missing; see "linklog audit verify --help"');
+      }
+      if (!seals && (publicKeys !== undefined || checkpoint !== undefined)) {
+        throw new CliError('USAGE', '--public-key and --checkpoint go with --seals');
+      }
+      const answer = publicKeys
+        ? await verifySealsOf(config, { publicKeys, checkpoint })
+        : await verify(config, limit);
+      print(command, answer);
+    });
+};

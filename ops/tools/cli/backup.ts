@@ -1,0 +1,173 @@
+import type { Command } from 'commander';
+import { takeBackup } from '../backup/backup.js';
+import { FileExists } from '../../platform/files/new-file.js';
+import { openBackup } from '../backup/read.js';
+import { checkBackup, restoreInto, type RestorePhase } from '../backup/restore.js';
+import { publishedAddresses } from '../../app/data-dir.js';
+import type { Config } from '../../platform/config/config.js';
+import { withDatabase } from './database.js';
+import { CliError } from './errors.js';
+import { withNewInstallation } from './installation.js';
+import { interruptible } from './interruption.js';
+import { count, counted, type Answer } from './output.js';
+import { showProgress, type Progress } from './progress.js';
+
+const secondsSince = (started: number): number =>
+  Math.round((performance.now() - started) / 10) / 100;
+
+const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`;
+
+const notShipped = (bytes: number): string =>
+  `${count(bytes)} bytes of visits still wait in the spool and are not in the backup: ` +
+  'the log does not take them, or the edge that kept them is gone; see "linklog projections status"';
+
+const backup = async (config: Config, file: string, force: boolean): Promise<Answer> => {
+  const words = {
+    message: 'the backup was stopped, and no file is left of it',
+    lastWords: `the backup was ended at once; a part of it may lie beside ${file}`,
+  };
+  const started = performance.now();
+  const outcome = await interruptible(words, (signal) =>
+    withDatabase(config, async (database) => {
+      const progress = showProgress('backup', process.stderr);
+      try {
+        return await takeBackup({
+          ...database,
+          dataDir: config.dataDir,
+          file,
+          replace: force,
+          progress: (done, total) => {
+            progress.update(done, total);
+          },
+          signal,
+        });
+      } catch (error) {
+        if (!(error instanceof FileExists)) throw error;
+        const message = `${error.message}; choose another name, or give --force to replace it`;
+        throw new CliError('REFUSED', message, { cause: error });
+      } finally {
+        progress.stop();
+      }
+    }),
+  );
+  const { records, bytes, unshippedBytes } = outcome;
+  const seconds = secondsSince(started);
+  return {
+    json: { file, events: records, bytes, unshippedBytes, seconds },
+    text:
+      `Backed up ${counted(records, 'event')} to ${file}: ${megabytes(bytes)} ` +
+      `in ${seconds.toFixed(2)} s. It holds secrets`,
+    ...(unshippedBytes > 0 && { notice: notShipped(unshippedBytes) }),
+  };
+};
+
+const titles: Record<RestorePhase, string> = {
+  check: 'check the file',
+  log: 'fill the log',
+  ledger: 'fold the ledger',
+  projections: 'fold the projections',
+};
+
+/** One bar after the other. */
+const showPhases = (): {
+  readonly update: (phase: RestorePhase, done: number, total: number) => void;
+  readonly stop: () => void;
+} => {
+  let current: { readonly phase: RestorePhase; readonly progress: Progress } | undefined;
+  return {
+    update(phase, done, total) {
+      if (current?.phase !== phase) {
+        current?.progress.stop();
+        current = { phase, progress: showProgress(titles[phase], process.stderr) };
+      }
+      current.progress.update(done, total);
+    },
+    stop() {
+      current?.progress.stop();
+    },
+  };
+};
+
+/** Said before the file is read, which may take a while. */
+const requireStopped = (dataDir: string): void => {
+  const service = publishedAddresses(dataDir);
+  if (!service) return;
+  throw new CliError(
+    'REFUSED',
+    `the service runs on ${dataDir} (process ${service.pid}): restore needs a new installation`,
+  );
+};
+
+const restore = async (config: Config, file: string): Promise<Answer> => {
+  const words = {
+    message: 'the restore was stopped; if it had begun to write, the next start says what to do',
+    lastWords: 'the restore was ended at once; the next start says what to do',
+  };
+  const started = performance.now();
+  requireStopped(config.dataDir);
+  const backup = await openBackup(file);
+  const phases = showPhases();
+  try {
+    await interruptible(words, async (signal) => {
+      const options = { progress: phases.update, signal };
+      await checkBackup(backup, { file, ...options });
+      await withNewInstallation(config, (database) => restoreInto(database, backup, options));
+    });
+  } finally {
+    phases.stop();
+    await backup.close();
+  }
+  const { total: events, head } = backup;
+  const seconds = secondsSince(started);
+  return {
+    json: { file, events, createdAt: head.createdAt, seconds },
+    text: `Restored ${counted(events, 'event')} of ${head.createdAt} in ${seconds.toFixed(2)} s`,
+  };
+};
+
+/** Adds `linklog backup` and `linklog restore`. */
+export const addBackupCommands = (
+  program: Command,
+  readConfig: () => Config,
+  print: (command: Command, answer: Answer) => void,
+): void => {
+  program
+    .command('backup')
+    .description('write the whole log to a file, while the service runs')
+    .argument('<file>', 'where to; only its user may read it, for secrets are in it')
+    .option('--force', 'replace the file if there is one')
+    .addHelpText(
+      'after',
+      `
+Everything that the service acknowledged before is in it: links, visits, counts, keys (they go on
+working), switches, blocks. Run it with the DATA_DIR of the service, where visits are spooled. Not in
+it: the admin token, answers kept for an Idempotency-Key, the open windows of per-minute limits.
+
+Examples:
+  $ linklog backup linklog-$(date +%F).backup
+  $ linklog backup /mnt/backups/linklog.backup --force --json`,
+    )
+    .action(async (file: string, { force = false }: { force?: boolean }, command: Command) => {
+      print(command, await backup(readConfig(), file, force));
+    });
+
+  program
+    .command('restore')
+    .description('fill a new installation with a backup, of this version or an earlier one')
+    .argument('<file>', 'what "linklog backup" wrote')
+    .addHelpText(
+      'after',
+      `
+The file is checked first, all of it: one that is damaged, or of a later version, changes nothing.
+Then the log is filled, and all the rest is folded from it. The installation (DATA_DIR, or the database
+of DATABASE_URL) must be new: no service was started on it, and none runs. One whose restore was broken
+off does not start; empty it and restore again.
+
+Examples:
+  $ DATA_DIR=/var/lib/linklog linklog restore linklog-2026-05-20.backup
+  $ DATABASE_URL=postgres://linklog@db/linklog linklog restore linklog.backup`,
+    )
+    .action(async (file: string, _options: object, command: Command) => {
+      print(command, await restore(readConfig(), file));
+    });
+};

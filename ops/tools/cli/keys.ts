@@ -1,0 +1,222 @@
+import { Option, type Command } from 'commander';
+import type {
+  ChangeKeyRequest,
+  KeyResponse,
+  KeyWithUsageResponse,
+} from '../../../schemas/http/keys.js';
+import { planNames, type PlanName } from '../../../schemas/plans.js';
+import { oneOf } from './choices.js';
+import type { AdminClient, Changed } from './client.js';
+import { CliError } from './errors.js';
+import { count, counted, facts, noticeOf, table, type Answer } from './output.js';
+
+/** A key's id goes into addresses and logs; the key itself must not. */
+const keyId = (id: string): string => {
+  if (id.startsWith('ll_')) {
+    throw new CliError(
+      'USAGE',
+      'this is a key itself, not its id; keep it secret, and see "linklog keys list" for the id',
+    );
+  }
+  if (id === '') throw new CliError('USAGE', 'the id is empty; see "linklog keys list"');
+  return id;
+};
+
+const plan = oneOf('plan', planNames);
+
+const factsOf = (key: KeyResponse): [string, string][] => [
+  ['id', key.id],
+  ['name', key.name],
+  ['plan', key.plan],
+  ['account', key.account],
+  ['active', key.active ? 'yes' : 'no'],
+  ['created', key.createdAt],
+];
+
+const usageFacts = ({ usage: { minute, month } }: KeyWithUsageResponse): [string, string][] => [
+  ['this minute', `${count(minute.used)} of ${counted(minute.limit, 'call')}`],
+  [
+    'this month',
+    `${counted(month.calls, 'call')}, ${counted(month.links, 'link')}, ` +
+      `${counted(month.qrCodes, 'QR code')} (since ${month.month})`,
+  ],
+];
+
+const head = ['ID', 'NAME', 'PLAN', 'ACCOUNT', 'ACTIVE', 'CALLS', 'LINKS', 'QR CODES', 'CREATED'];
+
+const rowOf = (key: KeyWithUsageResponse): readonly string[] => [
+  key.id,
+  key.name,
+  key.plan,
+  key.account,
+  key.active ? 'yes' : 'no',
+  count(key.usage.month.calls),
+  count(key.usage.month.links),
+  count(key.usage.month.qrCodes),
+  key.createdAt.slice(0, 10),
+];
+
+/** The answer to a change, with a word when its event is still on its way. */
+const changed = <Value extends KeyResponse>(
+  { value, inLog }: Changed<Value>,
+  text: (key: Value) => string,
+): Answer => ({
+  json: value,
+  text: text(value),
+  notice: noticeOf(inLog),
+});
+
+interface CreateOptions {
+  readonly name?: string;
+  readonly plan?: PlanName;
+  readonly account: string;
+}
+
+/** Commander's own check would come before the one that finds a misspelt option. */
+const given = <Value>(value: Value | undefined, option: string): Value => {
+  if (value !== undefined) return value;
+  throw new CliError('USAGE', `${option} is missing; see "linklog keys create --help"`);
+};
+
+const create = async (connect: () => AdminClient, options: CreateOptions): Promise<Answer> => {
+  const request = {
+    name: given(options.name, '--name'),
+    plan: given(options.plan, '--plan'),
+    account: options.account,
+  };
+  return changed(await connect().createKey(request), (key) =>
+    [
+      facts([...factsOf(key), ['key', key.key]]),
+      '',
+      'The key is shown this once: keep it safe.',
+    ].join('\n'),
+  );
+};
+
+const list = async (client: AdminClient): Promise<Answer> => {
+  const keys = await client.listKeys();
+  const text = keys.length === 0 ? 'There are no keys yet.' : table(head, keys.map(rowOf));
+  return { json: { keys }, text };
+};
+
+const show = async (client: AdminClient, id: string): Promise<Answer> => {
+  const key = await client.findKey(id);
+  return { json: key, text: facts([...factsOf(key), ...usageFacts(key)]) };
+};
+
+interface ChangeOptions {
+  readonly name?: string;
+  readonly plan?: PlanName;
+  readonly active?: true;
+  readonly inactive?: true;
+}
+
+const requestOf = ({ name, plan: wanted, active, inactive }: ChangeOptions): ChangeKeyRequest => {
+  const switched = active ?? (inactive === undefined ? undefined : false);
+  if (name === undefined && wanted === undefined && switched === undefined) {
+    throw new CliError('USAGE', 'nothing to change: give --name, --plan, --active or --inactive');
+  }
+  return { name, plan: wanted, active: switched };
+};
+
+const change = async (
+  connect: () => AdminClient,
+  id: string,
+  options: ChangeOptions,
+): Promise<Answer> => {
+  const request = requestOf(options);
+  return changed(await connect().changeKey(id, request), (key) => facts(factsOf(key)));
+};
+
+const revoke = async (client: AdminClient, id: string): Promise<Answer> =>
+  changed(await client.revokeKey(id), (key) => `Revoked, for good: ${key.name} (${key.id})`);
+
+/** Adds `linklog keys …`. */
+export const addKeyCommands = (
+  program: Command,
+  connect: () => AdminClient,
+  print: (command: Command, answer: Answer) => void,
+): void => {
+  const keys = program
+    .command('keys')
+    .helpCommand(false)
+    .description('API keys: make, look up, change, revoke');
+
+  keys
+    .command('create')
+    .description('make a key; it is shown this once')
+    .option('--name <name>', 'what people call it, 1 to 100 characters')
+    .option('--plan <plan>', planNames.join(', '), plan)
+    .option('--account <account>', 'whose links it makes and sees', 'default')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ linklog keys create --name "Build server" --plan PRO
+  $ linklog keys create --name shop --plan HOBBY --account shop --json | jq -r .key`,
+    )
+    .action(async (options: CreateOptions, command: Command) => {
+      print(command, await create(connect, options));
+    });
+
+  keys
+    .command('list')
+    .description('all keys, with what they have used this month')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ linklog keys list
+  $ linklog keys list --json | jq -r '.keys[] | select(.active) | .name'`,
+    )
+    .action(async (_options: object, command: Command) => {
+      print(command, await list(connect()));
+    });
+
+  keys
+    .command('show')
+    .description('one key, with what it has used this minute and this month')
+    .argument('<id>', 'its id, see "linklog keys list"', keyId)
+    .addHelpText(
+      'after',
+      `
+Example:
+  $ linklog keys show 01990000-0000-7000-8000-000000000000`,
+    )
+    .action(async (id: string, _options: object, command: Command) => {
+      print(command, await show(connect(), id));
+    });
+
+  keys
+    .command('change')
+    .description('change a key; every node knows within a second')
+    .argument('<id>', 'its id, see "linklog keys list"', keyId)
+    .option('--name <name>', 'another name')
+    .option('--plan <plan>', `another plan: ${planNames.join(', ')}`, plan)
+    .addOption(new Option('--active', 'accept it again').conflicts('inactive'))
+    .addOption(new Option('--inactive', 'refuse it until it is active again'))
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ linklog keys change 01990000-0000-7000-8000-000000000000 --plan INDIE
+  $ linklog keys change 01990000-0000-7000-8000-000000000000 --inactive`,
+    )
+    .action(async (id: string, options: ChangeOptions, command: Command) => {
+      print(command, await change(connect, id, options));
+    });
+
+  keys
+    .command('revoke')
+    .description('refuse a key from now on, for good')
+    .argument('<id>', 'its id, see "linklog keys list"', keyId)
+    .addHelpText(
+      'after',
+      `
+Example:
+  $ linklog keys revoke 01990000-0000-7000-8000-000000000000`,
+    )
+    .action(async (id: string, _options: object, command: Command) => {
+      print(command, await revoke(connect(), id));
+    });
+};

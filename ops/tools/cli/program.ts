@@ -1,0 +1,115 @@
+import { Command } from 'commander';
+import type { Config } from '../../platform/config/config.js';
+import { linklogVersion } from '../../platform/files/version.js';
+import { nearest } from './choices.js';
+import { createAdminClient, type AdminClient } from './client.js';
+import { CliError, failureOf } from './errors.js';
+import { addAliasCommands } from './aliases.js';
+import { addAuditCommands } from './audit.js';
+import { addBackupCommands } from './backup.js';
+import { addKeyCommands } from './keys.js';
+import { addLinkCommands } from './links.js';
+import type { Answer } from './output.js';
+import { addPlatformCommands } from './platform.js';
+import { addProjectionCommands } from './projections.js';
+import { actorName, findService } from './service.js';
+
+/** What the command line needs of the process. */
+export interface Surroundings {
+  readonly out: (text: string) => void;
+  readonly err: (text: string) => void;
+  /** Read when a command needs it, so that `--help` works whatever the environment. */
+  readonly readConfig: () => Config;
+}
+
+const examples = `
+Examples:
+  $ linklog keys create --name "Build server" --plan PRO
+  $ linklog keys list
+  $ linklog links block spring-sale --reason phishing
+  $ linklog platform set --maintenance on
+  $ linklog projections status
+  $ linklog projections rebuild stats
+  $ linklog backup linklog.backup
+
+The running service is found by DATA_DIR (.data unless told), else by ADMIN_HOST and ADMIN_PORT.
+Exit codes: 0 done, 1 failed, 2 wrong command line, 78 wrong configuration, 130 interrupted.`;
+
+const unknownCommand = (name: string, parent: Command): CliError => {
+  const meant = nearest(
+    name,
+    parent.commands.map((command) => command.name()),
+  );
+  const hint = meant === null ? '; see "linklog --help"' : ` (did you mean ${meant}?)`;
+  return new CliError('USAGE', `unknown command '${name}'${hint}`);
+};
+
+/** `linklog help keys create`: commander's own goes one level deep and takes any word. */
+const addHelpCommand = (program: Command): void => {
+  program.helpCommand(false);
+  program
+    .command('help')
+    .description('the help of a command')
+    .argument('[command...]')
+    .action((names: readonly string[]) => {
+      let found = program;
+      for (const name of names) {
+        const next = found.commands.find((command) => command.name() === name);
+        if (!next) throw unknownCommand(name, found);
+        found = next;
+      }
+      found.outputHelp();
+    });
+};
+
+/** Every command with `--json`; where it is given, before or after the others, is all the same. */
+const addJsonOption = (command: Command): void => {
+  command.option('--json', 'print JSON on stdout, and nothing else there');
+  for (const child of command.commands) addJsonOption(child);
+};
+
+/**
+ * Runs one command line, without `node` and the script.
+ *
+ * @returns the exit code; never rejects
+ */
+export const run = async (
+  args: readonly string[],
+  { out, err, readConfig }: Surroundings,
+): Promise<number> => {
+  let exitCode = 0;
+  const print = (command: Command, answer: Answer): void => {
+    const { json } = command.optsWithGlobals<{ json?: true }>();
+    out(`${json ? JSON.stringify(answer.json) : answer.text}\n`);
+    if (answer.notice !== undefined) err(`linklog: ${answer.notice}\n`);
+    exitCode = answer.exitCode ?? 0;
+  };
+  const connect = (): AdminClient => createAdminClient(findService(readConfig()), actorName());
+
+  const program = new Command('linklog')
+    .description('The command line of Linklog, for its operators')
+    .version(linklogVersion())
+    .addHelpText('after', examples)
+    .enablePositionalOptions()
+    .exitOverride()
+    // The error that is thrown says it too, and that is told in our own form.
+    .configureOutput({ writeOut: out, writeErr: err, outputError: () => undefined });
+  addKeyCommands(program, connect, print);
+  addLinkCommands(program, connect, print);
+  addAliasCommands(program, connect, print);
+  addPlatformCommands(program, connect, print);
+  addProjectionCommands(program, { connect, readConfig }, print);
+  addBackupCommands(program, readConfig, print);
+  addAuditCommands(program, { readConfig, print });
+  addJsonOption(program);
+  addHelpCommand(program);
+
+  try {
+    await program.parseAsync(args, { from: 'user' });
+    return exitCode;
+  } catch (error) {
+    const failure = failureOf(error);
+    if (failure.line !== null) err(`linklog: ${failure.line}\n`);
+    return failure.exitCode;
+  }
+};

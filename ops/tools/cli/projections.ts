@@ -1,0 +1,182 @@
+import type { Command } from 'commander';
+import { projections } from '../../../projectors/projections.js';
+import { projectionNames, type ProjectionName } from '../../../projectors/runtime/names.js';
+import type { Projection } from '../../../projectors/runtime/projection.js';
+import { rebuild as rebuildProjection, rollBack } from '../../../projectors/runtime/rebuild.js';
+import { redrive as redriveProjection } from '../../../projectors/runtime/redrive.js';
+import type { Config } from '../../platform/config/config.js';
+import { oneOf } from './choices.js';
+import type { AdminClient } from './client.js';
+import { withDatabase } from './database.js';
+import { interruptible } from './interruption.js';
+import { count, counted, table, type Answer } from './output.js';
+import { showProgress } from './progress.js';
+
+const projectionName = oneOf('projection', projectionNames);
+
+const projectionOf = (name: ProjectionName): Projection => {
+  const found = projections.find((projection) => projection.name === name);
+  if (!found) throw new Error(`The projection ${name} is not among those that run`);
+  return found;
+};
+
+const head = ['PROJECTION', 'LAG', 'DEAD LETTERS', 'PARKED'];
+
+const status = async (client: AdminClient): Promise<Answer> => {
+  const health = await client.health();
+  const down = Object.entries(health.dependencies)
+    .filter(([, { state }]) => state === 'down')
+    .map(([name]) => name);
+  const rows = health.projections.map(({ name, lag, deadLetters, parked }) => [
+    name,
+    lag === null ? '-' : count(lag),
+    count(deadLetters),
+    count(parked),
+  ]);
+  return {
+    json: { projections: health.projections },
+    text: table(head, rows),
+    ...(health.status === 'fail' && {
+      notice: `the service is not ready: ${down.join(' and ')} cannot be reached`,
+      exitCode: 1,
+    }),
+  };
+};
+
+/** ` (1 dead letter, 2 parked)`, or nothing when all is well. */
+const setAside = (deadLetters: number, parked: number): string =>
+  deadLetters + parked === 0
+    ? ''
+    : `; set aside: ${counted(deadLetters, 'dead letter')}, ${count(parked)} parked`;
+
+const rebuild = async (config: Config, name: ProjectionName, back: boolean): Promise<Answer> => {
+  const [act, what, taker] = back
+    ? ([rollBack, 'rollback', 'previous'] as const)
+    : ([rebuildProjection, 'rebuild', 'rebuilt'] as const);
+  const words = {
+    message: `the ${what} was stopped; the live projection ${name} is untouched`,
+    lastWords:
+      `the ${what} was ended at once; the projection ${name} is whole, and as it was ` +
+      `unless the ${taker} one had just taken its place`,
+  };
+  const started = performance.now();
+  const outcome = await interruptible(words, (signal) =>
+    withDatabase(config, async (database) => {
+      const progress = showProgress(name, process.stderr);
+      try {
+        return await act({
+          ...database,
+          projection: projectionOf(name),
+          progress: (done, total) => {
+            progress.update(done, total);
+          },
+          signal,
+        });
+      } finally {
+        progress.stop();
+      }
+    }),
+  );
+  const { applied, repeats, deadLetters, parked } = outcome;
+  const seconds = Math.round((performance.now() - started) / 10) / 100;
+  const events = applied + repeats + deadLetters + parked;
+  const done = back
+    ? `Put the previous ${name} back, after ${counted(events, 'event')} that it had not seen,`
+    : `Rebuilt ${name}: ${counted(events, 'event')}`;
+  return {
+    json: { projection: name, rolledBack: back, events, seconds, ...outcome },
+    text: `${done} in ${seconds.toFixed(2)} s${setAside(deadLetters, parked)}`,
+  };
+};
+
+const redrive = async (config: Config, name: ProjectionName): Promise<Answer> => {
+  const result = await withDatabase(config, ({ pool }) =>
+    redriveProjection(pool, projectionOf(name)),
+  );
+  const { applied, repeats, remaining } = result;
+  const nothing = applied + repeats + remaining === 0;
+  return {
+    json: { projection: name, ...result },
+    text: nothing
+      ? `There are no dead letters of ${name}`
+      : `Redrove ${name}: ${count(applied)} applied, ${counted(repeats, 'repeat')} dropped, ` +
+        `${count(remaining)} still set aside`,
+  };
+};
+
+const names = `one of ${projectionNames.join(', ')}`;
+
+interface RebuildOptions {
+  readonly rollback?: boolean;
+}
+
+/** Adds `… rebuild` to a group: operators have it, and analysts. */
+export const addRebuildCommand = (
+  group: Command,
+  readConfig: () => Config,
+  print: (command: Command, answer: Answer) => void,
+): void => {
+  group
+    .command('rebuild')
+    .description('build one again from the whole log, beside the live one, and put it in its place')
+    .argument('<name>', names, projectionName)
+    .option('--rollback', 'put back what was live before the last rebuild, caught up with the log')
+    .addHelpText(
+      'after',
+      `
+The service may run meanwhile. Ctrl-C leaves the live projection as it is. What was live is kept, so a
+rollback undoes a rebuild, and a second one undoes the first.
+
+Examples:
+  $ linklog ${group.name()} rebuild stats
+  $ linklog ${group.name()} rebuild redirects --json
+  $ linklog ${group.name()} rebuild stats --rollback`,
+    )
+    .action(
+      async (name: ProjectionName, { rollback = false }: RebuildOptions, command: Command) => {
+        print(command, await rebuild(readConfig(), name, rollback));
+      },
+    );
+};
+
+/** Adds `linklog projections …`. */
+export const addProjectionCommands = (
+  program: Command,
+  { connect, readConfig }: { connect: () => AdminClient; readConfig: () => Config },
+  print: (command: Command, answer: Answer) => void,
+): void => {
+  const group = program
+    .command('projections')
+    .helpCommand(false)
+    .description('what is folded from the log: look at it, build it again');
+
+  group
+    .command('status')
+    .description('how far each is behind the log, and what it has set aside')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  $ linklog projections status
+  $ linklog projections status --json | jq '.projections[] | select(.deadLetters > 0)'`,
+    )
+    .action(async (_options: object, command: Command) => {
+      print(command, await status(connect()));
+    });
+
+  addRebuildCommand(group, readConfig, print);
+
+  group
+    .command('redrive')
+    .description('try the dead letters of one once more, each subject in its order')
+    .argument('<name>', names, projectionName)
+    .addHelpText(
+      'after',
+      `
+Example:
+  $ linklog projections redrive stats`,
+    )
+    .action(async (name: ProjectionName, _options: object, command: Command) => {
+      print(command, await redrive(readConfig(), name));
+    });
+};
