@@ -9,7 +9,7 @@ import type { Logger } from '../ops/platform/logging.js';
 import type { Metrics } from '../ops/platform/metrics/metrics.js';
 import type { Outbox } from '../ops/platform/outbox/port.js';
 import { periodically } from '../ops/platform/concurrency/periodic.js';
-import type { PasswordDesk } from '../ops/platform/passwords/password-desk.js';
+import type { PasswordHasher } from '../ops/platform/passwords/password-hasher.js';
 import { transaction, type Pool } from '../ops/platform/postgres/pool.js';
 import { noLink } from '../schemas/folds/link.js';
 import { messages } from '../schemas/http/errors.js';
@@ -21,22 +21,22 @@ import { createApp, type AppDeps, type RequestState } from './http/app.js';
 import { documentation } from './http/docs/files.js';
 import { failure, send } from './http/reply.js';
 import { staticFiles } from './http/static-files.js';
-import { createIdempotencyDesk } from './http/v2/idempotency.js';
+import { createIdempotency } from './http/v2/idempotency.js';
 import { createLinkRequests } from './http/v2/link-requests.js';
 import { createV2, type V2Deps } from './http/v2/routes.js';
 import { issueKey, type IssuedKey } from './issue-key.js';
-import { createAliasOverrideDesk } from './ledger/alias-overrides.js';
-import { createLinkBlockDesk } from './ledger/link-blocks.js';
-import { createPlatformDesk } from './ledger/platform.js';
+import { createAliasOverrideHandler } from './ledger/alias-overrides.js';
+import { createLinkBlockHandler } from './ledger/link-blocks.js';
+import { createPlatformHandler } from './ledger/platform.js';
 import { createLinkHistory } from './reports/link-history.js';
-import { createAdmissionDesk } from './ledger/admission.js';
-import { createApiKeyDesk } from './ledger/api-keys.js';
+import { createAdmission } from './ledger/admission.js';
+import { createApiKeyHandler } from './ledger/api-keys.js';
 import { expireDueLinks } from './ledger/expiry.js';
 import { forgetAnswers } from './ledger/idempotency.js';
 import { closeMinutes } from './ledger/metering.js';
 import { exposeApi } from './metrics.js';
-import { createQrCodeDesk } from './ledger/qr-codes.js';
-import { createShortenDesk } from './ledger/shorten.js';
+import { createQrCodeQuota } from './ledger/qr-codes.js';
+import { createShortenHandler } from './ledger/shorten.js';
 import { createLinkStats } from './reports/link-stats.js';
 import { readReservedWords } from './reserved-words.js';
 import { recheckSchedule } from './safety/recheck-schedule.js';
@@ -57,7 +57,7 @@ export interface CommandApiDeps {
   readonly edge: Pick<Listener, 'host' | 'port'> | null;
   readonly pool: Pool;
   readonly outbox: Outbox;
-  readonly passwords: PasswordDesk;
+  readonly passwords: PasswordHasher;
   readonly safety: WebSafety;
   readonly health: HealthCheck;
   readonly metrics: Metrics;
@@ -98,15 +98,15 @@ export const startCommandApi = async (deps: CommandApiDeps): Promise<CommandApi>
   const { config, pool, outbox, safety, health, metrics, logger } = deps;
   const { plans, upgradeUrl } = config;
   const generateCode = customAlphabet(keyAlphabet, codeLength);
-  const keys = createApiKeyDesk(pool, outbox);
+  const keys = createApiKeyHandler(pool, outbox);
   const findReservation = reservedAliases(readReservedWords());
 
-  const overrides = createAliasOverrideDesk(pool, outbox);
-  const linkBlocks = createLinkBlockDesk(pool, outbox);
+  const overrides = createAliasOverrideHandler(pool, outbox);
+  const linkBlocks = createLinkBlockHandler(pool, outbox);
   const adminApp = createAdminApp({
     adminToken: deps.adminToken,
     keys,
-    platform: createPlatformDesk(pool, outbox),
+    platform: createPlatformHandler(pool, outbox),
     linkBlocks,
     overrides,
     findHistory: createLinkHistory(pool, outbox),
@@ -117,14 +117,14 @@ export const startCommandApi = async (deps: CommandApiDeps): Promise<CommandApi>
     requests: metrics.requests('admin'),
     logger,
   });
-  const admission = createAdmissionDesk(pool, plans);
+  const admission = createAdmission(pool, plans);
   exposeApi(metrics, admission.counts, safety);
   const admin = await listen('ADMIN', config.admin, () => listener(adminApp));
   const api = await listen('API', config.api, (own) => {
     const v2: V2Deps = {
       admission,
-      desk: createShortenDesk({ pool, outbox, generateCode }),
-      idempotency: createIdempotencyDesk(pool, outbox),
+      handler: createShortenHandler({ pool, outbox, generateCode }),
+      idempotency: createIdempotency(pool, outbox),
       outbox,
       findStats: createLinkStats(pool, outbox),
       requests: createLinkRequests({
@@ -141,7 +141,7 @@ export const startCommandApi = async (deps: CommandApiDeps): Promise<CommandApi>
         upgradeUrl,
         passwords: deps.passwords,
       }),
-      qrCodes: createQrCodeDesk(pool, outbox),
+      qrCodes: createQrCodeQuota(pool, outbox),
       findLink: async (code) =>
         (await readLinkStates(pool, outbox, [code])).get(code)?.state ?? noLink,
       shortUrlHost: deps.shortUrlHost,

@@ -1,10 +1,10 @@
 import { breakerSamples } from '../ops/platform/concurrency/circuit-breaker.js';
 import type { Metrics, Sample } from '../ops/platform/metrics/metrics.js';
-import type { Admission } from './domain/admission.js';
+import type { AdmissionOutcome } from './domain/admission.js';
 import type { AdmissionCounts } from './ledger/admission.js';
 import type { WebSafety } from './safety/web-safety.js';
 
-const outcomes: Readonly<Record<Admission['type'], string>> = {
+const outcomes: Readonly<Record<AdmissionOutcome['type'], string>> = {
   admitted: 'admitted',
   keyInvalid: 'unauthorized',
   logAway: 'log_away',
@@ -13,7 +13,7 @@ const outcomes: Readonly<Record<Admission['type'], string>> = {
   maintenance: 'maintenance',
 };
 
-const admissionTypes = Object.keys(outcomes) as Admission['type'][];
+const admissionTypes = Object.keys(outcomes) as AdmissionOutcome['type'][];
 
 const samples = (label: string, counts: Readonly<Record<string, number>>): readonly Sample[] =>
   Object.entries(counts).map(([value, count]) => [{ [label]: value }, count]);

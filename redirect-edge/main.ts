@@ -7,12 +7,12 @@ import type { Logger } from '../ops/platform/logging.js';
 import type { Metrics } from '../ops/platform/metrics/metrics.js';
 import type { Outbox } from '../ops/platform/outbox/port.js';
 import type { Listener as PostgresListener } from '../ops/platform/postgres/listener.js';
-import type { PasswordDesk } from '../ops/platform/passwords/password-desk.js';
+import type { PasswordHasher } from '../ops/platform/passwords/password-hasher.js';
 import { periodically } from '../ops/platform/concurrency/periodic.js';
 import type { Pool } from '../ops/platform/postgres/pool.js';
 import { acquireLock } from '../ops/platform/process/process-lock.js';
 import { watchChanges } from './changes.js';
-import { createClickDesk } from './clicks/click-desk.js';
+import { createClickBudget } from './links/click-budget.js';
 import { createEdgeHandler } from './http/handler.js';
 import { createCopyStore } from './links/copy-store.js';
 import { createDatabaseClock } from './links/database-clock.js';
@@ -41,7 +41,7 @@ export interface RedirectEdgeDeps {
   readonly listener: PostgresListener;
   /** The edges' shared cache, of links of one installation; `null`: none. */
   readonly sharedCache: { readonly redis: Redis; readonly installation: string } | null;
-  readonly passwords: PasswordDesk;
+  readonly passwords: PasswordHasher;
   readonly health: HealthCheck;
   readonly metrics: Metrics;
   readonly logger: Logger;
@@ -92,7 +92,7 @@ export const startRedirectEdge = async (deps: RedirectEdgeDeps): Promise<Redirec
   const handler = createEdgeHandler({
     links,
     platform,
-    clicks: createClickDesk(pool, outbox),
+    clicks: createClickBudget(pool, outbox),
     spool,
     passwords: createPasswordCheck({
       clientHash: createClientHash(pool),

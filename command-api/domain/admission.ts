@@ -43,7 +43,7 @@ export interface Meter {
   readonly grantedUnmetered: number;
 }
 
-export type Admission =
+export type AdmissionOutcome =
   | { readonly type: 'keyInvalid' }
   | { readonly type: 'maintenance'; readonly pass: Pass | null }
   | { readonly type: 'logAway'; readonly pass: Pass }
@@ -65,7 +65,7 @@ export const admitCalls = (
   meter: Meter,
   { plans }: PlanTable,
   maintenance: boolean,
-): readonly Admission[] => {
+): readonly AdmissionOutcome[] => {
   const { now, key, usage } = meter;
   const limit = plans[key.plan].requestsPerMinute;
   let windowCalls = meter.windowCalls;

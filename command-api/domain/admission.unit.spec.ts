@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { defaultPlanTable } from '../../schemas/plans.js';
 import { at, noon } from '../../schemas/testing/events.js';
-import { admitCalls, type Admission, type Call, type Meter } from './admission.js';
+import { admitCalls, type AdmissionOutcome, type Call, type Meter } from './admission.js';
 
 const key = { id: 'key-1', name: 'website', plan: 'FREE', account: 'acme' } as const;
 const limit = defaultPlanTable.plans.FREE.requestsPerMinute;
@@ -21,11 +21,14 @@ const meter = (told: Partial<Meter> = {}): Meter => ({
 const metered: Call = { metered: true };
 const unmetered: Call = { metered: false };
 
-const admit = (calls: readonly Call[], given: Meter, maintenance = false): readonly Admission[] =>
-  admitCalls(calls, given, defaultPlanTable, maintenance);
+const admit = (
+  calls: readonly Call[],
+  given: Meter,
+  maintenance = false,
+): readonly AdmissionOutcome[] => admitCalls(calls, given, defaultPlanTable, maintenance);
 
 /** What a call's answer tells: how it went, what is left of the minute, and the month's calls. */
-const told = (admissions: readonly Admission[]) =>
+const told = (admissions: readonly AdmissionOutcome[]) =>
   admissions.map((admission) => {
     if (admission.type === 'keyInvalid' || !admission.pass) return [admission.type];
     const { window, usage } = admission.pass;

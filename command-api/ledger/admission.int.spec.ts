@@ -4,8 +4,8 @@ import { testDatabase, type TestDatabase } from '../../ops/test/support/database
 import { testNode, type TestNode } from '../../ops/test/support/node.js';
 import { defaultPlanTable, type PlanTable } from '../../schemas/plans.js';
 import { asker, meterOf, newKey, setMeter, type TestKey } from '../testing/keys.js';
-import { createAdmissionDesk, type AdmissionDesk, type Admitted } from './admission.js';
-import { createApiKeyDesk } from './api-keys.js';
+import { createAdmission, type Admission, type Admitted } from './admission.js';
+import { createApiKeyHandler } from './api-keys.js';
 
 /** The first day of the month that begins so many months from this one, UTC. */
 const monthFromNow = (months: number): string => {
@@ -16,22 +16,22 @@ const monthFromNow = (months: number): string => {
 
 const lastMonth = `date_trunc('month', now() AT TIME ZONE 'UTC' - interval '1 month')`;
 
-describe('the admission desk, on two nodes', () => {
+describe('admission, on two nodes', () => {
   let database: TestDatabase;
   let nodes: readonly [TestNode, TestNode];
-  let desks: readonly [AdmissionDesk, AdmissionDesk];
+  let admissions: readonly [Admission, Admission];
 
-  const newDesks = (table: PlanTable = defaultPlanTable) =>
-    [createAdmissionDesk(nodes[0].pool, table), createAdmissionDesk(nodes[1].pool, table)] as const;
+  const newAdmissions = (table: PlanTable = defaultPlanTable) =>
+    [createAdmission(nodes[0].pool, table), createAdmission(nodes[1].pool, table)] as const;
 
   before(async () => {
     database = await testDatabase('admission');
     nodes = [await testNode(database), await testNode(database)];
   });
 
-  // What a desk remembers of a full window is no business of the next test.
+  // What an admission remembers of a full window is no business of the next test.
   beforeEach(() => {
-    desks = newDesks();
+    admissions = newAdmissions();
   });
 
   after(async () => {
@@ -47,7 +47,7 @@ describe('the admission desk, on two nodes', () => {
   ): Promise<readonly Admitted[]> =>
     Promise.all(
       Array.from({ length: count }, (_, index) =>
-        desks[index % 2 === 0 ? 0 : 1].admit({ keyHash: key.hash, metered: metered(index) }),
+        admissions[index % 2 === 0 ? 0 : 1].admit({ keyHash: key.hash, metered: metered(index) }),
       ),
     );
 
@@ -119,8 +119,8 @@ describe('the admission desk, on two nodes', () => {
     const results: Admitted[] = [];
     const end = performance.now() + 700;
     while (performance.now() < end) {
-      // New desks remember no refusal: every call asks the ledger.
-      desks = newDesks();
+      // New admissions remember no refusal: every call asks the ledger.
+      admissions = newAdmissions();
       results.push(...(await call(key, 20)));
     }
     const windows = new Map<number, number>();
@@ -174,7 +174,10 @@ describe('the admission desk, on two nodes', () => {
   it('knows plans without a monthly limit', async () => {
     const key = await newKey(nodes[0]);
     const { plans, gates } = defaultPlanTable;
-    desks = newDesks({ plans: { ...plans, FREE: { ...plans.FREE, monthlyCalls: null } }, gates });
+    admissions = newAdmissions({
+      plans: { ...plans, FREE: { ...plans.FREE, monthlyCalls: null } },
+      gates,
+    });
     await setMeter(nodes[0], key, `month_calls = 1e12, month = '2999-01-01'`);
     expect(types(await call(key, 10))).to.deep.equal({ admitted: 10 });
     expect(await meterOf(nodes[0], key)).to.include({ month_calls: 1e12 + 10 });
@@ -202,7 +205,7 @@ describe('the admission desk, on two nodes', () => {
 
   it('knows no key but active ones, from the moment of the change on, on every node', async () => {
     const key = await newKey(nodes[0]);
-    const keys = createApiKeyDesk(nodes[0].pool, nodes[0].outbox);
+    const keys = createApiKeyHandler(nodes[0].pool, nodes[0].outbox);
     const change = (active: boolean) =>
       keys.handle(key.id, { type: 'ChangeApiKey', active }, asker);
     const both = async () => types(await call(key, 2));
@@ -216,7 +219,7 @@ describe('the admission desk, on two nodes', () => {
 
     const strangers = [null, 'ab'.repeat(32)];
     for (const keyHash of strangers) {
-      const { admission, platform } = await desks[0].admit({ keyHash, metered: true });
+      const { admission, platform } = await admissions[0].admit({ keyHash, metered: true });
       expect(admission).to.deep.equal({ type: 'keyInvalid' });
       expect(platform).to.include({ maintenance: false, shortening: true });
     }
@@ -225,12 +228,12 @@ describe('the admission desk, on two nodes', () => {
   it('goes by a plan from the moment of its change on', async () => {
     const key = await newKey(nodes[0], 'HOBBY');
     expect(types(await call(key, 100))).to.deep.equal({ admitted: 100 });
-    const keys = createApiKeyDesk(nodes[0].pool, nodes[0].outbox);
+    const keys = createApiKeyHandler(nodes[0].pool, nodes[0].outbox);
     await keys.handle(key.id, { type: 'ChangeApiKey', plan: 'FREE' }, asker);
     const lowered = await call(key, 10);
     expect(types(lowered)).to.deep.equal({ rateLimited: 10 });
     expect(lowered.map((result) => passOf(result).window.remaining)).to.include.members([0]);
-    desks = newDesks();
+    admissions = newAdmissions();
     await keys.handle(key.id, { type: 'ChangeApiKey', plan: 'INDIE' }, asker);
     expect(types(await call(key, 300))).to.deep.equal({ admitted: 300 });
   });
@@ -242,7 +245,7 @@ describe('the admission desk, on two nodes', () => {
       const results = await call(key, 10);
       expect(types(results)).to.deep.equal({ maintenance: 10 });
       expect(results.map((result) => passOf(result).window.remaining)).to.include.members([60]);
-      const stranger = await desks[0].admit({ keyHash: null, metered: true });
+      const stranger = await admissions[0].admit({ keyHash: null, metered: true });
       expect(stranger.admission).to.deep.equal({ type: 'maintenance', pass: null });
     } finally {
       await nodes[0].pool.query('UPDATE ledger.platform SET maintenance = false');

@@ -1,7 +1,7 @@
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { createBatcher } from '../../ops/platform/concurrency/batcher.js';
 import { planNames, type PlanName, type PlanTable } from '../../schemas/plans.js';
-import { admitCalls, type Admission, type Call, type Meter } from '../domain/admission.js';
+import { admitCalls, type AdmissionOutcome, type Call, type Meter } from '../domain/admission.js';
 
 /** A call by the SHA-256 of its key; `null` where no text came that could be one. */
 export interface CallByHash extends Call {
@@ -19,14 +19,14 @@ export interface PlatformSwitches {
 }
 
 export interface Admitted {
-  readonly admission: Admission;
+  readonly admission: AdmissionOutcome;
   readonly platform: PlatformSwitches;
 }
 
 /** How many calls met each outcome; they only ever rise. */
-export type AdmissionCounts = Readonly<Record<Admission['type'], number>>;
+export type AdmissionCounts = Readonly<Record<AdmissionOutcome['type'], number>>;
 
-export interface AdmissionDesk {
+export interface Admission {
   readonly counts: AdmissionCounts;
   /** Decides whether a call passes, and counts it if it does. */
   admit(call: CallByHash): Promise<Admitted>;
@@ -147,7 +147,7 @@ const meterOf = (row: Row): Meter => ({
 });
 
 /** Where every call passes; what it grants is exact on any number of nodes and through any crash. */
-export const createAdmissionDesk = (pool: Pool, table: PlanTable): AdmissionDesk => {
+export const createAdmission = (pool: Pool, table: PlanTable): Admission => {
   const limits = planNames.map((plan) => table.plans[plan]);
 
   const decide = async (calls: readonly CallByHash[]): Promise<readonly Admitted[]> => {
@@ -175,7 +175,7 @@ export const createAdmissionDesk = (pool: Pool, table: PlanTable): AdmissionDesk
     });
     const [platform] = rows;
     if (!platform) throw new Error('The ledger has no platform row');
-    const admissions = new Map<CallByHash, Admission>();
+    const admissions = new Map<CallByHash, AdmissionOutcome>();
     for (const row of rows) {
       const group = row.hash === null ? undefined : groups.get(row.hash);
       if (!group) continue;
@@ -185,7 +185,7 @@ export const createAdmissionDesk = (pool: Pool, table: PlanTable): AdmissionDesk
         if (admission) admissions.set(call, admission);
       });
     }
-    const unknown: Admission = platform.maintenance
+    const unknown: AdmissionOutcome = platform.maintenance
       ? { type: 'maintenance', pass: null }
       : { type: 'keyInvalid' };
     return calls.map((call) => ({ admission: admissions.get(call) ?? unknown, platform }));

@@ -11,7 +11,7 @@ import {
 import { decideAliasOverride, type SetAliasOverride } from '../domain/alias-override.js';
 import type { Asker } from './api-keys.js';
 
-export interface AliasOverrideDesk {
+export interface AliasOverrideHandler {
   /** `null` where there was nothing to change. */
   set(command: SetAliasOverride, asker: Asker): Promise<Receipt | null>;
   /** The account that may use each of the aliases (lower case), so far as there is one. */
@@ -57,7 +57,7 @@ export const saveOverride = async (
   );
 };
 
-export const createAliasOverrideDesk = (pool: Pool, outbox: Outbox): AliasOverrideDesk => ({
+export const createAliasOverrideHandler = (pool: Pool, outbox: Outbox): AliasOverrideHandler => ({
   set: (command, asker) =>
     transaction(pool, async (tx) => {
       const known = await lockOverride(tx, command.alias);

@@ -4,19 +4,19 @@ import { testDatabase, type TestDatabase } from '../../ops/test/support/database
 import { testNode, type TestNode } from '../../ops/test/support/node.js';
 import { evolveApiKey, noKey, type ApiKeyEvent } from '../../schemas/folds/api-key.js';
 import { asker, newKey, setMeter, type TestKey } from '../testing/keys.js';
-import { createApiKeyDesk, type ApiKeyDesk } from './api-keys.js';
+import { createApiKeyHandler, type ApiKeyHandler } from './api-keys.js';
 
-describe('the API-key desk, on two nodes', () => {
+describe('the API-key handler, on two nodes', () => {
   let database: TestDatabase;
   let nodes: readonly [TestNode, TestNode];
-  let desks: readonly [ApiKeyDesk, ApiKeyDesk];
+  let handlers: readonly [ApiKeyHandler, ApiKeyHandler];
 
   before(async () => {
     database = await testDatabase('keys');
     nodes = [await testNode(database), await testNode(database)];
-    desks = [
-      createApiKeyDesk(nodes[0].pool, nodes[0].outbox),
-      createApiKeyDesk(nodes[1].pool, nodes[1].outbox),
+    handlers = [
+      createApiKeyHandler(nodes[0].pool, nodes[0].outbox),
+      createApiKeyHandler(nodes[1].pool, nodes[1].outbox),
     ];
   });
 
@@ -29,15 +29,15 @@ describe('the API-key desk, on two nodes', () => {
     (await nodes[0].events('accounts')).filter(({ subject }) => subject === id) as ApiKeyEvent[];
 
   it('knows whether there are keys', async () => {
-    expect(await desks[0].any()).to.be.false;
+    expect(await handlers[0].any()).to.be.false;
     await newKey(nodes[0]);
-    expect(await desks[1].any()).to.be.true;
+    expect(await handlers[1].any()).to.be.true;
   });
 
   it('decides changes that come at once one after the other; the table is the fold', async () => {
     const key = await newKey(nodes[0]);
     const asked = Array.from({ length: 40 }, (_, index) =>
-      desks[index % 2 === 0 ? 0 : 1].handle(
+      handlers[index % 2 === 0 ? 0 : 1].handle(
         key.id,
         { type: 'ChangeApiKey', name: `name ${index % 7}`, active: index % 3 === 0 },
         { actor: `operator-${index}`, requestId: `request-${index}` },
@@ -51,15 +51,15 @@ describe('the API-key desk, on two nodes', () => {
     );
     const times = events.map(({ time }) => time);
     expect(times).to.deep.equal([...times].sort());
-    const found = await desks[1].find(key.id);
+    const found = await handlers[1].find(key.id);
     expect(found?.state).to.deep.equal(events.reduce(evolveApiKey, noKey));
   });
 
   it('writes down who asked, and in which request; nothing where nothing changes', async () => {
     const key = await newKey(nodes[0]);
     const pro = { type: 'ChangeApiKey', plan: 'PRO' } as const;
-    const outcomes = [await desks[0].handle(key.id, pro, asker)];
-    outcomes.push(await desks[1].handle(key.id, pro, { actor: 'other', requestId: 'r-2' }));
+    const outcomes = [await handlers[0].handle(key.id, pro, asker)];
+    outcomes.push(await handlers[1].handle(key.id, pro, { actor: 'other', requestId: 'r-2' }));
     const [changed, unchanged] = outcomes;
     expect(unchanged).to.deep.equal({ ...changed, receipt: nothingRecorded });
     const events = await eventsOf(key);
@@ -77,7 +77,7 @@ describe('the API-key desk, on two nodes', () => {
     const revoke = { type: 'RevokeApiKey' } as const;
     const outcomes = await Promise.all(
       Array.from({ length: 10 }, (_, index) =>
-        desks[index % 2 === 0 ? 0 : 1].handle(key.id, revoke, asker),
+        handlers[index % 2 === 0 ? 0 : 1].handle(key.id, revoke, asker),
       ),
     );
     for (const outcome of outcomes) {
@@ -85,7 +85,7 @@ describe('the API-key desk, on two nodes', () => {
     }
     expect(await eventsOf(key)).to.have.length(2);
     const change = { type: 'ChangeApiKey', active: true } as const;
-    expect(await desks[0].handle(key.id, change, asker)).to.deep.equal({
+    expect(await handlers[0].handle(key.id, change, asker)).to.deep.equal({
       type: 'refused',
       reason: 'revoked',
     });
@@ -93,8 +93,8 @@ describe('the API-key desk, on two nodes', () => {
 
   it('knows nothing of keys that nobody made', async () => {
     const refused = { type: 'refused', reason: 'unknown' };
-    expect(await desks[0].handle('no', { type: 'RevokeApiKey' }, asker)).to.deep.equal(refused);
-    expect(await desks[0].find('no')).to.equal(null);
+    expect(await handlers[0].handle('no', { type: 'RevokeApiKey' }, asker)).to.deep.equal(refused);
+    expect(await handlers[0].find('no')).to.equal(null);
   });
 
   it('lists keys in the order of their making, a page at a time', async () => {
@@ -103,7 +103,7 @@ describe('the API-key desk, on two nodes', () => {
     const ids: string[] = [];
     let after: string | null = null;
     for (;;) {
-      const page = await desks[0].list(2, after);
+      const page = await handlers[0].list(2, after);
       expect(page.length).to.be.at.most(2);
       ids.push(...page.map(({ state }) => state.key.id));
       after = page.at(-1)?.state.key.id ?? null;
@@ -118,7 +118,7 @@ describe('the API-key desk, on two nodes', () => {
     const counts = 'window_calls = 4, month_calls = 5, month_links = 6, month_qr_codes = 7';
     const month = `${new Date().toISOString().slice(0, 7)}-01`;
     const usage = async () => {
-      const found = await desks[0].find(key.id);
+      const found = await handlers[0].find(key.id);
       if (!found) throw new Error('The key is known');
       return [found.minuteCalls, found.month, found.calls, found.links, found.qrCodes];
     };

@@ -102,7 +102,7 @@ export interface Asker {
   readonly requestId: string;
 }
 
-export interface ApiKeyDesk {
+export interface ApiKeyHandler {
   /** Decides one change and records its event, in one transaction. */
   handle(id: string, command: ApiKeyCommand, asker: Asker): Promise<ApiKeyOutcome>;
   /** The keys in the order of their making, after `after` (an id) if given. */
@@ -111,7 +111,7 @@ export interface ApiKeyDesk {
   any(): Promise<boolean>;
 }
 
-export const createApiKeyDesk = (pool: Pool, outbox: Outbox): ApiKeyDesk => {
+export const createApiKeyHandler = (pool: Pool, outbox: Outbox): ApiKeyHandler => {
   const query = async (
     condition: string,
     values: readonly unknown[],

@@ -11,8 +11,8 @@ import { eventually } from '../../ops/test/support/waiting.js';
 import { at, created } from '../../schemas/testing/events.js';
 import { asker } from '../testing/keys.js';
 import { expireDueLinks } from './expiry.js';
-import { createLinkBlockDesk, type LinkBlockDesk } from './link-blocks.js';
-import { createPlatformDesk } from './platform.js';
+import { createLinkBlockHandler, type LinkBlockHandler } from './link-blocks.js';
+import { createPlatformHandler } from './platform.js';
 
 const block = { type: 'BlockLink', reason: 'phishing' } as const;
 const unblock = { type: 'UnblockLink', reason: 'a mistake' } as const;
@@ -20,15 +20,15 @@ const unblock = { type: 'UnblockLink', reason: 'a mistake' } as const;
 describe('blocks and switches, on two nodes', () => {
   let database: TestDatabase;
   let nodes: readonly [TestNode, TestNode];
-  let desks: readonly [LinkBlockDesk, LinkBlockDesk];
+  let handlers: readonly [LinkBlockHandler, LinkBlockHandler];
   let listener: Listener;
   let changes: unknown[];
 
   before(async () => {
     database = await testDatabase('blocks');
     nodes = [await testNode(database), await testNode(database)];
-    const desk = ({ pool, outbox }: TestNode) => createLinkBlockDesk(pool, outbox);
-    desks = [desk(nodes[0]), desk(nodes[1])];
+    const handler = ({ pool, outbox }: TestNode) => createLinkBlockHandler(pool, outbox);
+    handlers = [handler(nodes[0]), handler(nodes[1])];
     listener = listenToPostgres(database.url, ['linklog_changes'], createLogger('silent'));
     listener.on('linklog_changes', (payload) => changes.push(parseChange(payload)));
     let listens = false;
@@ -57,10 +57,10 @@ describe('blocks and switches, on two nodes', () => {
 
   it('tells every process of a block, and of nothing that changed nothing', async () => {
     await recordHistory(nodes[0], created('told'));
-    expect(await desks[0].handle('told', block, asker)).to.have.lengthOf(1);
-    expect(await desks[1].handle('told', block, asker)).to.equal(nothingRecorded);
-    expect(await desks[1].handle('nobodys', block, asker)).to.equal('notFound');
-    expect(await desks[1].handle('told', unblock, asker)).to.have.lengthOf(1);
+    expect(await handlers[0].handle('told', block, asker)).to.have.lengthOf(1);
+    expect(await handlers[1].handle('told', block, asker)).to.equal(nothingRecorded);
+    expect(await handlers[1].handle('nobodys', block, asker)).to.equal('notFound');
+    expect(await handlers[1].handle('told', unblock, asker)).to.have.lengthOf(1);
     await eventually('both are heard', () => changes.length >= 2);
     expect(changes).to.deep.equal([
       { kind: 'link', code: 'told', sequence: 2 },
@@ -73,7 +73,7 @@ describe('blocks and switches, on two nodes', () => {
     const command = (number: number) => ({ ...block, reason: `reason ${number}` });
     await Promise.all(
       Array.from({ length: 20 }, (_, number) =>
-        desks[number % 2 === 0 ? 0 : 1].handle('raced', command(number), asker),
+        handlers[number % 2 === 0 ? 0 : 1].handle('raced', command(number), asker),
       ),
     );
     const events = await eventsOf('links', 'raced');
@@ -90,7 +90,7 @@ describe('blocks and switches, on two nodes', () => {
     const sweep = (node: TestNode) => expireDueLinks(node.pool, node.outbox);
     await Promise.all([
       ...codes.map(async (code, number) => {
-        const [one, other] = number % 2 === 0 ? desks : [desks[1], desks[0]];
+        const [one, other] = number % 2 === 0 ? handlers : [handlers[1], handlers[0]];
         await one.handle(code, block, asker);
         await other.handle(code, unblock, asker);
         await one.handle(code, block, asker);
@@ -115,7 +115,7 @@ describe('blocks and switches, on two nodes', () => {
 
   it('leaves the link as it is where its event cannot be recorded', async () => {
     await recordHistory(nodes[0], created('kept'));
-    const failing = createLinkBlockDesk(nodes[0].pool, {
+    const failing = createLinkBlockHandler(nodes[0].pool, {
       ...nodes[0].outbox,
       record: () => Promise.reject(new Error('the log is away')),
     });
@@ -125,7 +125,7 @@ describe('blocks and switches, on two nodes', () => {
   });
 
   it('switches the platform on both nodes at once without losing one', async () => {
-    const platforms = nodes.map(({ pool, outbox }) => createPlatformDesk(pool, outbox));
+    const platforms = nodes.map(({ pool, outbox }) => createPlatformHandler(pool, outbox));
     const [one, other] = platforms;
     if (!one || !other) throw new Error('There are two nodes');
     await one.switch({ features: { passwords: true } }, asker);

@@ -8,14 +8,14 @@ import { evolveClaim, freeCode } from '../../schemas/folds/claim.js';
 import { decideLinkBlock, type LinkBlockCommand } from '../domain/link-block.js';
 import type { Asker } from './api-keys.js';
 
-export interface LinkBlockDesk {
+export interface LinkBlockHandler {
   /** Decides a block or an unblock, records its event and tells every edge, in one transaction. */
   handle(code: string, command: LinkBlockCommand, asker: Asker): Promise<Receipt | 'notFound'>;
   /** The same for what the web-safety check has found. @returns the codes that are blocked now */
   blockUnsafe(codes: readonly string[], reason: string, asker: Asker): Promise<readonly string[]>;
 }
 
-export const createLinkBlockDesk = (pool: Pool, outbox: Outbox): LinkBlockDesk => {
+export const createLinkBlockHandler = (pool: Pool, outbox: Outbox): LinkBlockHandler => {
   const decideAll = (codes: readonly string[], command: LinkBlockCommand, asker: Asker) =>
     transaction(pool, async (tx) => {
       const claims = await lockClaims(tx, codes);

@@ -6,7 +6,7 @@ import type { EventNamed } from '../../schemas/events/catalogue.js';
 import { defaultPlanTable } from '../../schemas/plans.js';
 import { eventually } from '../../ops/test/support/waiting.js';
 import { meterOf, newKey, type TestKey } from '../testing/keys.js';
-import { createAdmissionDesk } from './admission.js';
+import { createAdmission } from './admission.js';
 import { closeAllMinutes, closeMinutes } from './metering.js';
 
 describe('the metering of calls, on two nodes', () => {
@@ -77,8 +77,8 @@ describe('the metering of calls, on two nodes', () => {
 
   it('can be asked for all of it, the open minute and held keys too', async () => {
     const [held, free] = await Promise.all([newKey(nodes[0]), newKey(nodes[0])]);
-    const desk = createAdmissionDesk(nodes[0].pool, defaultPlanTable);
-    for (const { hash } of [held, free]) await desk.admit({ keyHash: hash, metered: true });
+    const node = createAdmission(nodes[0].pool, defaultPlanTable);
+    for (const { hash } of [held, free]) await node.admit({ keyHash: hash, metered: true });
     let closing: Promise<void> | undefined;
     await transaction(nodes[0].pool, async (tx) => {
       await tx.query('SELECT FROM ledger.key_meters WHERE key_id = $1 FOR UPDATE', [held.id]);
@@ -103,7 +103,7 @@ describe('the metering of calls, on two nodes', () => {
 
   it('loses no call and counts none twice while calls are admitted and minutes pass', async () => {
     const keys = await Promise.all(Array.from({ length: 4 }, () => newKey(nodes[0], 'PRO')));
-    const desks = nodes.map(({ pool }) => createAdmissionDesk(pool, defaultPlanTable));
+    const admissions = nodes.map(({ pool }) => createAdmission(pool, defaultPlanTable));
     const admitted = new Map(keys.map(({ id }) => [id, 0]));
     const end = performance.now() + 2_500;
     const busy = (): boolean => performance.now() < end;
@@ -111,9 +111,9 @@ describe('the metering of calls, on two nodes', () => {
     const caller = async (number: number): Promise<void> => {
       while (busy()) {
         const key = keys[Math.floor(Math.random() * keys.length)];
-        const desk = desks[number % 2];
-        if (!key || !desk) throw new Error('There are keys and desks');
-        const { admission } = await desk.admit({ keyHash: key.hash, metered: true });
+        const node = admissions[number % 2];
+        if (!key || !node) throw new Error('There are keys and admissions');
+        const { admission } = await node.admit({ keyHash: key.hash, metered: true });
         if (admission.type === 'admitted') admitted.set(key.id, (admitted.get(key.id) ?? 0) + 1);
       }
     };

@@ -8,7 +8,7 @@ import { evolvePlatform, type PlatformState } from '../../schemas/folds/platform
 import { decidePlatform, type SwitchPlatform } from '../domain/platform.js';
 import type { Asker } from './api-keys.js';
 
-export interface PlatformDesk {
+export interface PlatformHandler {
   read(): Promise<PlatformState>;
   /** Sets switches and records an event for each that changed, in one transaction. */
   switch(
@@ -17,7 +17,7 @@ export interface PlatformDesk {
   ): Promise<{ readonly state: PlatformState; readonly receipt: Receipt }>;
 }
 
-export const createPlatformDesk = (pool: Pool, outbox: Outbox): PlatformDesk => ({
+export const createPlatformHandler = (pool: Pool, outbox: Outbox): PlatformHandler => ({
   read: () => readPlatform(pool),
   switch: (command, asker) =>
     transaction(pool, async (tx) => {

@@ -3,18 +3,18 @@ import { testDatabase, type TestDatabase } from '../../ops/test/support/database
 import { rejection } from '../../ops/test/support/failures.js';
 import { named, testNode, type TestNode } from '../../ops/test/support/node.js';
 import { meterOf, newKey, setMeter, type TestKey } from '../testing/keys.js';
-import { createQrCodeDesk, type QrCodeDesk } from './qr-codes.js';
+import { createQrCodeQuota, type QrCodeQuota } from './qr-codes.js';
 
 describe('the spending of QR codes, on two nodes', () => {
   let database: TestDatabase;
   let nodes: readonly [TestNode, TestNode];
-  let desks: readonly [QrCodeDesk, QrCodeDesk];
+  let quotas: readonly [QrCodeQuota, QrCodeQuota];
 
   before(async () => {
     database = await testDatabase('qrcodes');
     nodes = [await testNode(database), await testNode(database)];
-    const desk = ({ pool, outbox }: TestNode) => createQrCodeDesk(pool, outbox);
-    desks = [desk(nodes[0]), desk(nodes[1])];
+    const quota = ({ pool, outbox }: TestNode) => createQrCodeQuota(pool, outbox);
+    quotas = [quota(nodes[0]), quota(nodes[1])];
   });
 
   after(async () => {
@@ -23,7 +23,7 @@ describe('the spending of QR codes, on two nodes', () => {
   });
 
   const spend = (node: 0 | 1, { id, account }: TestKey, limit: number | null, code = 'spring') =>
-    desks[node].spend({ keyId: id, account, code, limit, requestId: `request-${code}` });
+    quotas[node].spend({ keyId: id, account, code, limit, requestId: `request-${code}` });
 
   const eventsOf = async ({ id }: TestKey) =>
     named('QrRendered', await nodes[0].events('usage')).filter(({ subject }) => subject === id);
@@ -100,7 +100,7 @@ describe('the spending of QR codes, on two nodes', () => {
 
   it('counts nothing whose event cannot be recorded', async () => {
     const key = await newKey(nodes[0]);
-    const failing = createQrCodeDesk(nodes[0].pool, {
+    const failing = createQrCodeQuota(nodes[0].pool, {
       ...nodes[0].outbox,
       record: () => Promise.reject(new Error('the log is away')),
     });

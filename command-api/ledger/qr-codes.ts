@@ -15,7 +15,7 @@ export interface SpendQrCode {
   readonly requestId: string;
 }
 
-export interface QrCodeDesk {
+export interface QrCodeQuota {
   spend(command: SpendQrCode): Promise<'spent' | 'exhausted'>;
 }
 
@@ -23,7 +23,7 @@ const maxGroup = 200;
 const maxWaiting = 2_000;
 
 /** Where QR codes are spent: monthly quota and event in one transaction, in groups. */
-export const createQrCodeDesk = (pool: Pool, outbox: Outbox): QrCodeDesk => {
+export const createQrCodeQuota = (pool: Pool, outbox: Outbox): QrCodeQuota => {
   const run = (commands: readonly SpendQrCode[]): Promise<readonly ('spent' | 'exhausted')[]> =>
     transaction(pool, async (tx) => {
       const keyIds = commands.map(({ keyId }) => keyId);

@@ -10,27 +10,29 @@ import type { CreateLink } from '../domain/link.js';
 import { meterOf, newKey, setMeter, type TestKey } from '../testing/keys.js';
 import type { IdempotencyScope, KeptAnswer } from './idempotency.js';
 import {
-  createShortenDesk,
+  createShortenHandler,
   type ShortenCommand,
-  type ShortenDesk,
+  type ShortenHandler,
   type ShortenOutcome,
   type ShortenResult,
 } from './shorten.js';
 
 const randomCode = customAlphabet('0123456789abcdefghijklmnopqrstuvwxyz', 8);
 
-describe('the shorten desk, on two nodes', () => {
+describe('the shorten handler, on two nodes', () => {
   let database: TestDatabase;
   let nodes: readonly [TestNode, TestNode];
-  let desks: readonly [ShortenDesk, ShortenDesk];
+  let handlers: readonly [ShortenHandler, ShortenHandler];
 
-  const newDesk = ({ pool, outbox }: TestNode, generateCode = () => randomCode()): ShortenDesk =>
-    createShortenDesk({ pool, outbox, generateCode });
+  const newHandler = (
+    { pool, outbox }: TestNode,
+    generateCode = () => randomCode(),
+  ): ShortenHandler => createShortenHandler({ pool, outbox, generateCode });
 
   before(async () => {
     database = await testDatabase('shorten');
     nodes = [await testNode(database), await testNode(database)];
-    desks = [newDesk(nodes[0]), newDesk(nodes[1])];
+    handlers = [newHandler(nodes[0]), newHandler(nodes[1])];
   });
 
   /** Whatever a test did: the tables hold what the log says, and every quota was kept. */
@@ -82,7 +84,7 @@ describe('the shorten desk, on two nodes', () => {
     commands: readonly ShortenCommand[],
   ): Promise<readonly ShortenOutcome[]> => {
     const results = await Promise.all(
-      commands.map((asked, index) => desks[index % 2 === 0 ? 0 : 1].shorten(asked)),
+      commands.map((asked, index) => handlers[index % 2 === 0 ? 0 : 1].shorten(asked)),
     );
     return results.flatMap(outcomesOf);
   };
@@ -124,7 +126,7 @@ describe('the shorten desk, on two nodes', () => {
     const wanted = ['mine', 'first', 'mine', 'first', 'second', 'third'];
     // As one group of one node: one link each.
     const results = await Promise.all(
-      wanted.map((code) => desks[0].shorten(command(key, [alias(key, code)], 3))),
+      wanted.map((code) => handlers[0].shorten(command(key, [alias(key, code)], 3))),
     );
     expect(typesOf(results.flatMap(outcomesOf))).to.deep.equal([
       'aliasTaken',
@@ -181,10 +183,10 @@ describe('the shorten desk, on two nodes', () => {
     const key = await newKey(nodes[0]);
     await recordHistory(nodes[0], created('used-1'), created('used-2'));
     const codes = ['used-2', 'fresh-1', 'used-1', 'fresh-1', 'fresh-2'];
-    const desk = newDesk(nodes[0], () => codes.shift() ?? randomCode());
+    const handler = newHandler(nodes[0], () => codes.shift() ?? randomCode());
     const results = await Promise.all([
-      desk.shorten(command(key, [link(key, { code: 'used-1' })], 2)),
-      desk.shorten(command(key, [link(key, { code: 'used-2' })], 2)),
+      handler.shorten(command(key, [link(key, { code: 'used-1' })], 2)),
+      handler.shorten(command(key, [link(key, { code: 'used-2' })], 2)),
     ]);
     const made = results.flatMap(outcomesOf).map((outcome) => {
       return outcome.type === 'created' ? outcome.event.subject : outcome.type;
@@ -196,7 +198,7 @@ describe('the shorten desk, on two nodes', () => {
     const key = await newKey(nodes[0]);
     const twice = [link(key, { code: 'twice' }), link(key, { code: 'twice' })];
     const results = await Promise.all(
-      twice.map((asked) => desks[0].shorten(command(key, [asked]))),
+      twice.map((asked) => handlers[0].shorten(command(key, [asked]))),
     );
     expect(count(results.flatMap(outcomesOf))).to.deep.equal({ created: 2 });
   });
@@ -238,7 +240,7 @@ describe('the shorten desk, on two nodes', () => {
       for (let round = 0; round < 20; round += 1) {
         const scope = scopeOf(key, `round-${round}`);
         const results = await Promise.all(
-          desks.map((desk) => desk.shorten(idempotent(command(key, [link(key)]), scope))),
+          handlers.map((handler) => handler.shorten(idempotent(command(key, [link(key)]), scope))),
         );
         const answers = results.map((result) => {
           if (result.type === 'answered') return JSON.parse(result.answer.answer) as string;
@@ -279,10 +281,10 @@ describe('the shorten desk, on two nodes', () => {
       await holder.query('BEGIN');
       await insertClaims(holder, [claim]);
       groups = Promise.all([
-        desks[0].shorten(command(a, [alias(a, 'zz-contested'), alias(a, 'crossed-1')], 1)),
-        desks[0].shorten(command(b, [alias(b, 'crossed-2')])),
-        desks[1].shorten(command(c, [alias(c, 'zz-contested'), alias(c, 'crossed-2')], 1)),
-        desks[1].shorten(command(d, [alias(d, 'crossed-1')])),
+        handlers[0].shorten(command(a, [alias(a, 'zz-contested'), alias(a, 'crossed-1')], 1)),
+        handlers[0].shorten(command(b, [alias(b, 'crossed-2')])),
+        handlers[1].shorten(command(c, [alias(c, 'zz-contested'), alias(c, 'crossed-2')], 1)),
+        handlers[1].shorten(command(d, [alias(d, 'crossed-1')])),
       ]);
       const waiting = async (): Promise<number> => {
         const { rows } = await nodes[1].pool.query<{ waiting: number }>(
@@ -308,13 +310,13 @@ describe('the shorten desk, on two nodes', () => {
     for (let round = 0; round < 5; round += 1) {
       const codes = Array.from({ length: 400 }, (_, index) => `opposite-${round}-${index}`);
       const results = await Promise.all([
-        desks[0].shorten(
+        handlers[0].shorten(
           command(
             one,
             codes.map((code) => alias(one, code)),
           ),
         ),
-        desks[1].shorten(
+        handlers[1].shorten(
           command(
             other,
             codes.reverse().map((code) => alias(other, code)),
@@ -339,15 +341,15 @@ describe('the shorten desk, on two nodes', () => {
     // A few codes at a time, and others a moment later: both nodes want them while they are free.
     const freshCode = (): string => `fresh-${Math.floor(performance.now() / 5)}-${random(40)}`;
     const client = async (number: number): Promise<void> => {
-      const desk = desks[number % 2];
-      while (desk && performance.now() < end) {
+      const handler = handlers[number % 2];
+      while (handler && performance.now() < end) {
         const index = random(20) === 0 ? clients + random(shared.length) : number;
         const key = keys[index];
         if (!key) throw new Error('There are keys');
         const links = Array.from({ length: random(2) === 0 ? 1 : 10 }, () =>
           random(4) === 0 ? link(key) : alias(key, freshCode()),
         );
-        const result = await desk.shorten(command(key, links, limits[index] ?? null));
+        const result = await handler.shorten(command(key, links, limits[index] ?? null));
         outcomes.push(...outcomesOf(result));
       }
     };

@@ -38,7 +38,7 @@ export type ShortenResult =
   /** The same request was answered before, perhaps by another node a moment ago. */
   | { readonly type: 'answered'; readonly answer: KeptAnswer };
 
-export interface ShortenDesk {
+export interface ShortenHandler {
   shorten(command: ShortenCommand): Promise<ShortenResult>;
 }
 
@@ -162,11 +162,11 @@ const findAnswered = async (
 };
 
 /** Where links are made: alias, monthly quota, event and kept answer in one transaction. */
-export const createShortenDesk = (options: {
+export const createShortenHandler = (options: {
   readonly pool: Pool;
   readonly outbox: Outbox;
   readonly generateCode: () => string;
-}): ShortenDesk => {
+}): ShortenHandler => {
   const { pool, outbox, generateCode } = options;
 
   const run = (commands: readonly ShortenCommand[]): Promise<readonly ShortenResult[]> =>

@@ -8,7 +8,7 @@ import { testDatabase, type TestDatabase } from '../../ops/test/support/database
 import { named, testNode, type TestNode } from '../../ops/test/support/node.js';
 import type { ClaimEvent } from '../../schemas/folds/claim.js';
 import { blocked, created, expired, unblocked } from '../../schemas/testing/events.js';
-import { createLinkBlockDesk } from '../ledger/link-blocks.js';
+import { createLinkBlockHandler } from '../ledger/link-blocks.js';
 import { asker } from '../testing/keys.js';
 import { openBlocklistFile, type BlocklistFile } from './blocklist-file.js';
 import { recheckSchedule, type Walk } from './recheck-schedule.js';
@@ -64,7 +64,7 @@ describe('links that are checked again, by two nodes', () => {
         blocklist: { ...list, reason: 'listed' },
         services: [{ check: service.recheck, reason: 'Safe Browsing' }],
       },
-      blocks: createLinkBlockDesk(node.pool, node.outbox),
+      blocks: createLinkBlockHandler(node.pool, node.outbox),
       schedule: options.schedule ?? recheckSchedule,
       logger,
       pageSize: 10,
@@ -283,8 +283,8 @@ describe('links that are checked again, by two nodes', () => {
     await writeFile(file, 'spring.example\n');
     await (await checker()).all();
     expect(await blocks()).to.have.length(1);
-    const desk = createLinkBlockDesk(nodes[0].pool, nodes[0].outbox);
-    await desk.handle('spring', { type: 'UnblockLink', reason: 'a mistake' }, asker);
+    const handler = createLinkBlockHandler(nodes[0].pool, nodes[0].outbox);
+    await handler.handle('spring', { type: 'UnblockLink', reason: 'a mistake' }, asker);
     await age('spring', 2_000 * minuteMs);
     await writeFile(file, 'spring.example\nanother.example\n');
     double.listed.add('spring.example');

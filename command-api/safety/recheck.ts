@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from 'uuid';
 import type { Logger } from '../../ops/platform/logging.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
-import type { LinkBlockDesk } from '../ledger/link-blocks.js';
+import type { LinkBlockHandler } from '../ledger/link-blocks.js';
 import {
   announceWalks,
   endTurn,
@@ -31,7 +31,7 @@ const actor = 'web-safety';
 export const createRecheck = (deps: {
   readonly pool: Pool;
   readonly safety: Recheckers;
-  readonly blocks: LinkBlockDesk;
+  readonly blocks: LinkBlockHandler;
   readonly schedule: readonly Walk[];
   readonly logger: Logger;
   readonly pageSize?: number;

@@ -3,7 +3,7 @@ import type { Outbox } from '../../ops/platform/outbox/port.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import type { PlanName } from '../../schemas/plans.js';
 import { hashKeyToken } from '../domain/key-token.js';
-import { createApiKeyDesk } from '../ledger/api-keys.js';
+import { createApiKeyHandler } from '../ledger/api-keys.js';
 
 /** What a node decides with. */
 interface Ledger {
@@ -26,9 +26,9 @@ export const newKey = async (
 ): Promise<TestKey> => {
   const id = uuidv7();
   const key = { id, hash: hashKeyToken(id), account: `account-${id}` };
-  const desk = createApiKeyDesk(pool, outbox);
+  const handler = createApiKeyHandler(pool, outbox);
   const command = { type: 'CreateApiKey', name: 'test', plan, ...key } as const;
-  const outcome = await desk.handle(id, command, asker);
+  const outcome = await handler.handle(id, command, asker);
   if (outcome.type !== 'done') throw new Error(`The key was refused: ${outcome.reason}`);
   return key;
 };

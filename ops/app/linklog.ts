@@ -17,7 +17,7 @@ import type { HealthReport } from '../platform/http/health.js';
 import type { Logger } from '../platform/logging.js';
 import { createMetrics } from '../platform/metrics/metrics.js';
 import { measureOutbox } from '../platform/outbox/outbox-metrics.js';
-import { createPasswordDesk } from '../platform/passwords/password-desk.js';
+import { createPasswordHasher } from '../platform/passwords/password-hasher.js';
 import { exposePasswords } from '../platform/passwords/password-metrics.js';
 import { listenToPostgres } from '../platform/postgres/listener.js';
 import { createPoolMetrics } from '../platform/postgres/pool-metrics.js';
@@ -193,7 +193,7 @@ const startRoles = async (
     logger,
   });
   exposeHealth(metrics, health, () => projectors?.secondsBehind() ?? new Map());
-  const passwords = createPasswordDesk();
+  const passwords = createPasswordHasher();
   exposePasswords(metrics, passwords);
 
   const edge = roles.has('edge')

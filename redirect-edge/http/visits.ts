@@ -1,13 +1,13 @@
 import type { IncomingMessage } from 'node:http';
 import { requestIdOf } from '../../ops/platform/http/request-id.js';
-import type { ClickDesk } from '../clicks/click-desk.js';
+import type { ClickBudget } from '../links/click-budget.js';
 import type { ServedLink } from '../domain/visit.js';
 import type { LinkReader } from '../links/link-reader.js';
 import type { Spool } from '../spool/spool.js';
 
 export interface VisitDeps {
   readonly links: Pick<LinkReader, 'forget'>;
-  readonly clicks: ClickDesk;
+  readonly clicks: ClickBudget;
   /** Writes down the visits of links without a limit. */
   readonly spool: Pick<Spool, 'append'>;
 }
@@ -17,7 +17,7 @@ export interface Visits {
   /** Resolves when the visit is written down. */
   record(request: IncomingMessage, link: ServedLink, bot: boolean, now: number): Promise<void>;
   /** Takes one of the clicks of a limited link, if the ledger has one left. */
-  takeClick(request: IncomingMessage, link: ServedLink): ReturnType<ClickDesk['take']>;
+  takeClick(request: IncomingMessage, link: ServedLink): ReturnType<ClickBudget['take']>;
 }
 
 export const createVisits = ({ links, clicks, spool }: VisitDeps): Visits => ({

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { createPasswordDesk } from '../../ops/platform/passwords/password-desk.js';
+import { createPasswordHasher } from '../../ops/platform/passwords/password-hasher.js';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { createClientHash } from './client-hash.js';
 import { createPasswordCheck, type PasswordTry, type TryOutcome } from './password-check.js';
@@ -13,8 +13,8 @@ describe("the check of a visitor's password", () => {
   after(() => database.drop());
 
   it('refuses from memory who must wait, even with the right password, and nobody else', async () => {
-    const desk = createPasswordDesk();
-    const [passwordHash = ''] = await desk.hashAll('a key', ['right']);
+    const hasher = createPasswordHasher();
+    const [passwordHash = ''] = await hasher.hashAll('a key', ['right']);
     let verified = 0;
     const checks = createPasswordCheck({
       clientHash: createClientHash(database.pool),
@@ -22,7 +22,7 @@ describe("the check of a visitor's password", () => {
       passwords: {
         verify(...what) {
           verified += 1;
-          return desk.verify(...what);
+          return hasher.verify(...what);
         },
       },
     });

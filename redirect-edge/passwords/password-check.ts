@@ -1,4 +1,7 @@
-import { maxChecksOfLink, type PasswordDesk } from '../../ops/platform/passwords/password-desk.js';
+import {
+  maxChecksOfLink,
+  type PasswordHasher,
+} from '../../ops/platform/passwords/password-hasher.js';
 import type { ClientHash } from './client-hash.js';
 import { createGate } from './gate.js';
 import { createKnownWaits } from './known-waits.js';
@@ -45,11 +48,11 @@ const triesWaitingOfClient = 100;
 export const createPasswordCheck = (deps: {
   readonly clientHash: ClientHash;
   readonly throttle: Throttle;
-  readonly passwords: Pick<PasswordDesk, 'verify'>;
+  readonly passwords: Pick<PasswordHasher, 'verify'>;
 }): PasswordCheck => {
   const { clientHash, throttle, passwords } = deps;
   const clients = createGate({ atOnce: triesOfClient, maxWaiting: triesWaitingOfClient });
-  // All clients' tries at a link: what the desk has no room for is refused before the ledger hears of it.
+  // All clients' tries at a link: what the hasher has no room for is refused before the ledger hears of it.
   const links = createGate({ atOnce: maxChecksOfLink, maxWaiting: 0 });
   const waits = createKnownWaits();
 

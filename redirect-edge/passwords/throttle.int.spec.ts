@@ -5,7 +5,7 @@ import { createClientHash } from './client-hash.js';
 import {
   createThrottle,
   forgetTries,
-  type Admission,
+  type AttemptOutcome,
   type Throttle,
   type Visitor,
 } from './throttle.js';
@@ -21,13 +21,13 @@ describe('the throttle of passwords', () => {
   const node = (): Throttle => createThrottle(database.pool);
   const visitor = (code = 'spring'): Visitor => ({ code, client: randomBytes(16) });
 
-  const guess = async (throttle: Throttle, at: Visitor): Promise<Admission> => {
+  const guess = async (throttle: Throttle, at: Visitor): Promise<AttemptOutcome> => {
     const admission = await throttle.admit(at);
     if (admission.type === 'check') await throttle.settle(at, 'wrong');
     return admission;
   };
 
-  const passed = (admissions: readonly Admission[]): number =>
+  const passed = (admissions: readonly AttemptOutcome[]): number =>
     admissions.filter(({ type }) => type === 'check').length;
 
   /** Makes everything known of a visitor so much older. */
@@ -42,7 +42,7 @@ describe('the throttle of passwords', () => {
     );
   };
 
-  const expectWait = (admission: Admission, seconds: number): void => {
+  const expectWait = (admission: AttemptOutcome, seconds: number): void => {
     if (admission.type !== 'throttled') throw new Error('It was let through');
     expect(admission.waitMs).to.be.within((seconds - 5) * 1_000, seconds * 1_000);
   };
@@ -62,7 +62,7 @@ describe('the throttle of passwords', () => {
   it('counts no right password, however many come at once', async () => {
     const at = visitor();
     const nodes = [node(), node()];
-    const enter = async (throttle: Throttle): Promise<Admission> => {
+    const enter = async (throttle: Throttle): Promise<AttemptOutcome> => {
       const admission = await throttle.admit(at);
       await throttle.settle(at, 'right');
       return admission;

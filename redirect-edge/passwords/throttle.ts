@@ -9,7 +9,7 @@ export interface Visitor {
   readonly client: Buffer;
 }
 
-export type Admission =
+export type AttemptOutcome =
   /** A try is held for it until it is settled. */
   { readonly type: 'check' } | { readonly type: 'throttled'; readonly waitMs: number };
 
@@ -18,7 +18,7 @@ export type Verdict = 'right' | 'wrong' | 'unchecked';
 
 export interface Throttle {
   /** @throws Overloaded */
-  admit(visitor: Visitor): Promise<Admission>;
+  admit(visitor: Visitor): Promise<AttemptOutcome>;
   settle(visitor: Visitor, verdict: Verdict): Promise<void>;
 }
 
@@ -117,7 +117,9 @@ const nameOf = ({ code, client }: Visitor): string => `${code} ${client.toString
  * the password is checked, so that those that come at once cannot all pass.
  */
 export const createThrottle = (pool: Pool): Throttle => {
-  const admitAll = async (visitors: readonly Visitor[]): Promise<readonly (Admission | null)[]> => {
+  const admitAll = async (
+    visitors: readonly Visitor[],
+  ): Promise<readonly (AttemptOutcome | null)[]> => {
     const { rows } = await pool.query<Row>({
       name: 'password-tries-admit',
       text: admission,

@@ -6,11 +6,11 @@ import type { Context } from 'koa';
 import type { Metrics } from '../../../ops/platform/metrics/metrics.js';
 import { messages } from '../../../schemas/http/errors.js';
 import type { PlanTable } from '../../../schemas/plans.js';
-import type { AliasOverrideDesk } from '../../ledger/alias-overrides.js';
-import type { LinkBlockDesk } from '../../ledger/link-blocks.js';
-import type { PlatformDesk } from '../../ledger/platform.js';
+import type { AliasOverrideHandler } from '../../ledger/alias-overrides.js';
+import type { LinkBlockHandler } from '../../ledger/link-blocks.js';
+import type { PlatformHandler } from '../../ledger/platform.js';
 import type { FindLinkHistory } from '../../reports/link-history.js';
-import type { ApiKeyDesk, Asker } from '../../ledger/api-keys.js';
+import type { ApiKeyHandler, Asker } from '../../ledger/api-keys.js';
 import { createApp, type AppDeps, type RequestState } from '../app.js';
 import { failure, json, send } from '../reply.js';
 import { dispatcher, routeFinder } from '../routing.js';
@@ -32,10 +32,10 @@ const digest = (text: string): Buffer => createHash('sha256').update(text).diges
 
 export interface AdminDeps extends AppDeps {
   readonly adminToken: string;
-  readonly keys: ApiKeyDesk;
-  readonly platform: PlatformDesk;
-  readonly linkBlocks: LinkBlockDesk;
-  readonly overrides: AliasOverrideDesk;
+  readonly keys: ApiKeyHandler;
+  readonly platform: PlatformHandler;
+  readonly linkBlocks: LinkBlockHandler;
+  readonly overrides: AliasOverrideHandler;
   readonly findHistory: FindLinkHistory;
   readonly outbox: Outbox;
   readonly plans: PlanTable;

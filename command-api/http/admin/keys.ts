@@ -10,7 +10,7 @@ import type { PlanTable } from '../../../schemas/plans.js';
 import type { ApiKeyCommand } from '../../domain/api-key.js';
 import { issueKey } from '../../issue-key.js';
 import type {
-  ApiKeyDesk,
+  ApiKeyHandler,
   ApiKeyOutcome,
   Asker,
   KeyWithUsage,
@@ -46,7 +46,7 @@ const keyOf = ({ status, key }: KnownKey): KeyResponse => ({
 /** The admin calls for keys. */
 export const addKeyRoutes = (
   router: Router,
-  desk: ApiKeyDesk,
+  handler: ApiKeyHandler,
   { plans }: PlanTable,
   settle: Settle,
 ): void => {
@@ -76,13 +76,13 @@ export const addKeyRoutes = (
   };
 
   const change = async (id: string, command: ApiKeyCommand, asker: Asker): Promise<Reply> =>
-    keyId.test(id) ? replyTo(await desk.handle(id, command, asker)) : unknownKey();
+    keyId.test(id) ? replyTo(await handler.handle(id, command, asker)) : unknownKey();
 
   router.post(
     '/keys',
     route<AdminState>((ctx, { asker }) =>
       withBody(ctx, createKeyRequest, async (request) => {
-        const { token, state, receipt } = await issueKey(desk, request, asker);
+        const { token, state, receipt } = await issueKey(handler, request, asker);
         return settle(receipt, 201, { ...keyOf(state), key: token });
       }),
     ),
@@ -92,7 +92,7 @@ export const addKeyRoutes = (
     '/keys',
     route((ctx) =>
       withQuery(ctx, pageQuery, async ({ limit, after }) => {
-        const keys = await desk.list(limit + 1, after);
+        const keys = await handler.list(limit + 1, after);
         const page = keys.slice(0, limit);
         const next = keys.length > limit ? (page.at(-1)?.state.key.id ?? null) : null;
         return json(200, { keys: page.map(withUsage), next });
@@ -104,7 +104,7 @@ export const addKeyRoutes = (
     '/keys/:id',
     route(async (_ctx, _state, parameter) => {
       const id = parameter('id');
-      const found = keyId.test(id) ? await desk.find(id) : null;
+      const found = keyId.test(id) ? await handler.find(id) : null;
       return found ? json(200, withUsage(found)) : unknownKey();
     }),
   );

@@ -4,7 +4,7 @@ import { messages } from '../../../schemas/http/errors.js';
 import { blockRequest, type BlockResponse } from '../../../schemas/http/operators.js';
 import { shortCodePattern } from '../../../schemas/http/shorten.js';
 import type { LinkBlockCommand } from '../../domain/link-block.js';
-import type { LinkBlockDesk } from '../../ledger/link-blocks.js';
+import type { LinkBlockHandler } from '../../ledger/link-blocks.js';
 import type { FindLinkHistory } from '../../reports/link-history.js';
 import { failure, json } from '../reply.js';
 import { route } from '../routing.js';
@@ -31,7 +31,7 @@ const calls = [
 /** Blocks, unblocks, and the history of a link. */
 export const addLinkRoutes = (
   router: Router,
-  desk: LinkBlockDesk,
+  handler: LinkBlockHandler,
   findHistory: FindLinkHistory,
   settle: Settle,
 ): void => {
@@ -42,7 +42,7 @@ export const addLinkRoutes = (
         withBody(ctx, blockRequest, async ({ reason }) => {
           const shortCode = parameter('shortCode');
           const outcome = shortCodePattern.test(shortCode)
-            ? await desk.handle(shortCode, { type, reason }, asker)
+            ? await handler.handle(shortCode, { type, reason }, asker)
             : 'notFound';
           if (outcome === 'notFound') return failure(404, messages.codeNotFound);
           const body: BlockResponse = { shortCode, blocked: type === 'BlockLink' };

@@ -2,7 +2,7 @@ import type Router from '@koa/router';
 import { nothingRecorded } from '../../../ops/platform/outbox/port.js';
 import { aliasOverrideRequest } from '../../../schemas/http/operators.js';
 import { shortCodePattern } from '../../../schemas/http/shorten.js';
-import type { AliasOverrideDesk } from '../../ledger/alias-overrides.js';
+import type { AliasOverrideHandler } from '../../ledger/alias-overrides.js';
 import { failure } from '../reply.js';
 import { route } from '../routing.js';
 import type { AdminState } from './app.js';
@@ -15,7 +15,7 @@ const noAlias = 'Alias must have 3 to 50 letters, numbers, hyphens and underscor
 /** PUT and DELETE /admin/reserved-aliases/:alias/override */
 export const addOverrideRoutes = (
   router: Router,
-  desk: AliasOverrideDesk,
+  handler: AliasOverrideHandler,
   settle: Settle,
 ): void => {
   router.put(
@@ -24,7 +24,7 @@ export const addOverrideRoutes = (
       withBody(ctx, aliasOverrideRequest, async ({ account }) => {
         const alias = parameter('alias').toLowerCase();
         if (!shortCodePattern.test(alias)) return failure(400, noAlias);
-        const receipt = await desk.set({ alias, account }, asker);
+        const receipt = await handler.set({ alias, account }, asker);
         return settle(receipt ?? nothingRecorded, 200, { alias, account });
       }),
     ),
@@ -34,7 +34,7 @@ export const addOverrideRoutes = (
     route<AdminState>(async (_ctx, { asker }, parameter) => {
       const alias = parameter('alias').toLowerCase();
       const receipt = shortCodePattern.test(alias)
-        ? await desk.set({ alias, account: null }, asker)
+        ? await handler.set({ alias, account: null }, asker)
         : null;
       return receipt
         ? settle(receipt, 200, { alias, account: null })

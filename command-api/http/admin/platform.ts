@@ -1,7 +1,7 @@
 import type Router from '@koa/router';
 import { switchPlatformRequest, type PlatformResponse } from '../../../schemas/http/operators.js';
 import type { PlatformState } from '../../../schemas/folds/platform.js';
-import type { PlatformDesk } from '../../ledger/platform.js';
+import type { PlatformHandler } from '../../ledger/platform.js';
 import { json } from '../reply.js';
 import { route } from '../routing.js';
 import type { AdminState } from './app.js';
@@ -14,16 +14,20 @@ const responseOf = ({ maintenance, features }: PlatformState): PlatformResponse 
 });
 
 /** GET and PATCH /admin/platform */
-export const addPlatformRoutes = (router: Router, desk: PlatformDesk, settle: Settle): void => {
+export const addPlatformRoutes = (
+  router: Router,
+  handler: PlatformHandler,
+  settle: Settle,
+): void => {
   router.get(
     '/platform',
-    route(async () => json(200, responseOf(await desk.read()))),
+    route(async () => json(200, responseOf(await handler.read()))),
   );
   router.patch(
     '/platform',
     route<AdminState>((ctx, { asker }) =>
       withBody(ctx, switchPlatformRequest, async (command) => {
-        const { state, receipt } = await desk.switch(command, asker);
+        const { state, receipt } = await handler.switch(command, asker);
         return settle(receipt, 200, responseOf(state));
       }),
     ),

@@ -32,8 +32,8 @@ const mayGoBetter = ({ results }: BatchResponse): boolean =>
   !results.some(({ success }) => success);
 
 /** POST /v2/shorten/batch: each item has its own outcome, all are decided together. */
-export const createBatchHandler = (deps: ShortenDeps) => {
-  const { desk, requests } = deps;
+export const batchRoute = (deps: ShortenDeps) => {
+  const { handler, requests } = deps;
   const answer = (
     items: readonly unknown[],
     prepared: readonly Prepared[],
@@ -59,7 +59,7 @@ export const createBatchHandler = (deps: ShortenDeps) => {
     const answerTo = (outcomes: readonly ShortenOutcome[]): BatchResponse =>
       answer(urls, prepared, outcomes, state);
     const ready = prepared.filter((request) => request.type === 'ready');
-    const result = await desk.shorten({
+    const result = await handler.shorten({
       keyId: pass.key.id,
       linkLimit: requests.linkLimitOf(pass),
       links: await requests.complete(ready, pass),

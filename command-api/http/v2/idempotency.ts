@@ -20,7 +20,7 @@ export type IdempotencyCheck =
   | { readonly type: 'first'; readonly request: IdempotentRequest; readonly release: () => void }
   | { readonly type: 'reply'; readonly reply: Reply };
 
-export interface IdempotencyDesk {
+export interface Idempotency {
   /** The scope stays in flight, and rivals get 409, until `release` is called. */
   check(
     header: string | readonly string[] | undefined,
@@ -33,10 +33,10 @@ export interface IdempotencyDesk {
 }
 
 /** Knows the answers that are kept, and the requests of this process that are in flight. */
-export const createIdempotencyDesk = (
+export const createIdempotency = (
   pool: Pool,
   outbox: Pick<Outbox, 'hasLoggedFirst'>,
-): IdempotencyDesk => {
+): Idempotency => {
   const inFlight = new Set<string>();
 
   const replay = async (answer: KeptAnswer, bodyHash: Buffer): Promise<Reply> => {

@@ -5,7 +5,7 @@ import type { KeptAnswer } from '../../ledger/idempotency.js';
 import type { ShortenOutcome, ShortenResult } from '../../ledger/shorten.js';
 import { bodyReader, parseJson } from '../body.js';
 import { unavailable, type Reply } from '../reply.js';
-import type { IdempotencyDesk, IdempotentRequest } from './idempotency.js';
+import type { Idempotency, IdempotentRequest } from './idempotency.js';
 import type { V2State } from './pass.js';
 
 /** Answers a POST whose body was parsed; `idempotent` is its claim to be answered once, if any. */
@@ -17,7 +17,7 @@ export type PostWork = (
 
 /** A POST: its body of at most `bodyLimit` bytes, an earlier answer if there is one, its work. */
 export const idempotentPost = (
-  desk: IdempotencyDesk,
+  idempotency: Idempotency,
   bodyLimit: number,
   work: PostWork,
 ): ((ctx: Context, state: V2State) => Promise<Reply>) => {
@@ -26,7 +26,7 @@ export const idempotentPost = (
     const body = await readBody(ctx);
     if (body.type === 'refused') return body.reply;
     const header = ctx.headers['idempotency-key'];
-    const check = await desk.check(header, state.pass.key.id, ctx.path, body.text);
+    const check = await idempotency.check(header, state.pass.key.id, ctx.path, body.text);
     if (check.type === 'reply') return check.reply;
     try {
       const parsed = parseJson(body.text);
@@ -65,7 +65,7 @@ const logWithinMs = 1_500;
 export const replyTo = async (
   result: ShortenResult,
   idempotent: IdempotentRequest | null,
-  { idempotency, outbox }: { readonly idempotency: IdempotencyDesk; readonly outbox: Outbox },
+  { idempotency, outbox }: { readonly idempotency: Idempotency; readonly outbox: Outbox },
   reply: (outcomes: readonly ShortenOutcome[]) => Reply,
 ): Promise<Reply> => {
   if (result.type === 'answered') {

@@ -1,4 +1,4 @@
-import type { PasswordDesk } from '../../../ops/platform/passwords/password-desk.js';
+import type { PasswordHasher } from '../../../ops/platform/passwords/password-hasher.js';
 import type { EventNamed } from '../../../schemas/events/catalogue.js';
 import { messages, type PlanError } from '../../../schemas/http/errors.js';
 import {
@@ -26,7 +26,7 @@ export interface LinkRequestDeps {
   readonly generateCode: () => string;
   readonly shortUrlHost: string;
   readonly upgradeUrl: string;
-  readonly passwords: Pick<PasswordDesk, 'hashAll'>;
+  readonly passwords: Pick<PasswordHasher, 'hashAll'>;
 }
 
 /** Lacks nothing but the hash of its password. */

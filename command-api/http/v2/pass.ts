@@ -6,11 +6,11 @@ import {
 } from '../../../schemas/http/errors.js';
 import type { Pass } from '../../domain/admission.js';
 import { hashKeyToken, isKeyToken } from '../../domain/key-token.js';
-import type { Admitted, AdmissionDesk, PlatformSwitches } from '../../ledger/admission.js';
+import type { Admitted, Admission, PlatformSwitches } from '../../ledger/admission.js';
 import type { RequestState } from '../app.js';
 import { failure, json, unavailable, type Reply } from '../reply.js';
 
-/** A request that has passed the admission desk. */
+/** A request that has passed the admission admission. */
 export interface V2State extends RequestState {
   pass: Pass;
   platform: PlatformSwitches;
@@ -93,7 +93,7 @@ const refusal = (
 export const admitRequest = async (
   ctx: Context,
   state: V2State,
-  desk: AdmissionDesk,
+  admission: Admission,
   options: {
     readonly metered: boolean;
     /** Whether what is asked for needs a log that is away. */
@@ -105,7 +105,7 @@ export const admitRequest = async (
   const { authorization } = ctx.headers;
   const token = bearer.exec(authorization ?? '')?.[1];
   const keyHash = token !== undefined && isKeyToken(token) ? hashKeyToken(token) : null;
-  const admitted = await desk.admit({ keyHash, metered: options.metered, held: options.held });
+  const admitted = await admission.admit({ keyHash, metered: options.metered, held: options.held });
   const pass = 'pass' in admitted.admission ? admitted.admission.pass : null;
   if (pass) {
     ctx.set(passHeaders(pass));

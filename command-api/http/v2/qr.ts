@@ -4,14 +4,14 @@ import { messages } from '../../../schemas/http/errors.js';
 import { qrQuery } from '../../../schemas/http/qr.js';
 import { shortCodePattern } from '../../../schemas/http/shorten.js';
 import type { PlanTable } from '../../../schemas/plans.js';
-import type { QrCodeDesk } from '../../ledger/qr-codes.js';
+import type { QrCodeQuota } from '../../ledger/qr-codes.js';
 import { renderQr } from '../../qr/render.js';
 import { failure, type Reply } from '../reply.js';
 import type { Handler } from '../routing.js';
 import { monthlyLimitReached, type V2State } from './pass.js';
 
 export interface QrDeps {
-  readonly qrCodes: QrCodeDesk;
+  readonly qrCodes: QrCodeQuota;
   readonly findLink: (code: string) => Promise<LinkState>;
   readonly shortUrlHost: string;
   readonly plans: PlanTable;

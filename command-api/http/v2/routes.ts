@@ -3,17 +3,17 @@ import type { Context } from 'koa';
 import { messages } from '../../../schemas/http/errors.js';
 import type { UsageResponse } from '../../../schemas/http/reports.js';
 import { shortCodePattern } from '../../../schemas/http/shorten.js';
-import type { AdmissionDesk } from '../../ledger/admission.js';
+import type { Admission } from '../../ledger/admission.js';
 import type { FindLinkStats } from '../../reports/link-stats.js';
 import { failure, json, send } from '../reply.js';
 import { dispatcher, route, routeFinder, type Handler } from '../routing.js';
-import { createBatchHandler } from './batch.js';
+import { batchRoute } from './batch.js';
 import { admitRequest, type V2State } from './pass.js';
 import { createQrHandler, type QrDeps } from './qr.js';
-import { createShortenHandler, type ShortenDeps } from './shorten.js';
+import { shortenRoute, type ShortenDeps } from './shorten.js';
 
 export interface V2Deps extends ShortenDeps, QrDeps {
-  readonly admission: AdmissionDesk;
+  readonly admission: Admission;
   readonly findStats: FindLinkStats;
 }
 
@@ -48,8 +48,8 @@ export const createV2Router = (deps: V2Deps): Router => {
   };
 
   const router = new Router({ prefix: '/v2', sensitive: true, strict: true });
-  router.post('/shorten', route(createShortenHandler(deps)));
-  router.post('/shorten/batch', route(createBatchHandler(deps)));
+  router.post('/shorten', route(shortenRoute(deps)));
+  router.post('/shorten/batch', route(batchRoute(deps)));
   router.get('/qr/:shortCode', route(createQrHandler(deps)));
   router.get('/stats/:shortCode', route(stats));
   router.get('/usage', route(usage));

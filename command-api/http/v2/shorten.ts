@@ -1,28 +1,28 @@
 import type { Outbox } from '../../../ops/platform/outbox/port.js';
-import type { ShortenDesk } from '../../ledger/shorten.js';
+import type { ShortenHandler } from '../../ledger/shorten.js';
 import { unavailable } from '../reply.js';
-import type { IdempotencyDesk } from './idempotency.js';
+import type { Idempotency } from './idempotency.js';
 import { answerToKeep, idempotentPost, replyTo } from './idempotent-post.js';
 import type { LinkRequests } from './link-requests.js';
 
 const bodyLimit = 65_536;
 
 export interface ShortenDeps {
-  readonly desk: ShortenDesk;
-  readonly idempotency: IdempotencyDesk;
+  readonly handler: ShortenHandler;
+  readonly idempotency: Idempotency;
   readonly outbox: Outbox;
   readonly requests: LinkRequests;
 }
 
 /** POST /v2/shorten */
-export const createShortenHandler = (deps: ShortenDeps) => {
-  const { desk, requests } = deps;
+export const shortenRoute = (deps: ShortenDeps) => {
+  const { handler, requests } = deps;
   return idempotentPost(deps.idempotency, bodyLimit, async (json, state, idempotent) => {
     const [prepared] = await requests.prepare([json], state);
     if (!prepared) return unavailable();
     if (prepared.type === 'refused') return prepared.reply;
     const { pass } = state;
-    const result = await desk.shorten({
+    const result = await handler.shorten({
       keyId: pass.key.id,
       linkLimit: requests.linkLimitOf(pass),
       links: await requests.complete([prepared], pass),

@@ -1,8 +1,8 @@
 import type { Metrics } from '../metrics/metrics.js';
-import type { PasswordDesk } from './password-desk.js';
+import type { PasswordHasher } from './password-hasher.js';
 
 /** Tells of the queue in which passwords are hashed and checked. */
-export const exposePasswords = (metrics: Metrics, { load }: Pick<PasswordDesk, 'load'>): void => {
+export const exposePasswords = (metrics: Metrics, { load }: Pick<PasswordHasher, 'load'>): void => {
   metrics.gauge({
     name: 'linklog_password_hashes_running',
     help: 'Passwords that are hashed or checked at the moment',

@@ -4,20 +4,20 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createAdmissionDesk } from '../../../command-api/ledger/admission.js';
-import { createAliasOverrideDesk } from '../../../command-api/ledger/alias-overrides.js';
-import { createApiKeyDesk } from '../../../command-api/ledger/api-keys.js';
+import { createAdmission } from '../../../command-api/ledger/admission.js';
+import { createAliasOverrideHandler } from '../../../command-api/ledger/alias-overrides.js';
+import { createApiKeyHandler } from '../../../command-api/ledger/api-keys.js';
 import { expireDueLinks } from '../../../command-api/ledger/expiry.js';
-import { createLinkBlockDesk } from '../../../command-api/ledger/link-blocks.js';
-import { createPlatformDesk } from '../../../command-api/ledger/platform.js';
-import { createQrCodeDesk } from '../../../command-api/ledger/qr-codes.js';
-import { createShortenDesk } from '../../../command-api/ledger/shorten.js';
+import { createLinkBlockHandler } from '../../../command-api/ledger/link-blocks.js';
+import { createPlatformHandler } from '../../../command-api/ledger/platform.js';
+import { createQrCodeQuota } from '../../../command-api/ledger/qr-codes.js';
+import { createShortenHandler } from '../../../command-api/ledger/shorten.js';
 import { asker, newKey, type TestKey } from '../../../command-api/testing/keys.js';
 import { catchUpProjections } from '../../../projectors/catch-up.js';
 import { projections } from '../../../projectors/projections.js';
 import { liveSchema } from '../../../projectors/runtime/names.js';
 import { dump } from '../../../projectors/testing/tables.js';
-import { createClickDesk } from '../../../redirect-edge/clicks/click-desk.js';
+import { createClickBudget } from '../../../redirect-edge/links/click-budget.js';
 import { writeOrphan } from '../../../redirect-edge/spool/testing/orphan-folder.js';
 import { writeEvent } from '../../../schemas/events/codec.js';
 import { spoolSource } from '../../../schemas/events/envelope.js';
@@ -139,8 +139,8 @@ describe('a backup that is restored', () => {
   };
 
   const links = async (key: TestKey, codes: readonly string[], maxClicks: number | null = null) => {
-    const desk = createShortenDesk({ ...from, generateCode: () => 'generated' });
-    await desk.shorten({
+    const handler = createShortenHandler({ ...from, generateCode: () => 'generated' });
+    await handler.shorten({
       keyId: key.id,
       linkLimit: null,
       links: codes.map((code) => ({
@@ -162,7 +162,7 @@ describe('a backup that is restored', () => {
   /** Something of everything that the ledger decides, and visits of a spool with repeats. */
   const live = async (): Promise<void> => {
     const keys = [await newKey(from, 'PRO'), await newKey(from), await newKey(from)] as const;
-    const admission = createAdmissionDesk(from.pool, defaultPlanTable);
+    const admission = createAdmission(from.pool, defaultPlanTable);
     for (const { hash } of [keys[0], keys[0], keys[1]]) {
       await admission.admit({ keyHash: hash, metered: true });
     }
@@ -170,7 +170,7 @@ describe('a backup that is restored', () => {
     await links(keys[0], ['plain', 'secret', 'short-1', 'short-2', ...many]);
     await links(keys[1], ['hot', 'used-up', 'blocked-later'], 3);
 
-    const clicks = createClickDesk(from.pool, from.outbox);
+    const clicks = createClickBudget(from.pool, from.outbox);
     const take = (code: string) => clicks.take({ code, requestId: 'visit' });
     for (const code of [
       'hot',
@@ -183,7 +183,7 @@ describe('a backup that is restored', () => {
     ]) {
       await take(code);
     }
-    const blocks = createLinkBlockDesk(from.pool, from.outbox);
+    const blocks = createLinkBlockHandler(from.pool, from.outbox);
     const change = (code: string, type: 'BlockLink' | 'UnblockLink') =>
       blocks.handle(code, { type, reason: 'phishing' }, asker);
     await change('blocked-later', 'BlockLink');
@@ -191,17 +191,21 @@ describe('a backup that is restored', () => {
     await change('plain', 'UnblockLink');
     await change('used-up', 'BlockLink');
 
-    const qrCodes = createQrCodeDesk(from.pool, from.outbox);
+    const qrCodes = createQrCodeQuota(from.pool, from.outbox);
     for (const { id, account } of [keys[0], keys[0], keys[2]]) {
       await qrCodes.spend({ keyId: id, account, code: 'plain', limit: null, requestId: 'qr' });
     }
-    const keyDesk = createApiKeyDesk(from.pool, from.outbox);
-    await keyDesk.handle(keys[1].id, { type: 'ChangeApiKey', plan: 'INDIE', active: false }, asker);
-    await keyDesk.handle(keys[2].id, { type: 'RevokeApiKey' }, asker);
-    const platform = createPlatformDesk(from.pool, from.outbox);
+    const keyHandler = createApiKeyHandler(from.pool, from.outbox);
+    await keyHandler.handle(
+      keys[1].id,
+      { type: 'ChangeApiKey', plan: 'INDIE', active: false },
+      asker,
+    );
+    await keyHandler.handle(keys[2].id, { type: 'RevokeApiKey' }, asker);
+    const platform = createPlatformHandler(from.pool, from.outbox);
     await platform.switch({ maintenance: true, features: { qr: false } }, asker);
     await platform.switch({ maintenance: false }, asker);
-    const overrides = createAliasOverrideDesk(from.pool, from.outbox);
+    const overrides = createAliasOverrideHandler(from.pool, from.outbox);
     await overrides.set({ alias: 'docs', account: 'acme' }, asker);
     await overrides.set({ alias: 'login', account: 'acme' }, asker);
     await overrides.set({ alias: 'login', account: null }, asker);
@@ -289,7 +293,7 @@ describe('a backup that is restored', () => {
 
   it('goes on where the source stood: no code, click, or sequence is given out again', async () => {
     await restoreIn(async (node) => {
-      const clicks = createClickDesk(node.pool, node.outbox);
+      const clicks = createClickBudget(node.pool, node.outbox);
       const take = () => clicks.take({ code: 'hot', requestId: 'visit' });
       expect([await take(), await take()]).to.deep.equal(['taken', 'expired']);
       const after = await node.outbox.after(topics.links.name, [{ subject: 'hot', sequence: 1 }]);

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { createShortenDesk } from '../../../../command-api/ledger/shorten.js';
+import { createShortenHandler } from '../../../../command-api/ledger/shorten.js';
 import { newKey } from '../../../../command-api/testing/keys.js';
 import { withDatabase } from '../../cli/database.js';
 import { Bench } from '../../../test/e2e/harness.js';
@@ -73,8 +73,8 @@ describe('audit verify, with the log on Kafka', function () {
         'INSERT INTO log.relayed (partition_id, next_offset) SELECT id, 0 FROM log.partitions',
       );
       const key = await newKey(node);
-      const desk = createShortenDesk({ ...node, generateCode: () => 'generated' });
-      await desk.shorten({
+      const handler = createShortenHandler({ ...node, generateCode: () => 'generated' });
+      await handler.shorten({
         keyId: key.id,
         linkLimit: null,
         links: [

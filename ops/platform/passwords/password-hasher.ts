@@ -17,7 +17,7 @@ const maxHashesOfKey = 100;
 export const maxChecksOfLink = 24;
 
 /** Where passwords are hashed and checked: one a process, so that its bounds are the process's. */
-export interface PasswordDesk {
+export interface PasswordHasher {
   readonly load: QueueLoad;
   /** Hashes in the order of the passwords. @throws Overloaded */
   hashAll(keyId: string, passwords: readonly string[]): Promise<readonly string[]>;
@@ -26,7 +26,7 @@ export interface PasswordDesk {
 }
 
 /** Keys and links have a lane each: a flood of guesses at one link delays nobody else. */
-export const createPasswordDesk = (): PasswordDesk => {
+export const createPasswordHasher = (): PasswordHasher => {
   const queue = createFairQueue({ atOnce, maxWaiting, rest: (ms) => sleep(ms) });
   const hashing = createHashing();
   const rests = createWrongRests();

@@ -7,7 +7,7 @@ import { testDatabase, type TestDatabase } from '../../ops/test/support/database
 import { named, testNode, type TestNode } from '../../ops/test/support/node.js';
 import { eventually } from '../../ops/test/support/waiting.js';
 import { blocked, created, expired } from '../../schemas/testing/events.js';
-import { createClickDesk, type ClickDesk } from './click-desk.js';
+import { createClickBudget, type ClickBudget } from './click-budget.js';
 
 const count = (outcomes: readonly string[]): Record<string, number> => {
   const counts: Record<string, number> = {};
@@ -15,17 +15,17 @@ const count = (outcomes: readonly string[]): Record<string, number> => {
   return counts;
 };
 
-describe('the click desk, on two nodes', () => {
+describe('the click budget, on two nodes', () => {
   let database: TestDatabase;
   let nodes: readonly [TestNode, TestNode];
-  let desks: readonly [ClickDesk, ClickDesk];
+  let budgets: readonly [ClickBudget, ClickBudget];
 
   before(async () => {
     database = await testDatabase('clicks');
     nodes = [await testNode(database), await testNode(database)];
-    desks = [
-      createClickDesk(nodes[0].pool, nodes[0].outbox),
-      createClickDesk(nodes[1].pool, nodes[1].outbox),
+    budgets = [
+      createClickBudget(nodes[0].pool, nodes[0].outbox),
+      createClickBudget(nodes[1].pool, nodes[1].outbox),
     ];
   });
 
@@ -34,8 +34,8 @@ describe('the click desk, on two nodes', () => {
     await database.drop();
   });
 
-  const take = (code: string, visitor: number): ReturnType<ClickDesk['take']> =>
-    desks[visitor % 2 === 0 ? 0 : 1].take({ code, requestId: `visitor-${visitor}` });
+  const take = (code: string, visitor: number): ReturnType<ClickBudget['take']> =>
+    budgets[visitor % 2 === 0 ? 0 : 1].take({ code, requestId: `visitor-${visitor}` });
 
   const expectFolded = async (): Promise<void> => {
     expect(await storedClaims(nodes[0])).to.deep.equal(await foldedClaims(nodes[0]));

@@ -12,13 +12,13 @@ import { decideClick, type ClickDecision, type TakeClick } from '../domain/click
 const maxGroup = 500;
 const maxWaiting = 10_000;
 
-export interface ClickDesk {
+export interface ClickBudget {
   /** @throws Overloaded; OutcomeUnknown: the click may be spent, so the visitor gets no redirect. */
   take(command: TakeClick): Promise<'taken' | 'expired' | 'blocked' | 'notFound'>;
 }
 
 /** Where clicks of limited links are taken: budget and event in one transaction, in groups. */
-export const createClickDesk = (pool: Pool, outbox: Outbox): ClickDesk => {
+export const createClickBudget = (pool: Pool, outbox: Outbox): ClickBudget => {
   const run = (commands: readonly TakeClick[]): Promise<readonly ClickDecision[]> =>
     transaction(pool, async (tx) => {
       const codes = [...new Set(commands.map(({ code }) => code))];

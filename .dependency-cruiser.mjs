@@ -1,0 +1,53 @@
+/** Who may import whom: the table "The rooms" of CONTRIBUTING.md. `npm run lint` checks it. */
+
+const services = ['command-api', 'redirect-edge', 'projectors'];
+
+/** Tests, and the folders that only tests use. */
+const tests = '(\\.(spec|suite)\\.ts$|/testing/|^ops/test/)';
+
+/** `room` imports nothing of ours outside itself and the rooms in `may`. */
+const only = (room, ...may) => ({
+  name: `${room} imports only ${may.join(', ') || 'itself'}`,
+  severity: 'error',
+  from: { path: `^${room}/`, pathNot: tests },
+  to: {
+    path: '^(schemas|command-api|redirect-edge|projectors|ops)/',
+    pathNot: [room, ...may].map((other) => `^${other}/`),
+  },
+});
+
+export default {
+  forbidden: [
+    {
+      name: 'no cycles, not even of types',
+      severity: 'error',
+      from: {},
+      to: { circular: true },
+    },
+    {
+      name: 'nothing but tests imports ops/test',
+      severity: 'error',
+      from: { pathNot: tests },
+      to: { path: '^ops/test/' },
+    },
+    only('schemas'),
+    only('ops/platform', 'schemas'),
+    only('ops/ledger', 'schemas', 'ops/platform'),
+    only('ops/migrations', 'ops/platform'),
+    only('ops/local', 'ops/platform'),
+    ...services.map((service) => only(service, 'schemas', 'ops/platform', 'ops/ledger')),
+    ...services.map((service) => only(`${service}/domain`, 'schemas')),
+    {
+      name: 'the composition root does not import the tools',
+      severity: 'error',
+      from: { path: '^ops/app/', pathNot: tests },
+      to: { path: '^ops/tools/' },
+    },
+  ],
+  options: {
+    tsPreCompilationDeps: true,
+    tsConfig: { fileName: 'tsconfig.json' },
+    doNotFollow: { path: 'node_modules' },
+    enhancedResolveOptions: { extensions: ['.ts', '.js'] },
+  },
+};
