@@ -3,7 +3,7 @@ import { v7 as uuidv7 } from 'uuid';
 import type { Receipt } from '../ops/platform/outbox/port.js';
 import type { PlanName } from '../schemas/plans.js';
 import { hashKeyToken, keyAlphabet, keySecretLength, keyToken } from './domain/key-token.js';
-import type { ApiKeyHandler, Asker, KnownKey } from './ledger/api-keys.js';
+import type { ApiKeyHandler, Actor, KnownKey } from './ledger/api-keys.js';
 
 const randomSecret = customAlphabet(keyAlphabet, keySecretLength);
 
@@ -17,12 +17,12 @@ export interface IssuedKey {
 export const issueKey = async (
   handler: ApiKeyHandler,
   key: { readonly name: string; readonly plan: PlanName; readonly account: string },
-  asker: Asker,
+  actor: Actor,
 ): Promise<IssuedKey> => {
   const token = keyToken(randomSecret());
   const id = uuidv7();
   const command = { type: 'CreateApiKey', id, ...key, hash: hashKeyToken(token) } as const;
-  const outcome = await handler.handle(id, command, asker);
+  const outcome = await handler.handle(id, command, actor);
   if (outcome.type === 'refused') throw new Error(`A new key was refused: ${outcome.reason}`);
   return { token, state: outcome.state, receipt: outcome.receipt };
 };

@@ -184,8 +184,8 @@ export const startCommandApi = async (deps: CommandApiDeps): Promise<CommandApi>
       transaction(pool, async (tx) => {
         await tx.query('SELECT pg_advisory_xact_lock($1)', [firstKeyLock]);
         if (await keys.any()) return null;
-        const asker = { actor: 'system', requestId: 'first-start' };
-        return issueKey(keys, { name: 'first-key', plan: 'PRO', account: 'default' }, asker);
+        const actor = { actor: 'system', requestId: 'first-start' };
+        return issueKey(keys, { name: 'first-key', plan: 'PRO', account: 'default' }, actor);
       }),
     async stop(graceMs) {
       await Promise.all([

@@ -45,14 +45,14 @@ export interface Meter {
 
 export type AdmissionOutcome =
   | { readonly type: 'keyInvalid' }
-  | { readonly type: 'maintenance'; readonly pass: Pass | null }
-  | { readonly type: 'logAway'; readonly pass: Pass }
-  | { readonly type: 'rateLimited'; readonly pass: Pass }
-  | { readonly type: 'callsExhausted'; readonly pass: Pass }
-  | { readonly type: 'admitted'; readonly pass: Pass };
+  | { readonly type: 'maintenance'; readonly call: AdmittedCall | null }
+  | { readonly type: 'logAway'; readonly call: AdmittedCall }
+  | { readonly type: 'rateLimited'; readonly call: AdmittedCall }
+  | { readonly type: 'callsExhausted'; readonly call: AdmittedCall }
+  | { readonly type: 'admitted'; readonly call: AdmittedCall };
 
 /** What every answer to a known key tells, and what later checks go by. */
-export interface Pass {
+export interface AdmittedCall {
   readonly now: Date;
   readonly key: CallingKey;
   readonly window: RateWindow;
@@ -74,7 +74,7 @@ export const admitCalls = (
   let unmetered = meter.grantedUnmetered;
   const full = windowCalls + metered + unmetered >= limit;
 
-  const pass = (): Pass => ({
+  const callNow = (): AdmittedCall => ({
     now,
     key,
     window: {
@@ -86,21 +86,21 @@ export const admitCalls = (
   });
 
   return calls.map((call) => {
-    if (maintenance) return { type: 'maintenance', pass: pass() };
-    if (call.held === true) return { type: 'logAway', pass: pass() };
+    if (maintenance) return { type: 'maintenance', call: callNow() };
+    if (call.held === true) return { type: 'logAway', call: callNow() };
     const granted = call.metered ? metered > 0 : unmetered > 0;
     if (!granted) {
-      const refused = pass();
+      const refused = callNow();
       // The window is full with the whole group: those who come later in it may still be granted.
       return full
-        ? { type: 'rateLimited', pass: { ...refused, window: { ...refused.window, remaining: 0 } } }
-        : { type: 'callsExhausted', pass: refused };
+        ? { type: 'rateLimited', call: { ...refused, window: { ...refused.window, remaining: 0 } } }
+        : { type: 'callsExhausted', call: refused };
     }
     windowCalls += 1;
     if (call.metered) {
       metered -= 1;
       monthCalls += 1;
     } else unmetered -= 1;
-    return { type: 'admitted', pass: pass() };
+    return { type: 'admitted', call: callNow() };
   });
 };

@@ -30,8 +30,8 @@ const admit = (
 /** What a call's answer tells: how it went, what is left of the minute, and the month's calls. */
 const told = (admissions: readonly AdmissionOutcome[]) =>
   admissions.map((admission) => {
-    if (admission.type === 'keyInvalid' || !admission.pass) return [admission.type];
-    const { window, usage } = admission.pass;
+    if (admission.type === 'keyInvalid' || !admission.call) return [admission.type];
+    const { window, usage } = admission.call;
     return [admission.type, window.remaining, usage.calls];
   });
 
@@ -50,7 +50,7 @@ describe('what the ledger granted', () => {
     expect(admit([metered], meter({ grantedMetered: 1 }))).to.deep.equal([
       {
         type: 'admitted',
-        pass: {
+        call: {
           now: noon,
           key,
           window: { limit, remaining: limit - 1, resetAt: at(60) },

@@ -3,7 +3,7 @@ import { expect } from 'chai';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { testNode, type TestNode } from '../../ops/test/support/node.js';
 import { defaultPlanTable, type PlanTable } from '../../schemas/plans.js';
-import { asker, meterOf, newKey, setMeter, type TestKey } from '../testing/keys.js';
+import { actor, meterOf, newKey, setMeter, type TestKey } from '../testing/keys.js';
 import { createAdmission, type Admission, type Admitted } from './admission.js';
 import { createApiKeyHandler } from './api-keys.js';
 
@@ -60,8 +60,8 @@ describe('admission, on two nodes', () => {
   };
 
   const passOf = ({ admission }: Admitted) => {
-    if (admission.type === 'keyInvalid' || !admission.pass) throw new Error('No pass');
-    return admission.pass;
+    if (admission.type === 'keyInvalid' || !admission.call) throw new Error('No call');
+    return admission.call;
   };
 
   const openMinutes = async ({ id }: TestKey): Promise<number> => {
@@ -207,14 +207,14 @@ describe('admission, on two nodes', () => {
     const key = await newKey(nodes[0]);
     const keys = createApiKeyHandler(nodes[0].pool, nodes[0].outbox);
     const change = (active: boolean) =>
-      keys.handle(key.id, { type: 'ChangeApiKey', active }, asker);
+      keys.handle(key.id, { type: 'ChangeApiKey', active }, actor);
     const both = async () => types(await call(key, 2));
     expect(await both()).to.deep.equal({ admitted: 2 });
     await change(false);
     expect(await both()).to.deep.equal({ keyInvalid: 2 });
     await change(true);
     expect(await both()).to.deep.equal({ admitted: 2 });
-    await keys.handle(key.id, { type: 'RevokeApiKey' }, asker);
+    await keys.handle(key.id, { type: 'RevokeApiKey' }, actor);
     expect(await both()).to.deep.equal({ keyInvalid: 2 });
 
     const strangers = [null, 'ab'.repeat(32)];
@@ -229,12 +229,12 @@ describe('admission, on two nodes', () => {
     const key = await newKey(nodes[0], 'HOBBY');
     expect(types(await call(key, 100))).to.deep.equal({ admitted: 100 });
     const keys = createApiKeyHandler(nodes[0].pool, nodes[0].outbox);
-    await keys.handle(key.id, { type: 'ChangeApiKey', plan: 'FREE' }, asker);
+    await keys.handle(key.id, { type: 'ChangeApiKey', plan: 'FREE' }, actor);
     const lowered = await call(key, 10);
     expect(types(lowered)).to.deep.equal({ rateLimited: 10 });
     expect(lowered.map((result) => passOf(result).window.remaining)).to.include.members([0]);
     admissions = newAdmissions();
-    await keys.handle(key.id, { type: 'ChangeApiKey', plan: 'INDIE' }, asker);
+    await keys.handle(key.id, { type: 'ChangeApiKey', plan: 'INDIE' }, actor);
     expect(types(await call(key, 300))).to.deep.equal({ admitted: 300 });
   });
 
@@ -246,7 +246,7 @@ describe('admission, on two nodes', () => {
       expect(types(results)).to.deep.equal({ maintenance: 10 });
       expect(results.map((result) => passOf(result).window.remaining)).to.include.members([60]);
       const stranger = await admissions[0].admit({ keyHash: null, metered: true });
-      expect(stranger.admission).to.deep.equal({ type: 'maintenance', pass: null });
+      expect(stranger.admission).to.deep.equal({ type: 'maintenance', call: null });
     } finally {
       await nodes[0].pool.query('UPDATE ledger.platform SET maintenance = false');
     }

@@ -186,7 +186,7 @@ export const createAdmission = (pool: Pool, table: PlanTable): Admission => {
       });
     }
     const unknown: AdmissionOutcome = platform.maintenance
-      ? { type: 'maintenance', pass: null }
+      ? { type: 'maintenance', call: null }
       : { type: 'keyInvalid' };
     return calls.map((call) => ({ admission: admissions.get(call) ?? unknown, platform }));
   };
@@ -209,7 +209,7 @@ export const createAdmission = (pool: Pool, table: PlanTable): Admission => {
     const admitted = await batcher.submit(call);
     const { admission } = admitted;
     if (call.keyHash !== null && admission.type === 'rateLimited') {
-      const left = admission.pass.window.resetAt.getTime() - admission.pass.now.getTime();
+      const left = admission.call.window.resetAt.getTime() - admission.call.now.getTime();
       if (refusals.size >= maxRefusals) refusals.clear();
       const until = performance.now() + Math.min(left, refusalMs);
       refusals.set(call.keyHash, { until, admitted });

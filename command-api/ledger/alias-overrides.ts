@@ -9,11 +9,11 @@ import {
   type AliasOverride,
 } from '../../schemas/folds/alias-override.js';
 import { decideAliasOverride, type SetAliasOverride } from '../domain/alias-override.js';
-import type { Asker } from './api-keys.js';
+import type { Actor } from './api-keys.js';
 
 export interface AliasOverrideHandler {
   /** `null` where there was nothing to change. */
-  set(command: SetAliasOverride, asker: Asker): Promise<Receipt | null>;
+  set(command: SetAliasOverride, actor: Actor): Promise<Receipt | null>;
   /** The account that may use each of the aliases (lower case), so far as there is one. */
   accountsOf(aliases: readonly string[]): Promise<ReadonlyMap<string, string>>;
 }
@@ -58,13 +58,13 @@ export const saveOverride = async (
 };
 
 export const createAliasOverrideHandler = (pool: Pool, outbox: Outbox): AliasOverrideHandler => ({
-  set: (command, asker) =>
+  set: (command, actor) =>
     transaction(pool, async (tx) => {
       const known = await lockOverride(tx, command.alias);
       if (known === null && command.account === null) return null;
       const override = known ?? (await makeOverride(tx, command.alias));
       const now = await ledgerNow(tx);
-      const event = decideAliasOverride(command, override, { ...asker, now, newId: uuidv7 });
+      const event = decideAliasOverride(command, override, { ...actor, now, newId: uuidv7 });
       if (event === null) return null;
       await saveOverride(tx, command.alias, evolveAliasOverride(override, event));
       return outbox.record(tx, [event]);

@@ -3,7 +3,7 @@ import { nothingRecorded } from '../../ops/platform/outbox/port.js';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { testNode, type TestNode } from '../../ops/test/support/node.js';
 import { evolveApiKey, noKey, type ApiKeyEvent } from '../../schemas/folds/api-key.js';
-import { asker, newKey, setMeter, type TestKey } from '../testing/keys.js';
+import { actor, newKey, setMeter, type TestKey } from '../testing/keys.js';
 import { createApiKeyHandler, type ApiKeyHandler } from './api-keys.js';
 
 describe('the API-key handler, on two nodes', () => {
@@ -58,7 +58,7 @@ describe('the API-key handler, on two nodes', () => {
   it('writes down who asked, and in which request; nothing where nothing changes', async () => {
     const key = await newKey(nodes[0]);
     const pro = { type: 'ChangeApiKey', plan: 'PRO' } as const;
-    const outcomes = [await handlers[0].handle(key.id, pro, asker)];
+    const outcomes = [await handlers[0].handle(key.id, pro, actor)];
     outcomes.push(await handlers[1].handle(key.id, pro, { actor: 'other', requestId: 'r-2' }));
     const [changed, unchanged] = outcomes;
     expect(unchanged).to.deep.equal({ ...changed, receipt: nothingRecorded });
@@ -66,8 +66,8 @@ describe('the API-key handler, on two nodes', () => {
     expect(events).to.have.length(2);
     expect(events[1]).to.include({
       type: 'linklog.ApiKeyChanged.v1',
-      actor: asker.actor,
-      correlationid: asker.requestId,
+      actor: actor.actor,
+      correlationid: actor.requestId,
       account: key.account,
     });
   });
@@ -77,7 +77,7 @@ describe('the API-key handler, on two nodes', () => {
     const revoke = { type: 'RevokeApiKey' } as const;
     const outcomes = await Promise.all(
       Array.from({ length: 10 }, (_, index) =>
-        handlers[index % 2 === 0 ? 0 : 1].handle(key.id, revoke, asker),
+        handlers[index % 2 === 0 ? 0 : 1].handle(key.id, revoke, actor),
       ),
     );
     for (const outcome of outcomes) {
@@ -85,7 +85,7 @@ describe('the API-key handler, on two nodes', () => {
     }
     expect(await eventsOf(key)).to.have.length(2);
     const change = { type: 'ChangeApiKey', active: true } as const;
-    expect(await handlers[0].handle(key.id, change, asker)).to.deep.equal({
+    expect(await handlers[0].handle(key.id, change, actor)).to.deep.equal({
       type: 'refused',
       reason: 'revoked',
     });
@@ -93,7 +93,7 @@ describe('the API-key handler, on two nodes', () => {
 
   it('knows nothing of keys that nobody made', async () => {
     const refused = { type: 'refused', reason: 'unknown' };
-    expect(await handlers[0].handle('no', { type: 'RevokeApiKey' }, asker)).to.deep.equal(refused);
+    expect(await handlers[0].handle('no', { type: 'RevokeApiKey' }, actor)).to.deep.equal(refused);
     expect(await handlers[0].find('no')).to.equal(null);
   });
 

@@ -97,14 +97,14 @@ export const saveKey = async (
 };
 
 /** Who asks for a change, and in which request. */
-export interface Asker {
+export interface Actor {
   readonly actor: string;
   readonly requestId: string;
 }
 
 export interface ApiKeyHandler {
   /** Decides one change and records its event, in one transaction. */
-  handle(id: string, command: ApiKeyCommand, asker: Asker): Promise<ApiKeyOutcome>;
+  handle(id: string, command: ApiKeyCommand, actor: Actor): Promise<ApiKeyOutcome>;
   /** The keys in the order of their making, after `after` (an id) if given. */
   list(limit: number, after: string | null): Promise<readonly KeyWithUsage[]>;
   find(id: string): Promise<KeyWithUsage | null>;
@@ -142,11 +142,11 @@ export const createApiKeyHandler = (pool: Pool, outbox: Outbox): ApiKeyHandler =
   };
 
   return {
-    handle: (id, command, asker) =>
+    handle: (id, command, actor) =>
       transaction(pool, async (tx) => {
         const state = await lockKey(tx, id);
         const now = await ledgerNow(tx);
-        const decision = decideApiKey(command, state, { ...asker, now, eventId: uuidv7() });
+        const decision = decideApiKey(command, state, { ...actor, now, eventId: uuidv7() });
         if (decision.type === 'refused') return decision;
         const next = decision.type === 'accepted' ? evolveApiKey(state, decision.event) : state;
         if (next.status === 'none') throw new Error('A decided key is known');

@@ -9,7 +9,7 @@ import { rejection } from '../../ops/test/support/failures.js';
 import { testNode, type TestNode } from '../../ops/test/support/node.js';
 import { eventually } from '../../ops/test/support/waiting.js';
 import { at, created } from '../../schemas/testing/events.js';
-import { asker } from '../testing/keys.js';
+import { actor } from '../testing/keys.js';
 import { expireDueLinks } from './expiry.js';
 import { createLinkBlockHandler, type LinkBlockHandler } from './link-blocks.js';
 import { createPlatformHandler } from './platform.js';
@@ -57,10 +57,10 @@ describe('blocks and switches, on two nodes', () => {
 
   it('tells every process of a block, and of nothing that changed nothing', async () => {
     await recordHistory(nodes[0], created('told'));
-    expect(await handlers[0].handle('told', block, asker)).to.have.lengthOf(1);
-    expect(await handlers[1].handle('told', block, asker)).to.equal(nothingRecorded);
-    expect(await handlers[1].handle('nobodys', block, asker)).to.equal('notFound');
-    expect(await handlers[1].handle('told', unblock, asker)).to.have.lengthOf(1);
+    expect(await handlers[0].handle('told', block, actor)).to.have.lengthOf(1);
+    expect(await handlers[1].handle('told', block, actor)).to.equal(nothingRecorded);
+    expect(await handlers[1].handle('nobodys', block, actor)).to.equal('notFound');
+    expect(await handlers[1].handle('told', unblock, actor)).to.have.lengthOf(1);
     await eventually('both are heard', () => changes.length >= 2);
     expect(changes).to.deep.equal([
       { kind: 'link', code: 'told', sequence: 2 },
@@ -73,7 +73,7 @@ describe('blocks and switches, on two nodes', () => {
     const command = (number: number) => ({ ...block, reason: `reason ${number}` });
     await Promise.all(
       Array.from({ length: 20 }, (_, number) =>
-        handlers[number % 2 === 0 ? 0 : 1].handle('raced', command(number), asker),
+        handlers[number % 2 === 0 ? 0 : 1].handle('raced', command(number), actor),
       ),
     );
     const events = await eventsOf('links', 'raced');
@@ -91,9 +91,9 @@ describe('blocks and switches, on two nodes', () => {
     await Promise.all([
       ...codes.map(async (code, number) => {
         const [one, other] = number % 2 === 0 ? handlers : [handlers[1], handlers[0]];
-        await one.handle(code, block, asker);
-        await other.handle(code, unblock, asker);
-        await one.handle(code, block, asker);
+        await one.handle(code, block, actor);
+        await other.handle(code, unblock, actor);
+        await one.handle(code, block, actor);
       }),
       ...nodes.map(sweep),
       ...nodes.map(sweep),
@@ -119,7 +119,7 @@ describe('blocks and switches, on two nodes', () => {
       ...nodes[0].outbox,
       record: () => Promise.reject(new Error('the log is away')),
     });
-    expect(await rejection(failing.handle('kept', block, asker))).to.be.an('error');
+    expect(await rejection(failing.handle('kept', block, actor))).to.be.an('error');
     expect((await storedClaims(nodes[0])).get('kept')).to.include({ blocked: false });
     expect(await eventsOf('links', 'kept')).to.have.length(1);
   });
@@ -128,14 +128,14 @@ describe('blocks and switches, on two nodes', () => {
     const platforms = nodes.map(({ pool, outbox }) => createPlatformHandler(pool, outbox));
     const [one, other] = platforms;
     if (!one || !other) throw new Error('There are two nodes');
-    await one.switch({ features: { passwords: true } }, asker);
+    await one.switch({ features: { passwords: true } }, actor);
     const before = (await eventsOf('platform', 'platform')).length;
     changes = [];
     await Promise.all([
-      one.switch({ maintenance: true }, asker),
-      other.switch({ maintenance: true, features: { qr: false } }, asker),
-      one.switch({ features: { aliases: false } }, asker),
-      other.switch({ features: { aliases: false, shortening: false } }, asker),
+      one.switch({ maintenance: true }, actor),
+      other.switch({ maintenance: true, features: { qr: false } }, actor),
+      one.switch({ features: { aliases: false } }, actor),
+      other.switch({ features: { aliases: false, shortening: false } }, actor),
     ]);
     const features = { aliases: false, qr: false, shortening: false };
     expect(await other.read()).to.deep.include({

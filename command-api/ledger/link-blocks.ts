@@ -6,23 +6,23 @@ import { nothingRecorded, type Outbox, type Receipt } from '../../ops/platform/o
 import { transaction, type Pool } from '../../ops/platform/postgres/pool.js';
 import { evolveClaim, freeCode } from '../../schemas/folds/claim.js';
 import { decideLinkBlock, type LinkBlockCommand } from '../domain/link-block.js';
-import type { Asker } from './api-keys.js';
+import type { Actor } from './api-keys.js';
 
 export interface LinkBlockHandler {
   /** Decides a block or an unblock, records its event and tells every edge, in one transaction. */
-  handle(code: string, command: LinkBlockCommand, asker: Asker): Promise<Receipt | 'notFound'>;
+  handle(code: string, command: LinkBlockCommand, actor: Actor): Promise<Receipt | 'notFound'>;
   /** The same for what the web-safety check has found. @returns the codes that are blocked now */
-  blockUnsafe(codes: readonly string[], reason: string, asker: Asker): Promise<readonly string[]>;
+  blockUnsafe(codes: readonly string[], reason: string, actor: Actor): Promise<readonly string[]>;
 }
 
 export const createLinkBlockHandler = (pool: Pool, outbox: Outbox): LinkBlockHandler => {
-  const decideAll = (codes: readonly string[], command: LinkBlockCommand, asker: Asker) =>
+  const decideAll = (codes: readonly string[], command: LinkBlockCommand, actor: Actor) =>
     transaction(pool, async (tx) => {
       const claims = await lockClaims(tx, codes);
       const now = await ledgerNow(tx);
       const decided = codes.map((code) => {
         const claim = claims.get(code) ?? freeCode;
-        const decision = decideLinkBlock(command, claim, { ...asker, now, newId: uuidv7 });
+        const decision = decideLinkBlock(command, claim, { ...actor, now, newId: uuidv7 });
         return { code, claim, decision };
       });
       const changes = decided.flatMap(({ claim, decision }) => {
@@ -44,13 +44,13 @@ export const createLinkBlockHandler = (pool: Pool, outbox: Outbox): LinkBlockHan
     });
 
   return {
-    async handle(code, command, asker) {
-      const { decided, receipt } = await decideAll([code], command, asker);
+    async handle(code, command, actor) {
+      const { decided, receipt } = await decideAll([code], command, actor);
       const [decision] = decided.map((each) => each.decision);
       return decision?.type === 'refused' ? decision.reason : receipt;
     },
-    async blockUnsafe(codes, reason, asker) {
-      const { decided } = await decideAll(codes, { type: 'BlockUnsafeLink', reason }, asker);
+    async blockUnsafe(codes, reason, actor) {
+      const { decided } = await decideAll(codes, { type: 'BlockUnsafeLink', reason }, actor);
       return decided.flatMap(({ code, decision }) => (decision.type === 'accepted' ? [code] : []));
     },
   };

@@ -6,24 +6,24 @@ import { nothingRecorded, type Outbox, type Receipt } from '../../ops/platform/o
 import { transaction, type Pool } from '../../ops/platform/postgres/pool.js';
 import { evolvePlatform, type PlatformState } from '../../schemas/folds/platform.js';
 import { decidePlatform, type SwitchPlatform } from '../domain/platform.js';
-import type { Asker } from './api-keys.js';
+import type { Actor } from './api-keys.js';
 
 export interface PlatformHandler {
   read(): Promise<PlatformState>;
   /** Sets switches and records an event for each that changed, in one transaction. */
   switch(
     command: SwitchPlatform,
-    asker: Asker,
+    actor: Actor,
   ): Promise<{ readonly state: PlatformState; readonly receipt: Receipt }>;
 }
 
 export const createPlatformHandler = (pool: Pool, outbox: Outbox): PlatformHandler => ({
   read: () => readPlatform(pool),
-  switch: (command, asker) =>
+  switch: (command, actor) =>
     transaction(pool, async (tx) => {
       const state = await readPlatform(tx, 'FOR UPDATE');
       const now = await ledgerNow(tx);
-      const events = decidePlatform(command, state, { ...asker, now, newId: uuidv7 });
+      const events = decidePlatform(command, state, { ...actor, now, newId: uuidv7 });
       if (events.length === 0) return { state, receipt: nothingRecorded };
       const next = events.reduce(evolvePlatform, state);
       await savePlatform(tx, next);

@@ -9,7 +9,7 @@ import { named, testNode, type TestNode } from '../../ops/test/support/node.js';
 import type { ClaimEvent } from '../../schemas/folds/claim.js';
 import { blocked, created, expired, unblocked } from '../../schemas/testing/events.js';
 import { createLinkBlockHandler } from '../ledger/link-blocks.js';
-import { asker } from '../testing/keys.js';
+import { actor } from '../testing/keys.js';
 import { openBlocklistFile, type BlocklistFile } from './blocklist-file.js';
 import { recheckSchedule, type Walk } from './recheck-schedule.js';
 import { createRecheck } from './recheck.js';
@@ -284,7 +284,7 @@ describe('links that are checked again, by two nodes', () => {
     await (await checker()).all();
     expect(await blocks()).to.have.length(1);
     const handler = createLinkBlockHandler(nodes[0].pool, nodes[0].outbox);
-    await handler.handle('spring', { type: 'UnblockLink', reason: 'a mistake' }, asker);
+    await handler.handle('spring', { type: 'UnblockLink', reason: 'a mistake' }, actor);
     await age('spring', 2_000 * minuteMs);
     await writeFile(file, 'spring.example\nanother.example\n');
     double.listed.add('spring.example');

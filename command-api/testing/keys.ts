@@ -17,7 +17,7 @@ export interface TestKey {
   readonly account: string;
 }
 
-export const asker = { actor: 'maria', requestId: 'request-1' };
+export const actor = { actor: 'maria', requestId: 'request-1' };
 
 /** A new key in the ledger, of its own account. */
 export const newKey = async (
@@ -28,7 +28,7 @@ export const newKey = async (
   const key = { id, hash: hashKeyToken(id), account: `account-${id}` };
   const handler = createApiKeyHandler(pool, outbox);
   const command = { type: 'CreateApiKey', name: 'test', plan, ...key } as const;
-  const outcome = await handler.handle(id, command, asker);
+  const outcome = await handler.handle(id, command, actor);
   if (outcome.type !== 'done') throw new Error(`The key was refused: ${outcome.reason}`);
   return key;
 };

@@ -10,7 +10,7 @@ import type { AliasOverrideHandler } from '../../ledger/alias-overrides.js';
 import type { LinkBlockHandler } from '../../ledger/link-blocks.js';
 import type { PlatformHandler } from '../../ledger/platform.js';
 import type { FindLinkHistory } from '../../reports/link-history.js';
-import type { ApiKeyHandler, Asker } from '../../ledger/api-keys.js';
+import type { ApiKeyHandler, Actor } from '../../ledger/api-keys.js';
 import { createApp, type AppDeps, type RequestState } from '../app.js';
 import { failure, json, send } from '../reply.js';
 import { dispatcher, routeFinder } from '../routing.js';
@@ -21,7 +21,7 @@ import { addPlatformRoutes } from './platform.js';
 import { createSettle } from './settle.js';
 
 export interface AdminState extends RequestState {
-  asker: Asker;
+  actor: Actor;
 }
 
 const bearer = /^Bearer +(\S+) *$/i;
@@ -92,7 +92,7 @@ export const createAdminApp = (deps: AdminDeps): Koa<RequestState> => {
       send(ctx, failure(400, 'X-Actor must have 1 to 64 visible characters'));
       return;
     }
-    state.asker = { actor, requestId: state.requestId };
+    state.actor = { actor, requestId: state.requestId };
     await dispatch(ctx);
   });
   return app;

@@ -12,7 +12,7 @@ import { issueKey } from '../../issue-key.js';
 import type {
   ApiKeyHandler,
   ApiKeyOutcome,
-  Asker,
+  Actor,
   KeyWithUsage,
   KnownKey,
 } from '../../ledger/api-keys.js';
@@ -75,14 +75,14 @@ export const addKeyRoutes = (
       : failure(409, 'This API key has been revoked');
   };
 
-  const change = async (id: string, command: ApiKeyCommand, asker: Asker): Promise<Reply> =>
-    keyId.test(id) ? replyTo(await handler.handle(id, command, asker)) : unknownKey();
+  const change = async (id: string, command: ApiKeyCommand, actor: Actor): Promise<Reply> =>
+    keyId.test(id) ? replyTo(await handler.handle(id, command, actor)) : unknownKey();
 
   router.post(
     '/keys',
-    route<AdminState>((ctx, { asker }) =>
+    route<AdminState>((ctx, { actor }) =>
       withBody(ctx, createKeyRequest, async (request) => {
-        const { token, state, receipt } = await issueKey(handler, request, asker);
+        const { token, state, receipt } = await issueKey(handler, request, actor);
         return settle(receipt, 201, { ...keyOf(state), key: token });
       }),
     ),
@@ -111,17 +111,17 @@ export const addKeyRoutes = (
 
   router.patch(
     '/keys/:id',
-    route<AdminState>((ctx, { asker }, parameter) =>
+    route<AdminState>((ctx, { actor }, parameter) =>
       withBody(ctx, changeKeyRequest, (changes) =>
-        change(parameter('id'), { type: 'ChangeApiKey', ...changes }, asker),
+        change(parameter('id'), { type: 'ChangeApiKey', ...changes }, actor),
       ),
     ),
   );
 
   router.delete(
     '/keys/:id',
-    route<AdminState>((_ctx, { asker }, parameter) =>
-      change(parameter('id'), { type: 'RevokeApiKey' }, asker),
+    route<AdminState>((_ctx, { actor }, parameter) =>
+      change(parameter('id'), { type: 'RevokeApiKey' }, actor),
     ),
   );
 };

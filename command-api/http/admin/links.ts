@@ -38,11 +38,11 @@ export const addLinkRoutes = (
   for (const { path, type } of calls) {
     router.post(
       path,
-      route<AdminState>((ctx, { asker }, parameter) =>
+      route<AdminState>((ctx, { actor }, parameter) =>
         withBody(ctx, blockRequest, async ({ reason }) => {
           const shortCode = parameter('shortCode');
           const outcome = shortCodePattern.test(shortCode)
-            ? await handler.handle(shortCode, { type, reason }, asker)
+            ? await handler.handle(shortCode, { type, reason }, actor)
             : 'notFound';
           if (outcome === 'notFound') return failure(404, messages.codeNotFound);
           const body: BlockResponse = { shortCode, blocked: type === 'BlockLink' };

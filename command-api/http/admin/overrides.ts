@@ -20,21 +20,21 @@ export const addOverrideRoutes = (
 ): void => {
   router.put(
     path,
-    route<AdminState>((ctx, { asker }, parameter) =>
+    route<AdminState>((ctx, { actor }, parameter) =>
       withBody(ctx, aliasOverrideRequest, async ({ account }) => {
         const alias = parameter('alias').toLowerCase();
         if (!shortCodePattern.test(alias)) return failure(400, noAlias);
-        const receipt = await handler.set({ alias, account }, asker);
+        const receipt = await handler.set({ alias, account }, actor);
         return settle(receipt ?? nothingRecorded, 200, { alias, account });
       }),
     ),
   );
   router.delete(
     path,
-    route<AdminState>(async (_ctx, { asker }, parameter) => {
+    route<AdminState>(async (_ctx, { actor }, parameter) => {
       const alias = parameter('alias').toLowerCase();
       const receipt = shortCodePattern.test(alias)
-        ? await handler.set({ alias, account: null }, asker)
+        ? await handler.set({ alias, account: null }, actor)
         : null;
       return receipt
         ? settle(receipt, 200, { alias, account: null })

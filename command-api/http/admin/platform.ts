@@ -25,9 +25,9 @@ export const addPlatformRoutes = (
   );
   router.patch(
     '/platform',
-    route<AdminState>((ctx, { asker }) =>
+    route<AdminState>((ctx, { actor }) =>
       withBody(ctx, switchPlatformRequest, async (command) => {
-        const { state, receipt } = await handler.switch(command, asker);
+        const { state, receipt } = await handler.switch(command, actor);
         return settle(receipt, 200, responseOf(state));
       }),
     ),

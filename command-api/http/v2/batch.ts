@@ -3,7 +3,7 @@ import type { ShortenOutcome } from '../../ledger/shorten.js';
 import { failure, json, type Reply } from '../reply.js';
 import { answerToKeep, idempotentPost, replyTo } from './idempotent-post.js';
 import type { Prepared } from './link-requests.js';
-import type { V2State } from './pass.js';
+import type { V2State } from './admitted-call.js';
 import type { ShortenDeps } from './shorten.js';
 
 const bodyLimit = 524_288;
@@ -38,14 +38,14 @@ export const batchRoute = (deps: ShortenDeps) => {
     items: readonly unknown[],
     prepared: readonly Prepared[],
     outcomes: readonly ShortenOutcome[],
-    { pass }: V2State,
+    { call }: V2State,
   ): BatchResponse => {
     const decided = [...outcomes];
     const results = prepared.map((request, index) => {
       if (request.type === 'refused') return resultOf(index, items[index], request.reply);
       const outcome = decided.shift();
       if (!outcome) throw new Error('An item was left undecided');
-      return resultOf(index, items[index], requests.replyTo(outcome, pass));
+      return resultOf(index, items[index], requests.replyTo(outcome, call));
     });
     return { results };
   };
@@ -54,15 +54,15 @@ export const batchRoute = (deps: ShortenDeps) => {
     const parsed = batchRequest.safeParse(body);
     if (!parsed.success) return failure(400, parsed.error.issues[0]?.message ?? 'Bad Request');
     const { urls } = parsed.data;
-    const { pass } = state;
+    const { call } = state;
     const prepared = await requests.prepare(urls, state);
     const answerTo = (outcomes: readonly ShortenOutcome[]): BatchResponse =>
       answer(urls, prepared, outcomes, state);
     const ready = prepared.filter((request) => request.type === 'ready');
     const result = await handler.shorten({
-      keyId: pass.key.id,
-      linkLimit: requests.linkLimitOf(pass),
-      links: await requests.complete(ready, pass),
+      keyId: call.key.id,
+      linkLimit: requests.linkLimitOf(call),
+      links: await requests.complete(ready, call),
       idempotency: idempotent?.scope ?? null,
       answerToKeep: (outcomes) => {
         const kept = answerTo(outcomes);

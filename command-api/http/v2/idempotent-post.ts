@@ -6,7 +6,7 @@ import type { ShortenOutcome, ShortenResult } from '../../ledger/shorten.js';
 import { bodyReader, parseJson } from '../body.js';
 import { unavailable, type Reply } from '../reply.js';
 import type { Idempotency, IdempotentRequest } from './idempotency.js';
-import type { V2State } from './pass.js';
+import type { V2State } from './admitted-call.js';
 
 /** Answers a POST whose body was parsed; `idempotent` is its claim to be answered once, if any. */
 export type PostWork = (
@@ -26,7 +26,7 @@ export const idempotentPost = (
     const body = await readBody(ctx);
     if (body.type === 'refused') return body.reply;
     const header = ctx.headers['idempotency-key'];
-    const check = await idempotency.check(header, state.pass.key.id, ctx.path, body.text);
+    const check = await idempotency.check(header, state.call.key.id, ctx.path, body.text);
     if (check.type === 'reply') return check.reply;
     try {
       const parsed = parseJson(body.text);

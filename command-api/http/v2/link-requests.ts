@@ -7,14 +7,14 @@ import {
   type ShortenRequest,
 } from '../../../schemas/http/shorten.js';
 import { planHas, type GatedFeature, type PlanTable } from '../../../schemas/plans.js';
-import type { Pass } from '../../domain/admission.js';
+import type { AdmittedCall } from '../../domain/admission.js';
 import type { CreateLink } from '../../domain/link.js';
 import type { FindReservation } from '../../domain/reserved-alias.js';
 import type { PlatformSwitches } from '../../ledger/admission.js';
 import type { ShortenOutcome } from '../../ledger/shorten.js';
 import type { SafetyCheck, SafetyVerdict } from '../../safety/safety-check.js';
 import { failure, json, unavailable, type Reply } from '../reply.js';
-import { monthlyLimitReached, type V2State } from './pass.js';
+import { monthlyLimitReached, type V2State } from './admitted-call.js';
 
 export interface LinkRequestDeps {
   readonly plans: PlanTable;
@@ -48,10 +48,10 @@ export interface LinkRequests {
    *
    * @throws Overloaded
    */
-  complete(ready: readonly Ready[], pass: Pass): Promise<readonly CreateLink[]>;
-  linkLimitOf(pass: Pass): number | null;
+  complete(ready: readonly Ready[], call: AdmittedCall): Promise<readonly CreateLink[]>;
+  linkLimitOf(call: AdmittedCall): number | null;
   linkOf(event: EventNamed<'LinkCreated'>): LinkResponse;
-  replyTo(outcome: ShortenOutcome, pass: Pass): Reply;
+  replyTo(outcome: ShortenOutcome, call: AdmittedCall): Reply;
 }
 
 /** Seconds after which a client may ask again whether a URL is safe. */
@@ -117,10 +117,11 @@ export const createLinkRequests = (deps: LinkRequestDeps): LinkRequests => {
     return json(403, body);
   };
 
-  const linkLimitOf = (pass: Pass): number | null => plans.plans[pass.key.plan].monthlyLinks;
+  const linkLimitOf = (call: AdmittedCall): number | null =>
+    plans.plans[call.key.plan].monthlyLinks;
 
-  const linksExhausted = (pass: Pass): Reply =>
-    monthlyLimitReached(messages.linksExhausted, linkLimitOf(pass) ?? 0, pass, upgradeUrl);
+  const linksExhausted = (call: AdmittedCall): Reply =>
+    monthlyLimitReached(messages.linksExhausted, linkLimitOf(call) ?? 0, call, upgradeUrl);
 
   const linkOf = (event: EventNamed<'LinkCreated'>): LinkResponse => {
     const { url, custom, expiresAt, maxClicks } = event.data;
@@ -136,14 +137,14 @@ export const createLinkRequests = (deps: LinkRequestDeps): LinkRequests => {
   };
 
   /** What the key, its plan and the platform's switches refuse, in the contract's order. */
-  const refusalOf = (request: ShortenRequest, { pass, platform }: V2State): Reply | null => {
+  const refusalOf = (request: ShortenRequest, { call, platform }: V2State): Reply | null => {
     const off = switchedOff(request, platform);
     if (off !== null) return failure(400, off);
-    const { plan } = pass.key;
+    const { plan } = call.key;
     const lacking = gatedFeatures(request).find((feature) => !planHas(plans, plan, feature));
     if (lacking) return planRefusal(lacking, plan);
-    const limit = linkLimitOf(pass);
-    return limit !== null && pass.usage.links >= limit ? linksExhausted(pass) : null;
+    const limit = linkLimitOf(call);
+    return limit !== null && call.usage.links >= limit ? linksExhausted(call) : null;
   };
 
   const checked = (body: unknown, state: V2State): Checked => {
@@ -158,7 +159,7 @@ export const createLinkRequests = (deps: LinkRequestDeps): LinkRequests => {
   /** The aliases among the requests' that are reserved, and not for this account. */
   const reservedFor = async (
     requests: readonly ShortenRequest[],
-    { key }: Pass,
+    { key }: AdmittedCall,
   ): Promise<ReadonlySet<string>> => {
     const reserved = requests.flatMap(({ alias }) =>
       alias !== null && deps.findReservation(alias) !== null ? [alias] : [],
@@ -170,7 +171,7 @@ export const createLinkRequests = (deps: LinkRequestDeps): LinkRequests => {
 
   const commandFor = (request: ShortenRequest, state: V2State): Ready['create'] => {
     const { alias, url, expiresIn, maxClicks } = request;
-    const { key } = state.pass;
+    const { key } = state.call;
     return {
       code: alias ?? deps.generateCode(),
       custom: alias !== null,
@@ -190,7 +191,7 @@ export const createLinkRequests = (deps: LinkRequestDeps): LinkRequests => {
       const all = items.map((item) => checked(item, state));
       const accepted = all.flatMap((item) => (item.type === 'accepted' ? [item.request] : []));
       const verdicts = [...(await deps.safety.check(accepted.map(({ url }) => url)))];
-      const forbidden = await reservedFor(accepted, state.pass);
+      const forbidden = await reservedFor(accepted, state.call);
       return all.map((item): Prepared => {
         if (item.type === 'refused') return item;
         const { request } = item;
@@ -203,12 +204,12 @@ export const createLinkRequests = (deps: LinkRequestDeps): LinkRequests => {
         return { type: 'ready', create, password: request.password };
       });
     },
-    async complete(ready, pass) {
+    async complete(ready, call) {
       const protectedOnes = ready.flatMap((request) =>
         request.password === null ? [] : [{ request, password: request.password }],
       );
       const hashes = await deps.passwords.hashAll(
-        pass.key.id,
+        call.key.id,
         protectedOnes.map(({ password }) => password),
       );
       const hashOf = new Map(protectedOnes.map(({ request }, index) => [request, hashes[index]]));
@@ -220,14 +221,14 @@ export const createLinkRequests = (deps: LinkRequestDeps): LinkRequests => {
         return { ...request.create, passwordHash };
       });
     },
-    replyTo(outcome, pass) {
+    replyTo(outcome, call) {
       switch (outcome.type) {
         case 'created':
           return json(201, linkOf(outcome.event));
         case 'aliasTaken':
           return failure(400, messages.aliasTaken);
         case 'linksExhausted':
-          return linksExhausted(pass);
+          return linksExhausted(call);
         default: {
           const unknown: never = outcome;
           return unknown;

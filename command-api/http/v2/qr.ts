@@ -8,7 +8,7 @@ import type { QrCodeQuota } from '../../ledger/qr-codes.js';
 import { renderQr } from '../../qr/render.js';
 import { failure, type Reply } from '../reply.js';
 import type { Handler } from '../routing.js';
-import { monthlyLimitReached, type V2State } from './pass.js';
+import { monthlyLimitReached, type V2State } from './admitted-call.js';
 
 export interface QrDeps {
   readonly qrCodes: QrCodeQuota;
@@ -44,21 +44,21 @@ const goneReply = (state: LinkState, now: Date): Reply | null => {
 /** GET /v2/qr/:shortCode */
 export const createQrHandler =
   (deps: QrDeps): Handler<V2State> =>
-  async (ctx, { pass, platform, requestId }, parameter) => {
+  async (ctx, { call, platform, requestId }, parameter) => {
     const query = qrQuery.safeParse({ ...ctx.query });
     if (!query.success) return failure(400, query.error.issues[0]?.message ?? 'Bad Request');
     if (!platform.qr) return failure(400, messages.qrOff);
 
     const code = parameter('shortCode');
     const state = shortCodePattern.test(code) ? await deps.findLink(code) : null;
-    const gone = state ? goneReply(state, pass.now) : failure(404, messages.codeNotFound);
+    const gone = state ? goneReply(state, call.now) : failure(404, messages.codeNotFound);
     if (gone) return gone;
 
-    const { key } = pass;
+    const { key } = call;
     const limit = deps.plans.plans[key.plan].monthlyQrCodes;
     const exhausted = (): Reply =>
-      monthlyLimitReached(messages.qrCodesExhausted, limit ?? 0, pass, deps.upgradeUrl);
-    if (limit !== null && pass.usage.qrCodes >= limit) return exhausted();
+      monthlyLimitReached(messages.qrCodesExhausted, limit ?? 0, call, deps.upgradeUrl);
+    if (limit !== null && call.usage.qrCodes >= limit) return exhausted();
 
     const text = `${deps.shortUrlHost}/${code}`;
     const tag = createHash('sha256')

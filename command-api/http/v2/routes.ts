@@ -8,7 +8,7 @@ import type { FindLinkStats } from '../../reports/link-stats.js';
 import { failure, json, send } from '../reply.js';
 import { dispatcher, route, routeFinder, type Handler } from '../routing.js';
 import { batchRoute } from './batch.js';
-import { admitRequest, type V2State } from './pass.js';
+import { admitRequest, type V2State } from './admitted-call.js';
 import { createQrHandler, type QrDeps } from './qr.js';
 import { shortenRoute, type ShortenDeps } from './shorten.js';
 
@@ -27,23 +27,23 @@ export interface V2 {
 export const createV2Router = (deps: V2Deps): Router => {
   const { plans } = deps;
 
-  const usage: Handler<V2State> = (_ctx, { pass }) => {
-    const plan = plans.plans[pass.key.plan];
+  const usage: Handler<V2State> = (_ctx, { call }) => {
+    const plan = plans.plans[call.key.plan];
     const body: UsageResponse = {
-      plan: pass.key.plan,
-      calls: { used: pass.usage.calls, limit: plan.monthlyCalls },
-      links: { used: pass.usage.links, limit: plan.monthlyLinks },
-      qrCodes: { used: pass.usage.qrCodes, limit: plan.monthlyQrCodes },
-      resetDate: pass.usage.resetDate,
+      plan: call.key.plan,
+      calls: { used: call.usage.calls, limit: plan.monthlyCalls },
+      links: { used: call.usage.links, limit: plan.monthlyLinks },
+      qrCodes: { used: call.usage.qrCodes, limit: plan.monthlyQrCodes },
+      resetDate: call.usage.resetDate,
     };
     return json(200, body);
   };
 
-  const stats: Handler<V2State> = async (_ctx, { pass }, parameter) => {
+  const stats: Handler<V2State> = async (_ctx, { call }, parameter) => {
     const code = parameter('shortCode');
     const found = shortCodePattern.test(code) ? await deps.findStats(code) : null;
-    // Another account's link is none of the asker's business, its existence included.
-    if (found?.account !== pass.key.account) return failure(404, messages.codeNotFound);
+    // Another account's link is none of the actor's business, its existence included.
+    if (found?.account !== call.key.account) return failure(404, messages.codeNotFound);
     return json(200, found.stats);
   };
 

@@ -21,11 +21,11 @@ export const shortenRoute = (deps: ShortenDeps) => {
     const [prepared] = await requests.prepare([json], state);
     if (!prepared) return unavailable();
     if (prepared.type === 'refused') return prepared.reply;
-    const { pass } = state;
+    const { call } = state;
     const result = await handler.shorten({
-      keyId: pass.key.id,
-      linkLimit: requests.linkLimitOf(pass),
-      links: await requests.complete([prepared], pass),
+      keyId: call.key.id,
+      linkLimit: requests.linkLimitOf(call),
+      links: await requests.complete([prepared], call),
       idempotency: idempotent?.scope ?? null,
       answerToKeep: (outcomes) => {
         const [outcome] = outcomes;
@@ -35,7 +35,7 @@ export const shortenRoute = (deps: ShortenDeps) => {
       },
     });
     return replyTo(result, idempotent, deps, ([outcome]) =>
-      outcome ? requests.replyTo(outcome, pass) : unavailable(),
+      outcome ? requests.replyTo(outcome, call) : unavailable(),
     );
   });
 };

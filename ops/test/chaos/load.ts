@@ -330,7 +330,7 @@ export const startLoad = (options: {
 
   const paced = async ({ perSecond, atOnce }: Rate, act: () => Promise<void>): Promise<void> => {
     const everyMs = (atOnce * 1_000) / perSecond;
-    const asker = async (number: number): Promise<void> => {
+    const actor = async (number: number): Promise<void> => {
       // What was missed is not made up for: a load that has waited is no load that jumps.
       let due = performance.now() + (everyMs * number) / atOnce;
       for (;;) {
@@ -341,7 +341,7 @@ export const startLoad = (options: {
         due = Math.max(due + everyMs, performance.now());
       }
     };
-    await Promise.all(Array.from({ length: atOnce }, (_, number) => asker(number)));
+    await Promise.all(Array.from({ length: atOnce }, (_, number) => actor(number)));
   };
   const switchOne = async (): Promise<void> => {
     if (promises.switched.length < switchedLinks) {

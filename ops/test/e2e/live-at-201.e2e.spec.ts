@@ -37,7 +37,7 @@ describe('201 means live', () => {
     for (let round = 0; round < 10; round += 1) {
       const alias = `hot-before-birth-${round}`;
       let made = false;
-      const asker = async (): Promise<void> => {
+      const actor = async (): Promise<void> => {
         for (;;) {
           const wasMade = made;
           const { status } = await bench.visit(alias);
@@ -49,7 +49,7 @@ describe('201 means live', () => {
           expect(status).to.be.oneOf([302, 404]);
         }
       };
-      const askers = atOnce(20, asker);
+      const askers = atOnce(20, actor);
       await bench.link(pro, { alias });
       made = true;
       await askers;

@@ -5,7 +5,7 @@ export interface Ask {
   readonly headers?: Readonly<Record<string, string>>;
   /** Sent as it is when it is text or bytes, otherwise as JSON with its content type. */
   readonly body?: unknown;
-  /** Milliseconds until the asker gives up; 30,000. */
+  /** Milliseconds until the actor gives up; 30,000. */
   readonly timeoutMs?: number;
   /** Of the client; any address of 127.0.0.0/8. */
   readonly localAddress?: string;

@@ -12,7 +12,7 @@ import { createLinkBlockHandler } from '../../../command-api/ledger/link-blocks.
 import { createPlatformHandler } from '../../../command-api/ledger/platform.js';
 import { createQrCodeQuota } from '../../../command-api/ledger/qr-codes.js';
 import { createShortenHandler } from '../../../command-api/ledger/shorten.js';
-import { asker, newKey, type TestKey } from '../../../command-api/testing/keys.js';
+import { actor, newKey, type TestKey } from '../../../command-api/testing/keys.js';
 import { catchUpProjections } from '../../../projectors/catch-up.js';
 import { projections } from '../../../projectors/projections.js';
 import { liveSchema } from '../../../projectors/runtime/names.js';
@@ -185,7 +185,7 @@ describe('a backup that is restored', () => {
     }
     const blocks = createLinkBlockHandler(from.pool, from.outbox);
     const change = (code: string, type: 'BlockLink' | 'UnblockLink') =>
-      blocks.handle(code, { type, reason: 'phishing' }, asker);
+      blocks.handle(code, { type, reason: 'phishing' }, actor);
     await change('blocked-later', 'BlockLink');
     await change('plain', 'BlockLink');
     await change('plain', 'UnblockLink');
@@ -199,16 +199,16 @@ describe('a backup that is restored', () => {
     await keyHandler.handle(
       keys[1].id,
       { type: 'ChangeApiKey', plan: 'INDIE', active: false },
-      asker,
+      actor,
     );
-    await keyHandler.handle(keys[2].id, { type: 'RevokeApiKey' }, asker);
+    await keyHandler.handle(keys[2].id, { type: 'RevokeApiKey' }, actor);
     const platform = createPlatformHandler(from.pool, from.outbox);
-    await platform.switch({ maintenance: true, features: { qr: false } }, asker);
-    await platform.switch({ maintenance: false }, asker);
+    await platform.switch({ maintenance: true, features: { qr: false } }, actor);
+    await platform.switch({ maintenance: false }, actor);
     const overrides = createAliasOverrideHandler(from.pool, from.outbox);
-    await overrides.set({ alias: 'docs', account: 'acme' }, asker);
-    await overrides.set({ alias: 'login', account: 'acme' }, asker);
-    await overrides.set({ alias: 'login', account: null }, asker);
+    await overrides.set({ alias: 'docs', account: 'acme' }, actor);
+    await overrides.set({ alias: 'login', account: 'acme' }, actor);
+    await overrides.set({ alias: 'login', account: null }, actor);
 
     const source = spoolSource('one');
     const visits = [1, 2, 3, 2, 3, 4].map((sequence) =>

@@ -4,7 +4,7 @@ import {
   type MonthlyLimitError,
   type UnauthorizedError,
 } from '../../../schemas/http/errors.js';
-import type { Pass } from '../../domain/admission.js';
+import type { AdmittedCall } from '../../domain/admission.js';
 import { hashKeyToken, isKeyToken } from '../../domain/key-token.js';
 import type { Admitted, Admission, PlatformSwitches } from '../../ledger/admission.js';
 import type { RequestState } from '../app.js';
@@ -12,7 +12,7 @@ import { failure, json, unavailable, type Reply } from '../reply.js';
 
 /** A request that has passed the admission admission. */
 export interface V2State extends RequestState {
-  pass: Pass;
+  call: AdmittedCall;
   platform: PlatformSwitches;
 }
 
@@ -25,7 +25,7 @@ const headerText = (name: string): string =>
   name.replace(/[^\x20-\x7e]+/g, (text) => encodeURIComponent(text));
 
 /** The headers that every answer to a known key carries. */
-export const passHeaders = ({ key, window }: Pass): Record<string, string> => ({
+export const rateLimitHeaders = ({ key, window }: AdmittedCall): Record<string, string> => ({
   'X-RateLimit-Limit': String(window.limit),
   'X-RateLimit-Remaining': String(window.remaining),
   'X-RateLimit-Reset': String(Math.ceil(window.resetAt.getTime() / 1_000)),
@@ -38,14 +38,14 @@ const unauthorized = (message: string): Reply => {
 };
 
 /** The seconds until a window resets; at least one. */
-const secondsLeft = ({ now, window }: Pass): number =>
+const secondsLeft = ({ now, window }: AdmittedCall): number =>
   Math.max(1, Math.ceil((window.resetAt.getTime() - now.getTime()) / 1_000));
 
 /** The monthly quota's own 429. */
 export const monthlyLimitReached = (
   message: string,
   limit: number,
-  { usage }: Pass,
+  { usage }: AdmittedCall,
   upgradeUrl: string,
 ): Reply => {
   const { resetDate } = usage;
@@ -56,7 +56,7 @@ export const monthlyLimitReached = (
 const refusal = (
   { admission }: Admitted,
   hasKey: boolean,
-  callLimit: (pass: Pass) => number,
+  callLimit: (call: AdmittedCall) => number,
   upgradeUrl: string,
 ): Reply | null => {
   switch (admission.type) {
@@ -69,15 +69,15 @@ const refusal = (
     case 'logAway':
       return unavailable(messages.logUnavailable);
     case 'rateLimited': {
-      const retryAfter = secondsLeft(admission.pass);
+      const retryAfter = secondsLeft(admission.call);
       return {
         ...failure(429, messages.rateLimited, { 'Retry-After': String(retryAfter) }),
         retryAfter,
       };
     }
     case 'callsExhausted': {
-      const { pass } = admission;
-      return monthlyLimitReached(messages.callsExhausted, callLimit(pass), pass, upgradeUrl);
+      const { call } = admission;
+      return monthlyLimitReached(messages.callsExhausted, callLimit(call), call, upgradeUrl);
     }
     default: {
       const unknown: never = admission;
@@ -98,7 +98,7 @@ export const admitRequest = async (
     readonly metered: boolean;
     /** Whether what is asked for needs a log that is away. */
     readonly held: boolean;
-    readonly callLimit: (pass: Pass) => number;
+    readonly callLimit: (call: AdmittedCall) => number;
     readonly upgradeUrl: string;
   },
 ): Promise<Reply | null> => {
@@ -106,11 +106,11 @@ export const admitRequest = async (
   const token = bearer.exec(authorization ?? '')?.[1];
   const keyHash = token !== undefined && isKeyToken(token) ? hashKeyToken(token) : null;
   const admitted = await admission.admit({ keyHash, metered: options.metered, held: options.held });
-  const pass = 'pass' in admitted.admission ? admitted.admission.pass : null;
-  if (pass) {
-    ctx.set(passHeaders(pass));
-    state.keyId = pass.key.id;
-    state.pass = pass;
+  const call = 'call' in admitted.admission ? admitted.admission.call : null;
+  if (call) {
+    ctx.set(rateLimitHeaders(call));
+    state.keyId = call.key.id;
+    state.call = call;
   }
   state.platform = admitted.platform;
   return refusal(admitted, token !== undefined, options.callLimit, options.upgradeUrl);
