@@ -43,7 +43,7 @@ import { recheckSchedule } from './safety/recheck-schedule.js';
 import { createRecheck } from './safety/recheck.js';
 import type { WebSafety } from './safety/web-safety.js';
 
-/** 62^8 codes: a collision is rare, and found when the code is claimed. */
+/** 62^8 codes: a collision is rare, and found when the code is taken. */
 const codeLength = 8;
 
 /** Any constant that nobody else uses. */

@@ -5,7 +5,7 @@ import { readPlatform, savePlatform } from '../ops/ledger/platform-row.js';
 import { createLogger } from '../ops/platform/logging.js';
 import { listenToPostgres, notify, type Listener } from '../ops/platform/postgres/listener.js';
 import { createPool, transaction, type Queryable } from '../ops/platform/postgres/pool.js';
-import { recordHistory } from '../ops/test/support/claims.js';
+import { recordHistory } from '../ops/test/support/ledger-links.js';
 import { testDatabase, type TestDatabase } from '../ops/test/support/database.js';
 import { rejection } from '../ops/test/support/failures.js';
 import { testNode, type TestNode } from '../ops/test/support/node.js';

@@ -1,6 +1,6 @@
 import { newEvent } from '../../schemas/events/codec.js';
 import type { AliasOverride, AliasOverrideEvent } from '../../schemas/folds/alias-override.js';
-import { notBefore } from '../../schemas/folds/claim.js';
+import { notBefore } from '../../schemas/folds/ledger-link.js';
 import type { OperatorCircumstances } from './circumstances.js';
 
 /** Lets one account use a reserved alias, or (`null`) nobody any more. */

@@ -1,6 +1,6 @@
 import { newEvent } from '../../schemas/events/codec.js';
 import type { ApiKeyEvent, ApiKeyState } from '../../schemas/folds/api-key.js';
-import { notBefore } from '../../schemas/folds/claim.js';
+import { notBefore } from '../../schemas/folds/ledger-link.js';
 import type { PlanName } from '../../schemas/plans.js';
 
 export type ApiKeyCommand =

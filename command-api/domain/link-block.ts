@@ -1,6 +1,6 @@
 import type { EventNamed } from '../../schemas/events/catalogue.js';
 import { newEvent } from '../../schemas/events/codec.js';
-import { notBefore, type Claim } from '../../schemas/folds/claim.js';
+import { notBefore, type LedgerLinkState } from '../../schemas/folds/ledger-link.js';
 import type { OperatorCircumstances } from './circumstances.js';
 
 export interface LinkBlockCommand {
@@ -25,20 +25,20 @@ export type LinkBlockDecision =
  */
 export const decideLinkBlock = (
   { type, reason }: LinkBlockCommand,
-  claim: Claim,
+  link: LedgerLinkState,
   { now, newId, actor, requestId }: OperatorCircumstances,
 ): LinkBlockDecision => {
-  if (claim.status === 'free') return { type: 'refused', reason: 'notFound' };
-  if (claim.blocked === (type !== 'UnblockLink')) return { type: 'unchanged' };
-  if (type === 'BlockUnsafeLink' && (claim.cleared || claim.expired !== null)) {
+  if (link.status === 'free') return { type: 'refused', reason: 'notFound' };
+  if (link.blocked === (type !== 'UnblockLink')) return { type: 'unchanged' };
+  if (type === 'BlockUnsafeLink' && (link.cleared || link.expired !== null)) {
     return { type: 'unchanged' };
   }
   const metadata = {
     id: newId(),
-    subject: claim.code,
-    time: notBefore(now, claim.lastEventAt),
-    sequence: claim.sequence + 1,
-    account: claim.account,
+    subject: link.code,
+    time: notBefore(now, link.lastEventAt),
+    sequence: link.sequence + 1,
+    account: link.account,
     actor,
     correlationId: requestId,
   };

@@ -1,4 +1,9 @@
-import { evolveClaim, freeCode, type Claim, type ClaimEvent } from '../../schemas/folds/claim.js';
+import {
+  evolveLedgerLink,
+  freeCode,
+  type LedgerLinkState,
+  type LedgerLinkEvent,
+} from '../../schemas/folds/ledger-link.js';
 import { deciderSpecification } from '../../schemas/testing/decider-specification.js';
 import {
   at,
@@ -12,11 +17,16 @@ import {
 } from '../../schemas/testing/events.js';
 import { decideLinkBlock, type LinkBlockCommand, type LinkBlockDecision } from './link-block.js';
 
-const given = deciderSpecification<Claim, ClaimEvent, LinkBlockCommand, LinkBlockDecision>({
+const given = deciderSpecification<
+  LedgerLinkState,
+  LedgerLinkEvent,
+  LinkBlockCommand,
+  LinkBlockDecision
+>({
   initialState: freeCode,
-  evolve: evolveClaim,
-  decide: (command, claim) =>
-    decideLinkBlock(command, claim, {
+  evolve: evolveLedgerLink,
+  decide: (command, link) =>
+    decideLinkBlock(command, link, {
       now: at(10),
       newId: countedIds(),
       actor: 'maria',

@@ -1,8 +1,8 @@
 import type { EventNamed } from '../../schemas/events/catalogue.js';
 import { newEvent } from '../../schemas/events/codec.js';
-import { notBefore, type Claim } from '../../schemas/folds/claim.js';
+import { notBefore, type LedgerLinkState } from '../../schemas/folds/ledger-link.js';
 
-/** A request to claim a code; checked already, save for what only the ledger can tell. */
+/** A request for a code; checked already, save for what only the ledger can tell. */
 export interface CreateLink {
   readonly code: string;
   /** Asked for, or generated. */
@@ -34,10 +34,10 @@ export type ExpireLinkDecision =
 /** A code is given out once and for all. */
 export const decideCreateLink = (
   command: CreateLink,
-  claim: Claim,
+  link: LedgerLinkState,
   { now, eventId }: Circumstances,
 ): CreateLinkDecision => {
-  if (claim.status === 'claimed') return { type: 'refused', reason: 'codeTaken' };
+  if (link.status === 'taken') return { type: 'refused', reason: 'codeTaken' };
   const { code, custom, url, expiresIn, maxClicks, passwordHash } = command;
   const { keyId, account, requestId } = command;
   const expiresAt =
@@ -60,24 +60,24 @@ export const decideCreateLink = (
 
 /** A link expires once; a block does not keep it from expiring. */
 export const decideExpireLink = (
-  claim: Claim,
+  link: LedgerLinkState,
   { now, eventId }: Circumstances,
 ): ExpireLinkDecision => {
   const due =
-    claim.status === 'claimed' &&
-    claim.expired === null &&
-    claim.expiresAt !== null &&
-    claim.expiresAt <= now;
+    link.status === 'taken' &&
+    link.expired === null &&
+    link.expiresAt !== null &&
+    link.expiresAt <= now;
   if (!due) return { type: 'refused', reason: 'nothingToExpire' };
   const event = newEvent(
     'LinkExpired',
     { reason: 'time' },
     {
       id: eventId,
-      subject: claim.code,
-      time: notBefore(now, claim.lastEventAt),
-      sequence: claim.sequence + 1,
-      account: claim.account,
+      subject: link.code,
+      time: notBefore(now, link.lastEventAt),
+      sequence: link.sequence + 1,
+      account: link.account,
       actor: 'system',
     },
   );

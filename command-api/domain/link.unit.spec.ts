@@ -1,6 +1,11 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { evolveClaim, freeCode, type Claim, type ClaimEvent } from '../../schemas/folds/claim.js';
+import {
+  evolveLedgerLink,
+  freeCode,
+  type LedgerLinkState,
+  type LedgerLinkEvent,
+} from '../../schemas/folds/ledger-link.js';
 import { deciderSpecification } from '../../schemas/testing/decider-specification.js';
 import {
   at,
@@ -36,10 +41,15 @@ const createLink: CreateLink = {
 };
 
 describe('creating a link', () => {
-  const given = deciderSpecification<Claim, ClaimEvent, CreateLink, CreateLinkDecision>({
+  const given = deciderSpecification<
+    LedgerLinkState,
+    LedgerLinkEvent,
+    CreateLink,
+    CreateLinkDecision
+  >({
     initialState: freeCode,
-    evolve: evolveClaim,
-    decide: (command, claim) => decideCreateLink(command, claim, circumstances),
+    evolve: evolveLedgerLink,
+    decide: (command, link) => decideCreateLink(command, link, circumstances),
   });
   const origin = {
     id: idOf(1),
@@ -48,7 +58,7 @@ describe('creating a link', () => {
     correlationId: 'request-1',
   };
 
-  it('claims a free code', () => {
+  it('takes a free code', () => {
     const passwordHash = '$argon2id$…';
     const data = { custom: true, expiresAt: at(60).toISOString(), maxClicks: 5, passwordHash };
     given()
@@ -68,7 +78,7 @@ describe('creating a link', () => {
       .then({ type: 'accepted', event: created('spring', {}, origin) });
   });
 
-  it('is refused for a code that was ever claimed, whatever became of it', () => {
+  it('is refused for a code that was ever taken, whatever became of it', () => {
     const histories = [[], [expired('spring', 2)], [blocked('spring', 2)]];
     for (const history of histories) {
       given(created('spring'), ...history)
@@ -79,10 +89,10 @@ describe('creating a link', () => {
 });
 
 describe('expiring a link', () => {
-  const given = deciderSpecification<Claim, ClaimEvent, Date, ExpireLinkDecision>({
+  const given = deciderSpecification<LedgerLinkState, LedgerLinkEvent, Date, ExpireLinkDecision>({
     initialState: freeCode,
-    evolve: evolveClaim,
-    decide: (now, claim) => decideExpireLink(claim, { now, eventId: idOf(1) }),
+    evolve: evolveLedgerLink,
+    decide: (now, link) => decideExpireLink(link, { now, eventId: idOf(1) }),
   });
   const made = created('spring', { expiresAt: at(60).toISOString() }, { account: 'acme' });
   const nothing = { type: 'refused', reason: 'nothingToExpire' } as const;
@@ -143,26 +153,26 @@ describe('the events of a link', () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
         const newId = countedIds();
-        let claim: Claim = freeCode;
+        let link: LedgerLinkState = freeCode;
         let now = noon;
-        const events: ClaimEvent[] = [];
-        const happen = (event: ClaimEvent): void => {
-          claim = evolveClaim(claim, event);
+        const events: LedgerLinkEvent[] = [];
+        const happen = (event: LedgerLinkEvent): void => {
+          link = evolveLedgerLink(link, event);
           events.push(event);
         };
         for (const { type, seconds } of steps) {
           now = new Date(now.getTime() + seconds * 1_000);
           const told = { now, eventId: newId() };
           if (type === 'create') {
-            const decision = decideCreateLink(createLink, claim, told);
+            const decision = decideCreateLink(createLink, link, told);
             if (decision.type === 'accepted') happen(decision.event);
           } else if (type === 'sweep') {
-            const decision = decideExpireLink(claim, told);
+            const decision = decideExpireLink(link, told);
             if (decision.type === 'accepted') happen(decision.event);
-          } else if (claim.status === 'claimed') {
-            const time = now < claim.lastEventAt ? claim.lastEventAt : now;
+          } else if (link.status === 'taken') {
+            const time = now < link.lastEventAt ? link.lastEventAt : now;
             const change = type === 'block' ? blocked : unblocked;
-            happen(change('spring', claim.sequence + 1, { time }));
+            happen(change('spring', link.sequence + 1, { time }));
           }
         }
         expect(events.map(({ sequence }) => sequence)).to.deep.equal(

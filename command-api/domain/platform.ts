@@ -1,5 +1,5 @@
 import { newEvent } from '../../schemas/events/codec.js';
-import { notBefore } from '../../schemas/folds/claim.js';
+import { notBefore } from '../../schemas/folds/ledger-link.js';
 import {
   evolvePlatform,
   platformSubject,

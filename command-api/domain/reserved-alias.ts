@@ -13,8 +13,8 @@ export interface ReservedWords {
 export type Reservation = 'systemRoute' | 'brand' | 'government' | 'maliciousPattern';
 
 /**
- * Why nobody may claim an alias, or `null` where it is free. Whether an operator lets one account
- * claim it all the same is the caller's to ask.
+ * Why nobody may take an alias, or `null` where it is free. Whether an operator lets one account
+ * take it all the same is the caller's to ask.
  */
 export type FindReservation = (alias: string) => Reservation | null;
 

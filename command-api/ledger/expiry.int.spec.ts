@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { transaction } from '../../ops/platform/postgres/pool.js';
-import { foldedClaims, recordHistory, storedClaims } from '../../ops/test/support/claims.js';
+import { foldedLinks, recordHistory, storedLinks } from '../../ops/test/support/ledger-links.js';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { named, testNode, type TestNode } from '../../ops/test/support/node.js';
 import { at, blocked, created, expired, visited } from '../../schemas/testing/events.js';
@@ -16,7 +16,7 @@ describe('the expiry of links by time, on two nodes', () => {
   });
 
   afterEach(async () => {
-    expect(await storedClaims(nodes[0])).to.deep.equal(await foldedClaims(nodes[0]));
+    expect(await storedLinks(nodes[0])).to.deep.equal(await foldedLinks(nodes[0]));
   });
 
   after(async () => {

@@ -1,9 +1,9 @@
 import { v7 as uuidv7 } from 'uuid';
-import { lockDueClaims, saveClaims } from '../../ops/ledger/claims.js';
+import { lockDueLinks, saveLinks } from '../../ops/ledger/links.js';
 import { ledgerNow } from '../../ops/ledger/clock.js';
 import type { Outbox } from '../../ops/platform/outbox/port.js';
 import { transaction, type Pool } from '../../ops/platform/postgres/pool.js';
-import { evolveClaim } from '../../schemas/folds/claim.js';
+import { evolveLedgerLink } from '../../schemas/folds/ledger-link.js';
 import { decideExpireLink } from '../domain/link.js';
 
 const pageSize = 500;
@@ -14,17 +14,17 @@ const pageSize = 500;
  */
 export const expireDueLinks = (pool: Pool, outbox: Outbox): Promise<number> =>
   transaction(pool, async (tx) => {
-    const due = await lockDueClaims(tx, pageSize);
+    const due = await lockDueLinks(tx, pageSize);
     if (due.length === 0) return 0;
     const now = await ledgerNow(tx);
-    const decided = due.flatMap((claim) => {
-      const decision = decideExpireLink(claim, { now, eventId: uuidv7() });
-      return decision.type === 'accepted' ? [{ claim, event: decision.event }] : [];
+    const decided = due.flatMap((link) => {
+      const decision = decideExpireLink(link, { now, eventId: uuidv7() });
+      return decision.type === 'accepted' ? [{ link, event: decision.event }] : [];
     });
-    const claims = decided.map(({ claim, event }) => evolveClaim(claim, event));
-    await saveClaims(
+    const links = decided.map(({ link, event }) => evolveLedgerLink(link, event));
+    await saveLinks(
       tx,
-      claims.flatMap((claim) => (claim.status === 'claimed' ? [claim] : [])),
+      links.flatMap((link) => (link.status === 'taken' ? [link] : [])),
     );
     await outbox.record(
       tx,

@@ -3,7 +3,7 @@ import { parseChange } from '../../ops/ledger/changes.js';
 import { nothingRecorded } from '../../ops/platform/outbox/port.js';
 import { createLogger } from '../../ops/platform/logging.js';
 import { listenToPostgres, type Listener } from '../../ops/platform/postgres/listener.js';
-import { foldedClaims, recordHistory, storedClaims } from '../../ops/test/support/claims.js';
+import { foldedLinks, recordHistory, storedLinks } from '../../ops/test/support/ledger-links.js';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { rejection } from '../../ops/test/support/failures.js';
 import { testNode, type TestNode } from '../../ops/test/support/node.js';
@@ -43,7 +43,7 @@ describe('blocks and switches, on two nodes', () => {
   });
 
   afterEach(async () => {
-    expect(await storedClaims(nodes[0])).to.deep.equal(await foldedClaims(nodes[0]));
+    expect(await storedLinks(nodes[0])).to.deep.equal(await foldedLinks(nodes[0]));
   });
 
   after(async () => {
@@ -120,7 +120,7 @@ describe('blocks and switches, on two nodes', () => {
       record: () => Promise.reject(new Error('the log is away')),
     });
     expect(await rejection(failing.handle('kept', block, actor))).to.be.an('error');
-    expect((await storedClaims(nodes[0])).get('kept')).to.include({ blocked: false });
+    expect((await storedLinks(nodes[0])).get('kept')).to.include({ blocked: false });
     expect(await eventsOf('links', 'kept')).to.have.length(1);
   });
 

@@ -1,10 +1,10 @@
 import { v7 as uuidv7 } from 'uuid';
 import { notifyChange } from '../../ops/ledger/changes.js';
-import { lockClaims, saveClaims } from '../../ops/ledger/claims.js';
+import { lockLinks, saveLinks } from '../../ops/ledger/links.js';
 import { ledgerNow } from '../../ops/ledger/clock.js';
 import { nothingRecorded, type Outbox, type Receipt } from '../../ops/platform/outbox/port.js';
 import { transaction, type Pool } from '../../ops/platform/postgres/pool.js';
-import { evolveClaim, freeCode } from '../../schemas/folds/claim.js';
+import { evolveLedgerLink, freeCode } from '../../schemas/folds/ledger-link.js';
 import { decideLinkBlock, type LinkBlockCommand } from '../domain/link-block.js';
 import type { Actor } from './api-keys.js';
 
@@ -18,19 +18,19 @@ export interface LinkBlockHandler {
 export const createLinkBlockHandler = (pool: Pool, outbox: Outbox): LinkBlockHandler => {
   const decideAll = (codes: readonly string[], command: LinkBlockCommand, actor: Actor) =>
     transaction(pool, async (tx) => {
-      const claims = await lockClaims(tx, codes);
+      const links = await lockLinks(tx, codes);
       const now = await ledgerNow(tx);
       const decided = codes.map((code) => {
-        const claim = claims.get(code) ?? freeCode;
-        const decision = decideLinkBlock(command, claim, { ...actor, now, newId: uuidv7 });
-        return { code, claim, decision };
+        const link = links.get(code) ?? freeCode;
+        const decision = decideLinkBlock(command, link, { ...actor, now, newId: uuidv7 });
+        return { code, link, decision };
       });
-      const changes = decided.flatMap(({ claim, decision }) => {
+      const changes = decided.flatMap(({ link, decision }) => {
         if (decision.type !== 'accepted') return [];
-        const next = evolveClaim(claim, decision.event);
-        return next.status === 'claimed' ? [{ next, event: decision.event }] : [];
+        const next = evolveLedgerLink(link, decision.event);
+        return next.status === 'taken' ? [{ next, event: decision.event }] : [];
       });
-      await saveClaims(
+      await saveLinks(
         tx,
         changes.map(({ next }) => next),
       );

@@ -1,10 +1,10 @@
 import { expect } from 'chai';
 import { customAlphabet } from 'nanoid';
-import { insertClaims } from '../../ops/ledger/claims.js';
-import { foldedClaims, recordHistory, storedClaims } from '../../ops/test/support/claims.js';
+import { insertLinks } from '../../ops/ledger/links.js';
+import { foldedLinks, recordHistory, storedLinks } from '../../ops/test/support/ledger-links.js';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { named, testNode, type TestNode } from '../../ops/test/support/node.js';
-import { evolveClaim, freeCode } from '../../schemas/folds/claim.js';
+import { evolveLedgerLink, freeCode } from '../../schemas/folds/ledger-link.js';
 import { created } from '../../schemas/testing/events.js';
 import type { CreateLink } from '../domain/link.js';
 import { meterOf, newKey, setMeter, type TestKey } from '../testing/keys.js';
@@ -37,7 +37,7 @@ describe('the shorten handler, on two nodes', () => {
 
   /** Whatever a test did: the tables hold what the log says, and every quota was kept. */
   afterEach(async () => {
-    expect(await storedClaims(nodes[0])).to.deep.equal(await foldedClaims(nodes[0]));
+    expect(await storedLinks(nodes[0])).to.deep.equal(await foldedLinks(nodes[0]));
     const made = named('LinkCreated', await nodes[0].events('links'));
     expect(new Set(made.map(({ subject }) => subject)).size).to.equal(made.length);
   });
@@ -271,15 +271,15 @@ describe('the shorten handler, on two nodes', () => {
     const [a, b, c, d] = keys;
     if (!a || !b || !c || !d) throw new Error('There are keys');
     const rival = created('zz-contested');
-    const claim = evolveClaim(freeCode, rival);
-    if (claim.status === 'free') throw new Error('LinkCreated claims its code');
+    const ledgerLink = evolveLedgerLink(freeCode, rival);
+    if (ledgerLink.status === 'free') throw new Error('LinkCreated takes its code');
     const holder = await nodes[0].pool.connect();
     let groups: Promise<readonly ShortenResult[]>;
     try {
-      // Each group claims one code and waits for the contested one. When that is lost, each has
+      // Each group takes one code and waits for the contested one. When that is lost, each has
       // room for the link that waited for a rival of its own key: on the other group's code.
       await holder.query('BEGIN');
-      await insertClaims(holder, [claim]);
+      await insertLinks(holder, [ledgerLink]);
       groups = Promise.all([
         handlers[0].shorten(command(a, [alias(a, 'zz-contested'), alias(a, 'crossed-1')], 1)),
         handlers[0].shorten(command(b, [alias(b, 'crossed-2')])),

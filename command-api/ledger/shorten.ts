@@ -1,10 +1,10 @@
 import { v7 as uuidv7 } from 'uuid';
 import { createBatcher } from '../../ops/platform/concurrency/batcher.js';
-import { insertClaims } from '../../ops/ledger/claims.js';
+import { insertLinks } from '../../ops/ledger/links.js';
 import { nothingRecorded, type Outbox, type Receipt } from '../../ops/platform/outbox/port.js';
 import { transaction, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
 import type { EventNamed } from '../../schemas/events/catalogue.js';
-import { evolveClaim, freeCode, type ClaimedCode } from '../../schemas/folds/claim.js';
+import { evolveLedgerLink, freeCode, type LedgerLink } from '../../schemas/folds/ledger-link.js';
 import { decideCreateLink, type CreateLink } from '../domain/link.js';
 import { findAnswers, saveAnswers, type IdempotencyScope, type KeptAnswer } from './idempotency.js';
 import { lockMeters, saveMeters, type Meter } from './meters.js';
@@ -56,17 +56,17 @@ interface Candidate {
 
 /**
  * Gives each link the outcome that it has if every code is free that is not known to be taken, one
- * after the other; returns the claims that this takes.
+ * after the other; returns the rows that this takes.
  */
 const plan = (
   candidates: readonly Candidate[],
   taken: ReadonlySet<string>,
   now: Date,
   generateCode: () => string,
-): ReadonlyMap<string, ClaimedCode> => {
-  const claims = new Map<string, ClaimedCode>();
+): ReadonlyMap<string, LedgerLink> => {
+  const ledgerLinks = new Map<string, LedgerLink>();
   const spent = new Map<Meter, number>();
-  const inUse = (code: string): boolean => taken.has(code) || claims.has(code);
+  const inUse = (code: string): boolean => taken.has(code) || ledgerLinks.has(code);
   for (const candidate of candidates) {
     const { meter, linkLimit } = candidate;
     const links = spent.get(meter) ?? 0;
@@ -84,13 +84,13 @@ const plan = (
     }
     const decision = decideCreateLink(create, freeCode, { now, eventId: uuidv7() });
     if (decision.type === 'refused') throw new Error('A free code was refused');
-    const claim = evolveClaim(freeCode, decision.event);
-    if (claim.status === 'free') throw new Error('LinkCreated claims its code');
-    claims.set(create.code, claim);
+    const ledgerLink = evolveLedgerLink(freeCode, decision.event);
+    if (ledgerLink.status === 'free') throw new Error('LinkCreated takes its code');
+    ledgerLinks.set(create.code, ledgerLink);
     spent.set(meter, links + 1);
     candidate.outcome = { type: 'created', event: decision.event };
   }
-  return claims;
+  return ledgerLinks;
 };
 
 /**
@@ -98,8 +98,8 @@ const plan = (
  * meters, then the codes, then the log's partitions; each in the order of its own keys.
  *
  * Where others hang on a code that was lost (a link that its quota has room for now, or that needs
- * another generated code), the group's claims are taken back and all are claimed anew: one that was
- * claimed later would be out of order, and two groups could wait for each other.
+ * another generated code), the group's rows are taken back and all are inserted anew: one that was
+ * inserted later would be out of order, and two groups could wait for each other.
  */
 const decideGroup = async (
   tx: Client,
@@ -108,11 +108,11 @@ const decideGroup = async (
   generateCode: () => string,
 ): Promise<void> => {
   const taken = new Set<string>();
-  let claims = plan(candidates, taken, now, generateCode);
-  await tx.query('SAVEPOINT before_claims');
-  while (claims.size > 0) {
-    const won = await insertClaims(tx, [...claims.values()]);
-    if (won.size === claims.size) break;
+  let ledgerLinks = plan(candidates, taken, now, generateCode);
+  await tx.query('SAVEPOINT before_inserts');
+  while (ledgerLinks.size > 0) {
+    const won = await insertLinks(tx, [...ledgerLinks.values()]);
+    if (won.size === ledgerLinks.size) break;
     const losers = candidates.filter(
       ({ create, outcome }) => outcome?.type === 'created' && !won.has(create.code),
     );
@@ -127,8 +127,8 @@ const decideGroup = async (
       break;
     }
     for (const { create } of losers) taken.add(create.code);
-    await tx.query('ROLLBACK TO SAVEPOINT before_claims');
-    claims = plan(candidates, taken, now, generateCode);
+    await tx.query('ROLLBACK TO SAVEPOINT before_inserts');
+    ledgerLinks = plan(candidates, taken, now, generateCode);
   }
   for (const { meter, outcome } of candidates) if (outcome?.type === 'created') meter.links += 1;
 };

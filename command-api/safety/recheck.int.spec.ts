@@ -3,10 +3,10 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createLogger } from '../../ops/platform/logging.js';
-import { recordHistory } from '../../ops/test/support/claims.js';
+import { recordHistory } from '../../ops/test/support/ledger-links.js';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { named, testNode, type TestNode } from '../../ops/test/support/node.js';
-import type { ClaimEvent } from '../../schemas/folds/claim.js';
+import type { LedgerLinkEvent } from '../../schemas/folds/ledger-link.js';
 import { blocked, created, expired, unblocked } from '../../schemas/testing/events.js';
 import { createLinkBlockHandler } from '../ledger/link-blocks.js';
 import { actor } from '../testing/keys.js';
@@ -79,7 +79,7 @@ describe('links that are checked again, by two nodes', () => {
   };
 
   /** Links with a history, in the ledger and, when they are live, in the projection. */
-  const record = async (...events: readonly ClaimEvent[]): Promise<void> => {
+  const record = async (...events: readonly LedgerLinkEvent[]): Promise<void> => {
     await recordHistory(nodes[0], ...events);
     await database.pool.query(
       `INSERT INTO projection_redirects.links (code, status, url, account, created_at, sequence)

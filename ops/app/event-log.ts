@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { appliedThrough } from '../../projectors/main.js';
 import type { Config } from '../platform/config/config.js';
 import {
-  claimHome,
+  bindToLog,
   postgresHome,
   requireHome,
   requireNotAtHome,
@@ -52,7 +52,7 @@ const never = new Promise<never>(() => undefined);
 const homeOf =
   ({ pool, beside = false }: Options) =>
   (home: string): Promise<void> =>
-    (beside ? requireHome : claimHome)(pool, home);
+    (beside ? requireHome : bindToLog)(pool, home);
 
 /** Log and outbox are one table. */
 const openEmbedded = async (options: Options): Promise<OpenedLog> => {
@@ -70,10 +70,10 @@ const openEmbedded = async (options: Options): Promise<OpenedLog> => {
 /** The table is the outbox, and a relay sends what is in it to Kafka. */
 const openOnKafka = async (settings: KafkaSettings, options: Options): Promise<OpenedLog> => {
   const { pool, url, listener, logger } = options;
-  const claim = homeOf(options);
+  const bindToLog = homeOf(options);
   await requireNotAtHome(pool, `kafka:${settings.brokers.join(',')}`);
   const { outbox: recorded } = await openPostgresLog(options);
-  const log = openKafkaLog({ settings, logger, claim });
+  const log = openKafkaLog({ settings, logger, bindToLog });
   const outbox = await openRelayedOutbox({ pool, listener, outbox: recorded });
   const chores = options.beside
     ? []

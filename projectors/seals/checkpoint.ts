@@ -6,7 +6,7 @@ const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 const oneLine = z.string().regex(/^[^\r\n]+$/);
 
 /** What a checkpoint says: that the chain of a partition had this hash after these records. */
-const claim = z.strictObject({
+const statement = z.strictObject({
   logId: oneLine,
   topic: oneLine,
   partition: z.int().min(0),
@@ -20,11 +20,11 @@ const claim = z.strictObject({
   keyId: z.string().regex(/^[0-9a-f]{32}$/),
 });
 
-export type Claim = z.infer<typeof claim>;
+export type SealStatement = z.infer<typeof statement>;
 
-const checkpoint = claim.extend({ signature: z.base64() });
+const checkpoint = statement.extend({ signature: z.base64() });
 
-/** A claim, signed by who keeps the key. */
+/** A statement, signed by who keeps the key. */
 export type Checkpoint = z.infer<typeof checkpoint>;
 
 /** What a verifier keeps where nobody who can write the log can write. */
@@ -34,7 +34,7 @@ export const checkpointFile = z.strictObject({
 });
 
 /** The bytes that are signed: a line for each fact. */
-const statementOf = (said: Claim): Buffer =>
+const statementOf = (said: SealStatement): Buffer =>
   Buffer.from(
     [
       'linklog seal v1',
@@ -62,7 +62,7 @@ export const keyIdOf = (publicKey: KeyObject): string =>
 export interface Signer {
   readonly keyId: string;
   readonly publicKey: KeyObject;
-  sign(said: Omit<Claim, 'keyId'>): Checkpoint;
+  sign(said: Omit<SealStatement, 'keyId'>): Checkpoint;
 }
 
 export const isEd25519 = (key: KeyObject): boolean => key.asymmetricKeyType === 'ed25519';

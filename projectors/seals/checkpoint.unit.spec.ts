@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { createPublicKey, generateKeyPairSync } from 'node:crypto';
 import { checkpointFile, isSigned, keyIdOf, signerOf, type Checkpoint } from './checkpoint.js';
 
-const claim = {
+const statement = {
   logId: 'postgres:1:linklog.links.v1',
   topic: 'linklog.links.v1',
   partition: 3,
@@ -16,7 +16,7 @@ describe('a checkpoint', () => {
   const { privateKey } = generateKeyPairSync('ed25519');
   const signer = signerOf(privateKey);
   const keys = new Map([[signer.keyId, createPublicKey(privateKey)]]);
-  const signed = signer.sign(claim);
+  const signed = signer.sign(statement);
 
   it('is signed by whoever has the private key', () => {
     expect(isSigned(signed, keys)).to.equal(true);
@@ -25,8 +25,8 @@ describe('a checkpoint', () => {
 
   it('is not signed by anybody else, nor by a key that is not trusted', () => {
     const other = signerOf(generateKeyPairSync('ed25519').privateKey);
-    expect(isSigned(other.sign(claim), keys)).to.equal(false);
-    expect(isSigned({ ...other.sign(claim), keyId: signer.keyId }, keys)).to.equal(false);
+    expect(isSigned(other.sign(statement), keys)).to.equal(false);
+    expect(isSigned({ ...other.sign(statement), keyId: signer.keyId }, keys)).to.equal(false);
     expect(isSigned(signed, new Map())).to.equal(false);
   });
 

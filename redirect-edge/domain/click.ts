@@ -1,6 +1,6 @@
 import type { EventNamed } from '../../schemas/events/catalogue.js';
 import { newEvent } from '../../schemas/events/codec.js';
-import { notBefore, type Claim } from '../../schemas/folds/claim.js';
+import { notBefore, type LedgerLinkState } from '../../schemas/folds/ledger-link.js';
 
 /** A visitor of a link with a limit, who wants one of its clicks. */
 export interface TakeClick {
@@ -24,19 +24,19 @@ export type ClickDecision =
 /** Gives out a link's clicks, exactly as many as it has. */
 export const decideClick = (
   command: TakeClick,
-  claim: Claim,
+  link: LedgerLinkState,
   { now, newId }: Circumstances,
 ): ClickDecision => {
-  if (claim.status === 'free') return { type: 'refused', reason: 'notFound' };
-  if (claim.blocked) return { type: 'refused', reason: 'blocked' };
-  const { maxClicks, clicks, expiresAt, account } = claim;
+  if (link.status === 'free') return { type: 'refused', reason: 'notFound' };
+  if (link.blocked) return { type: 'refused', reason: 'blocked' };
+  const { maxClicks, clicks, expiresAt, account } = link;
   const usedUp = maxClicks !== null && clicks >= maxClicks;
   const timeIsUp = expiresAt !== null && expiresAt <= now;
-  if (claim.expired !== null || usedUp || timeIsUp) return { type: 'refused', reason: 'expired' };
+  if (link.expired !== null || usedUp || timeIsUp) return { type: 'refused', reason: 'expired' };
 
   const metadata = {
-    subject: claim.code,
-    time: notBefore(now, claim.lastEventAt),
+    subject: link.code,
+    time: notBefore(now, link.lastEventAt),
     account,
     actor: 'visitor',
     correlationId: command.requestId,
@@ -52,7 +52,7 @@ export const decideClick = (
   const expired = newEvent(
     'LinkExpired',
     { reason: 'clicks' },
-    { ...metadata, id: newId(), sequence: claim.sequence + 1, causationId: visitId },
+    { ...metadata, id: newId(), sequence: link.sequence + 1, causationId: visitId },
   );
   return { type: 'taken', events: [visited, expired] };
 };

@@ -1,6 +1,11 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { evolveClaim, freeCode, type Claim, type ClaimEvent } from '../../schemas/folds/claim.js';
+import {
+  evolveLedgerLink,
+  freeCode,
+  type LedgerLinkState,
+  type LedgerLinkEvent,
+} from '../../schemas/folds/ledger-link.js';
 import { deciderSpecification } from '../../schemas/testing/decider-specification.js';
 import {
   at,
@@ -17,10 +22,10 @@ import { decideClick, type ClickDecision, type TakeClick } from './click.js';
 
 const takeClick: TakeClick = { code: 'spring', requestId: 'request-1' };
 
-const given = deciderSpecification<Claim, ClaimEvent, Date, ClickDecision>({
+const given = deciderSpecification<LedgerLinkState, LedgerLinkEvent, Date, ClickDecision>({
   initialState: freeCode,
-  evolve: evolveClaim,
-  decide: (now, claim) => decideClick(takeClick, claim, { now, newId: countedIds() }),
+  evolve: evolveLedgerLink,
+  decide: (now, link) => decideClick(takeClick, link, { now, newId: countedIds() }),
 });
 
 const made = (maxClicks: number | null, expiresAt: Date | null = null) =>
@@ -117,24 +122,24 @@ describe('the clicks of a link', () => {
   /** What happens to a link when all that is asked for, by a clock that is set back now and then. */
   const run = (maxClicks: number, steps: readonly Step[]) => {
     const newId = countedIds();
-    const events: ClaimEvent[] = [made(maxClicks)];
-    let claim = events.reduce(evolveClaim, freeCode);
+    const events: LedgerLinkEvent[] = [made(maxClicks)];
+    let link = events.reduce(evolveLedgerLink, freeCode);
     let now = noon;
-    const happen = (event: ClaimEvent): void => {
-      claim = evolveClaim(claim, event);
+    const happen = (event: LedgerLinkEvent): void => {
+      link = evolveLedgerLink(link, event);
       events.push(event);
     };
     for (const { type, seconds } of steps) {
       now = new Date(now.getTime() + seconds * 1_000);
-      if (claim.status === 'free') throw new Error('It was claimed');
-      const told = { time: now < claim.lastEventAt ? claim.lastEventAt : now };
-      const next = claim.sequence + 1;
+      if (link.status === 'free') throw new Error('It was taken');
+      const told = { time: now < link.lastEventAt ? link.lastEventAt : now };
+      const next = link.sequence + 1;
       if (type === 'block') happen(blocked('spring', next, told));
       else if (type === 'unblock') happen(unblocked('spring', next, told));
       else if (type === 'expire') {
-        if (claim.expired === null) happen(expired('spring', next, 'time', told));
+        if (link.expired === null) happen(expired('spring', next, 'time', told));
       } else {
-        const decision = decideClick(takeClick, claim, { now, newId });
+        const decision = decideClick(takeClick, link, { now, newId });
         if (decision.type === 'taken') decision.events.forEach(happen);
       }
     }

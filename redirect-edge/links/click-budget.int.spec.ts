@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { parseChange } from '../../ops/ledger/changes.js';
 import { createLogger } from '../../ops/platform/logging.js';
 import { listenToPostgres } from '../../ops/platform/postgres/listener.js';
-import { foldedClaims, recordHistory, storedClaims } from '../../ops/test/support/claims.js';
+import { foldedLinks, recordHistory, storedLinks } from '../../ops/test/support/ledger-links.js';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { named, testNode, type TestNode } from '../../ops/test/support/node.js';
 import { eventually } from '../../ops/test/support/waiting.js';
@@ -38,7 +38,7 @@ describe('the click budget, on two nodes', () => {
     budgets[visitor % 2 === 0 ? 0 : 1].take({ code, requestId: `visitor-${visitor}` });
 
   const expectFolded = async (): Promise<void> => {
-    expect(await storedClaims(nodes[0])).to.deep.equal(await foldedClaims(nodes[0]));
+    expect(await storedLinks(nodes[0])).to.deep.equal(await foldedLinks(nodes[0]));
   };
 
   for (const maxClicks of [1, 5, 100]) {

@@ -1,12 +1,16 @@
 import { v7 as uuidv7 } from 'uuid';
 import { createBatcher } from '../../ops/platform/concurrency/batcher.js';
 import { notifyChange } from '../../ops/ledger/changes.js';
-import { lockClaims, saveClaims } from '../../ops/ledger/claims.js';
+import { lockLinks, saveLinks } from '../../ops/ledger/links.js';
 import { ledgerNow } from '../../ops/ledger/clock.js';
 import type { Outbox } from '../../ops/platform/outbox/port.js';
 import { transaction, type Pool } from '../../ops/platform/postgres/pool.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
-import { evolveClaim, freeCode, type Claim } from '../../schemas/folds/claim.js';
+import {
+  evolveLedgerLink,
+  freeCode,
+  type LedgerLinkState,
+} from '../../schemas/folds/ledger-link.js';
 import { decideClick, type ClickDecision, type TakeClick } from '../domain/click.js';
 
 const maxGroup = 500;
@@ -22,25 +26,25 @@ export const createClickBudget = (pool: Pool, outbox: Outbox): ClickBudget => {
   const run = (commands: readonly TakeClick[]): Promise<readonly ClickDecision[]> =>
     transaction(pool, async (tx) => {
       const codes = [...new Set(commands.map(({ code }) => code))];
-      const claims = new Map<string, Claim>(await lockClaims(tx, codes));
+      const links = new Map<string, LedgerLinkState>(await lockLinks(tx, codes));
       const now = await ledgerNow(tx);
       const changed = new Set<string>();
       const events: LinklogEvent[] = [];
       const decisions = commands.map((command) => {
-        const claim = claims.get(command.code) ?? freeCode;
-        const decision = decideClick(command, claim, { now, newId: uuidv7 });
+        const link = links.get(command.code) ?? freeCode;
+        const decision = decideClick(command, link, { now, newId: uuidv7 });
         if (decision.type === 'taken') {
-          claims.set(command.code, decision.events.reduce(evolveClaim, claim));
+          links.set(command.code, decision.events.reduce(evolveLedgerLink, link));
           changed.add(command.code);
           events.push(...decision.events);
         }
         return decision;
       });
-      await saveClaims(
+      await saveLinks(
         tx,
         [...changed].flatMap((code) => {
-          const claim = claims.get(code);
-          return claim?.status === 'claimed' ? [claim] : [];
+          const link = links.get(code);
+          return link?.status === 'taken' ? [link] : [];
         }),
       );
       for (const { type, subject: code, sequence } of events) {

@@ -2,7 +2,7 @@ import { EventEmitter, once } from 'node:events';
 import { expect } from 'chai';
 import type { Outbox, SubjectMark } from '../../ops/platform/outbox/port.js';
 import { transaction } from '../../ops/platform/postgres/pool.js';
-import { recordHistory } from '../../ops/test/support/claims.js';
+import { recordHistory } from '../../ops/test/support/ledger-links.js';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { testNode, type TestNode } from '../../ops/test/support/node.js';
 import type { LinkEvent } from '../../schemas/events/catalogue.js';

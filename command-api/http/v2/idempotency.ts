@@ -8,7 +8,7 @@ import { failure, json, type Reply } from '../reply.js';
 
 const maxKeyLength = 255;
 
-/** A request's claim to be answered once. */
+/** A request that is answered once. */
 export interface IdempotentRequest {
   readonly scope: IdempotencyScope;
   readonly bodyHash: Buffer;

@@ -8,7 +8,7 @@ import { unavailable, type Reply } from '../reply.js';
 import type { Idempotency, IdempotentRequest } from './idempotency.js';
 import type { V2State } from './admitted-call.js';
 
-/** Answers a POST whose body was parsed; `idempotent` is its claim to be answered once, if any. */
+/** Answers a POST whose body was parsed; `idempotent` is its right to one answer only, if any. */
 export type PostWork = (
   json: unknown,
   state: V2State,

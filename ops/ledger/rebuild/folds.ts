@@ -17,12 +17,12 @@ import {
   type ApiKeyState,
 } from '../../../schemas/folds/api-key.js';
 import {
-  evolveClaim,
+  evolveLedgerLink,
   freeCode,
-  type Claim,
-  type ClaimedCode,
-  type ClaimEvent,
-} from '../../../schemas/folds/claim.js';
+  type LedgerLinkState,
+  type LedgerLink,
+  type LedgerLinkEvent,
+} from '../../../schemas/folds/ledger-link.js';
 import { addSpending, unusedMeter, type KeyMeter } from '../../../schemas/folds/key-meter.js';
 import {
   evolvePlatform,
@@ -41,28 +41,28 @@ export type LimitedVisit = EventNamed<'LinkVisited'> & {
 export const isLimitedVisit = (event: LinklogEvent): event is LimitedVisit =>
   event.type === 'linklog.LinkVisited.v1' && event.data.click !== null;
 
-const isKnownToClaim = (claim: Claim, event: ClaimEvent): boolean => {
+const isKnownToLedgerLink = (link: LedgerLinkState, event: LedgerLinkEvent): boolean => {
   const isCreation = event.type === 'linklog.LinkCreated.v1';
-  if (claim.status === 'free') return !isCreation;
-  if (event.type === 'linklog.LinkVisited.v1') return (event.data.click ?? 0) <= claim.clicks;
-  return event.sequence <= claim.sequence;
+  if (link.status === 'free') return !isCreation;
+  if (event.type === 'linklog.LinkVisited.v1') return (event.data.click ?? 0) <= link.clicks;
+  return event.sequence <= link.sequence;
 };
 
-/** Claims after link events and limited visits; and the links that were made, none twice. */
-export const foldClaims = (
-  known: ReadonlyMap<string, ClaimedCode>,
+/** Links after link events and limited visits; and the links that were made, none twice. */
+export const foldLedgerLinks = (
+  known: ReadonlyMap<string, LedgerLink>,
   events: readonly (LinkEvent | LimitedVisit)[],
 ): {
-  readonly changed: ReadonlyMap<string, ClaimedCode>;
+  readonly changed: ReadonlyMap<string, LedgerLink>;
   readonly made: readonly EventNamed<'LinkCreated'>[];
 } => {
-  const changed = new Map<string, ClaimedCode>();
+  const changed = new Map<string, LedgerLink>();
   const made: EventNamed<'LinkCreated'>[] = [];
   for (const event of events) {
-    const claim = changed.get(event.subject) ?? known.get(event.subject) ?? freeCode;
-    if (isKnownToClaim(claim, event)) continue;
-    const next = evolveClaim(claim, event);
-    if (next.status === 'claimed') changed.set(event.subject, next);
+    const link = changed.get(event.subject) ?? known.get(event.subject) ?? freeCode;
+    if (isKnownToLedgerLink(link, event)) continue;
+    const next = evolveLedgerLink(link, event);
+    if (next.status === 'taken') changed.set(event.subject, next);
     if (event.type === 'linklog.LinkCreated.v1') made.push(event);
   }
   return { changed, made };

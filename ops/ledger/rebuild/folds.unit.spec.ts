@@ -19,7 +19,7 @@ import {
   visited,
 } from '../../../schemas/testing/events.js';
 import {
-  foldClaims,
+  foldLedgerLinks,
   foldKeys,
   foldMeters,
   foldOverrides,
@@ -70,24 +70,27 @@ describe('the ledger as a fold of the log', () => {
     ];
     const visits = [visited('spring', 1), visited('spring', 2)].filter(isLimitedVisit);
     expect(visits).lengthOf(2);
-    expectRepeatsDropped(ofLinks, (events) => foldClaims(none, events));
-    const { changed } = foldClaims(none, ofLinks);
-    expectRepeatsDropped(visits, (events) => foldClaims(changed, events));
-    const claims = foldClaims(changed, visits).changed;
-    expect(claims.get('spring')).to.include({ clicks: 2, sequence: 3, blocked: false });
+    expectRepeatsDropped(ofLinks, (events) => foldLedgerLinks(none, events));
+    const { changed } = foldLedgerLinks(none, ofLinks);
+    expectRepeatsDropped(visits, (events) => foldLedgerLinks(changed, events));
+    const links = foldLedgerLinks(changed, visits).changed;
+    expect(links.get('spring')).to.include({ clicks: 2, sequence: 3, blocked: false });
     expect(changed.get('autumn')).to.include({ expired: 'time', sequence: 2 });
   });
 
   it('takes a later piece of the log for what it is', () => {
-    const first = foldClaims(none, [created('spring', { maxClicks: 3 }), blocked('spring', 2)]);
-    const second = foldClaims(first.changed, [blocked('spring', 2), unblocked('spring', 3)]);
+    const first = foldLedgerLinks(none, [
+      created('spring', { maxClicks: 3 }),
+      blocked('spring', 2),
+    ]);
+    const second = foldLedgerLinks(first.changed, [blocked('spring', 2), unblocked('spring', 3)]);
     expect(second.changed.get('spring')).to.include({ blocked: false, sequence: 3 });
     expect([first.made.length, second.made.length]).to.deep.equal([1, 0]);
   });
 
-  it('has no claim, and no key, of what was never made', () => {
+  it('has no link, and no key, of what was never made', () => {
     const visits = [visited('lost', 1)].filter(isLimitedVisit);
-    expect(foldClaims(none, [blocked('lost', 2), ...visits]).changed).to.be.empty;
+    expect(foldLedgerLinks(none, [blocked('lost', 2), ...visits]).changed).to.be.empty;
     expect(foldKeys(none, [keyRevoked('lost', 2)])).to.be.empty;
   });
 

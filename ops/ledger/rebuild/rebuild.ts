@@ -7,12 +7,12 @@ import type { AliasOverrideEvent } from '../../../schemas/folds/alias-override.j
 import type { ApiKeyEvent } from '../../../schemas/folds/api-key.js';
 import type { PlatformEvent } from '../../../schemas/folds/platform.js';
 import type { EventLog, LogRecord } from '../../platform/event-log/port.js';
-import { insertClaims, lockClaims, saveClaims } from '../claims.js';
+import { insertLinks, lockLinks, saveLinks } from '../links.js';
 import { readPlatform, savePlatform } from '../platform-row.js';
 import type { LedgerSchema } from '../schema.js';
 import { transaction, type Client, type Pool } from '../../platform/postgres/pool.js';
 import {
-  foldClaims,
+  foldLedgerLinks,
   foldKeys,
   foldMeters,
   foldOverrides,
@@ -22,7 +22,7 @@ import {
 } from './folds.js';
 import { lockKeyMeters, saveKeyMeters } from './meter-rows.js';
 
-type EventOfLink = Parameters<typeof foldClaims>[1][number];
+type EventOfLink = Parameters<typeof foldLedgerLinks>[1][number];
 
 const isOf =
   <Event extends LinklogEvent>(...types: readonly Event['type'][]) =>
@@ -92,34 +92,34 @@ const addSpendings: Add<Parameters<typeof foldMeters>[1][number]> = async (tx, s
   await saveKeyMeters(tx, foldMeters(meters, events), schema);
 };
 
-const addToClaims = async (
+const addToLinks = async (
   tx: Client,
   schema: LedgerSchema,
   events: readonly EventOfLink[],
 ): Promise<readonly EventNamed<'LinkCreated'>[]> => {
-  const known = await lockClaims(tx, subjectsOf(events), schema);
-  const { changed, made } = foldClaims(known, events);
-  const claims = [...changed.values()];
-  await insertClaims(
+  const known = await lockLinks(tx, subjectsOf(events), schema);
+  const { changed, made } = foldLedgerLinks(known, events);
+  const links = [...changed.values()];
+  await insertLinks(
     tx,
-    claims.filter(({ code }) => !known.has(code)),
+    links.filter(({ code }) => !known.has(code)),
     schema,
   );
-  await saveClaims(
+  await saveLinks(
     tx,
-    claims.filter(({ code }) => known.has(code)),
+    links.filter(({ code }) => known.has(code)),
     schema,
   );
   return made;
 };
 
 const addLinks: Add = async (tx, schema, events) => {
-  const made = await addToClaims(tx, schema, events.filter(isLinkEvent));
+  const made = await addToLinks(tx, schema, events.filter(isLinkEvent));
   if (made.length > 0) await addSpendings(tx, schema, made);
 };
 
 const addVisits: Add<LimitedVisit> = async (tx, schema, events) => {
-  await addToClaims(tx, schema, events);
+  await addToLinks(tx, schema, events);
 };
 
 /** The topics in an order in which nothing comes before what it refers to. */
@@ -171,7 +171,7 @@ export const addToLedger = async (
 };
 
 /**
- * Fills an empty ledger with what the log says: claims and click budgets, keys and what they spent,
+ * Fills an empty ledger with what the log says: links and click budgets, keys and what they spent,
  * switches, overrides. Nobody else may write meanwhile. Memory is bounded by a batch.
  */
 export const rebuildLedger = async (options: {

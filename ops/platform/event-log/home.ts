@@ -21,7 +21,7 @@ export class ForeignHome extends Error {
  *
  * @throws ForeignHome
  */
-export const claimHome = async (client: Queryable, home: string): Promise<void> => {
+export const bindToLog = async (client: Queryable, home: string): Promise<void> => {
   await client.query('UPDATE log.identity SET home = $1 WHERE home IS NULL', [home]);
   const { rows } = await client.query<{ home: string }>('SELECT home FROM log.identity');
   const known = rows[0]?.home;
@@ -29,7 +29,7 @@ export const claimHome = async (client: Queryable, home: string): Promise<void> 
 };
 
 /**
- * Sees that the database's events do not belong to another log, and claims nothing.
+ * Sees that the database's events do not belong to another log, and binds nothing.
  *
  * @throws ForeignHome
  */

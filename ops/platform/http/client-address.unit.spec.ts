@@ -14,7 +14,7 @@ const from = (remoteAddress: string, forwarded?: string): IncomingMessage =>
 describe('the client’s address', () => {
   const proxies = trusting('10.0.0.0/8, 2001:db8:f::/48,192.0.2.1');
 
-  it('is the socket’s, whatever a stranger claims', () => {
+  it('is the socket’s, whatever a stranger says', () => {
     expect(clientAddress(from('203.0.113.7', '198.51.100.1'), proxies)).to.equal('203.0.113.7');
     expect(clientAddress(from('10.1.1.1', '198.51.100.1'), trusting(''))).to.equal('10.1.1.1');
     expect(clientAddress(from('10.1.1.1'), proxies)).to.equal('10.1.1.1');

@@ -49,7 +49,7 @@ const withCandidate = <T>(path: string, use: (file: string, me: Holder) => T): T
   }
 };
 
-const claim = (path: string): string | null =>
+const takeLock = (path: string): string | null =>
   withCandidate(path, (file, me) => {
     try {
       linkSync(file, path);
@@ -75,7 +75,7 @@ const replace = (path: string): string =>
 const attempt = (path: string): Attempt => {
   const found = readHolder(path);
   if (found === null) {
-    const token = claim(path);
+    const token = takeLock(path);
     return token === null ? { status: 'moving', pid: 0 } : { status: 'taken', token };
   }
   if (isAlive(found)) return { status: 'held', pid: found.pid };

@@ -29,7 +29,7 @@ export const openKafkaLog = (options: {
   readonly settings: KafkaSettings;
   readonly logger: Logger;
   /** Hears the cluster's name for this log before anything is written; what it throws is final. */
-  readonly claim?: (home: string) => Promise<void>;
+  readonly bindToLog?: (home: string) => Promise<void>;
   /** How sockets are made, for tests that cut them. */
   readonly socketFactory?: ISocketFactory;
 }): KafkaLog => {
@@ -67,7 +67,7 @@ export const openKafkaLog = (options: {
         await sleep(pauseMs, undefined, { signal: closed.signal });
       }
     }
-    await options.claim?.(`kafka:${clusterId}:${settings.prefix}`);
+    await options.bindToLog?.(`kafka:${clusterId}:${settings.prefix}`);
   };
   const ready = untilReady();
   // Whoever needs the cluster waits for it, and hears of its failure.

@@ -1,6 +1,6 @@
 import { isLinkEvent } from '../../../../schemas/events/codec.js';
 import { topics } from '../../../../schemas/events/topics.js';
-import type { ClaimedCode } from '../../../../schemas/folds/claim.js';
+import type { LedgerLink } from '../../../../schemas/folds/ledger-link.js';
 import type { LinkEvent, LinklogEvent } from '../../../../schemas/events/catalogue.js';
 import {
   initialPlatform,
@@ -8,7 +8,7 @@ import {
   type PlatformState,
 } from '../../../../schemas/folds/platform.js';
 import type { PlanName } from '../../../../schemas/plans.js';
-import { foldClaims, foldPlatform } from '../../../ledger/rebuild/folds.js';
+import { foldLedgerLinks, foldPlatform } from '../../../ledger/rebuild/folds.js';
 import { murmur2 } from '../../../platform/event-log/partition.js';
 import { Accounts, type KnownKey } from './accounts.js';
 import { happenedBy, partsOf, readParts, type Grounds, type LookBack, type Part } from './read.js';
@@ -51,7 +51,7 @@ const sequenceUnit = 8;
 
 /**
  * How many links there were in which state. A link is one small number here, its sequence and what
- * is true of it; the whole claim, as the ledger's fold knows it, is there for a batch only.
+ * is true of it; the whole link, as the ledger's fold knows it, is there for a batch only.
  */
 class LinkCounts {
   readonly counts = { active: 0, expired: 0, blocked: 0 };
@@ -60,13 +60,13 @@ class LinkCounts {
   constructor(private readonly moment: Date) {}
 
   add(events: readonly LinkEvent[]): void {
-    const known = new Map<string, ClaimedCode>();
+    const known = new Map<string, LedgerLink>();
     for (const { subject } of events) {
       const bits = this.#links.get(subject);
       if (bits !== undefined) known.set(subject, this.#unpack(subject, bits));
     }
-    for (const [code, claim] of foldClaims(known, events).changed) {
-      this.#links.set(code, this.#pack(claim));
+    for (const [code, link] of foldLedgerLinks(known, events).changed) {
+      this.#links.set(code, this.#pack(link));
     }
   }
 
@@ -80,7 +80,7 @@ class LinkCounts {
     this.#links.clear();
   }
 
-  #pack({ sequence, blocked, expired, expiresAt }: ClaimedCode): number {
+  #pack({ sequence, blocked, expired, expiresAt }: LedgerLink): number {
     const over = expiresAt !== null && expiresAt <= this.moment;
     return (
       sequence * sequenceUnit +
@@ -90,9 +90,9 @@ class LinkCounts {
     );
   }
 
-  #unpack(code: string, bits: number): ClaimedCode {
+  #unpack(code: string, bits: number): LedgerLink {
     return {
-      status: 'claimed',
+      status: 'taken',
       code,
       keyId: '',
       account: '',

@@ -2,10 +2,10 @@ import type { EventNamed, LinkEvent } from '../events/catalogue.js';
 import type { ExpiryReason } from './link.js';
 
 /** What the ledger must know of a code to decide about it exactly. */
-export type Claim = { readonly status: 'free' } | ClaimedCode;
+export type LedgerLinkState = { readonly status: 'free' } | LedgerLink;
 
-export interface ClaimedCode {
-  readonly status: 'claimed';
+export interface LedgerLink {
+  readonly status: 'taken';
   readonly code: string;
   readonly keyId: string;
   readonly account: string;
@@ -23,20 +23,23 @@ export interface ClaimedCode {
   readonly lastEventAt: Date;
 }
 
-export type ClaimEvent = LinkEvent | EventNamed<'LinkVisited'>;
+export type LedgerLinkEvent = LinkEvent | EventNamed<'LinkVisited'>;
 
-export const freeCode: Claim = { status: 'free' };
+export const freeCode: LedgerLinkState = { status: 'free' };
 
 /** A time for the next event: now, but never before the last one. */
 export const notBefore = (now: Date, last: Date): Date => (now < last ? last : now);
 
-/** What an event makes of a claim. The ledger's rows are changed in no other way. */
-export const evolveClaim = (claim: Claim, event: ClaimEvent): Claim => {
+/** What an event makes of a link. The ledger's rows are changed in no other way. */
+export const evolveLedgerLink = (
+  link: LedgerLinkState,
+  event: LedgerLinkEvent,
+): LedgerLinkState => {
   const time = new Date(event.time);
   if (event.type === 'linklog.LinkCreated.v1') {
     const { keyId, expiresAt, maxClicks } = event.data;
     return {
-      status: 'claimed',
+      status: 'taken',
       code: event.subject,
       keyId,
       account: event.account ?? 'default',
@@ -50,19 +53,19 @@ export const evolveClaim = (claim: Claim, event: ClaimEvent): Claim => {
       lastEventAt: time,
     };
   }
-  if (claim.status === 'free') throw new Error(`${event.type} of a code that nobody claimed`);
+  if (link.status === 'free') throw new Error(`${event.type} of a code that nobody took`);
   const { sequence } = event;
   // A log has no order between its topics: a rebuild folds all visits after the last link event.
-  const lastEventAt = notBefore(time, claim.lastEventAt);
+  const lastEventAt = notBefore(time, link.lastEventAt);
   switch (event.type) {
     case 'linklog.LinkVisited.v1':
-      return { ...claim, clicks: event.data.click ?? claim.clicks, lastEventAt };
+      return { ...link, clicks: event.data.click ?? link.clicks, lastEventAt };
     case 'linklog.LinkExpired.v1':
-      return { ...claim, expired: event.data.reason, sequence, lastEventAt };
+      return { ...link, expired: event.data.reason, sequence, lastEventAt };
     case 'linklog.LinkBlocked.v1':
-      return { ...claim, blocked: true, sequence, lastEventAt };
+      return { ...link, blocked: true, sequence, lastEventAt };
     case 'linklog.LinkUnblocked.v1':
-      return { ...claim, blocked: false, cleared: true, sequence, lastEventAt };
+      return { ...link, blocked: false, cleared: true, sequence, lastEventAt };
     default: {
       const unknown: never = event;
       throw new Error(`No fold of ${JSON.stringify(unknown)}`);

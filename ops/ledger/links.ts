@@ -1,12 +1,12 @@
-import type { ClaimedCode } from '../../schemas/folds/claim.js';
+import type { LedgerLink } from '../../schemas/folds/ledger-link.js';
 import type { Client } from '../platform/postgres/pool.js';
 import type { LedgerSchema } from './schema.js';
 
-interface ClaimRow {
+interface Row {
   readonly code: string;
   readonly key_id: string;
   readonly account: string;
-  readonly expired: ClaimedCode['expired'];
+  readonly expired: LedgerLink['expired'];
   readonly blocked: boolean;
   readonly cleared: boolean;
   readonly expires_at: Date | null;
@@ -19,8 +19,8 @@ interface ClaimRow {
 const columns = `code, key_id, account, expired, blocked, cleared, expires_at, max_clicks, clicks,
   sequence, last_event_at`;
 
-const claimOf = (row: ClaimRow): ClaimedCode => ({
-  status: 'claimed',
+const linkOf = (row: Row): LedgerLink => ({
+  status: 'taken',
   code: row.code,
   keyId: row.key_id,
   account: row.account,
@@ -34,82 +34,82 @@ const claimOf = (row: ClaimRow): ClaimedCode => ({
   lastEventAt: row.last_event_at,
 });
 
-const byCode = (a: ClaimedCode, b: ClaimedCode): number => (a.code < b.code ? -1 : 1);
+const byCode = (a: LedgerLink, b: LedgerLink): number => (a.code < b.code ? -1 : 1);
 
-const valuesOf = (claims: readonly ClaimedCode[]): unknown[] => {
-  const sorted = [...claims].sort(byCode);
+const valuesOf = (links: readonly LedgerLink[]): unknown[] => {
+  const sorted = [...links].sort(byCode);
   return [
-    sorted.map((claim) => claim.code),
-    sorted.map((claim) => claim.keyId),
-    sorted.map((claim) => claim.account),
-    sorted.map((claim) => claim.expired),
-    sorted.map((claim) => claim.blocked),
-    sorted.map((claim) => claim.cleared),
-    sorted.map((claim) => claim.expiresAt),
-    sorted.map((claim) => claim.maxClicks),
-    sorted.map((claim) => claim.clicks),
-    sorted.map((claim) => claim.sequence),
-    sorted.map((claim) => claim.lastEventAt),
+    sorted.map((link) => link.code),
+    sorted.map((link) => link.keyId),
+    sorted.map((link) => link.account),
+    sorted.map((link) => link.expired),
+    sorted.map((link) => link.blocked),
+    sorted.map((link) => link.cleared),
+    sorted.map((link) => link.expiresAt),
+    sorted.map((link) => link.maxClicks),
+    sorted.map((link) => link.clicks),
+    sorted.map((link) => link.sequence),
+    sorted.map((link) => link.lastEventAt),
   ];
 };
 
 const input = `unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::boolean[],
   $6::boolean[], $7::timestamptz[], $8::integer[], $9::integer[], $10::bigint[], $11::timestamptz[])`;
 
-/** Claims those of the codes that are free; waits for rivals that are about to commit. */
-export const insertClaims = async (
+/** Takes those of the codes that are free; waits for rivals that are about to commit. */
+export const insertLinks = async (
   tx: Client,
-  claims: readonly ClaimedCode[],
+  links: readonly LedgerLink[],
   schema: LedgerSchema = 'ledger',
 ): Promise<ReadonlySet<string>> => {
   const { rows } = await tx.query<{ code: string }>({
-    name: `claims-insert-${schema}`,
+    name: `links-insert-${schema}`,
     text: `INSERT INTO ${schema}.links (${columns}) SELECT * FROM ${input} ORDER BY 1
            ON CONFLICT (code) DO NOTHING RETURNING code`,
-    values: valuesOf(claims),
+    values: valuesOf(links),
   });
   return new Set(rows.map(({ code }) => code));
 };
 
 /** Locks the codes' rows, in their order, until the transaction ends; free codes have none. */
-export const lockClaims = async (
+export const lockLinks = async (
   tx: Client,
   codes: readonly string[],
   schema: LedgerSchema = 'ledger',
-): Promise<ReadonlyMap<string, ClaimedCode>> => {
-  const { rows } = await tx.query<ClaimRow>({
-    name: `claims-lock-${schema}`,
+): Promise<ReadonlyMap<string, LedgerLink>> => {
+  const { rows } = await tx.query<Row>({
+    name: `links-lock-${schema}`,
     text: `SELECT ${columns} FROM ${schema}.links WHERE code = ANY ($1::text[])
            ORDER BY code FOR UPDATE`,
     values: [codes],
   });
-  return new Map(rows.map((row) => [row.code, claimOf(row)]));
+  return new Map(rows.map((row) => [row.code, linkOf(row)]));
 };
 
 /** Locks links whose time is up and that nobody else holds. */
-export const lockDueClaims = async (tx: Client, limit: number): Promise<readonly ClaimedCode[]> => {
-  const { rows } = await tx.query<ClaimRow>({
-    name: 'claims-lock-due',
+export const lockDueLinks = async (tx: Client, limit: number): Promise<readonly LedgerLink[]> => {
+  const { rows } = await tx.query<Row>({
+    name: 'links-lock-due',
     text: `SELECT ${columns} FROM ledger.links
            WHERE expired IS NULL AND expires_at <= clock_timestamp()
            ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED`,
     values: [limit],
   });
-  return rows.map(claimOf);
+  return rows.map(linkOf);
 };
 
-/** Writes what may change of claims that the transaction has locked. */
-export const saveClaims = async (
+/** Writes what may change of links that the transaction has locked. */
+export const saveLinks = async (
   tx: Client,
-  claims: readonly ClaimedCode[],
+  links: readonly LedgerLink[],
   schema: LedgerSchema = 'ledger',
 ): Promise<void> => {
-  if (claims.length === 0) return;
+  if (links.length === 0) return;
   await tx.query({
-    name: `claims-save-${schema}`,
+    name: `links-save-${schema}`,
     text: `UPDATE ${schema}.links l SET expired = i.expired, blocked = i.blocked, cleared = i.cleared,
              clicks = i.clicks, sequence = i.sequence, last_event_at = i.last_event_at
            FROM ${input} AS i (${columns}) WHERE l.code = i.code`,
-    values: valuesOf(claims),
+    values: valuesOf(links),
   });
 };

@@ -1,0 +1,53 @@
+import { insertLinks, lockLinks, saveLinks } from '../../ledger/links.js';
+import { transaction } from '../../platform/postgres/pool.js';
+import {
+  evolveLedgerLink,
+  freeCode,
+  type LedgerLinkState,
+  type LedgerLink,
+  type LedgerLinkEvent,
+} from '../../../schemas/folds/ledger-link.js';
+import type { TestNode } from './node.js';
+
+const isTaken = (link: LedgerLinkState): link is LedgerLink => link.status === 'taken';
+
+const fold = (events: readonly LedgerLinkEvent[]): ReadonlyMap<string, LedgerLink> => {
+  const links = new Map<string, LedgerLink>();
+  for (const event of events) {
+    const link = evolveLedgerLink(links.get(event.subject) ?? freeCode, event);
+    if (isTaken(link)) links.set(event.subject, link);
+  }
+  return links;
+};
+
+/** Puts links with a history into the ledger and the log, as if it had been decided there. */
+export const recordHistory = (
+  { pool, outbox }: Pick<TestNode, 'pool' | 'outbox'>,
+  ...events: readonly LedgerLinkEvent[]
+): Promise<void> =>
+  transaction(pool, async (tx) => {
+    const links = [...fold(events).values()];
+    await insertLinks(tx, links);
+    await saveLinks(tx, links);
+    await outbox.record(tx, events);
+  });
+
+const order = (event: LedgerLinkEvent): number => (event.type === 'linklog.LinkCreated.v1' ? 0 : 1);
+
+/** The links that the log's events come to, by code. */
+export const foldedLinks = async (node: TestNode): Promise<ReadonlyMap<string, LedgerLink>> => {
+  const [links, visits] = await Promise.all([node.events('links'), node.events('visits')]);
+  const events = [...links, ...visits] as LedgerLinkEvent[];
+  // Two topics have no common order but time. Where that is equal, either order folds to the same.
+  return fold(events.sort((a, b) => order(a) - order(b) || a.time.localeCompare(b.time)));
+};
+
+/** The links that the ledger's tables hold, by code. */
+export const storedLinks = ({ pool }: TestNode): Promise<ReadonlyMap<string, LedgerLink>> =>
+  transaction(pool, async (tx) => {
+    const { rows } = await tx.query<{ code: string }>('SELECT code FROM ledger.links');
+    return lockLinks(
+      tx,
+      rows.map(({ code }) => code),
+    );
+  });
