@@ -3,7 +3,7 @@ import type Koa from 'koa';
 import { customAlphabet } from 'nanoid';
 import type { Config } from '../ops/platform/config/config.js';
 import type { HealthCheck } from '../ops/platform/http/health.js';
-import { listen, type Listener } from '../ops/platform/http/server.js';
+import { listen, type HttpListener } from '../ops/platform/http/server.js';
 import { readLinkStates } from '../ops/ledger/link-states.js';
 import type { Logger } from '../ops/platform/logging.js';
 import type { Metrics } from '../ops/platform/metrics/metrics.js';
@@ -54,7 +54,7 @@ export interface CommandApiDeps {
   readonly adminToken: string;
   readonly shortUrlHost: string;
   /** Where the edge of this process listens, if it has one: no destination may lead there. */
-  readonly edge: Pick<Listener, 'host' | 'port'> | null;
+  readonly edge: Pick<HttpListener, 'host' | 'port'> | null;
   readonly pool: Pool;
   readonly outbox: Outbox;
   readonly passwords: PasswordHasher;
@@ -65,8 +65,8 @@ export interface CommandApiDeps {
 }
 
 export interface CommandApi {
-  readonly api: Listener;
-  readonly admin: Listener;
+  readonly api: HttpListener;
+  readonly admin: HttpListener;
   /** Makes the first key of a new installation; `null` where there are keys already. */
   issueFirstKey(): Promise<IssuedKey | null>;
   stop(graceMs: number): Promise<void>;

@@ -3,7 +3,11 @@ import { openTestLog } from '../ops/test/support/log.js';
 import { notifyChange } from '../ops/ledger/changes.js';
 import { readPlatform, savePlatform } from '../ops/ledger/platform-row.js';
 import { createLogger } from '../ops/platform/logging.js';
-import { listenToPostgres, notify, type Listener } from '../ops/platform/postgres/listener.js';
+import {
+  listenToPostgres,
+  notify,
+  type NotificationListener,
+} from '../ops/platform/postgres/listener.js';
 import { createPool, transaction, type Queryable } from '../ops/platform/postgres/pool.js';
 import { recordHistory } from '../ops/test/support/ledger-links.js';
 import { testDatabase, type TestDatabase } from '../ops/test/support/database.js';
@@ -37,7 +41,7 @@ describe('the changes that an edge hears of', () => {
   interface Edge {
     readonly links: LinkReader;
     readonly watch: ChangeWatch;
-    readonly listener: Listener;
+    readonly listener: NotificationListener;
     /** Before the connection that listens. */
     readonly ear: TcpProxy;
     /** Before all other connections. */

@@ -1,7 +1,7 @@
 import { parseChange } from '../ops/ledger/changes.js';
 import { readPlatform } from '../ops/ledger/platform-row.js';
 import type { Logger } from '../ops/platform/logging.js';
-import type { Listener } from '../ops/platform/postgres/listener.js';
+import type { NotificationListener } from '../ops/platform/postgres/listener.js';
 import type { Queryable } from '../ops/platform/postgres/pool.js';
 import type { LinkReader } from './links/link-reader.js';
 
@@ -19,7 +19,7 @@ export interface ChangeWatch {
  * platform's switches. What was changed while the connection was lost is found by asking again.
  */
 export const watchChanges = async (deps: {
-  readonly listener: Listener;
+  readonly listener: NotificationListener;
   readonly pool: Queryable;
   readonly links: Pick<LinkReader, 'changed' | 'doubtAll'>;
   readonly logger: Logger;

@@ -2,11 +2,11 @@ import type { Redis } from 'ioredis';
 import type { Config } from '../ops/platform/config/config.js';
 import type { EventLog } from '../ops/platform/event-log/port.js';
 import type { HealthCheck } from '../ops/platform/http/health.js';
-import { listen, type Listener } from '../ops/platform/http/server.js';
+import { listen, type HttpListener } from '../ops/platform/http/server.js';
 import type { Logger } from '../ops/platform/logging.js';
 import type { Metrics } from '../ops/platform/metrics/metrics.js';
 import type { Outbox } from '../ops/platform/outbox/port.js';
-import type { Listener as PostgresListener } from '../ops/platform/postgres/listener.js';
+import type { NotificationListener } from '../ops/platform/postgres/listener.js';
 import type { PasswordHasher } from '../ops/platform/passwords/password-hasher.js';
 import { periodically } from '../ops/platform/concurrency/periodic.js';
 import type { Pool } from '../ops/platform/postgres/pool.js';
@@ -38,7 +38,7 @@ export interface RedirectEdgeDeps {
   readonly pool: Pool;
   readonly log: EventLog;
   readonly outbox: Outbox;
-  readonly listener: PostgresListener;
+  readonly listener: NotificationListener;
   /** The edges' shared cache, of links of one installation; `null`: none. */
   readonly sharedCache: { readonly redis: Redis; readonly installation: string } | null;
   readonly passwords: PasswordHasher;
@@ -48,7 +48,7 @@ export interface RedirectEdgeDeps {
 }
 
 export interface RedirectEdge {
-  readonly edge: Listener;
+  readonly edge: HttpListener;
   spoolDepth(): SpoolDepth;
   /** Answers what is in flight for `graceMs`, then ships the spool for as long at most. */
   stop(graceMs: number): Promise<void>;

@@ -32,7 +32,7 @@ export interface MonthlyUsage {
 }
 
 /** A key's meter as the ledger found it, before the calls of a group were counted. */
-export interface Meter {
+export interface GrantedMeter {
   readonly now: Date;
   readonly key: CallingKey;
   readonly windowResetAt: Date;
@@ -62,7 +62,7 @@ export interface AdmittedCall {
 /** Shares what the ledger granted to a key out among the key's calls, in their order. */
 export const admitCalls = (
   calls: readonly Call[],
-  meter: Meter,
+  meter: GrantedMeter,
   { plans }: PlanTable,
   maintenance: boolean,
 ): readonly AdmissionOutcome[] => {

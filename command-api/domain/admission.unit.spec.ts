@@ -2,12 +2,12 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { defaultPlanTable } from '../../schemas/plans.js';
 import { at, noon } from '../../schemas/testing/events.js';
-import { admitCalls, type AdmissionOutcome, type Call, type Meter } from './admission.js';
+import { admitCalls, type AdmissionOutcome, type Call, type GrantedMeter } from './admission.js';
 
 const key = { id: 'key-1', name: 'website', plan: 'FREE', account: 'acme' } as const;
 const limit = defaultPlanTable.plans.FREE.requestsPerMinute;
 
-const meter = (told: Partial<Meter> = {}): Meter => ({
+const meter = (told: Partial<GrantedMeter> = {}): GrantedMeter => ({
   now: noon,
   key,
   windowResetAt: at(60),
@@ -23,7 +23,7 @@ const unmetered: Call = { metered: false };
 
 const admit = (
   calls: readonly Call[],
-  given: Meter,
+  given: GrantedMeter,
   maintenance = false,
 ): readonly AdmissionOutcome[] => admitCalls(calls, given, defaultPlanTable, maintenance);
 

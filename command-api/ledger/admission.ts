@@ -1,7 +1,12 @@
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { createBatcher } from '../../ops/platform/concurrency/batcher.js';
 import { planNames, type PlanName, type PlanTable } from '../../schemas/plans.js';
-import { admitCalls, type AdmissionOutcome, type Call, type Meter } from '../domain/admission.js';
+import {
+  admitCalls,
+  type AdmissionOutcome,
+  type Call,
+  type GrantedMeter,
+} from '../domain/admission.js';
 
 /** A call by the SHA-256 of its key; `null` where no text came that could be one. */
 export interface CallByHash extends Call {
@@ -131,7 +136,7 @@ const statement = `
          granted_metered, granted_unmetered
   FROM ledger.platform p LEFT JOIN granted g ON true`;
 
-const meterOf = (row: Row): Meter => ({
+const meterOf = (row: Row): GrantedMeter => ({
   now: row.now,
   key: { id: row.id, name: row.name, plan: row.plan, account: row.account },
   windowResetAt: row.window_reset_at,

@@ -2,7 +2,10 @@ import { expect } from 'chai';
 import { parseChange } from '../../ops/ledger/changes.js';
 import { nothingRecorded } from '../../ops/platform/outbox/port.js';
 import { createLogger } from '../../ops/platform/logging.js';
-import { listenToPostgres, type Listener } from '../../ops/platform/postgres/listener.js';
+import {
+  listenToPostgres,
+  type NotificationListener,
+} from '../../ops/platform/postgres/listener.js';
 import { foldedLinks, recordHistory, storedLinks } from '../../ops/test/support/ledger-links.js';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { rejection } from '../../ops/test/support/failures.js';
@@ -21,7 +24,7 @@ describe('blocks and switches, on two nodes', () => {
   let database: TestDatabase;
   let nodes: readonly [TestNode, TestNode];
   let handlers: readonly [LinkBlockHandler, LinkBlockHandler];
-  let listener: Listener;
+  let listener: NotificationListener;
   let changes: unknown[];
 
   before(async () => {

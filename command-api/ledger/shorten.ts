@@ -7,7 +7,7 @@ import type { EventNamed } from '../../schemas/events/catalogue.js';
 import { evolveLedgerLink, freeCode, type LedgerLink } from '../../schemas/folds/ledger-link.js';
 import { decideCreateLink, type CreateLink } from '../domain/link.js';
 import { findAnswers, saveAnswers, type IdempotencyScope, type KeptAnswer } from './idempotency.js';
-import { lockMeters, saveMeters, type Meter } from './meters.js';
+import { lockMeters, saveMeters, type KeyMeter } from './meters.js';
 
 type LinkCreated = EventNamed<'LinkCreated'>;
 
@@ -50,7 +50,7 @@ const maxWaiting = 5_000;
 interface Candidate {
   create: CreateLink;
   readonly linkLimit: number | null;
-  readonly meter: Meter;
+  readonly meter: KeyMeter;
   outcome?: ShortenOutcome;
 }
 
@@ -65,7 +65,7 @@ const plan = (
   generateCode: () => string,
 ): ReadonlyMap<string, LedgerLink> => {
   const ledgerLinks = new Map<string, LedgerLink>();
-  const spent = new Map<Meter, number>();
+  const spent = new Map<KeyMeter, number>();
   const inUse = (code: string): boolean => taken.has(code) || ledgerLinks.has(code);
   for (const candidate of candidates) {
     const { meter, linkLimit } = candidate;

@@ -1,8 +1,8 @@
 /**
- * A walk over the live links, oldest first, in pages. All nodes share it: its place is a row in the
- * database, and whoever has a turn takes the next page.
+ * A scan over the live links, oldest first, in pages. All nodes share it: its place is a row in the
+ * database, and whoever has a lease takes the next page.
  */
-export interface Walk {
+export interface Scan {
   readonly name: string;
   /** It sees links of at least this age. */
   readonly ageMs: number;
@@ -22,7 +22,7 @@ const hourMs = 60 * minuteMs;
 const dayMs = 24 * hourMs;
 
 /** Follows the youngest links up to an age: each is seen once, at that age or a twelfth later. */
-const atAge = (name: string, ageMs: number): Walk => ({
+const atAge = (name: string, ageMs: number): Scan => ({
   name,
   ageMs,
   paceMs: 0,
@@ -36,7 +36,7 @@ const atAge = (name: string, ageMs: number): Walk => ({
  * minutes or hours later. All links every three days, at one page in ten seconds, which is less than
  * Google's 10,000 free calls a day however many links there are.
  */
-export const recheckSchedule: readonly Walk[] = [
+export const recheckSchedule: readonly Scan[] = [
   atAge('1 minute', minuteMs),
   atAge('10 minutes', 10 * minuteMs),
   atAge('1 hour', hourMs),
@@ -55,7 +55,7 @@ export const recheckSchedule: readonly Walk[] = [
  * All live links once, at once, when a blocklist was not seen before. Those that are too young for it
  * were made under that list, or are seen a minute later: another node may not have read it yet.
  */
-export const blocklistWalk = (version: string): Walk => ({
+export const blocklistScan = (version: string): Scan => ({
   name: `blocklist ${version}`,
   ageMs: 0,
   paceMs: 0,

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { blocklistWalk, recheckSchedule } from './recheck-schedule.js';
+import { blocklistScan, recheckSchedule } from './recheck-schedule.js';
 
 const minuteMs = 60_000;
 const dayMs = 1_440 * minuteMs;
@@ -24,15 +24,15 @@ describe('the schedule of looks at links that were made', () => {
     }
   });
 
-  it('has a name of its own for every walk, and for every blocklist', () => {
-    const names = [...recheckSchedule, blocklistWalk('1'), blocklistWalk('2')].map(
+  it('has a name of its own for every scan, and for every blocklist', () => {
+    const names = [...recheckSchedule, blocklistScan('1'), blocklistScan('2')].map(
       ({ name }) => name,
     );
     expect(new Set(names).size).to.equal(names.length);
   });
 
   it('looks at all live links once, and at once, for a new blocklist', () => {
-    const { ageMs, paceMs, restMs, again } = blocklistWalk('1');
+    const { ageMs, paceMs, restMs, again } = blocklistScan('1');
     expect({ ageMs, paceMs, restMs, again }).to.deep.equal({
       ageMs: 0,
       paceMs: 0,

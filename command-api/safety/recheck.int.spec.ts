@@ -11,7 +11,7 @@ import { blocked, created, expired, unblocked } from '../../schemas/testing/even
 import { createLinkBlockHandler } from '../ledger/link-blocks.js';
 import { actor } from '../testing/keys.js';
 import { openBlocklistFile, type BlocklistFile } from './blocklist-file.js';
-import { recheckSchedule, type Walk } from './recheck-schedule.js';
+import { recheckSchedule, type Scan } from './recheck-schedule.js';
 import { createRecheck } from './recheck.js';
 import { createSafeBrowsing, safeBrowsingLimits } from './safe-browsing.js';
 import {
@@ -50,7 +50,7 @@ describe('links that are checked again, by two nodes', () => {
   /** A process that has read the file as it is now. */
   const checker = async (
     node: TestNode = nodes[0],
-    options: { schedule?: readonly Walk[]; list?: BlocklistFile } = {},
+    options: { schedule?: readonly Scan[]; list?: BlocklistFile } = {},
   ) => {
     const list = options.list ?? (await openBlocklistFile(file, logger));
     const service = createSafeBrowsing({
@@ -101,10 +101,10 @@ describe('links that are checked again, by two nodes', () => {
   const made = (code: string, ageMs: number, host = code) =>
     created(code, { url: `https://${host}.example/` }, { time: ago(ageMs) });
 
-  /** Makes what is known of the walks so much older, as if that time had gone by. */
+  /** Makes what is known of the scans so much older, as if that time had gone by. */
   const pass = (ms: number) =>
     database.pool.query(
-      `UPDATE ledger.safety_walks SET due_at = due_at - $1::float8 * interval '1 millisecond'`,
+      `UPDATE ledger.safety_scans SET due_at = due_at - $1::float8 * interval '1 millisecond'`,
       [ms],
     );
   const age = (code: string, ms: number) =>
@@ -161,7 +161,7 @@ describe('links that are checked again, by two nodes', () => {
       [nodes[0], nodes[1], nodes[1]].map(async (node) => (await checker(node, { schedule })).all()),
     );
     expect(runs.some((turns) => turns > 0)).to.equal(true);
-    // Whoever found the walk in another's hands was done early.
+    // Whoever found the scan in another's hands was done early.
     await (await checker(nodes[0], { schedule })).all();
     expect(asked().sort()).to.deep.equal([...codes].sort());
     expect(Math.max(...double.urls().map(({ length }) => length))).to.equal(10);
@@ -244,7 +244,7 @@ describe('links that are checked again, by two nodes', () => {
     await listed('spring.example\n');
     expect(await turns()).to.equal(1);
     expect((await blocks()).map(([code]) => code)).to.deep.equal(['spring']);
-    const { rows } = await database.pool.query('SELECT name FROM ledger.safety_walks');
+    const { rows } = await database.pool.query('SELECT name FROM ledger.safety_scans');
     expect(rows, 'what is over is forgotten').to.have.length(1);
   });
 
@@ -293,13 +293,13 @@ describe('links that are checked again, by two nodes', () => {
     expect(await blocks()).to.have.length(1);
   });
 
-  it('takes over from a node that died in its turn', async () => {
+  it('takes over from a node that died in its lease', async () => {
     await record(made('evil', 2 * minuteMs));
     double.behaviour = 'hang';
     const dying = (await checker()).all();
     while (double.asked.length === 0) await new Promise((resolve) => setTimeout(resolve, 5));
     await database.pool.query(
-      `UPDATE ledger.safety_walks SET due_at = clock_timestamp() WHERE due_at < 'infinity'`,
+      `UPDATE ledger.safety_scans SET due_at = clock_timestamp() WHERE due_at < 'infinity'`,
     );
     double.behaviour = 'answer';
     await (await checker(nodes[1])).all();
@@ -307,11 +307,11 @@ describe('links that are checked again, by two nodes', () => {
     const places = async () =>
       (
         await database.pool.query<object>(
-          'SELECT name, past_code FROM ledger.safety_walks ORDER BY 1',
+          'SELECT name, past_code FROM ledger.safety_scans ORDER BY 1',
         )
       ).rows;
     const after = await places();
-    // What the first one finds out now is of no concern to the walk: its turn is over.
+    // What the first one finds out now is of no concern to the scan: its lease is over.
     await dying;
     expect(await places()).to.deep.equal(after);
   });

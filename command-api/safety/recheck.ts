@@ -3,20 +3,20 @@ import type { Logger } from '../../ops/platform/logging.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import type { LinkBlockHandler } from '../ledger/link-blocks.js';
 import {
-  announceWalks,
-  endTurn,
-  forgetWalks,
+  announceScans,
+  endLease,
+  forgetScans,
   readLiveLinks,
-  takeTurn,
+  takeLease,
   theBeginning,
   type LiveLink,
-} from '../ledger/safety-walks.js';
-import { blocklistWalk, type Walk } from './recheck-schedule.js';
+} from '../ledger/safety-scans.js';
+import { blocklistScan, type Scan } from './recheck-schedule.js';
 import { maxUrlsPerCall } from './threat-matches.js';
 import type { Recheckers } from './web-safety.js';
 
 /** A page takes one call of 2 s at most and a transaction; who has died is waited for so long. */
-const turnMs = 30_000;
+const leaseMs = 30_000;
 /** While nobody can say what is safe. */
 const retryMs = 10_000;
 
@@ -24,7 +24,7 @@ const actor = 'web-safety';
 
 /**
  * Checks links again that were safe when they were made, one page at a time, and blocks those that
- * are not any more. Nothing is blocked, and no walk goes on, while the service cannot answer.
+ * are not any more. Nothing is blocked, and no scan goes on, while the service cannot answer.
  *
  * @returns what does the next page that is due: 1, or 0 when none is
  */
@@ -32,28 +32,28 @@ export const createRecheck = (deps: {
   readonly pool: Pool;
   readonly safety: Recheckers;
   readonly blocks: LinkBlockHandler;
-  readonly schedule: readonly Walk[];
+  readonly schedule: readonly Scan[];
   readonly logger: Logger;
   readonly pageSize?: number;
 }): (() => Promise<number>) => {
   const { pool, safety, blocks, schedule, logger, pageSize = maxUrlsPerCall } = deps;
   let announced = '';
 
-  /** The walks that this process can do: a blocklist's by those alone who have read that list. */
-  const walks = async (): Promise<readonly Walk[]> => {
+  /** The scans that this process can do: a blocklist's by those alone who have read that list. */
+  const scans = async (): Promise<readonly Scan[]> => {
     const version = safety.blocklist.version();
-    const own = blocklistWalk(version);
+    const own = blocklistScan(version);
     if (announced !== version) {
-      await announceWalks(pool, [own.name, ...schedule.map(({ name }) => name)]);
+      await announceScans(pool, [own.name, ...schedule.map(({ name }) => name)]);
       // A list that comes back has links to find that were made under the one between.
-      await forgetWalks(pool, blocklistWalk('').name, own.name);
+      await forgetScans(pool, blocklistScan('').name, own.name);
       announced = version;
     }
     return [own, ...schedule];
   };
 
   /** Blocks what is unsafe. @returns whether all links of the page could be checked */
-  const check = async (links: readonly LiveLink[], { asks }: Walk): Promise<boolean> => {
+  const check = async (links: readonly LiveLink[], { asks }: Scan): Promise<boolean> => {
     let open = links;
     let complete = true;
     for (const source of [safety.blocklist, ...(asks === 'everybody' ? safety.services : [])]) {
@@ -75,22 +75,22 @@ export const createRecheck = (deps: {
   };
 
   return async () => {
-    const known = await walks();
-    const turn = await takeTurn(
+    const known = await scans();
+    const lease = await takeLease(
       pool,
       known.map(({ name }) => name),
-      turnMs,
+      leaseMs,
     );
-    const walk = known.find(({ name }) => name === turn?.name);
-    if (!turn || !walk) return 0;
-    const links = await readLiveLinks(pool, turn.place, walk.ageMs, pageSize);
-    if (!(await check(links, walk))) {
-      await endTurn(pool, turn, turn.place, retryMs);
+    const scan = known.find(({ name }) => name === lease?.name);
+    if (!lease || !scan) return 0;
+    const links = await readLiveLinks(pool, lease.place, scan.ageMs, pageSize);
+    if (!(await check(links, scan))) {
+      await endLease(pool, lease, lease.place, retryMs);
       return 1;
     }
-    const last = links.at(-1) ?? turn.place;
-    if (links.length === pageSize) await endTurn(pool, turn, last, walk.paceMs);
-    else await endTurn(pool, turn, walk.again ? theBeginning : last, walk.restMs);
+    const last = links.at(-1) ?? lease.place;
+    if (links.length === pageSize) await endLease(pool, lease, last, scan.paceMs);
+    else await endLease(pool, lease, scan.again ? theBeginning : last, scan.restMs);
     return 1;
   };
 };

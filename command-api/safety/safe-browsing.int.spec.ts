@@ -229,7 +229,7 @@ describe('Safe Browsing, asked over HTTP', () => {
       expect(await check([good, evil])).to.deep.equal(['safe', 'unknown']);
     });
 
-    it('when its turn does not come in time', async () => {
+    it('when its lease does not come in time', async () => {
       const { check } = createSafeBrowsing({
         findThreats: () => new Promise(() => undefined),
         logger: createLogger('silent'),

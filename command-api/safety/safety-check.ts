@@ -7,7 +7,7 @@ export interface SafetyCheck {
 }
 
 /** Asks one check after the other; the next is asked only about what is safe so far. */
-export const inTurn = (checks: readonly SafetyCheck[]): SafetyCheck => ({
+export const checkInOrder = (checks: readonly SafetyCheck[]): SafetyCheck => ({
   async check(urls) {
     const verdicts = urls.map((): SafetyVerdict => 'safe');
     for (const next of checks) {

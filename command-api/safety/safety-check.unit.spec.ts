@@ -1,7 +1,7 @@
 import { expect } from 'chai';
-import { inTurn, type SafetyCheck, type SafetyVerdict } from './safety-check.js';
+import { checkInOrder, type SafetyCheck, type SafetyVerdict } from './safety-check.js';
 
-describe('safety checks in turn', () => {
+describe('safety checks in lease', () => {
   const knows = (verdicts: Readonly<Record<string, SafetyVerdict>>) => {
     const asked: (readonly string[])[] = [];
     const check: SafetyCheck = {
@@ -16,7 +16,13 @@ describe('safety checks in turn', () => {
   it('ask the next about what is safe so far, and keep the order', async () => {
     const first = knows({ b: 'unsafe', d: 'unknown' });
     const second = knows({ a: 'unsafe', b: 'safe', c: 'unknown' });
-    const verdicts = await inTurn([first.check, second.check]).check(['a', 'b', 'c', 'd', 'e']);
+    const verdicts = await checkInOrder([first.check, second.check]).check([
+      'a',
+      'b',
+      'c',
+      'd',
+      'e',
+    ]);
     expect(verdicts).to.deep.equal(['unsafe', 'unsafe', 'unknown', 'unknown', 'safe']);
     expect(second.asked).to.deep.equal([['a', 'c', 'e']]);
   });
@@ -24,7 +30,7 @@ describe('safety checks in turn', () => {
   it('ask nobody when nothing is left to ask', async () => {
     const first = knows({ a: 'unsafe' });
     const second = knows({});
-    const check = inTurn([first.check, second.check]);
+    const check = checkInOrder([first.check, second.check]);
     expect(await check.check(['a'])).to.deep.equal(['unsafe']);
     expect(await check.check([])).to.deep.equal([]);
     expect(second.asked).to.deep.equal([]);
@@ -32,6 +38,6 @@ describe('safety checks in turn', () => {
 
   it('take a missing verdict for unknown', async () => {
     const silent: SafetyCheck = { check: () => Promise.resolve([]) };
-    expect(await inTurn([silent]).check(['a'])).to.deep.equal(['unknown']);
+    expect(await checkInOrder([silent]).check(['a'])).to.deep.equal(['unknown']);
   });
 });

@@ -7,7 +7,7 @@ import {
   safeBrowsingLimits,
   type SafeBrowsingActivity,
 } from './safe-browsing.js';
-import { inTurn, type SafetyCheck, type SafetyVerdict } from './safety-check.js';
+import { checkInOrder, type SafetyCheck, type SafetyVerdict } from './safety-check.js';
 import { createThreatFinder } from './threat-matches.js';
 
 /** Somebody to ask about links that were accepted before, and the reason for what is found. */
@@ -52,7 +52,7 @@ export const openWebSafety = async (
         logger,
       })
     : null;
-  const checks = inTurn(service ? [blocklist, service] : [blocklist]);
+  const checks = checkInOrder(service ? [blocklist, service] : [blocklist]);
   const verdicts = { safe: 0, unsafe: 0, unknown: 0 };
   return {
     async check(urls) {

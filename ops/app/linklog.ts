@@ -11,7 +11,7 @@ import { createHealthCheck } from './health-check.js';
 import { migrate } from '../migrations/migrate.js';
 import { startMonitoring } from './monitoring.js';
 import type { Config } from '../platform/config/config.js';
-import { installationOf } from '../platform/event-log/home.js';
+import { installationOf } from '../platform/event-log/log-binding.js';
 import { exposeHealth } from '../platform/metrics/health-metrics.js';
 import type { HealthReport } from '../platform/http/health.js';
 import type { Logger } from '../platform/logging.js';
@@ -137,7 +137,7 @@ const startRoles = async (
   failures.push(opened.failed);
   const outbox = measureOutbox(opened.outbox, metrics);
 
-  if (roles.has('projectors')) await opened.reached();
+  if (roles.has('projectors')) await opened.untilAnswering();
   const projectorPool = roles.has('projectors') ? pool('projectors', 6) : null;
   const projectors = projectorPool
     ? await startProjectors({ pool: projectorPool, log, logger })

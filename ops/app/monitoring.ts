@@ -3,7 +3,7 @@ import { messages } from '../../schemas/http/errors.js';
 import type { Listen } from '../platform/config/config.js';
 import { healthStatus, type HealthCheck } from '../platform/http/health.js';
 import { refuse } from '../platform/http/refusal.js';
-import { listen, type Listener } from '../platform/http/server.js';
+import { listen, type HttpListener } from '../platform/http/server.js';
 import type { Logger } from '../platform/logging.js';
 import type { Metrics } from '../platform/metrics/metrics.js';
 
@@ -15,7 +15,7 @@ export const startMonitoring = (deps: {
   readonly health: HealthCheck;
   readonly metrics: Metrics;
   readonly logger: Logger;
-}): Promise<Listener> => {
+}): Promise<HttpListener> => {
   const { health, metrics, logger } = deps;
 
   const requests = metrics.requests('admin');

@@ -29,8 +29,8 @@ export const readLinkStates = async (
   const links = new Map<string, KnownLink>(
     rows.map((row) => [row.code, { state: stateOfRow(row), sequence: row.sequence }]),
   );
-  const marks = codes.map((subject) => ({ subject, sequence: links.get(subject)?.sequence ?? 0 }));
-  for (const event of await outbox.after(topics.links.name, marks)) {
+  const known = codes.map((subject) => ({ subject, sequence: links.get(subject)?.sequence ?? 0 }));
+  for (const event of await outbox.after(topics.links.name, known)) {
     if (!isLinkEvent(event)) continue;
     const { subject, sequence } = event;
     const state = evolveLink(links.get(subject)?.state ?? noLink, event);

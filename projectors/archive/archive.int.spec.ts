@@ -221,17 +221,17 @@ describe('the archive', () => {
 
     it('has each once when an archiver goes on that others have overtaken', async () => {
       const store = open();
-      const [reached, held] = [gate(), gate()];
+      const [arrived, held] = [gate(), gate()];
       const slow = archiver(database.pool, {
         async append(...args) {
-          reached.open();
+          arrived.open();
           await held.opened;
           await store.append(...args);
         },
         ids: (...args) => store.ids(...args),
       });
       const late = rejection(slow(visits, 0, records.slice(0, 4)));
-      await reached.opened;
+      await arrived.opened;
       const archive = archiver(database.pool, store);
       // Other bounds of batches: the log gives as many as it has.
       await archive(visits, 0, records.slice(0, 3));

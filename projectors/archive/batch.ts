@@ -5,7 +5,7 @@ import type { DeadLetter } from '../runtime/dead-letters.js';
 import { readRecord, type ReadableRecord } from '../runtime/readings.js';
 import { archiveStream } from './append.js';
 import { archivedEvent, streamOf } from './archived-event.js';
-import { readBooks, writeBooks, type Due } from './books.js';
+import { readProgress, writeProgress, type Due } from './progress.js';
 import type { ArchiveStore } from './store.js';
 
 /** Appends at once: the server, and HTTP/2 to it, take some hundred. */
@@ -36,7 +36,7 @@ const sortOut = ({
 
 /**
  * A handler of batches that copies them to the archive: every event once, in order. Where a stream's
- * events belong follows from the log alone (see `books`), so a batch may be handled again after a
+ * events belong follows from the log alone (see `progress.ts`), so a batch may be handled again after a
  * crash, and by two at once. What no archive takes becomes a dead letter, and later events of its
  * subject are parked behind it.
  */
@@ -92,7 +92,7 @@ export const createArchiver = (options: {
   return async (batch) => {
     const { topic, partition } = batch;
     const logId = log.logId(topic);
-    const due = await readBooks(
+    const due = await readProgress(
       pool,
       batch,
       logId,
@@ -100,7 +100,7 @@ export const createArchiver = (options: {
     );
     const { byStream, letters } = sortOut(due);
     const revisions = await Promise.race([archiveAll(byStream, due, letters), aborted]);
-    await writeBooks(pool, batch, logId, { raised: due.raised, revisions, letters });
+    await writeProgress(pool, batch, logId, { raised: due.raised, revisions, letters });
     if (letters.length === 0) return;
     const offsets = letters.slice(0, 10).map(({ reading }) => reading.record.offset);
     logger.error(

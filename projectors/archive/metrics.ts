@@ -1,9 +1,9 @@
 import type { Metrics } from '../../ops/platform/metrics/metrics.js';
-import type { Standing } from '../runtime/status.js';
+import type { ReaderLag } from '../runtime/status.js';
 
 /** Tells how far the archive is behind the log; nothing while that cannot be known. */
-export const exposeArchive = (metrics: Metrics, status: () => Promise<Standing>): void => {
-  const gauge = (name: string, help: string, of: (standing: Standing) => number): void => {
+export const exposeArchive = (metrics: Metrics, status: () => Promise<ReaderLag>): void => {
+  const gauge = (name: string, help: string, of: (lag: ReaderLag) => number): void => {
     metrics.gauge({
       name,
       help,

@@ -4,7 +4,7 @@ import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { topicNames } from '../../schemas/events/topics.js';
 import { readCheckpoint } from '../runtime/checkpoints.js';
 import { archiveSchema } from '../runtime/names.js';
-import { standing, type Standing } from '../runtime/status.js';
+import { readerLag, type ReaderLag } from '../runtime/status.js';
 import { createArchiver } from './batch.js';
 import { ArchiveCut } from './errors.js';
 import type { ArchiveStore } from './store.js';
@@ -13,7 +13,7 @@ export interface Archive {
   /** Never resolves; rejects with what no retry can mend: a checkpoint of another log. */
   readonly failed: Promise<never>;
   /** How far the archive is behind the log, and what has no place in it. */
-  status(): Promise<Standing>;
+  status(): Promise<ReaderLag>;
   /** Rejects while EventStoreDB cannot be used, or has lost events that it had. */
   check(): Promise<void>;
   /** Resolves when no batch is being archived and none will be. */
@@ -53,7 +53,7 @@ export const startArchive = (options: {
 
   return {
     failed,
-    status: () => standing(pool, log, archiveSchema, topicNames),
+    status: () => readerLag(pool, log, archiveSchema, topicNames),
     async check() {
       const [cut] = cuts.values();
       if (cut) throw cut;

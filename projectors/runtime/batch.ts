@@ -5,7 +5,7 @@ import { lockCheckpoint, moveCheckpoint } from './checkpoints.js';
 import { blockedSubjects, insertDeadLetters, type DeadLetter } from './dead-letters.js';
 import { applyOrSetAside } from './isolate.js';
 import { shareSchema } from './locks.js';
-import { dropRepeats, readMarks, writeMarks } from './marks.js';
+import { dropRepeats, readHighWaterMarks, writeHighWaterMarks } from './high-water-marks.js';
 import { liveSchema, type ProjectionSchema } from './names.js';
 import type { Projection } from './projection.js';
 import { readRecord } from './readings.js';
@@ -49,13 +49,13 @@ export const applyBatch = async (
   await lockCheckpoint(tx, schema, batch, logId);
 
   const readings = batch.records.map((record) => readRecord(topic, record));
-  const marks = await readMarks(tx, schema, topic, partition, readings);
+  const marks = await readHighWaterMarks(tx, schema, topic, partition, readings);
   const { fresh, raised } = dropRepeats(readings, marks);
   const blocked = await blockedSubjects(tx, schema, topic, fresh);
   const letters = await applyOrSetAside(tx, projection, schema, fresh, blocked);
 
   await insertDeadLetters(tx, schema, topic, partition, letters);
-  await writeMarks(tx, schema, topic, partition, raised);
+  await writeHighWaterMarks(tx, schema, topic, partition, raised);
   await moveCheckpoint(tx, schema, batch, logId);
 
   const parked = letters.filter(({ error }) => error === null).length;

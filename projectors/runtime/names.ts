@@ -14,7 +14,7 @@ export type ProjectionSchema =
   | typeof archiveSchema
   | 'pg_temp';
 
-/** The archive's: no read model, but it keeps the same books. */
+/** The archive's: no read model, but it keeps progress in the same tables. */
 export const archiveSchema = 'archive';
 
 /** What readers read and the projector writes. */

@@ -3,7 +3,7 @@ import type { TopicName } from '../../schemas/events/topics.js';
 import { insertDeadLetters } from './dead-letters.js';
 import { applyOrSetAside } from './isolate.js';
 import { ownSchema } from './locks.js';
-import { dropRepeats, writeMarks } from './marks.js';
+import { dropRepeats, writeHighWaterMarks } from './high-water-marks.js';
 import { liveSchema } from './names.js';
 import type { Projection } from './projection.js';
 import { readRecord } from './readings.js';
@@ -84,7 +84,7 @@ const redrivePartition = async (
   const { fresh, raised } = dropRepeats(readings, new Map());
   const remaining = await applyOrSetAside(tx, projection, schema, fresh, new Set());
   await insertDeadLetters(tx, schema, topic, partition, remaining);
-  await writeMarks(tx, schema, topic, partition, raised);
+  await writeHighWaterMarks(tx, schema, topic, partition, raised);
   return {
     applied: fresh.length - remaining.length,
     repeats: readings.length - fresh.length,

@@ -5,7 +5,7 @@ import { createBatchHandler } from './batch.js';
 import { readCheckpoint } from './checkpoints.js';
 import { liveSchema } from './names.js';
 import type { Projection } from './projection.js';
-import { UnappliedBatches } from './unapplied.js';
+import { LagTracker } from './lag-tracker.js';
 
 export interface RunningProjection extends Subscription {
   /** The age of the oldest event that it was given and has not applied yet. */
@@ -21,19 +21,19 @@ export const startProjection = (options: {
 }): RunningProjection => {
   const { pool, log, projection } = options;
   const handle = createBatchHandler(options);
-  const unapplied = new UnappliedBatches();
+  const lag = new LagTracker();
   const subscription = log.subscribe({
     group: `projection-${projection.name}`,
     topics: projection.topics,
     position: (topic, partition) =>
       readCheckpoint(pool, liveSchema(projection.name), topic, partition),
     handle: async (batch) => {
-      await unapplied.applying(batch, () => handle(batch));
+      await lag.applying(batch, () => handle(batch));
     },
   });
   return {
     done: subscription.done,
     stop: () => subscription.stop(),
-    secondsBehind: () => unapplied.secondsBehind(Date.now()),
+    secondsBehind: () => lag.secondsBehind(Date.now()),
   };
 };

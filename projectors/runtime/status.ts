@@ -5,8 +5,8 @@ import { readCheckpoints } from './checkpoints.js';
 import { liveSchema, type ProjectionName, type ProjectionSchema } from './names.js';
 import type { Projection } from './projection.js';
 
-/** How far a reader of the log is, by its books. */
-export interface Standing {
+/** How far a reader of the log is, from its checkpoints. */
+export interface ReaderLag {
   /** Records of its topics that it has not handled yet. */
   readonly lag: number;
   /** Records that could not be read or applied. */
@@ -15,17 +15,17 @@ export interface Standing {
   readonly parked: number;
 }
 
-export interface ProjectionStatus extends Standing {
+export interface ProjectionStatus extends ReaderLag {
   readonly name: ProjectionName;
 }
 
 /** How far a schema's reader is behind the log, and what it has set aside. */
-export const standing = async (
+export const readerLag = async (
   pool: Pool,
   log: EventLog,
   schema: ProjectionSchema,
   topics: readonly TopicName[],
-): Promise<Standing> => {
+): Promise<ReaderLag> => {
   // Before the log's ends, so that none of them is behind its checkpoint.
   const checkpoints = await readCheckpoints(pool, schema);
   const letters = await pool.query<{ deadLetters: number; parked: number }>(
@@ -52,5 +52,5 @@ export const statusOf = async (
   { name, topics }: Projection,
 ): Promise<ProjectionStatus> => ({
   name,
-  ...(await standing(pool, log, liveSchema(name), topics)),
+  ...(await readerLag(pool, log, liveSchema(name), topics)),
 });

@@ -29,9 +29,9 @@ export const swapIn = async (
   await transactionOn(client, async () => {
     await client.query(ownSchema(name));
     await finish();
-    const reached = await readCheckpoints(client, schema);
+    const applied = await readCheckpoints(client, schema);
     for (const { topic, partition, logId, offset } of await readCheckpoints(client, live)) {
-      const found = reached.find(
+      const found = applied.find(
         (other) => other.topic === topic && other.partition === partition && other.logId === logId,
       );
       if (!found || found.offset < offset) {

@@ -81,10 +81,10 @@ export const extendChain = (
 ): { readonly hash: Buffer; readonly fingerprints: Buffer } => {
   const link = chainOf(place);
   const fingerprints = Buffer.alloc(records.length * fingerprintBytes);
-  let reached = hash;
+  let current = hash;
   for (const [index, record] of records.entries()) {
-    reached = link(reached, record);
-    reached.copy(fingerprints, index * fingerprintBytes, 0, fingerprintBytes);
+    current = link(current, record);
+    current.copy(fingerprints, index * fingerprintBytes, 0, fingerprintBytes);
   }
-  return { hash: reached, fingerprints };
+  return { hash: current, fingerprints };
 };

@@ -36,7 +36,7 @@ export const servedLink = (state: LinkState, sequence: number): ServedLink | nul
   };
 };
 
-export interface Visit {
+export interface VisitRequest {
   /** A HEAD request: never counted. */
   readonly head: boolean;
   readonly bot: boolean;
@@ -66,7 +66,7 @@ const deadOf = (link: ServedLink, now: number): Dead | null => {
 };
 
 /** What a visitor gets. */
-export const answerVisit = (link: ServedLink | null, visit: Visit): VisitAnswer => {
+export const answerVisit = (link: ServedLink | null, visit: VisitRequest): VisitAnswer => {
   if (!link) return { type: 'notFound' };
   const dead = deadOf(link, visit.now);
   if (dead) return dead;

@@ -12,17 +12,17 @@ import {
   type Entry,
   type EntryAnswer,
   type PreviewAnswer,
-  type Visit,
+  type VisitRequest,
   type VisitAnswer,
 } from './visit.js';
 
-const given = deciderSpecification<LinkState, LinkEvent, Visit, VisitAnswer>({
+const given = deciderSpecification<LinkState, LinkEvent, VisitRequest, VisitAnswer>({
   initialState: noLink,
   evolve: evolveLink,
   decide: (visit, state) => answerVisit(servedLink(state, 1), visit),
 });
 
-const visit = (told: Partial<Visit> = {}): Visit => ({
+const visit = (told: Partial<VisitRequest> = {}): VisitRequest => ({
   head: false,
   bot: false,
   now: noon.getTime(),

@@ -10,7 +10,7 @@ import {
   answerPreview,
   answerVisit,
   type ServedLink,
-  type Visit,
+  type VisitRequest,
   type VisitAnswer,
 } from '../domain/visit.js';
 import type { LinkReader } from '../links/link-reader.js';
@@ -83,7 +83,7 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
     response: ServerResponse,
     link: ServedLink,
     answer: VisitAnswer,
-    visit: Visit,
+    visit: VisitRequest,
   ): Promise<void> => {
     switch (answer.type) {
       case 'redirect':

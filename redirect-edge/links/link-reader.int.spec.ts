@@ -1,6 +1,6 @@
 import { EventEmitter, once } from 'node:events';
 import { expect } from 'chai';
-import type { Outbox, SubjectMark } from '../../ops/platform/outbox/port.js';
+import type { Outbox, SubjectSequence } from '../../ops/platform/outbox/port.js';
 import { transaction } from '../../ops/platform/postgres/pool.js';
 import { recordHistory } from '../../ops/test/support/ledger-links.js';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
@@ -76,7 +76,7 @@ describe('the link reader', () => {
   });
 
   it('folds into the projected row the events above it, and asks for no others', async () => {
-    const asked: SubjectMark[] = [];
+    const asked: SubjectSequence[] = [];
     const watched: Outbox = {
       ...node.outbox,
       after(topic, marks) {

@@ -21,5 +21,5 @@ export const openShipping = (options: {
     };
   }
   // A log that can tell its ends is there, its topics are as they must be, and it is this database's.
-  return startWorkerShipping({ kafka, reached: () => log.ranges(topic), logger });
+  return startWorkerShipping({ kafka, untilAnswering: () => log.ranges(topic), logger });
 };

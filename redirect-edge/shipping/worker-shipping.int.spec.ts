@@ -60,7 +60,7 @@ describe('Shipping from a worker thread', function () {
   beforeEach(async () => {
     dataDir = await mkdtemp(path.join(tmpdir(), 'linklog-shipping-'));
     process.on('worker', remember);
-    shipping = startWorkerShipping({ kafka: settings, reached: () => log.ready, logger });
+    shipping = startWorkerShipping({ kafka: settings, untilAnswering: () => log.ready, logger });
   });
   afterEach(async () => {
     process.off('worker', remember);
@@ -211,7 +211,7 @@ describe('Shipping from a worker thread', function () {
     let reach = (): void => undefined;
     const late = startWorkerShipping({
       kafka: settings,
-      reached: () =>
+      untilAnswering: () =>
         new Promise<void>((resolve) => {
           reach = resolve;
         }),

@@ -20,14 +20,14 @@ interface Waiting {
 export const startWorkerShipping = (options: {
   readonly kafka: KafkaSettings;
   /** Resolves when the log may be written. */
-  readonly reached: () => Promise<unknown>;
+  readonly untilAnswering: () => Promise<unknown>;
   readonly logger: Logger;
 }): Shipping => {
-  const { kafka, reached, logger } = options;
+  const { kafka, untilAnswering, logger } = options;
   const waiting = new Map<number, Waiting>();
   let lastId = 0;
   let worker: Worker | undefined;
-  let isReached = false;
+  let isConnected = false;
   let isStopped = false;
 
   const hear = (report: WorkerReport): void => {
@@ -60,9 +60,9 @@ export const startWorkerShipping = (options: {
 
   return {
     async ship(chunk) {
-      if (!isReached) {
-        await reached();
-        isReached = true;
+      if (!isConnected) {
+        await untilAnswering();
+        isConnected = true;
       }
       if (isStopped) throw new Error('The edge does not ship visits any more');
       return new Promise((resolve, reject) => {

@@ -4,7 +4,7 @@ import { SpoolUnavailable } from './errors.js';
 import { eventIds } from './event-ids.js';
 import { RecordBuffer } from './record.js';
 import type { SegmentWriter } from './segment-writer.js';
-import { visitEvent, type Visit } from './visit.js';
+import { visitEvent, type SpooledVisit } from './visit.js';
 
 /** The appends of one event-loop tick: written together, they succeed or fail together. */
 interface Tick {
@@ -47,7 +47,7 @@ export class Appender {
   }
 
   /** See `Spool.append`. All appends of a tick get the same promise: that is what makes it cheap. */
-  append(visit: Visit): Promise<void> {
+  append(visit: SpooledVisit): Promise<void> {
     const { usage, maxBytes, source } = this.options;
     if (this.#stopped) return this.#refuse('SPOOL_STOPPED', 'The spool is shutting down');
     const sequence = this.#next;

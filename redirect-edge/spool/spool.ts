@@ -9,7 +9,7 @@ import type { AcquireLock, Ship } from './ports.js';
 import { ProgressFile } from './progress.js';
 import { nodeFiles, SegmentWriter, type SegmentFiles } from './segment-writer.js';
 import { LiveShipping, Shipper } from './shipper.js';
-import type { Visit } from './visit.js';
+import type { SpooledVisit } from './visit.js';
 
 export interface SpoolOptions {
   /** The spools are in its folder `spool`; edges may share it. */
@@ -46,7 +46,7 @@ export interface Spool {
    *   process dies before the promise settles the visit may be counted, as may one whose failed
    *   write could not even be taken back.
    */
-  append(visit: Visit): Promise<void>;
+  append(visit: SpooledVisit): Promise<void>;
   depth(): SpoolDepth;
   /**
    * Refuses further visits, ships for at most `shipWithinMs` (3,000), and unlocks the spool; what is

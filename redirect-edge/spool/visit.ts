@@ -4,7 +4,7 @@ import { newEvent, writeEvent } from '../../schemas/events/codec.js';
  * A visit that is about to be redirected. Whatever derives from the visitor's address is computed
  * before; the address itself never gets here.
  */
-export interface Visit {
+export interface SpooledVisit {
   /** The link's short code. */
   readonly code: string;
   readonly at: Date;
@@ -15,7 +15,12 @@ export interface Visit {
 }
 
 /** Its LinkVisited event as it will stand in the log. */
-export const visitEvent = (visit: Visit, id: string, source: string, sequence: number): string =>
+export const visitEvent = (
+  visit: SpooledVisit,
+  id: string,
+  source: string,
+  sequence: number,
+): string =>
   writeEvent(
     newEvent(
       'LinkVisited',

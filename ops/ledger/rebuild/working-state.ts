@@ -12,7 +12,7 @@ export const workingState = {
     'password_tries',
     'client_hash_key',
     /** Where the re-checks of links stand; they begin anew, and find the same. */
-    'safety_walks',
+    'safety_scans',
   ],
   /** Columns of tables that are folds otherwise. */
   columns: {

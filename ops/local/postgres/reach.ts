@@ -16,9 +16,9 @@ const path = (dir: string): string[] => {
 
 /** The first directory on the way that the account cannot pass, found by walking there as that account. */
 const firstBarrier = async (account: Account, dir: string): Promise<string | null> => {
-  const walk = 'for dir; do cd "$dir" || { printf %s "$dir"; exit 1; }; done';
+  const script = 'for dir; do cd "$dir" || { printf %s "$dir"; exit 1; }; done';
   try {
-    const { stdout } = await run(account, '/bin/sh', ['-c', walk, 'sh', ...path(dir)]);
+    const { stdout } = await run(account, '/bin/sh', ['-c', script, 'sh', ...path(dir)]);
     return stdout === '' ? null : stdout;
   } catch (error) {
     throw await explainSpawnError('/bin/sh', error);

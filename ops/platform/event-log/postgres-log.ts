@@ -3,9 +3,9 @@ import { readEvent, topicOf, writeEvent } from '../../../schemas/events/codec.js
 import type { TopicName } from '../../../schemas/events/topics.js';
 import type { Logger } from '../logging.js';
 import { nothingRecorded, type Outbox, type Receipt } from '../outbox/port.js';
-import type { Listener } from '../postgres/listener.js';
+import type { NotificationListener } from '../postgres/listener.js';
 import type { Pool, Queryable } from '../postgres/pool.js';
-import { installationOf } from './home.js';
+import { installationOf } from './log-binding.js';
 import { partitionOf } from './partition.js';
 import type { Batch, EventLog, PartitionRange } from './port.js';
 import { loadPartitions, type KnownPartition } from './postgres-partitions.js';
@@ -75,7 +75,7 @@ export interface PostgresLog {
  */
 export const openPostgresLog = async (options: {
   readonly pool: Pool;
-  readonly listener: Listener;
+  readonly listener: NotificationListener;
   readonly logger: Logger;
 }): Promise<PostgresLog> => {
   const { pool, listener, logger } = options;
@@ -159,7 +159,7 @@ export const openPostgresLog = async (options: {
       return insertRows(tx, rows);
     },
 
-    async after(topic, marks): Promise<readonly LinklogEvent[]> {
+    async after(topic, known): Promise<readonly LinklogEvent[]> {
       const { rows } = await pool.query<{ value: string }>({
         name: 'outbox-after',
         text: `SELECT e.value
@@ -168,9 +168,9 @@ export const openPostgresLog = async (options: {
                 AND e.ledger_sequence > m.mark
                ORDER BY e.key, e.ledger_sequence`,
         values: [
-          marks.map(({ subject }) => subject),
-          marks.map(({ subject }) => partitionId(topic, subject)),
-          marks.map(({ sequence }) => sequence),
+          known.map(({ subject }) => subject),
+          known.map(({ subject }) => partitionId(topic, subject)),
+          known.map(({ sequence }) => sequence),
         ],
       });
       return rows.map(({ value }) => readEvent(value));

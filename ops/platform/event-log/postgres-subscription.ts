@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { TopicName } from '../../../schemas/events/topics.js';
 import type { Logger } from '../logging.js';
-import type { Listener } from '../postgres/listener.js';
+import type { NotificationListener } from '../postgres/listener.js';
 import type { Pool } from '../postgres/pool.js';
 import {
   checkPosition,
@@ -31,7 +31,7 @@ const longestPauseMs = 5_000;
 interface Context {
   readonly pool: Pool;
   readonly logger: Logger;
-  readonly listener: Listener;
+  readonly listener: NotificationListener;
   readonly logId: (topic: TopicName) => string;
   readonly ranges: (topic: TopicName) => Promise<readonly PartitionRange[]>;
   readonly partitionsOf: (topic: TopicName) => readonly KnownPartition[];

@@ -8,7 +8,7 @@ import { rejection } from '../../test/support/failures.js';
 import { RawClient, readAnswer, type RawAnswer } from '../../test/support/raw-http.js';
 import { eventually, gate } from '../../test/support/waiting.js';
 import { ConfigError } from '../config/config.js';
-import { listen, type Listener } from './server.js';
+import { listen, type HttpListener } from './server.js';
 
 const anyPort = { host: '127.0.0.1', port: 0 };
 /** Far more than any test takes: only what must be cut waits for it. */
@@ -28,7 +28,7 @@ describe('a listener', () => {
     stops = [];
   });
 
-  const start = async (handler: RequestListener, where = anyPort): Promise<Listener> => {
+  const start = async (handler: RequestListener, where = anyPort): Promise<HttpListener> => {
     const listener = await listen('API', where, () => handler);
     stops.push(() => listener.stop(0));
     return listener;

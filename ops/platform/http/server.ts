@@ -16,7 +16,7 @@ import {
   type Unread,
 } from './refusal.js';
 
-export interface Listener {
+export interface HttpListener {
   readonly host: string;
   /** The real one, also where 0 was asked for. */
   readonly port: number;
@@ -120,7 +120,7 @@ const refuseRest = (error: Unread, socket: Socket, latest: Exchange | undefined)
 };
 
 /** Where a listener was bound. */
-export type Bound = Pick<Listener, 'host' | 'port' | 'url'>;
+export type Bound = Pick<HttpListener, 'host' | 'port' | 'url'>;
 
 /**
  * Listens, with bounds on connections and on the time that a request may take to come in.
@@ -134,7 +134,7 @@ export const listen = async (
   name: 'API' | 'EDGE' | 'ADMIN',
   where: Listen,
   makeHandler: (bound: Bound) => RequestListener,
-): Promise<Listener> => {
+): Promise<HttpListener> => {
   let draining = false;
   const server = createServer({
     headersTimeout: 10_000,

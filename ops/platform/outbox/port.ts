@@ -3,7 +3,7 @@ import type { TopicName } from '../../../schemas/events/topics.js';
 import type { Client } from '../postgres/pool.js';
 
 /** A subject, and the sequence up to which its events are known to the one who asks. */
-export interface SubjectMark {
+export interface SubjectSequence {
   readonly subject: string;
   readonly sequence: number;
 }
@@ -25,8 +25,8 @@ export interface Outbox {
    * be the transaction's last statement: what is locked before it never waits for it.
    */
   record(tx: Client, events: readonly LinklogEvent[]): Promise<Receipt>;
-  /** The subjects' events above their marks, those of one subject in order. */
-  after(topic: TopicName, marks: readonly SubjectMark[]): Promise<readonly LinklogEvent[]>;
+  /** The subjects' events above the sequences that are known, those of one subject in order. */
+  after(topic: TopicName, known: readonly SubjectSequence[]): Promise<readonly LinklogEvent[]>;
   /** Whether the log proper has what was recorded and committed, by `withinMs` from now. */
   logged(receipt: Receipt, withinMs: number): Promise<boolean>;
   /** Whether the log proper has, now, each subject's first event: the one that made it. */

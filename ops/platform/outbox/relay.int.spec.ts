@@ -9,9 +9,9 @@ import { codeIn, eventIn, newCode } from '../../test/conformance/event-log/event
 import type { EventLog, NewRecord, PartitionRange } from '../event-log/port.js';
 import { partitionOf } from '../event-log/partition.js';
 import { createLogger } from '../logging.js';
-import { listenToPostgres, type Listener } from '../postgres/listener.js';
+import { listenToPostgres, type NotificationListener } from '../postgres/listener.js';
 import { transaction } from '../postgres/pool.js';
-import { markMilestones, pruneSent } from './milestones.js';
+import { saveRelayCheckpoints, pruneSent } from './relay-checkpoints.js';
 import type { Receipt } from './port.js';
 import { openRelayedOutbox, type RelayedOutbox } from './relayed-outbox.js';
 import { startRelay, type Relay } from './relay.js';
@@ -52,7 +52,7 @@ class HeldLog implements Pick<EventLog, 'append' | 'ranges'> {
 describe('the relay from the outbox to the log proper', () => {
   let database: TestDatabase;
   let node: TestNode;
-  let listener: Listener;
+  let listener: NotificationListener;
   let outbox: RelayedOutbox;
   let log: HeldLog;
   let relays: Relay[] = [];
@@ -229,19 +229,17 @@ describe('the relay from the outbox to the log proper', () => {
       return rows.length;
     };
     const age = (): Promise<unknown> =>
-      node.pool.query(
-        `UPDATE log.relay_milestones SET reached_at = reached_at - interval '25 hours'`,
-      );
+      node.pool.query(`UPDATE log.relay_checkpoints SET saved_at = saved_at - interval '25 hours'`);
 
     it('is deleted a day later, when all projections have applied it, and not before', async () => {
-      await node.pool.query('DELETE FROM log.relay_milestones');
+      await node.pool.query('DELETE FROM log.relay_checkpoints');
       relayTo();
       const code = codeIn(links, 6);
       const receipt = await record(...history(code, 3));
       expect(await outbox.logged(receipt, 10_000)).to.be.true;
       const [{ partitionId, next } = { partitionId: 0, next: 0 }] = receipt;
-      await node.pool.query('DELETE FROM log.relay_milestones');
-      await markMilestones(node.pool, log, [{ partitionId, topic: links, next }]);
+      await node.pool.query('DELETE FROM log.relay_checkpoints');
+      await saveRelayCheckpoints(node.pool, log, [{ partitionId, topic: links, next }]);
       const unsent = await record(eventIn(links, code, 4));
 
       const all = (): Promise<number> => Promise.resolve(Number.MAX_SAFE_INTEGER);

@@ -2,10 +2,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { TopicName } from '../../../schemas/events/topics.js';
 import type { EventLog, NewRecord } from '../event-log/port.js';
 import type { Logger } from '../logging.js';
-import type { Listener } from '../postgres/listener.js';
+import type { NotificationListener } from '../postgres/listener.js';
 import { holdLock } from '../postgres/lock-holder.js';
 import type { Pool } from '../postgres/pool.js';
-import { markMilestones } from './milestones.js';
+import { saveRelayCheckpoints } from './relay-checkpoints.js';
 
 /** Any constant that nobody else uses: one process relays at a time. */
 const relayLock = 7_021_956;
@@ -15,7 +15,7 @@ const maxRecords = 1_000;
 const idleMs = 5_000;
 const firstPauseMs = 50;
 const longestPauseMs = 1_000;
-const milestoneMs = 60_000;
+const checkpointEveryMs = 60_000;
 
 /** What is due of one partition. */
 interface Due {
@@ -59,7 +59,7 @@ const findDue = async (pool: Pool): Promise<readonly Due[]> => {
   return [...due].map(([partitionId, rest]) => ({ partitionId, ...rest }));
 };
 
-/** Marks what was sent and tells who waits for it. A zombie that is late takes nothing back. */
+/** HighWaterMarks what was sent and tells who waits for it. A zombie that is late takes nothing back. */
 const markSent = async (pool: Pool, sent: readonly Due[]): Promise<void> => {
   await pool.query({
     name: 'relay-sent',
@@ -87,7 +87,7 @@ const markSent = async (pool: Pool, sent: readonly Due[]): Promise<void> => {
 export const startRelay = (options: {
   readonly pool: Pool;
   readonly url: string;
-  readonly listener: Listener;
+  readonly listener: NotificationListener;
   readonly log: EventLog;
   readonly logger: Logger;
 }): Relay => {
@@ -107,7 +107,7 @@ export const startRelay = (options: {
         resolve();
       });
     });
-    const marked = new Map<number, number>();
+    const checkpointed = new Map<number, number>();
 
     const round = async (): Promise<boolean> => {
       const due = await findDue(pool);
@@ -120,10 +120,11 @@ export const startRelay = (options: {
         await markSent(pool, sent);
         const now = performance.now();
         const stale = sent.filter(
-          ({ partitionId }) => now - (marked.get(partitionId) ?? -milestoneMs) >= milestoneMs,
+          ({ partitionId }) =>
+            now - (checkpointed.get(partitionId) ?? -checkpointEveryMs) >= checkpointEveryMs,
         );
-        for (const { partitionId } of stale) marked.set(partitionId, now);
-        await markMilestones(pool, log, stale);
+        for (const { partitionId } of stale) checkpointed.set(partitionId, now);
+        await saveRelayCheckpoints(pool, log, stale);
       }
       const failed = ends.find((end) => end.status === 'rejected');
       if (failed) throw failed.reason;

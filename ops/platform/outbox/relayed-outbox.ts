@@ -1,4 +1,4 @@
-import type { Listener } from '../postgres/listener.js';
+import type { NotificationListener } from '../postgres/listener.js';
 import type { Pool } from '../postgres/pool.js';
 import type { Outbox, Receipt } from './port.js';
 
@@ -26,7 +26,7 @@ export interface RelayedOutbox extends Outbox {
 export const openRelayedOutbox = async (options: {
   readonly pool: Pool;
   /** Hears `linklog_sent`. */
-  readonly listener: Listener;
+  readonly listener: NotificationListener;
   /** Records events, and finds them. */
   readonly outbox: Pick<Outbox, 'record' | 'after'>;
 }): Promise<RelayedOutbox> => {
@@ -99,7 +99,7 @@ export const openRelayedOutbox = async (options: {
 
   return {
     record: (tx, events) => outbox.record(tx, events),
-    after: (topic, marks) => outbox.after(topic, marks),
+    after: (topic, known) => outbox.after(topic, known),
 
     logged,
 

@@ -10,7 +10,7 @@ const pingMs = 300;
 const pingTimeoutMs = 1_000;
 const reconnectDelayMs = 200;
 
-export interface Listener {
+export interface NotificationListener {
   /** Whether notifications are heard at this moment. */
   readonly listening: boolean;
   /** Calls `hear` with each notification's payload; returns how to stop that. */
@@ -42,7 +42,7 @@ export const listenToPostgres = (
   url: string,
   channels: readonly Channel[],
   logger: Logger,
-): Listener => {
+): NotificationListener => {
   const hearers = new Map(
     channels.map((channel) => [channel, new Set<(payload: string) => void>()]),
   );

@@ -116,7 +116,11 @@ const run = async (count: number): Promise<void> => {
     const topic = topics.visits.name;
     const log = openKafkaLog({ settings, logger });
     await log.ready;
-    const worker = startWorkerShipping({ kafka: settings, reached: () => log.ready, logger });
+    const worker = startWorkerShipping({
+      kafka: settings,
+      untilAnswering: () => log.ready,
+      logger,
+    });
     const ways: readonly (readonly [string, Ship, Cost[]])[] = [
       ['on the event loop', shipHere((records) => log.append(topic, records)), []],
       ['from a worker thread', worker.ship, []],

@@ -226,17 +226,17 @@ const createFree = async (loading: Loading): Promise<void> => {
   if (answer?.status === 201) promises.freeLinks += 1;
 };
 
-/** A change by an operator with a mark of its own; `null` where it was not acknowledged. */
+/** A change by an operator with a marker of its own; `null` where it was not acknowledged. */
 const change = async (
   loading: Loading,
   method: string,
   path: string,
-  body: (mark: string) => object,
+  body: (marker: string) => object,
 ): Promise<PromisedChange | null> => {
   const { target, promises, tally } = loading;
-  const mark = randomUUID();
+  const marker = randomUUID();
   const headers = bearer({ key: target.adminToken });
-  const options = { method, headers, body: body(mark) };
+  const options = { method, headers, body: body(marker) };
   const answer = await askApi(loading, path, options, [target.admin]);
   if (answer === null) return null;
   if (answer.status !== 200 && answer.status !== 202) {
@@ -244,7 +244,7 @@ const change = async (
     return null;
   }
   tally.changed += 1;
-  return { mark, logged: answer.status === 200 };
+  return { marker, logged: answer.status === 200 };
 };
 
 const rename = async (loading: Loading): Promise<void> => {

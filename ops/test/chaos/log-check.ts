@@ -71,8 +71,8 @@ export const checkLog = async (options: {
   tell(
     promises,
     changes
-      .filter(({ mark }) => !log.marks.has(mark))
-      .map(({ mark }) => `a change was answered 200, and the log has no event of it: ${mark}`),
+      .filter(({ marker }) => !log.markers.has(marker))
+      .map(({ marker }) => `a change was answered 200, and the log has no event of it: ${marker}`),
   );
   tell(promises, differences(readModels, log));
 };
@@ -98,8 +98,8 @@ export const checkSettledLog = async (options: {
   tell(
     promises,
     promises.changes
-      .filter(({ mark }) => !log.marks.has(mark))
-      .map(({ mark }) => `a change was acknowledged, and the log has no event of it: ${mark}`),
+      .filter(({ marker }) => !log.markers.has(marker))
+      .map(({ marker }) => `a change was acknowledged, and the log has no event of it: ${marker}`),
   );
   const made = log.linksOfKey.get(keyId) ?? 0;
   if (made !== promises.links.length) {

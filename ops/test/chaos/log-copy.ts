@@ -35,7 +35,7 @@ export class LogCopy {
   /** Destinations, and how many links were made to each. */
   readonly linksTo = new Map<string, number>();
   /** What operators' changes are marked with: names of keys, reasons of blocks. */
-  readonly marks = new Set<string>();
+  readonly markers = new Set<string>();
   records = 0;
   repeats = 0;
   readonly #next = new Map<string, number>();
@@ -100,14 +100,14 @@ export class LogCopy {
       known.push({ ...place, event });
       this.linkEvents.set(event.subject, known);
       if (event.type === 'linklog.LinkCreated.v1') this.#foldCreation(event);
-      else if ('reason' in event.data) this.marks.add(event.data.reason);
+      else if ('reason' in event.data) this.markers.add(event.data.reason);
     } else if (event.type === 'linklog.LinkVisited.v1') {
       if (event.data.bot) return;
       const known = this.visits.get(event.subject) ?? [];
       known.push(place);
       this.visits.set(event.subject, known);
     } else if (event.type === 'linklog.ApiKeyChanged.v1') {
-      this.marks.add(event.data.name);
+      this.markers.add(event.data.name);
     }
   }
 

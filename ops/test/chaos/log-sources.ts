@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Kafka, logLevel } from 'kafkajs';
 import { topicNames } from '../../../schemas/events/topics.js';
-import { repairKafkajs } from '../../platform/event-log/kafka/kafkajs-repairs.js';
+import { patchKafkajs } from '../../platform/event-log/kafka/kafkajs-patches.js';
 import type { Pool } from '../../platform/postgres/pool.js';
 import { within } from '../support/product.js';
 import type { LogCopy } from './log-copy.js';
@@ -15,7 +15,7 @@ const readWithinMs = 180_000;
 export const readKafkaOn =
   (brokers: string): ReadOn =>
   async (copy) => {
-    repairKafkajs();
+    patchKafkajs();
     const kafka = new Kafka({
       brokers: brokers.split(','),
       clientId: 'chaos',

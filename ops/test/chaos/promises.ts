@@ -20,9 +20,9 @@ export interface OpenCreation {
   readonly body: { readonly url: string; readonly alias?: string; readonly maxClicks?: number };
 }
 
-/** A change by an operator that was acknowledged; its event carries the mark. */
+/** A change by an operator that was acknowledged; its event carries the marker. */
 export interface PromisedChange {
-  readonly mark: string;
+  readonly marker: string;
   /** It was answered 200: the log proper has it. With 202 it is to come. */
   readonly logged: boolean;
 }

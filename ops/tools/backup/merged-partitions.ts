@@ -4,11 +4,11 @@ import type { EventLog } from '../../platform/event-log/port.js';
 import { transaction, type Pool } from '../../platform/postgres/pool.js';
 import type { BackupHead } from './format.js';
 
-type Visit = EventNamed<'LinkVisited'>;
+type LinkVisited = EventNamed<'LinkVisited'>;
 
 /** A visit that a spool numbered, and its text. */
 export interface SpooledVisit {
-  readonly event: Visit;
+  readonly event: LinkVisited;
   readonly value: string;
 }
 
@@ -65,8 +65,8 @@ export const mergeVisits = async (pool: Pool): Promise<MergedVisits> => {
           SET LOCAL idle_in_transaction_session_timeout = 0`);
         await tx.query(`DECLARE merged NO SCROLL CURSOR FOR
           SELECT key, value FROM (
-            SELECT *, max(time) OVER (PARTITION BY source ORDER BY sequence) AS reached FROM ${table}
-          ) v ORDER BY reached, source, sequence`);
+            SELECT *, max(time) OVER (PARTITION BY source ORDER BY sequence) AS latest FROM ${table}
+          ) v ORDER BY latest, source, sequence`);
         for (;;) {
           const { rows } = await tx.query<{ key: string; value: string }>(
             `FETCH ${pageSize} FROM merged`,

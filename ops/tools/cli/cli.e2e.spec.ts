@@ -432,7 +432,7 @@ describe('the command line, on a running service', () => {
       const listener = listenToPostgres(databaseUrl, ['linklog_log', 'linklog_sent'], logger);
       const opened = await openEventLog(readConfig(env), {
         ...{ pool, url: databaseUrl, listener, logger },
-        beside: true,
+        readOnly: true,
       });
       // No table can hold such a limit; the next one is parked behind it.
       const events = [created('poison', { maxClicks: 3_000_000_000 }), blocked('poison', 2)];

@@ -77,10 +77,10 @@ export const withDatabase = async <Result>(
       await requireMigrated(pool);
       const listener = listenToPostgres(url, ['linklog_log', 'linklog_sent'], logger);
       try {
-        const options = { pool, url, listener, logger, beside: true };
+        const options = { pool, url, listener, logger, readOnly: true };
         const opened = await openEventLog({ kafka: kafkaOf(config) }, options);
         try {
-          await opened.reached();
+          await opened.untilAnswering();
           return await work({ pool, log: opened.log, outbox: opened.outbox, logger });
         } finally {
           await opened.close();

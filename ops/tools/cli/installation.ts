@@ -71,7 +71,7 @@ export const withNewInstallation = async <Result>(
         try {
           const opened = await openEventLog({ kafka }, { pool, url, listener, logger });
           try {
-            await opened.reached();
+            await opened.untilAnswering();
             const { log, outbox } = opened;
             await requireEmptyLog(log, kafka ? 'the log at KAFKA_BROKERS' : where);
             return await work({ pool, log, outbox, logger });

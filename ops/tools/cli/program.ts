@@ -15,7 +15,7 @@ import { addProjectionCommands } from './projections.js';
 import { actorName, findService } from './service.js';
 
 /** What the command line needs of the process. */
-export interface Surroundings {
+export interface CliContext {
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
   /** Read when a command needs it, so that `--help` works whatever the environment. */
@@ -75,7 +75,7 @@ const addJsonOption = (command: Command): void => {
  */
 export const run = async (
   args: readonly string[],
-  { out, err, readConfig }: Surroundings,
+  { out, err, readConfig }: CliContext,
 ): Promise<number> => {
   let exitCode = 0;
   const print = (command: Command, answer: Answer): void => {

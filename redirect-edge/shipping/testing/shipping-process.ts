@@ -16,7 +16,7 @@ const [, , dataDir = '', settings = ''] = process.argv;
 const logger = createLogger('silent');
 const { ship } = startWorkerShipping({
   kafka: JSON.parse(settings) as KafkaSettings,
-  reached: () => Promise.resolve(),
+  untilAnswering: () => Promise.resolve(),
   logger,
 });
 const spool = await openSpool({

@@ -7,10 +7,10 @@ import { readEvent } from '../../../schemas/events/codec.js';
 import { shipHere } from '../../shipping/here.js';
 import type { SpoolRecord } from '../ports.js';
 import { openSpool, type Spool, type SpoolOptions } from '../spool.js';
-import type { Visit } from '../visit.js';
+import type { SpooledVisit } from '../visit.js';
 import { acquireLock } from '../../../ops/platform/process/process-lock.js';
 
-export const visit = (number: number): Visit => ({
+export const visit = (number: number): SpooledVisit => ({
   code: `code-${number % 7}`,
   at: new Date(1_750_000_000_000 + number),
   bot: number % 2 === 0,

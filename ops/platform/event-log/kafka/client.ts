@@ -1,6 +1,6 @@
 import { Kafka, logLevel, type ISocketFactory, type logCreator, type SASLOptions } from 'kafkajs';
 import type { Logger } from '../../logging.js';
-import { repairKafkajs } from './kafkajs-repairs.js';
+import { patchKafkajs } from './kafkajs-patches.js';
 import { sendReadyBatches } from './ready-batches.js';
 import type { KafkaSettings } from './settings.js';
 
@@ -31,7 +31,7 @@ export const createKafkaClient = (
   logger: KafkaLogger,
   socketFactory?: ISocketFactory,
 ): Kafka => {
-  repairKafkajs();
+  patchKafkajs();
   sendReadyBatches();
   return new Kafka({
     clientId: 'linklog',

@@ -29,7 +29,7 @@ export const openKafkaLog = (options: {
   readonly settings: KafkaSettings;
   readonly logger: Logger;
   /** Hears the cluster's name for this log before anything is written; what it throws is final. */
-  readonly bindToLog?: (home: string) => Promise<void>;
+  readonly bindToLog?: (logName: string) => Promise<void>;
   /** How sockets are made, for tests that cut them. */
   readonly socketFactory?: ISocketFactory;
 }): KafkaLog => {

@@ -191,7 +191,7 @@ export const createPartitionReader = (
   };
 
   /** One reading of a partition at a time: it has one place in the group. */
-  const inTurn = async (name: string): Promise<() => void> => {
+  const acquire = async (name: string): Promise<() => void> => {
     const before = queues.get(name);
     let free = (): void => undefined;
     const mine = new Promise<void>((resolve) => {
@@ -227,7 +227,7 @@ export const createPartitionReader = (
     if (from >= to) return;
     const topicName = topicIn(settings, topic);
     const name = nameOf(topicName, partition);
-    const release = await inTurn(name);
+    const release = await acquire(name);
     active += 1;
     clearTimeout(idle);
     const reading: Reading = {

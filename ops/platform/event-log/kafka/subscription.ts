@@ -196,10 +196,10 @@ export const startKafkaSubscription = (
         cursor: cursorOf(name, partition),
         position: await options.position(topic, partition),
       }));
-      const standings = await Promise.all(asked);
+      const positions = await Promise.all(asked);
       const ranges = await context.ranges(topic);
       if (isStopped()) return;
-      for (const { partition, cursor, position } of standings) {
+      for (const { partition, cursor, position } of positions) {
         cursor.offset = dueOf(topic, partition, position, ranges);
         consumer.seek({ topic: name, partition, offset: String(cursor.offset) });
       }

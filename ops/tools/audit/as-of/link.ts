@@ -1,4 +1,7 @@
-import { dropRepeats, type Marks } from '../../../../projectors/runtime/marks.js';
+import {
+  dropRepeats,
+  type HighWaterMarks,
+} from '../../../../projectors/runtime/high-water-marks.js';
 import type { EventNamed, LinkEvent } from '../../../../schemas/events/catalogue.js';
 import { isLinkEvent } from '../../../../schemas/events/codec.js';
 import { topics } from '../../../../schemas/events/topics.js';
@@ -94,7 +97,7 @@ export const linkAsOf = async (look: LookBack, code: string): Promise<LinkThen> 
   const linkParts = await partsOf(log, topics.links.name, code);
   const story = new Story();
   const clicks = new Clicks();
-  const marks: Record<string, Marks> = {};
+  const marks: Record<string, HighWaterMarks> = {};
   const grounds = await readParts(look, [...linkParts, ...visitParts], (readings, { topic }) => {
     const known = (marks[topic] ??= new Map());
     const { fresh, raised } = dropRepeats(readings, known);

@@ -1,7 +1,7 @@
 /** Runs a piece of work when fewer than `limit` others run. */
-export type InTurn = <Result>(work: () => Promise<Result>) => Promise<Result>;
+export type Limiter = <Result>(work: () => Promise<Result>) => Promise<Result>;
 
-export const atMost = (limit: number): InTurn => {
+export const atMost = (limit: number): Limiter => {
   let running = 0;
   const waiting: (() => void)[] = [];
   return async (work) => {
@@ -20,11 +20,11 @@ export const atMost = (limit: number): InTurn => {
 /** Asks for the next value while the last one is worked on: one more is in memory, and no others. */
 export async function* ahead<Value>(
   values: AsyncIterable<Value>,
-  inTurn: InTurn,
+  limited: Limiter,
 ): AsyncGenerator<Value> {
   const iterator = values[Symbol.asyncIterator]();
   const ask = (): Promise<IteratorResult<Value>> => {
-    const asked = inTurn(() => iterator.next());
+    const asked = limited(() => iterator.next());
     // Its failure is told when it is waited for, and to nobody when nobody wants it any more.
     asked.catch(() => undefined);
     return asked;

@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as yieldToEventLoop, setTimeout as sleep } from 'node:timers/promises';
 import { readRecord } from '../../../../projectors/runtime/readings.js';
 import type { LinklogEvent } from '../../../../schemas/events/catalogue.js';
 import type { TopicName } from '../../../../schemas/events/topics.js';
@@ -72,8 +72,8 @@ export async function* replay(options: ReplayOptions): AsyncGenerator<readonly P
   const { log, filter, keepRepeats = false, follow = false, signal } = options;
   const matches = matcherOf(filter);
   const repeats = new Map<string, (event: LinklogEvent) => boolean>();
-  const reached = new Map<string, number>();
-  const inTurn = atMost(readingsAtOnce);
+  const readUpTo = new Map<string, number>();
+  const limited = atMost(readingsAtOnce);
   let [done, total] = [0, 0];
 
   const isRepeatIn = (name: string): ((event: LinklogEvent) => boolean) => {
@@ -100,10 +100,10 @@ export async function* replay(options: ReplayOptions): AsyncGenerator<readonly P
     const name = `${topic}/${partition}`;
     const isRepeat = isRepeatIn(name);
     let offset = first;
-    for await (const batch of ahead(log.read(topic, partition, first, next), inTurn)) {
+    for await (const batch of ahead(log.read(topic, partition, first, next), limited)) {
       // Batches that are there already would be worked on without a pause, while connections and
       // signals wait.
-      await nextTurn();
+      await yieldToEventLoop();
       signal?.throwIfAborted();
       yield eventsIn(batch, isRepeat);
       offset = (batch.records.at(-1)?.offset ?? offset) + 1;
@@ -111,12 +111,12 @@ export async function* replay(options: ReplayOptions): AsyncGenerator<readonly P
       options.progress?.(done, total);
     }
     if (offset !== next) throw new Error(`${name} ends at offset ${offset}, it had ${next} before`);
-    reached.set(name, next);
+    readUpTo.set(name, next);
   }
 
   for (;;) {
     const partitions = (await partitionsFor(log, filter)).map((range) => {
-      const first = reached.get(`${range.topic}/${range.partition}`) ?? range.first;
+      const first = readUpTo.get(`${range.topic}/${range.partition}`) ?? range.first;
       return { ...range, first };
     });
     const news = partitions.filter(({ first, next }) => first < next);

@@ -72,7 +72,8 @@ class SealTrail {
     const seal = this.#current;
     if (seal === null || !this.#isUsable || offset < this.#since) return true;
     const at = (offset - seal.from) * fingerprintBytes;
-    if (hash.compare(seal.marks, at, at + fingerprintBytes, 0, fingerprintBytes) === 0) return true;
+    if (hash.compare(seal.storedFingerprints, at, at + fingerprintBytes, 0, fingerprintBytes) === 0)
+      return true;
     if (this.isSigned(seal)) return false;
     this.damaged.push(seal.nextOffset);
     this.#isUsable = false;

@@ -43,14 +43,14 @@ const sealsOf = (
   let from = 0;
   return ends.map((nextOffset) => {
     const grown = extendChain(place, hash, records.slice(from, nextOffset));
-    const marks = grown.fingerprints;
+    const storedFingerprints = grown.fingerprints;
     hash = grown.hash;
     const seal = by.sign({
       ...{ logId, ...place, nextOffset, hash: hash.toString('hex') },
-      fingerprints: fingerprintsDigest(marks),
+      fingerprints: fingerprintsDigest(storedFingerprints),
       time: '2026-05-20T12:00:00.000Z',
     });
-    const stored = { ...seal, from, marks };
+    const stored = { ...seal, from, storedFingerprints };
     from = nextOffset;
     return stored;
   });
@@ -218,12 +218,16 @@ describe('the verification of a partition', () => {
     if (!a || !b || !c) throw new Error('There are three seals');
     const whole = { broken: null, provenTo: 18 };
     expect(await verify(log20, [a, c])).to.deep.include({ ...whole, damagedSeals: [12] });
-    const marks = Buffer.from(b.marks);
-    marks.writeUInt8(marks.readUInt8(20) ^ 1, 20);
-    const altered = { ...b, marks, fingerprints: fingerprintsDigest(marks) };
+    const storedFingerprints = Buffer.from(b.storedFingerprints);
+    storedFingerprints.writeUInt8(storedFingerprints.readUInt8(20) ^ 1, 20);
+    const altered = {
+      ...b,
+      storedFingerprints,
+      fingerprints: fingerprintsDigest(storedFingerprints),
+    };
     expect(await verify(log20, [a, altered, c])).to.deep.include({ ...whole, damagedSeals: [12] });
     // A seal put in, over others, hides none of them.
-    const over = { ...a, nextOffset: 13, from: 2, marks: Buffer.alloc(88) };
+    const over = { ...a, nextOffset: 13, from: 2, storedFingerprints: Buffer.alloc(88) };
     expect(await verify(log20, [a, b, over, c])).to.deep.include({ ...whole, damagedSeals: [13] });
     expect((await verify(changed(log20, 15), [a, b, over, c])).broken).to.deep.equal(exactly(15));
   });

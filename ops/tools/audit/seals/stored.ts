@@ -14,7 +14,7 @@ export interface StoredSeal extends Checkpoint {
   /** The offset of the first record since the checkpoint before. */
   readonly from: number;
   /** Of each record from there on. */
-  readonly marks: Buffer;
+  readonly storedFingerprints: Buffer;
 }
 
 interface Place {
@@ -25,7 +25,7 @@ interface Place {
 interface Row {
   readonly nextOffset: number;
   readonly hash: Buffer;
-  readonly marks: Buffer;
+  readonly storedFingerprints: Buffer;
   readonly time: Date;
   readonly keyId: string;
   readonly signature: Buffer;
@@ -34,7 +34,7 @@ interface Row {
 /** Bounds what is in memory: a seal has some 8 KB. */
 const pageSize = 100;
 
-const select = `SELECT s.next_offset AS "nextOffset", s.hash, s.fingerprints AS marks,
+const select = `SELECT s.next_offset AS "nextOffset", s.hash, s.fingerprints AS storedFingerprints,
     s.sealed_at AS time, s.key_id AS "keyId", s.signature
   FROM seals.checkpoints s JOIN seals.chains c ON c.id = s.chain_id
   WHERE c.topic = $1 AND c.partition = $2`;
@@ -47,7 +47,7 @@ export const sealStore = (pool: Pool, log: Pick<EventLog, 'logId'>) => {
     partition: place.partition,
     nextOffset: row.nextOffset,
     hash: row.hash.toString('hex'),
-    fingerprints: fingerprintsDigest(row.marks),
+    fingerprints: fingerprintsDigest(row.storedFingerprints),
     time: row.time.toISOString(),
     keyId: row.keyId,
     signature: row.signature.toString('base64'),
@@ -62,9 +62,9 @@ export const sealStore = (pool: Pool, log: Pick<EventLog, 'logId'>) => {
           [place.topic, place.partition, after, to, pageSize],
         );
         for (const row of rows) {
-          const { nextOffset, marks } = row;
-          const from = nextOffset - Math.floor(marks.length / fingerprintBytes);
-          yield { ...checkpointOf(place, row), from, marks };
+          const { nextOffset, storedFingerprints } = row;
+          const from = nextOffset - Math.floor(storedFingerprints.length / fingerprintBytes);
+          yield { ...checkpointOf(place, row), from, storedFingerprints };
         }
         const last = rows.at(-1);
         if (!last) return;

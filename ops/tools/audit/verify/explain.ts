@@ -5,7 +5,7 @@ import type { TopicName } from '../../../../schemas/events/topics.js';
 import type { EventLog, LogRecord } from '../../../platform/event-log/port.js';
 import type { Pool } from '../../../platform/postgres/pool.js';
 import { mayHold, patternOf, type Pattern } from './patterns.js';
-import { offsetIn, type LogPartition, type Reached } from './reached.js';
+import { offsetIn, type LogPartition, type FoldPositions } from './fold-positions.js';
 import { readLog, readTable } from './records.js';
 import type { Difference, ExplainedDifference, ExplainingEvent, Place } from './report.js';
 
@@ -105,13 +105,13 @@ interface Compared {
   readonly log: EventLog;
   readonly partitions: readonly LogPartition[];
   readonly logged: ReadonlyMap<number, number>;
-  readonly reached: Reached;
+  readonly positions: FoldPositions;
   readonly signal: AbortSignal | undefined;
 }
 
 /** Finds the events that the rows are folds of, in another reading of the partitions that may have them. */
 export const explain = async (
-  { pool, log, partitions, logged, reached, signal }: Compared,
+  { pool, log, partitions, logged, positions, signal }: Compared,
   differences: readonly Difference[],
 ): Promise<readonly ExplainedDifference[]> => {
   const explanations = differences.map((difference) => new Explanation(difference));
@@ -120,7 +120,7 @@ export const explain = async (
 
   for (const { topic, partition, next } of partitions) {
     const shown = caring(topic, partition).map((explanation) => {
-      const checkpoints = reached.checkpoints.get(explanation.difference.model);
+      const checkpoints = positions.checkpoints.get(explanation.difference.model);
       return { explanation, to: checkpoints ? offsetIn(checkpoints, topic, partition) : next };
     });
     const stretch = { topic, partition, from: 0, to: Math.max(0, ...shown.map(({ to }) => to)) };
@@ -129,7 +129,7 @@ export const explain = async (
       show(shown, { in: 'log', topic, partition }, records);
     }
   }
-  for (const end of reached.table) {
+  for (const end of positions.table) {
     const { topic, partition, next } = end;
     const shown = caring(topic, partition)
       .filter(({ difference }) => difference.model === 'ledger')

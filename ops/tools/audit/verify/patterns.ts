@@ -38,7 +38,7 @@ const ofProjection = (table: string, key: Difference['key']): Pattern | null => 
     topics: [key['topic'] as TopicName],
     partition: Number(key['partition']),
   };
-  if (table === 'marks') {
+  if (table === 'high_water_marks') {
     return {
       ...inPartition,
       matches: (event) => event !== null && originOf(event) === key['origin'],

@@ -134,7 +134,7 @@ describe('audit verify, on a running service', function () {
       `UPDATE projection_history.events SET event = replace(event, 'phishing', 'fishing')
          WHERE code = '${b}' AND sequence = 2`,
       `UPDATE projection_quotas.months SET links = links - 1 WHERE key_id = '${busy.id}'`,
-      `UPDATE projection_stats.marks SET sequence = sequence + 1
+      `UPDATE projection_stats.high_water_marks SET sequence = sequence + 1
          WHERE topic = 'linklog.links.v1' AND origin = '${a}'`,
       `UPDATE ledger.links SET max_clicks = 4 WHERE code = '${d}'`,
       `UPDATE ledger.api_keys SET plan = 'PRO' WHERE id = '${idle.id}'`,
@@ -168,8 +168,10 @@ describe('audit verify, on a running service', function () {
     const found = await verified();
     const words = found.differences.map(wordsOf);
     const month = `${new Date().toISOString().slice(0, 7)}-01`;
-    const markOf = words.find((each) => each.startsWith('stats.marks'));
-    expect(markOf).to.match(new RegExp(`^stats.marks linklog.links.v1/\\d/${a} differs sequence$`));
+    const markOf = words.find((each) => each.startsWith('stats.high_water_marks'));
+    expect(markOf).to.match(
+      new RegExp(`^stats.high_water_marks linklog.links.v1/\\d/${a} differs sequence$`),
+    );
     expect(words.filter((each) => each !== markOf)).to.have.members([
       `redirects.links ${a} differs url`,
       `redirects.links ${c} missing`,
@@ -221,7 +223,7 @@ describe('audit verify, on a running service', function () {
       const creation = await placesOf(pool, 'linklog.LinkCreated.v1', a);
       expect(creation).to.have.length(1);
       expect(placed(`redirects.links ${a}`)).to.deep.equal(creation);
-      expect(placed(`stats.marks`)).to.deep.equal(creation);
+      expect(placed(`stats.high_water_marks`)).to.deep.equal(creation);
       const visits = await placesOf(pool, 'linklog.LinkVisited.v1', a);
       expect(explained(`stats.clicks ${a}`).eventCount).to.equal(visits.length);
     });

@@ -8,9 +8,9 @@ import {
 import { ledgerTopics } from '../../../ledger/rebuild/rebuild.js';
 import { compareTables, identityOf } from './compare.js';
 import { explain } from './explain.js';
-import { Feeding, inItsOwn, inTheOpenOne, type Reader, type Step } from './feeding.js';
+import { FoldRunner, inItsOwn, inTheOpenOne, type Reader, type Step } from './fold-runner.js';
 import { foldLedger, foldProjection, type Fold, type ProjectionFold } from './folds.js';
-import { offsetIn, partitionsOf, type Reached } from './reached.js';
+import { offsetIn, partitionsOf, type FoldPositions } from './fold-positions.js';
 import { batchSize, tableEnds } from './records.js';
 import type { Model, SetAside, Verification } from './report.js';
 import { beginTogether, withSessions } from './sessions.js';
@@ -53,7 +53,7 @@ const setAsideBy = async ({ client, live, model }: Fold): Promise<SetAside> => {
  */
 export const verify = async (options: VerifyOptions): Promise<Verification> => {
   const { pool, log, limit = 10, signal } = options;
-  const feeding = new Feeding(options);
+  const runner = new FoldRunner(options);
   for (const projection of projections) await requireKnownCheckpoints(pool, log, projection);
 
   return withSessions(pool, async (open) => {
@@ -69,14 +69,17 @@ export const verify = async (options: VerifyOptions): Promise<Verification> => {
       (await tableEnds(pool)).map(({ partitionId, logged: end }) => [partitionId, end] as const),
     );
     const partitions = await partitionsOf(log);
-    feeding.expect(partitions.reduce((sum, { next }) => sum + next, 0));
+    runner.expect(partitions.reduce((sum, { next }) => sum + next, 0));
 
     /**
      * Brings the folds to where the live tables are, as their sessions see them. The ledger needs of
      * the log what was logged in the beginning; the rest it takes from the table, which alone tells
      * what was there at a moment. `null` when a fold is past its live tables: these were replaced.
      */
-    const catchUp = async (step: Step, before: Reached | null): Promise<Reached | null> => {
+    const catchUp = async (
+      step: Step,
+      before: FoldPositions | null,
+    ): Promise<FoldPositions | null> => {
       // After the log's ends: whatever an event below those refers to stands in the table.
       const table = await tableEnds(ledger.client);
       const checkpoints = new Map<Model, readonly Checkpoint[]>();
@@ -93,36 +96,36 @@ export const verify = async (options: VerifyOptions): Promise<Verification> => {
       // The ledger's topics one after the other, for they refer to those before them.
       for (const topic of ledgerTopics) {
         const ofTopic = partitions.filter((known) => known.topic === topic);
-        await feeding.each(ofTopic, async ({ partition, next }) => {
+        await runner.each(ofTopic, async ({ partition, next }) => {
           const readers: Reader[] = before ? [] : [{ fold: ledger, from: 0, to: next }];
           for (const [fold, own] of due) {
             const from = offsetIn(own, topic, partition);
             const to = offsetIn(checkpoints.get(fold.model) ?? [], topic, partition);
             if (from < to) readers.push({ fold, from, to });
           }
-          if (readers.length > 0) await feeding.feed({ topic, partition }, readers, step);
+          if (readers.length > 0) await runner.feed({ topic, partition }, readers, step);
         });
         for (const end of table.filter((known) => known.topic === topic)) {
           const known = before?.table.find(({ partitionId }) => partitionId === end.partitionId);
           const from = known?.next ?? logged.get(end.partitionId) ?? 0;
-          await feeding.feedTable(ledger, end, from, step);
+          await runner.feedTable(ledger, end, from, step);
         }
       }
       return { table, checkpoints };
     };
 
-    let reached: Reached | null = null;
+    let positions: FoldPositions | null = null;
     for (let round = 0; round < roundsAtMost; round += 1) {
-      const before = feeding.done;
-      reached = await catchUp(inItsOwn, reached);
-      if (feeding.done - before <= batchSize) break;
+      const before = runner.done;
+      positions = await catchUp(inItsOwn, positions);
+      if (runner.done - before <= batchSize) break;
     }
 
     /** `null` when live tables were replaced in the middle of it. */
     const compare = async () => {
       await beginTogether(folds.map(({ client }) => client));
       const identities = await Promise.all(folds.map(identityOf));
-      const end = await catchUp(inTheOpenOne, reached);
+      const end = await catchUp(inTheOpenOne, positions);
       if (end === null) return null;
       await ledger.addOpenMinutes();
       const tables = await Promise.all(folds.map((fold) => compareTables(fold, limit)));
@@ -146,16 +149,16 @@ export const verify = async (options: VerifyOptions): Promise<Verification> => {
     }
     const { tables, setAside, end } = compared;
     const differences = await explain(
-      { pool, log, partitions, logged, reached: end, signal },
+      { pool, log, partitions, logged, positions: end, signal },
       tables.flatMap(({ told }) => told),
     );
     return {
-      events: feeding.done,
+      events: runner.done,
       tables: tables.map(({ model, table, rows, differences: count }) => {
         return { model, table, rows, differences: count };
       }),
       differences,
-      gaps: feeding.gaps,
+      gaps: runner.gaps,
       setAside: setAside.filter(({ deadLetters, parked }) => deadLetters + parked > 0),
     };
   });

@@ -4,7 +4,7 @@ import { linkAsOf, type LinkThen } from '../../audit/as-of/link.js';
 import { platformAsOf, type PlatformThen } from '../../audit/as-of/platform.js';
 import { beginningOf, type Grounds, type LookBack } from '../../audit/as-of/read.js';
 import type { Config } from '../../../platform/config/config.js';
-import type { AuditSurroundings } from '../audit.js';
+import type { AuditContext } from '../audit.js';
 import { withDatabase } from '../database.js';
 import { CliError } from '../errors.js';
 import { interruptible } from '../interruption.js';
@@ -188,7 +188,7 @@ const asOf = async (
 };
 
 /** Adds `linklog audit as-of`. */
-export const addAsOfCommand = (audit: Command, { readConfig, print }: AuditSurroundings): void => {
+export const addAsOfCommand = (audit: Command, { readConfig, print }: AuditContext): void => {
   audit
     .command('as-of')
     .description('what a link, a key or the whole platform was at a moment, by the log alone')

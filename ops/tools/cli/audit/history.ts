@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { lifeOf, tallyVisits } from '../../audit/history.js';
 import type { Config } from '../../../platform/config/config.js';
-import type { AuditSurroundings } from '../audit.js';
+import type { AuditContext } from '../audit.js';
 import { withDatabase } from '../database.js';
 import { CliError } from '../errors.js';
 import { interruptible } from '../interruption.js';
@@ -60,7 +60,7 @@ const history = async (config: Config, code: string, options: Options): Promise<
 };
 
 /** Adds `linklog audit history`. */
-export const addHistoryCommand = (group: Command, { readConfig }: AuditSurroundings): void => {
+export const addHistoryCommand = (group: Command, { readConfig }: AuditContext): void => {
   group
     .command('history')
     .description("one link's life from the log alone: what was done to it, by whom, and its visits")

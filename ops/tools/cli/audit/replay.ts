@@ -8,7 +8,7 @@ import type { PlacedEvent } from '../../audit/replay/order.js';
 import { replay } from '../../audit/replay/replay.js';
 import { FileExists, writeNewFile } from '../../../platform/files/new-file.js';
 import type { Config } from '../../../platform/config/config.js';
-import type { AuditSurroundings } from '../audit.js';
+import type { AuditContext } from '../audit.js';
 import { oneOf } from '../choices.js';
 import { withDatabase } from '../database.js';
 import { CliError } from '../errors.js';
@@ -165,10 +165,7 @@ const run = async (config: Config, options: Options): Promise<Answer | null> => 
 };
 
 /** Adds `linklog audit replay`. */
-export const addReplayCommand = (
-  group: Command,
-  { readConfig, print }: AuditSurroundings,
-): void => {
+export const addReplayCommand = (group: Command, { readConfig, print }: AuditContext): void => {
   group
     .command('replay')
     .description('the events of the log, in one order, as JSON Lines, CSV or Parquet')

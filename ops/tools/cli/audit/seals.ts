@@ -13,7 +13,7 @@ import {
   type Checkpoint,
   type TrustedKeys,
 } from '../../../../projectors/seals/checkpoint.js';
-import type { AuditSurroundings } from '../audit.js';
+import type { AuditContext } from '../audit.js';
 import { withDatabase, type Database } from '../database.js';
 import { CliError, messageOf } from '../errors.js';
 import { interruptible } from '../interruption.js';
@@ -202,7 +202,7 @@ const retire = async (config: Config): Promise<Answer> => {
 };
 
 /** Adds `linklog audit seal`. */
-export const addSealCommands = (audit: Command, { readConfig, print }: AuditSurroundings): void => {
+export const addSealCommands = (audit: Command, { readConfig, print }: AuditContext): void => {
   const group = audit
     .command('seal')
     .helpCommand(false)

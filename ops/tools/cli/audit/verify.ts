@@ -9,7 +9,7 @@ import {
 } from '../../audit/verify/report.js';
 import { verify as verifyAll } from '../../audit/verify/verify.js';
 import type { Config } from '../../../platform/config/config.js';
-import type { AuditSurroundings } from '../audit.js';
+import type { AuditContext } from '../audit.js';
 import { withDatabase } from '../database.js';
 import { CliError } from '../errors.js';
 import { interruptible } from '../interruption.js';
@@ -138,10 +138,7 @@ interface Options {
 }
 
 /** Adds `linklog audit verify`. */
-export const addVerifyCommand = (
-  audit: Command,
-  { readConfig, print }: AuditSurroundings,
-): void => {
+export const addVerifyCommand = (audit: Command, { readConfig, print }: AuditContext): void => {
   audit
     .command('verify')
     .description('fold the whole log again, and compare every row of the live tables with it')

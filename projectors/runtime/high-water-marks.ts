@@ -5,21 +5,21 @@ import type { ProjectionSchema } from './names.js';
 import type { ReadableRecord, Reading } from './readings.js';
 
 /** The highest sequence seen of each origin, in one partition. */
-export type Marks = Map<string, number>;
+export type HighWaterMarks = Map<string, number>;
 
 const isReadable = (reading: Reading): reading is ReadableRecord => 'event' in reading;
 
 /** The marks of the readings' origins, so far as they have any. */
-export const readMarks = async (
+export const readHighWaterMarks = async (
   tx: Client,
   schema: ProjectionSchema,
   topic: TopicName,
   partition: number,
   readings: readonly Reading[],
-): Promise<Marks> => {
+): Promise<HighWaterMarks> => {
   const origins = new Set(readings.filter(isReadable).map(({ event }) => originOf(event)));
   const { rows } = await tx.query<{ origin: string; sequence: number }>(
-    `SELECT origin, sequence FROM ${schema}.marks
+    `SELECT origin, sequence FROM ${schema}.high_water_marks
      WHERE topic = $1 AND partition = $2 AND origin = ANY ($3::text[])`,
     [topic, partition, [...origins]],
   );
@@ -33,8 +33,8 @@ export const readMarks = async (
 export const dropRepeats = (
   readings: readonly Reading[],
   marks: ReadonlyMap<string, number>,
-): { readonly fresh: readonly Reading[]; readonly raised: Marks } => {
-  const raised: Marks = new Map();
+): { readonly fresh: readonly Reading[]; readonly raised: HighWaterMarks } => {
+  const raised: HighWaterMarks = new Map();
   const fresh = readings.filter((reading) => {
     if (!isReadable(reading)) return true;
     const { event } = reading;
@@ -48,16 +48,16 @@ export const dropRepeats = (
 };
 
 /** Writes raised marks; one is never lowered. */
-export const writeMarks = async (
+export const writeHighWaterMarks = async (
   tx: Client,
   schema: ProjectionSchema,
   topic: TopicName,
   partition: number,
-  raised: Marks,
+  raised: HighWaterMarks,
 ): Promise<void> => {
   if (raised.size === 0) return;
   await tx.query(
-    `INSERT INTO ${schema}.marks AS m (topic, partition, origin, sequence)
+    `INSERT INTO ${schema}.high_water_marks AS m (topic, partition, origin, sequence)
      SELECT $1, $2, i.origin, i.sequence FROM unnest($3::text[], $4::bigint[]) AS i (origin, sequence)
      ON CONFLICT (topic, partition, origin)
      DO UPDATE SET sequence = greatest(m.sequence, excluded.sequence)`,

@@ -1,7 +1,7 @@
 /**
  * kafkajs (2.2.4) is no longer maintained, and has faults that a long-lived service cannot live
  * with. They are mended in its own classes, here and nowhere else; where it is not built as it was
- * when that was measured, nothing is mended blindly: `repairKafkajs` throws.
+ * when that was measured, nothing is mended blindly: `patchKafkajs` throws.
  */
 import { createRequire } from 'node:module';
 import type { Socket } from 'node:net';
@@ -50,7 +50,7 @@ interface Class<Instance, Method extends string, Result, Args extends unknown[] 
 }
 
 const load = createRequire(import.meta.url);
-const repaired = Symbol.for('linklog.kafkajs-repairs');
+const patched = Symbol.for('linklog.kafkajs-patches');
 const sizeBytes = 4;
 
 const replace = <Instance, Method extends string, Result, Args extends unknown[]>(
@@ -206,12 +206,12 @@ const waitLongerWhileQuiet = (): void => {
 };
 
 /** Mends kafkajs in this process, once. */
-export const repairKafkajs = (): void => {
-  if (repaired in globalThis) return;
+export const patchKafkajs = (): void => {
+  if (patched in globalThis) return;
   calmIdleConnections();
   lookForLateRequestsInTime();
   forgetLostAnswers();
   askUntilAnswered();
   waitLongerWhileQuiet();
-  Object.defineProperty(globalThis, repaired, { value: true });
+  Object.defineProperty(globalThis, patched, { value: true });
 };

@@ -32,7 +32,7 @@ export const partitionsOf = async (log: EventLog): Promise<readonly LogPartition
 };
 
 /** How far the folds are. */
-export interface Reached {
+export interface FoldPositions {
   /** Of the ledger: how far it has each partition of the table. */
   readonly table: readonly TableEnd[];
   /** Of the live read models, and of their folds. */

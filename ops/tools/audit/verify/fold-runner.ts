@@ -20,22 +20,22 @@ export const inTheOpenOne: Step = (_fold, work) => work();
 
 /** Partitions that are read at once: while PostgreSQL works on a batch of one, another's is parsed. */
 const concurrency = 3;
-export interface FeedingOptions {
+export interface FoldRunnerOptions {
   readonly log: EventLog;
   readonly progress?: (done: number, total: number) => void;
   readonly signal?: AbortSignal;
 }
 
 /** Feeds folds, and knows how far that is and which places of the log were empty. */
-export class Feeding {
-  readonly #options: FeedingOptions;
+export class FoldRunner {
+  readonly #options: FoldRunnerOptions;
   readonly #gaps = new Map<string, Gap>();
   readonly #turns = new Map<Fold, Promise<unknown>>();
   #failure: { readonly error: unknown } | undefined;
   #done = 0;
   #total = 0;
 
-  constructor(options: FeedingOptions) {
+  constructor(options: FoldRunnerOptions) {
     this.#options = options;
   }
 
@@ -84,7 +84,7 @@ export class Feeding {
       this.#note(gap);
       for (const { fold, ...news } of readers) {
         const offset = Math.min(Math.max(gap.to, news.from), news.to);
-        await this.#inTurn(fold, step, () => fold.skipTo(topic, partition, offset));
+        await this.#exclusively(fold, step, () => fold.skipTo(topic, partition, offset));
       }
     });
     for await (const { records } of batches) {
@@ -93,7 +93,7 @@ export class Feeding {
           const due = records.filter(({ offset }) => offset >= news.from && offset < news.to);
           if (due.length === 0) return;
           const batch = { topic, partition, records: due };
-          await this.#inTurn(fold, step, () => fold.apply(batch));
+          await this.#exclusively(fold, step, () => fold.apply(batch));
         }),
       );
       this.#advance(records.length);
@@ -107,13 +107,13 @@ export class Feeding {
       this.#note(gap);
     });
     for await (const batch of batches) {
-      await this.#inTurn(fold, step, () => fold.apply(batch));
+      await this.#exclusively(fold, step, () => fold.apply(batch));
       this.#advance(batch.records.length);
     }
   }
 
   /** A fold has one connection, and a transaction on it is of one batch at a time. */
-  #inTurn(fold: Fold, step: Step, work: () => Promise<void>): Promise<void> {
+  #exclusively(fold: Fold, step: Step, work: () => Promise<void>): Promise<void> {
     const turn = (this.#turns.get(fold) ?? Promise.resolve()).then(() => step(fold, work));
     // Its failure is told to who waits for this turn; the next one fails by itself, or need not.
     this.#turns.set(

@@ -14,7 +14,7 @@ interface Sent {
 }
 
 /** Notes where the log proper ends now that these were sent: they are all before that. */
-export const markMilestones = async (
+export const saveRelayCheckpoints = async (
   pool: Pool,
   log: Pick<EventLog, 'ranges'>,
   sent: readonly Sent[],
@@ -26,7 +26,7 @@ export const markMilestones = async (
   );
   const ranges = [...ends].flatMap(([topic, all]) => all.map((range) => ({ topic, ...range })));
   await pool.query(
-    `INSERT INTO log.relay_milestones (partition_id, next_offset, log_offset)
+    `INSERT INTO log.relay_checkpoints (partition_id, next_offset, log_offset)
      SELECT s.partition_id, s.next_offset, e.log_offset
      FROM unnest($1::smallint[], $2::bigint[]) AS s (partition_id, next_offset)
      JOIN log.partitions p ON p.id = s.partition_id
@@ -57,20 +57,20 @@ export const pruneSent = async (pool: Pool, appliedThrough: AppliedThrough): Pro
     partition: number;
   }>(
     `SELECT DISTINCT p.id, p.topic, p.partition
-     FROM log.partitions p JOIN log.relay_milestones m ON m.partition_id = p.id
-     WHERE m.reached_at < clock_timestamp() - interval '${keptFor}'`,
+     FROM log.partitions p JOIN log.relay_checkpoints m ON m.partition_id = p.id
+     WHERE m.saved_at < clock_timestamp() - interval '${keptFor}'`,
   );
   let deleted = 0;
   for (const { id, topic, partition } of partitions) {
     const applied = await appliedThrough(topic, partition);
     const { rowCount } = await pool.query(
       `WITH passed AS (
-         SELECT max(next_offset) AS next_offset FROM log.relay_milestones
+         SELECT max(next_offset) AS next_offset FROM log.relay_checkpoints
          WHERE partition_id = $1 AND log_offset <= $2
-           AND reached_at < clock_timestamp() - interval '${keptFor}'
+           AND saved_at < clock_timestamp() - interval '${keptFor}'
        ),
        forgotten AS (
-         DELETE FROM log.relay_milestones m USING passed
+         DELETE FROM log.relay_checkpoints m USING passed
          WHERE m.partition_id = $1 AND m.next_offset < passed.next_offset
        )
        DELETE FROM log.events e WHERE (e.partition_id, e.record_offset) IN (

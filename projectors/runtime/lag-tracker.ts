@@ -19,7 +19,7 @@ const timeOf = ({ records: [first] }: Batch): number | null => {
  * them in the log is younger, so they tell how long the projection is behind, without a query, and
  * also while PostgreSQL is away.
  */
-export class UnappliedBatches {
+export class LagTracker {
   readonly #times = new Map<string, number>();
 
   /** Applies a batch, and takes down that it was applied. */

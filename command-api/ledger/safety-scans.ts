@@ -1,6 +1,6 @@
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 
-/** The last link that a walk has seen. */
+/** The last link that a scan has seen. */
 export interface Place {
   readonly createdAt: Date;
   readonly code: string;
@@ -10,11 +10,11 @@ export interface LiveLink extends Place {
   readonly url: string;
 }
 
-/** A walk that is this process's to go on with until its turn is over. */
-export interface Turn {
+/** A scan that is this process's to go on with until its lease is over. */
+export interface Lease {
   readonly name: string;
   readonly place: Place;
-  /** Names the turn: a row that says otherwise was taken up by another process meanwhile. */
+  /** Names the lease: a row that says otherwise was taken up by another process meanwhile. */
   readonly until: string;
 }
 
@@ -23,45 +23,45 @@ export const theBeginning: Place = { createdAt: new Date(0), code: '' };
 const later = (ms: string): string =>
   `coalesce(clock_timestamp() + ${ms}::float8 * interval '1 millisecond', 'infinity')`;
 
-/** Makes walks known that nobody has begun, due at once; those that are known stay where they are. */
-export const announceWalks = async (pool: Pool, names: readonly string[]): Promise<void> => {
+/** Makes scans known that nobody has begun, due at once; those that are known stay where they are. */
+export const announceScans = async (pool: Pool, names: readonly string[]): Promise<void> => {
   await pool.query(
-    `INSERT INTO ledger.safety_walks (name, due_at)
+    `INSERT INTO ledger.safety_scans (name, due_at)
      SELECT name, clock_timestamp() FROM unnest($1::text[]) AS w (name)
      ON CONFLICT (name) DO NOTHING`,
     [names],
   );
 };
 
-/** Forgets walks of this kind that have come to their end, save one. */
-export const forgetWalks = async (pool: Pool, prefix: string, but: string): Promise<void> => {
+/** Forgets scans of this kind that have come to their end, save one. */
+export const forgetScans = async (pool: Pool, prefix: string, but: string): Promise<void> => {
   await pool.query(
-    `DELETE FROM ledger.safety_walks
+    `DELETE FROM ledger.safety_scans
      WHERE starts_with(name, $1) AND name <> $2 AND due_at = 'infinity'`,
     [prefix, but],
   );
 };
 
-/** Takes up one of these walks that is due, for so long; `null` when there is none. */
-export const takeTurn = async (
+/** Takes up one of these scans that is due, for so long; `null` when there is none. */
+export const takeLease = async (
   pool: Pool,
   names: readonly string[],
-  turnMs: number,
-): Promise<Turn | null> => {
+  leaseMs: number,
+): Promise<Lease | null> => {
   const { rows } = await pool.query<{
     name: string;
     past_created_at: Date;
     past_code: string;
     until: string;
   }>({
-    name: 'safety-walks-take',
-    text: `UPDATE ledger.safety_walks w SET due_at = ${later('$2')}
-           FROM (SELECT name FROM ledger.safety_walks
+    name: 'safety-scans-take',
+    text: `UPDATE ledger.safety_scans w SET due_at = ${later('$2')}
+           FROM (SELECT name FROM ledger.safety_scans
                  WHERE name = ANY ($1::text[]) AND due_at <= clock_timestamp()
                  ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED) due
            WHERE w.name = due.name
            RETURNING w.name, past_created_at, past_code, w.due_at::text AS until`,
-    values: [names, turnMs],
+    values: [names, leaseMs],
   });
   const [row] = rows;
   if (!row) return null;
@@ -69,16 +69,16 @@ export const takeTurn = async (
   return { name, place: { createdAt, code }, until };
 };
 
-/** Ends a turn: the walk goes on from that place, so much later; never, where that is `null`. */
-export const endTurn = async (
+/** Ends a lease: the scan goes on from that place, so much later; never, where that is `null`. */
+export const endLease = async (
   pool: Pool,
-  { name, until }: Turn,
+  { name, until }: Lease,
   place: Place,
   restMs: number | null,
 ): Promise<void> => {
   await pool.query({
-    name: 'safety-walks-end-turn',
-    text: `UPDATE ledger.safety_walks
+    name: 'safety-scans-end-lease',
+    text: `UPDATE ledger.safety_scans
            SET past_created_at = $3, past_code = $4, due_at = ${later('$5')}
            WHERE name = $1 AND due_at = $2::timestamptz`,
     values: [name, until, place.createdAt, place.code, restMs],
@@ -87,7 +87,7 @@ export const endTurn = async (
 
 /**
  * The next live links behind a place that have an age. From the projection: what it is late with is
- * found by a later walk, and what it does not know yet to be expired or blocked is decided in the
+ * found by a later scan, and what it does not know yet to be expired or blocked is decided in the
  * ledger.
  */
 export const readLiveLinks = async (

@@ -9,7 +9,7 @@ import { cuttableSockets } from '../../../test/conformance/event-log/cuttable-so
 import { settingsOf } from '../../../test/conformance/event-log/kafka-harness.js';
 import { createLogger } from '../../logging.js';
 import { createKafkaClient } from './client.js';
-import { repairKafkajs } from './kafkajs-repairs.js';
+import { patchKafkajs } from './kafkajs-patches.js';
 
 const load = createRequire(import.meta.url);
 const logger = createLogger('silent');
@@ -72,7 +72,7 @@ describe('kafkajs, mended', function () {
   this.timeout(60_000);
 
   before(() => {
-    repairKafkajs();
+    patchKafkajs();
   });
 
   describe('on an idle connection', () => {
@@ -80,7 +80,7 @@ describe('kafkajs, mended', function () {
 
     before(async function () {
       this.timeout(kafkaStartMs);
-      kafka = await testKafka('repairs');
+      kafka = await testKafka('patches');
     });
 
     it('looks for nothing', async () => {

@@ -7,7 +7,12 @@ import {
   requireAtCheckpoint,
 } from '../runtime/checkpoints.js';
 import { blockedSubjects, insertDeadLetters, type DeadLetter } from '../runtime/dead-letters.js';
-import { dropRepeats, readMarks, writeMarks, type Marks } from '../runtime/marks.js';
+import {
+  dropRepeats,
+  readHighWaterMarks,
+  writeHighWaterMarks,
+  type HighWaterMarks,
+} from '../runtime/high-water-marks.js';
 import { archiveSchema } from '../runtime/names.js';
 import type { Reading } from '../runtime/readings.js';
 import { streamOf } from './archived-event.js';
@@ -15,11 +20,11 @@ import { streamOf } from './archived-event.js';
 /** By stream, the revision of its next event. */
 export type Revisions = ReadonlyMap<string, number>;
 
-/** What is due of a batch, by the books. */
+/** What is due of a batch, by its progress. */
 export interface Due {
   /** Without repeats. */
   readonly readings: readonly Reading[];
-  readonly raised: Marks;
+  readonly raised: HighWaterMarks;
   /** Subjects that have dead letters. */
   readonly blocked: Set<string>;
   readonly revisions: Revisions;
@@ -42,12 +47,12 @@ const readRevisions = async (
 };
 
 /**
- * Reads what the books say of a batch, all of one moment: marks or revisions of a later one would
+ * Reads the progress that concerns a batch, all of one moment: marks or revisions of a later one would
  * give its events other places.
  *
  * @throws BatchNotAtCheckpoint
  */
-export const readBooks = (
+export const readProgress = (
   pool: Pool,
   batch: Batch,
   logId: string,
@@ -58,7 +63,7 @@ export const readBooks = (
     const { topic, partition } = batch;
     const checkpoint = await readCheckpoint(tx, archiveSchema, topic, partition);
     requireAtCheckpoint(archiveSchema, batch, checkpoint, logId);
-    const marks = await readMarks(tx, archiveSchema, topic, partition, all);
+    const marks = await readHighWaterMarks(tx, archiveSchema, topic, partition, all);
     const { fresh, raised } = dropRepeats(all, marks);
     return {
       readings: fresh,
@@ -73,12 +78,12 @@ export const readBooks = (
  *
  * @throws BatchNotAtCheckpoint when another archiver has done so meanwhile: it found the same
  */
-export const writeBooks = (
+export const writeProgress = (
   pool: Pool,
   batch: Batch,
   logId: string,
   done: {
-    readonly raised: Marks;
+    readonly raised: HighWaterMarks;
     readonly revisions: Revisions;
     readonly letters: readonly DeadLetter[];
   },
@@ -89,7 +94,7 @@ export const writeBooks = (
     await tx.query('SET LOCAL synchronous_commit = off');
     await lockCheckpoint(tx, archiveSchema, batch, logId);
     await insertDeadLetters(tx, archiveSchema, topic, partition, done.letters);
-    await writeMarks(tx, archiveSchema, topic, partition, done.raised);
+    await writeHighWaterMarks(tx, archiveSchema, topic, partition, done.raised);
     await tx.query(
       `INSERT INTO ${archiveSchema}.streams (topic, partition, stream, next_revision)
        SELECT $1, $2, * FROM unnest($3::text[], $4::bigint[])

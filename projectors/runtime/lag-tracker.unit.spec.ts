@@ -1,0 +1,57 @@
+import { expect } from 'chai';
+import { PositionMoved, type Batch } from '../../ops/platform/event-log/port.js';
+import { topics } from '../../schemas/events/topics.js';
+import { created, recordOf } from '../testing/events.js';
+import { LagTracker } from './lag-tracker.js';
+
+describe('the batches that are not applied yet', () => {
+  const event = created('a');
+  const happened = Date.parse(event.time);
+  const batchOf = (partition: number, value = recordOf(event).value): Batch => ({
+    topic: topics.links.name,
+    partition,
+    records: [{ key: 'a', value, offset: 0 }],
+  });
+  const failing = (error: Error) => (): Promise<never> => Promise.reject(error);
+  const settle = async (promise: Promise<unknown>): Promise<void> => {
+    await promise.then(
+      () => undefined,
+      () => undefined,
+    );
+  };
+
+  it('tell the age of the oldest, until it is applied', async () => {
+    const lag = new LagTracker();
+    expect(lag.secondsBehind(happened + 5_000)).to.equal(0);
+    let during = 0;
+    await lag.applying(batchOf(0), () => {
+      during = lag.secondsBehind(happened + 5_000);
+      return Promise.resolve();
+    });
+    expect(during).to.equal(5);
+    expect(lag.secondsBehind(happened + 6_000)).to.equal(0);
+  });
+
+  it('grow older while they fail, each partition by itself', async () => {
+    const lag = new LagTracker();
+    await settle(lag.applying(batchOf(0), failing(new Error('Away'))));
+    await lag.applying(batchOf(1), () => Promise.resolve());
+    expect(lag.secondsBehind(happened + 9_000)).to.equal(9);
+    await lag.applying(batchOf(0), () => Promise.resolve());
+    expect(lag.secondsBehind(happened + 10_000)).to.equal(0);
+  });
+
+  it('are others’ when these moved the checkpoint', async () => {
+    const lag = new LagTracker();
+    await settle(lag.applying(batchOf(0), failing(new PositionMoved('Moved'))));
+    expect(lag.secondsBehind(happened + 9_000)).to.equal(0);
+  });
+
+  it('do not mind a record that cannot be read, nor a clock that is behind', async () => {
+    const lag = new LagTracker();
+    await settle(lag.applying(batchOf(0, 'no event'), failing(new Error('Away'))));
+    expect(lag.secondsBehind(happened + 9_000)).to.equal(0);
+    await settle(lag.applying(batchOf(1), failing(new Error('Away'))));
+    expect(lag.secondsBehind(happened - 1_000)).to.equal(0);
+  });
+});
