@@ -10,6 +10,7 @@ import type { Metrics } from '../ops/platform/metrics/metrics.js';
 import type { Outbox } from '../ops/platform/outbox/port.js';
 import { periodically } from '../ops/platform/concurrency/periodic.js';
 import type { PasswordHasher } from '../ops/platform/passwords/password-hasher.js';
+import { advisoryLocks } from '../ops/platform/postgres/advisory-locks.js';
 import { transaction, type Pool } from '../ops/platform/postgres/pool.js';
 import { noLink } from '../schemas/folds/link.js';
 import { messages } from '../schemas/http/errors.js';
@@ -45,9 +46,6 @@ import type { WebSafety } from './safety/web-safety.js';
 
 /** 62^8 codes: a collision is rare, and found when the code is taken. */
 const codeLength = 8;
-
-/** Any constant that nobody else uses. */
-const firstKeyLock = 7_021_957;
 
 export interface CommandApiDeps {
   readonly config: Pick<Config, 'api' | 'admin' | 'ownHosts' | 'plans' | 'upgradeUrl'>;
@@ -182,7 +180,7 @@ export const startCommandApi = async (deps: CommandApiDeps): Promise<CommandApi>
     issueFirstKey: () =>
       // APIs that start at once must not make one each.
       transaction(pool, async (tx) => {
-        await tx.query('SELECT pg_advisory_xact_lock($1)', [firstKeyLock]);
+        await tx.query('SELECT pg_advisory_xact_lock($1)', [advisoryLocks.firstKey]);
         if (await keys.any()) return null;
         const actor = { actor: 'system', requestId: 'first-start' };
         return issueKey(keys, { name: 'first-key', plan: 'PRO', account: 'default' }, actor);

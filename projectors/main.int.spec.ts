@@ -8,7 +8,7 @@ import { topics } from '../schemas/events/topics.js';
 import { startProjectors, type Projectors } from './main.js';
 import { projectionStatus } from './status.js';
 import { blocked, created, metered, recordOf, visited } from './testing/events.js';
-import { rejection } from './testing/failures.js';
+import { rejection } from '../ops/test/support/waiting.js';
 import { eventually } from './testing/waiting.js';
 
 const logger = createLogger('silent');

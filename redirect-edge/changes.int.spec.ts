@@ -11,7 +11,7 @@ import {
 import { createPool, transaction, type Queryable } from '../ops/platform/postgres/pool.js';
 import { recordHistory } from '../ops/test/support/ledger-links.js';
 import { testDatabase, type TestDatabase } from '../ops/test/support/database.js';
-import { rejection } from '../ops/test/support/failures.js';
+import { rejection } from '../ops/test/support/waiting.js';
 import { testNode, type TestNode } from '../ops/test/support/node.js';
 import { startTcpProxy, type TcpProxy } from '../ops/test/support/tcp-proxy.js';
 import { eventually, gate } from '../ops/test/support/waiting.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
-import { rejection } from '../../ops/test/support/failures.js';
+import { rejection } from '../../ops/test/support/waiting.js';
 import { named, testNode, type TestNode } from '../../ops/test/support/node.js';
 import { meterOf, newKey, setMeter, type TestKey } from '../testing/keys.js';
 import { createQrCodeQuota, type QrCodeQuota } from './qr-codes.js';

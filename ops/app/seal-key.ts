@@ -2,7 +2,7 @@ import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:cryp
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { FileExists, writeNewFile } from '../platform/files/new-file.js';
-import { hasCode } from '../local/postgres/errors.js';
+import { hasCode } from '../platform/errors.js';
 import { ConfigError, type Config } from '../platform/config/config.js';
 import type { Logger } from '../platform/logging.js';
 import type { Queryable } from '../platform/postgres/pool.js';

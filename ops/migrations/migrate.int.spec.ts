@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createLogger } from '../platform/logging.js';
 import { createPool, transaction } from '../platform/postgres/pool.js';
 import { testDatabase, type TestDatabase } from '../test/support/database.js';
-import { rejection } from '../test/support/failures.js';
+import { rejection } from '../test/support/waiting.js';
 import { gate, settledWithin } from '../test/support/waiting.js';
 import { DatabaseTooNew, migrate } from './migrate.js';
 

@@ -1,12 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { projectFile } from '../platform/files/project-file.js';
+import { advisoryLocks } from '../platform/postgres/advisory-locks.js';
 import { transaction, type Pool, type Queryable } from '../platform/postgres/pool.js';
 import { refuseUnfinishedRestore } from './unfinished-restore.js';
 
 const migrationPattern = /^(\d{4})_.+\.sql$/;
-/** Any constant that nobody else uses: starters of several processes take turns. */
-const migrationLock = 7_021_955;
 
 /** The database was migrated by a later version of Linklog than this one. */
 export class DatabaseTooNew extends Error {
@@ -74,7 +73,7 @@ export const migrate = async (pool: Pool): Promise<void> => {
     // The pool's limit is for the service's statements: a large table may take minutes, and another
     // starter as long to wait for it.
     await tx.query('SET LOCAL statement_timeout = 0');
-    await tx.query('SELECT pg_advisory_xact_lock($1)', [migrationLock]);
+    await tx.query('SELECT pg_advisory_xact_lock($1)', [advisoryLocks.migrations]);
     await tx.query(`CREATE TABLE IF NOT EXISTS public.migrations (
       file text PRIMARY KEY,
       applied_at timestamptz NOT NULL DEFAULT now()

@@ -22,7 +22,7 @@ import {
   unblocked,
   visited,
 } from '../testing/events.js';
-import { rejection } from '../testing/failures.js';
+import { rejection } from '../../ops/test/support/waiting.js';
 import { emptyTables } from '../testing/tables.js';
 import { eventually } from '../testing/waiting.js';
 import { ArchiveCut, ArchiveUnavailable } from './errors.js';

@@ -4,7 +4,7 @@ import { testDatabase, type TestDatabase } from '../../ops/test/support/database
 import { topics } from '../../schemas/events/topics.js';
 import { stats } from '../stats/projection.js';
 import { created, recordOf, visited } from '../testing/events.js';
-import { rejection } from '../testing/failures.js';
+import { rejection } from '../../ops/test/support/waiting.js';
 import { feed, namedLog, type Feed } from '../testing/harness.js';
 import { dump, emptyTables } from '../testing/tables.js';
 import { applyBatch } from './batch.js';

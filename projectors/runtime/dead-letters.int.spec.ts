@@ -5,7 +5,7 @@ import { topics } from '../../schemas/events/topics.js';
 import { redirects } from '../redirects/projection.js';
 import { stats } from '../stats/projection.js';
 import { blocked, created, expired, recordOf, unblocked, visited } from '../testing/events.js';
-import { rejection } from '../testing/failures.js';
+import { rejection } from '../../ops/test/support/waiting.js';
 import { feed, type Feed } from '../testing/harness.js';
 import { dump, emptyTables } from '../testing/tables.js';
 import type { Projection } from './projection.js';

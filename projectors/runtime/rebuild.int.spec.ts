@@ -15,7 +15,7 @@ import { projections } from '../projections.js';
 import { redirects } from '../redirects/projection.js';
 import { stats } from '../stats/projection.js';
 import { at, blocked, created, metered, recordOf, visited } from '../testing/events.js';
-import { rejection } from '../testing/failures.js';
+import { rejection } from '../../ops/test/support/waiting.js';
 import { describeSchema, dump } from '../testing/tables.js';
 import { eventually } from '../testing/waiting.js';
 import { cloneSchema } from './clone-schema.js';

@@ -9,7 +9,7 @@ import { testDatabase, type TestDatabase } from '../../ops/test/support/database
 import { eventually } from '../../ops/test/support/waiting.js';
 import { topicNames, topics } from '../../schemas/events/topics.js';
 import { recordOf, visited } from '../testing/events.js';
-import { rejection } from '../testing/failures.js';
+import { rejection } from '../../ops/test/support/waiting.js';
 import { allSealed, knownSigner, sealAll } from '../../ops/test/support/sealing.js';
 import { startSealing, type Sealing } from './sealing.js';
 

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
-import { rejection } from '../../ops/test/support/failures.js';
+import { rejection } from '../../ops/test/support/waiting.js';
 import { readForm } from './form-body.js';
 
 describe('a form', () => {

@@ -3,7 +3,8 @@ import type { Logger } from 'pino';
 import type { Backlog } from './backlog.js';
 import type { SpoolCounters } from './counters.js';
 import type { Ship } from './ports.js';
-import { retry, until } from './retry.js';
+import { untilAborted } from '../../ops/platform/concurrency/deferred.js';
+import { retry } from '../../ops/platform/concurrency/retry.js';
 
 export interface ShipperOptions {
   readonly ship: Ship;
@@ -29,7 +30,7 @@ export class Shipper {
     const { ship, counters, logger, signal } = this.options;
     const chunk = await backlog.read();
     if (!chunk) return undefined;
-    const shipped = await retry(() => until(ship(chunk.bytes), signal), {
+    const shipped = await retry(() => untilAborted(ship(chunk.bytes), signal), {
       signal,
       onFailure: (error) => {
         counters.shipFailures += 1;

@@ -1,4 +1,5 @@
-import { hasCode, ServerUnavailable } from '../postgres/errors.js';
+import { ServerUnavailable } from '../postgres/errors.js';
+import { hasCode } from '../../platform/errors.js';
 
 const instead =
   'install one (apt-get install default-jre-headless), or set KAFKA_BROKERS to a Kafka of your own';

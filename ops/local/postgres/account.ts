@@ -1,5 +1,6 @@
 import { readFile, stat } from 'node:fs/promises';
-import { ServerUnavailable, hasCode } from './errors.js';
+import { ServerUnavailable } from './errors.js';
+import { hasCode } from '../../platform/errors.js';
 import type { Layout } from './layout.js';
 
 /** Whom PostgreSQL's programs run as. */

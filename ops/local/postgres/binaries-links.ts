@@ -1,7 +1,7 @@
 import { lstat, readFile, symlink } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
 import { z } from 'zod';
-import { hasCode } from './errors.js';
+import { hasCode } from '../../platform/errors.js';
 
 /** A link beside the library it leads to. npm packages cannot hold links: a script makes them at install. */
 export interface Link {

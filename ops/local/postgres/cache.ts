@@ -2,7 +2,7 @@ import { chmod, lstat, mkdir, mkdtemp, open, readdir, rename, rm, stat } from 'n
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import { hasCode } from './errors.js';
+import { hasCode } from '../../platform/errors.js';
 
 const partialPrefix = '.partial-';
 const abandonedMs = 3_600_000;

@@ -23,7 +23,3 @@ export class ServerFailed extends Error {
 
 /** How such a message ends where nothing better is known. */
 export const setDatabaseUrl = 'set DATABASE_URL to a PostgreSQL of your own';
-
-/** Whether a system call failed with one of these codes. */
-export const hasCode = (error: unknown, ...codes: string[]): boolean =>
-  error instanceof Error && 'code' in error && codes.includes(String(error.code));

@@ -1,5 +1,6 @@
 import { access } from 'node:fs/promises';
-import { ServerUnavailable, hasCode, setDatabaseUrl } from './errors.js';
+import { ServerUnavailable, setDatabaseUrl } from './errors.js';
+import { hasCode } from '../../platform/errors.js';
 
 /** What a failure to start one of the programs means, for the person who started us. */
 export const explainSpawnError = async (program: string, error: unknown): Promise<unknown> => {

@@ -1,7 +1,7 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 import { copyFile, open, rename, stat, truncate } from 'node:fs/promises';
 import type { Logger } from 'pino';
-import { hasCode } from './errors.js';
+import { hasCode } from '../../platform/errors.js';
 import { lastLines } from './run.js';
 
 const maxBytes = 8 * 1024 * 1024;

@@ -2,7 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { z } from 'zod';
-import { ServerUnavailable, hasCode, setDatabaseUrl } from './errors.js';
+import { ServerUnavailable, setDatabaseUrl } from './errors.js';
+import { hasCode } from '../../platform/errors.js';
 
 /** The installed package: its folder and its version. */
 export interface NativePackage {

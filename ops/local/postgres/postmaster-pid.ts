@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { hasCode } from './errors.js';
+import { hasCode } from '../../platform/errors.js';
 import type { Layout } from './layout.js';
 
 export interface PostmasterPid {

@@ -1,7 +1,7 @@
 import { realpath } from 'node:fs/promises';
 import { postgresAccount } from './account.js';
 import { readPassword } from './cluster.js';
-import { hasCode } from './errors.js';
+import { hasCode } from '../../platform/errors.js';
 import { connectionUrl, layoutOf } from './layout.js';
 import { postgresPids } from './orphans.js';
 import { readPostmasterPid } from './postmaster-pid.js';

@@ -1,7 +1,8 @@
 import { Redis } from 'ioredis';
 import { mkdir, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
-import { hasCode, ServerUnavailable } from '../postgres/errors.js';
+import { ServerUnavailable } from '../postgres/errors.js';
+import { hasCode } from '../../platform/errors.js';
 import { freePort } from '../postgres/free-port.js';
 import type { Logger } from '../../platform/logging.js';
 import { endOrphans, launch, untilReady, type Child } from './child.js';

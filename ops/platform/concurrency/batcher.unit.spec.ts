@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { rejection } from '../../test/support/failures.js';
+import { rejection } from '../../test/support/waiting.js';
 import { gate } from '../../test/support/waiting.js';
 import { createBatcher, Overloaded } from './batcher.js';
 

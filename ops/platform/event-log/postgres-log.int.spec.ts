@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { writeEvent } from '../../../schemas/events/codec.js';
 import { topicNames, topics } from '../../../schemas/events/topics.js';
-import { rejection } from '../../test/support/failures.js';
+import { rejection } from '../../test/support/waiting.js';
 import { startTcpProxy } from '../../test/support/tcp-proxy.js';
 import { eventually, gate, settledWithin } from '../../test/support/waiting.js';
 import { createLogger } from '../logging.js';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { link, lstat, open, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { hasCode } from '../../local/postgres/errors.js';
+import { hasCode } from '../errors.js';
 
 /** There is something already where a file is to be made. */
 export class FileExists extends Error {

@@ -4,7 +4,7 @@ import { Agent, request, type IncomingMessage, type RequestListener } from 'node
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import type { GeneralError } from '../../../schemas/http/errors.js';
-import { rejection } from '../../test/support/failures.js';
+import { rejection } from '../../test/support/waiting.js';
 import { RawClient, readAnswer, type RawAnswer } from '../../test/support/raw-http.js';
 import { eventually, gate } from '../../test/support/waiting.js';
 import { ConfigError } from '../config/config.js';

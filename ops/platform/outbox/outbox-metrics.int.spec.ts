@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { created } from '../../../schemas/testing/events.js';
 import { testDatabase, type TestDatabase } from '../../test/support/database.js';
 import { parseExposition, total } from '../../test/support/exposition.js';
-import { rejection } from '../../test/support/failures.js';
+import { rejection } from '../../test/support/waiting.js';
 import { testNode, type TestNode } from '../../test/support/node.js';
 import { createMetrics } from '../metrics/metrics.js';
 import { transaction } from '../postgres/pool.js';

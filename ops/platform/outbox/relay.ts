@@ -2,13 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { TopicName } from '../../../schemas/events/topics.js';
 import type { EventLog, NewRecord } from '../event-log/port.js';
 import type { Logger } from '../logging.js';
+import { advisoryLocks } from '../postgres/advisory-locks.js';
 import type { NotificationListener } from '../postgres/listener.js';
 import { holdLock } from '../postgres/lock-holder.js';
 import type { Pool } from '../postgres/pool.js';
 import { saveRelayCheckpoints } from './relay-checkpoints.js';
 
-/** Any constant that nobody else uses: one process relays at a time. */
-const relayLock = 7_021_956;
 /** Records of a partition in one round. */
 const maxRecords = 1_000;
 /** How long a relay that heard of no event waits before it looks all the same: it hears of each. */
@@ -165,5 +164,5 @@ export const startRelay = (options: {
     }
   };
 
-  return holdLock({ url, lock: relayLock, name: 'relay', work, logger });
+  return holdLock({ url, lock: advisoryLocks.relay, name: 'relay', work, logger });
 };

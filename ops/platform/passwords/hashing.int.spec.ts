@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { readdirSync } from 'node:fs';
 import { getPriority } from 'node:os';
-import { rejection } from '../../test/support/failures.js';
+import { rejection } from '../../test/support/waiting.js';
 import { createHashing } from './hashing.js';
 
 describe('hashing', () => {

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { testDatabase, type TestDatabase } from '../../test/support/database.js';
-import { rejection } from '../../test/support/failures.js';
+import { rejection } from '../../test/support/waiting.js';
 import { startTcpProxy, type TcpProxy } from '../../test/support/tcp-proxy.js';
 import { eventually } from '../../test/support/waiting.js';
 import { createLogger } from '../logging.js';

@@ -1,3 +1,4 @@
+import { hasCode } from '../errors.js';
 import { randomBytes } from 'node:crypto';
 import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
 import { z } from 'zod';
@@ -21,9 +22,6 @@ const recorded = z.object({
   // It becomes part of a file name.
   token: z.string().regex(/^[0-9a-f]{16}$/),
 });
-
-export const hasCode = (error: unknown, ...codes: string[]): boolean =>
-  error instanceof Error && 'code' in error && codes.includes(String(error.code));
 
 /** State letter and start time of a process, or null where there is no such file. */
 const procStat = (pid: number): { state: string; start: string } | null => {

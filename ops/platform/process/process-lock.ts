@@ -1,7 +1,8 @@
 import { linkSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { hasCode, isAlive, readHolder, thisProcess, type Holder } from './process-lock-holder.js';
+import { isAlive, readHolder, thisProcess, type Holder } from './process-lock-holder.js';
+import { hasCode } from '../errors.js';
 
 /** A live process has the directory. A retry helps once that process has ended. */
 export class LockHeld extends Error {

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { Browser, BrowserContextOptions, Page, Response } from 'playwright-core';
 import { launchBrowser } from '../support/browser.js';
 import { startDestination, type Destination } from '../support/destination.js';
-import { rejection } from '../support/failures.js';
+import { rejection } from '../support/waiting.js';
 import { atOnce } from '../support/http.js';
 import { auditPage, focused, zoomText } from '../support/page-audit.js';
 import { expectRefused, withProduct } from './harness.js';

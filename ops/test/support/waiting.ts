@@ -31,3 +31,13 @@ export const settledWithin = async (promise: Promise<unknown>, ms: number): Prom
   );
   return Promise.race([settled, sleep(ms, false)]);
 };
+
+/** What a promise rejects with. */
+export const rejection = async (promise: Promise<unknown>): Promise<unknown> => {
+  try {
+    await promise;
+  } catch (error) {
+    return error;
+  }
+  throw new Error('It was expected to reject, and resolved');
+};

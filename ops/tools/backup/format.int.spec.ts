@@ -4,7 +4,7 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { gunzipSync } from 'node:zlib';
-import { rejection } from '../../test/support/failures.js';
+import { rejection } from '../../test/support/waiting.js';
 import type { BackupBatch, BackupHead } from './format.js';
 import { FileExists, writeNewFile } from '../../platform/files/new-file.js';
 import { BadBackup, openBackup } from './read.js';

@@ -33,7 +33,7 @@ import type { EventLog } from '../../platform/event-log/port.js';
 import type { Pool } from '../../platform/postgres/pool.js';
 import { serviceDir } from '../../local/stack/service-dirs.js';
 import { testDatabase, type TestDatabase } from '../../test/support/database.js';
-import { rejection } from '../../test/support/failures.js';
+import { rejection } from '../../test/support/waiting.js';
 import { testNode, type TestNode } from '../../test/support/node.js';
 import { takeBackup } from './backup.js';
 import type { BackupHead } from './format.js';

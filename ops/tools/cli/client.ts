@@ -24,7 +24,7 @@ import {
   type PlatformResponse,
   type SwitchPlatformRequest,
 } from '../../../schemas/http/operators.js';
-import { hasCode } from '../../local/postgres/errors.js';
+import { hasCode } from '../../platform/errors.js';
 import { CliError, messageOf } from './errors.js';
 import type { Service } from './service.js';
 

@@ -1,4 +1,4 @@
-import { hasCode } from '../../local/postgres/errors.js';
+import { hasCode } from '../../platform/errors.js';
 import { ConfigError } from '../../platform/config/config.js';
 import { CliError } from './errors.js';
 

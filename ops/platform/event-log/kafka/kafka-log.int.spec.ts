@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { writeEvent } from '../../../../schemas/events/codec.js';
 import { topicNames, topics } from '../../../../schemas/events/topics.js';
-import { rejection } from '../../../test/support/failures.js';
+import { rejection } from '../../../test/support/waiting.js';
 import { kafkaStartMs, testKafka } from '../../../test/support/kafka.js';
 import { createLogger } from '../../logging.js';
 import { describeEventLog } from '../../../test/conformance/event-log/event-log.suite.js';

@@ -20,7 +20,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { v7 as uuid } from 'uuid';
-import { rejection } from '../failures.js';
+import { rejection } from '../waiting.js';
 import { startEventStoreDouble, type DoubleOptions, type EventStoreDouble } from './double.js';
 
 const run = promisify(execFile);

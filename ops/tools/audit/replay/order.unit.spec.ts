@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { topics } from '../../../../schemas/events/topics.js';
 import { at, visited } from '../../../../schemas/testing/events.js';
-import { rejection } from '../../../test/support/failures.js';
+import { rejection } from '../../../test/support/waiting.js';
 import { mergeInOrder, type PartitionEvents, type PlacedEvent } from './order.js';
 
 const names = [topics.links.name, topics.visits.name] as const;

@@ -19,7 +19,7 @@ import { openKafkaLog } from '../../../platform/event-log/kafka/kafka-log.js';
 import type { EventLog } from '../../../platform/event-log/port.js';
 import { createLogger } from '../../../platform/logging.js';
 import { testDatabase, type TestDatabase } from '../../../test/support/database.js';
-import { rejection } from '../../../test/support/failures.js';
+import { rejection } from '../../../test/support/waiting.js';
 import { kafkaStartMs, testKafka, type TestKafka } from '../../../test/support/kafka.js';
 import { testNode, type TestNode } from '../../../test/support/node.js';
 import { lifeOf, tallyVisits } from '../history.js';

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { generateKeyPairSync } from 'node:crypto';
 import { recordOf, visited, created, metered } from '../../../../projectors/testing/events.js';
-import { rejection } from '../../../../projectors/testing/failures.js';
+import { rejection } from '../../../test/support/waiting.js';
 import { knownSigner, sealAll } from '../../../test/support/sealing.js';
 import { topics } from '../../../../schemas/events/topics.js';
 import { openKafkaHarness, settingsOf } from '../../../test/conformance/event-log/kafka-harness.js';

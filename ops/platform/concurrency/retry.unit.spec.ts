@@ -1,0 +1,70 @@
+import { expect } from 'chai';
+import { rejection } from '../../test/support/waiting.js';
+import { Backoff, retry } from './retry.js';
+
+const pauses = { firstMs: 1, longestMs: 4 };
+
+/** Fails so many times, then succeeds. */
+const failing = (failures: number) => {
+  let calls = 0;
+  return {
+    calls: () => calls,
+    work: () => {
+      calls += 1;
+      return calls <= failures ? Promise.reject(new Error(`${calls}`)) : Promise.resolve('done');
+    },
+  };
+};
+
+describe('retry', () => {
+  it('tries until it succeeds, and reports each failure', async () => {
+    const { work, calls } = failing(3);
+    const failures: unknown[] = [];
+    const onFailure = (error: unknown) => failures.push((error as Error).message);
+    expect(await retry(work, { pauses, onFailure })).to.equal('done');
+    expect(calls()).to.equal(4);
+    expect(failures).to.deep.equal(['1', '2', '3']);
+  });
+
+  it('throws the last failure when no attempt is left', async () => {
+    const { work, calls } = failing(9);
+    const error = await rejection(retry(work, { pauses, attempts: 3 }));
+    expect(error).to.have.property('message', '3');
+    expect(calls()).to.equal(3);
+  });
+
+  it('throws at once what another attempt cannot help', async () => {
+    const { work, calls } = failing(9);
+    await rejection(retry(work, { pauses, isRetryable: () => false }));
+    expect(calls()).to.equal(1);
+  });
+
+  it('ends with the signal’s reason, in a pause as well', async () => {
+    const ended = new AbortController();
+    const { work, calls } = failing(9);
+    const retrying = rejection(
+      retry(work, {
+        pauses: { firstMs: 10_000, longestMs: 10_000 },
+        signal: ended.signal,
+        onFailure: () => {
+          setImmediate(() => {
+            ended.abort(new Error('stopped'));
+          });
+        },
+      }),
+    );
+    expect(await retrying)
+      .to.have.property('cause')
+      .that.has.property('message', 'stopped');
+    expect(calls()).to.equal(1);
+  });
+});
+
+describe('a backoff', () => {
+  it('doubles its pauses up to the longest, and begins anew after a reset', () => {
+    const backoff = new Backoff(pauses);
+    expect([1, 2, 3, 4].map(() => backoff.next())).to.deep.equal([1, 2, 4, 4]);
+    backoff.reset();
+    expect(backoff.next()).to.equal(1);
+  });
+});

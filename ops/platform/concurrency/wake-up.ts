@@ -1,0 +1,28 @@
+import { deferred, type Deferred } from './deferred.js';
+
+/**
+ * Lets one loop sleep until there is work. A call of `wake` while the loop is awake is not lost: the
+ * next sleep ends at once.
+ */
+export class WakeUp {
+  #pending = false;
+  #sleeping: Deferred<void> | null = null;
+
+  wake(): void {
+    this.#pending = true;
+    this.#sleeping?.resolve();
+  }
+
+  /** Resolves at the next `wake`, or `atMostMs` later. */
+  async sleep(atMostMs = Infinity): Promise<void> {
+    if (!this.#pending) {
+      const sleeping = deferred();
+      this.#sleeping = sleeping;
+      const timer = Number.isFinite(atMostMs) ? setTimeout(sleeping.resolve, atMostMs) : undefined;
+      await sleeping.promise;
+      clearTimeout(timer);
+      this.#sleeping = null;
+    }
+    this.#pending = false;
+  }
+}

@@ -1,0 +1,25 @@
+import { expect } from 'chai';
+import { settledWithin } from '../../test/support/waiting.js';
+import { WakeUp } from './wake-up.js';
+
+describe('a wake-up', () => {
+  it('ends a sleep', async () => {
+    const wakeUp = new WakeUp();
+    const sleeping = wakeUp.sleep(60_000);
+    expect(await settledWithin(sleeping, 5)).to.be.false;
+    wakeUp.wake();
+    await sleeping;
+  });
+
+  it('is not lost when it comes before the sleep, and counts once', async () => {
+    const wakeUp = new WakeUp();
+    wakeUp.wake();
+    wakeUp.wake();
+    await wakeUp.sleep();
+    expect(await settledWithin(wakeUp.sleep(), 5)).to.be.false;
+  });
+
+  it('is not waited for longer than told', async () => {
+    await new WakeUp().sleep(1);
+  });
+});
