@@ -3,7 +3,9 @@ import { v7 as uuidv7 } from 'uuid';
 import type { Receipt } from '../ops/platform/outbox/port.js';
 import type { PlanName } from '../schemas/plans.js';
 import { hashKeyToken, keyAlphabet, keySecretLength, keyToken } from './domain/key-token.js';
-import type { ApiKeyHandler, Actor, KnownKey } from './ledger/api-keys.js';
+import type { KnownKey } from '../ops/ledger/api-keys.js';
+import type { Actor } from '../schemas/decision.js';
+import type { ApiKeyHandler } from './ledger/api-keys.js';
 
 const randomSecret = customAlphabet(keyAlphabet, keySecretLength);
 

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { openTestLog } from '../ops/test/support/log.js';
 import { notifyChange } from '../ops/ledger/changes.js';
-import { readPlatform, savePlatform } from '../ops/ledger/platform-row.js';
+import { readPlatform, savePlatform } from '../ops/ledger/platform.js';
 import { createLogger } from '../ops/platform/logging.js';
 import {
   listenToPostgres,

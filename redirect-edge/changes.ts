@@ -1,5 +1,5 @@
 import { parseChange } from '../ops/ledger/changes.js';
-import { readPlatform } from '../ops/ledger/platform-row.js';
+import { readPlatform } from '../ops/ledger/platform.js';
 import type { Logger } from '../ops/platform/logging.js';
 import type { NotificationListener } from '../ops/platform/postgres/listener.js';
 import type { Queryable } from '../ops/platform/postgres/pool.js';

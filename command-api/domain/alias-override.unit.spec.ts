@@ -1,9 +1,4 @@
-import {
-  evolveAliasOverride,
-  noOverride,
-  type AliasOverride,
-  type AliasOverrideEvent,
-} from '../../schemas/folds/alias-override.js';
+import { evolveAliasOverride, noOverride } from '../../schemas/folds/alias-override.js';
 import { deciderSpecification } from '../../schemas/testing/decider-specification.js';
 import {
   at,
@@ -14,15 +9,10 @@ import {
 } from '../../schemas/testing/events.js';
 import { decideAliasOverride, type SetAliasOverride } from './alias-override.js';
 
-const given = deciderSpecification<
-  AliasOverride,
-  AliasOverrideEvent,
-  SetAliasOverride,
-  AliasOverrideEvent | null
->({
+const given = deciderSpecification({
   initialState: noOverride,
   evolve: evolveAliasOverride,
-  decide: (command, override) =>
+  decide: (command: SetAliasOverride, override) =>
     decideAliasOverride(command, override, {
       now: at(10),
       newId: countedIds(),
@@ -55,9 +45,9 @@ describe('an override of a reserved alias', () => {
   });
 
   it('is no event where it is so already', () => {
-    given().when(to(null)).then(null);
-    given(granted).when(to('acme')).then(null);
-    given(granted, overrideRevoked('admin', 2)).when(to(null)).then(null);
+    given().when(to(null)).thenNothing();
+    given(granted).when(to('acme')).thenNothing();
+    given(granted, overrideRevoked('admin', 2)).when(to(null)).thenNothing();
   });
 
   it('is never told before the last event', () => {

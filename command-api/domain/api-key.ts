@@ -1,6 +1,13 @@
+import {
+  accepted,
+  nextEvent,
+  refused,
+  unchanged,
+  type Decision,
+  type DecisionContext,
+} from '../../schemas/decision.js';
 import { newEvent } from '../../schemas/events/codec.js';
 import type { ApiKeyEvent, ApiKeyState } from '../../schemas/folds/api-key.js';
-import { notBefore } from '../../schemas/folds/ledger-link.js';
 import type { PlanName } from '../../schemas/plans.js';
 
 export type ApiKeyCommand =
@@ -20,46 +27,32 @@ export type ApiKeyCommand =
     }
   | { readonly type: 'RevokeApiKey' };
 
-/** Who asked, in which request, and when. */
-export interface Circumstances {
-  readonly now: Date;
-  readonly eventId: string;
-  readonly actor: string;
-  readonly requestId: string;
-}
-
-export type ApiKeyDecision =
-  | { readonly type: 'accepted'; readonly event: ApiKeyEvent }
-  /** What was asked for is so already. */
-  | { readonly type: 'unchanged' }
-  | { readonly type: 'refused'; readonly reason: 'exists' | 'unknown' | 'revoked' };
+export type ApiKeyRefusal = 'exists' | 'unknown' | 'revoked';
 
 /** Keys may be changed until they are revoked; that is for good. */
 export const decideApiKey = (
   command: ApiKeyCommand,
   state: ApiKeyState,
-  { now, eventId, actor, requestId }: Circumstances,
-): ApiKeyDecision => {
-  const origin = { id: eventId, actor, correlationId: requestId };
+  context: DecisionContext,
+): Decision<ApiKeyEvent, ApiKeyRefusal> => {
   if (command.type === 'CreateApiKey') {
-    if (state.status !== 'none') return { type: 'refused', reason: 'exists' };
+    if (state.status !== 'none') return refused('exists');
     const { id, name, plan, account, hash } = command;
-    const metadata = { ...origin, subject: id, time: now, sequence: 1, account };
-    const event = newEvent('ApiKeyCreated', { name, plan, account, hash }, metadata);
-    return { type: 'accepted', event };
+    const metadata = { ...nextEvent({ sequence: 0, lastEventAt: context.now }, context), account };
+    return accepted(
+      newEvent('ApiKeyCreated', { name, plan, account, hash }, { ...metadata, subject: id }),
+    );
   }
-  if (state.status === 'none') return { type: 'refused', reason: 'unknown' };
+  if (state.status === 'none') return refused('unknown');
   const { key } = state;
-  const metadata = {
-    ...origin,
+  const metadata = () => ({
+    ...nextEvent(key, context),
     subject: key.id,
-    time: notBefore(now, key.lastEventAt),
-    sequence: key.sequence + 1,
     account: key.account,
-  };
+  });
   switch (command.type) {
     case 'ChangeApiKey': {
-      if (state.status === 'revoked') return { type: 'refused', reason: 'revoked' };
+      if (state.status === 'revoked') return refused('revoked');
       const active = state.status === 'active';
       const next = {
         name: command.name ?? key.name,
@@ -67,12 +60,11 @@ export const decideApiKey = (
         active: command.active ?? active,
       };
       const same = next.name === key.name && next.plan === key.plan && next.active === active;
-      if (same) return { type: 'unchanged' };
-      return { type: 'accepted', event: newEvent('ApiKeyChanged', next, metadata) };
+      return same ? unchanged : accepted(newEvent('ApiKeyChanged', next, metadata()));
     }
     case 'RevokeApiKey':
-      if (state.status === 'revoked') return { type: 'unchanged' };
-      return { type: 'accepted', event: newEvent('ApiKeyRevoked', {}, metadata) };
+      if (state.status === 'revoked') return unchanged;
+      return accepted(newEvent('ApiKeyRevoked', {}, metadata()));
     default: {
       const unknown: never = command;
       return unknown;

@@ -1,7 +1,14 @@
+import {
+  accepted,
+  nextEvent,
+  refused,
+  unchanged,
+  type Decision,
+  type DecisionContext,
+} from '../../schemas/decision.js';
 import type { EventNamed } from '../../schemas/events/catalogue.js';
 import { newEvent } from '../../schemas/events/codec.js';
-import { notBefore, type LedgerLinkState } from '../../schemas/folds/ledger-link.js';
-import type { OperatorCircumstances } from './circumstances.js';
+import type { LedgerLinkState } from '../../schemas/folds/ledger-link.js';
 
 export interface LinkBlockCommand {
   /** `BlockUnsafeLink` is the web-safety check's, the others are operators'. */
@@ -9,42 +16,25 @@ export interface LinkBlockCommand {
   readonly reason: string;
 }
 
-export type LinkBlockDecision =
-  | {
-      readonly type: 'accepted';
-      readonly event: EventNamed<'LinkBlocked'> | EventNamed<'LinkUnblocked'>;
-    }
-  /** It is as asked for already. */
-  | { readonly type: 'unchanged' }
-  | { readonly type: 'refused'; readonly reason: 'notFound' };
+export type LinkBlockDecision = Decision<EventNamed<'LinkBlocked' | 'LinkUnblocked'>, 'notFound'>;
 
 /**
  * An operator may block and unblock a link at any time, expired or not. The web-safety check blocks
- * what is live, and never what an operator has unblocked: lists err, and go on saying what they said,
- * so the next look would undo what a person has decided.
+ * only live links, and never one that an operator has unblocked: its lists would block that link again
+ * at the next check, against the operator's decision.
  */
 export const decideLinkBlock = (
   { type, reason }: LinkBlockCommand,
   link: LedgerLinkState,
-  { now, newId, actor, requestId }: OperatorCircumstances,
+  context: DecisionContext,
 ): LinkBlockDecision => {
-  if (link.status === 'free') return { type: 'refused', reason: 'notFound' };
-  if (link.blocked === (type !== 'UnblockLink')) return { type: 'unchanged' };
-  if (type === 'BlockUnsafeLink' && (link.cleared || link.expired !== null)) {
-    return { type: 'unchanged' };
-  }
-  const metadata = {
-    id: newId(),
-    subject: link.code,
-    time: notBefore(now, link.lastEventAt),
-    sequence: link.sequence + 1,
-    account: link.account,
-    actor,
-    correlationId: requestId,
-  };
-  const event =
+  if (link.status === 'free') return refused('notFound');
+  if (link.blocked === (type !== 'UnblockLink')) return unchanged;
+  if (type === 'BlockUnsafeLink' && (link.cleared || link.expired !== null)) return unchanged;
+  const metadata = { ...nextEvent(link, context), subject: link.code, account: link.account };
+  return accepted(
     type === 'UnblockLink'
       ? newEvent('LinkUnblocked', { reason }, metadata)
-      : newEvent('LinkBlocked', { reason }, metadata);
-  return { type: 'accepted', event };
+      : newEvent('LinkBlocked', { reason }, metadata),
+  );
 };

@@ -1,6 +1,14 @@
+import {
+  accepted,
+  nextEvent,
+  refused,
+  unchanged,
+  type Decision,
+  type DecisionContext,
+} from '../../schemas/decision.js';
 import type { EventNamed } from '../../schemas/events/catalogue.js';
 import { newEvent } from '../../schemas/events/codec.js';
-import { notBefore, type LedgerLinkState } from '../../schemas/folds/ledger-link.js';
+import type { LedgerLinkState } from '../../schemas/folds/ledger-link.js';
 
 /** A request for a code; checked already, save for what only the ledger can tell. */
 export interface CreateLink {
@@ -17,69 +25,32 @@ export interface CreateLink {
   readonly requestId: string;
 }
 
-/** What a decision needs from outside. */
-export interface Circumstances {
-  readonly now: Date;
-  readonly eventId: string;
-}
-
-export type CreateLinkDecision =
-  | { readonly type: 'accepted'; readonly event: EventNamed<'LinkCreated'> }
-  | { readonly type: 'refused'; readonly reason: 'codeTaken' };
-
-export type ExpireLinkDecision =
-  | { readonly type: 'accepted'; readonly event: EventNamed<'LinkExpired'> }
-  | { readonly type: 'refused'; readonly reason: 'nothingToExpire' };
-
 /** A code is given out once and for all. */
 export const decideCreateLink = (
-  command: CreateLink,
+  { code: subject, custom, url, expiresIn, maxClicks, passwordHash, keyId, account }: CreateLink,
   link: LedgerLinkState,
-  { now, eventId }: Circumstances,
-): CreateLinkDecision => {
-  if (link.status === 'taken') return { type: 'refused', reason: 'codeTaken' };
-  const { code, custom, url, expiresIn, maxClicks, passwordHash } = command;
-  const { keyId, account, requestId } = command;
+  context: DecisionContext,
+): Decision<EventNamed<'LinkCreated'>, 'codeTaken'> => {
+  if (link.status === 'taken') return refused('codeTaken');
+  const { now } = context;
   const expiresAt =
     expiresIn === null ? null : new Date(now.getTime() + expiresIn * 1_000).toISOString();
-  const event = newEvent(
-    'LinkCreated',
-    { url, custom, expiresAt, maxClicks, passwordHash, keyId },
-    {
-      id: eventId,
-      subject: code,
-      time: now,
-      sequence: 1,
-      account,
-      actor: keyId,
-      correlationId: requestId,
-    },
-  );
-  return { type: 'accepted', event };
+  const data = { url, custom, expiresAt, maxClicks, passwordHash, keyId };
+  const metadata = nextEvent({ sequence: 0, lastEventAt: now }, context);
+  return accepted(newEvent('LinkCreated', data, { ...metadata, subject, account }));
 };
 
 /** A link expires once; a block does not keep it from expiring. */
 export const decideExpireLink = (
   link: LedgerLinkState,
-  { now, eventId }: Circumstances,
-): ExpireLinkDecision => {
-  const due =
+  context: DecisionContext,
+): Decision<EventNamed<'LinkExpired'>> => {
+  const isDue =
     link.status === 'taken' &&
     link.expired === null &&
     link.expiresAt !== null &&
-    link.expiresAt <= now;
-  if (!due) return { type: 'refused', reason: 'nothingToExpire' };
-  const event = newEvent(
-    'LinkExpired',
-    { reason: 'time' },
-    {
-      id: eventId,
-      subject: link.code,
-      time: notBefore(now, link.lastEventAt),
-      sequence: link.sequence + 1,
-      account: link.account,
-      actor: 'system',
-    },
-  );
-  return { type: 'accepted', event };
+    link.expiresAt <= context.now;
+  if (!isDue) return unchanged;
+  const metadata = { ...nextEvent(link, context), subject: link.code, account: link.account };
+  return accepted(newEvent('LinkExpired', { reason: 'time' }, metadata));
 };

@@ -6,6 +6,7 @@ import {
   type LedgerLinkState,
   type LedgerLinkEvent,
 } from '../../schemas/folds/ledger-link.js';
+import type { DecisionContext } from '../../schemas/decision.js';
 import { deciderSpecification } from '../../schemas/testing/decider-specification.js';
 import {
   at,
@@ -18,15 +19,14 @@ import {
   unblocked,
   visited,
 } from '../../schemas/testing/events.js';
-import {
-  decideCreateLink,
-  decideExpireLink,
-  type CreateLink,
-  type CreateLinkDecision,
-  type ExpireLinkDecision,
-} from './link.js';
+import { decideCreateLink, decideExpireLink, type CreateLink } from './link.js';
 
-const circumstances = { now: noon, eventId: idOf(1) };
+const context = (now: Date, actor: string, requestId: string | null = null): DecisionContext => ({
+  now,
+  newId: countedIds(),
+  actor,
+  requestId,
+});
 
 const createLink: CreateLink = {
   code: 'spring',
@@ -41,15 +41,11 @@ const createLink: CreateLink = {
 };
 
 describe('creating a link', () => {
-  const given = deciderSpecification<
-    LedgerLinkState,
-    LedgerLinkEvent,
-    CreateLink,
-    CreateLinkDecision
-  >({
+  const given = deciderSpecification({
     initialState: freeCode,
     evolve: evolveLedgerLink,
-    decide: (command, link) => decideCreateLink(command, link, circumstances),
+    decide: (command: CreateLink, link) =>
+      decideCreateLink(command, link, context(noon, 'key-1', 'request-1')),
   });
   const origin = {
     id: idOf(1),
@@ -63,7 +59,7 @@ describe('creating a link', () => {
     const data = { custom: true, expiresAt: at(60).toISOString(), maxClicks: 5, passwordHash };
     given()
       .when(createLink)
-      .then({ type: 'accepted', event: created('spring', data, origin) });
+      .then(created('spring', data, origin));
   });
 
   it('sets no limits where none were asked for', () => {
@@ -75,7 +71,7 @@ describe('creating a link', () => {
         maxClicks: null,
         passwordHash: null,
       })
-      .then({ type: 'accepted', event: created('spring', {}, origin) });
+      .then(created('spring', {}, origin));
   });
 
   it('is refused for a code that was ever taken, whatever became of it', () => {
@@ -83,26 +79,25 @@ describe('creating a link', () => {
     for (const history of histories) {
       given(created('spring'), ...history)
         .when(createLink)
-        .then({ type: 'refused', reason: 'codeTaken' });
+        .thenRefused('codeTaken');
     }
   });
 });
 
 describe('expiring a link', () => {
-  const given = deciderSpecification<LedgerLinkState, LedgerLinkEvent, Date, ExpireLinkDecision>({
+  const given = deciderSpecification({
     initialState: freeCode,
     evolve: evolveLedgerLink,
-    decide: (now, link) => decideExpireLink(link, { now, eventId: idOf(1) }),
+    decide: (now: Date, link) => decideExpireLink(link, context(now, 'system')),
   });
   const made = created('spring', { expiresAt: at(60).toISOString() }, { account: 'acme' });
-  const nothing = { type: 'refused', reason: 'nothingToExpire' } as const;
   const expiry = (sequence: number, time: Date) => {
     const told = { id: idOf(1), account: 'acme', actor: 'system', time };
-    return { type: 'accepted', event: expired('spring', sequence, 'time', told) } as const;
+    return expired('spring', sequence, 'time', told);
   };
 
   it('happens from the very millisecond on', () => {
-    given(made).when(at(59.999)).then(nothing);
+    given(made).when(at(59.999)).thenNothing();
     given(made)
       .when(at(60))
       .then(expiry(2, at(60)));
@@ -114,10 +109,10 @@ describe('expiring a link', () => {
   it('happens once', () => {
     given(made, expired('spring', 2, 'time'))
       .when(at(90))
-      .then(nothing);
+      .thenNothing();
     given(made, expired('spring', 2, 'clicks'))
       .when(at(90))
-      .then(nothing);
+      .thenNothing();
   });
 
   it('happens beneath a block too', () => {
@@ -133,8 +128,8 @@ describe('expiring a link', () => {
   });
 
   it('does not happen to links without an end, nor to free codes', () => {
-    given(created('spring')).when(at(1e9)).then(nothing);
-    given().when(at(1e9)).then(nothing);
+    given(created('spring')).when(at(1e9)).thenNothing();
+    given().when(at(1e9)).thenNothing();
   });
 });
 
@@ -162,13 +157,13 @@ describe('the events of a link', () => {
         };
         for (const { type, seconds } of steps) {
           now = new Date(now.getTime() + seconds * 1_000);
-          const told = { now, eventId: newId() };
+          const told = { now, newId, actor: 'system', requestId: null };
           if (type === 'create') {
             const decision = decideCreateLink(createLink, link, told);
-            if (decision.type === 'accepted') happen(decision.event);
+            if (decision.type === 'accepted') decision.events.forEach(happen);
           } else if (type === 'sweep') {
             const decision = decideExpireLink(link, told);
-            if (decision.type === 'accepted') happen(decision.event);
+            if (decision.type === 'accepted') decision.events.forEach(happen);
           } else if (link.status === 'taken') {
             const time = now < link.lastEventAt ? link.lastEventAt : now;
             const change = type === 'block' ? blocked : unblocked;

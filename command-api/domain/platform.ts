@@ -1,5 +1,10 @@
+import {
+  nextEvent,
+  unchanged,
+  type Decision,
+  type DecisionContext,
+} from '../../schemas/decision.js';
 import { newEvent } from '../../schemas/events/codec.js';
-import { notBefore } from '../../schemas/folds/ledger-link.js';
 import {
   evolvePlatform,
   platformSubject,
@@ -7,7 +12,6 @@ import {
   type PlatformFeature,
   type PlatformState,
 } from '../../schemas/folds/platform.js';
-import type { OperatorCircumstances } from './circumstances.js';
 
 /** The switches to be set; those left out stay as they are. */
 export interface SwitchPlatform {
@@ -17,33 +21,23 @@ export interface SwitchPlatform {
 
 /** One event for each switch that is not yet as it should be. */
 export const decidePlatform = (
-  command: SwitchPlatform,
+  { maintenance, features = {} }: SwitchPlatform,
   state: PlatformState,
-  { now, newId, actor, requestId }: OperatorCircumstances,
-): readonly PlatformEvent[] => {
+  context: DecisionContext,
+): Decision<PlatformEvent> => {
   const events: PlatformEvent[] = [];
-  let current = state;
   const metadata = () => ({
-    id: newId(),
+    ...nextEvent(events.reduce(evolvePlatform, state), context),
     subject: platformSubject,
-    time: notBefore(now, current.lastEventAt),
-    sequence: current.sequence + 1,
-    actor,
-    correlationId: requestId,
   });
-  const add = (event: PlatformEvent): void => {
-    events.push(event);
-    current = evolvePlatform(current, event);
-  };
-  const { maintenance, features = {} } = command;
   if (maintenance !== undefined && maintenance !== state.maintenance) {
-    add(newEvent('MaintenanceSwitched', { on: maintenance }, metadata()));
+    events.push(newEvent('MaintenanceSwitched', { on: maintenance }, metadata()));
   }
   for (const feature of Object.keys(state.features) as PlatformFeature[]) {
     const on = features[feature];
     if (on !== undefined && on !== state.features[feature]) {
-      add(newEvent('FeatureSwitched', { feature, on }, metadata()));
+      events.push(newEvent('FeatureSwitched', { feature, on }, metadata()));
     }
   }
-  return events;
+  return events.length > 0 ? { type: 'accepted', events } : unchanged;
 };

@@ -1,15 +1,9 @@
-import { v7 as uuidv7 } from 'uuid';
-import { ledgerNow } from '../../ops/ledger/clock.js';
-import type { LedgerSchema } from '../../ops/ledger/schema.js';
+import { aliasOverrides } from '../../ops/ledger/alias-overrides.js';
+import { decideOne } from '../../ops/ledger/decide.js';
 import type { Outbox, Receipt } from '../../ops/platform/outbox/port.js';
-import { transaction, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
-import {
-  evolveAliasOverride,
-  noOverride,
-  type AliasOverride,
-} from '../../schemas/folds/alias-override.js';
+import type { Pool } from '../../ops/platform/postgres/pool.js';
+import type { Actor } from '../../schemas/decision.js';
 import { decideAliasOverride, type SetAliasOverride } from '../domain/alias-override.js';
-import type { Actor } from './api-keys.js';
 
 export interface AliasOverrideHandler {
   /** `null` where there was nothing to change. */
@@ -18,57 +12,15 @@ export interface AliasOverrideHandler {
   accountsOf(aliases: readonly string[]): Promise<ReadonlyMap<string, string>>;
 }
 
-/** Takes the alias's row until the transaction ends; `null` where it never had one. */
-export const lockOverride = async (
-  tx: Client,
-  alias: string,
-  schema: LedgerSchema = 'ledger',
-): Promise<AliasOverride | null> => {
-  const { rows } = await tx.query<AliasOverride>(
-    `SELECT account, sequence, last_event_at AS "lastEventAt" FROM ${schema}.alias_overrides
-     WHERE alias = $1 FOR UPDATE`,
-    [alias],
-  );
-  return rows[0] ?? null;
-};
-
-/** Makes the row of an alias that is overridden for the first time. */
-const makeOverride = async (tx: Client, alias: string): Promise<AliasOverride> => {
-  await tx.query(
-    `INSERT INTO ledger.alias_overrides (alias, account, sequence, last_event_at)
-     VALUES ($1, NULL, 0, 'epoch') ON CONFLICT DO NOTHING`,
-    [alias],
-  );
-  return (await lockOverride(tx, alias)) ?? noOverride;
-};
-
-/** Writes the row of an alias, new or locked by the transaction. */
-export const saveOverride = async (
-  tx: Client,
-  alias: string,
-  { account, sequence, lastEventAt }: AliasOverride,
-  schema: LedgerSchema = 'ledger',
-): Promise<void> => {
-  await tx.query(
-    `INSERT INTO ${schema}.alias_overrides (alias, account, sequence, last_event_at)
-     VALUES ($1, $2, $3, $4) ON CONFLICT (alias) DO UPDATE SET account = excluded.account,
-       sequence = excluded.sequence, last_event_at = excluded.last_event_at`,
-    [alias, account, sequence, lastEventAt],
-  );
-};
-
 export const createAliasOverrideHandler = (pool: Pool, outbox: Outbox): AliasOverrideHandler => ({
-  set: (command, actor) =>
-    transaction(pool, async (tx) => {
-      const known = await lockOverride(tx, command.alias);
-      if (known === null && command.account === null) return null;
-      const override = known ?? (await makeOverride(tx, command.alias));
-      const now = await ledgerNow(tx);
-      const event = decideAliasOverride(command, override, { ...actor, now, newId: uuidv7 });
-      if (event === null) return null;
-      await saveOverride(tx, command.alias, evolveAliasOverride(override, event));
-      return outbox.record(tx, [event]);
-    }),
+  async set(command, actor) {
+    const { decision, receipt } = await decideOne(pool, outbox, aliasOverrides, {
+      ...actor,
+      subject: command.alias,
+      decide: (override, context) => decideAliasOverride(command, override, context),
+    });
+    return decision.type === 'accepted' ? receipt : null;
+  },
   async accountsOf(aliases) {
     const { rows } = await pool.query<{ alias: string; account: string }>({
       name: 'overrides-find',

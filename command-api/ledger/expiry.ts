@@ -1,9 +1,7 @@
-import { v7 as uuidv7 } from 'uuid';
-import { lockDueLinks, saveLinks } from '../../ops/ledger/links.js';
-import { ledgerNow } from '../../ops/ledger/clock.js';
+import { decideAll } from '../../ops/ledger/decide.js';
+import { ledgerLinks, lockDueLinks } from '../../ops/ledger/links.js';
 import type { Outbox } from '../../ops/platform/outbox/port.js';
 import { transaction, type Pool } from '../../ops/platform/postgres/pool.js';
-import { evolveLedgerLink } from '../../schemas/folds/ledger-link.js';
 import { decideExpireLink } from '../domain/link.js';
 
 const pageSize = 500;
@@ -15,20 +13,18 @@ const pageSize = 500;
 export const expireDueLinks = (pool: Pool, outbox: Outbox): Promise<number> =>
   transaction(pool, async (tx) => {
     const due = await lockDueLinks(tx, pageSize);
-    if (due.length === 0) return 0;
-    const now = await ledgerNow(tx);
-    const decided = due.flatMap((link) => {
-      const decision = decideExpireLink(link, { now, eventId: uuidv7() });
-      return decision.type === 'accepted' ? [{ link, event: decision.event }] : [];
-    });
-    const links = decided.map(({ link, event }) => evolveLedgerLink(link, event));
-    await saveLinks(
+    if (due.size === 0) return 0;
+    const { results } = await decideAll(
       tx,
-      links.flatMap((link) => (link.status === 'taken' ? [link] : [])),
+      outbox,
+      // They are locked already. Edges compare the end of a link themselves: no notice is needed.
+      { ...ledgerLinks, lock: () => Promise.resolve(due), changeOf: () => null },
+      [...due.keys()].map((subject) => ({
+        subject,
+        actor: 'system',
+        requestId: null,
+        decide: decideExpireLink,
+      })),
     );
-    await outbox.record(
-      tx,
-      decided.map(({ event }) => event),
-    );
-    return decided.length;
+    return results.filter(({ decision }) => decision.type === 'accepted').length;
   });

@@ -82,13 +82,16 @@ const plan = (
       candidate.outcome = { type: 'aliasTaken' };
       continue;
     }
-    const decision = decideCreateLink(create, freeCode, { now, eventId: uuidv7() });
-    if (decision.type === 'refused') throw new Error('A free code was refused');
-    const ledgerLink = evolveLedgerLink(freeCode, decision.event);
+    const { keyId: actor, requestId } = create;
+    const context = { now, newId: uuidv7, actor, requestId };
+    const decision = decideCreateLink(create, freeCode, context);
+    const event = decision.type === 'accepted' ? decision.events[0] : undefined;
+    if (!event) throw new Error('A free code was refused');
+    const ledgerLink = evolveLedgerLink(freeCode, event);
     if (ledgerLink.status === 'free') throw new Error('LinkCreated takes its code');
     ledgerLinks.set(create.code, ledgerLink);
     spent.set(meter, links + 1);
-    candidate.outcome = { type: 'created', event: decision.event };
+    candidate.outcome = { type: 'created', event };
   }
   return ledgerLinks;
 };

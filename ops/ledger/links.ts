@@ -1,5 +1,12 @@
-import type { LedgerLink } from '../../schemas/folds/ledger-link.js';
+import {
+  evolveLedgerLink,
+  freeCode,
+  type LedgerLink,
+  type LedgerLinkEvent,
+  type LedgerLinkState,
+} from '../../schemas/folds/ledger-link.js';
 import type { Client } from '../platform/postgres/pool.js';
+import type { LedgerState } from './decide.js';
 import type { LedgerSchema } from './schema.js';
 
 interface Row {
@@ -87,7 +94,10 @@ export const lockLinks = async (
 };
 
 /** Locks links whose time is up and that nobody else holds. */
-export const lockDueLinks = async (tx: Client, limit: number): Promise<readonly LedgerLink[]> => {
+export const lockDueLinks = async (
+  tx: Client,
+  limit: number,
+): Promise<ReadonlyMap<string, LedgerLink>> => {
   const { rows } = await tx.query<Row>({
     name: 'links-lock-due',
     text: `SELECT ${columns} FROM ledger.links
@@ -95,7 +105,7 @@ export const lockDueLinks = async (tx: Client, limit: number): Promise<readonly 
            ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED`,
     values: [limit],
   });
-  return rows.map(linkOf);
+  return new Map(rows.map((row) => [row.code, linkOf(row)]));
 };
 
 /** Writes what may change of links that the transaction has locked. */
@@ -112,4 +122,18 @@ export const saveLinks = async (
            FROM ${input} AS i (${columns}) WHERE l.code = i.code`,
     values: valuesOf(links),
   });
+};
+
+export const ledgerLinks: LedgerState<LedgerLinkState, LedgerLinkEvent> = {
+  initial: freeCode,
+  lock: lockLinks,
+  evolve: evolveLedgerLink,
+  save: (tx, states) =>
+    saveLinks(
+      tx,
+      [...states.values()].filter((state) => state.status === 'taken'),
+    ),
+  // What edges have in memory: a visit alone changes nothing there.
+  changeOf: ({ type, subject: code, sequence }) =>
+    type === 'linklog.LinkVisited.v1' ? null : { kind: 'link', code, sequence },
 };

@@ -11,6 +11,9 @@ DECLARE
 BEGIN
   FOR reader IN SELECT schemaname AS schema FROM pg_tables WHERE tablename = 'marks' LOOP
     EXECUTE format('ALTER TABLE %I.marks RENAME TO high_water_marks', reader.schema);
+    EXECUTE format(
+      'ALTER TABLE %I.high_water_marks RENAME CONSTRAINT marks_pkey TO high_water_marks_pkey',
+      reader.schema);
   END LOOP;
 END
 $$;

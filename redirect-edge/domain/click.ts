@@ -1,58 +1,37 @@
+import {
+  accepted,
+  nextEvent,
+  refused,
+  type Decision,
+  type DecisionContext,
+} from '../../schemas/decision.js';
 import type { EventNamed } from '../../schemas/events/catalogue.js';
 import { newEvent } from '../../schemas/events/codec.js';
-import { notBefore, type LedgerLinkState } from '../../schemas/folds/ledger-link.js';
+import type { LedgerLinkState } from '../../schemas/folds/ledger-link.js';
 
-/** A visitor of a link with a limit, who wants one of its clicks. */
-export interface TakeClick {
-  readonly code: string;
-  readonly requestId: string;
-}
+export type ClickRefusal = 'notFound' | 'expired' | 'blocked';
 
-export interface Circumstances {
-  readonly now: Date;
-  readonly newId: () => string;
-}
-
-export type ClickDecision =
-  | {
-      readonly type: 'taken';
-      /** The visit; and the expiry, if it took the last click. */
-      readonly events: readonly (EventNamed<'LinkVisited'> | EventNamed<'LinkExpired'>)[];
-    }
-  | { readonly type: 'refused'; readonly reason: 'notFound' | 'expired' | 'blocked' };
-
-/** Gives out a link's clicks, exactly as many as it has. */
+/** Gives a visitor one of a limited link's clicks; the last click expires the link. */
 export const decideClick = (
-  command: TakeClick,
   link: LedgerLinkState,
-  { now, newId }: Circumstances,
-): ClickDecision => {
-  if (link.status === 'free') return { type: 'refused', reason: 'notFound' };
-  if (link.blocked) return { type: 'refused', reason: 'blocked' };
-  const { maxClicks, clicks, expiresAt, account } = link;
+  context: DecisionContext,
+): Decision<EventNamed<'LinkVisited' | 'LinkExpired'>, ClickRefusal> => {
+  if (link.status === 'free') return refused('notFound');
+  if (link.blocked) return refused('blocked');
+  const { code: subject, maxClicks, clicks, expiresAt, account } = link;
   const usedUp = maxClicks !== null && clicks >= maxClicks;
-  const timeIsUp = expiresAt !== null && expiresAt <= now;
-  if (link.expired !== null || usedUp || timeIsUp) return { type: 'refused', reason: 'expired' };
+  const timeIsUp = expiresAt !== null && expiresAt <= context.now;
+  if (link.expired !== null || usedUp || timeIsUp) return refused('expired');
 
-  const metadata = {
-    subject: link.code,
-    time: notBefore(now, link.lastEventAt),
-    account,
-    actor: 'visitor',
-    correlationId: command.requestId,
-  };
   const click = clicks + 1;
-  const visitId = newId();
   const visited = newEvent(
     'LinkVisited',
     { click, bot: false },
-    { ...metadata, id: visitId, sequence: click },
+    { ...nextEvent(link, context), subject, account, sequence: click },
   );
-  if (click !== maxClicks) return { type: 'taken', events: [visited] };
-  const expired = newEvent(
-    'LinkExpired',
-    { reason: 'clicks' },
-    { ...metadata, id: newId(), sequence: link.sequence + 1, causationId: visitId },
-  );
-  return { type: 'taken', events: [visited, expired] };
+  if (click !== maxClicks) return accepted(visited);
+  const causationId = visited.id;
+  const metadata = { ...nextEvent(link, context), subject, account, causationId };
+  const expired = newEvent('LinkExpired', { reason: 'clicks' }, metadata);
+  return { type: 'accepted', events: [visited, expired] };
 };

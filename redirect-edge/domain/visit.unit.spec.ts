@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { evolveLink, noLink } from '../../schemas/folds/link.js';
 import type { LinkEvent } from '../../schemas/events/catalogue.js';
-import { deciderSpecification } from '../../schemas/testing/decider-specification.js';
+import { answerSpecification } from '../../schemas/testing/decider-specification.js';
 import { at, blocked, created, expired, noon, unblocked } from '../../schemas/testing/events.js';
 import type { LinkState } from '../../schemas/folds/link.js';
 import {
@@ -16,10 +16,10 @@ import {
   type VisitAnswer,
 } from './visit.js';
 
-const given = deciderSpecification<LinkState, LinkEvent, VisitRequest, VisitAnswer>({
+const given = answerSpecification<LinkState, LinkEvent, VisitRequest, VisitAnswer>({
   initialState: noLink,
   evolve: evolveLink,
-  decide: (visit, state) => answerVisit(servedLink(state, 1), visit),
+  answer: (visit, state) => answerVisit(servedLink(state, 1), visit),
 });
 
 const visit = (told: Partial<VisitRequest> = {}): VisitRequest => ({
@@ -100,10 +100,10 @@ describe('what a visitor gets', () => {
 });
 
 describe('what a visitor gets who sends a password', () => {
-  const given = deciderSpecification<LinkState, LinkEvent, Entry, EntryAnswer>({
+  const given = answerSpecification<LinkState, LinkEvent, Entry, EntryAnswer>({
     initialState: noLink,
     evolve: evolveLink,
-    decide: (entry, state) => answerEntry(servedLink(state, 1), entry),
+    answer: (entry, state) => answerEntry(servedLink(state, 1), entry),
   });
   const entry = (told: Partial<Entry> = {}): Entry => ({
     bot: false,
@@ -156,10 +156,10 @@ describe('what a visitor gets who sends a password', () => {
 });
 
 describe('what is told of a link beforehand', () => {
-  const given = deciderSpecification<LinkState, LinkEvent, Date, PreviewAnswer>({
+  const given = answerSpecification<LinkState, LinkEvent, Date, PreviewAnswer>({
     initialState: noLink,
     evolve: evolveLink,
-    decide: (now, state) => answerPreview(servedLink(state, 1), now.getTime()),
+    answer: (now, state) => answerPreview(servedLink(state, 1), now.getTime()),
   });
   const told = {
     type: 'preview',

@@ -1,3 +1,4 @@
+import { notBefore } from '../decision.js';
 import type { EventNamed, LinkEvent } from '../events/catalogue.js';
 import type { ExpiryReason } from './link.js';
 
@@ -26,9 +27,6 @@ export interface LedgerLink {
 export type LedgerLinkEvent = LinkEvent | EventNamed<'LinkVisited'>;
 
 export const freeCode: LedgerLinkState = { status: 'free' };
-
-/** A time for the next event: now, but never before the last one. */
-export const notBefore = (now: Date, last: Date): Date => (now < last ? last : now);
 
 /** What an event makes of a link. The ledger's rows are changed in no other way. */
 export const evolveLedgerLink = (

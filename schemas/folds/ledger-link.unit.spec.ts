@@ -1,7 +1,6 @@
-import { expect } from 'chai';
 import { foldSpecification } from '../testing/decider-specification.js';
 import { at, blocked, created, expired, noon, unblocked, visited } from '../testing/events.js';
-import { evolveLedgerLink, freeCode, notBefore, type LedgerLink } from './ledger-link.js';
+import { evolveLedgerLink, freeCode, type LedgerLink } from './ledger-link.js';
 
 const given = foldSpecification({ initialState: freeCode, evolve: evolveLedgerLink });
 
@@ -78,13 +77,5 @@ describe('a link in the ledger', () => {
       given()
         .when(event)
         .thenThrows(/nobody took/);
-  });
-});
-
-describe('the time of the next event', () => {
-  it('is now, but never before the last event', () => {
-    expect(notBefore(at(2), at(1))).to.deep.equal(at(2));
-    expect(notBefore(at(1), at(1))).to.deep.equal(at(1));
-    expect(notBefore(at(1), at(2))).to.deep.equal(at(2));
   });
 });

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import type { Decision } from '../decision.js';
 
 /** How events become a state. */
 export interface Fold<State, Event> {
@@ -7,23 +8,30 @@ export interface Fold<State, Event> {
 }
 
 /** A fold, and what is decided by its state. */
-export interface Decider<State, Event, Command, Decision> extends Fold<State, Event> {
-  readonly decide: (command: Command, state: State) => Decision;
+export interface Decider<State, Event, Command, Reason extends string> extends Fold<State, Event> {
+  readonly decide: (command: Command, state: State) => Decision<NoInfer<Event>, Reason>;
 }
 
 /** Given what happened, when this is asked for, then that is decided; after emmett's. */
 export const deciderSpecification =
-  <State, Event, Command, Decision>(decider: Decider<State, Event, Command, Decision>) =>
+  <State, Event, Command, Reason extends string>({
+    initialState,
+    evolve,
+    decide,
+  }: Decider<State, Event, Command, Reason>) =>
   (...history: readonly Event[]) => ({
     when: (command: Command) => {
-      const decision = decider.decide(
-        command,
-        history.reduce(decider.evolve, decider.initialState),
-      );
+      const decision = decide(command, history.reduce(evolve, initialState));
       return {
         decision,
-        then: (expected: Decision): void => {
-          expect(decision).to.deep.equal(expected);
+        then: (...events: readonly Event[]): void => {
+          expect(decision).to.deep.equal({ type: 'accepted', events });
+        },
+        thenNothing: (): void => {
+          expect(decision).to.deep.equal({ type: 'unchanged' });
+        },
+        thenRefused: (reason: Reason): void => {
+          expect(decision).to.deep.equal({ type: 'refused', reason });
         },
       };
     },
@@ -52,3 +60,20 @@ export const foldSpecification =
       }),
     };
   };
+
+/** Given what happened, when this is asked, then that is the answer: for what reads a state only. */
+export const answerSpecification =
+  <State, Event, Question, Answer>({
+    initialState,
+    evolve,
+    answer,
+  }: Fold<State, Event> & {
+    readonly answer: (question: Question, state: State) => Answer;
+  }) =>
+  (...history: readonly Event[]) => ({
+    when: (question: Question) => ({
+      then: (expected: Answer): void => {
+        expect(answer(question, history.reduce(evolve, initialState))).to.deep.equal(expected);
+      },
+    }),
+  });

@@ -9,13 +9,9 @@ import {
 import type { PlanTable } from '../../../schemas/plans.js';
 import type { ApiKeyCommand } from '../../domain/api-key.js';
 import { issueKey } from '../../issue-key.js';
-import type {
-  ApiKeyHandler,
-  ApiKeyOutcome,
-  Actor,
-  KeyWithUsage,
-  KnownKey,
-} from '../../ledger/api-keys.js';
+import type { ApiKeyHandler, ApiKeyOutcome, KeyWithUsage } from '../../ledger/api-keys.js';
+import type { KnownKey } from '../../../ops/ledger/api-keys.js';
+import type { Actor } from '../../../schemas/decision.js';
 import { failure, json, type Reply } from '../reply.js';
 import { route } from '../routing.js';
 import type { AdminState } from './app.js';

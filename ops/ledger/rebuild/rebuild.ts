@@ -1,5 +1,3 @@
-import { lockOverride, saveOverride } from '../../../command-api/ledger/alias-overrides.js';
-import { lockKey, saveKey } from '../../../command-api/ledger/api-keys.js';
 import type { EventNamed, LinklogEvent } from '../../../schemas/events/catalogue.js';
 import { isLinkEvent, readEvent, UnreadableEvent } from '../../../schemas/events/codec.js';
 import { topics, type TopicName } from '../../../schemas/events/topics.js';
@@ -7,8 +5,10 @@ import type { AliasOverrideEvent } from '../../../schemas/folds/alias-override.j
 import type { ApiKeyEvent } from '../../../schemas/folds/api-key.js';
 import type { PlatformEvent } from '../../../schemas/folds/platform.js';
 import type { EventLog, LogRecord } from '../../platform/event-log/port.js';
+import { lockOverrides, saveOverrides } from '../alias-overrides.js';
+import { lockKeys, saveKey } from '../api-keys.js';
 import { insertLinks, lockLinks, saveLinks } from '../links.js';
-import { readPlatform, savePlatform } from '../platform-row.js';
+import { readPlatform, savePlatform } from '../platform.js';
 import type { LedgerSchema } from '../schema.js';
 import { transaction, type Client, type Pool } from '../../platform/postgres/pool.js';
 import {
@@ -61,22 +61,12 @@ type Add<Event extends LinklogEvent = LinklogEvent> = (
 /** Keys and overrides: few, so a statement for each. */
 const addAccounts: Add = async (tx, schema, events) => {
   const keyEvents = events.filter(isKeyEvent);
-  const keys = new Map<string, Exclude<Awaited<ReturnType<typeof lockKey>>, { status: 'none' }>>();
-  for (const id of subjectsOf(keyEvents)) {
-    const state = await lockKey(tx, id, schema);
-    if (state.status !== 'none') keys.set(id, state);
-  }
+  const keys = await lockKeys(tx, subjectsOf(keyEvents), schema);
   for (const state of foldKeys(keys, keyEvents).values()) await saveKey(tx, state, schema);
 
   const overrideEvents = events.filter(isOverrideEvent);
-  const overrides = new Map<string, NonNullable<Awaited<ReturnType<typeof lockOverride>>>>();
-  for (const alias of subjectsOf(overrideEvents)) {
-    const override = await lockOverride(tx, alias, schema);
-    if (override) overrides.set(alias, override);
-  }
-  for (const [alias, override] of foldOverrides(overrides, overrideEvents)) {
-    await saveOverride(tx, alias, override, schema);
-  }
+  const overrides = await lockOverrides(tx, subjectsOf(overrideEvents), schema);
+  await saveOverrides(tx, foldOverrides(overrides, overrideEvents), schema);
 };
 
 const addPlatform: Add = async (tx, schema, events) => {

@@ -1,5 +1,12 @@
-import type { PlatformState } from '../../schemas/folds/platform.js';
+import {
+  evolvePlatform,
+  initialPlatform,
+  platformSubject,
+  type PlatformEvent,
+  type PlatformState,
+} from '../../schemas/folds/platform.js';
 import type { Client, Queryable } from '../platform/postgres/pool.js';
+import type { LedgerState } from './decide.js';
 import type { LedgerSchema } from './schema.js';
 
 interface Row {
@@ -51,4 +58,14 @@ export const savePlatform = async (
       lastEventAt,
     ],
   );
+};
+
+export const platformSwitches: LedgerState<PlatformState, PlatformEvent> = {
+  initial: initialPlatform,
+  lock: async (tx) => new Map([[platformSubject, await readPlatform(tx, 'FOR UPDATE')]]),
+  evolve: evolvePlatform,
+  async save(tx, states) {
+    for (const state of states.values()) await savePlatform(tx, state);
+  },
+  changeOf: () => ({ kind: 'platform' }),
 };

@@ -1,0 +1,54 @@
+import {
+  evolveAliasOverride,
+  noOverride,
+  type AliasOverride,
+  type AliasOverrideEvent,
+} from '../../schemas/folds/alias-override.js';
+import type { Client } from '../platform/postgres/pool.js';
+import type { LedgerState } from './decide.js';
+import type { LedgerSchema } from './schema.js';
+
+/**
+ * Takes the aliases' rows until the transaction ends. An alias without a row has nothing to lock, so
+ * the table is locked against other writers; they are few.
+ */
+export const lockOverrides = async (
+  tx: Client,
+  aliases: readonly string[],
+  schema: LedgerSchema = 'ledger',
+): Promise<ReadonlyMap<string, AliasOverride>> => {
+  await tx.query(`LOCK TABLE ${schema}.alias_overrides IN SHARE ROW EXCLUSIVE MODE`);
+  const { rows } = await tx.query<AliasOverride & { readonly alias: string }>(
+    `SELECT alias, account, sequence, last_event_at AS "lastEventAt" FROM ${schema}.alias_overrides
+     WHERE alias = ANY ($1::text[])`,
+    [aliases],
+  );
+  return new Map(rows.map(({ alias, ...override }) => [alias, override]));
+};
+
+export const saveOverrides = async (
+  tx: Client,
+  overrides: ReadonlyMap<string, AliasOverride>,
+  schema: LedgerSchema = 'ledger',
+): Promise<void> => {
+  const states = [...overrides.values()];
+  await tx.query(
+    `INSERT INTO ${schema}.alias_overrides (alias, account, sequence, last_event_at)
+     SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::timestamptz[])
+     ON CONFLICT (alias) DO UPDATE SET account = excluded.account, sequence = excluded.sequence,
+       last_event_at = excluded.last_event_at`,
+    [
+      [...overrides.keys()],
+      states.map(({ account }) => account),
+      states.map(({ sequence }) => sequence),
+      states.map(({ lastEventAt }) => lastEventAt),
+    ],
+  );
+};
+
+export const aliasOverrides: LedgerState<AliasOverride, AliasOverrideEvent> = {
+  initial: noOverride,
+  lock: lockOverrides,
+  evolve: evolveAliasOverride,
+  save: saveOverrides,
+};
