@@ -16,45 +16,44 @@ export class ForeignLog extends Error {
   }
 }
 
+/** The log that the database's events belong to; `null`: none yet. */
+const boundLog = async (client: Queryable): Promise<string | null> => {
+  const { rows } = await client.query<{ name: string | null }>(
+    'SELECT log_name AS name FROM log.identity',
+  );
+  return rows[0]?.name ?? null;
+};
+
 /**
- * Sees that the database's events belong to this log; the first one that asks has them for good.
+ * Binds the database's events to this log for good, unless they are bound already.
  *
  * @throws ForeignLog
  */
 export const bindToLog = async (client: Queryable, logName: string): Promise<void> => {
-  await client.query('UPDATE log.identity SET logName = $1 WHERE logName IS NULL', [logName]);
-  const { rows } = await client.query<{ logName: string }>('SELECT logName FROM log.identity');
-  const known = rows[0]?.logName;
-  if (known !== logName) throw new ForeignLog(known ?? 'nowhere', logName);
+  await client.query('UPDATE log.identity SET log_name = $1 WHERE log_name IS NULL', [logName]);
+  await requireBoundTo(client, logName);
 };
 
 /**
- * Sees that the database's events do not belong to another log, and binds nothing.
+ * Refuses a database whose events belong to another log. Binds nothing.
  *
  * @throws ForeignLog
  */
 export const requireBoundTo = async (client: Queryable, logName: string): Promise<void> => {
-  const { rows } = await client.query<{ logName: string | null }>(
-    'SELECT logName FROM log.identity',
-  );
-  const known = rows[0]?.logName ?? logName;
-  if (known !== logName) throw new ForeignLog(known, logName);
+  const bound = await boundLog(client);
+  if (bound !== null && bound !== logName) throw new ForeignLog(bound, logName);
 };
 
 /**
- * Sees that the events do not belong to the database itself, before a cluster can be asked for its
- * name.
+ * Refuses a database that keeps its events itself, before a cluster can be asked for its name.
  *
  * @throws ForeignLog
  */
 export const requireNotEmbedded = async (client: Queryable, logName: string): Promise<void> => {
-  const { rows } = await client.query<{ logName: string | null }>(
-    'SELECT logName FROM log.identity',
-  );
-  if (rows[0]?.logName === embeddedLog) throw new ForeignLog(embeddedLog, logName);
+  if ((await boundLog(client)) === embeddedLog) throw new ForeignLog(embeddedLog, logName);
 };
 
-/** What tells an installation from any other; a restart and a restored database keep it. */
+/** The installation's id: a restart and a restored database keep it. */
 export const installationOf = async (client: Queryable): Promise<string> => {
   const { rows } = await client.query<{ id: string }>('SELECT id FROM log.identity');
   const id = rows[0]?.id;
