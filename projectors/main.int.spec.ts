@@ -8,8 +8,7 @@ import { topics } from '../schemas/events/topics.js';
 import { startProjectors, type Projectors } from './main.js';
 import { projectionStatus } from './status.js';
 import { blocked, created, metered, recordOf, visited } from './testing/events.js';
-import { rejection } from '../ops/test/support/waiting.js';
-import { eventually } from './testing/waiting.js';
+import { eventually, rejection } from '../ops/test/support/waiting.js';
 
 const logger = createLogger('silent');
 
@@ -61,7 +60,7 @@ describe('the projectors', () => {
       { name: 'history', lag: 4, ...none },
     ]);
     const projectors = await start();
-    await eventually(isCaughtUp);
+    await eventually('the projections are caught up', isCaughtUp);
     expect(await projectors.status()).to.deep.equal([
       { name: 'redirects', lag: 0, deadLetters: 1, parked: 2 },
       { name: 'quotas', lag: 0, ...none },
@@ -74,12 +73,12 @@ describe('the projectors', () => {
   it('follow what is appended, and go on where they stopped', async () => {
     const first = await start();
     await log.append(topics.links.name, [recordOf(created('a'))]);
-    await eventually(isCaughtUp);
+    await eventually('the projections are caught up', isCaughtUp);
     await first.stop();
     await log.append(topics.links.name, [recordOf(created('b'))]);
     expect(await count('projection_redirects.links')).to.equal(1);
     const second = await start();
-    await eventually(isCaughtUp);
+    await eventually('the projections are caught up', isCaughtUp);
     await second.stop();
     expect(await count('projection_redirects.links')).to.equal(2);
   });
@@ -89,7 +88,7 @@ describe('the projectors', () => {
     for (let sequence = 1; sequence <= 200; sequence += 1) {
       await log.append(topics.visits.name, [recordOf(visited('a', { sequence }))]);
     }
-    await eventually(isCaughtUp);
+    await eventually('the projections are caught up', isCaughtUp);
     await Promise.all(both.map((projectors) => projectors.stop()));
     const { rows } = await database.pool.query('SELECT clicks FROM projection_stats.clicks');
     expect(rows).to.deep.equal([{ clicks: 200 }]);
@@ -98,7 +97,7 @@ describe('the projectors', () => {
   it('do not start on tables that were made from another log', async () => {
     const projectors = await start();
     await log.append(topics.links.name, [recordOf(created('a'))]);
-    await eventually(isCaughtUp);
+    await eventually('the projections are caught up', isCaughtUp);
     await projectors.stop();
     await database.pool.query(`UPDATE projection_quotas.checkpoints SET log_id = 'another'`);
     const error = await rejection(start());
@@ -110,7 +109,7 @@ describe('the projectors', () => {
     const projectors = await start();
     const failed = rejection(projectors.failed);
     await log.append(topics.links.name, [recordOf(created('a'))]);
-    await eventually(isCaughtUp);
+    await eventually('the projections are caught up', isCaughtUp);
     await database.pool.query(`UPDATE projection_quotas.checkpoints SET log_id = 'another'`);
     await log.append(topics.links.name, [recordOf(blocked('a', 2))]);
     expect(await failed).to.be.instanceOf(ForeignPosition);
@@ -129,7 +128,7 @@ describe('the projectors', () => {
          WHERE datname = current_database() AND application_name = 'linklog victims'`,
       );
     }
-    await eventually(isCaughtUp);
+    await eventually('the projections are caught up', isCaughtUp);
     await projectors.stop();
     await theirs.close();
     await pool.end();

@@ -11,15 +11,15 @@ import {
 import { createPool, transaction, type Queryable } from '../ops/platform/postgres/pool.js';
 import { recordHistory } from '../ops/test/support/ledger-links.js';
 import { testDatabase, type TestDatabase } from '../ops/test/support/database.js';
-import { rejection } from '../ops/test/support/waiting.js';
+import { eventually, rejection } from '../ops/test/support/waiting.js';
 import { testNode, type TestNode } from '../ops/test/support/node.js';
 import { startTcpProxy, type TcpProxy } from '../ops/test/support/tcp-proxy.js';
-import { eventually, gate } from '../ops/test/support/waiting.js';
 import { evolvePlatform } from '../schemas/folds/platform.js';
 import { blocked, created, maintenanceSwitched, unblocked } from '../schemas/testing/events.js';
 import { watchChanges, type ChangeWatch } from './changes.js';
 import { createLinkCache } from './links/link-cache.js';
 import { createLinkReader, type LinkReader } from './links/link-reader.js';
+import { deferred } from '../ops/platform/concurrency/deferred.js';
 
 const logger = createLogger('silent');
 
@@ -157,16 +157,16 @@ describe('the changes that an edge hears of', () => {
 
   it('are found, links read again, after the server ended the connection', async () => {
     const code = await warmLink();
-    const back = gate();
+    const back = deferred();
     edge.listener.onGap((state) => {
-      if (state === 'back') back.open();
+      if (state === 'back') back.resolve();
     });
     const { rows } = await node.pool.query(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
        WHERE application_name = 'linklog listener' AND datname = current_database()`,
     );
     expect(rows).to.not.be.empty;
-    await back.opened;
+    await back.promise;
     expect(edge.links.cached(code)).to.equal(undefined);
     expect(await edge.status(code)).to.equal('active');
     expect(edge.links.cached(code)?.status).to.equal('active');
@@ -238,14 +238,14 @@ describe('the changes that an edge hears of', () => {
 
   it('keep the last switch, however the answers come in', async () => {
     // The first answer, of maintenance, is given after the second one.
-    const late = gate();
+    const late = deferred();
     const asked: boolean[] = [];
     const slow = {
       async query(text: string) {
         const answer: unknown = await node.pool.query(text);
         const { maintenance } = await readPlatform(node.pool);
         asked.push(maintenance);
-        if (maintenance) await late.opened;
+        if (maintenance) await late.promise;
         return answer;
       },
     } as unknown as Queryable;
@@ -255,7 +255,7 @@ describe('the changes that an edge hears of', () => {
     await eventually('maintenance was asked for', () => asked.length === 2);
     await switchMaintenance(false);
     await eventually('and its end', () => asked.length === 3);
-    late.open();
+    late.resolve();
     await new Promise((resolve) => setTimeout(resolve, 20));
     expect(asked).to.deep.equal([false, true, false]);
     expect(watch.maintenance).to.equal(false);

@@ -3,19 +3,19 @@ import Koa from 'koa';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
-import { gate } from '../../ops/test/support/waiting.js';
 import { bodyReader, type RawBody } from './body.js';
+import { deferred } from '../../ops/platform/concurrency/deferred.js';
 
 describe('a body', () => {
   it('that was broken off before it is read is its sender’s fault', async () => {
-    const arrived = gate();
+    const arrived = deferred();
     const app = new Koa();
     app.silent = true;
     const read = new Promise<RawBody>((resolve, reject) => {
       app.use(async (ctx) => {
         // Nobody hears its error, as while the key is looked up: `once` of node:events would.
         const closed = new Promise<void>((done) => ctx.req.once('close', done));
-        arrived.open();
+        arrived.resolve();
         await closed;
         await bodyReader(100)(ctx).then(resolve, reject);
       });
@@ -26,7 +26,7 @@ describe('a body', () => {
     const socket = connect((server.address() as AddressInfo).port);
     const type = 'Content-Type: application/json';
     socket.write(`POST / HTTP/1.1\r\nHost: a\r\n${type}\r\nContent-Length: 9\r\n\r\nhalf`);
-    await arrived.opened;
+    await arrived.promise;
     socket.destroy();
     expect(await read).to.deep.include({ type: 'refused' });
     expect(await read).to.have.nested.property('reply.status', 400);

@@ -8,9 +8,8 @@ import {
 } from '../../ops/platform/postgres/listener.js';
 import { foldedLinks, recordHistory, storedLinks } from '../../ops/test/support/ledger-links.js';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
-import { rejection } from '../../ops/test/support/waiting.js';
+import { eventually, rejection } from '../../ops/test/support/waiting.js';
 import { testNode, type TestNode } from '../../ops/test/support/node.js';
-import { eventually } from '../../ops/test/support/waiting.js';
 import { at, created } from '../../schemas/testing/events.js';
 import { actor } from '../testing/keys.js';
 import { expireDueLinks } from './expiry.js';

@@ -7,8 +7,7 @@ import path from 'node:path';
 import { adminTokenOf, knownAdminToken, openDataDir, publishedAddresses } from './data-dir.js';
 import { ConfigError } from '../platform/config/config.js';
 import { LockHeld } from '../platform/process/process-lock.js';
-import { rejection } from '../test/support/waiting.js';
-import { settledWithin } from '../test/support/waiting.js';
+import { rejection, settledWithin } from '../test/support/waiting.js';
 
 const module = new URL('./data-dir.js', import.meta.url).href;
 

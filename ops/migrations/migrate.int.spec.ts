@@ -3,9 +3,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createLogger } from '../platform/logging.js';
 import { createPool, transaction } from '../platform/postgres/pool.js';
 import { testDatabase, type TestDatabase } from '../test/support/database.js';
-import { rejection } from '../test/support/waiting.js';
-import { gate, settledWithin } from '../test/support/waiting.js';
+import { rejection, settledWithin } from '../test/support/waiting.js';
 import { DatabaseTooNew, migrate } from './migrate.js';
+import { deferred } from '../platform/concurrency/deferred.js';
 
 const logger = createLogger('silent');
 
@@ -92,15 +92,15 @@ describe('migrations', () => {
   it('may take longer than a statement of the service', async () => {
     const impatient = createPool({ url: database.url, name: 'impatient', max: 1, logger });
     impatient.on('connect', (client) => void client.query(`SET statement_timeout = '100ms'`));
-    const held = gate();
+    const held = deferred();
     const other = transaction(database.pool, async (tx) => {
       await tx.query('SELECT pg_advisory_xact_lock(7021955)');
-      await held.opened;
+      await held.promise;
     });
     await sleep(100);
     const migrated = migrate(impatient);
     expect(await settledWithin(migrated, 400)).to.be.false;
-    held.open();
+    held.resolve();
     await Promise.all([migrated, other]);
     await impatient.end();
   });

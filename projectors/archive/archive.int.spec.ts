@@ -8,7 +8,6 @@ import {
   type EventStoreDouble,
 } from '../../ops/test/support/eventstore/double.js';
 import { startTcpProxy } from '../../ops/test/support/tcp-proxy.js';
-import { gate } from '../../ops/test/support/waiting.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
 import { newEvent, writeEvent } from '../../schemas/events/codec.js';
 import { topics } from '../../schemas/events/topics.js';
@@ -22,14 +21,14 @@ import {
   unblocked,
   visited,
 } from '../testing/events.js';
-import { rejection } from '../../ops/test/support/waiting.js';
+import { eventually, rejection } from '../../ops/test/support/waiting.js';
 import { emptyTables } from '../testing/tables.js';
-import { eventually } from '../testing/waiting.js';
 import { ArchiveCut, ArchiveUnavailable } from './errors.js';
 import { startArchive, type Archive } from './start.js';
 import { openArchiveStore, type ArchiveStore } from './store.js';
 import { archiver, idsIn } from '../../ops/test/support/archive/harness.js';
 import { archiveUnderKills } from '../../ops/test/support/archive/kills.js';
+import { deferred } from '../../ops/platform/concurrency/deferred.js';
 
 const links = topics.links.name;
 const visits = topics.visits.name;
@@ -201,7 +200,9 @@ describe('the archive', () => {
       await archive(visits, 0, records.slice(0, 2));
       proxy.mute();
       const lost = rejection(archive(visits, 2, records.slice(2, 4)));
-      await eventually(() => Promise.resolve(ids('visits-abc').length === 4));
+      await eventually('four events are archived', () =>
+        Promise.resolve(ids('visits-abc').length === 4),
+      );
       proxy.cut();
       expect(await lost).to.be.instanceOf(ArchiveUnavailable);
       await archive(visits, 2, records.slice(2));
@@ -221,22 +222,22 @@ describe('the archive', () => {
 
     it('has each once when an archiver goes on that others have overtaken', async () => {
       const store = open();
-      const [arrived, held] = [gate(), gate()];
+      const [arrived, held] = [deferred(), deferred()];
       const slow = archiver(database.pool, {
         async append(...args) {
-          arrived.open();
-          await held.opened;
+          arrived.resolve();
+          await held.promise;
           await store.append(...args);
         },
         ids: (...args) => store.ids(...args),
       });
       const late = rejection(slow(visits, 0, records.slice(0, 4)));
-      await arrived.opened;
+      await arrived.promise;
       const archive = archiver(database.pool, store);
       // Other bounds of batches: the log gives as many as it has.
       await archive(visits, 0, records.slice(0, 3));
       await archive(visits, 3, records.slice(3));
-      held.open();
+      held.resolve();
       expect(await late).to.be.instanceOf(BatchNotAtCheckpoint);
       expect(ids('visits-abc')).to.deep.equal(idsOf(events));
     });
@@ -341,7 +342,7 @@ describe('the archive', () => {
         expect(error).to.be.instanceOf(ArchiveUnavailable);
       }
       double = await startEventStoreDouble({ port });
-      await eventually(() =>
+      await eventually('the store answers', () =>
         store.ping().then(
           () => true,
           () => false,
@@ -385,7 +386,7 @@ describe('the archive', () => {
       expect(await rejection(running.check())).to.have.property('code', 'UNAVAILABLE');
       expect((await running.status()).lag).to.equal(3);
       double = await startEventStoreDouble({ port });
-      await eventually(async () => (await running.status()).lag === 0);
+      await eventually('the archive has no lag', async () => (await running.status()).lag === 0);
       expect(ids('link-a')).to.deep.equal([events[0]?.id, events[2]?.id]);
       expect(ids('link-b')).to.deep.equal([events[1]?.id]);
       await running.check();
@@ -396,9 +397,11 @@ describe('the archive', () => {
       double.stall();
       const event = created('a');
       await opened.log.append(links, [recordOf(event)]);
-      await eventually(() => Promise.resolve(double.calls.append === 2));
+      await eventually('the second append arrives', () =>
+        Promise.resolve(double.calls.append === 2),
+      );
       double.resume();
-      await eventually(async () => (await running.status()).lag === 0);
+      await eventually('the archive has no lag', async () => (await running.status()).lag === 0);
       expect(ids('link-a')).to.deep.equal([event.id]);
     });
 
@@ -406,7 +409,9 @@ describe('the archive', () => {
       const running = start();
       double.stall();
       await opened.log.append(links, [{ key: 'a', value: writeEvent(created('a')) }]);
-      await eventually(() => Promise.resolve(double.calls.append === 1));
+      await eventually('the first append arrives', () =>
+        Promise.resolve(double.calls.append === 1),
+      );
       await running.stop();
       archive = null;
       // No second try, and none that waited for its deadline.

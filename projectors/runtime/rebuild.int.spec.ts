@@ -15,9 +15,8 @@ import { projections } from '../projections.js';
 import { redirects } from '../redirects/projection.js';
 import { stats } from '../stats/projection.js';
 import { at, blocked, created, metered, recordOf, visited } from '../testing/events.js';
-import { rejection } from '../../ops/test/support/waiting.js';
+import { eventually, rejection } from '../../ops/test/support/waiting.js';
 import { describeSchema, dump } from '../testing/tables.js';
-import { eventually } from '../testing/waiting.js';
 import { cloneSchema } from './clone-schema.js';
 import { dropRebuildLock, shareSchema, tryRebuildLock } from './locks.js';
 import { liveSchema } from './names.js';
@@ -85,7 +84,7 @@ describe('a rebuild', () => {
   /** Runs the live projection until it has applied all that there is. */
   const catchUpLive = async (projection: Projection): Promise<void> => {
     const live = start(projection);
-    await eventually(() => isCaughtUp(projection));
+    await eventually('the projection is caught up', () => isCaughtUp(projection));
     await live.stop();
   };
 
@@ -233,7 +232,7 @@ describe('a rebuild', () => {
     await live.query('BEGIN');
     await live.query(shareSchema('stats'));
     await endedWhen(async (end) => {
-      await eventually(() => isWaitingForSwap());
+      await eventually('the rebuild waits for its swap', () => isWaitingForSwap());
       end();
       await live.query('COMMIT');
     });
@@ -254,7 +253,9 @@ describe('a rebuild', () => {
       },
     };
     const first = rebuildNow(slow);
-    await eventually(() => exists('projection_stats_next'));
+    await eventually('the tables beside the live ones exist', () =>
+      exists('projection_stats_next'),
+    );
     const error = await rejection(rebuildNow(stats));
     expect(error).to.be.instanceOf(RebuildRunning);
     expect(error).to.include({ code: 'REBUILD_RUNNING', retryable: true });
@@ -334,7 +335,8 @@ describe('a rebuild', () => {
       writing = false;
       await writer;
     }
-    for (const projection of projections) await eventually(() => isCaughtUp(projection));
+    for (const projection of projections)
+      await eventually('the projection is caught up', () => isCaughtUp(projection));
     await Promise.all(live.map((subscription) => subscription.stop()));
 
     const clicks = await pool.query<{ total: number; codes: number }>(
@@ -376,10 +378,10 @@ describe('a rebuild', () => {
     const live = start(slow);
     await begun;
     const rebuilding = rebuildNow(stats);
-    await eventually(() => isWaitingForSwap());
+    await eventually('the rebuild waits for its swap', () => isWaitingForSwap());
     release();
     await rebuilding;
-    await eventually(() => isCaughtUp(stats));
+    await eventually('the projection is caught up', () => isCaughtUp(stats));
     await live.stop();
     const { rows } = await pool.query<{ total: number }>(
       'SELECT sum(clicks)::bigint AS total FROM projection_stats.clicks',
@@ -497,7 +499,7 @@ describe('a rebuild', () => {
         writing = false;
         await writer;
       }
-      await eventually(() => isCaughtUp(stats));
+      await eventually('the projection is caught up', () => isCaughtUp(stats));
       await live.stop();
       const { rows } = await pool.query<{ clicks: number }>(
         'SELECT clicks FROM projection_stats.clicks',

@@ -6,10 +6,9 @@ import { createPool } from '../../ops/platform/postgres/pool.js';
 import { extendChain, genesisOf } from './chain.js';
 import type { Signer } from './checkpoint.js';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
-import { eventually } from '../../ops/test/support/waiting.js';
+import { eventually, rejection } from '../../ops/test/support/waiting.js';
 import { topicNames, topics } from '../../schemas/events/topics.js';
 import { recordOf, visited } from '../testing/events.js';
-import { rejection } from '../../ops/test/support/waiting.js';
 import { allSealed, knownSigner, sealAll } from '../../ops/test/support/sealing.js';
 import { startSealing, type Sealing } from './sealing.js';
 

@@ -20,16 +20,12 @@ import { openSpool, type Spool } from '../spool/spool.js';
 import { range, visit } from '../spool/testing/harness.js';
 import type { Shipping } from './port.js';
 import { startWorkerShipping } from './worker-shipping.js';
+import { eventually } from '../../ops/test/support/waiting.js';
 
 const program = fileURLToPath(new URL('testing/shipping-process.js', import.meta.url));
 const logger = createLogger('silent');
 /** A broker that was killed needs some time to be itself again, and the machine may be busy. */
 const patienceMs = 120_000;
-
-/** Mocha's timeout is its limit. */
-const until = async (condition: () => boolean | Promise<boolean>): Promise<void> => {
-  while (!(await condition())) await sleep(10);
-};
 
 describe('Shipping from a worker thread', function () {
   this.timeout(patienceMs);
@@ -142,8 +138,10 @@ describe('Shipping from a worker thread', function () {
 
   it('brings each visit as it was written, in one thread that is started once', async () => {
     const spool = await open();
-    const last = await appendDuring(spool, () => until(() => spool.counters.shipped > 2_000));
-    await until(() => spool.depth().events === 0);
+    const last = await appendDuring(spool, () =>
+      eventually('enough visits are shipped', () => spool.counters.shipped > 2_000),
+    );
+    await eventually('the spool is shipped', () => spool.depth().events === 0);
     expect(await countedOf(spool.id)).to.deep.equal(range(1, last));
     expect(spool.counters).to.include({ shipped: last, shipFailures: 0 });
     expect(workers).lengthOf(1);
@@ -152,12 +150,12 @@ describe('Shipping from a worker thread', function () {
   it('goes on where it was after the broker was killed, and brings all', async () => {
     const spool = await open();
     const last = await appendDuring(spool, async () => {
-      await until(() => spool.counters.shipped > 500);
+      await eventually('enough visits are shipped', () => spool.counters.shipped > 500);
       kafka.server.kill('SIGKILL');
-      await until(() => spool.counters.shipFailures > 0);
+      await eventually('a shipment fails', () => spool.counters.shipFailures > 0, patienceMs);
       await kafka.server.restart();
     });
-    await until(() => spool.depth().events === 0);
+    await eventually('the spool is shipped', () => spool.depth().events === 0, patienceMs);
     expect(await countedOf(spool.id)).to.deep.equal(range(1, last));
   });
 
@@ -166,11 +164,11 @@ describe('Shipping from a worker thread', function () {
     const last = await appendDuring(spool, async () => {
       for (const round of [1, 2, 3]) {
         const { shipped } = spool.counters;
-        await until(() => spool.counters.shipped > shipped + 500);
+        await eventually('enough visits are shipped', () => spool.counters.shipped > shipped + 500);
         await workers[round - 1]?.terminate();
       }
     });
-    await until(() => spool.depth().events === 0);
+    await eventually('the spool is shipped', () => spool.depth().events === 0);
     expect(await countedOf(spool.id)).to.deep.equal(range(1, last));
     expect(workers).lengthOf(4);
   });
@@ -189,14 +187,17 @@ describe('Shipping from a worker thread', function () {
     });
     const said = once(lines, 'close');
     try {
-      await until(() => shippedByChild > 1_000);
+      await eventually('the child has shipped 1,000 visits', () => shippedByChild > 1_000);
     } finally {
       child.kill('SIGKILL');
     }
     await said;
 
     await open();
-    await until(async () => !(await readdir(path.join(dataDir, 'spool'))).includes(id));
+    await eventually(
+      'the spool of the killed process is gone',
+      async () => !(await readdir(path.join(dataDir, 'spool'))).includes(id),
+    );
     const counted = await countedOf(id);
     expect(counted).to.deep.equal(range(1, counted.length));
     expect(counted.length).to.be.at.least(promised);

@@ -13,8 +13,9 @@ import {
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { v7 } from 'uuid';
-import { Bench, eventually, FakeLog, range, visit } from './testing/harness.js';
+import { Bench, FakeLog, range, visit } from './testing/harness.js';
 import { writeOrphan } from './testing/orphan-folder.js';
+import { eventually } from '../../ops/test/support/waiting.js';
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((a, b) => a + b, 0);
 
@@ -32,7 +33,9 @@ describe('The spool of a process that is gone', () => {
   const spoolDir = () => readdir(join(dataDir, 'spool'));
   const adoptAll = async () => {
     const spool = await bench.open({ dataDir, ship: log.ship });
-    await eventually(async () => (await spoolDir()).every((name) => !isOrphan(name, spool.id)));
+    await eventually('no orphan is left', async () =>
+      (await spoolDir()).every((name) => !isOrphan(name, spool.id)),
+    );
     return spool;
   };
   const isOrphan = (name: string, ownId: string) => name !== ownId && !name.endsWith('.bad');
@@ -48,7 +51,7 @@ describe('The spool of a process that is gone', () => {
     expect(log.visitsOf(early.id)).to.deep.equal(range(1, 51));
 
     const late = await writeOrphan(dataDir, [10]);
-    await eventually(async () => !(await spoolDir()).includes(late.id));
+    await eventually('the late orphan is gone', async () => !(await spoolDir()).includes(late.id));
     expect(log.visitsOf(late.id)).to.deep.equal(range(1, 10));
     expect(log.records).lengthOf(61);
     expect(spool.counters.adopted).to.equal(2);
@@ -59,8 +62,8 @@ describe('The spool of a process that is gone', () => {
     const orphan = await writeOrphan(dataDir, [20_000]);
     const spool = await bench.open({ dataDir, ship: log.ship });
     await spool.append(visit(1));
-    await eventually(() => log.visitsOf(spool.id).length === 1);
-    await eventually(async () => !(await spoolDir()).includes(orphan.id));
+    await eventually('the visit is shipped', () => log.visitsOf(spool.id).length === 1);
+    await eventually('the orphan is gone', async () => !(await spoolDir()).includes(orphan.id));
     expect(log.visitsOf(orphan.id)).to.deep.equal(range(1, 20_000));
   });
 
@@ -110,13 +113,13 @@ describe('The spool of a process that is gone', () => {
     const orphan = await writeOrphan(dataDir, [100, 100]);
     const bytes = sum(orphan.sizes);
     const spool = await bench.open({ dataDir, ship: log.ship, maxBytes: bytes + 1000 });
-    await eventually(() => spool.depth().events === 200);
+    await eventually('the spool holds 200 visits', () => spool.depth().events === 200);
     expect(spool.depth().bytes).to.equal(bytes);
     const results = await Promise.allSettled(range(1, 10).map((n) => spool.append(visit(n))));
     expect(results.filter(({ status }) => status === 'fulfilled')).lengthOf(2);
 
     log.isAway = false;
-    await eventually(() => spool.depth().events === 0);
+    await eventually('the spool is shipped', () => spool.depth().events === 0);
     await spool.append(visit(3));
   });
 
@@ -131,7 +134,7 @@ describe('The spool of a process that is gone', () => {
         shipped += records.length;
       },
     });
-    await eventually(() => shipped === 2000);
+    await eventually('all 2,000 visits are shipped', () => shipped === 2000);
     await spool.stop({ shipWithinMs: 100 });
     expect(await spoolDir()).to.deep.equal([orphan.id]);
 
@@ -158,7 +161,7 @@ describe('The spool of a process that is gone', () => {
     await mkdir(old);
     await utimes(old, 0, 0);
     const spool = await bench.open({ dataDir, ship: log.ship });
-    await eventually(async () => (await spoolDir()).length === 2);
+    await eventually('two spools are left', async () => (await spoolDir()).length === 2);
     expect((await spoolDir()).map((name) => join(dataDir, 'spool', name))).to.include(young);
     expect(spool.counters.adopted).to.equal(0);
   });
@@ -172,8 +175,8 @@ describe('The spool of a process that is gone', () => {
     await symlink(dataDir, first);
     const healthy = await writeOrphan(dataDir, [5]);
     const spool = await bench.open({ dataDir, ship: log.ship, maxBytes: 65_536, scanEveryMs: 5 });
-    await eventually(() => log.visitsOf(healthy.id).length === 5);
-    await eventually(() => spool.counters.adopted > 30);
+    await eventually('the healthy orphan is shipped', () => log.visitsOf(healthy.id).length === 5);
+    await eventually('more than 30 visits are adopted', () => spool.counters.adopted > 30);
     await spool.append(visit(1));
     expect(log.visitsOf(broken.id)).to.be.empty;
 
@@ -181,7 +184,10 @@ describe('The spool of a process that is gone', () => {
     const mended = join(dataDir, 'mended');
     await writeFile(mended, bytes);
     await rename(mended, first);
-    await eventually(async () => !(await spoolDir()).includes(broken.id));
+    await eventually(
+      'the broken orphan is gone',
+      async () => !(await spoolDir()).includes(broken.id),
+    );
     expect(log.visitsOf(broken.id)).to.deep.equal(range(1, 6));
   });
 
@@ -191,7 +197,7 @@ describe('The spool of a process that is gone', () => {
     await writeFile(join(stranger, '0000000000000001.seg'), 'not ours');
     const orphan = await writeOrphan(dataDir, [1]);
     await bench.open({ dataDir, ship: log.ship });
-    await eventually(async () => !(await spoolDir()).includes(orphan.id));
+    await eventually('the orphan is gone', async () => !(await spoolDir()).includes(orphan.id));
     expect(await readdir(stranger)).lengthOf(1);
   });
 
@@ -202,7 +208,10 @@ describe('The spool of a process that is gone', () => {
     const spools = await Promise.all(
       logs.map(({ ship }) => bench.open({ dataDir, ship, scanEveryMs: 1 })),
     );
-    await eventually(async () => (await spoolDir()).length === spools.length);
+    await eventually(
+      'only the running spools are left',
+      async () => (await spoolDir()).length === spools.length,
+    );
     for (const [index, { id }] of orphans.entries()) {
       const takers = logs.map((one) => one.visitsOf(id)).filter(({ length }) => length > 0);
       expect(takers).to.deep.equal([range(1, index + 1)]);

@@ -7,8 +7,9 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { EdgeTask } from './testing/edge-process.js';
-import { Bench, eventually, FakeLog, range, visitsOf } from './testing/harness.js';
+import { Bench, FakeLog, range, visitsOf } from './testing/harness.js';
 import { writeOrphan } from './testing/orphan-folder.js';
+import { eventually } from '../../ops/test/support/waiting.js';
 
 const program = fileURLToPath(new URL('testing/edge-process.js', import.meta.url));
 
@@ -66,7 +67,10 @@ describe('An edge’s spool, its process', () => {
   const adopt = async () => {
     const log = new FakeLog();
     const spool = await bench.open({ dataDir, ship: log.ship });
-    await eventually(async () => (await readdir(join(dataDir, 'spool'))).length === 1);
+    await eventually(
+      'one spool is left',
+      async () => (await readdir(join(dataDir, 'spool'))).length === 1,
+    );
     await spool.stop();
     return log;
   };
@@ -113,7 +117,10 @@ describe('An edge’s spool, its process', () => {
     await Promise.all(adopters.map(({ report }) => report()));
     await sleep(300);
     await kill(dead.child);
-    await eventually(async () => !(await readdir(join(dataDir, 'spool'))).includes(id));
+    await eventually(
+      'the spool of the killed process is gone',
+      async () => !(await readdir(join(dataDir, 'spool'))).includes(id),
+    );
 
     const logs = await Promise.all(['left', 'right'].map(shippedBy));
     const takers = logs.map((records) => visitsOf(records, id)).filter(({ length }) => length > 0);
@@ -158,7 +165,10 @@ describe('An edge’s spool, its process', () => {
       );
       const { child, report } = start('adopt-uncopied', 'edge', '', limits);
       await report();
-      await eventually(async () => !(await readdir(join(dataDir, 'spool'))).includes(id));
+      await eventually(
+        'the spool of the killed process is gone',
+        async () => !(await readdir(join(dataDir, 'spool'))).includes(id),
+      );
       child.kill('SIGTERM');
       const { maxRssMib, shipped } = await report();
       expect(shipped).to.equal(200_000);

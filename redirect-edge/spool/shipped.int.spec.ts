@@ -2,8 +2,9 @@ import { expect } from 'chai';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { shippedSoFar } from './shipped.js';
-import { Bench, eventually, FakeLog, range, visit } from './testing/harness.js';
+import { Bench, FakeLog, range, visit } from './testing/harness.js';
 import { writeOrphan } from './testing/orphan-folder.js';
+import { eventually } from '../../ops/test/support/waiting.js';
 
 const generousMs = 20_000;
 
@@ -40,7 +41,7 @@ describe('What a data directory’s spools had when they were asked', () => {
     log.isAway = true;
     await spool.append(visit(1));
     const waiting = shippedSoFar(dataDir, generousMs);
-    await eventually(() => log.tries > 1);
+    await eventually('a second try', () => log.tries > 1);
     expect(log.records).to.be.empty;
     log.isAway = false;
     expect(await waiting).to.equal(0);

@@ -5,7 +5,8 @@ import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises'
 import { SpoolUnavailable } from './errors.js';
 import { decodeRecords } from './record.js';
 import { nodeFiles, type SegmentFiles } from './segment-writer.js';
-import { Bench, eventually, FakeLog, folderBytes, range, visit } from './testing/harness.js';
+import { Bench, FakeLog, folderBytes, range, visit } from './testing/harness.js';
+import { eventually } from '../../ops/test/support/waiting.js';
 
 const refusal = async (promise: Promise<void>): Promise<SpoolUnavailable> => {
   const error: unknown = await promise.then(
@@ -87,9 +88,10 @@ describe('The spool', () => {
       expect(segments.length).to.be.greaterThan(5);
 
       log.isAway = false;
-      await eventually(() => spool.depth().events === 0);
+      await eventually('the spool is shipped', () => spool.depth().events === 0);
       expect(log.visitsOf(spool.id)).to.deep.equal(range(1, 200));
       await eventually(
+        'one segment is left',
         async () => (await readdir(folder)).filter((name) => name.endsWith('.seg')).length <= 1,
       );
     });
@@ -113,9 +115,9 @@ describe('The spool', () => {
       expect(bytes).to.be.within(maxBytes - 1000, maxBytes);
 
       log.isAway = false;
-      await eventually(() => spool.depth().events === 0);
+      await eventually('the spool is shipped', () => spool.depth().events === 0);
       await spool.append(visit(kept + 1));
-      await eventually(() => spool.depth().events === 0);
+      await eventually('the spool is shipped', () => spool.depth().events === 0);
       expect(log.visitsOf(spool.id)).to.deep.equal(range(1, kept + 1));
     });
 
@@ -126,7 +128,7 @@ describe('The spool', () => {
           range(1, 1000).map((number) => spool.append(visit(number))),
         );
         expect(results.at(-1)?.status).to.equal('rejected');
-        await eventually(() =>
+        await eventually('the spool takes a visit', () =>
           spool.append(visit(1)).then(
             () => true,
             () => false,
@@ -165,7 +167,7 @@ describe('The spool', () => {
         // Numbers of failed records are not used again.
         const next = truncate ? 6 : 5;
         expect(decoded.records.map(({ sequence }) => sequence)).to.deep.equal([1, next, next + 1]);
-        await eventually(() => spool.depth().events === 0);
+        await eventually('the spool is shipped', () => spool.depth().events === 0);
         expect(log.visitsOf(spool.id)).to.deep.equal([1, 6, 7]);
         expect(bench.logged.filter(({ msg }) => msg.includes('visits are refused'))).lengthOf(1);
       });
@@ -179,7 +181,7 @@ describe('The spool', () => {
       expect(await refusal(spool.append(visit(2)))).to.include({ code: 'SPOOL_WRITE_FAILED' });
       faults.sync = false;
       await spool.append(visit(3));
-      await eventually(() => spool.depth().events === 0);
+      await eventually('the spool is shipped', () => spool.depth().events === 0);
       expect(log.visitsOf(spool.id)).to.deep.equal([1, 3]);
     });
   });
@@ -192,7 +194,7 @@ describe('The spool', () => {
         await sleep(130);
         await spool.append(visit(number));
         const appended = performance.now();
-        await eventually(() => log.records.length === number);
+        await eventually('the visit is shipped', () => log.records.length === number);
         waits.push(performance.now() - appended);
       }
       expect(waits.sort((a, b) => a - b)[4]).to.be.lessThan(50);
@@ -212,7 +214,7 @@ describe('The spool', () => {
       for (let number = 1; number <= 12_000; number += 400) {
         await Promise.all(range(number, number + 399).map((one) => spool.append(visit(one))));
       }
-      await eventually(() => spool.depth().events === 0);
+      await eventually('the spool is shipped', () => spool.depth().events === 0);
       expect(log.records.map(({ sequence }) => sequence)).to.deep.equal(range(1, 12_000));
       expect(Math.max(...log.batches.map((batch) => batch.length))).to.equal(1000);
       expect(spool.counters).to.include({ appended: 12_000, shipped: 12_000, refused: 0 });
@@ -226,7 +228,7 @@ describe('The spool', () => {
       expect(log.tries).to.be.within(4, 9);
       await spool.append(visit(2));
       log.isAway = false;
-      await eventually(() => spool.depth().events === 0);
+      await eventually('the spool is shipped', () => spool.depth().events === 0);
       expect(log.visitsOf(spool.id)).to.deep.equal([1, 2]);
       expect(bench.logged.filter(({ msg }) => msg.startsWith('The log'))).lengthOf(2);
     });
@@ -234,7 +236,7 @@ describe('The spool', () => {
     it('does nothing when there is nothing to do', async () => {
       const spool = await bench.open({ dataDir, ship: log.ship, scanEveryMs: 60_000 });
       await spool.append(visit(1));
-      await eventually(() => spool.depth().events === 0);
+      await eventually('the spool is shipped', () => spool.depth().events === 0);
       await sleep(50);
       const before = process.cpuUsage();
       await sleep(500);
@@ -258,7 +260,7 @@ describe('The spool', () => {
     it('leaves for the next start what the log did not take, and knows how far it was', async () => {
       const spool = await bench.open({ dataDir, ship: log.ship });
       await spool.append(visit(1));
-      await eventually(() => spool.depth().events === 0);
+      await eventually('the spool is shipped', () => spool.depth().events === 0);
       log.isAway = true;
       await spool.append(visit(2));
       const started = performance.now();
@@ -268,7 +270,7 @@ describe('The spool', () => {
 
       const next = new FakeLog();
       const successor = await bench.open({ dataDir, ship: next.ship });
-      await eventually(async () => (await spoolDirs()).length === 1);
+      await eventually('one spool is left', async () => (await spoolDirs()).length === 1);
       expect(next.records.map(({ sequence }) => sequence)).to.deep.equal([2]);
       expect(next.visitsOf(spool.id)).to.deep.equal([2]);
       expect(await spoolDirs()).to.deep.equal([successor.id]);

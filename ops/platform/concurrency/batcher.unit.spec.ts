@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { rejection } from '../../test/support/waiting.js';
-import { gate } from '../../test/support/waiting.js';
 import { createBatcher, Overloaded } from './batcher.js';
+import { deferred } from './deferred.js';
 
 /** Resolves when the event loop has turned. */
 const tick = (): Promise<void> =>
@@ -43,7 +43,7 @@ describe('the batcher', () => {
   });
 
   it('gathers what comes while a group is being decided, one group at a time', async () => {
-    const held = gate();
+    const held = deferred();
     const batches: (readonly number[])[] = [];
     let running = 0;
     let most = 0;
@@ -54,7 +54,7 @@ describe('the batcher', () => {
         batches.push(commands);
         running += 1;
         most = Math.max(most, running);
-        await held.opened;
+        await held.promise;
         running -= 1;
         return commands;
       },
@@ -66,7 +66,7 @@ describe('the batcher', () => {
       await tick();
     }
     expect(batches).to.deep.equal([[1]]);
-    held.open();
+    held.resolve();
     expect(await Promise.all(submitted)).to.deep.equal([1, 2, 3]);
     expect(batches).to.deep.equal([[1], [2, 3]]);
     expect(most).to.equal(1);

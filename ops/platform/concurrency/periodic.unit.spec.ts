@@ -1,8 +1,9 @@
 import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { eventually, gate, settledWithin } from '../../test/support/waiting.js';
+import { eventually, settledWithin } from '../../test/support/waiting.js';
 import { createLogger } from '../logging.js';
 import { periodically } from './periodic.js';
+import { deferred } from './deferred.js';
 
 const logger = createLogger('silent');
 const never = 3_600_000;
@@ -56,7 +57,7 @@ describe('a periodic task', () => {
   });
 
   it('never runs twice at the same time; stop waits for it, and nothing runs afterwards', async () => {
-    const held = gate();
+    const held = deferred();
     let runs = 0;
     let ended = 0;
     const task = periodically({
@@ -65,7 +66,7 @@ describe('a periodic task', () => {
       logger,
       task: async () => {
         runs += 1;
-        await held.opened;
+        await held.promise;
         ended += 1;
         return 1;
       },
@@ -73,7 +74,7 @@ describe('a periodic task', () => {
     await eventually('it runs', () => runs === 1);
     const stopped = task.stop();
     expect(await settledWithin(stopped, 30)).to.be.false;
-    held.open();
+    held.resolve();
     await stopped;
     expect([runs, ended]).to.deep.equal([1, 1]);
     await sleep(30);

@@ -2,9 +2,8 @@ import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { writeEvent } from '../../../schemas/events/codec.js';
 import { topicNames, topics } from '../../../schemas/events/topics.js';
-import { rejection } from '../../test/support/waiting.js';
+import { eventually, rejection, settledWithin } from '../../test/support/waiting.js';
 import { startTcpProxy } from '../../test/support/tcp-proxy.js';
-import { eventually, gate, settledWithin } from '../../test/support/waiting.js';
 import { createLogger } from '../logging.js';
 import { listenToPostgres } from '../postgres/listener.js';
 import { transaction } from '../postgres/pool.js';
@@ -36,6 +35,7 @@ import {
 import { storm, violations } from '../../test/conformance/event-log/storm.js';
 
 import { PartitionsDiffer } from './postgres-partitions.js';
+import { deferred } from '../concurrency/deferred.js';
 
 const links = topics.links.name;
 const logger = createLogger('silent');
@@ -68,11 +68,11 @@ describe('the embedded log, apart from the suite', () => {
   it('fetches nothing more while a handler is at work, whatever is appended', async () => {
     const reading = await harness.connect();
     const positions = await Positions.atEnd(client.log, [links]);
-    const held = gate();
+    const held = deferred();
     let begun = false;
     const handle = async (): Promise<void> => {
       begun = true;
-      await held.opened;
+      await held.promise;
     };
     const reader = follow(reading.log, { topics: [links], positions, maxBatch: 5, handle });
     const backlog = recordsOf(links, newCode(), 50);
@@ -86,7 +86,7 @@ describe('the embedded log, apart from the suite', () => {
     // Longer than a reader at rest waits before it looks.
     await sleep(700);
     expect(fetches).to.equal(0);
-    held.open();
+    held.resolve();
     await reader.has(backlog.map(idOf));
     expect(fetches).to.be.above(0);
   });
@@ -263,14 +263,14 @@ describe('the embedded log, apart from the suite', () => {
 
     it('shows events from their commit on, and never those that were rolled back', async () => {
       const code = newCode();
-      const held = gate();
+      const held = deferred();
       const event = eventIn(links, code);
       const marks = [{ subject: code, sequence: 0 }];
       await harness.decide([eventIn(links, code)], { rollBack: true });
-      const decided = harness.decide([event], { hold: held.opened });
+      const decided = harness.decide([event], { hold: held.promise });
       await sleep(50);
       expect(await client.outbox.after(links, marks)).to.deep.equal([]);
-      held.open();
+      held.resolve();
       await decided;
       expect(await client.outbox.after(links, marks)).to.deep.equal([event]);
     });
@@ -304,12 +304,12 @@ describe('the embedded log, apart from the suite', () => {
       const reader = follow(naive, { topics: [links], positions: new Positions() });
       const early = eventIn(links, newCode());
       const late = recordsOf(links, newCode(), 1);
-      const held = gate();
-      const decided = naive.decide([early], { hold: held.opened });
+      const held = deferred();
+      const decided = naive.decide([early], { hold: held.promise });
       await eventually('it has its id', async () => (await naive.idsGiven()) > 0);
       await naive.append(links, late);
       await reader.has(late.map(idOf));
-      held.open();
+      held.resolve();
       await decided;
       await fence(naive, reader, [links]);
       expect(reader.ids).to.not.include(early.id);

@@ -4,11 +4,11 @@ import { Agent, request, type IncomingMessage, type RequestListener } from 'node
 import { connect } from 'node:net';
 import { text } from 'node:stream/consumers';
 import type { GeneralError } from '../../../schemas/http/errors.js';
-import { rejection } from '../../test/support/waiting.js';
+import { eventually, rejection } from '../../test/support/waiting.js';
 import { RawClient, readAnswer, type RawAnswer } from '../../test/support/raw-http.js';
-import { eventually, gate } from '../../test/support/waiting.js';
 import { ConfigError } from '../config/config.js';
 import { listen, type HttpListener } from './server.js';
+import { deferred } from '../concurrency/deferred.js';
 
 const anyPort = { host: '127.0.0.1', port: 0 };
 /** Far more than any test takes: only what must be cut waits for it. */
@@ -213,27 +213,27 @@ describe('a listener', () => {
   });
 
   it('lives on when a client that asked for a tunnel resets it', async () => {
-    const held = gate();
+    const held = deferred();
     let asked = 0;
     const listener = await start((_, response) => {
       asked += 1;
-      void held.opened.then(() => response.end('late'));
+      void held.promise.then(() => response.end('late'));
     });
     const socket = connect(listener.port, '127.0.0.1');
     socket.write('CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n');
     await eventually('it was asked for', () => asked === 1);
     socket.resetAndDestroy();
-    held.open();
+    held.resolve();
     expect(await text(await get(listener.url))).to.equal('late');
   });
 
   describe('when it is stopped', () => {
     it('answers what is in flight, refuses new connections, and then ends', async () => {
-      const held = gate();
+      const held = deferred();
       let arrived = false;
       const listener = await start((_, response) => {
         arrived = true;
-        void held.opened.then(() => response.end('late'));
+        void held.promise.then(() => response.end('late'));
       });
       const answer = get(listener.url);
       await eventually('the request arrived', () => arrived);
@@ -241,7 +241,7 @@ describe('a listener', () => {
       const refused = connect(listener.port, '127.0.0.1');
       const [error] = (await once(refused, 'error')) as [NodeJS.ErrnoException];
       expect(error.code).to.equal('ECONNREFUSED');
-      held.open();
+      held.resolve();
       expect(await text(await answer)).to.equal('late');
       // The client would keep its connection, which holds nothing any more.
       expect(await elapsed(stopped)).to.be.below(3_000);

@@ -4,7 +4,7 @@ import type { LinklogEvent } from '../../../schemas/events/catalogue.js';
 import { topics, type TopicName } from '../../../schemas/events/topics.js';
 import { testDatabase, type TestDatabase } from '../../test/support/database.js';
 import { testNode, type TestNode } from '../../test/support/node.js';
-import { eventually, gate, settledWithin } from '../../test/support/waiting.js';
+import { eventually, settledWithin } from '../../test/support/waiting.js';
 import { codeIn, eventIn, newCode } from '../../test/conformance/event-log/events.js';
 import type { EventLog, NewRecord, PartitionRange } from '../event-log/port.js';
 import { partitionOf } from '../event-log/partition.js';
@@ -15,6 +15,7 @@ import { saveRelayCheckpoints, pruneSent } from './relay-checkpoints.js';
 import type { Receipt } from './port.js';
 import { openRelayedOutbox, type RelayedOutbox } from './relayed-outbox.js';
 import { startRelay, type Relay } from './relay.js';
+import { deferred } from '../concurrency/deferred.js';
 
 const links = topics.links.name;
 const logger = createLogger('silent');
@@ -186,12 +187,12 @@ describe('the relay from the outbox to the log proper', () => {
 
   it('only repeats what a relay sends that does not know yet that another has taken over', async () => {
     const code = codeIn(links, 1);
-    const held = gate();
+    const held = deferred();
     let holding = true;
     let sends = 0;
     log.before = () => {
       sends += 1;
-      return holding ? held.opened : Promise.resolve();
+      return holding ? held.promise : Promise.resolve();
     };
     relayTo();
     await record(...history(code, 3));
@@ -203,7 +204,7 @@ describe('the relay from the outbox to the log proper', () => {
     relayTo();
     const receipt = await record(eventIn(links, code, 4));
     expect(await outbox.logged(receipt, 10_000)).to.be.true;
-    held.open();
+    held.resolve();
     await eventually('the zombie has sent it', () => log.sequencesOf(code).length >= 7);
     expect(log.sequencesOf(code)).to.deep.equal([1, 2, 3, 4, 1, 2, 3]);
     // The late mark of a zombie takes nothing back.
@@ -212,13 +213,13 @@ describe('the relay from the outbox to the log proper', () => {
   });
 
   it('stops at once, also while the log does not answer', async () => {
-    const held = gate();
-    log.before = () => held.opened;
+    const held = deferred();
+    log.before = () => held.promise;
     const relay = relayTo();
     const receipt = await record(eventIn(links, newCode()));
     await sleep(300);
     expect(await settledWithin(relay.stop(), 3_000)).to.be.true;
-    held.open();
+    held.resolve();
     relayTo(new HeldLog());
     expect(await outbox.logged(receipt, 10_000)).to.be.true;
   });

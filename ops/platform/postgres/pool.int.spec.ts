@@ -2,9 +2,8 @@ import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { testDatabase, type TestDatabase } from '../../test/support/database.js';
-import { rejection } from '../../test/support/waiting.js';
+import { eventually, rejection } from '../../test/support/waiting.js';
 import { startTcpProxy, type TcpProxy } from '../../test/support/tcp-proxy.js';
-import { eventually } from '../../test/support/waiting.js';
 import { createLogger } from '../logging.js';
 import {
   createPool,

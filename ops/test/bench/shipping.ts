@@ -19,7 +19,8 @@ import type { KafkaSettings } from '../../platform/event-log/kafka/settings.js';
 import { createLogger } from '../../platform/logging.js';
 import { acquireLock } from '../../platform/process/process-lock.js';
 import { startKafka } from '../../local/kafka/index.js';
-import { eventually, gate } from '../support/waiting.js';
+import { eventually } from '../support/waiting.js';
+import { deferred } from '../../platform/concurrency/deferred.js';
 
 const defaultCount = 200_000;
 const codes = 1_000;
@@ -48,7 +49,7 @@ const processCpu = (): number => {
 
 /** Fills a spool while nothing is shipped, and then looks only at the shipping. */
 const costOf = async (dataDir: string, count: number, ship: Ship): Promise<Cost> => {
-  const filled = gate();
+  const filled = deferred();
   const spool = await openSpool({
     dataDir,
     maxBytes: 8 * 1_024 ** 3,
@@ -56,7 +57,7 @@ const costOf = async (dataDir: string, count: number, ship: Ship): Promise<Cost>
     acquireLock,
     logger,
     async ship(chunk) {
-      await filled.opened;
+      await filled.promise;
       return ship(chunk);
     },
   });
@@ -74,7 +75,7 @@ const costOf = async (dataDir: string, count: number, ship: Ship): Promise<Cost>
     );
   }
   const began = { at: performance.now(), all: processCpu(), eventLoop: mainThreadCpu() };
-  filled.open();
+  filled.resolve();
   let left = Infinity;
   while (left > 0) {
     await eventually('some more is shipped', () => spool.depth().events < left);

@@ -6,14 +6,8 @@ import {
 } from '../../../command-api/safety/testing/safe-browsing-double.js';
 import { statuses, atOnce, type Answer } from '../support/http.js';
 import { connectTo, type RawConnection } from '../support/raw.js';
-import {
-  Bench,
-  destination,
-  eventually,
-  expectError,
-  expectRefused,
-  type Link,
-} from './harness.js';
+import { Bench, destination, expectError, expectRefused, type Link } from './harness.js';
+import { eventuallyPasses } from '../support/waiting.js';
 
 /** The shortest life that a link may have, and the length of a per-minute window. */
 const minuteMs = 60_000;
@@ -199,7 +193,7 @@ describe('a minute later', () => {
   });
 
   it('a link that the service has come to know as unsafe is blocked, its event says by whom', async () => {
-    await eventually(30_000, async () => {
+    await eventuallyPasses(30_000, async () => {
       expectError(await bench.visit(attacked.shortCode), {
         status: 410,
         message: 'This link has been blocked',
@@ -207,7 +201,7 @@ describe('a minute later', () => {
         errorType: 'BLOCKED',
       });
     });
-    await eventually(10_000, async () => {
+    await eventuallyPasses(10_000, async () => {
       const answer = await bench.admin('GET', `/admin/links/${attacked.shortCode}/history`);
       const { events } = answer.json() as { events: { actor?: string; data: object }[] };
       expect(events).to.have.length(2);

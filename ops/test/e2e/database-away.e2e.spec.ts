@@ -4,7 +4,8 @@ import { ask } from '../support/http.js';
 import { serversFor, startProduct, type Product } from '../support/product.js';
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.js';
 import { sealKeyFileIn } from '../../app/seal-key.js';
-import { Bench, destination, eventually, expectRefused } from './harness.js';
+import { Bench, destination, expectRefused } from './harness.js';
+import { eventuallyPasses } from '../support/waiting.js';
 
 describe('while PostgreSQL is away', () => {
   /** Its PostgreSQL is the one that the product under test reaches through a relay. */
@@ -58,7 +59,7 @@ describe('while PostgreSQL is away', () => {
     expect((await ask(`${product.api}/health/ready`)).status).to.equal(503);
 
     proxy.resume();
-    await eventually(20_000, async () => {
+    await eventuallyPasses(20_000, async () => {
       const again = await bench.shorten(pro, { url: destination }, idempotent);
       expect(again.status, again.text).to.equal(201);
     });

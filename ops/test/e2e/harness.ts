@@ -194,18 +194,3 @@ export const invalidKey = {
   message: 'Invalid or inactive API key.',
   error: 'Unauthorized',
 };
-
-/** The same look until it is as expected, for what may take up to `withinMs` to show. */
-export const eventually = async (withinMs: number, look: () => Promise<void>): Promise<void> => {
-  const end = performance.now() + withinMs;
-  for (;;) {
-    const last = performance.now() >= end;
-    try {
-      await look();
-      return;
-    } catch (error) {
-      if (last) throw error;
-    }
-    await new Promise((resolve) => setTimeout(resolve, 25));
-  }
-};

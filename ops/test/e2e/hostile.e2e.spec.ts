@@ -5,10 +5,11 @@ import path from 'node:path';
 import { ask } from '../support/http.js';
 import { temporaryDir } from '../support/product.js';
 import { RawClient } from '../support/raw-http.js';
-import { Bench, destination, eventually } from './harness.js';
+import { Bench, destination } from './harness.js';
 import { expectDocumented } from './hostile/answers.js';
 import { bytesOf, described, hostileRequest, isWhole } from './hostile/requests.js';
 import type { HostileRequest, Known } from './hostile/requests.js';
+import { eventuallyPasses } from '../support/waiting.js';
 
 const listeners = ['api', 'edge', 'admin'] as const;
 const total = 10_000;
@@ -112,7 +113,7 @@ describe('hostile requests', () => {
       expect((await ask(`${bench.product[listener]}/health`)).status).to.equal(200);
     }
     expect((await bench.visit(known.codes[0] ?? '')).status).to.equal(302);
-    await eventually(20_000, async () => {
+    await eventuallyPasses(20_000, async () => {
       expect((await bench.product.rssMiB()) - before).to.be.below(slackMiB);
     });
     const logged = bench.product.stderr().split('\n');

@@ -5,12 +5,12 @@ import {
   destination,
   expectBody,
   expectError,
-  eventually,
   invalidKey,
   missingKey,
   timestampPattern,
   withProduct,
 } from './harness.js';
+import { eventuallyPasses } from '../support/waiting.js';
 
 describe('API keys', () => {
   const bench = withProduct();
@@ -182,11 +182,11 @@ describe('API keys', () => {
       const inactive = await patch({ active: false });
       expect(inactive.status).to.equal(200);
       expect(inactive.json()).to.include({ id, active: false });
-      await eventually(1_000, async () => {
+      await eventuallyPasses(1_000, async () => {
         expectBody(await bench.api('/v2/usage', key), 401, invalidKey);
       });
       expect((await patch({ active: true })).json()).to.include({ id, active: true });
-      await eventually(1_000, async () => {
+      await eventuallyPasses(1_000, async () => {
         expect((await bench.api('/v2/usage', key)).status).to.equal(200);
       });
     });
@@ -200,7 +200,7 @@ describe('API keys', () => {
       expect(changed.status).to.equal(200);
       expect(changed.json()).to.include(change);
       // Full windows are remembered for as long as a change may take to be seen.
-      await eventually(1_100, async () => {
+      await eventuallyPasses(1_100, async () => {
         const answer = await bench.api('/v2/usage', key);
         expect(answer.status).to.equal(200);
         expect(answer.headers).to.include({
@@ -217,7 +217,7 @@ describe('API keys', () => {
       const revoked = await bench.admin('DELETE', `/admin/keys/${id}`);
       expect(revoked.status).to.equal(200);
       expect(revoked.json()).to.include({ id, active: false });
-      await eventually(1_000, async () => {
+      await eventuallyPasses(1_000, async () => {
         expectBody(await bench.api('/v2/usage', key), 401, invalidKey);
       });
       const again = await bench.admin('PATCH', `/admin/keys/${id}`, { active: true });

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { kafkaStartMs, testKafka, type TestKafka } from '../support/kafka.js';
-import { Bench, destination, eventually, expectError, type Link } from './harness.js';
+import { Bench, destination, expectError, type Link } from './harness.js';
+import { eventuallyPasses } from '../support/waiting.js';
 
 /** As long as a client may have to wait for an answer, and a little for a busy machine. */
 const answerMs = 4_000;
@@ -61,7 +62,7 @@ describe('while the log on Kafka is away', function () {
     expect((await bench.shorten('ll_none', { url: destination })).status).to.equal(401);
     expect(await usage(key)).to.deep.equal(before);
     resume();
-    await eventually(60_000, async () => {
+    await eventuallyPasses(60_000, async () => {
       const answer = await bench.shorten(key, { url: destination });
       expect(answer.status, answer.text).to.equal(201);
     });
@@ -80,7 +81,7 @@ describe('while the log on Kafka is away', function () {
     expectError(first, { status: 503, message: logAway, path: '/v2/shorten', method: 'POST' });
     expect([409, 503]).to.include((await bench.shorten(key, body, headers)).status);
     resume();
-    await eventually(60_000, async () => {
+    await eventuallyPasses(60_000, async () => {
       const answer = await bench.shorten(key, body, headers);
       expect(answer.status, answer.text).to.equal(201);
       expect(answer.headers['idempotency-replayed']).to.equal('true');
@@ -101,7 +102,7 @@ describe('while the log on Kafka is away', function () {
     });
     expect(blocked.status, blocked.text).to.equal(202);
     expect(blocked.json()).to.deep.equal({ shortCode, blocked: true });
-    await eventually(1_000, async () => {
+    await eventuallyPasses(1_000, async () => {
       expect((await bench.visit(shortCode)).status).to.equal(410);
     });
     const made = await bench.admin('POST', '/admin/keys', { name: 'now', plan: 'FREE' });
@@ -113,11 +114,11 @@ describe('while the log on Kafka is away', function () {
     const switched = await bench.admin('PATCH', '/admin/platform', { features: { qr: false } });
     expect(switched.status).to.equal(202);
     resume();
-    await eventually(60_000, async () => {
+    await eventuallyPasses(60_000, async () => {
       const answer = await bench.admin('PATCH', '/admin/platform', { features: { qr: true } });
       expect(answer.status).to.equal(200);
     });
-    await eventually(20_000, async () => {
+    await eventuallyPasses(20_000, async () => {
       const history = await bench.admin('GET', `/admin/links/${shortCode}/history`);
       const { events } = history.json() as { events: { type: string }[] };
       expect(events.map(({ type }) => type)).to.include('linklog.LinkBlocked.v1');
@@ -139,7 +140,7 @@ describe('while the log on Kafka is away', function () {
     expect(limits).to.deep.equal([302, 302, 302, 410, 410]);
     await sleep(500);
     resume();
-    await eventually(60_000, async () => {
+    await eventuallyPasses(60_000, async () => {
       expect((await bench.stats(shortCode, key)).clickCount).to.equal(visits);
       expect((await bench.stats(limited, key)).clickCount).to.equal(3);
     });

@@ -4,7 +4,8 @@ import path from 'node:path';
 import { startLinklogCli, type Said } from '../support/command-line.js';
 import { kafkaStartMs, testKafka, type TestKafka } from '../support/kafka.js';
 import { startEmbeddedProduct, startProduct, temporaryDir } from '../support/product.js';
-import { Bench, eventually } from './harness.js';
+import { Bench } from './harness.js';
+import { eventuallyPasses } from '../support/waiting.js';
 
 describe('an embedded installation that moves to Kafka', function () {
   this.timeout(120_000);
@@ -40,7 +41,7 @@ describe('an embedded installation that moves to Kafka', function () {
     const { shortCode: limited } = await old.link(key, { maxClicks: 3 });
     for (let visit = 0; visit < 40; visit += 1) await old.visit(shortCode);
     await old.visit(limited);
-    await eventually(5_000, async () => {
+    await eventuallyPasses(5_000, async () => {
       expect((await old.stats(shortCode, key)).clickCount).to.equal(40);
       expect((await old.stats(limited, key)).clickCount).to.equal(1);
     });
@@ -64,7 +65,7 @@ describe('an embedded installation that moves to Kafka', function () {
     expect(visits).to.deep.equal([302, 302, 410, 410]);
     expect((await moved.visit(shortCode)).status).to.equal(302);
     await moved.link(key);
-    await eventually(5_000, async () => {
+    await eventuallyPasses(5_000, async () => {
       expect((await moved.stats(shortCode, key)).clickCount).to.equal(41);
     });
   });

@@ -4,7 +4,8 @@ import path from 'node:path';
 import { ask, atOnce, type Answer, type Ask } from '../support/http.js';
 import { Document } from '../support/openapi.js';
 import { temporaryDir } from '../support/product.js';
-import { Bench, destination, eventually, expectEnvelope } from './harness.js';
+import { Bench, destination, expectEnvelope } from './harness.js';
+import { eventuallyPasses } from '../support/waiting.js';
 
 const few = { requestsPerMinute: 1_000, monthlyCalls: 2, monthlyLinks: 1, monthlyQrCodes: 1 };
 const many = { ...few, monthlyCalls: null, monthlyLinks: null, monthlyQrCodes: null };
@@ -229,7 +230,7 @@ describe('GET /openapi.json', () => {
       await bench.admin('PATCH', '/admin/platform', { maintenance: true });
       try {
         for (const operation of everywhere) {
-          await eventually(5_000, async () => {
+          await eventuallyPasses(5_000, async () => {
             await described(operation, 503, pro, bodyOf(operation));
           });
           await described(operation, 503, null, bodyOf(operation));

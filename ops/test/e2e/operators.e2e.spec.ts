@@ -6,13 +6,13 @@ import { createPool, type Pool } from '../../platform/postgres/pool.js';
 import { ask, type Answer } from '../support/http.js';
 import {
   destination,
-  eventually,
   expectEnvelope,
   expectError,
   expectRefused,
   withProduct,
   type Link,
 } from './harness.js';
+import { eventuallyPasses } from '../support/waiting.js';
 
 const maintenanceMessage = 'Service is temporarily unavailable for maintenance';
 const reasonMessage = 'reason must have 1 to 500 characters, none of them control characters';
@@ -55,7 +55,7 @@ describe('operators', () => {
 
   afterEach(async () => {
     await bench.admin('PATCH', '/admin/platform', { maintenance: false, features: featuresOn });
-    await eventually(everywhereWithinMs, async () => {
+    await eventuallyPasses(everywhereWithinMs, async () => {
       expect((await bench.visit('nothing0')).status).to.equal(404);
     });
   });
@@ -206,7 +206,7 @@ describe('operators', () => {
       }
       expectRefused(await bench.shorten(key, { url: destination }), 503, message);
 
-      await eventually(everywhereWithinMs, async () => {
+      await eventuallyPasses(everywhereWithinMs, async () => {
         expect((await bench.visit(shortCode)).status).to.equal(503);
       });
       for (const path of [`/${shortCode}`, '/nothing0', '/']) {
@@ -230,7 +230,7 @@ describe('operators', () => {
 
       await done('PATCH', '/admin/platform', { maintenance: false });
       expect((await bench.api('/v2/usage', key)).status).to.equal(200);
-      await eventually(everywhereWithinMs, async () => {
+      await eventuallyPasses(everywhereWithinMs, async () => {
         expect((await bench.visit(shortCode)).status).to.equal(302);
       });
       expect(await done('GET', `/admin/keys/${id}`)).to.have.nested.property(
@@ -244,7 +244,7 @@ describe('operators', () => {
         await done('PATCH', '/admin/platform', { maintenance: true });
         await done('PATCH', '/admin/platform', { maintenance: false });
       }
-      await eventually(everywhereWithinMs, async () => {
+      await eventuallyPasses(everywhereWithinMs, async () => {
         expect((await bench.visit('nothing0')).status).to.equal(404);
       });
     });
@@ -261,7 +261,7 @@ describe('operators', () => {
       done('POST', `/admin/links/${code}/${what}`, { reason });
 
     const seen = (status: number, code = link.shortCode): Promise<void> =>
-      eventually(everywhereWithinMs, async () => {
+      eventuallyPasses(everywhereWithinMs, async () => {
         expect((await bench.visit(code)).status).to.equal(status);
       });
 
@@ -310,11 +310,11 @@ describe('operators', () => {
       await block('block', 'spam', shortCode);
       const typeOf = async () =>
         ((await bench.visit(shortCode)).json() as { errorType: string }).errorType;
-      await eventually(everywhereWithinMs, async () => {
+      await eventuallyPasses(everywhereWithinMs, async () => {
         expect(await typeOf()).to.equal('BLOCKED');
       });
       await block('unblock', 'over', shortCode);
-      await eventually(everywhereWithinMs, async () => {
+      await eventuallyPasses(everywhereWithinMs, async () => {
         expect(await typeOf()).to.equal('EXPIRED');
       });
     });
@@ -391,7 +391,7 @@ describe('operators', () => {
         expect(answer.text).to.not.include(secret);
       }
       // The log says the same as the projection, once that has it.
-      await eventually(5_000, async () => {
+      await eventuallyPasses(5_000, async () => {
         const { rows } = await pool.query('SELECT FROM projection_history.events WHERE code = $1', [
           shortCode,
         ]);

@@ -2,14 +2,8 @@ import { expect } from 'chai';
 import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { ask, atOnce, statuses, type Answer, type Ask } from '../support/http.js';
-import {
-  destination,
-  eventually,
-  expectBody,
-  expectError,
-  upgradeUrl,
-  withProduct,
-} from './harness.js';
+import { destination, expectBody, expectError, upgradeUrl, withProduct } from './harness.js';
+import { eventuallyPasses } from '../support/waiting.js';
 
 const password = 'correct horse & bätterie';
 const tooMany = 'Too many attempts. Try again later.';
@@ -84,7 +78,7 @@ describe('a link with a password', () => {
   };
 
   const expectClicks = (shortCode: string, clicks: number): Promise<void> =>
-    eventually(2_000, async () => {
+    eventuallyPasses(2_000, async () => {
       expect((await bench.stats(shortCode, pro)).clickCount).to.equal(clicks);
     });
 

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { Answer } from '../support/http.js';
-import { destination, eventually, expectError, withProduct } from './harness.js';
+import { destination, expectError, withProduct } from './harness.js';
+import { eventuallyPasses } from '../support/waiting.js';
 
 const escaped = 'https://example.com/somewhere?a=1&amp;b=2';
 const html = { headers: { Accept: 'text/html' } };
@@ -40,7 +41,7 @@ describe('the preview of a link', () => {
     expect((await bench.visit(`${shortCode}%2B`)).text).to.equal(answer.text);
     expect((await bench.visit(`${shortCode}+`, { method: 'HEAD' })).status).to.equal(200);
     await bench.visit(shortCode);
-    await eventually(2_000, async () => {
+    await eventuallyPasses(2_000, async () => {
       expect((await bench.stats(shortCode, pro)).clickCount).to.equal(1);
     });
   });

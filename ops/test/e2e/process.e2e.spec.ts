@@ -18,7 +18,8 @@ import {
   type Product,
 } from '../support/product.js';
 import { connectTo } from '../support/raw.js';
-import { Bench, destination, eventually, withProduct, type Link } from './harness.js';
+import { Bench, destination, withProduct, type Link } from './harness.js';
+import { eventuallyPasses } from '../support/waiting.js';
 
 const hasIpv6 = Object.values(networkInterfaces()).some((addresses) =>
   addresses?.some(({ address }) => address === '::1'),
@@ -240,7 +241,7 @@ describe('the process', () => {
   };
 
   const refused = async (address: string): Promise<void> => {
-    await eventually(2_000, async () => {
+    await eventuallyPasses(2_000, async () => {
       const failure: unknown = await connectTo(address).then(
         ({ socket }) => {
           socket.destroy();
@@ -343,7 +344,7 @@ describe('the process', () => {
       expect(again.text).to.equal(made.text);
       const taken = await after.shorten(firstKey, body);
       expect(taken.json()).to.include({ statusCode: 400, message: 'Alias is already taken' });
-      await eventually(6_000, async () => {
+      await eventuallyPasses(6_000, async () => {
         expect((await after.stats('kept', firstKey)).clickCount).to.equal(100);
       });
       expect((await after.stats(limited.shortCode, free.key)).clickCount).to.equal(1);

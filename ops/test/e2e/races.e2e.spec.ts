@@ -1,13 +1,7 @@
 import { expect } from 'chai';
 import { atOnce, statuses, type Answer } from '../support/http.js';
-import {
-  destination,
-  eventually,
-  expectBody,
-  expectRefused,
-  monthly,
-  withProduct,
-} from './harness.js';
+import { destination, expectBody, expectRefused, monthly, withProduct } from './harness.js';
+import { eventuallyPasses } from '../support/waiting.js';
 
 const rounds = 20;
 
@@ -46,7 +40,7 @@ describe('races', () => {
       for (const answer of gone) {
         expect(answer.json()).to.include({ errorType: 'EXPIRED', path: `/${shortCode}` });
       }
-      await eventually(1_000, async () => {
+      await eventuallyPasses(1_000, async () => {
         expect((await bench.stats(shortCode, key)).clickCount).to.equal(limit);
       });
       expect((await bench.visit(shortCode)).status).to.equal(410);

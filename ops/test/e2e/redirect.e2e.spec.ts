@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { ask, atOnce, statuses, type Answer, type Ask } from '../support/http.js';
-import { destination, eventually, expectError, withProduct } from './harness.js';
+import { destination, expectError, withProduct } from './harness.js';
+import { eventuallyPasses } from '../support/waiting.js';
 
 /** Those whom libraries call bots, and who are visitors here. */
 const visitors = [
@@ -213,7 +214,7 @@ describe('the redirect edge', () => {
         const limited = await code({ maxClicks: 5 });
         expect((await bench.visit(visited, agent(userAgent))).status).to.equal(302);
         expect((await bench.visit(limited, agent(userAgent))).status).to.equal(302);
-        await eventually(1_000, async () => {
+        await eventuallyPasses(1_000, async () => {
           expect((await bench.stats(visited, pro)).clickCount).to.equal(1);
           expect((await bench.stats(limited, pro)).clickCount).to.equal(1);
         });
@@ -227,7 +228,7 @@ describe('the redirect edge', () => {
       }
       // Visits keep their order: when this one shows, the bots' have been folded too.
       await bench.visit(visited);
-      await eventually(1_000, async () => {
+      await eventuallyPasses(1_000, async () => {
         expect((await bench.stats(visited, pro)).clickCount).to.equal(1);
       });
     });
@@ -236,7 +237,7 @@ describe('the redirect edge', () => {
       const visited = await code();
       for (let look = 0; look < 5; look += 1) await bench.visit(visited, { method: 'HEAD' });
       await bench.visit(visited);
-      await eventually(1_000, async () => {
+      await eventuallyPasses(1_000, async () => {
         expect((await bench.stats(visited, pro)).clickCount).to.equal(1);
       });
     });

@@ -9,7 +9,6 @@ import { ask, type Answer, type Ask } from '../support/http.js';
 import {
   Bench,
   destination,
-  eventually,
   expectEnvelope,
   expectError,
   expectRefused,
@@ -17,6 +16,7 @@ import {
   monthly,
   expectBody,
 } from './harness.js';
+import { eventuallyPasses } from '../support/waiting.js';
 
 const rateHeaders = [
   'x-ratelimit-limit',
@@ -86,7 +86,7 @@ describe('what all answers have in common', () => {
     it('are on 410', async () => {
       const { shortCode } = await bench.link(pro);
       await bench.admin('POST', `/admin/links/${shortCode}/block`, { reason: 'spam' });
-      await eventually(10_000, async () => {
+      await eventuallyPasses(10_000, async () => {
         expectStatus(await bench.api(`/v2/qr/${shortCode}`, pro), 410);
       });
     });
@@ -95,7 +95,7 @@ describe('what all answers have in common', () => {
       const request = post({ url: 'https://slowly.example/' }, { 'Idempotency-Key': 'common' });
       double.delayMs = 1_000;
       const first = bench.api('/v2/shorten', pro, request);
-      await eventually(10_000, () => {
+      await eventuallyPasses(10_000, () => {
         expect(double.urls().flat()).to.include('https://slowly.example/');
         return Promise.resolve();
       });

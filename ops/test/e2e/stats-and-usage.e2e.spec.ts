@@ -1,13 +1,7 @@
 import { expect } from 'chai';
 import { atOnce, statuses } from '../support/http.js';
-import {
-  destination,
-  eventually,
-  expectError,
-  resetDate,
-  timestampPattern,
-  withProduct,
-} from './harness.js';
+import { destination, expectError, resetDate, timestampPattern, withProduct } from './harness.js';
+import { eventuallyPasses } from '../support/waiting.js';
 
 describe('GET /v2/stats/:shortCode', () => {
   const bench = withProduct();
@@ -59,7 +53,7 @@ describe('GET /v2/stats/:shortCode', () => {
         const { clickCount } = await bench.stats(shortCode, pro);
         await atOnce(visits, () => bench.visit(shortCode));
         const after = Date.now();
-        await eventually(1_000, async () => {
+        await eventuallyPasses(1_000, async () => {
           const stats = await bench.stats(shortCode, pro);
           expect(stats.clickCount).to.equal(clickCount + visits);
           expect(stats.lastAccessed).to.match(timestampPattern);
@@ -73,7 +67,7 @@ describe('GET /v2/stats/:shortCode', () => {
     const { shortCode } = await bench.link(pro, { maxClicks: 2 });
     const answers = await atOnce(5, () => bench.visit(shortCode));
     expect(statuses(answers)).to.deep.equal({ 302: 2, 410: 3 });
-    await eventually(1_000, async () => {
+    await eventuallyPasses(1_000, async () => {
       const stats = await bench.stats(shortCode, pro);
       expect(stats).to.include({ shortCode, clickCount: 2, maxClicks: 2, url: destination });
     });

@@ -3,7 +3,8 @@ import { runningPostgresUrl } from '../../local/postgres/index.js';
 import { ask, atOnce, statuses, type Answer } from '../support/http.js';
 import { serversFor, startProduct, type Product } from '../support/product.js';
 import { sealKeyFileIn } from '../../app/seal-key.js';
-import { Bench, destination, eventually, expectBody, invalidKey } from './harness.js';
+import { Bench, destination, expectBody, invalidKey } from './harness.js';
+import { eventuallyPasses } from '../support/waiting.js';
 
 /** Two processes with all that is between them in one PostgreSQL, as on two machines. */
 describe('two nodes on one database', () => {
@@ -113,16 +114,16 @@ describe('two nodes on one database', () => {
       (await ask(`${edge}/${shortCode}`)).status;
     for (const edge of edges) expect(await statusAt(edge)).to.equal(302);
     await bench.admin('POST', `/admin/links/${shortCode}/block`, { reason: 'phishing' });
-    await eventually(10_000, async () => {
+    await eventuallyPasses(10_000, async () => {
       for (const edge of edges) expect(await statusAt(edge)).to.equal(410);
     });
     await bench.admin('PATCH', '/admin/platform', { maintenance: true });
-    await eventually(10_000, async () => {
+    await eventuallyPasses(10_000, async () => {
       for (const edge of edges) expect(await statusAt(edge)).to.equal(503);
       for (const api of apis) expect((await usage(api, pro)).status).to.equal(503);
     });
     await bench.admin('PATCH', '/admin/platform', { maintenance: false });
-    await eventually(10_000, async () => {
+    await eventuallyPasses(10_000, async () => {
       for (const edge of edges) expect(await statusAt(edge)).to.equal(410);
       for (const api of apis) expect((await usage(api, pro)).status).to.equal(200);
     });

@@ -7,15 +7,8 @@ import {
 } from '../../../command-api/safety/testing/safe-browsing-double.js';
 import type { Answer } from '../support/http.js';
 import { runToEnd, temporaryDir, type IssuedKey } from '../support/product.js';
-import {
-  Bench,
-  destination,
-  eventually,
-  expectError,
-  expectRefused,
-  monthly,
-  resetDate,
-} from './harness.js';
+import { Bench, destination, expectError, expectRefused, monthly, resetDate } from './harness.js';
+import { eventuallyPasses } from '../support/waiting.js';
 
 const unsafe = 'URL appears to be unsafe and cannot be shortened';
 const unavailable = 'Web safety check is temporarily unavailable';
@@ -194,27 +187,27 @@ describe('the web safety check of the running product', () => {
 
     await writeFile(`${blocklist}.new`, 'listed-later.example\n');
     await rename(`${blocklist}.new`, blocklist);
-    await eventually(10_000, async () => {
+    await eventuallyPasses(10_000, async () => {
       expectRefused(await shorten(url('listed-later')), 400, unsafe);
     });
     await bench.link(pro.key, url('blocked'));
 
     await writeFile(blocklist, 'listed-later.example\nno host at all\n');
-    await eventually(10_000, () => {
+    await eventuallyPasses(10_000, () => {
       expect(bench.product.stderr()).to.include('line 2 is neither a host nor a URL prefix');
       return Promise.resolve();
     });
     expectRefused(await shorten(url('listed-later')), 400, unsafe);
 
     await rm(blocklist);
-    await eventually(10_000, () => {
+    await eventuallyPasses(10_000, () => {
       expect(bench.product.stderr()).to.include('ENOENT');
       return Promise.resolve();
     });
     expectRefused(await shorten(url('listed-later')), 400, unsafe);
 
     await writeFile(blocklist, '# nothing\n');
-    await eventually(10_000, async () => {
+    await eventuallyPasses(10_000, async () => {
       await bench.link(pro.key, url('listed-later'));
     });
   });
@@ -225,7 +218,7 @@ describe('the web safety check of the running product', () => {
     expect((await bench.visit(link.shortCode)).status).to.equal(302);
 
     await writeFile(blocklist, 'attacked-later.example\n');
-    await eventually(10_000, async () => {
+    await eventuallyPasses(10_000, async () => {
       expectError(await bench.visit(link.shortCode), {
         status: 410,
         message: 'This link has been blocked',
@@ -238,7 +231,7 @@ describe('the web safety check of the running product', () => {
       const answer = await bench.admin('GET', `/admin/links/${link.shortCode}/history`);
       return (answer.json() as { events: { type: string; actor?: string; data: object }[] }).events;
     };
-    await eventually(10_000, async () => {
+    await eventuallyPasses(10_000, async () => {
       const blocks = (await history()).filter(({ type }) => type === 'linklog.LinkBlocked.v1');
       expect(blocks.map(({ actor, data }) => ({ actor, data }))).to.deep.equal([
         { actor: 'web-safety', data: { reason: 'The destination is on the blocklist' } },
@@ -247,16 +240,16 @@ describe('the web safety check of the running product', () => {
 
     const reason = { reason: 'the page was mended' };
     await bench.admin('POST', `/admin/links/${link.shortCode}/unblock`, reason);
-    await eventually(10_000, async () => {
+    await eventuallyPasses(10_000, async () => {
       expect((await bench.visit(link.shortCode)).status).to.equal(302);
     });
     // Another list that names it: who comes after it in the walk is blocked, so it was looked at.
     const last = await bench.link(pro.key, { url: 'https://attacked-last.example/' });
-    await eventually(10_000, async () => {
+    await eventuallyPasses(10_000, async () => {
       expect((await bench.stats(last.shortCode, pro.key)).url).to.equal(last.url);
     });
     await writeFile(blocklist, 'attacked-later.example\nattacked-last.example\n');
-    await eventually(10_000, async () => {
+    await eventuallyPasses(10_000, async () => {
       expect((await bench.visit(last.shortCode)).status).to.equal(410);
     });
     expect((await bench.visit(link.shortCode)).status).to.equal(302);

@@ -2,28 +2,46 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 const stepMs = 5;
 
-/** Resolves when the condition holds; asks again and again, for 20 s at most. */
+/**
+ * Resolves when the condition holds. Asks again and again; a failure of `condition` ends the wait.
+ *
+ * @param what names the condition in the error of a time-out
+ */
 export const eventually = async (
   what: string,
   condition: () => boolean | Promise<boolean>,
+  withinMs = 20_000,
 ): Promise<void> => {
-  const deadline = performance.now() + 20_000;
+  const deadline = performance.now() + withinMs;
   while (!(await condition())) {
-    if (performance.now() > deadline) throw new Error(`Not in 20 s: ${what}`);
+    if (performance.now() > deadline) throw new Error(`Not within ${withinMs} ms: ${what}`);
     await sleep(stepMs);
   }
 };
 
-/** A promise and the function that resolves it: for holding something until a test lets it go. */
-export const gate = (): { readonly opened: Promise<void>; readonly open: () => void } => {
-  let open = (): void => undefined;
-  const opened = new Promise<void>((resolve) => {
-    open = resolve;
-  });
-  return { opened, open };
+/** Repeats assertions until all of them hold. A time-out throws the failure of the last try. */
+export const eventuallyPasses = async (
+  withinMs: number,
+  look: () => void | Promise<void>,
+): Promise<void> => {
+  const deadline = performance.now() + withinMs;
+  for (;;) {
+    const isLast = performance.now() >= deadline;
+    try {
+      await look();
+      return;
+    } catch (error) {
+      if (!isLast) await sleep(25);
+      else if (!(error instanceof Error)) throw error;
+      else {
+        error.message = `Still after ${withinMs} ms: ${error.message}`;
+        throw error;
+      }
+    }
+  }
 };
 
-/** Whether a promise has settled by the time that the event loop has turned for `ms`. */
+/** Whether a promise settles within `ms`. */
 export const settledWithin = async (promise: Promise<unknown>, ms: number): Promise<boolean> => {
   const settled = promise.then(
     () => true,
@@ -32,12 +50,12 @@ export const settledWithin = async (promise: Promise<unknown>, ms: number): Prom
   return Promise.race([settled, sleep(ms, false)]);
 };
 
-/** What a promise rejects with. */
+/** Resolves with the reason that a promise rejects with. @throws where the promise resolves */
 export const rejection = async (promise: Promise<unknown>): Promise<unknown> => {
   try {
     await promise;
   } catch (error) {
     return error;
   }
-  throw new Error('It was expected to reject, and resolved');
+  throw new Error('The promise was expected to reject, and resolved');
 };

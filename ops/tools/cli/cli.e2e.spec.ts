@@ -19,6 +19,7 @@ import { ask } from '../../test/support/http.js';
 import { serversFor, startProduct, type Product } from '../../test/support/product.js';
 import { actorName } from './service.js';
 import { startLinklogCli, type Said } from '../../test/support/command-line.js';
+import { eventually } from '../../test/support/waiting.js';
 
 const logger = createLogger('silent');
 const nobody = '01990000-0000-7000-8000-000000000000';
@@ -31,14 +32,6 @@ interface Key {
   readonly account: string;
   readonly active: boolean;
 }
-
-const eventually = async (look: () => Promise<boolean>): Promise<void> => {
-  const deadline = performance.now() + 10_000;
-  while (!(await look())) {
-    if (performance.now() > deadline) throw new Error('It did not come about in 10 s');
-    await sleep(25);
-  }
-};
 
 describe('the command line, on a running service', () => {
   let product: Product;
@@ -221,12 +214,12 @@ describe('the command line, on a running service', () => {
     expect(await text('links', 'block', code, '--reason', 'phishing, reported')).to.equal(
       `Blocked: ${code}\n`,
     );
-    await eventually(async () => (await status()) === 410);
+    await eventually('the link is blocked', async () => (await status()) === 410);
     expect(await json('links', 'unblock', code, '--reason', 'a mistake')).to.deep.equal({
       shortCode: code,
       blocked: false,
     });
-    await eventually(async () => (await status()) === 302);
+    await eventually('the link redirects again', async () => (await status()) === 302);
 
     const { events } = (await json('links', 'history', code)) as {
       events: { type: string; actor: string; data: object }[];
@@ -267,7 +260,7 @@ describe('the command line, on a running service', () => {
 
   describe('projections', () => {
     it('tell how far they are', async () => {
-      await eventually(lagIsGone);
+      await eventually('the projections are caught up', lagIsGone);
       const none = { lag: 0, deadLetters: 0, parked: 0 };
       expect(await json('projections', 'status')).to.deep.equal({
         projections: ['redirects', 'quotas', 'stats', 'history'].map((name) => ({ name, ...none })),
@@ -287,7 +280,7 @@ describe('the command line, on a running service', () => {
       const codes: string[] = [];
       for (let index = 0; index < 5; index += 1) codes.push(await shorten(key));
       for (const code of codes) for (let index = 0; index < 4; index += 1) await visit(code);
-      await eventually(lagIsGone);
+      await eventually('the projections are caught up', lagIsGone);
 
       for (const projection of projections) {
         const { name } = projection;
@@ -310,12 +303,12 @@ describe('the command line, on a running service', () => {
         });
         return (answer.json() as { clickCount: number }).clickCount;
       };
-      await eventually(async () => (await clicks()) === 5);
-      await eventually(lagIsGone);
+      await eventually('the clicks are counted', async () => (await clicks()) === 5);
+      await eventually('the projections are caught up', lagIsGone);
     });
 
     it('tell a program how much was read and how long it took', async () => {
-      await eventually(lagIsGone);
+      await eventually('the projections are caught up', lagIsGone);
       const { exitCode, stdout } = await linklog('projections', 'rebuild', 'stats', '--json');
       const result = JSON.parse(stdout) as Record<string, number>;
       expect(exitCode).to.equal(0);
@@ -332,7 +325,7 @@ describe('the command line, on a running service', () => {
         2,
         'unknown option \'--nothing\'; see "linklog --help"',
       );
-      await eventually(lagIsGone);
+      await eventually('the projections are caught up', lagIsGone);
       await linklog('audit', 'rebuild', 'stats');
       const clicks = async (): Promise<number> => {
         const headers = { Authorization: `Bearer ${key}` };
@@ -341,7 +334,7 @@ describe('the command line, on a running service', () => {
       };
       for (const [index, group] of ['projections', 'audit'].entries()) {
         await visit(code);
-        await eventually(async () => (await clicks()) === index + 1);
+        await eventually('the clicks are counted', async () => (await clicks()) === index + 1);
         const said = await linklog(group, 'rebuild', 'stats', '--rollback');
         expect(said.exitCode, said.stderr).to.equal(0);
         expect(said.stdout).to.match(
@@ -382,12 +375,12 @@ describe('the command line, on a running service', () => {
 
       for (const signal of ['SIGINT', 'SIGTERM'] as const) {
         it(`(${signal}) leave the live one as it is, and say so`, async () => {
-          await eventually(lagIsGone);
+          await eventually('the projections are caught up', lagIsGone);
           const before = await dump(pool, 'projection_stats');
           const args = ['projections', 'rebuild', 'stats', '--json'];
           const { child, ended } = startLinklogCli(args, env);
           await whileSwapMustWait(async () => {
-            await eventually(isWaiting);
+            await eventually('the command waits', isWaiting);
             child.kill(signal);
             await sleep(50);
             child.kill(signal === 'SIGINT' ? 'SIGTERM' : 'SIGINT');
@@ -407,12 +400,12 @@ describe('the command line, on a running service', () => {
       }
 
       it('twice end at once, and are whole', async () => {
-        await eventually(lagIsGone);
+        await eventually('the projections are caught up', lagIsGone);
         const before = await dump(pool, 'projection_stats');
         const args = ['projections', 'rebuild', 'stats'];
         const { child, ended } = startLinklogCli(args, env);
         await whileSwapMustWait(async () => {
-          await eventually(isWaiting);
+          await eventually('the command waits', isWaiting);
           child.kill('SIGINT');
           await sleep(600);
           child.kill('SIGINT');
@@ -439,10 +432,12 @@ describe('the command line, on a running service', () => {
       await opened.log.append('linklog.links.v1', events.map(recordOf));
       await opened.close();
       await listener.close();
-      await eventually(lagIsGone);
+      await eventually('the projections are caught up', lagIsGone);
 
       const row = /^redirects +0 +1 +1$/m;
-      await eventually(async () => row.test(await text('projections', 'status')));
+      await eventually('the dead letter is shown', async () =>
+        row.test(await text('projections', 'status')),
+      );
       expect(await text('projections', 'redrive', 'redirects')).to.equal(
         'Redrove redirects: 0 applied, 0 repeats dropped, 2 still set aside\n',
       );
@@ -617,7 +612,7 @@ describe('the command line, on a running service', () => {
         await client.query('BEGIN');
         await client.query(shareSchema('stats'));
         const first = linklog('projections', 'rebuild', 'stats');
-        await eventually(async () => {
+        await eventually('a session waits for the advisory lock', async () => {
           const { rows } = await pool.query(
             "SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted",
           );

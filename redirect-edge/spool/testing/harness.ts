@@ -60,14 +60,6 @@ export const visitsOf = (
 export const range = (first: number, last: number): number[] =>
   Array.from({ length: last - first + 1 }, (_, index) => first + index);
 
-export const eventually = async (condition: () => boolean | Promise<boolean>): Promise<void> => {
-  const end = Date.now() + 10_000;
-  while (!(await condition())) {
-    if (Date.now() > end) throw new Error('It did not come to pass within 10 s');
-    await sleep(5);
-  }
-};
-
 export const folderBytes = async (folder: string): Promise<number> => {
   const names = (await readdir(folder)).filter((name) => name.endsWith('.seg'));
   const sizes = await Promise.all(names.map(async (name) => (await stat(join(folder, name))).size));

@@ -1,10 +1,11 @@
 import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { topics } from '../../../../schemas/events/topics.js';
-import { eventually, gate } from '../../support/waiting.js';
+import { eventually } from '../../support/waiting.js';
 import type { Bench } from './bench.js';
 import { codeIn, idOf, manyPartitions, newCode, recordsOf } from './events.js';
 import { fence, Positions } from './reader.js';
+import { deferred } from '../../../platform/concurrency/deferred.js';
 
 const links = topics.links.name;
 const visits = topics.visits.name;
@@ -107,8 +108,8 @@ export const describeDelivery = (bench: () => Bench): void => {
       const group = `crash-${newCode()}`;
       const positions = await ends([links]);
       const crashing = await harness.connect();
-      const stuck = gate();
-      afterwards(stuck.open);
+      const stuck = deferred();
+      afterwards(stuck.resolve);
       let worked: readonly string[] = [];
       // Its own checkpoints go down with it.
       follow(
@@ -118,7 +119,7 @@ export const describeDelivery = (bench: () => Bench): void => {
           positions: await ends([links]),
           handle: async ({ records }) => {
             worked = records.map(idOf);
-            await stuck.opened;
+            await stuck.promise;
           },
         },
         crashing.log,

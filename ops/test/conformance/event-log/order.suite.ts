@@ -3,7 +3,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { v7 as uuid } from 'uuid';
 import { newEvent } from '../../../../schemas/events/codec.js';
 import { topics } from '../../../../schemas/events/topics.js';
-import { gate } from '../../support/waiting.js';
 import { partitionOf } from '../../../platform/event-log/partition.js';
 import type { Bench } from './bench.js';
 import {
@@ -17,6 +16,7 @@ import {
 } from './events.js';
 import { fence } from './reader.js';
 import { storm, violations, type Writable } from './storm.js';
+import { deferred } from '../../../platform/concurrency/deferred.js';
 
 const links = topics.links.name;
 
@@ -89,12 +89,12 @@ export const describeOrder = (bench: () => Bench): void => {
       const reader = follow({ topics: [links], positions: await ends([links]) });
       const early = eventIn(links, code, 1);
       const late = eventIn(links, code, 2);
-      const held = gate();
-      const decided = harness.decide([early], { hold: held.opened });
+      const held = deferred();
+      const decided = harness.decide([early], { hold: held.promise });
       const appended = log.append(links, [recordOf(late)]);
       // Long enough for the later one to be appended and read, where the log allows that.
       await Promise.race([appended.then(() => sleep(200)), sleep(400)]);
-      held.open();
+      held.resolve();
       await Promise.all([decided, appended]);
       await fence(log, reader, [links]);
       expect(reader.ids).to.include.members([early.id, late.id]);

@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { topics } from '../../../../schemas/events/topics.js';
-import { rejection } from '../../support/waiting.js';
-import { eventually } from '../../support/waiting.js';
+import { eventually, rejection } from '../../support/waiting.js';
 import { ForeignPosition, type Position } from '../../../platform/event-log/port.js';
 import type { Bench } from './bench.js';
 import { codeIn, idOf, recordsOf } from './events.js';

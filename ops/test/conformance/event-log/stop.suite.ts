@@ -1,9 +1,10 @@
 import { expect } from 'chai';
 import { topics } from '../../../../schemas/events/topics.js';
-import { eventually, gate, settledWithin } from '../../support/waiting.js';
+import { eventually, settledWithin } from '../../support/waiting.js';
 import type { Bench } from './bench.js';
 import { idOf, newCode, recordsOf } from './events.js';
 import { fence } from './reader.js';
+import { deferred } from '../../../platform/concurrency/deferred.js';
 
 const links = topics.links.name;
 
@@ -11,8 +12,8 @@ export const describeStop = (bench: () => Bench): void => {
   describe('stop', () => {
     it('waits for the batch that is being handled, and no other one begins', async () => {
       const { log, follow, ends, afterwards } = bench();
-      const held = gate();
-      afterwards(held.open);
+      const held = deferred();
+      afterwards(held.resolve);
       let begun = 0;
       let ended = 0;
       const positions = await ends([links]);
@@ -22,7 +23,7 @@ export const describeStop = (bench: () => Bench): void => {
         maxBatch: 2,
         handle: async () => {
           begun += 1;
-          await held.opened;
+          await held.promise;
           ended += 1;
         },
       });
@@ -36,7 +37,7 @@ export const describeStop = (bench: () => Bench): void => {
       const stopped = reader.subscription.stop();
       expect(await settledWithin(stopped, 200)).to.be.false;
       const inHand = begun;
-      held.open();
+      held.resolve();
       await stopped;
       expect(ended).to.equal(inHand);
       expect(begun).to.equal(inHand);

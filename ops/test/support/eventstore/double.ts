@@ -1,8 +1,8 @@
 import { Server, ServerCredentials } from '@grpc/grpc-js';
-import { gate } from '../waiting.js';
 import { GossipService, ServerFeaturesService, StreamsService } from './protocol.js';
 import { featuresService, gossipService, streamsService, type Behaviour } from './service.js';
 import { Streams } from './streams.js';
+import { deferred, type Deferred } from '../../../platform/concurrency/deferred.js';
 
 export interface DoubleOptions {
   /** Any free one unless told. */
@@ -34,7 +34,7 @@ export const startEventStoreDouble = async (
 ): Promise<EventStoreDouble> => {
   const streams = new Streams(options.file);
   const calls = { read: 0, append: 0, batchAppend: 0 };
-  let stalled: ReturnType<typeof gate> | null = null;
+  let stalled: Deferred<void> | null = null;
   const server = new Server();
   server.addService(
     StreamsService,
@@ -44,7 +44,7 @@ export const startEventStoreDouble = async (
       credentials: options.tls?.credentials ?? null,
       async called(method) {
         calls[method] += 1;
-        await stalled?.opened;
+        await stalled?.promise;
       },
     }),
   );
@@ -72,10 +72,10 @@ export const startEventStoreDouble = async (
     streams,
     calls,
     stall() {
-      stalled ??= gate();
+      stalled ??= deferred();
     },
     resume() {
-      stalled?.open();
+      stalled?.resolve();
       stalled = null;
     },
     kill() {

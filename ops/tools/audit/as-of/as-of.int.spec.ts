@@ -28,15 +28,7 @@ import { keyAsOf, NoSuchKey } from './key.js';
 import { linkAsOf } from './link.js';
 import { platformAsOf } from './platform.js';
 import { beginningOf } from './read.js';
-
-const rejection = async (promise: Promise<unknown>): Promise<unknown> => {
-  try {
-    await promise;
-  } catch (error) {
-    return error;
-  }
-  throw new Error('It was expected to reject');
-};
+import { rejection } from '../../../test/support/waiting.js';
 
 /** A log whose batches are of one record each: what is known of one must outlast it. */
 const piecemeal = (log: EventLog): EventLog => ({

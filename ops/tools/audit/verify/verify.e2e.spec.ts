@@ -3,12 +3,13 @@ import { projections } from '../../../../projectors/projections.js';
 import { rebuild } from '../../../../projectors/runtime/rebuild.js';
 import { startLinklogCli } from '../../../test/support/command-line.js';
 import { withDatabase } from '../../cli/database.js';
-import { destination, eventually, withProduct } from '../../../test/e2e/harness.js';
+import { destination, withProduct } from '../../../test/e2e/harness.js';
 import { readConfig } from '../../../platform/config/config.js';
 import type { Pool } from '../../../platform/postgres/pool.js';
 import { isClean, type Difference, type Verification } from './report.js';
 import { someTraffic, underLoad, type Traffic } from '../../../test/support/audit/traffic.js';
 import { verify } from './verify.js';
+import { eventuallyPasses } from '../../../test/support/waiting.js';
 
 /** In words that are quick to compare. */
 const wordsOf = ({ model, table, kind, key, columns }: Difference): string => {
@@ -50,7 +51,7 @@ describe('audit verify, on a running service', function () {
 
   /** Until the projections have all that the altered rows are of. */
   const settled = (): Promise<void> =>
-    eventually(20_000, async () => {
+    eventuallyPasses(20_000, async () => {
       const { projections: all } = (await bench.admin('GET', '/health/ready')).json() as {
         projections: { lag: number }[];
       };
