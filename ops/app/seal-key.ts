@@ -7,7 +7,7 @@ import { ConfigError, type Config } from '../platform/config/config.js';
 import type { Logger } from '../platform/logging.js';
 import type { Queryable } from '../platform/postgres/pool.js';
 import { roles, type Role } from './roles.js';
-import { isEd25519, signerOf, type Signer } from '../../projectors/seals/checkpoint.js';
+import { isEd25519, signerOf, type Signer } from '../../projectors/seals/signed-checkpoint.js';
 
 const wrong = (file: string, what: string, cause?: unknown): ConfigError =>
   new ConfigError(`SEAL_KEY_FILE ${file} ${what}`, { cause });

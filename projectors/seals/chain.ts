@@ -10,8 +10,8 @@ export interface ChainPlace {
 const hashBytes = 32;
 
 /**
- * What is kept of the chain's hash after each record: enough that nobody finds another record with
- * the same (2^64 tries), and a quarter of the hash to store.
+ * Bytes that are kept of the chain's hash after each record: to find another record with the same
+ * fingerprint takes 2^64 tries.
  */
 export const fingerprintBytes = 8;
 
@@ -21,13 +21,13 @@ const uint32 = (value: number): Buffer => {
   return bytes;
 };
 
-/** A text and its length before it, so that no two texts side by side read as two others. */
+/** A text with its length before it: two texts side by side cannot be read as two others. */
 const prefixed = (text: string): Buffer => {
   const bytes = Buffer.from(text);
   return Buffer.concat([uint32(bytes.length), bytes]);
 };
 
-/** The hash that a chain begins with; it names the log, so that no chain can pass for another's. */
+/** The hash that a chain begins with. It names the log, topic and partition of the chain. */
 export const genesisOf = (logId: string, { topic, partition }: ChainPlace): Buffer =>
   digest(
     'sha256',
@@ -40,15 +40,15 @@ export const genesisOf = (logId: string, { topic, partition }: ChainPlace): Buff
     'buffer',
   );
 
-/** The chain's hash after a record, from its hash before. */
-export type Link = (hash: Buffer, record: LogRecord) => Buffer;
-
 /**
- * How the chain of a partition grows: SHA-256 over its hash so far, topic, partition, offset, key
- * and value, each of fixed length or with its length before it. One function for many records, since
- * it uses its memory again.
+ * Returns a function that adds a record to the partition's chain: from the hash before the record to
+ * the hash after it. That is SHA-256 over the hash before, topic, partition, offset, key and value,
+ * each of fixed length or with its length before it. The function reuses its buffer.
  */
-export const chainOf = ({ topic, partition }: ChainPlace): Link => {
+export const chainOf = ({
+  topic,
+  partition,
+}: ChainPlace): ((hash: Buffer, record: LogRecord) => Buffer) => {
   const place = Buffer.concat([prefixed(topic), uint32(partition)]);
   const headBytes = hashBytes + place.length;
   let memory = Buffer.alloc(0);

@@ -4,7 +4,7 @@ import { ForeignPosition, type EventLog } from '../../ops/platform/event-log/por
 import { openTestLog } from '../../ops/test/support/log.js';
 import { createPool } from '../../ops/platform/postgres/pool.js';
 import { extendChain, genesisOf } from './chain.js';
-import type { Signer } from './checkpoint.js';
+import type { Signer } from './signed-checkpoint.js';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { eventually, rejection } from '../../ops/test/support/waiting.js';
 import { topicNames, topics } from '../../schemas/events/topics.js';

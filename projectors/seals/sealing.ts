@@ -1,28 +1,30 @@
-import { PositionMoved, type Batch, type EventLog } from '../../ops/platform/event-log/port.js';
-import type { Logger } from '../../ops/platform/logging.js';
-import { transaction, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
-import { extendChain } from './chain.js';
-import type { Signer } from './checkpoint.js';
-import { topicNames } from '../../schemas/events/topics.js';
+import { firstFailure } from '../../ops/platform/concurrency/deferred.js';
 import {
-  ensureChains,
-  lockTails,
-  readChain,
-  recordsIn,
-  saveChain,
-  sealChain,
-  type Chain,
-} from './chains.js';
+  checkPosition,
+  PositionMoved,
+  type Batch,
+  type EventLog,
+} from '../../ops/platform/event-log/port.js';
+import type { Logger } from '../../ops/platform/logging.js';
+import {
+  transaction,
+  type Client,
+  type Pool,
+  type Queryable,
+} from '../../ops/platform/postgres/pool.js';
+import { topicNames, topics, type TopicName } from '../../schemas/events/topics.js';
+import { extendChain, fingerprintBytes, genesisOf } from './chain.js';
+import { fingerprintsDigest, type Signer } from './signed-checkpoint.js';
 
-/** A checkpoint is signed when so many records came since the last, or so long after the first. */
-export interface Pace {
+/** A checkpoint is signed after this many records, or this long after the first unsigned one. */
+export interface SealingPace {
   readonly records: number;
   readonly ms: number;
 }
 
-const usualPace: Pace = { records: 1_000, ms: 5_000 };
+const usualPace: SealingPace = { records: 1_000, ms: 5_000 };
 
-/** Nobody asks for what is not signed yet, so records come in few large batches. */
+/** Milliseconds that records may wait for a larger batch: nobody reads what is not signed yet. */
 const mayWaitMs = 1_000;
 
 export interface Sealing {
@@ -32,7 +34,102 @@ export interface Sealing {
   stop(): Promise<void>;
 }
 
-/** A batch that does not begin exactly where the chain ends: another projector has it already. */
+interface SealingContext {
+  readonly log: Pick<EventLog, 'logId'>;
+  readonly signer: Signer;
+  readonly pace: SealingPace;
+}
+
+/** The chain of a partition, as the table `seals.chains` has it. */
+interface Chain {
+  readonly id: number;
+  readonly topic: TopicName;
+  readonly partition: number;
+  readonly logId: string;
+  /** The offset of the next record to add. */
+  readonly offset: number;
+  readonly hash: Buffer;
+  /** The fingerprints of the records that no checkpoint covers yet. */
+  readonly tail: Buffer;
+  /** The age of the tail in milliseconds; `null` when it is empty. */
+  readonly tailMs: number | null;
+  /** PostgreSQL's time. */
+  readonly now: Date;
+}
+
+const selectChains = `SELECT id, topic, partition, log_id AS "logId", next_offset AS "offset", hash,
+  tail, (extract(epoch FROM clock_timestamp() - tail_since) * 1000)::float8 AS "tailMs",
+  clock_timestamp() AS now FROM seals.chains`;
+
+const readChain = async (
+  client: Queryable,
+  { topic, partition }: Pick<Batch, 'topic' | 'partition'>,
+  lock: 'FOR UPDATE' | '' = '',
+): Promise<Chain | null> => {
+  const { rows } = await client.query<Chain>(
+    `${selectChains} WHERE topic = $1 AND partition = $2 ${lock}`,
+    [topic, partition],
+  );
+  return rows[0] ?? null;
+};
+
+/** Saves a chain that this transaction has locked. */
+const saveChain = async (
+  tx: Client,
+  { id, offset, hash, tail }: Pick<Chain, 'id' | 'offset' | 'hash' | 'tail'>,
+): Promise<void> => {
+  await tx.query(
+    `UPDATE seals.chains SET next_offset = $2, hash = $3, tail = $4,
+       tail_since = CASE WHEN $4 = ''::bytea THEN NULL
+                         ELSE coalesce(tail_since, clock_timestamp()) END
+     WHERE id = $1`,
+    [id, offset, hash, tail],
+  );
+};
+
+/** Signs a checkpoint at the end of a locked chain. It covers the tail, which is empty after that. */
+const signCheckpoint = async (tx: Client, chain: Chain, signer: Signer): Promise<void> => {
+  const { id, topic, partition, logId, offset, hash, tail, now } = chain;
+  const seal = signer.sign({
+    ...{ logId, topic, partition, nextOffset: offset },
+    hash: hash.toString('hex'),
+    fingerprints: fingerprintsDigest(tail),
+    time: now.toISOString(),
+  });
+  await tx.query(
+    `INSERT INTO seals.checkpoints
+       (chain_id, next_offset, hash, fingerprints, sealed_at, key_id, signature)
+     VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+    [id, offset, hash, tail, seal.time, seal.keyId, Buffer.from(seal.signature, 'base64')],
+  );
+  await saveChain(tx, { ...chain, tail: Buffer.alloc(0) });
+};
+
+/**
+ * Makes the chains that are missing, and checks that each is a chain of this log and within the log.
+ *
+ * @throws ForeignPosition
+ */
+const ensureChains = async (pool: Pool, log: EventLog): Promise<void> => {
+  for (const { name: topic, partitions } of Object.values(topics)) {
+    const logId = log.logId(topic);
+    const all = Array.from({ length: partitions }, (_, partition) => partition);
+    await pool.query(
+      `INSERT INTO seals.chains (topic, partition, log_id, hash)
+       SELECT $1, partition, $2, hash FROM unnest($3::smallint[], $4::bytea[]) AS c (partition, hash)
+       WHERE partition NOT IN (SELECT partition FROM seals.chains WHERE topic = $1)
+       ON CONFLICT DO NOTHING`,
+      [topic, logId, all, all.map((partition) => genesisOf(logId, { topic, partition }))],
+    );
+    const { rows: chains } = await pool.query<Chain>(`${selectChains} WHERE topic = $1`, [topic]);
+    for (const range of await log.ranges(topic)) {
+      const chain = chains.find((known) => known.partition === range.partition);
+      if (chain) checkPosition(topic, range, logId, chain);
+    }
+  }
+};
+
+/** The batch does not begin where the chain ends: another projector has added it. */
 class BatchNotAtChain extends PositionMoved {
   override readonly code = 'BATCH_NOT_AT_CHAIN';
 
@@ -44,50 +141,49 @@ class BatchNotAtChain extends PositionMoved {
   }
 }
 
-const isDue = ({ tail, tailMs }: Chain, pace: Pace): boolean =>
-  recordsIn(tail) >= pace.records || (tailMs ?? 0) >= pace.ms;
-
-interface Means {
-  readonly log: Pick<EventLog, 'logId'>;
-  readonly signer: Signer;
-  readonly pace: Pace;
-}
+const isDue = ({ tail, tailMs }: Chain, pace: SealingPace): boolean =>
+  tail.length >= pace.records * fingerprintBytes || (tailMs ?? 0) >= pace.ms;
 
 /**
- * Adds a batch to its chain, in the caller's transaction, and signs if that is due; whether some of
- * it is still to be signed. A chain is a function of its records alone, so whoever adds them, and
- * however often that is tried, there is one chain.
+ * Adds a batch to its chain in the caller's transaction, and signs a checkpoint if one is due.
+ * Returns whether some records are still unsigned. A chain depends on its records alone, so a retry,
+ * or another projector, gives the same chain.
  *
  * @throws BatchNotAtChain
  */
-export const addToChain = async (
+const addToChain = async (
   tx: Client,
-  { log, signer, pace }: Means,
+  { log, signer, pace }: SealingContext,
   batch: Batch,
 ): Promise<boolean> => {
-  const { topic, records } = batch;
-  // As in applyBatch: a crash of PostgreSQL may take back the last batches, to be added once more.
+  // As in applyBatch: a crash of PostgreSQL may undo the last batches, which are then added again.
   await tx.query('SET LOCAL synchronous_commit = off');
   const chain = await readChain(tx, batch, 'FOR UPDATE');
-  if (chain?.logId !== log.logId(topic) || chain.offset !== records[0]?.offset) {
+  if (chain?.logId !== log.logId(batch.topic) || chain.offset !== batch.records[0]?.offset) {
     throw new BatchNotAtChain(batch, chain);
   }
-  const { hash, fingerprints } = extendChain(batch, chain.hash, records);
+  const { hash, fingerprints } = extendChain(batch, chain.hash, batch.records);
   const tail = Buffer.concat([chain.tail, fingerprints]);
-  const grown = { ...chain, offset: chain.offset + records.length, hash, tail };
+  const grown = { ...chain, offset: chain.offset + batch.records.length, hash, tail };
   if (isDue(grown, pace)) {
-    await sealChain(tx, grown, signer);
+    await signCheckpoint(tx, grown, signer);
     return false;
   }
   await saveChain(tx, grown);
   return true;
 };
 
-/** Signs what has waited for long enough; for how long the next one may still wait, if there is one. */
-const sealTails = async (tx: Client, { signer, pace }: Means): Promise<number | null> => {
+/** Signs the tails that are due. Returns the milliseconds until the next is; `null`: there is none. */
+const signDueTails = async (
+  tx: Client,
+  { signer, pace }: SealingContext,
+): Promise<number | null> => {
+  const { rows: chains } = await tx.query<Chain>(
+    `${selectChains} WHERE tail_since IS NOT NULL ORDER BY id FOR UPDATE`,
+  );
   let nextMs: number | null = null;
-  for (const chain of await lockTails(tx)) {
-    if (isDue(chain, pace)) await sealChain(tx, chain, signer);
+  for (const chain of chains) {
+    if (isDue(chain, pace)) await signCheckpoint(tx, chain, signer);
     else nextMs = Math.min(nextMs ?? Infinity, pace.ms - (chain.tailMs ?? 0));
   }
   return nextMs;
@@ -104,17 +200,17 @@ export const startSealing = async (deps: {
   readonly log: EventLog;
   readonly logger: Logger;
   readonly signer: Signer;
-  readonly pace?: Pace;
+  readonly pace?: SealingPace;
 }): Promise<Sealing> => {
   const { pool, log, logger, pace = usualPace } = deps;
-  const means = { ...deps, pace };
+  const context = { ...deps, pace };
   await ensureChains(pool, log);
 
   let stopped = false;
   let timer: NodeJS.Timeout | undefined;
   let signing: Promise<void> = Promise.resolve();
 
-  /** No clock runs while everything is signed. */
+  /** No timer runs while everything is signed. */
   const signLater = (ms: number): void => {
     if (stopped || timer !== undefined) return;
     timer = setTimeout(() => {
@@ -124,7 +220,7 @@ export const startSealing = async (deps: {
   };
   const signTails = async (): Promise<void> => {
     try {
-      const nextMs = await transaction(pool, (tx) => sealTails(tx, means));
+      const nextMs = await transaction(pool, (tx) => signDueTails(tx, context));
       if (nextMs !== null) signLater(nextMs);
     } catch (err) {
       logger.warn({ err }, 'checkpoints could not be signed; trying again');
@@ -138,23 +234,18 @@ export const startSealing = async (deps: {
     mayWaitMs,
     position: async (topic, partition) => {
       const chain = await readChain(pool, { topic, partition });
-      // What a projector that is gone has left unsigned.
+      // A projector that is gone may have left a tail unsigned.
       if (chain !== null && chain.tailMs !== null) signLater(pace.ms);
       return chain;
     },
     handle: async (batch) => {
-      const isUnsigned = await transaction(pool, (tx) => addToChain(tx, means, batch));
+      const isUnsigned = await transaction(pool, (tx) => addToChain(tx, context, batch));
       if (isUnsigned) signLater(pace.ms);
     },
   });
-  const failed = new Promise<never>((_, reject) => {
-    subscription.done.catch(reject);
-  });
-  // The subscription has logged it.
-  failed.catch(() => undefined);
 
   return {
-    failed,
+    failed: firstFailure([subscription.done]),
     async stop() {
       stopped = true;
       clearTimeout(timer);

@@ -35,3 +35,13 @@ export const untilAborted = async <Value>(
     signal.removeEventListener('abort', abort);
   }
 };
+
+/**
+ * Rejects with the first failure among the promises, and never resolves. A failure that nobody awaits
+ * does not end the process.
+ */
+export const firstFailure = (promises: readonly Promise<unknown>[]): Promise<never> => {
+  const failed = Promise.race(promises.map((promise) => promise.then(() => never)));
+  failed.catch(() => undefined);
+  return failed;
+};

@@ -2,10 +2,10 @@ import { generateKeyPairSync } from 'node:crypto';
 import type { EventLog } from '../../platform/event-log/port.js';
 import { createLogger } from '../../platform/logging.js';
 import type { Pool } from '../../platform/postgres/pool.js';
-import { signerOf, type Signer } from '../../../projectors/seals/checkpoint.js';
+import { signerOf, type Signer } from '../../../projectors/seals/signed-checkpoint.js';
 import { eventually } from './waiting.js';
 import { topicNames } from '../../../schemas/events/topics.js';
-import { startSealing, type Pace } from '../../../projectors/seals/sealing.js';
+import { startSealing, type SealingPace } from '../../../projectors/seals/sealing.js';
 
 /** A signer with a key of its own, which the database knows. */
 export const knownSigner = async (pool: Pool): Promise<Signer> => {
@@ -36,7 +36,7 @@ export const allSealed = async (pool: Pool, log: EventLog): Promise<void> => {
 /** Seals what the log holds, with a checkpoint after so many records of a partition. */
 export const sealAll = async (
   deps: { readonly pool: Pool; readonly log: EventLog; readonly signer: Signer },
-  pace: Pace = { records: 5, ms: 50 },
+  pace: SealingPace = { records: 5, ms: 50 },
 ): Promise<void> => {
   const sealing = await startSealing({ ...deps, pace, logger: createLogger('silent') });
   try {

@@ -1,7 +1,7 @@
 import type { TopicName } from '../../../../schemas/events/topics.js';
 import type { EventLog, LogRecord, PartitionRange } from '../../../platform/event-log/port.js';
 import { chainOf, fingerprintBytes, genesisOf } from '../../../../projectors/seals/chain.js';
-import type { Checkpoint } from '../../../../projectors/seals/checkpoint.js';
+import type { SignedCheckpoint } from '../../../../projectors/seals/signed-checkpoint.js';
 import type { StoredSeal } from './stored.js';
 
 /** Where the log is not what was sealed. */
@@ -43,7 +43,7 @@ class SealTrail {
 
   constructor(
     seals: AsyncIterable<StoredSeal>,
-    private readonly isSigned: (seal: Checkpoint) => boolean,
+    private readonly isSigned: (seal: SignedCheckpoint) => boolean,
   ) {
     this.#seals = seals[Symbol.asyncIterator]();
   }
@@ -98,14 +98,14 @@ export interface PartitionInput {
   readonly topic: TopicName;
   readonly range: PartitionRange;
   /** The newest seal in the database that is signed; `null` where there is none. */
-  readonly newest: Checkpoint | null;
+  readonly newest: SignedCheckpoint | null;
   /** The checkpoint that the verifier brought; `null` where it brought none. */
-  readonly known: Checkpoint | null;
+  readonly known: SignedCheckpoint | null;
   /** The seals in the database up to an offset, in their order. */
   readonly seals: (to: number) => AsyncIterable<StoredSeal>;
   /** The newest one of them that is signed. */
-  readonly newestUpTo: (to: number) => Promise<Checkpoint | null>;
-  readonly isSigned: (seal: Checkpoint) => boolean;
+  readonly newestUpTo: (to: number) => Promise<SignedCheckpoint | null>;
+  readonly isSigned: (seal: SignedCheckpoint) => boolean;
   readonly onRecords: (count: number) => void;
   readonly signal?: AbortSignal | undefined;
 }
@@ -131,7 +131,7 @@ export const verifyPartition = async (input: PartitionInput): Promise<PartitionV
   };
 
   /** Whether the hash is that of the checkpoint which ends at `next`, if this one does. */
-  const isAsIn = (seal: Checkpoint | null, next: number): boolean =>
+  const isAsIn = (seal: SignedCheckpoint | null, next: number): boolean =>
     seal?.nextOffset !== next || seal.hash === hash.toString('hex');
 
   /** Adds a record to the chain; what is wrong with it, if anything is. */

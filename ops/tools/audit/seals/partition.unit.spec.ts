@@ -7,9 +7,9 @@ import {
   fingerprintsDigest,
   isSigned,
   signerOf,
-  type Checkpoint,
+  type SignedCheckpoint,
   type Signer,
-} from '../../../../projectors/seals/checkpoint.js';
+} from '../../../../projectors/seals/signed-checkpoint.js';
 import { verifyPartition, type PartitionVerdict } from './partition.js';
 import type { StoredSeal } from './stored.js';
 
@@ -58,12 +58,12 @@ const sealsOf = (
 
 const ends = [5, 12, 18];
 const seals20 = sealsOf(log20, ends);
-const isGenuine = (seal: Checkpoint): boolean => isSigned(seal, keys);
+const isGenuine = (seal: SignedCheckpoint): boolean => isSigned(seal, keys);
 
 const verify = (
   records: readonly LogRecord[],
   seals: readonly StoredSeal[] = seals20,
-  known: Checkpoint | null = null,
+  known: SignedCheckpoint | null = null,
   first = 0,
 ): Promise<PartitionVerdict> => {
   const upTo = (to: number): readonly StoredSeal[] =>

@@ -5,12 +5,12 @@ import { fingerprintBytes } from '../../../../projectors/seals/chain.js';
 import {
   fingerprintsDigest,
   isSigned,
-  type Checkpoint,
+  type SignedCheckpoint,
   type TrustedKeys,
-} from '../../../../projectors/seals/checkpoint.js';
+} from '../../../../projectors/seals/signed-checkpoint.js';
 
 /** A checkpoint as the database has it. Whoever can write there can write anything into it. */
-export interface StoredSeal extends Checkpoint {
+export interface StoredSeal extends SignedCheckpoint {
   /** The offset of the first record since the checkpoint before. */
   readonly from: number;
   /** Of each record from there on. */
@@ -41,7 +41,7 @@ const select = `SELECT s.next_offset AS "nextOffset", s.hash, s.fingerprints AS 
 
 /** Reads the checkpoints of one log, which they all must name. */
 export const sealStore = (pool: Pool, log: Pick<EventLog, 'logId'>) => {
-  const checkpointOf = (place: Place, row: Row): Checkpoint => ({
+  const checkpointOf = (place: Place, row: Row): SignedCheckpoint => ({
     logId: log.logId(place.topic),
     topic: place.topic,
     partition: place.partition,
@@ -77,7 +77,7 @@ export const sealStore = (pool: Pool, log: Pick<EventLog, 'logId'>) => {
       place: Place,
       keys: TrustedKeys,
       to = Number.MAX_SAFE_INTEGER - 1,
-    ): Promise<Checkpoint | null> {
+    ): Promise<SignedCheckpoint | null> {
       for (let before = to + 1; ;) {
         const { rows } = await pool.query<Row>(
           `${select} AND s.next_offset < $3 AND s.key_id = ANY ($4)
@@ -118,11 +118,11 @@ export const lastCheckpoints = async (
   pool: Pool,
   store: SealStore,
   keys: TrustedKeys,
-): Promise<readonly Checkpoint[]> => {
+): Promise<readonly SignedCheckpoint[]> => {
   const { rows: places } = await pool.query<Place>(
     'SELECT topic, partition FROM seals.chains ORDER BY topic, partition',
   );
-  const found: Checkpoint[] = [];
+  const found: SignedCheckpoint[] = [];
   for (const place of places) {
     const seal = await store.newest(place, keys);
     if (seal !== null) found.push(seal);

@@ -9,7 +9,11 @@ import { openKafkaLog } from '../../../platform/event-log/kafka/kafka-log.js';
 import type { EventLog } from '../../../platform/event-log/port.js';
 import { openTestLog } from '../../../test/support/log.js';
 import { createLogger } from '../../../platform/logging.js';
-import { signerOf, type Checkpoint, type Signer } from '../../../../projectors/seals/checkpoint.js';
+import {
+  signerOf,
+  type SignedCheckpoint,
+  type Signer,
+} from '../../../../projectors/seals/signed-checkpoint.js';
 import { testDatabase, type TestDatabase } from '../../../test/support/database.js';
 import { kafkaStartMs, testKafka } from '../../../test/support/kafka.js';
 import { publishedKeys, lastCheckpoints, sealStore } from './stored.js';
@@ -46,7 +50,7 @@ describe('the seals of an embedded log', () => {
   let database: TestDatabase;
   let log: EventLog;
   let signer: Signer;
-  let known: readonly Checkpoint[];
+  let known: readonly SignedCheckpoint[];
   let partition: number;
 
   before(async () => {

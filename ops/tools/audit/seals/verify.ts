@@ -4,9 +4,9 @@ import type { Pool } from '../../../platform/postgres/pool.js';
 import type { ChainPlace } from '../../../../projectors/seals/chain.js';
 import {
   isSigned,
-  type Checkpoint,
+  type SignedCheckpoint,
   type TrustedKeys,
-} from '../../../../projectors/seals/checkpoint.js';
+} from '../../../../projectors/seals/signed-checkpoint.js';
 import { verifyPartition, type PartitionInput, type PartitionVerdict } from './partition.js';
 import { publishedKeys, sealStore } from './stored.js';
 
@@ -31,7 +31,7 @@ export interface VerifyOptions {
   readonly log: EventLog;
   readonly keys: TrustedKeys;
   /** The last checkpoints that the verifier knows, kept where nobody else could write. */
-  readonly known: readonly Checkpoint[];
+  readonly known: readonly SignedCheckpoint[];
   readonly progress?: (done: number, total: number) => void;
   readonly signal?: AbortSignal | undefined;
 }
@@ -42,7 +42,7 @@ const isAt = (place: ChainPlace, other: ChainPlace): boolean =>
   place.topic === other.topic && place.partition === other.partition;
 
 /** @throws CannotVerify unless a checkpoint is of this log, and signed by a trusted key */
-const requireFitting = (seal: Checkpoint, log: EventLog, keys: TrustedKeys): void => {
+const requireFitting = (seal: SignedCheckpoint, log: EventLog, keys: TrustedKeys): void => {
   const topic = topicNames.find((name) => name === seal.topic);
   if (topic === undefined || log.logId(topic) !== seal.logId) {
     const here = topic === undefined ? `one without a topic ${seal.topic}` : log.logId(topic);
@@ -84,7 +84,7 @@ export const verifySeals = async (options: VerifyOptions): Promise<SealVerdict> 
   const places: Place[] = [];
   for (const topic of topicNames) {
     // The seals before the ends: so the log has what they cover, or has lost it.
-    const newest = new Map<number, Checkpoint | null>();
+    const newest = new Map<number, SignedCheckpoint | null>();
     for (const { partition } of await log.ranges(topic)) {
       newest.set(partition, await store.newest({ topic, partition }, keys));
     }

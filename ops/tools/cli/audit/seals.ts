@@ -10,9 +10,9 @@ import {
   checkpointFile,
   isEd25519,
   keyIdOf,
-  type Checkpoint,
+  type SignedCheckpoint,
   type TrustedKeys,
-} from '../../../../projectors/seals/checkpoint.js';
+} from '../../../../projectors/seals/signed-checkpoint.js';
 import type { AuditContext } from '../audit.js';
 import { withDatabase, type Database } from '../database.js';
 import { CliError, messageOf } from '../errors.js';
@@ -48,7 +48,7 @@ const readKeys = async (files: readonly string[]): Promise<TrustedKeys> => {
   return keys;
 };
 
-const readCheckpoints = async (file: string): Promise<readonly Checkpoint[]> => {
+const readCheckpoints = async (file: string): Promise<readonly SignedCheckpoint[]> => {
   const text = await readText(file);
   try {
     return checkpointFile.parse(JSON.parse(text)).checkpoints;

@@ -2,17 +2,17 @@ import { createPublicKey, hash as digest, sign, verify, type KeyObject } from 'n
 import { z } from 'zod';
 
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
-/** What would end a line of the signed statement has no place in a name. */
+/** The signed statement has one line a fact, so no name may hold a line break. */
 const oneLine = z.string().regex(/^[^\r\n]+$/);
 
-/** What a checkpoint says: that the chain of a partition had this hash after these records. */
+/** States which hash the chain of a partition had after which records. */
 const statement = z.strictObject({
   logId: oneLine,
   topic: oneLine,
   partition: z.int().min(0),
   /** The offset after the last record that it covers. */
   nextOffset: z.int().min(1),
-  /** The chain's hash there. */
+  /** The chain's hash at that offset. */
   hash: sha256,
   /** SHA-256 of the fingerprints since the checkpoint before. */
   fingerprints: sha256,
@@ -24,16 +24,16 @@ export type SealStatement = z.infer<typeof statement>;
 
 const checkpoint = statement.extend({ signature: z.base64() });
 
-/** A statement, signed by who keeps the key. */
-export type Checkpoint = z.infer<typeof checkpoint>;
+/** A statement with its Ed25519 signature, in base64. */
+export type SignedCheckpoint = z.infer<typeof checkpoint>;
 
-/** What a verifier keeps where nobody who can write the log can write. */
+/** The file that a verifier keeps out of reach of everybody who can write the log. */
 export const checkpointFile = z.strictObject({
   linklogSeals: z.literal(1),
   checkpoints: z.array(checkpoint).min(1),
 });
 
-/** The bytes that are signed: a line for each fact. */
+/** The bytes that are signed: one line for each fact. */
 const statementOf = (said: SealStatement): Buffer =>
   Buffer.from(
     [
@@ -50,19 +50,19 @@ const statementOf = (said: SealStatement): Buffer =>
     ].join('\n'),
   );
 
-/** The digest of fingerprints that a checkpoint holds. */
+/** SHA-256 of fingerprints, as a checkpoint states it. */
 export const fingerprintsDigest = (fingerprints: Buffer): string =>
   digest('sha256', fingerprints, 'hex');
 
-/** Tells one key from any other: the first half of the SHA-256 of its public part. */
+/** The first half of the SHA-256 of the public key, in hex. */
 export const keyIdOf = (publicKey: KeyObject): string =>
   digest('sha256', publicKey.export({ type: 'spki', format: 'der' }), 'hex').slice(0, 32);
 
-/** Who signs checkpoints. */
+/** A private key that signs checkpoints. */
 export interface Signer {
   readonly keyId: string;
   readonly publicKey: KeyObject;
-  sign(said: Omit<SealStatement, 'keyId'>): Checkpoint;
+  sign(said: Omit<SealStatement, 'keyId'>): SignedCheckpoint;
 }
 
 export const isEd25519 = (key: KeyObject): boolean => key.asymmetricKeyType === 'ed25519';
@@ -84,7 +84,7 @@ export const signerOf = (privateKey: KeyObject): Signer => {
 /** Keys that a verifier trusts, by their ids. */
 export type TrustedKeys = ReadonlyMap<string, KeyObject>;
 
-export const isSigned = (seal: Checkpoint, keys: TrustedKeys): boolean => {
+export const isSigned = (seal: SignedCheckpoint, keys: TrustedKeys): boolean => {
   const key = keys.get(seal.keyId);
   if (!key) return false;
   return verify(null, statementOf(seal), key, Buffer.from(seal.signature, 'base64'));

@@ -1,6 +1,12 @@
 import { expect } from 'chai';
 import { createPublicKey, generateKeyPairSync } from 'node:crypto';
-import { checkpointFile, isSigned, keyIdOf, signerOf, type Checkpoint } from './checkpoint.js';
+import {
+  checkpointFile,
+  isSigned,
+  keyIdOf,
+  signerOf,
+  type SignedCheckpoint,
+} from './signed-checkpoint.js';
 
 const statement = {
   logId: 'postgres:1:linklog.links.v1',
@@ -30,7 +36,7 @@ describe('a checkpoint', () => {
     expect(isSigned(signed, new Map())).to.equal(false);
   });
 
-  const changes: Partial<Checkpoint>[] = [
+  const changes: Partial<SignedCheckpoint>[] = [
     { logId: 'postgres:2:linklog.links.v1' },
     { topic: 'linklog.visits.v1' },
     { partition: 4 },
