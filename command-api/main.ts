@@ -7,7 +7,7 @@ import { listen, type HttpListener } from '../ops/platform/http/server.js';
 import { readLinkStates } from '../ops/ledger/link-states.js';
 import type { Logger } from '../ops/platform/logging.js';
 import type { Metrics } from '../ops/platform/metrics/metrics.js';
-import type { Outbox } from '../ops/platform/outbox/port.js';
+import type { Outbox, OutboxDelivery } from '../ops/platform/outbox/port.js';
 import { periodically } from '../ops/platform/concurrency/periodic.js';
 import type { PasswordHasher } from '../ops/platform/passwords/password-hasher.js';
 import { advisoryLocks } from '../ops/platform/postgres/advisory-locks.js';
@@ -55,6 +55,7 @@ export interface CommandApiDeps {
   readonly edge: Pick<HttpListener, 'host' | 'port'> | null;
   readonly pool: Pool;
   readonly outbox: Outbox;
+  readonly delivery: OutboxDelivery;
   readonly passwords: PasswordHasher;
   readonly safety: WebSafety;
   readonly health: HealthCheck;
@@ -93,7 +94,7 @@ const listener = (app: Koa<RequestState>): RequestListener => {
 
 /** Starts the command API, the operators' listener, and the ledger's periodic work. */
 export const startCommandApi = async (deps: CommandApiDeps): Promise<CommandApi> => {
-  const { config, pool, outbox, safety, health, metrics, logger } = deps;
+  const { config, pool, outbox, delivery, safety, health, metrics, logger } = deps;
   const { plans, upgradeUrl } = config;
   const generateCode = customAlphabet(keyAlphabet, codeLength);
   const keys = createApiKeyHandler(pool, outbox);
@@ -108,7 +109,7 @@ export const startCommandApi = async (deps: CommandApiDeps): Promise<CommandApi>
     linkBlocks,
     overrides,
     findHistory: createLinkHistory(pool, outbox),
-    outbox,
+    delivery,
     plans,
     health,
     metrics,
@@ -122,8 +123,8 @@ export const startCommandApi = async (deps: CommandApiDeps): Promise<CommandApi>
     const v2: V2Deps = {
       admission,
       handler: createShortenHandler({ pool, outbox, generateCode }),
-      idempotency: createIdempotency(pool, outbox),
-      outbox,
+      idempotency: createIdempotency(pool, delivery),
+      delivery,
       findStats: createLinkStats(pool, outbox),
       requests: createLinkRequests({
         isOwnHost: ownHosts(

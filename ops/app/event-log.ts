@@ -1,22 +1,24 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { appliedThrough } from '../../projectors/main.js';
+import { never } from '../platform/concurrency/deferred.js';
+import { periodically } from '../platform/concurrency/periodic.js';
 import type { Config } from '../platform/config/config.js';
+import { openKafkaLog } from '../platform/event-log/kafka/kafka-log.js';
+import type { KafkaSettings } from '../platform/event-log/kafka/settings.js';
 import {
   bindToLog,
   embeddedLog,
   requireBoundTo,
   requireNotEmbedded,
 } from '../platform/event-log/log-binding.js';
-import { openKafkaLog } from '../platform/event-log/kafka/kafka-log.js';
-import type { KafkaSettings } from '../platform/event-log/kafka/settings.js';
 import type { EventLog } from '../platform/event-log/port.js';
 import { openPostgresLog } from '../platform/event-log/postgres-log.js';
 import type { Logger } from '../platform/logging.js';
+import type { OnRecorded } from '../platform/outbox/outbox-metrics.js';
+import { deliveredAtCommit, type Outbox, type OutboxDelivery } from '../platform/outbox/port.js';
 import { pruneSent } from '../platform/outbox/relay-checkpoints.js';
-import type { Outbox } from '../platform/outbox/port.js';
-import { openRelayedOutbox } from '../platform/outbox/relayed-outbox.js';
 import { startRelay } from '../platform/outbox/relay.js';
-import { periodically } from '../platform/concurrency/periodic.js';
+import { openRelayedDelivery } from '../platform/outbox/relayed-delivery.js';
 import type { NotificationListener } from '../platform/postgres/listener.js';
 import type { Pool } from '../platform/postgres/pool.js';
 
@@ -26,6 +28,7 @@ const pruneEveryMs = 600_000;
 export interface OpenedLog {
   readonly log: EventLog;
   readonly outbox: Outbox;
+  readonly delivery: OutboxDelivery;
   /** Never resolves; rejects when the log can never be used. */
   readonly failed: Promise<never>;
   /** Resolves when the log answers; rejects when it does not in half a minute. */
@@ -40,42 +43,37 @@ interface Options {
   /** Hears `linklog_log` and `linklog_sent`. */
   readonly listener: NotificationListener;
   readonly logger: Logger;
-  /**
-   * Whether this is opened beside a running service, to look, and leaves to that one what must be
-   * done: to say whose log it is, to relay, to prune.
-   */
+  readonly onRecorded?: OnRecorded;
+  /** For a command beside a running service: binds no log, relays nothing, prunes nothing. */
   readonly readOnly?: boolean;
 }
 
-const never = new Promise<never>(() => undefined);
-
-const bindingOf =
-  ({ pool, readOnly = false }: Options) =>
-  (logName: string): Promise<void> =>
-    (readOnly ? requireBoundTo : bindToLog)(pool, logName);
-
-/** Log and outbox are one table. */
 const openEmbedded = async (options: Options): Promise<OpenedLog> => {
-  await bindingOf(options)(embeddedLog);
+  await (options.readOnly === true ? requireBoundTo : bindToLog)(options.pool, embeddedLog);
   const { log, outbox } = await openPostgresLog(options);
   return {
     log,
     outbox,
+    delivery: deliveredAtCommit,
     failed: never,
     untilAnswering: () => Promise.resolve(),
     close: () => log.close(),
   };
 };
 
-/** The table is the outbox, and a relay sends what is in it to Kafka. */
+/** The table is the outbox, and a relay sends its events to Kafka. */
 const openOnKafka = async (settings: KafkaSettings, options: Options): Promise<OpenedLog> => {
-  const { pool, url, listener, logger } = options;
-  const bindToLog = bindingOf(options);
-  await requireNotEmbedded(pool, `kafka:${settings.brokers.join(',')}`);
-  const { outbox: recorded } = await openPostgresLog(options);
-  const log = openKafkaLog({ settings, logger, bindToLog });
-  const outbox = await openRelayedOutbox({ pool, listener, outbox: recorded });
-  const chores = options.readOnly
+  const { pool, url, listener, logger, readOnly = false } = options;
+  const brokers = settings.brokers.join(',');
+  await requireNotEmbedded(pool, `kafka:${brokers}`);
+  const { outbox } = await openPostgresLog(options);
+  const log = openKafkaLog({
+    settings,
+    logger,
+    bindToLog: (name) => (readOnly ? requireBoundTo : bindToLog)(pool, name),
+  });
+  const delivery = await openRelayedDelivery({ pool, listener });
+  const tasks = readOnly
     ? []
     : [
         startRelay({ pool, url, listener, log, logger }),
@@ -89,17 +87,17 @@ const openOnKafka = async (settings: KafkaSettings, options: Options): Promise<O
   return {
     log,
     outbox,
+    delivery,
     failed: log.ready.then(() => never),
     async untilAnswering() {
-      const brokers = settings.brokers.join(',');
       const late = sleep(answersWithinMs, undefined, { ref: false }).then(() => {
         throw new Error(`KAFKA_BROKERS: Kafka at ${brokers} does not answer`);
       });
       await Promise.race([log.ready, late]);
     },
     async close() {
-      await Promise.all(chores.map((chore) => chore.stop()));
-      outbox.stop();
+      await Promise.all(tasks.map((task) => task.stop()));
+      delivery.stop();
       await log.close();
     },
   };

@@ -131,11 +131,16 @@ const startRoles = async (
     logger,
   );
   started.add(() => listener.close());
-  const opened = await openEventLog(config, { pool: logPool, url: databaseUrl, listener, logger });
-  const { log } = opened;
+  const opened = await openEventLog(config, {
+    pool: logPool,
+    url: databaseUrl,
+    listener,
+    logger,
+    onRecorded: measureOutbox(metrics),
+  });
+  const { log, outbox, delivery } = opened;
   started.add(() => opened.close());
   failures.push(opened.failed);
-  const outbox = measureOutbox(opened.outbox, metrics);
 
   if (roles.has('projectors')) await opened.untilAnswering();
   const projectorPool = roles.has('projectors') ? pool('projectors', 6) : null;
@@ -225,6 +230,7 @@ const startRoles = async (
         edge: edge?.edge ?? null,
         pool: pool('command-api', 8),
         outbox,
+        delivery,
         passwords,
         safety,
         health,

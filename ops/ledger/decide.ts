@@ -37,7 +37,7 @@ export interface Decided<State, Outcome> {
  */
 export const decideAll = async <State, Event extends LinklogEvent, Reason extends string>(
   tx: Client,
-  outbox: Pick<Outbox, 'record'>,
+  outbox: Outbox,
   kind: LedgerState<State, Event>,
   commands: readonly LedgerCommand<State, Decision<Event, Reason>>[],
 ): Promise<Decided<State, Decision<Event, Reason>>> => {
@@ -67,7 +67,7 @@ export const decideAll = async <State, Event extends LinklogEvent, Reason extend
 /** Runs one command in a transaction of its own. */
 export const decideOne = <State, Event extends LinklogEvent, Reason extends string>(
   pool: Pool,
-  outbox: Pick<Outbox, 'record'>,
+  outbox: Outbox,
   kind: LedgerState<State, Event>,
   command: LedgerCommand<State, Decision<Event, Reason>>,
 ) =>

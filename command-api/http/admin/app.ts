@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import Router from '@koa/router';
 import type Koa from 'koa';
-import type { Outbox } from '../../../ops/platform/outbox/port.js';
+import type { OutboxDelivery } from '../../../ops/platform/outbox/port.js';
 import type { Context } from 'koa';
 import type { Metrics } from '../../../ops/platform/metrics/metrics.js';
 import { messages } from '../../../schemas/http/errors.js';
@@ -38,7 +38,7 @@ export interface AdminDeps extends AppDeps {
   readonly linkBlocks: LinkBlockHandler;
   readonly overrides: AliasOverrideHandler;
   readonly findHistory: FindLinkHistory;
-  readonly outbox: Outbox;
+  readonly delivery: OutboxDelivery;
   readonly plans: PlanTable;
   readonly metrics: Pick<Metrics, 'text' | 'contentType'>;
 }
@@ -53,7 +53,7 @@ export const createAdminApp = (deps: AdminDeps): Koa<RequestState> => {
     timingSafeEqual(digest(bearer.exec(authorization ?? '')?.[1] ?? ''), expected);
 
   const router = new Router({ prefix: '/admin', sensitive: true, strict: true });
-  const settle = createSettle(deps.outbox);
+  const settle = createSettle(deps.delivery);
   addKeyRoutes(router, deps.keys, deps.plans, settle);
   addPlatformRoutes(router, deps.platform, settle);
   addLinkRoutes(router, deps.linkBlocks, deps.findHistory, settle);

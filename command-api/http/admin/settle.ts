@@ -1,4 +1,4 @@
-import type { Outbox, Receipt } from '../../../ops/platform/outbox/port.js';
+import type { OutboxDelivery, Receipt } from '../../../ops/platform/outbox/port.js';
 import { json, type Reply } from '../reply.js';
 
 /** How long a change that has taken effect waits for the log to have it. */
@@ -8,6 +8,6 @@ const logWithinMs = 2_000;
 export type Settle = (receipt: Receipt, status: 200 | 201, body: object) => Promise<Reply>;
 
 export const createSettle =
-  (outbox: Pick<Outbox, 'logged'>): Settle =>
+  (delivery: OutboxDelivery): Settle =>
   async (receipt, status, body) =>
-    json((await outbox.logged(receipt, logWithinMs)) ? status : 202, body);
+    json((await delivery.logged(receipt, logWithinMs)) ? status : 202, body);

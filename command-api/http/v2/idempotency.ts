@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Pool } from '../../../ops/platform/postgres/pool.js';
-import type { Outbox } from '../../../ops/platform/outbox/port.js';
+import type { OutboxDelivery } from '../../../ops/platform/outbox/port.js';
 import { topics } from '../../../schemas/events/topics.js';
 import { messages } from '../../../schemas/http/errors.js';
 import { findAnswers, type IdempotencyScope, type KeptAnswer } from '../../ledger/idempotency.js';
@@ -33,15 +33,12 @@ export interface Idempotency {
 }
 
 /** Knows the answers that are kept, and the requests of this process that are in flight. */
-export const createIdempotency = (
-  pool: Pool,
-  outbox: Pick<Outbox, 'hasLoggedFirst'>,
-): Idempotency => {
+export const createIdempotency = (pool: Pool, delivery: OutboxDelivery): Idempotency => {
   const inFlight = new Set<string>();
 
   const replay = async (answer: KeptAnswer, bodyHash: Buffer): Promise<Reply> => {
     if (!answer.bodyHash.equals(bodyHash)) return failure(422, messages.idempotencyMismatch);
-    return (await outbox.hasLoggedFirst(topics.links.name, answer.codes))
+    return (await delivery.hasLoggedFirst(topics.links.name, answer.codes))
       ? json(answer.status, answer.answer, { 'Idempotency-Replayed': 'true' })
       : failure(409, messages.idempotencyInFlight);
   };

@@ -1,5 +1,5 @@
 import type { Context } from 'koa';
-import type { Outbox } from '../../../ops/platform/outbox/port.js';
+import type { OutboxDelivery } from '../../../ops/platform/outbox/port.js';
 import { messages } from '../../../schemas/http/errors.js';
 import type { KeptAnswer } from '../../ledger/idempotency.js';
 import type { ShortenOutcome, ShortenResult } from '../../ledger/shorten.js';
@@ -65,12 +65,15 @@ const logWithinMs = 1_500;
 export const replyTo = async (
   result: ShortenResult,
   idempotent: IdempotentRequest | null,
-  { idempotency, outbox }: { readonly idempotency: Idempotency; readonly outbox: Outbox },
+  {
+    idempotency,
+    delivery,
+  }: { readonly idempotency: Idempotency; readonly delivery: OutboxDelivery },
   reply: (outcomes: readonly ShortenOutcome[]) => Reply,
 ): Promise<Reply> => {
   if (result.type === 'answered') {
     return idempotent ? idempotency.replay(result.answer, idempotent.bodyHash) : unavailable();
   }
-  const logged = await outbox.logged(result.receipt, logWithinMs);
+  const logged = await delivery.logged(result.receipt, logWithinMs);
   return logged ? reply(result.outcomes) : unavailable(messages.logUnavailable);
 };

@@ -67,7 +67,7 @@ export const createV2 = (deps: V2Deps): V2 => {
     ctx.set('Cache-Control', 'no-store');
     const refusal = await admitRequest(ctx, ctx.state, deps.admission, {
       metered: ctx.path !== '/v2/usage',
-      held: ctx.method === 'POST' && (await deps.outbox.isStalled()),
+      held: ctx.method === 'POST' && (await deps.delivery.isStalled()),
       callLimit: ({ key }) => plans.plans[key.plan].monthlyCalls ?? 0,
       upgradeUrl,
     });

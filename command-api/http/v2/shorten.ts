@@ -1,4 +1,4 @@
-import type { Outbox } from '../../../ops/platform/outbox/port.js';
+import type { OutboxDelivery } from '../../../ops/platform/outbox/port.js';
 import type { ShortenHandler } from '../../ledger/shorten.js';
 import { unavailable } from '../reply.js';
 import type { Idempotency } from './idempotency.js';
@@ -10,7 +10,7 @@ const bodyLimit = 65_536;
 export interface ShortenDeps {
   readonly handler: ShortenHandler;
   readonly idempotency: Idempotency;
-  readonly outbox: Outbox;
+  readonly delivery: OutboxDelivery;
   readonly requests: LinkRequests;
 }
 

@@ -2,9 +2,10 @@ import type { LinklogEvent } from '../../../schemas/events/catalogue.js';
 import { readEvent, topicOf, writeEvent } from '../../../schemas/events/codec.js';
 import type { TopicName } from '../../../schemas/events/topics.js';
 import type { Logger } from '../logging.js';
+import type { OnRecorded } from '../outbox/outbox-metrics.js';
 import { nothingRecorded, type Outbox, type Receipt } from '../outbox/port.js';
 import type { NotificationListener } from '../postgres/listener.js';
-import type { Pool, Queryable } from '../postgres/pool.js';
+import { onCommit, type Pool, type Queryable } from '../postgres/pool.js';
 import { installationOf } from './log-binding.js';
 import { partitionOf } from './partition.js';
 import type { Batch, EventLog, PartitionRange } from './port.js';
@@ -62,7 +63,6 @@ const insertRows = async (client: Queryable, rows: readonly Row[]): Promise<Rece
 
 export interface PostgresLog {
   readonly log: EventLog;
-  /** Outbox row and log row are one row here: what is recorded is in the log proper at the commit. */
   readonly outbox: Outbox;
 }
 
@@ -77,8 +77,9 @@ export const openPostgresLog = async (options: {
   readonly pool: Pool;
   readonly listener: NotificationListener;
   readonly logger: Logger;
+  readonly onRecorded?: OnRecorded | undefined;
 }): Promise<PostgresLog> => {
-  const { pool, listener, logger } = options;
+  const { pool, listener, logger, onRecorded } = options;
   const partitions = await loadPartitions(pool);
   const id = await installationOf(pool);
   const logId = (topic: TopicName): string => `postgres:${id}:${topic}`;
@@ -150,13 +151,20 @@ export const openPostgresLog = async (options: {
   const outbox: Outbox = {
     async record(tx, events) {
       if (events.length === 0) return nothingRecorded;
+      const startedAt = performance.now();
       const rows = events.map((event) => ({
         partitionId: partitionId(topicOf(event), event.subject),
         key: event.subject,
         sequence: event.sequence,
         value: writeEvent(event),
       }));
-      return insertRows(tx, rows);
+      const receipt = await insertRows(tx, rows);
+      if (onRecorded) {
+        onCommit(tx, () => {
+          onRecorded(events.length, startedAt);
+        });
+      }
+      return receipt;
     },
 
     async after(topic, known): Promise<readonly LinklogEvent[]> {
@@ -175,12 +183,6 @@ export const openPostgresLog = async (options: {
       });
       return rows.map(({ value }) => readEvent(value));
     },
-
-    // What is committed here is in the log proper.
-    logged: () => Promise.resolve(true),
-    hasLoggedFirst: () => Promise.resolve(true),
-    isStalled: () => Promise.resolve(false),
-    settled: () => Promise.resolve(),
   };
 
   return { log, outbox };

@@ -3,7 +3,9 @@ import { created } from '../../../schemas/testing/events.js';
 import { testDatabase, type TestDatabase } from '../../test/support/database.js';
 import { parseExposition, total } from '../../test/support/exposition.js';
 import { rejection } from '../../test/support/waiting.js';
+import { openTestLog } from '../../test/support/log.js';
 import { testNode, type TestNode } from '../../test/support/node.js';
+import { createLogger } from '../logging.js';
 import { createMetrics } from '../metrics/metrics.js';
 import { transaction } from '../postgres/pool.js';
 import { measureOutbox } from './outbox-metrics.js';
@@ -21,9 +23,15 @@ describe('the measured outbox', () => {
     await database.drop();
   });
 
-  it('counts what was committed, and nothing else', async () => {
+  it('counts committed events only', async () => {
     const metrics = createMetrics();
-    const outbox = measureOutbox(node.outbox, metrics);
+    const { log, outbox } = await openTestLog({
+      pool: node.pool,
+      url: database.url,
+      logger: createLogger('silent'),
+      onRecorded: measureOutbox(metrics),
+    });
+    await log.close();
     const counts = async (): Promise<number[]> => {
       const series = parseExposition(await metrics.text());
       return [
@@ -43,7 +51,7 @@ describe('the measured outbox', () => {
       throw failure;
     });
     expect(await rejection(failed)).to.equal(failure);
-    // On the same connection: what was taken back stays so.
+    // The same connection must not count the events that were rolled back.
     await transaction(node.pool, (tx) => outbox.record(tx, []));
     expect(await counts()).to.deep.equal([1, 3]);
 

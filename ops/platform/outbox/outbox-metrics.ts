@@ -1,9 +1,10 @@
 import type { Metrics } from '../metrics/metrics.js';
-import { onCommit } from '../postgres/pool.js';
-import type { Outbox } from './port.js';
 
-/** The same outbox, which takes down how long its events take to be committed, and how many they are. */
-export const measureOutbox = (outbox: Outbox, metrics: Metrics): Outbox => {
+/** Told of a commit: how many events it recorded, and when they came (`performance.now`). */
+export type OnRecorded = (events: number, startedAt: number) => void;
+
+/** Counts committed events, and the time from their recording to the end of their commit. */
+export const measureOutbox = (metrics: Metrics): OnRecorded => {
   const durations = metrics.durations(
     'linklog_outbox_append_duration_seconds',
     'Time from handing events to the outbox to the end of their commit, by transaction',
@@ -14,18 +15,8 @@ export const measureOutbox = (outbox: Outbox, metrics: Metrics): Outbox => {
     help: 'Events committed through the outbox',
     read: () => appended,
   });
-  return {
-    ...outbox,
-    async record(tx, events) {
-      const startedAt = performance.now();
-      const receipt = await outbox.record(tx, events);
-      if (events.length > 0) {
-        onCommit(tx, () => {
-          durations.observeSince(startedAt);
-          appended += events.length;
-        });
-      }
-      return receipt;
-    },
+  return (events, startedAt) => {
+    durations.observeSince(startedAt);
+    appended += events;
   };
 };

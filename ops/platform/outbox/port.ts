@@ -2,22 +2,21 @@ import type { LinklogEvent } from '../../../schemas/events/catalogue.js';
 import type { TopicName } from '../../../schemas/events/topics.js';
 import type { Client } from '../postgres/pool.js';
 
-/** A subject, and the sequence up to which its events are known to the one who asks. */
+/** A subject, and the sequence of the last of its events that the caller knows. */
 export interface SubjectSequence {
   readonly subject: string;
   readonly sequence: number;
 }
 
-/** Where recorded events end, by partition: what the log proper must have got for all to be in it. */
+/** Where recorded events end, by partition of the outbox: an offset above all of them. */
 export type Receipt = readonly { readonly partitionId: number; readonly next: number }[];
 
-/** The receipt of nothing: it was in the log before. */
+/** The receipt of no events. */
 export const nothingRecorded: Receipt = [];
 
 /**
  * The ledger's outbox: the head of the log. An event is in the log from its commit here, and
- * nothing takes it back, however far the readers of the log lag behind. The log proper (Kafka) has
- * it a moment later; where the log is this very table, at once.
+ * nothing takes it back, however far the readers of the log lag behind.
  */
 export interface Outbox {
   /**
@@ -27,7 +26,11 @@ export interface Outbox {
   record(tx: Client, events: readonly LinklogEvent[]): Promise<Receipt>;
   /** The subjects' events above the sequences that are known, those of one subject in order. */
   after(topic: TopicName, known: readonly SubjectSequence[]): Promise<readonly LinklogEvent[]>;
-  /** Whether the log proper has what was recorded and committed, by `withinMs` from now. */
+}
+
+/** Whether, and when, the log proper (Kafka) has what the outbox recorded. */
+export interface OutboxDelivery {
+  /** Whether the log proper has committed events by `withinMs` from now. */
   logged(receipt: Receipt, withinMs: number): Promise<boolean>;
   /** Whether the log proper has, now, each subject's first event: the one that made it. */
   hasLoggedFirst(topic: TopicName, subjects: readonly string[]): Promise<boolean>;
@@ -36,3 +39,11 @@ export interface Outbox {
   /** Resolves when the log proper has every event that was recorded before the call. */
   settled(): Promise<void>;
 }
+
+/** Of the embedded log: the outbox's table is the log proper, so an event is there at its commit. */
+export const deliveredAtCommit: OutboxDelivery = {
+  logged: () => Promise.resolve(true),
+  hasLoggedFirst: () => Promise.resolve(true),
+  isStalled: () => Promise.resolve(false),
+  settled: () => Promise.resolve(),
+};

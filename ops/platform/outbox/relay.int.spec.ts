@@ -13,7 +13,7 @@ import { listenToPostgres, type NotificationListener } from '../postgres/listene
 import { transaction } from '../postgres/pool.js';
 import { saveRelayCheckpoints, pruneSent } from './relay-checkpoints.js';
 import type { Receipt } from './port.js';
-import { openRelayedOutbox, type RelayedOutbox } from './relayed-outbox.js';
+import { openRelayedDelivery, type RelayedDelivery } from './relayed-delivery.js';
 import { startRelay, type Relay } from './relay.js';
 import { deferred } from '../concurrency/deferred.js';
 
@@ -54,7 +54,7 @@ describe('the relay from the outbox to the log proper', () => {
   let database: TestDatabase;
   let node: TestNode;
   let listener: NotificationListener;
-  let outbox: RelayedOutbox;
+  let delivery: RelayedDelivery;
   let log: HeldLog;
   let relays: Relay[] = [];
 
@@ -62,7 +62,7 @@ describe('the relay from the outbox to the log proper', () => {
     database = await testDatabase('relay');
     node = await testNode(database);
     listener = listenToPostgres(database.url, ['linklog_log', 'linklog_sent'], logger);
-    outbox = await openRelayedOutbox({ pool: node.pool, listener, outbox: node.outbox });
+    delivery = await openRelayedDelivery({ pool: node.pool, listener });
   });
 
   beforeEach(() => {
@@ -75,7 +75,7 @@ describe('the relay from the outbox to the log proper', () => {
   });
 
   after(async () => {
-    outbox.stop();
+    delivery.stop();
     await listener.close();
     await node.close();
     await database.drop();
@@ -95,7 +95,7 @@ describe('the relay from the outbox to the log proper', () => {
   };
 
   const record = (...events: readonly LinklogEvent[]): Promise<Receipt> =>
-    transaction(node.pool, (tx) => outbox.record(tx, events));
+    transaction(node.pool, (tx) => node.outbox.record(tx, events));
 
   const history = (code: string, count: number): LinklogEvent[] =>
     Array.from({ length: count }, (_, index) => eventIn(links, code, index + 1));
@@ -105,38 +105,38 @@ describe('the relay from the outbox to the log proper', () => {
     const codes = [newCode(), newCode(), newCode()];
     for (const code of codes) {
       const receipt = await record(...history(code, 5));
-      expect(await outbox.logged(receipt, 10_000)).to.be.true;
+      expect(await delivery.logged(receipt, 10_000)).to.be.true;
       expect(log.sequencesOf(code)).to.deep.equal([1, 2, 3, 4, 5]);
     }
-    expect(await outbox.hasLoggedFirst(links, codes)).to.be.true;
-    expect(await outbox.isStalled()).to.be.false;
+    expect(await delivery.hasLoggedFirst(links, codes)).to.be.true;
+    expect(await delivery.isStalled()).to.be.false;
   });
 
   it('has nothing logged while nobody relays, and says when that lasts', async () => {
     const code = newCode();
     const receipt = await record(...history(code, 1));
-    expect(await outbox.logged(receipt, 50)).to.be.false;
-    expect(await outbox.hasLoggedFirst(links, [newCode(), code])).to.be.false;
-    await eventually('it is stalled', () => outbox.isStalled());
+    expect(await delivery.logged(receipt, 50)).to.be.false;
+    expect(await delivery.hasLoggedFirst(links, [newCode(), code])).to.be.false;
+    await eventually('it is stalled', () => delivery.isStalled());
     // Neither what is somewhere else, nor nothing.
-    expect(await outbox.hasLoggedFirst(links, [newCode()])).to.be.true;
-    expect(await outbox.hasLoggedFirst(links, [])).to.be.true;
-    expect(await outbox.logged([], 0)).to.be.true;
+    expect(await delivery.hasLoggedFirst(links, [newCode()])).to.be.true;
+    expect(await delivery.hasLoggedFirst(links, [])).to.be.true;
+    expect(await delivery.logged([], 0)).to.be.true;
     relayTo();
-    expect(await outbox.logged(receipt, 10_000)).to.be.true;
-    await eventually('it is stalled no more', async () => !(await outbox.isStalled()));
+    expect(await delivery.logged(receipt, 10_000)).to.be.true;
+    await eventually('it is stalled no more', async () => !(await delivery.isStalled()));
   });
 
   it('has logged what made a link, also while what became of it then is not', async () => {
     relayTo();
     const code = newCode();
-    expect(await outbox.logged(await record(eventIn(links, code, 1)), 10_000)).to.be.true;
+    expect(await delivery.logged(await record(eventIn(links, code, 1)), 10_000)).to.be.true;
     log.before = () => Promise.reject(new Error('Not now'));
     const ended = await record(eventIn(links, code, 2));
-    expect(await outbox.logged(ended, 100)).to.be.false;
-    expect(await outbox.hasLoggedFirst(links, [code])).to.be.true;
+    expect(await delivery.logged(ended, 100)).to.be.false;
+    expect(await delivery.hasLoggedFirst(links, [code])).to.be.true;
     log.before = () => Promise.resolve();
-    expect(await outbox.logged(ended, 10_000)).to.be.true;
+    expect(await delivery.logged(ended, 10_000)).to.be.true;
   });
 
   it('sends again what failed, with what came after it, and skips nothing', async () => {
@@ -148,7 +148,7 @@ describe('the relay from the outbox to the log proper', () => {
     relayTo();
     const code = newCode();
     const receipts = [await record(eventIn(links, code, 1)), await record(eventIn(links, code, 2))];
-    expect(await outbox.logged(receipts.flat(), 10_000)).to.be.true;
+    expect(await delivery.logged(receipts.flat(), 10_000)).to.be.true;
     expect(log.sequencesOf(code)).to.deep.equal([1, 2]);
   });
 
@@ -158,30 +158,30 @@ describe('the relay from the outbox to the log proper', () => {
     relayTo();
     const stuck = await record(eventIn(topics.usage.name, newCode()));
     const receipt = await record(eventIn(links, newCode()));
-    expect(await outbox.logged(receipt, 10_000)).to.be.true;
-    expect(await outbox.logged(stuck, 100)).to.be.false;
+    expect(await delivery.logged(receipt, 10_000)).to.be.true;
+    expect(await delivery.logged(stuck, 100)).to.be.false;
     log.before = () => Promise.resolve();
-    expect(await outbox.logged(stuck, 10_000)).to.be.true;
+    expect(await delivery.logged(stuck, 10_000)).to.be.true;
   });
 
   it('is done by one process at a time; another takes over when its connection is lost', async () => {
     const second = new HeldLog();
     relayTo();
     const code = newCode();
-    await outbox.logged(await record(eventIn(links, code, 1)), 10_000);
+    await delivery.logged(await record(eventIn(links, code, 1)), 10_000);
     relayTo(second);
-    await outbox.logged(await record(eventIn(links, code, 2)), 10_000);
+    await delivery.logged(await record(eventIn(links, code, 2)), 10_000);
     expect(second.records).to.be.empty;
     const [first] = relays.splice(0, 1);
     await first?.stop();
-    await outbox.logged(await record(eventIn(links, code, 3)), 10_000);
+    await delivery.logged(await record(eventIn(links, code, 3)), 10_000);
     expect(log.sequencesOf(code)).to.deep.equal([1, 2]);
     expect(second.sequencesOf(code)).to.deep.equal([3]);
     await node.pool.query(
       `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
        WHERE datname = current_database() AND application_name = 'linklog relay'`,
     );
-    expect(await outbox.logged(await record(eventIn(links, code, 4)), 10_000)).to.be.true;
+    expect(await delivery.logged(await record(eventIn(links, code, 4)), 10_000)).to.be.true;
     expect(second.sequencesOf(code)).to.deep.equal([3, 4]);
   });
 
@@ -203,13 +203,13 @@ describe('the relay from the outbox to the log proper', () => {
     holding = false;
     relayTo();
     const receipt = await record(eventIn(links, code, 4));
-    expect(await outbox.logged(receipt, 10_000)).to.be.true;
+    expect(await delivery.logged(receipt, 10_000)).to.be.true;
     held.resolve();
     await eventually('the zombie has sent it', () => log.sequencesOf(code).length >= 7);
     expect(log.sequencesOf(code)).to.deep.equal([1, 2, 3, 4, 1, 2, 3]);
     // The late mark of a zombie takes nothing back.
     await sleep(100);
-    expect(await outbox.hasLoggedFirst(links, [code])).to.be.true;
+    expect(await delivery.hasLoggedFirst(links, [code])).to.be.true;
   });
 
   it('stops at once, also while the log does not answer', async () => {
@@ -221,7 +221,7 @@ describe('the relay from the outbox to the log proper', () => {
     expect(await settledWithin(relay.stop(), 3_000)).to.be.true;
     held.resolve();
     relayTo(new HeldLog());
-    expect(await outbox.logged(receipt, 10_000)).to.be.true;
+    expect(await delivery.logged(receipt, 10_000)).to.be.true;
   });
 
   describe('what was sent', () => {
@@ -237,7 +237,7 @@ describe('the relay from the outbox to the log proper', () => {
       relayTo();
       const code = codeIn(links, 6);
       const receipt = await record(...history(code, 3));
-      expect(await outbox.logged(receipt, 10_000)).to.be.true;
+      expect(await delivery.logged(receipt, 10_000)).to.be.true;
       const [{ partitionId, next } = { partitionId: 0, next: 0 }] = receipt;
       await node.pool.query('DELETE FROM log.relay_checkpoints');
       await saveRelayCheckpoints(node.pool, log, [{ partitionId, topic: links, next }]);
@@ -252,7 +252,7 @@ describe('the relay from the outbox to the log proper', () => {
       expect(await eventsIn(code)).to.equal(4);
       expect(await pruneSent(node.pool, all)).to.be.at.least(3);
       expect(await eventsIn(code), 'what was recorded later').to.equal(1);
-      expect(await outbox.logged(unsent, 10_000)).to.be.true;
+      expect(await delivery.logged(unsent, 10_000)).to.be.true;
     });
   });
 });

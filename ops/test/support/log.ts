@@ -1,3 +1,4 @@
+import type { OnRecorded } from '../../platform/outbox/outbox-metrics.js';
 import type { Logger } from '../../platform/logging.js';
 import { openPostgresLog, type PostgresLog } from '../../platform/event-log/postgres-log.js';
 import { listenToPostgres } from '../../platform/postgres/listener.js';
@@ -9,6 +10,7 @@ export const openTestLog = async (options: {
   /** The pool's. */
   readonly url: string;
   readonly logger: Logger;
+  readonly onRecorded?: OnRecorded;
 }): Promise<PostgresLog> => {
   const listener = listenToPostgres(options.url, ['linklog_log'], options.logger);
   try {

@@ -5,7 +5,7 @@ import { topics } from '../../../schemas/events/topics.js';
 import type { EventLog } from '../../platform/event-log/port.js';
 import { openTestLog } from './log.js';
 import { createLogger } from '../../platform/logging.js';
-import type { Outbox } from '../../platform/outbox/port.js';
+import { deliveredAtCommit, type Outbox, type OutboxDelivery } from '../../platform/outbox/port.js';
 import { createPool, type Pool } from '../../platform/postgres/pool.js';
 import type { TestDatabase } from './database.js';
 
@@ -14,6 +14,7 @@ export interface TestNode {
   readonly pool: Pool;
   readonly log: EventLog;
   readonly outbox: Outbox;
+  readonly delivery: OutboxDelivery;
   /** Every event of a topic, those of a partition in order. */
   events(topic: keyof typeof topics): Promise<readonly LinklogEvent[]>;
   close(): Promise<void>;
@@ -28,6 +29,7 @@ export const testNode = async (database: TestDatabase): Promise<TestNode> => {
     pool,
     log,
     outbox,
+    delivery: deliveredAtCommit,
     async events(topic) {
       const { name } = topics[topic];
       const events: LinklogEvent[] = [];

@@ -2,7 +2,7 @@ import { closeAllMinutes } from '../../../command-api/ledger/metering.js';
 import { shippedSoFar } from '../../../redirect-edge/spool/shipped.js';
 import { topics, type TopicName } from '../../../schemas/events/topics.js';
 import type { EventLog, PartitionRange } from '../../platform/event-log/port.js';
-import type { Outbox } from '../../platform/outbox/port.js';
+import type { Outbox, OutboxDelivery } from '../../platform/outbox/port.js';
 import type { Pool } from '../../platform/postgres/pool.js';
 import { linklogVersion } from '../../platform/files/version.js';
 import { serviceDirs } from '../../local/stack/service-dirs.js';
@@ -14,6 +14,7 @@ export interface BackupOptions {
   readonly pool: Pool;
   readonly log: EventLog;
   readonly outbox: Outbox;
+  readonly delivery: OutboxDelivery;
   /** Where the edges' spools are; of a stack, those of all its edges. */
   readonly dataDir: string;
   readonly file: string;
@@ -81,11 +82,11 @@ async function* recordsOf(
  * the log alone is the whole backup.
  */
 const gather = async (options: BackupOptions): Promise<number> => {
-  const { pool, outbox, dataDir, spoolWithinMs = 10_000 } = options;
+  const { pool, outbox, delivery, dataDir, spoolWithinMs = 10_000 } = options;
   const dirs = [dataDir, ...serviceDirs(dataDir)];
   const unshipped = await Promise.all(dirs.map((dir) => shippedSoFar(dir, spoolWithinMs)));
   await closeAllMinutes(pool, outbox);
-  await outbox.settled();
+  await delivery.settled();
   return unshipped.reduce((sum, bytes) => sum + bytes, 0);
 };
 

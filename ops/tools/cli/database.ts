@@ -4,7 +4,7 @@ import { openEventLog } from '../../app/event-log.js';
 import { requireMigrated } from '../../migrations/migrate.js';
 import { readConfig, type Config } from '../../platform/config/config.js';
 import type { EventLog } from '../../platform/event-log/port.js';
-import type { Outbox } from '../../platform/outbox/port.js';
+import type { Outbox, OutboxDelivery } from '../../platform/outbox/port.js';
 import { createLogger, type Logger } from '../../platform/logging.js';
 import { listenToPostgres } from '../../platform/postgres/listener.js';
 import { createPool, isConnectionError, type Pool } from '../../platform/postgres/pool.js';
@@ -15,6 +15,7 @@ export interface Database {
   readonly pool: Pool;
   readonly log: EventLog;
   readonly outbox: Outbox;
+  readonly delivery: OutboxDelivery;
   /** Silent: what matters to the person who waits is told on the terminal. */
   readonly logger: Logger;
 }
@@ -81,7 +82,7 @@ export const withDatabase = async <Result>(
         const opened = await openEventLog({ kafka: kafkaOf(config) }, options);
         try {
           await opened.untilAnswering();
-          return await work({ pool, log: opened.log, outbox: opened.outbox, logger });
+          return await work({ pool, ...opened, logger });
         } finally {
           await opened.close();
         }

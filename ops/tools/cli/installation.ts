@@ -72,9 +72,8 @@ export const withNewInstallation = async <Result>(
           const opened = await openEventLog({ kafka }, { pool, url, listener, logger });
           try {
             await opened.untilAnswering();
-            const { log, outbox } = opened;
-            await requireEmptyLog(log, kafka ? 'the log at KAFKA_BROKERS' : where);
-            return await work({ pool, log, outbox, logger });
+            await requireEmptyLog(opened.log, kafka ? 'the log at KAFKA_BROKERS' : where);
+            return await work({ pool, ...opened, logger });
           } finally {
             await opened.close();
           }

@@ -1,7 +1,7 @@
 import { testKafka, type TestKafka } from '../../support/kafka.js';
 import type { KafkaVersion } from '../../../local/kafka/index.js';
 import { createLogger } from '../../../platform/logging.js';
-import { openRelayedOutbox } from '../../../platform/outbox/relayed-outbox.js';
+import { openRelayedDelivery } from '../../../platform/outbox/relayed-delivery.js';
 import { startRelay } from '../../../platform/outbox/relay.js';
 import { listenToPostgres } from '../../../platform/postgres/listener.js';
 import { transaction } from '../../../platform/postgres/pool.js';
@@ -63,8 +63,8 @@ export const openKafkaHarness = async (
 
   const relaying = await connect();
   const listener = listenToPostgres(url, ['linklog_log', 'linklog_sent'], logger);
-  const { outbox: local } = await postgres.connect();
-  const outbox = await openRelayedOutbox({ pool, listener, outbox: local });
+  const { outbox } = await postgres.connect();
+  const delivery = await openRelayedDelivery({ pool, listener });
   const relay = startRelay({ pool, url, listener, log: relaying.log, logger });
 
   return {
@@ -78,7 +78,7 @@ export const openKafkaHarness = async (
         await hold;
         return recorded;
       });
-      if (!(await outbox.logged(receipt, loggedWithinMs))) throw new Error('Not relayed in time');
+      if (!(await delivery.logged(receipt, loggedWithinMs))) throw new Error('Not relayed in time');
     },
     async cutConnections() {
       for (const sockets of clients.values()) sockets.cut();
@@ -86,7 +86,7 @@ export const openKafkaHarness = async (
     },
     async close() {
       await relay.stop();
-      outbox.stop();
+      delivery.stop();
       await listener.close();
       for (const { log } of clients.keys()) await log.close();
       await postgres.close();

@@ -1,36 +1,32 @@
+import { deferred, type Deferred } from '../concurrency/deferred.js';
 import type { NotificationListener } from '../postgres/listener.js';
 import type { Pool } from '../postgres/pool.js';
-import type { Outbox, Receipt } from './port.js';
+import type { OutboxDelivery, Receipt } from './port.js';
 
-/** How long the log proper may have been without an event before no new ones are decided. */
+/** An event that waits longer for the log proper stops new decisions. */
 const stalledAfter = '1 second';
-/** How long an answer to whether that is so holds. */
+/** How long the answer of `isStalled` is kept. */
 const stalledMs = 100;
-
-/** How often who waits for everything looks for itself. */
+/** How often `settled` reads the table, beside hearing notifications. */
 const lookUpEveryMs = 1_000;
 
 interface Waiting {
   readonly receipt: Receipt;
-  readonly resolve: (logged: boolean) => void;
+  readonly logged: Deferred<boolean>;
 }
 
-const parseSent = (payload: string): readonly (readonly [number, number])[] =>
-  JSON.parse(payload) as [number, number][];
-
-export interface RelayedOutbox extends Outbox {
+export interface RelayedDelivery extends OutboxDelivery {
+  /** Answers every open `logged` with false. */
   stop(): void;
 }
 
-/** The outbox whose events a relay sends to the log proper: hears of what was sent, on any node. */
-export const openRelayedOutbox = async (options: {
+/** The delivery by a relay, which may run in any process: `log.relayed` and its notifications tell. */
+export const openRelayedDelivery = async (options: {
   readonly pool: Pool;
   /** Hears `linklog_sent`. */
   readonly listener: NotificationListener;
-  /** Records events, and finds them. */
-  readonly outbox: Pick<Outbox, 'record' | 'after'>;
-}): Promise<RelayedOutbox> => {
-  const { pool, listener, outbox } = options;
+}): Promise<RelayedDelivery> => {
+  const { pool, listener } = options;
   await pool.query(
     `INSERT INTO log.relayed (partition_id, next_offset) SELECT id, 0 FROM log.partitions
      ON CONFLICT DO NOTHING`,
@@ -42,11 +38,11 @@ export const openRelayedOutbox = async (options: {
   const isSent = (receipt: Receipt): boolean =>
     receipt.every(({ partitionId, next }) => (sent.get(partitionId) ?? 0) >= next);
 
-  const hear = (ends: readonly (readonly [number, number])[]): void => {
+  const hear = (ends: readonly (readonly [partitionId: number, next: number])[]): void => {
     for (const [partitionId, next] of ends) {
       sent.set(partitionId, Math.max(next, sent.get(partitionId) ?? 0));
     }
-    for (const waiter of waiting) if (isSent(waiter.receipt)) waiter.resolve(true);
+    for (const { receipt, logged } of waiting) if (isSent(receipt)) logged.resolve(true);
   };
 
   const lookUp = async (): Promise<void> => {
@@ -58,10 +54,10 @@ export const openRelayedOutbox = async (options: {
 
   const unsubscribe = [
     listener.on('linklog_sent', (payload) => {
-      hear(parseSent(payload));
+      hear(JSON.parse(payload) as [number, number][]);
     }),
     listener.onGap((state) => {
-      // Who waits is answered by the time-out when this fails too.
+      // When this query fails too, the callers that wait get their time-out.
       if (state === 'back' && waiting.size > 0) lookUp().catch(() => undefined);
     }),
   ];
@@ -81,26 +77,18 @@ export const openRelayedOutbox = async (options: {
 
   const logged = async (receipt: Receipt, withinMs: number): Promise<boolean> => {
     if (isSent(receipt)) return true;
-    return new Promise<boolean>((resolve) => {
-      const timer = setTimeout(() => {
-        waiter.resolve(false);
-      }, withinMs);
-      const waiter: Waiting = {
-        receipt,
-        resolve(answer) {
-          clearTimeout(timer);
-          waiting.delete(waiter);
-          resolve(answer);
-        },
-      };
-      waiting.add(waiter);
-    });
+    const waiter: Waiting = { receipt, logged: deferred() };
+    waiting.add(waiter);
+    const timer = setTimeout(waiter.logged.resolve, withinMs, false);
+    try {
+      return await waiter.logged.promise;
+    } finally {
+      clearTimeout(timer);
+      waiting.delete(waiter);
+    }
   };
 
   return {
-    record: (tx, events) => outbox.record(tx, events),
-    after: (topic, known) => outbox.after(topic, known),
-
     logged,
 
     async hasLoggedFirst(topic, subjects) {
@@ -136,7 +124,7 @@ export const openRelayedOutbox = async (options: {
 
     stop() {
       for (const stop of unsubscribe) stop();
-      for (const waiter of waiting) waiter.resolve(false);
+      for (const waiter of waiting) waiter.logged.resolve(false);
     },
   };
 };
