@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
-import { startLinklog, type Linklog } from './app/linklog.js';
+import { startLinklog } from './app/linklog.js';
+import { sayReady } from './app/ready-line.js';
 import { readConfig } from './platform/config/config.js';
 import { createLogger } from './platform/logging.js';
-import { endSignal, runToEnd } from './app/process.js';
+import { endSignal, runToEnd } from './platform/process/run-to-end.js';
 import { readRoles } from './app/roles.js';
-import { welcome } from './app/welcome.js';
 
 // Visitors wait while the whole heap is marked, 20 to 80 ms in all each time on two cores. V8 would do
 // that every few seconds under load, to keep a small heap small: this makes it wait until the heap is
@@ -19,9 +19,6 @@ setFlagsFromString('--no-allocation-site-pretenuring');
 /** Who stops a service waits 10 s for it: what hangs by then (a database that is silent) is left. */
 const endWithinMs = 9_000;
 
-const readyLine = ({ addresses, firstKey }: Linklog): string =>
-  `${JSON.stringify({ event: 'ready', ...addresses, ...(firstKey !== null && { firstKey }) })}\n`;
-
 runToEnd(async () => {
   const roles = readRoles(process.argv.slice(2));
   const config = readConfig();
@@ -29,8 +26,7 @@ runToEnd(async () => {
   const ended = endSignal(logger);
   const linklog = await startLinklog(config, roles, logger);
   const { addresses, firstKey } = linklog;
-  if (firstKey !== null) process.stdout.write(welcome(addresses.api ?? '', firstKey));
-  process.stdout.write(readyLine(linklog));
+  sayReady(addresses, { api: addresses.api ?? '', firstKey });
   try {
     await Promise.race([ended, linklog.failed]);
   } finally {

@@ -12,6 +12,9 @@ import {
 /** How long a starter waits for a predecessor that is draining. */
 const drainWaitMs = 10_000;
 
+/** The seal key of an installation that keeps all of its data in one place. */
+export const sealKeyFileIn = (dataDir: string): string => path.join(dataDir, 'seal-key.pem');
+
 const drainingFile = (dataDir: string): string => path.join(dataDir, 'draining');
 const tokenFile = (dataDir: string): string => path.join(dataDir, 'admin-token');
 const addressesFile = (dataDir: string): string => path.join(dataDir, 'service.json');

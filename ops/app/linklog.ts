@@ -1,10 +1,11 @@
 import { startCommandApi } from '../../command-api/main.js';
 import { openWebSafety } from '../../command-api/safety/web-safety.js';
 import { openArchive, projectionStatus, startProjectors } from '../../projectors/main.js';
+import { signerOfProcess } from '../../projectors/seals/seal-key.js';
 import { startSealing } from '../../projectors/seals/sealing.js';
 import { startRedirectEdge } from '../../redirect-edge/main.js';
 import { topics } from '../../schemas/events/topics.js';
-import { adminTokenOf, openDataDir, type ServiceAddresses } from './data-dir.js';
+import { adminTokenOf, openDataDir, sealKeyFileIn, type ServiceAddresses } from './data-dir.js';
 import { startEmbeddedPostgres } from '../local/postgres/index.js';
 import { openEventLog } from './event-log.js';
 import { createHealthCheck } from './health-check.js';
@@ -23,8 +24,7 @@ import { listenToPostgres } from '../platform/postgres/listener.js';
 import { createPoolMetrics } from '../platform/postgres/pool-metrics.js';
 import { createPool, isConnectionError, type Pool } from '../platform/postgres/pool.js';
 import { openRedis } from '../platform/redis.js';
-import { requireShared, type Role } from './roles.js';
-import { signerOfProcess } from './seal-key.js';
+import { requireShared, roles as allRoles, type Role } from './roles.js';
 
 /** In-flight requests may take as long, and then the spool's shipping; 10 s is the limit of all. */
 const graceMs = 3_000;
@@ -152,7 +152,11 @@ const startRoles = async (
     failures.push(projectors.failed);
   }
   if (projectorPool) {
-    const signer = await signerOfProcess(config, roles, { client: projectorPool, logger });
+    const own = roles.size === allRoles.length ? sealKeyFileIn(config.dataDir) : null;
+    const signer = await signerOfProcess(
+      { named: config.sealKeyFile, own },
+      { client: projectorPool, logger },
+    );
     if (signer) {
       const sealing = await startSealing({ pool: projectorPool, log, logger, signer });
       started.add(() => sealing.stop());

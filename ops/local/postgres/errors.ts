@@ -1,11 +1,12 @@
+import { ConfigError } from '../../platform/config/config.js';
+
 /**
  * A server that we start, such as the embedded PostgreSQL, cannot run here, and a retry does not help.
  * The message is one line for the person who started us; it says what to do instead.
  */
-export class ServerUnavailable extends Error {
+export class ServerUnavailable extends ConfigError {
   override readonly name = 'ServerUnavailable';
-  readonly code = 'SERVER_UNAVAILABLE';
-  readonly retryable = false;
+  override readonly code = 'SERVER_UNAVAILABLE';
 }
 
 /** It should run here and did not; the message ends with the last lines of its own output. */

@@ -11,7 +11,7 @@ import { temporaryDir } from '../../test/support/product.js';
 import { eventually } from '../../test/support/waiting.js';
 
 const ours = inheritedEnvironment();
-const mainFile = fileURLToPath(new URL('main.js', import.meta.url));
+const mainFile = fileURLToPath(new URL('../../app/stack.js', import.meta.url));
 const kinds = ['api', 'edge', 'projector', 'kafka', 'postgres', 'redis'] as const;
 type Kind = (typeof kinds)[number];
 

@@ -1,11 +1,9 @@
 import { join } from 'node:path';
-import { adminTokenOf, openDataDir } from '../../app/data-dir.js';
 import { freePort } from '../postgres/free-port.js';
 import { inheritedEnvironment, type Config } from '../../platform/config/config.js';
 import { urlOf } from '../../platform/http/server.js';
 import type { Logger } from '../../platform/logging.js';
 import { endOrphans } from './child.js';
-import { sealKeyFileIn } from '../../app/seal-key.js';
 import { startKafka } from '../kafka/index.js';
 import { keepRunning, type Watch } from './part.js';
 import { partKinds, Parts, type PartKind, type Pids } from './parts.js';
@@ -50,6 +48,10 @@ export interface Stack {
 
 export interface StackOptions {
   readonly counts: Readonly<Record<ServiceKind, number>>;
+  /** The operators' token, of all APIs. */
+  readonly adminToken: string;
+  /** The key of all projectors. */
+  readonly sealKeyFile: string;
   /** Whether what dies is started again. */
   readonly restart: boolean;
   readonly onRestarted: (restarted: Restarted) => void;
@@ -124,7 +126,7 @@ const apiPortsOf = (
 const startServices = async (
   config: Config,
   servers: Servers,
-  { counts, logger }: StackOptions,
+  { counts, adminToken, sealKeyFile, logger }: StackOptions,
   parts: Parts,
 ): Promise<{ apis: ServiceProcess[]; edges: ServiceProcess[] }> => {
   const startAll = (
@@ -150,7 +152,6 @@ const startServices = async (
       }),
     );
 
-  const sealKeyFile = config.sealKeyFile ?? sealKeyFileIn(config.dataDir);
   const [edges, projectors] = await allOf([
     startAll('edge', [{ EDGE_PORT: config.edge.port }]),
     startAll('projector', [], projectorVariables({ sealKeyFile })),
@@ -170,7 +171,7 @@ const startServices = async (
     'api',
     apiPorts,
     apiVariables({
-      adminToken: config.adminToken ?? adminTokenOf(config.dataDir),
+      adminToken,
       shortUrlHost: config.shortUrlHost ?? `http://localhost:${edgePort}`,
       ownHosts: listeners.map((url) => new URL(url).host).join(','),
     }),
@@ -180,18 +181,16 @@ const startServices = async (
 
 /**
  * Starts the distributed topology as processes of this machine: the servers whose address is not
- * configured, then the services; after ending what a killed supervisor has left running.
+ * configured, then the services; after ending what a killed supervisor has left running. The caller
+ * has the lock on the data directory.
  */
 export const startStack = async (config: Config, options: StackOptions): Promise<Stack> => {
   const { logger, restart, onRestarted } = options;
-  const dataDir = await openDataDir(config.dataDir);
   const parts = new Parts();
   const watches: Watch[] = [];
   const stop = async (): Promise<void> => {
-    dataDir.markDraining();
     for (const watch of watches) watch.stop();
     await parts.stop();
-    dataDir.release();
   };
   try {
     await endOrphanServices(config.dataDir, logger);
@@ -218,11 +217,6 @@ export const startStack = async (config: Config, options: StackOptions): Promise
       postgres: config.databaseUrl === null ? servers.postgres : withoutPassword(servers.postgres),
       redis: config.redisUrl === null ? servers.redis : withoutPassword(servers.redis),
     };
-    const [api = '', edge = ''] = [addresses.apis[0], addresses.edges[0]];
-    dataDir.publish({
-      ...{ api, edge, admin: addresses.admin, pid: process.pid },
-      ...(config.kafka === null && { kafka: servers.kafka }),
-    });
     return {
       addresses,
       pids: parts.pids(),

@@ -9,7 +9,7 @@ import { defaultPlanTable, planTable, type PlanTable } from '../../../schemas/pl
 
 /** The environment is wrong: one line that names the variable. Ends a process with exit code 78. */
 export class ConfigError extends Error {
-  readonly code = 'CONFIG';
+  readonly code: string = 'CONFIG';
   readonly retryable = false;
 }
 

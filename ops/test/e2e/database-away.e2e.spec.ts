@@ -3,7 +3,7 @@ import { runningPostgresUrl } from '../../local/postgres/index.js';
 import { ask } from '../support/http.js';
 import { serversFor, startProduct, type Product } from '../support/product.js';
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.js';
-import { sealKeyFileIn } from '../../app/seal-key.js';
+import { sealKeyFileIn } from '../../app/data-dir.js';
 import { Bench, destination, expectRefused } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
 

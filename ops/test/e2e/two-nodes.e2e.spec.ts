@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { runningPostgresUrl } from '../../local/postgres/index.js';
 import { ask, atOnce, statuses, type Answer } from '../support/http.js';
 import { serversFor, startProduct, type Product } from '../support/product.js';
-import { sealKeyFileIn } from '../../app/seal-key.js';
+import { sealKeyFileIn } from '../../app/data-dir.js';
 import { Bench, destination, expectBody, invalidKey } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
 

@@ -19,7 +19,7 @@ import { testKafka } from './kafka.js';
 import { testRedis } from './redis.js';
 
 export const mainFile = fileURLToPath(new URL('../../main.js', import.meta.url));
-const stackFile = fileURLToPath(new URL('../../local/stack/main.js', import.meta.url));
+const stackFile = fileURLToPath(new URL('../../app/stack.js', import.meta.url));
 
 /** Whether `startProduct` starts the stack, many processes, rather than all services in one. */
 // eslint-disable-next-line no-restricted-properties -- the test run's, not the product's

@@ -9,7 +9,7 @@ import { launch, readyLine, temporaryDir, within, type Ended } from './product.j
 /** For Java, Maven and what is cached. */
 const { PATH = '', HOME = '' } = inheritedEnvironment();
 
-const stackFile = fileURLToPath(new URL('../../local/stack/main.js', import.meta.url));
+const stackFile = fileURLToPath(new URL('../../app/stack.js', import.meta.url));
 
 /** Below the 10 s of its own, for a machine that has much else to do. */
 const stopWithinMs = 20_000;

@@ -1,5 +1,4 @@
 import { CommanderError } from 'commander';
-import { ServerUnavailable } from '../../local/postgres/index.js';
 import { ConfigError, configExitCode } from '../../platform/config/config.js';
 
 const kinds = {
@@ -67,6 +66,5 @@ export const failureOf = (error: unknown): Failure => {
   }
   const line = messageOf(error);
   if (error instanceof CliError) return { line, exitCode: error.exitCode };
-  const misconfigured = error instanceof ConfigError || error instanceof ServerUnavailable;
-  return { line, exitCode: misconfigured ? configExitCode : 1 };
+  return { line, exitCode: error instanceof ConfigError ? configExitCode : 1 };
 };

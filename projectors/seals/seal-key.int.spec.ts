@@ -1,15 +1,14 @@
 import { expect } from 'chai';
 import { generateKeyPairSync } from 'node:crypto';
-import { mkdir, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { retireKey } from '../tools/audit/seals/stored.js';
-import { ConfigError } from '../platform/config/config.js';
-import type { Pool } from '../platform/postgres/pool.js';
-import { createLogger } from '../platform/logging.js';
-import { roles } from './roles.js';
+import { retireKey } from '../../ops/tools/audit/seals/stored.js';
+import { ConfigError } from '../../ops/platform/config/config.js';
+import type { Pool } from '../../ops/platform/postgres/pool.js';
+import { createLogger } from '../../ops/platform/logging.js';
 import { openSealKey, signerOfProcess } from './seal-key.js';
-import { testDatabase, type TestDatabase } from '../test/support/database.js';
+import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 
 describe('the key that seals the log', () => {
   let database: TestDatabase;
@@ -78,17 +77,15 @@ describe('the key that seals the log', () => {
   });
 
   it('is left to whoever has it, by a process that was told of none', async () => {
-    const all = new Set(roles);
-    const means = { client: database.pool, logger: createLogger('silent') };
-    const elsewhere = path.join(dir, 'elsewhere');
-    await mkdir(elsewhere);
-    const first = await signerOfProcess({ sealKeyFile: null, dataDir: dir }, all, means);
+    const deps = { client: database.pool, logger: createLogger('silent') };
+    const elsewhere = path.join(dir, 'elsewhere.pem');
+    const first = await signerOfProcess({ named: null, own: file }, deps);
     expect((await openSealKey(file, database.pool)).keyId).to.equal(first?.keyId);
-    const second = { sealKeyFile: null, dataDir: elsewhere };
-    expect(await signerOfProcess(second, all, means)).to.equal(null);
-    await writeFile(path.join(elsewhere, 'seal-key.pem'), await readFile(file));
-    expect((await signerOfProcess(second, all, means))?.keyId).to.equal(first?.keyId);
-    expect(await signerOfProcess(second, new Set(['projectors']), means)).to.equal(null);
+    const second = { named: null, own: elsewhere };
+    expect(await signerOfProcess(second, deps)).to.equal(null);
+    await writeFile(elsewhere, await readFile(file));
+    expect((await signerOfProcess(second, deps))?.keyId).to.equal(first?.keyId);
+    expect(await signerOfProcess({ named: null, own: null }, deps)).to.equal(null);
   });
 
   it('is not one that was retired', async () => {

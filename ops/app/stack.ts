@@ -1,10 +1,11 @@
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
-import { ConfigError, readConfig } from '../../platform/config/config.js';
-import { createLogger } from '../../platform/logging.js';
-import { endSignal, runToEnd } from '../../app/process.js';
-import { welcome } from '../../app/welcome.js';
-import { startStack } from './stack.js';
-import { topology } from './topology.js';
+import { startStack, type StackAddresses } from '../local/stack/stack.js';
+import { topology } from '../local/stack/topology.js';
+import { ConfigError, readConfig, type Config } from '../platform/config/config.js';
+import { createLogger } from '../platform/logging.js';
+import { endSignal, runToEnd } from '../platform/process/run-to-end.js';
+import { adminTokenOf, openDataDir, sealKeyFileIn, type ServiceAddresses } from './data-dir.js';
+import { sayReady } from './ready-line.js';
 
 const most = 16;
 
@@ -21,7 +22,7 @@ interface Options {
   readonly restart: boolean;
 }
 
-/** `null`: it has told what there is to tell. @throws ConfigError */
+/** `null` where the help was asked for and printed. @throws ConfigError */
 const readOptions = (args: readonly string[]): Options | null => {
   const program = new Command('npm run stack --')
     .description(
@@ -40,7 +41,7 @@ ones' of their kind; the others get any free port, and say so in the ready line.
     )
     .allowExcessArguments(false)
     .exitOverride()
-    .configureOutput({ outputError: () => undefined }); // It is told once, at the end.
+    .configureOutput({ outputError: () => undefined }); // `runToEnd` prints the error.
   try {
     return program.parse(args, { from: 'user' }).opts<Options>();
   } catch (error) {
@@ -50,9 +51,15 @@ ones' of their kind; the others get any free port, and say so in the ready line.
   }
 };
 
-const say = (event: string, details: object): void => {
-  process.stdout.write(`${JSON.stringify({ event, ...details })}\n`);
-};
+/** What the command line asks for: the first of each kind. */
+const published = (config: Config, addresses: StackAddresses): ServiceAddresses => ({
+  api: addresses.apis[0] ?? '',
+  edge: addresses.edges[0] ?? '',
+  admin: addresses.admin,
+  pid: process.pid,
+  // Brokers of the environment are not the stack's.
+  ...(config.kafka === null && { kafka: addresses.kafka }),
+});
 
 runToEnd(async () => {
   const options = readOptions(process.argv.slice(2));
@@ -61,18 +68,26 @@ runToEnd(async () => {
   const config = readConfig();
   const logger = createLogger(config.logLevel);
   const ended = endSignal(logger);
-  const stack = await startStack(config, {
-    counts: { api: apis, edge: edges, projector: projectors },
-    restart,
-    onRestarted: (restarted) => {
-      say('restarted', restarted);
-    },
-    logger,
-  });
-  const { addresses, pids, firstKey } = stack;
-  if (firstKey !== null) process.stdout.write(welcome(addresses.apis[0] ?? '', firstKey));
-  const { pid } = process;
-  say('ready', { ...addresses, pids, pid, ...(firstKey !== null && { firstKey }) });
-  await ended;
-  await stack.stop();
+  const dataDir = await openDataDir(config.dataDir);
+  try {
+    const stack = await startStack(config, {
+      counts: { api: apis, edge: edges, projector: projectors },
+      adminToken: config.adminToken ?? adminTokenOf(config.dataDir),
+      sealKeyFile: config.sealKeyFile ?? sealKeyFileIn(config.dataDir),
+      restart,
+      onRestarted: (restarted) => {
+        process.stdout.write(`${JSON.stringify({ event: 'restarted', ...restarted })}\n`);
+      },
+      logger,
+    });
+    const { addresses, pids, firstKey } = stack;
+    dataDir.publish(published(config, addresses));
+    const [api = ''] = addresses.apis;
+    sayReady({ ...addresses, pids, pid: process.pid }, { api, firstKey });
+    await ended;
+    dataDir.markDraining();
+    await stack.stop();
+  } finally {
+    dataDir.release();
+  }
 });

@@ -1,13 +1,11 @@
 import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import path from 'node:path';
-import { FileExists, writeNewFile } from '../platform/files/new-file.js';
-import { hasCode } from '../platform/errors.js';
-import { ConfigError, type Config } from '../platform/config/config.js';
-import type { Logger } from '../platform/logging.js';
-import type { Queryable } from '../platform/postgres/pool.js';
-import { roles, type Role } from './roles.js';
-import { isEd25519, signerOf, type Signer } from '../../projectors/seals/signed-checkpoint.js';
+import { ConfigError } from '../../ops/platform/config/config.js';
+import { hasCode } from '../../ops/platform/errors.js';
+import { FileExists, writeNewFile } from '../../ops/platform/files/new-file.js';
+import type { Logger } from '../../ops/platform/logging.js';
+import type { Queryable } from '../../ops/platform/postgres/pool.js';
+import { isEd25519, signerOf, type Signer } from './signed-checkpoint.js';
 
 const wrong = (file: string, what: string, cause?: unknown): ConfigError =>
   new ConfigError(`SEAL_KEY_FILE ${file} ${what}`, { cause });
@@ -31,7 +29,7 @@ const parse = (file: string, pem: string): KeyObject => {
   throw wrong(file, 'holds a key of another kind than Ed25519');
 };
 
-/** Makes the file; of several that do so at once, all get what one of them has made. */
+/** Makes the file. When several processes make it at once, one wins and all of them read its key. */
 const make = async (file: string): Promise<string> => {
   const { privateKey } = generateKeyPairSync('ed25519');
   const pem = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
@@ -45,7 +43,7 @@ const make = async (file: string): Promise<string> => {
   }
 };
 
-/** The key that signs, by its id; `null` while none does. */
+/** The id of the key that signs now; `null` while none does. */
 const activeKey = async (client: Queryable): Promise<string | null> => {
   const { rows } = await client.query<{ id: string }>(
     'SELECT id FROM seals.keys WHERE retired_at IS NULL',
@@ -53,7 +51,7 @@ const activeKey = async (client: Queryable): Promise<string | null> => {
   return rows[0]?.id ?? null;
 };
 
-/** Whoever seals the log does so with a key that this process has not got. */
+/** The log is sealed with a key that this process does not have. */
 class SealedByAnother extends ConfigError {}
 
 const byAnother = (active: string): string =>
@@ -61,13 +59,13 @@ const byAnother = (active: string): string =>
   '"linklog audit seal retire-key"';
 
 /**
- * The key that signs checkpoints: made where the file is not there and the log was never sealed. The
- * first key that asks has the log for good, until it is retired.
+ * The key that signs checkpoints. It is made where the file is missing and the log was never sealed.
+ * The first key stays the log's only one until it is retired.
  *
  * @throws ConfigError
  */
 export const openSealKey = async (file: string, client: Queryable): Promise<Signer> => {
-  // In this order: whoever makes a file has it there before its key has the log.
+  // Asked before the file is read: a process writes its new file before it registers the key.
   const known = await activeKey(client);
   let pem = await readText(file);
   if (pem === null) {
@@ -89,27 +87,24 @@ export const openSealKey = async (file: string, client: Queryable): Promise<Sign
   return signer;
 };
 
-/** The file of an installation that has all of its data in one place. */
-export const sealKeyFileIn = (dataDir: string): string => path.join(dataDir, 'seal-key.pem');
-
 /**
- * What this process seals with; `null`: it does not seal, and the log says why. Several projectors need
- * one key, so one that runs apart has to be told of it, and so has a second process on a database.
+ * The signer of this process, or `null` where it does not seal; the log says why. Without a key of its
+ * own (`named`), an installation keeps one in the file `own`. Processes that run apart share no file
+ * (`own` is `null`), so they need a named one. A second installation on the same database is refused.
  *
- * @throws ConfigError where a key was named that cannot be used
+ * @throws ConfigError where the named key cannot be used
  */
 export const signerOfProcess = async (
-  { sealKeyFile, dataDir }: Pick<Config, 'sealKeyFile' | 'dataDir'>,
-  running: ReadonlySet<Role>,
+  files: { readonly named: string | null; readonly own: string | null },
   { client, logger }: { readonly client: Queryable; readonly logger: Logger },
 ): Promise<Signer | null> => {
-  if (sealKeyFile !== null) return openSealKey(sealKeyFile, client);
-  if (running.size < roles.length) {
+  if (files.named !== null) return openSealKey(files.named, client);
+  if (files.own === null) {
     logger.warn('SEAL_KEY_FILE is not set: this process does not seal the log');
     return null;
   }
   try {
-    return await openSealKey(sealKeyFileIn(dataDir), client);
+    return await openSealKey(files.own, client);
   } catch (error) {
     if (!(error instanceof SealedByAnother)) throw error;
     logger.warn(`This process does not seal the log: ${error.message}`);
