@@ -7,7 +7,7 @@ import { testDatabase, type TestDatabase } from '../ops/test/support/database.js
 import { topics } from '../schemas/events/topics.js';
 import { startProjectors, type Projectors } from './main.js';
 import { projectionStatus } from './status.js';
-import { blocked, created, metered, recordOf, visited } from './testing/events.js';
+import { blocked, created, metered, recordOf, spooledVisit } from '../schemas/testing/events.js';
 import { eventually, rejection } from '../ops/test/support/waiting.js';
 
 const logger = createLogger('silent');
@@ -50,7 +50,7 @@ describe('the projectors', () => {
       topics.links.name,
       [created('a'), poison, blocked('b', 2), blocked('b', 3)].map(recordOf),
     );
-    await log.append(topics.visits.name, [recordOf(visited('a'))]);
+    await log.append(topics.visits.name, [recordOf(spooledVisit('a'))]);
     await log.append(topics.usage.name, [recordOf(metered('key-1', 1, 1))]);
     const none = { deadLetters: 0, parked: 0 };
     expect(await projectionStatus(database.pool, log)).to.deep.equal([
@@ -86,7 +86,7 @@ describe('the projectors', () => {
   it('run twice, as after a start that overlaps a stop, and count each event once', async () => {
     const both = [await start(), await start()];
     for (let sequence = 1; sequence <= 200; sequence += 1) {
-      await log.append(topics.visits.name, [recordOf(visited('a', { sequence }))]);
+      await log.append(topics.visits.name, [recordOf(spooledVisit('a', { sequence }))]);
     }
     await eventually('the projections are caught up', isCaughtUp);
     await Promise.all(both.map((projectors) => projectors.stop()));
@@ -121,7 +121,7 @@ describe('the projectors', () => {
     const { log: theirs } = await openTestLog({ pool, url: database.url, logger });
     const projectors = await start(pool, theirs);
     for (let sequence = 1; sequence <= 100; sequence += 1) {
-      await log.append(topics.visits.name, [recordOf(visited('a', { sequence }))]);
+      await log.append(topics.visits.name, [recordOf(spooledVisit('a', { sequence }))]);
       if (sequence % 20 !== 0) continue;
       await database.pool.query(
         `SELECT pg_terminate_backend(pid) FROM pg_stat_activity

@@ -1,3 +1,4 @@
+import { v7 as uuidv7 } from 'uuid';
 import { expect } from 'chai';
 import { openTestLog } from '../../ops/test/support/log.js';
 import type { PostgresLog } from '../../ops/platform/event-log/postgres-log.js';
@@ -19,8 +20,8 @@ import {
   noon,
   recordOf,
   unblocked,
-  visited,
-} from '../testing/events.js';
+  spooledVisit,
+} from '../../schemas/testing/events.js';
 import { eventually, rejection } from '../../ops/test/support/waiting.js';
 import { emptyTables } from '../testing/tables.js';
 import { ArchiveCut, ArchiveUnavailable } from './errors.js';
@@ -77,12 +78,12 @@ describe('the archive', () => {
     it('has a stream for each link, its visits, each key, its use, each alias, and the platform', async () => {
       const archive = archiver(database.pool, open());
       const told = (subject: string, sequence = 1) => ({
-        ...{ id: created('x').id, subject, sequence, time: new Date(noon) },
+        ...{ id: uuidv7(), subject, sequence, time: noon },
       });
       const key = { name: 'k', plan: 'PRO', account: 'default', hash: 'a'.repeat(64) } as const;
       const events = {
         'link-a-b': [created('a-b'), blocked('a-b', 2), unblocked('a-b', 3)],
-        'visits-a-b': [visited('a-b'), visited('a-b', { sequence: 2 })],
+        'visits-a-b': [spooledVisit('a-b'), spooledVisit('a-b', { sequence: 2 })],
         'key-k1': [newEvent('ApiKeyCreated', key, told('k1'))],
         'alias-k1': [newEvent('AliasOverrideGranted', { account: 'default' }, told('k1', 2))],
         'usage-k1': [metered('k1', 1, 7)],
@@ -104,7 +105,7 @@ describe('the archive', () => {
         'LinkCreated',
         { ...created('abc').data, passwordHash: '$argon2id$secret' },
         {
-          ...{ id: created('x').id, subject: 'abc', sequence: 1, time: new Date(noon) },
+          ...{ id: uuidv7(), subject: 'abc', sequence: 1, time: noon },
           ...{ account: 'acme', actor: 'key-1', correlationId: 'request-1' },
         },
       );
@@ -119,7 +120,7 @@ describe('the archive', () => {
         specversion: '1.0',
         source: '/linklog/ledger',
         subject: 'abc',
-        time: noon,
+        time: noon.toISOString(),
         datacontenttype: 'application/json',
         sequence: '0000000000000001',
         account: 'acme',
@@ -131,7 +132,7 @@ describe('the archive', () => {
 
     it('appends what a batch has for a stream at once, each append with its own deadline', async () => {
       const events = Array.from({ length: 300 }, (_, index) =>
-        visited(`code-${index % 3}`, { sequence: index + 1 }),
+        spooledVisit(`code-${index % 3}`, { sequence: index + 1 }),
       );
       await archiver(database.pool, open())(visits, 0, events.map(recordOf));
       expect(double.calls).to.deep.equal({ read: 0, append: 3, batchAppend: 0 });
@@ -145,7 +146,7 @@ describe('the archive', () => {
       double.kill();
       double = await startEventStoreDouble({ maxAppendSize: 10_000 });
       const events = Array.from({ length: 200 }, (_, index) =>
-        visited('hot', { sequence: index + 1 }),
+        spooledVisit('hot', { sequence: index + 1 }),
       );
       await archiver(database.pool, open())(visits, 0, events.map(recordOf));
       expect(ids('visits-hot')).to.deep.equal(idsOf(events));
@@ -154,7 +155,7 @@ describe('the archive', () => {
 
     it('leaves out what the log has twice, in one batch and in the next', async () => {
       const archive = archiver(database.pool, open());
-      const [one, two, three] = [1, 2, 3].map((sequence) => visited('abc', { sequence }));
+      const [one, two, three] = [1, 2, 3].map((sequence) => spooledVisit('abc', { sequence }));
       if (!one || !two || !three) throw new Error('there are three');
       await archive(visits, 0, [one, two, one].map(recordOf));
       await archive(visits, 3, [two, three, one].map(recordOf));
@@ -163,7 +164,9 @@ describe('the archive', () => {
   });
 
   describe('given events that are in a stream already', () => {
-    const events = Array.from({ length: 6 }, (_, index) => visited('abc', { sequence: index + 1 }));
+    const events = Array.from({ length: 6 }, (_, index) =>
+      spooledVisit('abc', { sequence: index + 1 }),
+    );
     const records = events.map(recordOf);
 
     /** Appends, and dies before that can be written down. */
@@ -277,10 +280,11 @@ describe('the archive', () => {
     it('sets aside an event that is too large for the server, though it would take the others', async () => {
       double.kill();
       double = await startEventStoreDouble({ maxAppendSize: 3_000 });
-      const large = created('bad', {
-        sequence: 2,
-        url: `https://example.com/${'x'.repeat(3_000)}`,
-      });
+      const large = created(
+        'bad',
+        { url: `https://example.com/${'x'.repeat(3_000)}` },
+        { sequence: 2 },
+      );
       const events = [created('bad'), large, blocked('bad', 3), created('good')];
       const archive = archiver(database.pool, open());
       await archive(links, 0, events.map(recordOf));
@@ -299,7 +303,7 @@ describe('the archive', () => {
       const events = [created('abc'), blocked('abc', 2), unblocked('abc', 3)];
       const archive = archiver(database.pool, open());
       await archive(links, 0, events.slice(0, 1).map(recordOf));
-      double.streams.append('link-abc', 0, [{ ...event, id: created('x').id }]);
+      double.streams.append('link-abc', 0, [{ ...event, id: uuidv7() }]);
       await archive(links, 1, events.slice(1).map(recordOf));
       expect(ids('link-abc')).to.have.length(2);
       expect(await letters()).to.deep.equal([

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
-import { blocked, created, unblocked } from '../testing/events.js';
+import { blocked, created, unblocked } from '../../schemas/testing/events.js';
 import { feed, type Feed } from '../testing/harness.js';
 import { emptyTables } from '../testing/tables.js';
 import { history } from './projection.js';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
-import { created, metered, rendered } from '../testing/events.js';
+import { created, metered, rendered } from '../../schemas/testing/events.js';
 import { feed, type Feed } from '../testing/harness.js';
 import { emptyTables } from '../testing/tables.js';
 import { quotas } from './projection.js';
@@ -42,10 +42,10 @@ describe('the projection quotas', () => {
 
   it('counts in months of UTC, to the last millisecond', async () => {
     await given.events(
-      created('a', { time: '2026-05-31T23:59:59.999Z' }),
-      created('b', { time: '2026-06-01T00:00:00.000Z' }),
-      rendered('key-1', 1, '2026-12-31T23:59:59.999Z'),
-      rendered('key-1', 2, '2027-01-01T00:00:00.000Z'),
+      created('a', {}, { time: new Date('2026-05-31T23:59:59.999Z') }),
+      created('b', {}, { time: new Date('2026-06-01T00:00:00.000Z') }),
+      rendered('key-1', 1, new Date('2026-12-31T23:59:59.999Z')),
+      rendered('key-1', 2, new Date('2027-01-01T00:00:00.000Z')),
     );
     expect(await months()).to.deep.equal([
       { key_id: 'key-1', month: '2026-05-01', calls: 0, links: 1, qr_codes: 0 },
@@ -56,7 +56,7 @@ describe('the projection quotas', () => {
   });
 
   it('counts calls in the month of their minute, not of the event that tells of them', async () => {
-    await given.events(metered('key-1', 1, 7, '2026-04-30T23:59:00.000Z'));
+    await given.events(metered('key-1', 1, 7, new Date('2026-04-30T23:59:00.000Z')));
     expect(await months()).to.deep.equal([
       { key_id: 'key-1', month: '2026-04-01', calls: 7, links: 0, qr_codes: 0 },
     ]);

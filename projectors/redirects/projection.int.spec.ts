@@ -3,7 +3,7 @@ import { testDatabase, type TestDatabase } from '../../ops/test/support/database
 import { evolveLink, noLink } from '../../schemas/folds/link.js';
 import type { LinkEvent } from '../../schemas/events/catalogue.js';
 import { rowOfState, type RedirectRow } from '../../schemas/read-models/redirects.js';
-import { at, blocked, created, expired, noon, unblocked } from '../testing/events.js';
+import { at, blocked, created, expired, noon, unblocked } from '../../schemas/testing/events.js';
 import { feed, type Feed } from '../testing/harness.js';
 import { emptyTables } from '../testing/tables.js';
 import { redirects } from './projection.js';
@@ -29,12 +29,15 @@ describe('the projection redirects', () => {
     ).rows;
 
   it('has a row for a link that was made, with all that a visit needs', async () => {
-    const link = created('abc', {
-      account: 'acme',
-      expiresAt: at(3_600),
-      maxClicks: 1_000_000_000,
-      passwordHash: '$argon2id$…',
-    });
+    const link = created(
+      'abc',
+      {
+        expiresAt: at(3_600).toISOString(),
+        maxClicks: 1_000_000_000,
+        passwordHash: '$argon2id$…',
+      },
+      { account: 'acme' },
+    );
     await given.events(link);
     expect(await rows()).to.deep.equal([
       {
@@ -43,8 +46,8 @@ describe('the projection redirects', () => {
         expired: null,
         url: 'https://example.com/abc',
         account: 'acme',
-        created_at: new Date(noon),
-        expires_at: new Date(at(3_600)),
+        created_at: noon,
+        expires_at: at(3_600),
         max_clicks: 1_000_000_000,
         password_hash: '$argon2id$…',
         sequence: 1,
@@ -55,7 +58,7 @@ describe('the projection redirects', () => {
   it('keeps the first of two links of one code', async () => {
     await given.events(
       created('abc'),
-      created('abc', { sequence: 2, url: 'https://example.net/' }),
+      created('abc', { url: 'https://example.net/' }, { sequence: 2 }),
     );
     expect((await rows())[0]).to.include({ url: 'https://example.com/abc', sequence: 2 });
   });
@@ -80,7 +83,7 @@ describe('the projection redirects', () => {
 
   it('has the row of the state that the fold comes to', async () => {
     const history: LinkEvent[] = [
-      created('abc', { expiresAt: at(60) }),
+      created('abc', { expiresAt: at(60).toISOString() }),
       blocked('abc', 2),
       expired('abc', 3),
       unblocked('abc', 4),

@@ -3,7 +3,7 @@ import { transaction } from '../../ops/platform/postgres/pool.js';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { topics } from '../../schemas/events/topics.js';
 import { stats } from '../stats/projection.js';
-import { created, recordOf, visited } from '../testing/events.js';
+import { created, recordOf, spooledVisit } from '../../schemas/testing/events.js';
 import { rejection } from '../../ops/test/support/waiting.js';
 import { feed, namedLog, type Feed } from '../testing/harness.js';
 import { dump, emptyTables } from '../testing/tables.js';
@@ -14,7 +14,7 @@ import type { Projection } from './projection.js';
 const visits = topics.visits.name;
 const schema = 'projection_stats';
 
-const visit = (sequence: number) => recordOf(visited('abc', { sequence }));
+const visit = (sequence: number) => recordOf(spooledVisit('abc', { sequence }));
 
 describe('the handler of batches', () => {
   let database: TestDatabase;
@@ -113,8 +113,8 @@ describe('the handler of batches', () => {
 
   it('takes equal sequences of different spools for different visits', async () => {
     await live.records(visits, [
-      recordOf(visited('abc', { sequence: 1, spool: 'a' })),
-      recordOf(visited('abc', { sequence: 1, spool: 'b' })),
+      recordOf(spooledVisit('abc', { sequence: 1, spool: 'a' })),
+      recordOf(spooledVisit('abc', { sequence: 1, spool: 'b' })),
     ]);
     expect((await content())['clicks']).to.deep.equal(['(abc,2,0,"2026-05-20 12:00:00+00")']);
   });
@@ -147,7 +147,7 @@ describe('the handler of batches', () => {
   }
 
   it('keeps apart what is of different topics at the same offsets', async () => {
-    await live.events(created('abc'), visited('abc'));
+    await live.events(created('abc'), spooledVisit('abc'));
     const { checkpoints, links, clicks } = await content();
     expect(checkpoints).to.have.length(2);
     expect([links, clicks].map((rows) => rows?.length)).to.deep.equal([1, 1]);

@@ -14,8 +14,8 @@ import {
   recordOf,
   rendered,
   unblocked,
-  visited,
-} from '../testing/events.js';
+  spooledVisit,
+} from '../../schemas/testing/events.js';
 import { feed, namedLog } from '../testing/harness.js';
 import { dump, emptyTables } from '../testing/tables.js';
 import { liveSchema } from './names.js';
@@ -56,10 +56,10 @@ const historyOf = (steps: readonly Step[]): readonly LinklogEvent[] => {
     const time = at(seconds);
     switch (kind) {
       case 'create':
-        return created(code, { sequence: next(`links ${code}`), time, keyId: `key-${spool}` });
+        return created(code, { keyId: `key-${spool}` }, { sequence: next(`links ${code}`), time });
       case 'poison': {
         const sequence = next(`links ${code}`);
-        return created(code, { sequence, time, maxClicks: 3_000_000_000 });
+        return created(code, { maxClicks: 3_000_000_000 }, { sequence, time });
       }
       case 'expire':
         return expired(code, next(`links ${code}`), flag ? 'time' : 'clicks');
@@ -69,7 +69,7 @@ const historyOf = (steps: readonly Step[]): readonly LinklogEvent[] => {
         return unblocked(code, next(`links ${code}`));
       case 'visit': {
         const sequence = next(`spool ${spool}`);
-        return visited(code, { spool: `spool-${spool}`, sequence, time, bot: flag });
+        return spooledVisit(code, { spool: `spool-${spool}`, sequence, time, bot: flag });
       }
       case 'meter':
         return metered(key, next(`usage ${key}`), 1 + spool, time);

@@ -4,7 +4,14 @@ import { testDatabase, type TestDatabase } from '../../ops/test/support/database
 import { topics } from '../../schemas/events/topics.js';
 import { redirects } from '../redirects/projection.js';
 import { stats } from '../stats/projection.js';
-import { blocked, created, expired, recordOf, unblocked, visited } from '../testing/events.js';
+import {
+  blocked,
+  created,
+  expired,
+  recordOf,
+  unblocked,
+  spooledVisit,
+} from '../../schemas/testing/events.js';
 import { rejection } from '../../ops/test/support/waiting.js';
 import { feed, type Feed } from '../testing/harness.js';
 import { dump, emptyTables } from '../testing/tables.js';
@@ -132,7 +139,11 @@ describe('dead letters', () => {
       { key: 'a', value: recordOf(created('a')).value.replace('LinkCreated', 'LinkMelted') },
       /unknown type linklog\.LinkMelted\.v1/,
     ],
-    ['stands in the wrong topic', recordOf(visited('a')), /does not belong in linklog\.links\.v1/],
+    [
+      'stands in the wrong topic',
+      recordOf(spooledVisit('a')),
+      /does not belong in linklog\.links\.v1/,
+    ],
     ['has another key than its subject', { ...recordOf(created('b')), key: 'a' }, /not its key/],
     ['holds NUL', { key: 'a', value: '\0' }, /not JSON/],
   ];
@@ -231,8 +242,8 @@ describe('dead letters', () => {
 
     it('count an event once that could not be read when it came twice', async () => {
       const feedStats = feed(database.pool, stats);
-      const record = recordOf(visited('a', { sequence: 1 }));
-      const other = recordOf(visited('b', { sequence: 2 }));
+      const record = recordOf(spooledVisit('a', { sequence: 1 }));
+      const other = recordOf(spooledVisit('b', { sequence: 2 }));
       // As if an older version had read the first record, twice.
       const broken = { ...record, value: '{' };
       await feedStats.records(visits, [broken, other, broken]);

@@ -14,7 +14,14 @@ import { topics } from '../../schemas/events/topics.js';
 import { projections } from '../projections.js';
 import { redirects } from '../redirects/projection.js';
 import { stats } from '../stats/projection.js';
-import { at, blocked, created, metered, recordOf, visited } from '../testing/events.js';
+import {
+  at,
+  blocked,
+  created,
+  metered,
+  recordOf,
+  spooledVisit,
+} from '../../schemas/testing/events.js';
 import { eventually, rejection } from '../../ops/test/support/waiting.js';
 import { describeSchema, dump } from '../testing/tables.js';
 import { cloneSchema } from './clone-schema.js';
@@ -64,7 +71,7 @@ describe('a rebuild', () => {
     blocked('poison', 2),
     blocked('poison', 3),
     ...Array.from({ length: 400 }, (_, index) =>
-      visited(`code-${(index * 7) % 100}`, { sequence: index + 1, time: at(index) }),
+      spooledVisit(`code-${(index * 7) % 100}`, { sequence: index + 1, time: at(index) }),
     ),
     ...Array.from({ length: 20 }, (_, index) => metered(`key-${index % 3}`, 1 + index, index + 1)),
   ];
@@ -317,7 +324,7 @@ describe('a rebuild', () => {
           events.push(
             created(code, { keyId: `key-${sequence % 3}` }),
             blocked(code, 2),
-            visited(`code-${sequence % 10}`, { sequence }),
+            spooledVisit(`code-${sequence % 10}`, { sequence }),
           );
         }
         calls += 1;
@@ -395,7 +402,9 @@ describe('a rebuild', () => {
 
     const visits = async (count: number, from: number): Promise<void> => {
       await append(
-        Array.from({ length: count }, (_, index) => visited('code-1', { sequence: from + index })),
+        Array.from({ length: count }, (_, index) =>
+          spooledVisit('code-1', { sequence: from + index }),
+        ),
       );
     };
 

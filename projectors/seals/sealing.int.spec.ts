@@ -8,7 +8,7 @@ import type { Signer } from './signed-checkpoint.js';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { eventually, rejection } from '../../ops/test/support/waiting.js';
 import { topicNames, topics } from '../../schemas/events/topics.js';
-import { recordOf, visited } from '../testing/events.js';
+import { recordOf, spooledVisit } from '../../schemas/testing/events.js';
 import { allSealed, knownSigner, sealAll } from '../../ops/test/support/sealing.js';
 import { startSealing, type Sealing } from './sealing.js';
 
@@ -47,7 +47,7 @@ describe('sealing', () => {
   const visit = async (records: number): Promise<void> => {
     const added = Array.from({ length: records }, () => {
       sequence += 1;
-      return recordOf(visited('a', { sequence }));
+      return recordOf(spooledVisit('a', { sequence }));
     });
     await log.append(visits, added);
   };

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
-import { at, blocked, created, expired, noon, visited } from '../testing/events.js';
+import { at, blocked, created, expired, noon, spooledVisit } from '../../schemas/testing/events.js';
 import { feed, type Feed } from '../testing/harness.js';
 import { emptyTables } from '../testing/tables.js';
 import { stats } from './projection.js';
@@ -27,7 +27,7 @@ describe('the projection stats', () => {
 
   it('keeps the record of a link, whatever becomes of the link', async () => {
     await given.events(
-      created('abc', { account: 'acme', expiresAt: at(60), maxClicks: 5 }),
+      created('abc', { expiresAt: at(60).toISOString(), maxClicks: 5 }, { account: 'acme' }),
       created('def'),
       expired('abc', 2),
       blocked('def', 2),
@@ -37,15 +37,15 @@ describe('the projection stats', () => {
         code: 'abc',
         url: 'https://example.com/abc',
         account: 'acme',
-        created_at: new Date(noon),
-        expires_at: new Date(at(60)),
+        created_at: noon,
+        expires_at: at(60),
         max_clicks: 5,
       },
       {
         code: 'def',
         url: 'https://example.com/def',
         account: 'default',
-        created_at: new Date(noon),
+        created_at: noon,
         expires_at: null,
         max_clicks: null,
       },
@@ -54,37 +54,37 @@ describe('the projection stats', () => {
 
   it('counts clicks, and bots apart', async () => {
     await given.events(
-      visited('abc', { sequence: 1 }),
-      visited('def', { sequence: 2 }),
-      visited('abc', { sequence: 3, bot: true }),
-      visited('abc', { sequence: 4 }),
+      spooledVisit('abc', { sequence: 1 }),
+      spooledVisit('def', { sequence: 2 }),
+      spooledVisit('abc', { sequence: 3, bot: true }),
+      spooledVisit('abc', { sequence: 4 }),
     );
     expect(await table('clicks')).to.deep.equal([
-      { code: 'abc', clicks: 2, bots: 1, last_accessed: new Date(noon) },
-      { code: 'def', clicks: 1, bots: 0, last_accessed: new Date(noon) },
+      { code: 'abc', clicks: 2, bots: 1, last_accessed: noon },
+      { code: 'def', clicks: 1, bots: 0, last_accessed: noon },
     ]);
   });
 
   it('was accessed at its latest click, in whatever order the spools were shipped', async () => {
     await given.events(
-      visited('abc', { sequence: 1, time: at(10) }),
-      visited('abc', { sequence: 1, time: at(30), spool: 'spool-2' }),
-      visited('abc', { sequence: 2, time: at(40), bot: true }),
+      spooledVisit('abc', { sequence: 1, time: at(10) }),
+      spooledVisit('abc', { sequence: 1, time: at(30), spool: 'spool-2' }),
+      spooledVisit('abc', { sequence: 2, time: at(40), bot: true }),
     );
-    await given.events(visited('abc', { sequence: 3, time: at(20) }));
+    await given.events(spooledVisit('abc', { sequence: 3, time: at(20) }));
     expect(await table('clicks')).to.deep.equal([
-      { code: 'abc', clicks: 3, bots: 1, last_accessed: new Date(at(30)) },
+      { code: 'abc', clicks: 3, bots: 1, last_accessed: at(30) },
     ]);
   });
 
   it('was not accessed while only bots came', async () => {
-    await given.events(visited('abc', { bot: true }));
+    await given.events(spooledVisit('abc', { bot: true }));
     expect(await table('clicks')).to.deep.equal([
       { code: 'abc', clicks: 0, bots: 1, last_accessed: null },
     ]);
-    await given.events(visited('abc', { sequence: 2, time: at(1) }));
+    await given.events(spooledVisit('abc', { sequence: 2, time: at(1) }));
     expect(await table('clicks')).to.deep.equal([
-      { code: 'abc', clicks: 1, bots: 1, last_accessed: new Date(at(1)) },
+      { code: 'abc', clicks: 1, bots: 1, last_accessed: at(1) },
     ]);
   });
 });

@@ -8,7 +8,7 @@ import { createBatchHandler, type BatchOutcome } from '../runtime/batch.js';
 import { readCheckpoint } from '../runtime/checkpoints.js';
 import { liveSchema } from '../runtime/names.js';
 import type { Projection } from '../runtime/projection.js';
-import { recordOf } from './events.js';
+import { recordOf } from '../../schemas/testing/events.js';
 
 /** A log of which nothing but its name is needed. */
 export const namedLog = (name = 'log-1') => ({

@@ -1,5 +1,11 @@
 import { z } from 'zod';
-import { catalogue, type EventName, type LinkEvent, type LinklogEvent } from './catalogue.js';
+import {
+  catalogue,
+  type EventName,
+  type EventNamed,
+  type LinkEvent,
+  type LinklogEvent,
+} from './catalogue.js';
 import { envelope, ledgerSource, writeSequence } from './envelope.js';
 import type { EventType } from './event-type.js';
 import { topics, type TopicName } from './topics.js';
@@ -91,8 +97,6 @@ export const topicOf = (event: Pick<LinklogEvent, 'type'>): TopicName => {
 export const isLinkEvent = (event: LinklogEvent): event is LinkEvent =>
   topicOf(event) === topics.links.name;
 
-type DataOf<Name extends EventName> = z.output<(typeof catalogue)[Name]['data']>;
-
 /** Everything about a new event but its name and data. */
 export interface EventMetadata {
   readonly id: string;
@@ -109,9 +113,9 @@ export interface EventMetadata {
 /** Makes an event of the current version. The ledger is its source unless another is named. */
 export const newEvent = <Name extends EventName>(
   name: Name,
-  data: DataOf<Name>,
+  data: EventNamed<Name>['data'],
   metadata: EventMetadata,
-): Extract<LinklogEvent, { type: (typeof catalogue)[Name]['type'] }> => {
+): EventNamed<Name> => {
   const { account, actor, correlationId, causationId } = metadata;
   const event = {
     specversion: '1.0',
@@ -128,5 +132,5 @@ export const newEvent = <Name extends EventName>(
     ...(causationId !== undefined && { causationid: causationId }),
     data,
   };
-  return event as unknown as Extract<LinklogEvent, { type: (typeof catalogue)[Name]['type'] }>;
+  return event as unknown as EventNamed<Name>;
 };

@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { z } from 'zod';
 import { cloudEventFaults } from '../testing/cloud-events.js';
-import { someEvent } from '../testing/arbitrary-events.js';
-import { created, idOf, noon } from '../testing/events.js';
+
+import { created, idOf, noon, someEvent } from '../testing/events.js';
 import { catalogue } from './catalogue.js';
 import { eventReader, newEvent, readEvent, topicOf, UnreadableEvent, writeEvent } from './codec.js';
 import { originOf, spoolSource } from './envelope.js';

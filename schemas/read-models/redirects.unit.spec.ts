@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { noLink, type Link, type LinkState } from '../folds/link.js';
-import { someTime } from '../testing/arbitrary-events.js';
+import { someTime } from '../testing/events.js';
 import { rowOfState, stateOfRow } from './redirects.js';
 
 const timestamp = someTime.map((time) => time.toISOString());

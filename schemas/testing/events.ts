@@ -1,6 +1,10 @@
+/** Events for specs: one factory for each type, and arbitrary ones for properties. */
 import { createHash } from 'node:crypto';
-import type { EventName, EventNamed } from '../events/catalogue.js';
-import { newEvent, type EventMetadata } from '../events/codec.js';
+import fc from 'fast-check';
+import type { EventName, EventNamed, LinklogEvent } from '../events/catalogue.js';
+import { newEvent, writeEvent, type EventMetadata } from '../events/codec.js';
+import { ledgerSource, spoolSource } from '../events/envelope.js';
+import { planNames } from '../plans.js';
 
 export const noon = new Date('2026-05-20T12:00:00.000Z');
 
@@ -25,20 +29,28 @@ export const countedIds = (): (() => string) => {
 /** What an event's envelope says, as far as a specification cares. */
 export type Told = Partial<EventMetadata>;
 
-const metadata = (subject: string, told: Told): EventMetadata => {
-  const sequence = told.sequence ?? 1;
-  return { id: idOf(`${subject} ${sequence}`), subject, time: noon, sequence, ...told };
-};
-
 type Data<Name extends EventName> = EventNamed<Name>['data'];
+
+/** An event at noon, the first of its subject unless told otherwise. */
+const make = <Name extends EventName>(
+  name: Name,
+  subject: string,
+  data: Data<Name>,
+  told: Told,
+): EventNamed<Name> => {
+  const { sequence = 1, source = ledgerSource } = told;
+  const id = idOf(`${name} ${source} ${subject} ${sequence}`);
+  return newEvent(name, data, { id, subject, time: noon, sequence, ...told });
+};
 
 export const created = (
   code: string,
   data: Partial<Data<'LinkCreated'>> = {},
   told: Told = {},
 ): EventNamed<'LinkCreated'> =>
-  newEvent(
+  make(
     'LinkCreated',
+    code,
     {
       url: `https://example.com/${code}`,
       custom: false,
@@ -48,33 +60,35 @@ export const created = (
       keyId: 'key-1',
       ...data,
     },
-    metadata(code, told),
+    told,
   );
-
-export const visited = (code: string, click: number | null, told: Told = {}) =>
-  newEvent('LinkVisited', { click, bot: false }, metadata(code, { sequence: click ?? 1, ...told }));
 
 export const expired = (
   code: string,
   sequence: number,
   reason: Data<'LinkExpired'>['reason'] = 'time',
   told: Told = {},
-): EventNamed<'LinkExpired'> =>
-  newEvent('LinkExpired', { reason }, metadata(code, { sequence, ...told }));
+) => make('LinkExpired', code, { reason }, { sequence, ...told });
 
-export const blocked = (
-  code: string,
-  sequence: number,
-  told: Told = {},
-): EventNamed<'LinkBlocked'> =>
-  newEvent('LinkBlocked', { reason: 'phishing' }, metadata(code, { sequence, ...told }));
+export const blocked = (code: string, sequence: number, told: Told = {}) =>
+  make('LinkBlocked', code, { reason: 'phishing' }, { sequence, ...told });
 
-export const unblocked = (
+export const unblocked = (code: string, sequence: number, told: Told = {}) =>
+  make('LinkUnblocked', code, { reason: 'a mistake' }, { sequence, ...told });
+
+/** A visit that the ledger decided: `click` is its number among those of a link with a limit. */
+export const visited = (code: string, click: number | null, told: Told = {}) =>
+  make('LinkVisited', code, { click, bot: false }, { sequence: click ?? 1, ...told });
+
+/** A visit of a link without a limit, numbered by a spool. */
+export const spooledVisit = (
   code: string,
-  sequence: number,
-  told: Told = {},
-): EventNamed<'LinkUnblocked'> =>
-  newEvent('LinkUnblocked', { reason: 'a mistake' }, metadata(code, { sequence, ...told }));
+  {
+    spool = 'spool-1',
+    bot = false,
+    ...told
+  }: Told & { readonly spool?: string; readonly bot?: boolean } = {},
+) => make('LinkVisited', code, { click: null, bot }, { source: spoolSource(spool), ...told });
 
 export const keyHash = 'ab'.repeat(32);
 
@@ -83,10 +97,11 @@ export const keyCreated = (
   data: Partial<Data<'ApiKeyCreated'>> = {},
   told: Told = {},
 ): EventNamed<'ApiKeyCreated'> =>
-  newEvent(
+  make(
     'ApiKeyCreated',
+    id,
     { name: 'website', plan: 'HOBBY', account: 'acme', hash: keyHash, ...data },
-    metadata(id, { account: 'acme', ...told }),
+    { account: 'acme', ...told },
   );
 
 export const keyChanged = (
@@ -94,42 +109,113 @@ export const keyChanged = (
   sequence: number,
   data: Data<'ApiKeyChanged'>,
   told: Told = {},
-): EventNamed<'ApiKeyChanged'> =>
-  newEvent('ApiKeyChanged', data, metadata(id, { sequence, account: 'acme', ...told }));
+) => make('ApiKeyChanged', id, data, { sequence, account: 'acme', ...told });
 
-export const keyRevoked = (
-  id: string,
-  sequence: number,
-  told: Told = {},
-): EventNamed<'ApiKeyRevoked'> =>
-  newEvent('ApiKeyRevoked', {}, metadata(id, { sequence, account: 'acme', ...told }));
-
-export const maintenanceSwitched = (
-  sequence: number,
-  on: boolean,
-  told: Told = {},
-): EventNamed<'MaintenanceSwitched'> =>
-  newEvent('MaintenanceSwitched', { on }, metadata('platform', { sequence, ...told }));
-
-export const featureSwitched = (
-  sequence: number,
-  feature: Data<'FeatureSwitched'>['feature'],
-  on: boolean,
-  told: Told = {},
-): EventNamed<'FeatureSwitched'> =>
-  newEvent('FeatureSwitched', { feature, on }, metadata('platform', { sequence, ...told }));
+export const keyRevoked = (id: string, sequence: number, told: Told = {}) =>
+  make('ApiKeyRevoked', id, {}, { sequence, account: 'acme', ...told });
 
 export const overrideGranted = (
   alias: string,
   sequence: number,
   account: string,
   told: Told = {},
-): EventNamed<'AliasOverrideGranted'> =>
-  newEvent('AliasOverrideGranted', { account }, metadata(alias, { sequence, account, ...told }));
+) => make('AliasOverrideGranted', alias, { account }, { sequence, account, ...told });
 
-export const overrideRevoked = (
-  alias: string,
+export const overrideRevoked = (alias: string, sequence: number, told: Told = {}) =>
+  make('AliasOverrideRevoked', alias, {}, { sequence, ...told });
+
+export const metered = (keyId: string, sequence: number, calls: number, minute = noon) =>
+  make('CallsMetered', keyId, { minute: minute.toISOString(), calls }, { sequence, time: at(90) });
+
+export const rendered = (keyId: string, sequence: number, time = noon) =>
+  make('QrRendered', keyId, { code: 'abc' }, { sequence, time });
+
+export const maintenanceSwitched = (sequence: number, on: boolean, told: Told = {}) =>
+  make('MaintenanceSwitched', 'platform', { on }, { sequence, ...told });
+
+export const featureSwitched = (
   sequence: number,
+  feature: Data<'FeatureSwitched'>['feature'],
+  on: boolean,
   told: Told = {},
-): EventNamed<'AliasOverrideRevoked'> =>
-  newEvent('AliasOverrideRevoked', {}, metadata(alias, { sequence, ...told }));
+) => make('FeatureSwitched', 'platform', { feature, on }, { sequence, ...told });
+
+/** An event as a record of the log. */
+export const recordOf = (
+  event: LinklogEvent,
+): { readonly key: string; readonly value: string } => ({
+  key: event.subject,
+  value: writeEvent(event),
+});
+
+/** Times that four-digit years can write. */
+export const someTime = fc.date({
+  min: new Date('2020-01-01T00:00:00.000Z'),
+  max: new Date('9999-12-31T23:59:59.999Z'),
+  noInvalidDate: true,
+});
+
+const timestamp = someTime.map((time) => time.toISOString());
+const token = (maxLength: number) => fc.stringMatching(new RegExp(`^[\\w-]{1,${maxLength}}$`));
+// As X-Actor and X-Request-Id may be: visible ASCII.
+const visible = fc.stringMatching(/^[\x21-\x7e]{1,64}$/);
+const anyText = fc.string({ unit: 'binary', maxLength: 60 });
+const nullable = <T>(values: fc.Arbitrary<T>) => fc.option(values, { nil: null });
+const plan = fc.constantFrom(...planNames);
+const hash = fc
+  .uint8Array({ minLength: 32, maxLength: 32 })
+  .map((bytes) => Buffer.from(bytes).toString('hex'));
+const count = fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER });
+
+/** Data of every event type; a new type does not compile without its own. */
+const dataByName: { [Name in EventName]: fc.Arbitrary<Data<Name>> } = {
+  LinkCreated: fc.record({
+    url: anyText,
+    custom: fc.boolean(),
+    expiresAt: nullable(timestamp),
+    maxClicks: nullable(count),
+    passwordHash: nullable(anyText),
+    keyId: token(36),
+  }),
+  LinkExpired: fc.record({ reason: fc.constantFrom('time' as const, 'clicks' as const) }),
+  LinkBlocked: fc.record({ reason: anyText }),
+  LinkUnblocked: fc.record({ reason: anyText }),
+  LinkVisited: fc.record({ click: nullable(count), bot: fc.boolean() }),
+  ApiKeyCreated: fc.record({ name: anyText, plan, account: token(64), hash }),
+  ApiKeyChanged: fc.record({ name: anyText, plan, active: fc.boolean() }),
+  ApiKeyRevoked: fc.constant({}),
+  AliasOverrideGranted: fc.record({ account: token(64) }),
+  AliasOverrideRevoked: fc.constant({}),
+  CallsMetered: fc.record({ minute: timestamp, calls: count }),
+  QrRendered: fc.record({ code: token(50) }),
+  MaintenanceSwitched: fc.record({ on: fc.boolean() }),
+  FeatureSwitched: fc.record({
+    feature: fc.constantFrom('shortening', 'aliases', 'passwords', 'expiration', 'qr'),
+    on: fc.boolean(),
+  }),
+};
+
+const someMetadata = fc.record(
+  {
+    id: fc.uuid({ version: 7 }),
+    subject: token(50),
+    time: someTime,
+    sequence: count,
+    source: token(20).map(spoolSource),
+    account: token(64),
+    actor: visible,
+    correlationId: visible,
+    causationId: fc.uuid({ version: 7 }),
+  },
+  { requiredKeys: ['id', 'subject', 'time', 'sequence'] },
+);
+
+const eventNamed = (name: EventName): fc.Arbitrary<LinklogEvent> =>
+  fc
+    .tuple<[LinklogEvent['data'], EventMetadata]>(dataByName[name], someMetadata)
+    .map(([data, told]) => newEvent(name, data, told));
+
+/** Any event of any type, with or without each attribute that is optional. */
+export const someEvent: fc.Arbitrary<LinklogEvent> = fc.oneof(
+  ...(Object.keys(dataByName) as EventName[]).map(eventNamed),
+);

@@ -1,18 +1,15 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import type { EventNamed } from '../../../schemas/events/catalogue.js';
-import { newEvent } from '../../../schemas/events/codec.js';
 import { initialPlatform } from '../../../schemas/folds/platform.js';
 import {
-  at,
   blocked,
   created,
   expired,
-  idOf,
   keyChanged,
   keyCreated,
   keyRevoked,
   maintenanceSwitched,
+  metered,
   overrideGranted,
   overrideRevoked,
   unblocked,
@@ -26,13 +23,6 @@ import {
   foldPlatform,
   isLimitedVisit,
 } from './folds.js';
-
-const metered = (sequence: number, calls: number): EventNamed<'CallsMetered'> =>
-  newEvent(
-    'CallsMetered',
-    { minute: at(0).toISOString(), calls },
-    { id: idOf(`m ${sequence}`), subject: 'key-1', time: at(60), sequence },
-  );
 
 /** The events, each perhaps again later: what a sender does that does not know what was taken. */
 const withRepeats = <Event>(events: readonly Event[]): fc.Arbitrary<readonly Event[]> =>
@@ -99,7 +89,7 @@ describe('the ledger as a fold of the log', () => {
   });
 
   it('counts no spending, change of a key, switch or override twice', () => {
-    const usage = [metered(1, 5), metered(2, 7)];
+    const usage = [metered('key-1', 1, 5), metered('key-1', 2, 7)];
     expectRepeatsDropped(usage, (events) => foldMeters(none, events));
     expect(foldMeters(none, usage).get('key-1')).to.include({ calls: 12, usageSequence: 2 });
 

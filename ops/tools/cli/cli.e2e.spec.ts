@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { projections } from '../../../projectors/projections.js';
 import { shareSchema } from '../../../projectors/runtime/locks.js';
 import { liveSchema } from '../../../projectors/runtime/names.js';
-import { blocked, created, recordOf } from '../../../projectors/testing/events.js';
+import { blocked, created, recordOf } from '../../../schemas/testing/events.js';
 import { dump } from '../../../projectors/testing/tables.js';
 import { readEvent } from '../../../schemas/events/codec.js';
 import { runningPostgresUrl } from '../../local/postgres/index.js';

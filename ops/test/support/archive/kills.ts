@@ -1,3 +1,4 @@
+import { v7 as uuidv7 } from 'uuid';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -17,8 +18,8 @@ import {
   noon,
   recordOf,
   rendered,
-  visited,
-} from '../../../../projectors/testing/events.js';
+  spooledVisit,
+} from '../../../../schemas/testing/events.js';
 import { streamOf } from '../../../../projectors/archive/archived-event.js';
 import { startArchive } from '../../../../projectors/archive/start.js';
 import { openArchiveStore } from '../../../../projectors/archive/store.js';
@@ -35,7 +36,7 @@ function* history(
   for (let index = 0; index < count; index += 1) {
     const code = `code-${index % links}`;
     const round = Math.floor(index / links);
-    const told = { id: created('x').id, subject: 'platform', time: new Date(noon) };
+    const told = { id: uuidv7(), subject: 'platform', time: noon };
     const event =
       round === 0
         ? created(code)
@@ -47,7 +48,7 @@ function* history(
               ? blocked(code, round + 1)
               : index % 997 === 0
                 ? newEvent('MaintenanceSwitched', { on: true }, { ...told, sequence: index })
-                : visited(code, { sequence: index, spool: `spool-${index % 7}` });
+                : spooledVisit(code, { sequence: index, spool: `spool-${index % 7}` });
     yield { event, twice: index % 100 === 99 };
   }
 }

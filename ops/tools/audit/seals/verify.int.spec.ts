@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { generateKeyPairSync } from 'node:crypto';
-import { recordOf, visited, created, metered } from '../../../../projectors/testing/events.js';
+import { recordOf, spooledVisit, created, metered } from '../../../../schemas/testing/events.js';
 import { rejection } from '../../../test/support/waiting.js';
 import { knownSigner, sealAll } from '../../../test/support/sealing.js';
 import { topics } from '../../../../schemas/events/topics.js';
@@ -29,7 +29,7 @@ const fill = async (log: EventLog, then = () => Promise.resolve()): Promise<void
   await log.append(topics.usage.name, [recordOf(metered('key-1', 1, 1))]);
   for (let batch = 0; batch < 4; batch += 1) {
     const records = Array.from({ length: 5 }, (_, index) =>
-      recordOf(visited('a', { sequence: batch * 5 + index + 1 })),
+      recordOf(spooledVisit('a', { sequence: batch * 5 + index + 1 })),
     );
     await log.append(visits, records);
     await then();
@@ -61,7 +61,7 @@ describe('the seals of an embedded log', () => {
     await fill(log, () => sealAll({ pool, log, signer }));
     partition = await partitionOfVisits(log);
     known = await lastCheckpoints(pool, sealStore(pool, log), trusting(signer));
-    await log.append(visits, [recordOf(visited('a', { sequence: 21 }))]);
+    await log.append(visits, [recordOf(spooledVisit('a', { sequence: 21 }))]);
     for (const table of ['log.events', 'log.partitions', 'seals.checkpoints']) {
       await pool.query(`CREATE TABLE original_${table.replace('.', '_')} AS TABLE ${table}`);
     }

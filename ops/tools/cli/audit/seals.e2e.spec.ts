@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { recordOf, visited } from '../../../../projectors/testing/events.js';
+import { recordOf, spooledVisit } from '../../../../schemas/testing/events.js';
 import { allSealed } from '../../../test/support/sealing.js';
 import { topics } from '../../../../schemas/events/topics.js';
 import type { EventLog } from '../../../platform/event-log/port.js';
@@ -75,7 +75,7 @@ describe('linklog audit seal', function () {
   const visit = async (rounds: number): Promise<void> => {
     for (let round = 0; round < rounds; round += 1) {
       const records = Array.from({ length: 40 }, (_, index) =>
-        recordOf(visited(`code-${index % 12}`, { sequence: (sequence += 1) })),
+        recordOf(spooledVisit(`code-${index % 12}`, { sequence: (sequence += 1) })),
       );
       await log.append(visits, records);
     }
