@@ -2,6 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import pg from 'pg';
+import { copyClusterTemplate } from './cluster.js';
 import { startEmbeddedPostgres, type EmbeddedPostgres } from '../../local/postgres/index.js';
 import { migrate } from '../../migrations/migrate.js';
 import { createLogger } from '../../platform/logging.js';
@@ -27,6 +28,7 @@ let databases = 0;
 
 const start = async (): Promise<TestServer> => {
   const dataDir = await mkdtemp(path.join(tmpdir(), 'linklog-test-'));
+  await copyClusterTemplate(dataDir);
   return { dataDir, postgres: await startEmbeddedPostgres({ dataDir, logger }) };
 };
 

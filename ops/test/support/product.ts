@@ -14,6 +14,7 @@ import { postgresAccount } from '../../local/postgres/account.js';
 import { layoutOf } from '../../local/postgres/layout.js';
 import { postgresPids } from '../../local/postgres/orphans.js';
 import { serviceDirs } from '../../local/stack/service-dirs.js';
+import { copyClusterTemplate } from './cluster.js';
 import { ask } from './http.js';
 import { testKafka } from './kafka.js';
 import { testRedis } from './redis.js';
@@ -308,6 +309,8 @@ export const startProduct = async (
   isStack = onStack,
 ): Promise<Product> => {
   const dataDir = options.dataDir ?? (await temporaryDir());
+  const isOnOwnCluster = options.dataDir === undefined && !options.env?.['DATABASE_URL'];
+  if (isOnOwnCluster) await copyClusterTemplate(dataDir);
   const env = { ...(await serversFor(dataDir, isStack)), DATA_DIR: dataDir, ...options.env };
   const running = launch(env, isStack ? [stackFile] : [mainFile]);
   const { child, ended } = running;

@@ -1,0 +1,106 @@
+/**
+ * `npm test`: runs every spec but the long ones, in several mocha processes at once, since most tests wait
+ * more than they compute. A process runs one e2e spec, the int specs of one folder, or all unit specs.
+ * The output of a room is printed whole, once all its processes have ended.
+ */
+import pLimit from 'p-limit';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { makeClusterTemplate, templateVariable } from './support/cluster.js';
+import { temporaryDir } from './support/product.js';
+
+const root = fileURLToPath(new URL('../../..', import.meta.url));
+const mocha = fileURLToPath(import.meta.resolve('mocha/bin/mocha.js'));
+const atOnce = Math.min(2 * availableParallelism(), 8);
+/** Batches that begin first, so that none of them is left alone at the end. */
+const longest = ['ops/test/e2e/a-minute-later.e2e.spec.js'];
+
+/** The spec files of one process. */
+interface Batch {
+  readonly room: string;
+  readonly name: string;
+  readonly files: string[];
+}
+
+interface Ended extends Batch {
+  readonly output: string;
+  readonly passed: boolean;
+  readonly seconds: number;
+}
+
+/** A folder of the top level; in `ops/`, a folder there. */
+const roomOf = (file: string): string => /^(?:ops\/)?[^/]+/.exec(file)?.[0] ?? '';
+
+const placeOf = (file: string): Omit<Batch, 'files'> => {
+  if (file.endsWith('.unit.spec.js')) return { room: 'all rooms', name: 'unit specs' };
+  const room = roomOf(file);
+  return { room, name: file.endsWith('.e2e.spec.js') ? file : `${path.dirname(file)}: int specs` };
+};
+
+const batches = (): readonly Batch[] => {
+  const found = new Map<string, Batch>();
+  for (const file of readdirSync(path.join(root, 'dist'), { recursive: true, encoding: 'utf8' })) {
+    if (!/\.(?:unit|int|e2e)\.spec\.js$/.test(file)) continue;
+    const place = placeOf(file);
+    const batch = found.get(place.name) ?? { ...place, files: [] };
+    batch.files.push(path.join('dist', file));
+    found.set(place.name, batch);
+  }
+  const first = longest.map((name) => {
+    const batch = found.get(name);
+    if (!batch) throw new Error(`There is no batch ${name}`);
+    return batch;
+  });
+  return [...new Set([...first, ...found.values()])];
+};
+
+const run = async (batch: Batch): Promise<Ended> => {
+  const began = performance.now();
+  const child = spawn(process.execPath, [mocha, ...batch.files], { cwd: root });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => (output += text));
+  }
+  const [exitCode] = (await once(child, 'close')) as [number | null];
+  const seconds = Math.round((performance.now() - began) / 1_000);
+  return { ...batch, output, passed: exitCode === 0, seconds };
+};
+
+const countIn = (ended: readonly Ended[], what: 'passing' | 'failing'): number =>
+  ended
+    .flatMap(({ output }) => [...output.matchAll(new RegExp(`^ +(\\d+) ${what}\\b`, 'gm'))])
+    .reduce((sum, [, count]) => sum + Number(count), 0);
+
+const template = await temporaryDir();
+await makeClusterTemplate(template);
+// eslint-disable-next-line no-restricted-properties -- the mochas inherit this environment
+process.env[templateVariable] = template;
+
+const limit = pLimit(atOnce);
+const running = batches().map((batch) => ({ room: batch.room, ended: limit(() => run(batch)) }));
+const printRoom = async (room: string): Promise<void> => {
+  const ended = await Promise.all(
+    running.filter((one) => one.room === room).map((one) => one.ended),
+  );
+  process.stdout.write(`\n=== ${room} ===\n`);
+  for (const { name, seconds, output } of ended) {
+    process.stdout.write(`\n--- ${name} (${seconds} s)\n${output}`);
+  }
+};
+await Promise.all([...new Set(running.map(({ room }) => room))].map(printRoom));
+
+const ended = await Promise.all(running.map((one) => one.ended));
+await rm(template, { recursive: true });
+const failed = ended.filter(({ passed }) => !passed).map(({ name }) => name);
+process.stdout.write(
+  `\n${ended.length} processes: ${countIn(ended, 'passing')} passing, ${countIn(ended, 'failing')} failing\n`,
+);
+if (failed.length > 0) {
+  process.stdout.write(`Failed:\n${failed.map((name) => `  ${name}\n`).join('')}`);
+  process.exitCode = 1;
+}
