@@ -45,3 +45,17 @@ export const firstFailure = (promises: readonly Promise<unknown>[]): Promise<nev
   failed.catch(() => undefined);
   return failed;
 };
+
+/** Waits until a promise settles, at most `ms`. Returns whether it settled; its result is dropped. */
+export const settledWithin = async (promise: Promise<unknown>, ms: number): Promise<boolean> => {
+  const late = deferred<boolean>();
+  // A timer that stays behind would keep a command from its end.
+  const timer = setTimeout(late.resolve, ms, false);
+  const settled = promise.then(
+    () => true,
+    () => true,
+  );
+  return Promise.race([settled, late.promise]).finally(() => {
+    clearTimeout(timer);
+  });
+};

@@ -37,6 +37,8 @@ export class Backoff {
 
 export interface RetryOptions {
   readonly pauses?: Pauses;
+  /** A try that failed after so many milliseconds counts as a success: the pauses begin anew. */
+  readonly steadyMs?: number;
   /** Tries in all; without end unless given. */
   readonly attempts?: number;
   /** Ends it: no further try, and no further pause. A try that is running is awaited. */
@@ -57,16 +59,18 @@ export const retry = async <Value>(
   attempt: () => Promise<Value>,
   options: RetryOptions = {},
 ): Promise<Value> => {
-  const { attempts = Infinity, signal, isRetryable, onFailure } = options;
+  const { attempts = Infinity, steadyMs = Infinity, signal, isRetryable, onFailure } = options;
   const backoff = new Backoff(options.pauses);
   for (let tried = 1; ; tried += 1) {
     signal?.throwIfAborted();
+    const startedAt = performance.now();
     try {
       return await attempt();
     } catch (error) {
       signal?.throwIfAborted();
       if (tried >= attempts || isRetryable?.(error) === false) throw error;
       onFailure?.(error);
+      if (performance.now() - startedAt >= steadyMs) backoff.reset();
     }
     await sleep(backoff.next() * (1 - Math.random() / 2), undefined, { signal });
   }

@@ -33,6 +33,13 @@ describe('retry', () => {
     expect(calls()).to.equal(3);
   });
 
+  it('begins the pauses anew after a try that lasted', async () => {
+    const { work, calls } = failing(20);
+    // Pauses that double would take minutes.
+    await retry(work, { pauses: { firstMs: 1, longestMs: 600_000 }, steadyMs: 0 });
+    expect(calls()).to.equal(21);
+  });
+
   it('throws at once what another attempt cannot help', async () => {
     const { work, calls } = failing(9);
     await rejection(retry(work, { pauses, isRetryable: () => false }));

@@ -10,11 +10,12 @@ import type { EventLog, NewRecord, PartitionRange } from '../event-log/port.js';
 import { partitionOf } from '../event-log/partition.js';
 import { createLogger } from '../logging.js';
 import { listenToPostgres, type NotificationListener } from '../postgres/listener.js';
+import type { OwnConnection } from '../postgres/own-connection.js';
 import { transaction } from '../postgres/pool.js';
 import { saveRelayCheckpoints, pruneSent } from './relay-checkpoints.js';
 import type { Receipt } from './port.js';
 import { openRelayedDelivery, type RelayedDelivery } from './relayed-delivery.js';
-import { startRelay, type Relay } from './relay.js';
+import { startRelay } from './relay.js';
 import { deferred } from '../concurrency/deferred.js';
 
 const links = topics.links.name;
@@ -56,7 +57,7 @@ describe('the relay from the outbox to the log proper', () => {
   let listener: NotificationListener;
   let delivery: RelayedDelivery;
   let log: HeldLog;
-  let relays: Relay[] = [];
+  let relays: OwnConnection[] = [];
 
   before(async () => {
     database = await testDatabase('relay');
@@ -81,7 +82,7 @@ describe('the relay from the outbox to the log proper', () => {
     await database.drop();
   });
 
-  const relayTo = (target: Pick<EventLog, 'append' | 'ranges'> = log): Relay => {
+  const relayTo = (target: Pick<EventLog, 'append' | 'ranges'> = log): OwnConnection => {
     const { url } = database;
     const relay = startRelay({
       pool: node.pool,

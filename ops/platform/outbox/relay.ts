@@ -1,10 +1,13 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { TopicName } from '../../../schemas/events/topics.js';
 import type { EventLog, NewRecord } from '../event-log/port.js';
+import { untilAborted } from '../concurrency/deferred.js';
+import { Backoff } from '../concurrency/retry.js';
+import { WakeUp } from '../concurrency/wake-up.js';
 import type { Logger } from '../logging.js';
 import { advisoryLocks } from '../postgres/advisory-locks.js';
 import type { NotificationListener } from '../postgres/listener.js';
 import { holdLock } from '../postgres/lock-holder.js';
+import type { OwnConnection } from '../postgres/own-connection.js';
 import type { Pool } from '../postgres/pool.js';
 import { saveRelayCheckpoints } from './relay-checkpoints.js';
 
@@ -12,8 +15,6 @@ import { saveRelayCheckpoints } from './relay-checkpoints.js';
 const maxRecords = 1_000;
 /** How long a relay that heard of no event waits before it looks all the same: it hears of each. */
 const idleMs = 5_000;
-const firstPauseMs = 50;
-const longestPauseMs = 1_000;
 const checkpointEveryMs = 60_000;
 
 /** What is due of one partition. */
@@ -22,11 +23,6 @@ interface Due {
   readonly topic: TopicName;
   readonly next: number;
   readonly records: readonly NewRecord[];
-}
-
-export interface Relay {
-  /** Resolves when nothing is being sent; another process goes on. */
-  stop(): Promise<void>;
 }
 
 const findDue = async (pool: Pool): Promise<readonly Due[]> => {
@@ -58,7 +54,7 @@ const findDue = async (pool: Pool): Promise<readonly Due[]> => {
   return [...due].map(([partitionId, rest]) => ({ partitionId, ...rest }));
 };
 
-/** HighWaterMarks what was sent and tells who waits for it. A zombie that is late takes nothing back. */
+/** Saves what was sent, and notifies those who wait. A late zombie takes nothing back. */
 const markSent = async (pool: Pool, sent: readonly Due[]): Promise<void> => {
   await pool.query({
     name: 'relay-sent',
@@ -89,26 +85,25 @@ export const startRelay = (options: {
   readonly listener: NotificationListener;
   readonly log: EventLog;
   readonly logger: Logger;
-}): Relay => {
+}): OwnConnection => {
   const { pool, url, listener, log, logger } = options;
 
   const work = async (signal: AbortSignal): Promise<void> => {
-    let recorded = true;
-    let wake = (): void => undefined;
-    const look = (): void => {
-      recorded = true;
-      wake();
-    };
-    const unsubscribe = [listener.on('linklog_log', look), listener.onGap(look)];
-    const aborted = new Promise<void>((resolve) => {
-      signal.addEventListener('abort', () => {
-        look();
-        resolve();
-      });
-    });
+    const recorded = new WakeUp();
     const checkpointed = new Map<number, number>();
 
-    const round = async (): Promise<boolean> => {
+    const saveCheckpoints = async (sent: readonly Due[]): Promise<void> => {
+      const now = performance.now();
+      const due = sent.filter(
+        ({ partitionId }) =>
+          now - (checkpointed.get(partitionId) ?? -checkpointEveryMs) >= checkpointEveryMs,
+      );
+      for (const { partitionId } of due) checkpointed.set(partitionId, now);
+      await saveRelayCheckpoints(pool, log, due);
+    };
+
+    /** Sends what is due, of each partition a part; returns whether there was anything. */
+    const sendDue = async (): Promise<boolean> => {
       const due = await findDue(pool);
       if (due.length === 0) return false;
       const ends = await Promise.allSettled(
@@ -117,48 +112,34 @@ export const startRelay = (options: {
       const sent = due.filter((_, index) => ends[index]?.status === 'fulfilled');
       if (sent.length > 0) {
         await markSent(pool, sent);
-        const now = performance.now();
-        const stale = sent.filter(
-          ({ partitionId }) =>
-            now - (checkpointed.get(partitionId) ?? -checkpointEveryMs) >= checkpointEveryMs,
-        );
-        for (const { partitionId } of stale) checkpointed.set(partitionId, now);
-        await saveRelayCheckpoints(pool, log, stale);
+        await saveCheckpoints(sent);
       }
       const failed = ends.find((end) => end.status === 'rejected');
       if (failed) throw failed.reason;
       return true;
     };
 
-    const idle = async (): Promise<void> => {
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, idleMs);
-        wake = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-        if (recorded || signal.aborted) wake();
-      });
-    };
-
     const relay = async (): Promise<void> => {
-      let pauseMs = firstPauseMs;
+      const backoff = new Backoff();
       while (!signal.aborted) {
-        recorded = false;
         try {
-          if (!(await round())) await idle();
-          pauseMs = firstPauseMs;
+          if (!(await sendDue())) await recorded.sleep(idleMs);
+          backoff.reset();
         } catch (err) {
           logger.warn({ err }, 'events could not be relayed to the log; trying again');
-          await sleep(pauseMs);
-          pauseMs = Math.min(pauseMs * 2, longestPauseMs);
+          await backoff.pause(signal);
         }
       }
     };
 
+    const look = (): void => {
+      recorded.wake();
+    };
+    signal.addEventListener('abort', look);
+    const unsubscribe = [listener.on('linklog_log', look), listener.onGap(look)];
     try {
       // A log that is away is not waited for: what is being sent may be sent again by another.
-      await Promise.race([relay(), aborted]);
+      await untilAborted(relay(), signal);
     } finally {
       for (const stop of unsubscribe) stop();
     }

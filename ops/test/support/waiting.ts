@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
+export { settledWithin } from '../../platform/concurrency/deferred.js';
+
 const stepMs = 5;
 
 /**
@@ -39,15 +41,6 @@ export const eventuallyPasses = async (
       }
     }
   }
-};
-
-/** Whether a promise settles within `ms`. */
-export const settledWithin = async (promise: Promise<unknown>, ms: number): Promise<boolean> => {
-  const settled = promise.then(
-    () => true,
-    () => true,
-  );
-  return Promise.race([settled, sleep(ms, false)]);
 };
 
 /** Resolves with the reason that a promise rejects with. @throws where the promise resolves */
