@@ -34,7 +34,7 @@ interface Row {
 /** Bounds what is in memory: a seal has some 8 KB. */
 const pageSize = 100;
 
-const select = `SELECT s.next_offset AS "nextOffset", s.hash, s.fingerprints AS storedFingerprints,
+const select = `SELECT s.next_offset AS "nextOffset", s.hash, s.fingerprints AS "storedFingerprints",
     s.sealed_at AS time, s.key_id AS "keyId", s.signature
   FROM seals.checkpoints s JOIN seals.chains c ON c.id = s.chain_id
   WHERE c.topic = $1 AND c.partition = $2`;
