@@ -1,12 +1,8 @@
 import type { Command } from 'commander';
+import { notEmpty, required } from './arguments.js';
 import type { AdminClient } from './client.js';
-import { CliError } from './errors.js';
+import { examples, type CommandContext } from './context.js';
 import { noticeOf, type Answer } from './output.js';
-
-const aliasOf = (alias: string): string => {
-  if (alias === '') throw new CliError('USAGE', 'the alias is empty');
-  return alias;
-};
 
 interface AllowOptions {
   readonly account?: string;
@@ -15,11 +11,9 @@ interface AllowOptions {
 const allow = async (
   connect: () => AdminClient,
   alias: string,
-  { account }: AllowOptions,
+  options: AllowOptions,
 ): Promise<Answer> => {
-  if (account === undefined) {
-    throw new CliError('USAGE', '--account is missing; see "linklog aliases allow --help"');
-  }
+  const account = required(options.account, '--account', 'aliases allow');
   const { value, inLog } = await connect().allowAlias(alias, account);
   const text = `The account ${account} may use ${value.alias}`;
   return { json: value, text, notice: noticeOf(inLog) };
@@ -31,11 +25,7 @@ const disallow = async (client: AdminClient, alias: string): Promise<Answer> => 
 };
 
 /** Adds `linklog aliases …`. */
-export const addAliasCommands = (
-  program: Command,
-  connect: () => AdminClient,
-  print: (command: Command, answer: Answer) => void,
-): void => {
+export const addAliasCommands = (program: Command, { connect, print }: CommandContext): void => {
   const aliases = program
     .command('aliases')
     .helpCommand(false)
@@ -44,29 +34,19 @@ export const addAliasCommands = (
   aliases
     .command('allow')
     .description('let one account use a reserved alias')
-    .argument('<alias>', 'the alias, in whatever case', aliasOf)
+    .argument('<alias>', 'the alias, in whatever case', notEmpty('alias'))
     .option('--account <account>', 'the account; another one loses it')
-    .addHelpText(
-      'after',
-      `
-Example:
-  $ linklog aliases allow support --account acme`,
-    )
-    .action(async (alias: string, options: AllowOptions, command: Command) => {
-      print(command, await allow(connect, alias, options));
+    .addHelpText('after', examples('aliases allow support --account acme'))
+    .action(async (alias: string, options: AllowOptions) => {
+      print(await allow(connect, alias, options));
     });
 
   aliases
     .command('disallow')
     .description('reserve an alias for nobody again; links made with it stay')
-    .argument('<alias>', 'the alias, in whatever case', aliasOf)
-    .addHelpText(
-      'after',
-      `
-Example:
-  $ linklog aliases disallow support`,
-    )
-    .action(async (alias: string, _options: object, command: Command) => {
-      print(command, await disallow(connect(), alias));
+    .argument('<alias>', 'the alias, in whatever case', notEmpty('alias'))
+    .addHelpText('after', examples('aliases disallow support'))
+    .action(async (alias: string) => {
+      print(await disallow(connect(), alias));
     });
 };

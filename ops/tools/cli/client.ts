@@ -8,9 +8,7 @@ import {
   keyResponse,
   keyWithUsageResponse,
   type ChangeKeyRequest,
-  type CreatedKeyResponse,
   type CreateKeyRequest,
-  type KeyResponse,
   type KeyWithUsageResponse,
 } from '../../../schemas/http/keys.js';
 import {
@@ -18,40 +16,18 @@ import {
   blockResponse,
   historyResponse,
   platformResponse,
-  type AliasOverrideResponse,
-  type BlockResponse,
   type HistoryResponse,
-  type PlatformResponse,
   type SwitchPlatformRequest,
 } from '../../../schemas/http/operators.js';
 import { hasCode } from '../../platform/errors.js';
 import { CliError, messageOf } from './errors.js';
 import type { Service } from './service.js';
 
-/** A change took effect. */
+/** A change that took effect. */
 export interface Changed<Value> {
   readonly value: Value;
-  /** Whether the log has its event too: it follows as soon as the log is back. */
+  /** Whether the log has its event yet: else it follows as soon as the log is back. */
   readonly inLog: boolean;
-}
-
-/** The running service as operators see it. All throw CliError. */
-export interface AdminClient {
-  createKey(key: CreateKeyRequest): Promise<Changed<CreatedKeyResponse>>;
-  /** All of them, in the order of their making. */
-  listKeys(): Promise<readonly KeyWithUsageResponse[]>;
-  findKey(id: string): Promise<KeyWithUsageResponse>;
-  changeKey(id: string, change: ChangeKeyRequest): Promise<Changed<KeyResponse>>;
-  revokeKey(id: string): Promise<Changed<KeyResponse>>;
-  readPlatform(): Promise<PlatformResponse>;
-  switchPlatform(switches: SwitchPlatformRequest): Promise<Changed<PlatformResponse>>;
-  blockLink(code: string, reason: string): Promise<Changed<BlockResponse>>;
-  unblockLink(code: string, reason: string): Promise<Changed<BlockResponse>>;
-  /** What was done to a link, oldest first; all of it. */
-  linkHistory(code: string): Promise<HistoryResponse['events']>;
-  allowAlias(alias: string, account: string): Promise<Changed<AliasOverrideResponse>>;
-  disallowAlias(alias: string): Promise<Changed<AliasOverrideResponse>>;
-  health(): Promise<HealthResponse>;
 }
 
 interface HttpAnswer {
@@ -65,7 +41,7 @@ type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 const timeoutMs = 10_000;
 const pageSize = 1_000;
 
-/** Codes of what fails before a connection is there. */
+/** Codes of failures to connect. */
 const unreachable = [
   'ECONNREFUSED',
   'ENOTFOUND',
@@ -75,7 +51,7 @@ const unreachable = [
   'EADDRNOTAVAIL',
 ];
 
-/** Where a change can be looked up whose answer did not come, by the beginning of its path. */
+/** The command that shows whether a change took effect, by the beginning of the change's path. */
 const lookUps = [
   ['/admin/platform', 'platform show'],
   ['/admin/links/', 'links history'],
@@ -92,7 +68,8 @@ const parseJson = (body: string): unknown => {
   }
 };
 
-export const createAdminClient = ({ url, token }: Service, actor: string): AdminClient => {
+/** The running service as operators see it. Every method throws CliError. */
+export const createAdminClient = ({ url, token }: Service, actor: string) => {
   const explain = (cause: unknown, method: Method, path: string): CliError => {
     const first: unknown = cause instanceof AggregateError ? cause.errors[0] : cause;
     if (hasCode(first, ...unreachable)) {
@@ -108,7 +85,7 @@ export const createAdminClient = ({ url, token }: Service, actor: string): Admin
     return new CliError('BAD_ANSWER', what + consequence, { cause });
   };
 
-  // Not fetch: that refuses some ports (6000, 6667 …) which an administrator may well choose.
+  // Not fetch: it refuses some ports (6000, 6667 …) that an administrator may choose.
   const send = async (method: Method, path: string, body?: object): Promise<HttpAnswer> => {
     try {
       return await new Promise((resolve, reject) => {
@@ -192,16 +169,16 @@ export const createAdminClient = ({ url, token }: Service, actor: string): Admin
     return { value: read(schema, answer), inLog: answer.status !== 202 };
   };
 
-  const pathOf = (id: string): string => `/admin/keys/${encodeURIComponent(id)}`;
-
+  const keyPath = (id: string): string => `/admin/keys/${encodeURIComponent(id)}`;
   const linkPath = (code: string, call: string): string =>
     `/admin/links/${encodeURIComponent(code)}/${call}`;
   const overridePath = (alias: string): string =>
     `/admin/reserved-aliases/${encodeURIComponent(alias)}/override`;
 
   return {
-    createKey: (key) => change('POST', '/admin/keys', createdKeyResponse, key),
-    async listKeys() {
+    createKey: (key: CreateKeyRequest) => change('POST', '/admin/keys', createdKeyResponse, key),
+    /** All keys, oldest first. */
+    async listKeys(): Promise<readonly KeyWithUsageResponse[]> {
       const all: KeyWithUsageResponse[] = [];
       let next: string | null = null;
       do {
@@ -215,15 +192,19 @@ export const createAdminClient = ({ url, token }: Service, actor: string): Admin
       } while (next !== null);
       return all;
     },
-    findKey: (id) => get(pathOf(id), keyWithUsageResponse),
-    changeKey: (id, wanted) => change('PATCH', pathOf(id), keyResponse, wanted),
-    revokeKey: (id) => change('DELETE', pathOf(id), keyResponse),
+    findKey: (id: string) => get(keyPath(id), keyWithUsageResponse),
+    changeKey: (id: string, wanted: ChangeKeyRequest) =>
+      change('PATCH', keyPath(id), keyResponse, wanted),
+    revokeKey: (id: string) => change('DELETE', keyPath(id), keyResponse),
     readPlatform: () => get('/admin/platform', platformResponse),
-    switchPlatform: (switches) => change('PATCH', '/admin/platform', platformResponse, switches),
-    blockLink: (code, reason) => change('POST', linkPath(code, 'block'), blockResponse, { reason }),
-    unblockLink: (code, reason) =>
+    switchPlatform: (switches: SwitchPlatformRequest) =>
+      change('PATCH', '/admin/platform', platformResponse, switches),
+    blockLink: (code: string, reason: string) =>
+      change('POST', linkPath(code, 'block'), blockResponse, { reason }),
+    unblockLink: (code: string, reason: string) =>
       change('POST', linkPath(code, 'unblock'), blockResponse, { reason }),
-    async linkHistory(code) {
+    /** All that was done to a link, oldest first. */
+    async linkHistory(code: string): Promise<HistoryResponse['events']> {
       const all: HistoryResponse['events'] = [];
       let after: number | null = 0;
       while (after !== null) {
@@ -236,14 +217,16 @@ export const createAdminClient = ({ url, token }: Service, actor: string): Admin
       }
       return all;
     },
-    allowAlias: (alias, account) =>
+    allowAlias: (alias: string, account: string) =>
       change('PUT', overridePath(alias), aliasOverrideResponse, { account }),
-    disallowAlias: (alias) => change('DELETE', overridePath(alias), aliasOverrideResponse),
-    async health() {
+    disallowAlias: (alias: string) => change('DELETE', overridePath(alias), aliasOverrideResponse),
+    async health(): Promise<HealthResponse> {
       const answer = await send('GET', '/health/ready');
-      // 503 is an answer too: it tells what is down.
+      // 503 is an answer too: the report tells what is down.
       if (answer.status !== 200 && answer.status !== 503) throw refusal(answer);
       return read(healthResponse, answer);
     },
   };
 };
+
+export type AdminClient = ReturnType<typeof createAdminClient>;

@@ -1,22 +1,22 @@
 import { publishedAddresses } from '../../app/data-dir.js';
-import { runningPostgresUrl } from '../../local/postgres/index.js';
 import { openEventLog } from '../../app/event-log.js';
+import { runningPostgresUrl } from '../../local/postgres/index.js';
 import { requireMigrated } from '../../migrations/migrate.js';
 import { readConfig, type Config } from '../../platform/config/config.js';
 import type { EventLog } from '../../platform/event-log/port.js';
-import type { Outbox, OutboxDelivery } from '../../platform/outbox/port.js';
 import { createLogger, type Logger } from '../../platform/logging.js';
+import type { Outbox, OutboxDelivery } from '../../platform/outbox/port.js';
 import { listenToPostgres } from '../../platform/postgres/listener.js';
 import { createPool, isConnectionError, type Pool } from '../../platform/postgres/pool.js';
-import { explainDataDir } from './data-dir-errors.js';
-import { CliError, messageOf } from './errors.js';
+import { CliError, explainDataDir, messageOf } from './errors.js';
+import { interruptible, showProgress, type Interruption } from './long-work.js';
 
 export interface Database {
   readonly pool: Pool;
   readonly log: EventLog;
   readonly outbox: Outbox;
   readonly delivery: OutboxDelivery;
-  /** Silent: what matters to the person who waits is told on the terminal. */
+  /** Silent: the command tells on the terminal what a person has to know. */
   readonly logger: Logger;
 }
 
@@ -35,23 +35,7 @@ const embeddedUrl = async (dataDir: string): Promise<string> => {
   );
 };
 
-/** Runs `work`; a PostgreSQL that it cannot use is a line for a person. @throws CliError */
-export const withConnection = async <Result>(
-  url: string,
-  work: () => Promise<Result>,
-): Promise<Result> => {
-  try {
-    return await work();
-  } catch (cause) {
-    const first: unknown = cause instanceof AggregateError ? cause.errors[0] : cause;
-    if (!isConnectionError(first)) throw cause;
-    // The host only: the rest of the URL is secret.
-    const message = `PostgreSQL at ${new URL(url).host} cannot be used: ${messageOf(cause)}`;
-    throw new CliError('NO_DATABASE', message, { cause });
-  }
-};
-
-/** Of the environment, or of the stack that runs in this data directory with a Kafka of its own. */
+/** KAFKA_BROKERS, or the Kafka of the stack that runs in this data directory. */
 const kafkaOf = ({ kafka, dataDir }: Config): Config['kafka'] => {
   if (kafka !== null) return kafka;
   const brokers = publishedAddresses(dataDir)?.kafka;
@@ -59,8 +43,57 @@ const kafkaOf = ({ kafka, dataDir }: Config): Config['kafka'] => {
 };
 
 /**
- * Runs `work` on the database of the service, past the service itself; `patient` where its statements
- * may take long.
+ * Connects to the PostgreSQL at `url`, runs `prepare` there, opens the log, and runs `work`.
+ *
+ * @throws CliError when PostgreSQL cannot be used
+ */
+export const withLog = async <Result>(
+  options: {
+    readonly url: string;
+    /** Of the connections, in PostgreSQL's list of them. */
+    readonly name: string;
+    /** Connections at most. */
+    readonly max: number;
+    /** Whether statements may take long. */
+    readonly patient: boolean;
+    readonly kafka: Config['kafka'];
+    /** Whether a running service may use the database too. */
+    readonly readOnly: boolean;
+    readonly prepare: (pool: Pool) => Promise<void>;
+  },
+  work: (database: Database) => Promise<Result>,
+): Promise<Result> => {
+  const { url, kafka, readOnly, prepare, ...connections } = options;
+  const logger = createLogger('silent');
+  const pool = createPool({ url, ...connections, logger });
+  try {
+    await prepare(pool);
+    const listener = listenToPostgres(url, ['linklog_log', 'linklog_sent'], logger);
+    try {
+      const opened = await openEventLog({ kafka }, { pool, url, listener, logger, readOnly });
+      try {
+        await opened.untilAnswering();
+        return await work({ pool, ...opened, logger });
+      } finally {
+        await opened.close();
+      }
+    } finally {
+      await listener.close();
+    }
+  } catch (cause) {
+    const first: unknown = cause instanceof AggregateError ? cause.errors[0] : cause;
+    if (!isConnectionError(first)) throw cause;
+    // The host only: the rest of the URL is secret.
+    const message = `PostgreSQL at ${new URL(url).host} cannot be used: ${messageOf(cause)}`;
+    throw new CliError('NO_DATABASE', message, { cause });
+  } finally {
+    await pool.end();
+  }
+};
+
+/**
+ * Runs `work` on the service's database, past the service itself; `patient` where its statements may
+ * take long.
  *
  * @throws CliError; DatabaseTooOld and DatabaseTooNew
  */
@@ -69,28 +102,39 @@ export const withDatabase = async <Result>(
   work: (database: Database) => Promise<Result>,
   { patient = false }: { readonly patient?: boolean } = {},
 ): Promise<Result> => {
-  const { databaseUrl, dataDir } = config;
-  const url = databaseUrl ?? (await embeddedUrl(dataDir));
-  const logger = createLogger('silent');
-  const pool = createPool({ url, name: 'cli', max: 10, patient, logger });
-  try {
-    return await withConnection(url, async () => {
-      await requireMigrated(pool);
-      const listener = listenToPostgres(url, ['linklog_log', 'linklog_sent'], logger);
-      try {
-        const options = { pool, url, listener, logger, readOnly: true };
-        const opened = await openEventLog({ kafka: kafkaOf(config) }, options);
-        try {
-          await opened.untilAnswering();
-          return await work({ pool, ...opened, logger });
-        } finally {
-          await opened.close();
-        }
-      } finally {
-        await listener.close();
-      }
-    });
-  } finally {
-    await pool.end();
-  }
+  const url = config.databaseUrl ?? (await embeddedUrl(config.dataDir));
+  const options = { url, name: 'cli', max: 10, patient, kafka: kafkaOf(config), readOnly: true };
+  return withLog({ ...options, prepare: requireMigrated }, work);
 };
+
+/** What work that takes long has besides the database. */
+export interface LongWork extends Database {
+  readonly progress: (done: number, total: number) => void;
+  readonly signal: AbortSignal;
+}
+
+/** Runs long work on the service's database: with a progress bar, until Ctrl-C. */
+export const runOnDatabase = <Result>(
+  config: Config,
+  options: Interruption & {
+    /** The progress bar's; `null` for none. */
+    readonly title: string | null;
+    readonly patient?: boolean;
+  },
+  work: (database: LongWork) => Promise<Result>,
+): Promise<Result> =>
+  interruptible(options, (signal) =>
+    withDatabase(
+      config,
+      async (database) => {
+        const bar = options.title === null ? null : showProgress(options.title, process.stderr);
+        const progress: LongWork['progress'] = (done, total) => bar?.update(done, total);
+        try {
+          return await work({ ...database, progress, signal });
+        } finally {
+          bar?.stop();
+        }
+      },
+      options,
+    ),
+  );

@@ -1,16 +1,18 @@
 import { CommanderError } from 'commander';
 import { ConfigError, configExitCode } from '../../platform/config/config.js';
+import { hasCode } from '../../platform/errors.js';
+import { FileExists } from '../../platform/files/new-file.js';
 
 const kinds = {
   /** The command line is wrong. */
   USAGE: { exitCode: 2, retryable: false },
-  /** What keeps the token or the addresses belongs to another user. */
+  /** The data directory belongs to another user. */
   NO_ACCESS: { exitCode: 1, retryable: false },
   /** Nobody listens where the service should be. */
   NO_SERVICE: { exitCode: 1, retryable: true },
-  /** The service, or what answers in its place, broke off or said something else than expected. */
+  /** The connection broke, or the answer is not one of this version of Linklog. */
   BAD_ANSWER: { exitCode: 1, retryable: false },
-  /** The service said no. */
+  /** The service, or the command itself, refused. */
   REFUSED: { exitCode: 1, retryable: false },
   NO_DATABASE: { exitCode: 1, retryable: true },
   /** A person ended it: 128 and the number of SIGINT, as shells have it. */
@@ -33,15 +35,6 @@ export class CliError extends Error {
   }
 }
 
-/** Why a command ends, for a person and for a script. */
-export interface Failure {
-  /** `null` when all was said already, as after `--help`. */
-  readonly line: string | null;
-  readonly exitCode: number;
-}
-
-const usageExitCode = 2;
-
 /** Commander's words in our form: one line, and where to read on if it has no better idea. */
 const usageLine = (message: string): string => {
   const [first = '', guess] = message.replace(/^error: /, '').split('\n');
@@ -56,15 +49,38 @@ export const messageOf = (error: unknown): string => {
   return text.replaceAll(/\s*\n\s*/g, ' ').trim();
 };
 
-/** What to tell of an error, and the exit code that goes with it. */
-export const failureOf = (error: unknown): Failure => {
+/** Whether this user may not look into the data directory. */
+export const isDenied = (error: unknown): boolean => hasCode(error, 'EACCES', 'EPERM');
+
+/** What a person can do about a data directory that cannot be read; other errors as they are. */
+export const explainDataDir = (cause: unknown, dataDir: string, variable: string): unknown => {
+  if (isDenied(cause)) {
+    const message =
+      `DATA_DIR ${dataDir} belongs to another user: be the one who started the service, ` +
+      `or set ${variable}`;
+    return new CliError('NO_ACCESS', message, { cause });
+  }
+  if (hasCode(cause, 'ENOTDIR')) {
+    return new ConfigError(`DATA_DIR ${dataDir} is not a directory`, { cause });
+  }
+  return cause;
+};
+
+/** The line for a person, `null` when all was said already (as after `--help`), and the exit code. */
+export const failureOf = (
+  error: unknown,
+): { readonly line: string | null; readonly exitCode: number } => {
   if (error instanceof CommanderError) {
     if (error.exitCode === 0) return { line: null, exitCode: 0 };
     // A group without its command: commander has shown the help.
-    if (error.code === 'commander.help') return { line: null, exitCode: usageExitCode };
-    return { line: usageLine(error.message), exitCode: usageExitCode };
+    if (error.code === 'commander.help') return { line: null, exitCode: kinds.USAGE.exitCode };
+    return { line: usageLine(error.message), exitCode: kinds.USAGE.exitCode };
   }
   const line = messageOf(error);
   if (error instanceof CliError) return { line, exitCode: error.exitCode };
+  if (error instanceof FileExists) {
+    const hint = 'choose another name, or give --force to replace it';
+    return { line: `${line}; ${hint}`, exitCode: 1 };
+  }
   return { line, exitCode: error instanceof ConfigError ? configExitCode : 1 };
 };

@@ -1,15 +1,13 @@
+import { topicNames } from '../../../schemas/events/topics.js';
 import { openDataDir } from '../../app/data-dir.js';
 import { startEmbeddedPostgres } from '../../local/postgres/index.js';
-import { openEventLog } from '../../app/event-log.js';
 import { migrate } from '../../migrations/migrate.js';
 import { refuseUnfinishedRestore } from '../../migrations/unfinished-restore.js';
 import type { Config } from '../../platform/config/config.js';
 import type { EventLog } from '../../platform/event-log/port.js';
 import { createLogger } from '../../platform/logging.js';
-import { listenToPostgres } from '../../platform/postgres/listener.js';
-import { createPool, type Pool, type Queryable } from '../../platform/postgres/pool.js';
-import { topicNames } from '../../../schemas/events/topics.js';
-import { withConnection, type Database } from './database.js';
+import type { Pool, Queryable } from '../../platform/postgres/pool.js';
+import { withLog, type Database } from './database.js';
 import { CliError } from './errors.js';
 
 const notEmpty = (where: string): CliError =>
@@ -19,7 +17,6 @@ const notEmpty = (where: string): CliError =>
       '(the first start makes a key)',
   );
 
-/** Looked at before anything is made or changed there. */
 const requireUnused = async (client: Queryable, where: string): Promise<void> => {
   await refuseUnfinishedRestore(client);
   const { rows: others } = await client.query(
@@ -46,9 +43,9 @@ const requireEmptyLog = async (log: EventLog, where: string): Promise<void> => {
 };
 
 /**
- * Runs `work` on the database and the log of an installation that nothing was done in yet, while no
- * service runs on it: on the embedded PostgreSQL, which is started for this, or on DATABASE_URL; the
- * log embedded too, or on KAFKA_BROKERS.
+ * Runs `work` on the database and the log of a new installation, while no service runs on it: on the
+ * embedded PostgreSQL, which is started for this, or on DATABASE_URL; on the embedded log, or on
+ * KAFKA_BROKERS.
  *
  * @throws LockHeld, CliError, RestoreUnfinished, DatabaseTooNew, ConfigError
  */
@@ -56,33 +53,23 @@ export const withNewInstallation = async <Result>(
   { dataDir, databaseUrl, kafka }: Config,
   work: (database: Database) => Promise<Result>,
 ): Promise<Result> => {
-  const logger = createLogger('silent');
   const held = await openDataDir(dataDir);
   try {
+    const logger = createLogger('silent');
     const postgres = databaseUrl === null ? await startEmbeddedPostgres({ dataDir, logger }) : null;
     const url = postgres?.url ?? databaseUrl ?? '';
     const where = postgres ? `DATA_DIR ${dataDir}` : `the database of DATABASE_URL`;
-    const pool: Pool = createPool({ url, name: 'restore', max: 6, patient: true, logger });
     try {
-      return await withConnection(url, async () => {
+      const options = { url, name: 'restore', max: 6, patient: true, kafka, readOnly: false };
+      const prepare = async (pool: Pool): Promise<void> => {
         await requireUnused(pool, where);
         await migrate(pool);
-        const listener = listenToPostgres(url, ['linklog_log', 'linklog_sent'], logger);
-        try {
-          const opened = await openEventLog({ kafka }, { pool, url, listener, logger });
-          try {
-            await opened.untilAnswering();
-            await requireEmptyLog(opened.log, kafka ? 'the log at KAFKA_BROKERS' : where);
-            return await work({ pool, ...opened, logger });
-          } finally {
-            await opened.close();
-          }
-        } finally {
-          await listener.close();
-        }
+      };
+      return await withLog({ ...options, prepare }, async (database) => {
+        await requireEmptyLog(database.log, kafka ? 'the log at KAFKA_BROKERS' : where);
+        return work(database);
       });
     } finally {
-      await pool.end();
       await postgres?.stop();
     }
   } finally {

@@ -5,8 +5,9 @@ import type {
   KeyWithUsageResponse,
 } from '../../../schemas/http/keys.js';
 import { planNames, type PlanName } from '../../../schemas/plans.js';
-import { oneOf } from './choices.js';
+import { oneOf, required } from './arguments.js';
 import type { AdminClient, Changed } from './client.js';
+import { examples, type CommandContext } from './context.js';
 import { CliError } from './errors.js';
 import { count, counted, facts, noticeOf, table, type Answer } from './output.js';
 
@@ -72,16 +73,10 @@ interface CreateOptions {
   readonly account: string;
 }
 
-/** Commander's own check would come before the one that finds a misspelt option. */
-const given = <Value>(value: Value | undefined, option: string): Value => {
-  if (value !== undefined) return value;
-  throw new CliError('USAGE', `${option} is missing; see "linklog keys create --help"`);
-};
-
 const create = async (connect: () => AdminClient, options: CreateOptions): Promise<Answer> => {
   const request = {
-    name: given(options.name, '--name'),
-    plan: given(options.plan, '--plan'),
+    name: required(options.name, '--name', 'keys create'),
+    plan: required(options.plan, '--plan', 'keys create'),
     account: options.account,
   };
   return changed(await connect().createKey(request), (key) =>
@@ -132,11 +127,7 @@ const revoke = async (client: AdminClient, id: string): Promise<Answer> =>
   changed(await client.revokeKey(id), (key) => `Revoked, for good: ${key.name} (${key.id})`);
 
 /** Adds `linklog keys …`. */
-export const addKeyCommands = (
-  program: Command,
-  connect: () => AdminClient,
-  print: (command: Command, answer: Answer) => void,
-): void => {
+export const addKeyCommands = (program: Command, { connect, print }: CommandContext): void => {
   const keys = program
     .command('keys')
     .helpCommand(false)
@@ -150,13 +141,13 @@ export const addKeyCommands = (
     .option('--account <account>', 'whose links it makes and sees', 'default')
     .addHelpText(
       'after',
-      `
-Examples:
-  $ linklog keys create --name "Build server" --plan PRO
-  $ linklog keys create --name shop --plan HOBBY --account shop --json | jq -r .key`,
+      examples(
+        'keys create --name "Build server" --plan PRO',
+        'keys create --name shop --plan HOBBY --account shop --json | jq -r .key',
+      ),
     )
-    .action(async (options: CreateOptions, command: Command) => {
-      print(command, await create(connect, options));
+    .action(async (options: CreateOptions) => {
+      print(await create(connect, options));
     });
 
   keys
@@ -164,27 +155,19 @@ Examples:
     .description('all keys, with what they have used this month')
     .addHelpText(
       'after',
-      `
-Examples:
-  $ linklog keys list
-  $ linklog keys list --json | jq -r '.keys[] | select(.active) | .name'`,
+      examples('keys list', "keys list --json | jq -r '.keys[] | select(.active) | .name'"),
     )
-    .action(async (_options: object, command: Command) => {
-      print(command, await list(connect()));
+    .action(async () => {
+      print(await list(connect()));
     });
 
   keys
     .command('show')
     .description('one key, with what it has used this minute and this month')
     .argument('<id>', 'its id, see "linklog keys list"', keyId)
-    .addHelpText(
-      'after',
-      `
-Example:
-  $ linklog keys show 01990000-0000-7000-8000-000000000000`,
-    )
-    .action(async (id: string, _options: object, command: Command) => {
-      print(command, await show(connect(), id));
+    .addHelpText('after', examples('keys show 01990000-0000-7000-8000-000000000000'))
+    .action(async (id: string) => {
+      print(await show(connect(), id));
     });
 
   keys
@@ -197,26 +180,21 @@ Example:
     .addOption(new Option('--inactive', 'refuse it until it is active again'))
     .addHelpText(
       'after',
-      `
-Examples:
-  $ linklog keys change 01990000-0000-7000-8000-000000000000 --plan INDIE
-  $ linklog keys change 01990000-0000-7000-8000-000000000000 --inactive`,
+      examples(
+        'keys change 01990000-0000-7000-8000-000000000000 --plan INDIE',
+        'keys change 01990000-0000-7000-8000-000000000000 --inactive',
+      ),
     )
-    .action(async (id: string, options: ChangeOptions, command: Command) => {
-      print(command, await change(connect, id, options));
+    .action(async (id: string, options: ChangeOptions) => {
+      print(await change(connect, id, options));
     });
 
   keys
     .command('revoke')
     .description('refuse a key from now on, for good')
     .argument('<id>', 'its id, see "linklog keys list"', keyId)
-    .addHelpText(
-      'after',
-      `
-Example:
-  $ linklog keys revoke 01990000-0000-7000-8000-000000000000`,
-    )
-    .action(async (id: string, _options: object, command: Command) => {
-      print(command, await revoke(connect(), id));
+    .addHelpText('after', examples('keys revoke 01990000-0000-7000-8000-000000000000'))
+    .action(async (id: string) => {
+      print(await revoke(connect(), id));
     });
 };

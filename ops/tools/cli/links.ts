@@ -1,29 +1,21 @@
 import type { Command } from 'commander';
 import type { HistoryResponse } from '../../../schemas/http/operators.js';
+import { notEmpty, required } from './arguments.js';
 import type { AdminClient } from './client.js';
-import { CliError } from './errors.js';
+import { examples, type CommandContext } from './context.js';
 import { noticeOf, table, type Answer } from './output.js';
-
-const shortCode = (code: string): string => {
-  if (code === '') throw new CliError('USAGE', 'the short code is empty');
-  return code;
-};
 
 interface ReasonOption {
   readonly reason?: string;
 }
 
-type What = 'block' | 'unblock';
-
 const change = async (
   connect: () => AdminClient,
-  what: What,
+  what: 'block' | 'unblock',
   code: string,
-  { reason }: ReasonOption,
+  options: ReasonOption,
 ): Promise<Answer> => {
-  if (reason === undefined) {
-    throw new CliError('USAGE', `--reason is missing; see "linklog links ${what} --help"`);
-  }
+  const reason = required(options.reason, '--reason', `links ${what}`);
   const client = connect();
   const { value, inLog } = await (what === 'block'
     ? client.blockLink(code, reason)
@@ -44,11 +36,7 @@ const history = async (client: AdminClient, code: string): Promise<Answer> => {
 };
 
 /** Adds `linklog links …`. */
-export const addLinkCommands = (
-  program: Command,
-  connect: () => AdminClient,
-  print: (command: Command, answer: Answer) => void,
-): void => {
+export const addLinkCommands = (program: Command, { connect, print }: CommandContext): void => {
   const links = program
     .command('links')
     .helpCommand(false)
@@ -62,31 +50,26 @@ export const addLinkCommands = (
     links
       .command(what)
       .description(description)
-      .argument('<code>', 'its short code', shortCode)
+      .argument('<code>', 'its short code', notEmpty('short code'))
       .option('--reason <reason>', 'why, for its history; 1 to 500 characters')
-      .addHelpText(
-        'after',
-        `
-Example:
-  $ linklog links ${what} spring-sale --reason "${reason}"`,
-      )
-      .action(async (code: string, options: ReasonOption, command: Command) => {
-        print(command, await change(connect, what, code, options));
+      .addHelpText('after', examples(`links ${what} spring-sale --reason "${reason}"`))
+      .action(async (code: string, options: ReasonOption) => {
+        print(await change(connect, what, code, options));
       });
   }
 
   links
     .command('history')
     .description('what was done to a link, oldest first; not its visits')
-    .argument('<code>', 'its short code', shortCode)
+    .argument('<code>', 'its short code', notEmpty('short code'))
     .addHelpText(
       'after',
-      `
-Examples:
-  $ linklog links history spring-sale
-  $ linklog links history spring-sale --json | jq -r '.events[].actor'`,
+      examples(
+        'links history spring-sale',
+        "links history spring-sale --json | jq -r '.events[].actor'",
+      ),
     )
-    .action(async (code: string, _options: object, command: Command) => {
-      print(command, await history(connect(), code));
+    .action(async (code: string) => {
+      print(await history(connect(), code));
     });
 };

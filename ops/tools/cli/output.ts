@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+
 /** What a command answers. */
 export interface Answer {
   /** For a program: what `--json` prints. */
@@ -10,7 +12,7 @@ export interface Answer {
   readonly exitCode?: number;
 }
 
-/** A word for a person about a change whose event is still on its way. */
+/** The notice of a change whose event is not in the log yet. */
 export const noticeOf = (inLog: boolean): string | undefined =>
   inLog ? undefined : 'this is in effect; the log is away and gets its event later';
 
@@ -20,7 +22,7 @@ export const count = (value: number): string => value.toLocaleString('en-US');
 export const counted = (value: number, noun: string): string =>
   `${count(value)} ${noun}${value === 1 ? '' : 's'}`;
 
-/** What somebody chose freely is not for the terminal to obey. */
+/** Escapes control characters: text that a client chose must not control the terminal. */
 export const plain = (text: string): string =>
   text.replaceAll(/\p{Cc}/gu, (character) => {
     return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
@@ -49,3 +51,10 @@ export const facts = (entries: readonly (readonly [string, string])[]): string =
   const width = Math.max(...entries.map(([name]) => name.length));
   return entries.map(([name, value]) => `${name.padEnd(width)}  ${value}`).join('\n');
 };
+
+/** Writes to stdout no faster than its reader reads; the signal ends the wait for a slow one. */
+export const appendToStdout =
+  (signal: AbortSignal) =>
+  async (chunk: Buffer | string): Promise<void> => {
+    if (!process.stdout.write(chunk)) await once(process.stdout, 'drain', { signal });
+  };

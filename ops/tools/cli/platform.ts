@@ -1,7 +1,8 @@
 import { Option, type Command } from 'commander';
 import type { PlatformResponse } from '../../../schemas/http/operators.js';
-import { oneOf } from './choices.js';
+import { oneOf } from './arguments.js';
 import type { AdminClient } from './client.js';
+import { examples, type CommandContext } from './context.js';
 import { CliError } from './errors.js';
 import { facts, noticeOf, type Answer } from './output.js';
 
@@ -40,11 +41,7 @@ const set = async (connect: () => AdminClient, wanted: Switches): Promise<Answer
 };
 
 /** Adds `linklog platform …`. */
-export const addPlatformCommands = (
-  program: Command,
-  connect: () => AdminClient,
-  print: (command: Command, answer: Answer) => void,
-): void => {
+export const addPlatformCommands = (program: Command, { connect, print }: CommandContext): void => {
   const platform = program
     .command('platform')
     .helpCommand(false)
@@ -53,15 +50,9 @@ export const addPlatformCommands = (
   platform
     .command('show')
     .description('what is on and what is off')
-    .addHelpText(
-      'after',
-      `
-Examples:
-  $ linklog platform show
-  $ linklog platform show --json | jq .features.qr`,
-    )
-    .action(async (_options: object, command: Command) => {
-      print(command, await show(connect()));
+    .addHelpText('after', examples('platform show', 'platform show --json | jq .features.qr'))
+    .action(async () => {
+      print(await show(connect()));
     });
 
   const setCommand = platform
@@ -69,10 +60,7 @@ Examples:
     .description('switch things on and off; every node knows within a second')
     .addHelpText(
       'after',
-      `
-Examples:
-  $ linklog platform set --maintenance on
-  $ linklog platform set --shortening off --qr off`,
+      examples('platform set --maintenance on', 'platform set --shortening off --qr off'),
     );
   const meanings = {
     maintenance: 'answer 503 to everybody but operators',
@@ -85,7 +73,7 @@ Examples:
   for (const name of switches) {
     setCommand.addOption(new Option(`--${name} <on|off>`, meanings[name]).argParser(onOrOff));
   }
-  setCommand.action(async (wanted: Switches, command: Command) => {
-    print(command, await set(connect, wanted));
+  setCommand.action(async (wanted: Switches) => {
+    print(await set(connect, wanted));
   });
 };

@@ -1,15 +1,15 @@
 import { Command } from 'commander';
 import type { Config } from '../../platform/config/config.js';
 import { linklogVersion } from '../../platform/files/version.js';
-import { nearest } from './choices.js';
-import { createAdminClient, type AdminClient } from './client.js';
+import { nearest } from './arguments.js';
+import { createAdminClient } from './client.js';
+import type { CommandContext } from './context.js';
 import { CliError, failureOf } from './errors.js';
 import { addAliasCommands } from './aliases.js';
-import { addAuditCommands } from './audit.js';
-import { addBackupCommands } from './backup.js';
+import { addAuditCommands } from '../audit/commands.js';
+import { addBackupCommands } from '../backup/command.js';
 import { addKeyCommands } from './keys.js';
 import { addLinkCommands } from './links.js';
-import type { Answer } from './output.js';
 import { addPlatformCommands } from './platform.js';
 import { addProjectionCommands } from './projections.js';
 import { actorName, findService } from './service.js';
@@ -62,7 +62,7 @@ const addHelpCommand = (program: Command): void => {
     });
 };
 
-/** Every command with `--json`; where it is given, before or after the others, is all the same. */
+/** Every command has `--json`; its place among the other words does not matter. */
 const addJsonOption = (command: Command): void => {
   command.option('--json', 'print JSON on stdout, and nothing else there');
   for (const child of command.commands) addJsonOption(child);
@@ -78,13 +78,16 @@ export const run = async (
   { out, err, readConfig }: CliContext,
 ): Promise<number> => {
   let exitCode = 0;
-  const print = (command: Command, answer: Answer): void => {
-    const { json } = command.optsWithGlobals<{ json?: true }>();
-    out(`${json ? JSON.stringify(answer.json) : answer.text}\n`);
-    if (answer.notice !== undefined) err(`linklog: ${answer.notice}\n`);
-    exitCode = answer.exitCode ?? 0;
+  let json = false;
+  const context: CommandContext = {
+    readConfig,
+    connect: () => createAdminClient(findService(readConfig()), actorName()),
+    print(answer) {
+      out(`${json ? JSON.stringify(answer.json) : answer.text}\n`);
+      if (answer.notice !== undefined) err(`linklog: ${answer.notice}\n`);
+      exitCode = answer.exitCode ?? 0;
+    },
   };
-  const connect = (): AdminClient => createAdminClient(findService(readConfig()), actorName());
 
   const program = new Command('linklog')
     .description('The command line of Linklog, for its operators')
@@ -92,15 +95,16 @@ export const run = async (
     .addHelpText('after', examples)
     .enablePositionalOptions()
     .exitOverride()
-    // The error that is thrown says it too, and that is told in our own form.
-    .configureOutput({ writeOut: out, writeErr: err, outputError: () => undefined });
-  addKeyCommands(program, connect, print);
-  addLinkCommands(program, connect, print);
-  addAliasCommands(program, connect, print);
-  addPlatformCommands(program, connect, print);
-  addProjectionCommands(program, { connect, readConfig }, print);
-  addBackupCommands(program, readConfig, print);
-  addAuditCommands(program, { readConfig, print });
+    // Errors are printed in our own form, below.
+    .configureOutput({ writeOut: out, writeErr: err, outputError: () => undefined })
+    .hook('preAction', (_program, command) => {
+      json = command.optsWithGlobals<{ json?: true }>().json === true;
+    });
+  const groups = [
+    ...[addKeyCommands, addLinkCommands, addAliasCommands, addPlatformCommands],
+    ...[addProjectionCommands, addBackupCommands, addAuditCommands],
+  ];
+  for (const add of groups) add(program, context);
   addJsonOption(program);
   addHelpCommand(program);
 

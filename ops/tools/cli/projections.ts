@@ -5,12 +5,12 @@ import type { Projection } from '../../../projectors/runtime/projection.js';
 import { rebuild as rebuildProjection, rollBack } from '../../../projectors/runtime/rebuild.js';
 import { redrive as redriveProjection } from '../../../projectors/runtime/redrive.js';
 import type { Config } from '../../platform/config/config.js';
-import { oneOf } from './choices.js';
+import { oneOf } from './arguments.js';
 import type { AdminClient } from './client.js';
-import { withDatabase } from './database.js';
-import { interruptible } from './interruption.js';
+import { examples, type CommandContext } from './context.js';
+import { runOnDatabase, withDatabase } from './database.js';
+import { secondsSince } from './long-work.js';
 import { count, counted, table, type Answer } from './output.js';
-import { showProgress } from './progress.js';
 
 const projectionName = oneOf('projection', projectionNames);
 
@@ -50,35 +50,22 @@ const setAside = (deadLetters: number, parked: number): string =>
     : `; set aside: ${counted(deadLetters, 'dead letter')}, ${count(parked)} parked`;
 
 const rebuild = async (config: Config, name: ProjectionName, back: boolean): Promise<Answer> => {
-  const [act, what, taker] = back
-    ? ([rollBack, 'rollback', 'previous'] as const)
-    : ([rebuildProjection, 'rebuild', 'rebuilt'] as const);
-  const words = {
-    message: `the ${what} was stopped; the live projection ${name} is untouched`,
-    lastWords:
-      `the ${what} was ended at once; the projection ${name} is whole, and as it was ` +
-      `unless the ${taker} one had just taken its place`,
-  };
+  const what = back ? 'rollback' : 'rebuild';
   const started = performance.now();
-  const outcome = await interruptible(words, (signal) =>
-    withDatabase(config, async (database) => {
-      const progress = showProgress(name, process.stderr);
-      try {
-        return await act({
-          ...database,
-          projection: projectionOf(name),
-          progress: (done, total) => {
-            progress.update(done, total);
-          },
-          signal,
-        });
-      } finally {
-        progress.stop();
-      }
-    }),
+  const outcome = await runOnDatabase(
+    config,
+    {
+      title: name,
+      stopped: `the ${what} was stopped; the live projection ${name} is untouched`,
+      ended:
+        `the ${what} was ended at once; the projection ${name} is whole, and as it was ` +
+        `unless the ${back ? 'previous' : 'rebuilt'} one had just taken its place`,
+    },
+    (database) =>
+      (back ? rollBack : rebuildProjection)({ ...database, projection: projectionOf(name) }),
   );
   const { applied, repeats, deadLetters, parked } = outcome;
-  const seconds = Math.round((performance.now() - started) / 10) / 100;
+  const seconds = secondsSince(started);
   const events = applied + repeats + deadLetters + parked;
   const done = back
     ? `Put the previous ${name} back, after ${counted(events, 'event')} that it had not seen,`
@@ -106,16 +93,8 @@ const redrive = async (config: Config, name: ProjectionName): Promise<Answer> =>
 
 const names = `one of ${projectionNames.join(', ')}`;
 
-interface RebuildOptions {
-  readonly rollback?: boolean;
-}
-
 /** Adds `… rebuild` to a group: operators have it, and analysts. */
-export const addRebuildCommand = (
-  group: Command,
-  readConfig: () => Config,
-  print: (command: Command, answer: Answer) => void,
-): void => {
+export const addRebuildCommand = (group: Command, { readConfig, print }: CommandContext): void => {
   group
     .command('rebuild')
     .description('build one again from the whole log, beside the live one, and put it in its place')
@@ -132,19 +111,14 @@ Examples:
   $ linklog ${group.name()} rebuild redirects --json
   $ linklog ${group.name()} rebuild stats --rollback`,
     )
-    .action(
-      async (name: ProjectionName, { rollback = false }: RebuildOptions, command: Command) => {
-        print(command, await rebuild(readConfig(), name, rollback));
-      },
-    );
+    .action(async (name: ProjectionName, { rollback = false }: { readonly rollback?: boolean }) => {
+      print(await rebuild(readConfig(), name, rollback));
+    });
 };
 
 /** Adds `linklog projections …`. */
-export const addProjectionCommands = (
-  program: Command,
-  { connect, readConfig }: { connect: () => AdminClient; readConfig: () => Config },
-  print: (command: Command, answer: Answer) => void,
-): void => {
+export const addProjectionCommands = (program: Command, context: CommandContext): void => {
+  const { readConfig, connect, print } = context;
   const group = program
     .command('projections')
     .helpCommand(false)
@@ -155,28 +129,23 @@ export const addProjectionCommands = (
     .description('how far each is behind the log, and what it has set aside')
     .addHelpText(
       'after',
-      `
-Examples:
-  $ linklog projections status
-  $ linklog projections status --json | jq '.projections[] | select(.deadLetters > 0)'`,
+      examples(
+        'projections status',
+        "projections status --json | jq '.projections[] | select(.deadLetters > 0)'",
+      ),
     )
-    .action(async (_options: object, command: Command) => {
-      print(command, await status(connect()));
+    .action(async () => {
+      print(await status(connect()));
     });
 
-  addRebuildCommand(group, readConfig, print);
+  addRebuildCommand(group, context);
 
   group
     .command('redrive')
     .description('try the dead letters of one once more, each subject in its order')
     .argument('<name>', names, projectionName)
-    .addHelpText(
-      'after',
-      `
-Example:
-  $ linklog projections redrive stats`,
-    )
-    .action(async (name: ProjectionName, _options: object, command: Command) => {
-      print(command, await redrive(readConfig(), name));
+    .addHelpText('after', examples('projections redrive stats'))
+    .action(async (name: ProjectionName) => {
+      print(await redrive(readConfig(), name));
     });
 };

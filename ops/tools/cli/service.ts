@@ -2,10 +2,9 @@ import { userInfo } from 'node:os';
 import { knownAdminToken, publishedAddresses, type ServiceAddresses } from '../../app/data-dir.js';
 import type { Config } from '../../platform/config/config.js';
 import { urlOf } from '../../platform/http/server.js';
-import { explainDataDir, isDenied } from './data-dir-errors.js';
-import { CliError } from './errors.js';
+import { CliError, explainDataDir, isDenied } from './errors.js';
 
-/** The operators' listener of the running service, and what opens it. */
+/** The operators' listener of the running service, and its admin token. */
 export interface Service {
   /** `http://host:port` */
   readonly url: string;
@@ -17,7 +16,7 @@ const addressesIn = (dataDir: string): ServiceAddresses | null => {
   try {
     return publishedAddresses(dataDir);
   } catch (error) {
-    // Then it is where the configuration says, or nowhere.
+    // Then the configuration alone tells where the service is.
     if (isDenied(error)) return null;
     throw explainDataDir(error, dataDir, 'ADMIN_TOKEN');
   }

@@ -1,8 +1,7 @@
 import { stringify } from 'csv-stringify/sync';
+import { ByteWriter, parquetWriteRows, type ColumnSource } from 'hyparquet-writer';
 import { withoutSecrets } from '../../../../schemas/events/redact.js';
 import type { PlacedEvent } from './order.js';
-import { writeParquet } from './parquet.js';
-import { columns, rowOf } from './rows.js';
 
 export const formatNames = ['jsonl', 'csv', 'parquet'] as const;
 export type FormatName = (typeof formatNames)[number];
@@ -16,7 +15,48 @@ export type Format = (
   append: Append,
 ) => Promise<void>;
 
-/** A CloudEvent a line, its place in the log beside its attributes if that is asked for. */
+/** An event as a row of a table, without secrets; `data` is JSON. */
+const rowOf = ({ topic, partition, offset, event }: PlacedEvent) => ({
+  topic,
+  partition,
+  offset,
+  time: event.time,
+  type: event.type,
+  subject: event.subject,
+  account: event.account ?? null,
+  actor: event.actor ?? null,
+  correlationid: event.correlationid ?? null,
+  causationid: event.causationid ?? null,
+  source: event.source,
+  sequence: event.sequence,
+  id: event.id,
+  data: JSON.stringify((withoutSecrets(event) as { readonly data: object }).data),
+});
+type Row = ReturnType<typeof rowOf>;
+
+type ParquetColumn = Omit<ColumnSource, 'data' | 'name'>;
+const text: ParquetColumn = { type: 'STRING', nullable: false };
+const optionalText: ParquetColumn = { type: 'STRING' };
+
+/** In the order in which CSV and Parquet have them. */
+const columns: Readonly<Record<keyof Row, ParquetColumn>> = {
+  topic: text,
+  partition: { type: 'INT32', nullable: false },
+  offset: { type: 'INT64', nullable: false },
+  time: { type: 'TIMESTAMP', nullable: false },
+  type: text,
+  subject: text,
+  account: optionalText,
+  actor: optionalText,
+  correlationid: optionalText,
+  causationid: optionalText,
+  source: text,
+  sequence: { type: 'INT64', nullable: false },
+  id: text,
+  data: text,
+};
+
+/** A CloudEvent a line; with positions, its place in the log beside its attributes. */
 const jsonLines =
   (withPositions: boolean): Format =>
   async (events, append) => {
@@ -27,21 +67,48 @@ const jsonLines =
     for await (const piece of events) await append(Buffer.from(piece.map(line).join('')));
   };
 
-/** RFC 4180, but for its line ends: a first line of names; what an event has not is empty. */
+/** RFC 4180, but for its line ends: a first line of names; an absent attribute is empty. */
 const csv: Format = async (events, append) => {
-  await append(Buffer.from(stringify([columns])));
+  const names = Object.keys(columns);
+  await append(Buffer.from(stringify([names])));
   for await (const piece of events) {
-    await append(Buffer.from(stringify(piece.map(rowOf), { columns })));
+    await append(Buffer.from(stringify(piece.map(rowOf), { columns: names })));
   }
 };
 
-export const formatOf = (name: FormatName, withPositions: boolean): Format => {
-  switch (name) {
-    case 'jsonl':
-      return jsonLines(withPositions);
-    case 'csv':
-      return csv;
-    case 'parquet':
-      return writeParquet;
+/** Rows in memory, as rows and as columns, until they are written. */
+const rowsInGroup = 10_000;
+
+/** A Parquet file, one group of rows after the other. */
+const parquet: Format = async (events, append) => {
+  async function* rows(): AsyncGenerator<Record<keyof Row, unknown>> {
+    for await (const piece of events) {
+      for (const event of piece) {
+        const row = rowOf(event);
+        yield {
+          ...row,
+          offset: BigInt(row.offset),
+          time: new Date(row.time),
+          sequence: BigInt(row.sequence),
+        };
+      }
+    }
   }
+
+  const writer = new ByteWriter();
+  const flush = async (): Promise<void> => {
+    await append(Buffer.from(writer.getBytes()));
+    writer.index = 0;
+  };
+  await parquetWriteRows({
+    writer: Object.assign(writer, { flush, finish: flush }),
+    rows: rows(),
+    // An offset index, for readers that skip pages, would stay in memory until the end.
+    columns: Object.entries(columns).map(([name, kind]) => ({ name, offsetIndex: false, ...kind })),
+    rowGroupSize: rowsInGroup,
+    createdBy: 'linklog',
+  });
 };
+
+export const formatOf = (name: FormatName, withPositions: boolean): Format =>
+  ({ jsonl: jsonLines(withPositions), csv, parquet })[name];

@@ -22,7 +22,7 @@ import { testDatabase, type TestDatabase } from '../../../test/support/database.
 import { rejection } from '../../../test/support/waiting.js';
 import { kafkaStartMs, testKafka, type TestKafka } from '../../../test/support/kafka.js';
 import { testNode, type TestNode } from '../../../test/support/node.js';
-import { lifeOf, tallyVisits } from '../history.js';
+import { lifeOf, tallyVisits } from '../history/history.js';
 import { formatOf, type FormatName } from './formats.js';
 import type { PlacedEvent } from './order.js';
 import { replay, type ReplayOptions, type UnreadableRecord } from './replay.js';

@@ -1,19 +1,17 @@
 import type { Command } from 'commander';
-import { keyAsOf, NoSuchKey, type KeyThen, type Spent } from '../../audit/as-of/key.js';
-import { linkAsOf, type LinkThen } from '../../audit/as-of/link.js';
-import { platformAsOf, type PlatformThen } from '../../audit/as-of/platform.js';
-import { beginningOf, type Grounds, type LookBack } from '../../audit/as-of/read.js';
+import { keyAsOf, type KeyThen, type Spent } from './key.js';
+import { linkAsOf, type LinkThen } from './link.js';
+import { platformAsOf, type PlatformThen } from './platform.js';
+import { beginningOf, type Grounds, type LookBack } from './read.js';
 import type { Config } from '../../../platform/config/config.js';
-import type { AuditContext } from '../audit.js';
-import { withDatabase } from '../database.js';
-import { CliError } from '../errors.js';
-import { interruptible } from '../interruption.js';
-import { count, counted, facts, plain, table, type Answer } from '../output.js';
-import { showProgress } from '../progress.js';
-import { moment as momentOf } from './moment.js';
+import type { CommandContext } from '../../cli/context.js';
+import { timeOf } from '../../cli/arguments.js';
+import { runOnDatabase } from '../../cli/database.js';
+import { CliError } from '../../cli/errors.js';
+import { count, counted, facts, plain, table, type Answer } from '../../cli/output.js';
 
 const pastMoment = (text: string): Date => {
-  const moment = new Date(momentOf(text));
+  const moment = new Date(timeOf(text));
   if (moment.getTime() <= Date.now()) return moment;
   throw new CliError('USAGE', `${moment.toISOString()} is in the future`);
 };
@@ -132,7 +130,7 @@ interface Options {
   readonly key?: string;
 }
 
-/** @throws CliError for a moment of which the log knows nothing */
+/** @throws CliError when the log begins after the time */
 const requireBegun = async ({ log, moment }: LookBack): Promise<void> => {
   const beginning = await beginningOf(log);
   if (beginning !== null && beginning <= moment.toISOString()) return;
@@ -144,7 +142,7 @@ const requireBegun = async ({ log, moment }: LookBack): Promise<void> => {
   );
 };
 
-const asOf = async (
+const asOf = (
   config: Config,
   moment: Date,
   code: string | undefined,
@@ -153,42 +151,25 @@ const asOf = async (
   if (code !== undefined && key !== undefined) {
     throw new CliError('USAGE', 'give a short code or --key, not both');
   }
-  const words = { message: 'stopped; nothing was changed', lastWords: 'stopped' };
-  return interruptible(words, (signal) =>
-    withDatabase(config, async ({ log }) => {
-      const progress = showProgress('as-of', process.stderr);
-      const look: LookBack = {
-        log,
-        moment,
-        signal,
-        progress: (done, total) => {
-          progress.update(done, total);
-        },
-      };
-      try {
-        await requireBegun(look);
-        if (code !== undefined) {
-          const then = await linkAsOf(look, code);
-          return answerOf(then, linkText(then));
-        }
-        if (key !== undefined) {
-          const then = await keyAsOf(look, key, config.plans);
-          return answerOf(then, keyText(then));
-        }
-        const then = await platformAsOf(look);
-        return answerOf(then, platformText(then));
-      } catch (error) {
-        if (!(error instanceof NoSuchKey)) throw error;
-        throw new CliError('REFUSED', error.message, { cause: error });
-      } finally {
-        progress.stop();
-      }
-    }),
-  );
+  const words = { title: 'as-of', stopped: 'stopped; nothing was changed', ended: 'stopped' };
+  return runOnDatabase(config, words, async (database) => {
+    const look = { ...database, moment };
+    await requireBegun(look);
+    if (code !== undefined) {
+      const then = await linkAsOf(look, code);
+      return answerOf(then, linkText(then));
+    }
+    if (key !== undefined) {
+      const then = await keyAsOf(look, key, config.plans);
+      return answerOf(then, keyText(then));
+    }
+    const then = await platformAsOf(look);
+    return answerOf(then, platformText(then));
+  });
 };
 
 /** Adds `linklog audit as-of`. */
-export const addAsOfCommand = (audit: Command, { readConfig, print }: AuditContext): void => {
+export const addAsOfCommand = (audit: Command, { readConfig, print }: CommandContext): void => {
   audit
     .command('as-of')
     .description('what a link, a key or the whole platform was at a moment, by the log alone')
@@ -210,7 +191,7 @@ Examples:
   $ linklog audit as-of 2026-05-20T16:30:00+02:00 spring-sale
   $ linklog audit as-of 2026-05-15 --key "Build server" --json`,
     )
-    .action(async (moment: Date, code: string | undefined, options: Options, command: Command) => {
-      print(command, await asOf(readConfig(), moment, code, options));
+    .action(async (moment: Date, code: string | undefined, options: Options) => {
+      print(await asOf(readConfig(), moment, code, options));
     });
 };

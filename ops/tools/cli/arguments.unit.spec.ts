@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { nearest, oneOf } from './choices.js';
+import { nearest, oneOf } from './arguments.js';
 import { CliError } from './errors.js';
 
 describe('choices on the command line', () => {

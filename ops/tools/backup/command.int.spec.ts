@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { takeBackup } from '../backup/backup.js';
+import { takeBackup } from './backup.js';
 import { testDatabase, type TestDatabase } from '../../test/support/database.js';
 import { testNode } from '../../test/support/node.js';
 import { startLinklogCli } from '../../test/support/command-line.js';

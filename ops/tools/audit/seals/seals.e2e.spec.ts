@@ -18,7 +18,7 @@ import {
 } from '../../../test/support/product.js';
 import { eventually } from '../../../test/support/waiting.js';
 import { readConfig } from '../../../platform/config/config.js';
-import { run } from '../program.js';
+import { run } from '../../cli/program.js';
 
 const visits = topics.visits.name;
 

@@ -1,19 +1,15 @@
 import type { Command } from 'commander';
-import { takeBackup } from '../backup/backup.js';
-import { FileExists } from '../../platform/files/new-file.js';
-import { openBackup } from '../backup/read.js';
-import { checkBackup, restoreInto, type RestorePhase } from '../backup/restore.js';
+import { takeBackup } from './backup.js';
+import { openBackup } from './read.js';
+import { checkBackup, restoreInto, type RestorePhase } from './restore.js';
 import { publishedAddresses } from '../../app/data-dir.js';
 import type { Config } from '../../platform/config/config.js';
-import { withDatabase } from './database.js';
-import { CliError } from './errors.js';
-import { withNewInstallation } from './installation.js';
-import { interruptible } from './interruption.js';
-import { count, counted, type Answer } from './output.js';
-import { showProgress, type Progress } from './progress.js';
-
-const secondsSince = (started: number): number =>
-  Math.round((performance.now() - started) / 10) / 100;
+import type { CommandContext } from '../cli/context.js';
+import { runOnDatabase } from '../cli/database.js';
+import { CliError } from '../cli/errors.js';
+import { interruptible, secondsSince, showProgress, type Progress } from '../cli/long-work.js';
+import { withNewInstallation } from '../cli/installation.js';
+import { count, counted, type Answer } from '../cli/output.js';
 
 const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`;
 
@@ -23,32 +19,13 @@ const notShipped = (bytes: number): string =>
 
 const backup = async (config: Config, file: string, force: boolean): Promise<Answer> => {
   const words = {
-    message: 'the backup was stopped, and no file is left of it',
-    lastWords: `the backup was ended at once; a part of it may lie beside ${file}`,
+    title: 'backup',
+    stopped: 'the backup was stopped, and no file is left of it',
+    ended: `the backup was ended at once; a part of it may lie beside ${file}`,
   };
   const started = performance.now();
-  const outcome = await interruptible(words, (signal) =>
-    withDatabase(config, async (database) => {
-      const progress = showProgress('backup', process.stderr);
-      try {
-        return await takeBackup({
-          ...database,
-          dataDir: config.dataDir,
-          file,
-          replace: force,
-          progress: (done, total) => {
-            progress.update(done, total);
-          },
-          signal,
-        });
-      } catch (error) {
-        if (!(error instanceof FileExists)) throw error;
-        const message = `${error.message}; choose another name, or give --force to replace it`;
-        throw new CliError('REFUSED', message, { cause: error });
-      } finally {
-        progress.stop();
-      }
-    }),
+  const outcome = await runOnDatabase(config, words, (database) =>
+    takeBackup({ ...database, dataDir: config.dataDir, file, replace: force }),
   );
   const { records, bytes, unshippedBytes } = outcome;
   const seconds = secondsSince(started);
@@ -100,8 +77,8 @@ const requireStopped = (dataDir: string): void => {
 
 const restore = async (config: Config, file: string): Promise<Answer> => {
   const words = {
-    message: 'the restore was stopped; if it had begun to write, the next start says what to do',
-    lastWords: 'the restore was ended at once; the next start says what to do',
+    stopped: 'the restore was stopped; if it had begun to write, the next start says what to do',
+    ended: 'the restore was ended at once; the next start says what to do',
   };
   const started = performance.now();
   requireStopped(config.dataDir);
@@ -128,8 +105,7 @@ const restore = async (config: Config, file: string): Promise<Answer> => {
 /** Adds `linklog backup` and `linklog restore`. */
 export const addBackupCommands = (
   program: Command,
-  readConfig: () => Config,
-  print: (command: Command, answer: Answer) => void,
+  { readConfig, print }: CommandContext,
 ): void => {
   program
     .command('backup')
@@ -147,8 +123,8 @@ Examples:
   $ linklog backup linklog-$(date +%F).backup
   $ linklog backup /mnt/backups/linklog.backup --force --json`,
     )
-    .action(async (file: string, { force = false }: { force?: boolean }, command: Command) => {
-      print(command, await backup(readConfig(), file, force));
+    .action(async (file: string, { force = false }: { force?: boolean }) => {
+      print(await backup(readConfig(), file, force));
     });
 
   program
@@ -167,7 +143,7 @@ Examples:
   $ DATA_DIR=/var/lib/linklog linklog restore linklog-2026-05-20.backup
   $ DATABASE_URL=postgres://linklog@db/linklog linklog restore linklog.backup`,
     )
-    .action(async (file: string, _options: object, command: Command) => {
-      print(command, await restore(readConfig(), file));
+    .action(async (file: string) => {
+      print(await restore(readConfig(), file));
     });
 };

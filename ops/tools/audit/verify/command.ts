@@ -6,16 +6,16 @@ import {
   type Gap,
   type Place,
   type Verification,
-} from '../../audit/verify/report.js';
-import { verify as verifyAll } from '../../audit/verify/verify.js';
+} from './report.js';
+import { verify as verifyAll } from './verify.js';
 import type { Config } from '../../../platform/config/config.js';
-import type { AuditContext } from '../audit.js';
-import { withDatabase } from '../database.js';
-import { CliError } from '../errors.js';
-import { interruptible } from '../interruption.js';
-import { count, counted, table, type Answer } from '../output.js';
-import { showProgress } from '../progress.js';
-import { verifySealsOf } from './seals.js';
+import type { CommandContext } from '../../cli/context.js';
+import { several } from '../../cli/arguments.js';
+import { runOnDatabase } from '../../cli/database.js';
+import { CliError } from '../../cli/errors.js';
+import { secondsSince } from '../../cli/long-work.js';
+import { count, counted, table, type Answer } from '../../cli/output.js';
+import { verifySealsOf } from '../seals/command.js';
 
 const placeOf = ({ in: where, topic, partition, offset }: Place): string =>
   `${where === 'outbox' ? 'outbox of ' : ''}${topic}/${partition} at ${offset}`;
@@ -89,33 +89,15 @@ const answerOf = (found: Verification, seconds: number): Answer => {
 
 const verify = async (config: Config, limit: number): Promise<Answer> => {
   const words = {
-    message: 'the verification was stopped; nothing is left of it, and nothing was changed',
-    lastWords: 'the verification was ended at once; nothing was changed',
+    title: 'verify',
+    stopped: 'the verification was stopped; nothing is left of it, and nothing was changed',
+    ended: 'the verification was ended at once; nothing was changed',
   };
   const started = performance.now();
-  const found = await interruptible(words, (signal) =>
-    withDatabase(
-      config,
-      async ({ pool, log }) => {
-        const progress = showProgress('verify', process.stderr);
-        try {
-          return await verifyAll({
-            pool,
-            log,
-            limit,
-            progress: (done, total) => {
-              progress.update(done, total);
-            },
-            signal,
-          });
-        } finally {
-          progress.stop();
-        }
-      },
-      { patient: true },
-    ),
+  const found = await runOnDatabase(config, { ...words, patient: true }, (database) =>
+    verifyAll({ ...database, limit }),
   );
-  return answerOf(found, Math.round((performance.now() - started) / 10) / 100);
+  return answerOf(found, secondsSince(started));
 };
 
 const limitOf = (word: string): number => {
@@ -125,11 +107,6 @@ const limitOf = (word: string): number => {
   return Number(word);
 };
 
-const files = (file: string, before: readonly string[] = []): readonly string[] => [
-  ...before,
-  file,
-];
-
 interface Options {
   readonly limit: number;
   readonly seals?: true;
@@ -138,7 +115,7 @@ interface Options {
 }
 
 /** Adds `linklog audit verify`. */
-export const addVerifyCommand = (audit: Command, { readConfig, print }: AuditContext): void => {
+export const addVerifyCommand = (audit: Command, { readConfig, print }: CommandContext): void => {
   audit
     .command('verify')
     .description('fold the whole log again, and compare every row of the live tables with it')
@@ -147,7 +124,7 @@ export const addVerifyCommand = (audit: Command, { readConfig, print }: AuditCon
     .option(
       '--public-key <file>',
       'with --seals: a key that is trusted; again after a change',
-      files,
+      several((file) => file),
     )
     .option('--checkpoint <file>', 'with --seals: what "linklog audit seal --export" wrote last')
     .addHelpText(
@@ -162,7 +139,7 @@ Examples:
   $ linklog audit verify --seals --public-key linklog-seal.pub.pem --checkpoint seals.json
   $ linklog audit verify --json | jq '.differences[] | {model, table, key, columns}'`,
     )
-    .action(async (options: Options, command: Command) => {
+    .action(async (options: Options) => {
       const config = readConfig();
       const { seals, publicKey: publicKeys, checkpoint, limit } = options;
       if (seals && publicKeys === undefined) {
@@ -174,6 +151,6 @@ Examples:
       const answer = publicKeys
         ? await verifySealsOf(config, { publicKeys, checkpoint })
         : await verify(config, limit);
-      print(command, answer);
+      print(answer);
     });
 };

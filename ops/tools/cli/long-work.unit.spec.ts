@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { progressLines } from './progress.js';
+import { progressLines } from './long-work.js';
 
 describe('progress without a terminal', () => {
   it('is a line at the start and one every three seconds', () => {

@@ -1,5 +1,5 @@
-import type { UnreadableRecord } from '../../audit/replay/replay.js';
-import { count } from '../output.js';
+import type { UnreadableRecord } from './replay.js';
+import { count } from '../../cli/output.js';
 
 /** So many are named one by one; the others are counted. */
 const namedAtMost = 20;

@@ -1,5 +1,5 @@
-import type { EventNamed, LinkEvent } from '../../../schemas/events/catalogue.js';
-import { replay, type ReplayOptions } from './replay/replay.js';
+import type { EventNamed, LinkEvent } from '../../../../schemas/events/catalogue.js';
+import { replay, type ReplayOptions } from '../replay/replay.js';
 
 /** What a link's life is made of. */
 export type LifeEvent = LinkEvent | EventNamed<'LinkVisited'>;

@@ -1,7 +1,43 @@
 import { SingleBar } from 'cli-progress';
+import { onEndSignals } from '../../platform/process/end-signals.js';
+import { CliError } from './errors.js';
 import { count } from './output.js';
 
-/** Tells how far something is. */
+/** What a person is told who ends the work. */
+export interface Interruption {
+  /** The work stopped, and cleaned up after itself. */
+  readonly stopped: string;
+  /** Asked a second time, the process ended at once. */
+  readonly ended: string;
+}
+
+/** Runs `work` with a signal that SIGINT or SIGTERM aborts. A second one ends the process at once. */
+export const interruptible = async <Result>(
+  { stopped, ended }: Interruption,
+  work: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> => {
+  const controller = new AbortController();
+  const reason = new CliError('INTERRUPTED', stopped);
+  const forget = onEndSignals({
+    first: () => {
+      controller.abort(reason);
+    },
+    again: () => {
+      process.stderr.write(`\nlinklog: ${ended}\n`);
+      process.exit(reason.exitCode);
+    },
+  });
+  try {
+    return await work(controller.signal);
+  } finally {
+    forget();
+  }
+};
+
+/** Seconds since a `performance.now()`, to the hundredth. */
+export const secondsSince = (started: number): number =>
+  Math.round((performance.now() - started) / 10) / 100;
+
 export interface Progress {
   update(done: number, total: number): void;
   stop(): void;
@@ -12,7 +48,7 @@ const lineEveryMs = 3_000;
 const percent = (done: number, total: number): string =>
   `${total === 0 ? 100 : Math.floor((done / total) * 100)} %`;
 
-/** A line now and then, for files and pipes. */
+/** Where there is no terminal: a line at the start, then at most one every three seconds. */
 export const progressLines = (
   what: string,
   write: (line: string) => void,
@@ -37,11 +73,11 @@ const progressBar = (what: string, stream: NodeJS.WriteStream): Progress => {
     barIncompleteChar: '░',
     formatValue: (value, _options, type) =>
       type === 'value' || type === 'total' ? count(value) : String(value),
-    // Text (`NULL`, `INF`) while there is nothing to judge by.
+    // Text (`NULL`, `INF`) until there is an estimate.
     formatTime: (seconds: unknown) => (typeof seconds === 'number' ? `${count(seconds)} s` : '?'),
-    // The signals are the command's own matter.
+    // `interruptible` handles the signals.
     gracefulExit: false,
-    // Who ends it at once gets the terminal back as it was.
+    // A process that ends at once could not show the cursor again.
     hideCursor: false,
     linewrap: true,
   });

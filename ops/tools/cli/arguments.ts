@@ -1,6 +1,7 @@
+import { z } from 'zod';
 import { CliError } from './errors.js';
 
-/** Single-character changes, an exchange of neighbours among them, that make one word of another. */
+/** Damerau-Levenshtein: insertions, deletions, replacements and swaps of neighbours. */
 const distance = (a: string, b: string): number => {
   const rows: number[][] = [Array.from({ length: b.length + 1 }, (_, index) => index)];
   const cell = (row: number, column: number): number => rows[row]?.[column] ?? Infinity;
@@ -17,7 +18,7 @@ const distance = (a: string, b: string): number => {
   return cell(a.length, b.length);
 };
 
-/** The choice that was probably meant, if any is near. */
+/** The choice that was probably meant; `null` if none is near. */
 export const nearest = (word: string, choices: readonly string[]): string | null => {
   const lower = word.toLowerCase();
   const near = choices
@@ -44,3 +45,48 @@ export const oneOf =
         (meant === null ? '' : ` (did you mean ${meant}?)`),
     );
   };
+
+/** A parser of an argument that must not be empty. */
+export const notEmpty =
+  (what: string, hint = '') =>
+  (word: string): string => {
+    if (word === '') throw new CliError('USAGE', `the ${what} is empty${hint}`);
+    return word;
+  };
+
+/** A parser of an option that may be given several times. */
+export const several =
+  <Value>(parse: (word: string) => Value) =>
+  (word: string, before: readonly Value[] = []): readonly Value[] => [...before, parse(word)];
+
+/**
+ * The value of an option that `command` needs. Not commander's own check, which comes before the one
+ * that finds a misspelt option.
+ *
+ * @throws CliError
+ */
+export const required = <Value>(
+  value: Value | undefined,
+  option: string,
+  command: string,
+): Value => {
+  if (value !== undefined) return value;
+  throw new CliError('USAGE', `${option} is missing; see "linklog ${command} --help"`);
+};
+
+const isoTime = z.union([z.iso.date(), z.iso.datetime({ offset: true })]);
+
+/**
+ * A time in ISO 8601, as `toISOString` writes it. The zone is required: an audit must not depend on
+ * the local time of the analyst's machine.
+ *
+ * @throws CliError
+ */
+export const timeOf = (text: string): string => {
+  if (isoTime.safeParse(text).success) return new Date(text).toISOString();
+  throw new CliError(
+    'USAGE',
+    `there is no time ${JSON.stringify(text)}: write it as 2026-05-20T12:00:00Z, ` +
+      'as 2026-05-20T14:00:00+02:00, or as 2026-05-20, which is its first moment in UTC',
+  );
+};

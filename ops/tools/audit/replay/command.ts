@@ -2,21 +2,18 @@ import { fstatSync } from 'node:fs';
 import type { Command } from 'commander';
 import { catalogue, type EventName } from '../../../../schemas/events/catalogue.js';
 import { topics, type TopicName } from '../../../../schemas/events/topics.js';
-import { topicsOf, type EventFilter } from '../../audit/replay/filter.js';
-import { formatNames, formatOf, type Append, type FormatName } from '../../audit/replay/formats.js';
-import type { PlacedEvent } from '../../audit/replay/order.js';
-import { replay } from '../../audit/replay/replay.js';
-import { FileExists, writeNewFile } from '../../../platform/files/new-file.js';
+import { topicsOf, type EventFilter } from './filter.js';
+import { formatNames, formatOf, type Append, type FormatName } from './formats.js';
+import type { PlacedEvent } from './order.js';
+import { replay } from './replay.js';
+import { writeNewFile } from '../../../platform/files/new-file.js';
 import type { Config } from '../../../platform/config/config.js';
-import type { AuditContext } from '../audit.js';
-import { oneOf } from '../choices.js';
-import { withDatabase } from '../database.js';
-import { CliError } from '../errors.js';
-import { interruptible } from '../interruption.js';
-import { counted, type Answer } from '../output.js';
-import { showProgress } from '../progress.js';
-import { moment } from './moment.js';
-import { appendToStdout } from './stdout.js';
+import type { CommandContext } from '../../cli/context.js';
+import { oneOf, several, timeOf } from '../../cli/arguments.js';
+import { runOnDatabase } from '../../cli/database.js';
+import { CliError } from '../../cli/errors.js';
+import { secondsSince } from '../../cli/long-work.js';
+import { appendToStdout, counted, type Answer } from '../../cli/output.js';
 import { RecordsLeftOut, reportUnreadable } from './unreadable.js';
 
 interface Options {
@@ -56,11 +53,6 @@ const topicName = (word: string): TopicName => {
   return topics[oneOf('topic', topicWords)(short)].name;
 };
 
-/** A parser of an option that may be given several times. */
-const several =
-  <Value>(parse: (word: string) => Value) =>
-  (word: string, before: readonly Value[] = []): readonly Value[] => [...before, parse(word)];
-
 const filterOf = (options: Options): EventFilter => {
   const { since, until, type: types, topic, code, account, actor, request } = options;
   if (since !== undefined && until !== undefined && since >= until) {
@@ -89,7 +81,7 @@ const checkOutput = ({ format, out, force, follow, until, json }: Options): void
   }
 };
 
-/** Only where it gets into nobody's way: events on a terminal, or on their way to it, are enough. */
+/** Events on a terminal, or in a pipe that may lead to one, would mix with a progress bar. */
 const showsProgress = ({ out, follow }: Options): boolean =>
   out !== undefined || (!follow && fstatSync(process.stdout.fd).isFile());
 
@@ -112,50 +104,31 @@ const run = async (config: Config, options: Options): Promise<Answer | null> => 
   }
 
   const words = {
-    message: `the replay was stopped${file === undefined ? '' : ', and no file is left of it'}`,
-    lastWords: 'the replay was ended at once',
+    title: showsProgress(options) ? 'replay' : null,
+    stopped: `the replay was stopped${file === undefined ? '' : ', and no file is left of it'}`,
+    ended: 'the replay was ended at once',
   };
-  await interruptible(words, (signal) =>
-    withDatabase(config, async ({ log }) => {
-      const progress = showsProgress(options) ? showProgress('replay', process.stderr) : null;
-      const write = (append: Append): Promise<void> =>
-        format(
-          counting(
-            replay({
-              log,
-              filter,
-              keepRepeats: repeats,
-              follow,
-              onUnreadable: unreadable.take,
-              progress: (done, total) => progress?.update(done, total),
-              signal,
-            }),
-          ),
-          append,
-        );
-      try {
-        if (file === undefined) await write(appendToStdout(signal));
-        else await writeNewFile(file, { replace: options.force === true }, write);
-      } catch (error) {
-        if (error instanceof FileExists) {
-          const message = `${error.message}; choose another name, or give --force to replace it`;
-          throw new CliError('REFUSED', message, { cause: error });
-        }
-        // Who ended a wait said why; and a follower is not meant to end in any other way.
-        if (!signal.aborted) throw error;
-        if (!follow) throw signal.reason;
-      } finally {
-        progress?.stop();
-      }
-    }),
-  );
+  await runOnDatabase(config, words, async ({ log, progress, signal }) => {
+    const onUnreadable = unreadable.take;
+    const source = { log, filter, keepRepeats: repeats, follow, onUnreadable, progress, signal };
+    const write = (append: Append): Promise<void> => format(counting(replay(source)), append);
+    try {
+      if (file === undefined) await write(appendToStdout(signal));
+      else await writeNewFile(file, { replace: options.force === true }, write);
+    } catch (error) {
+      // A stream that the signal ended rejects with an error of its own.
+      if (!signal.aborted) throw error;
+      // The signal is how a follower ends.
+      if (!follow) throw signal.reason;
+    }
+  });
 
   const notice = unreadable.summary();
   if (file === undefined) {
     if (notice !== undefined) throw new RecordsLeftOut(notice);
     return null;
   }
-  const seconds = Math.round((performance.now() - started) / 10) / 100;
+  const seconds = secondsSince(started);
   return {
     json: { file, format: name, events, unreadable: unreadable.count(), seconds },
     text: `Wrote ${counted(events, 'event')} to ${file} in ${seconds.toFixed(2)} s`,
@@ -165,12 +138,12 @@ const run = async (config: Config, options: Options): Promise<Answer | null> => 
 };
 
 /** Adds `linklog audit replay`. */
-export const addReplayCommand = (group: Command, { readConfig, print }: AuditContext): void => {
+export const addReplayCommand = (group: Command, { readConfig, print }: CommandContext): void => {
   group
     .command('replay')
     .description('the events of the log, in one order, as JSON Lines, CSV or Parquet')
-    .option('--since <time>', 'events of this time and later, ISO 8601', moment)
-    .option('--until <time>', 'events before this time', moment)
+    .option('--since <time>', 'events of this time and later, ISO 8601', timeOf)
+    .option('--until <time>', 'events before this time', timeOf)
     .option('--type <type>', 'LinkCreated, or another; may be given again', several(eventName))
     .option(
       '--topic <topic>',
@@ -210,6 +183,6 @@ Examples:
     )
     .action(async (_options: object, command: Command) => {
       const answer = await run(readConfig(), command.optsWithGlobals<Options>());
-      if (answer) print(command, answer);
+      if (answer) print(answer);
     });
 };

@@ -1,10 +1,10 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
-import type { PartitionVerdict } from '../../audit/seals/partition.js';
-import { lastCheckpoints, publishedKeys, retireKey, sealStore } from '../../audit/seals/stored.js';
-import { verifySeals } from '../../audit/seals/verify.js';
-import { FileExists, writeNewFile } from '../../../platform/files/new-file.js';
+import type { PartitionVerdict } from './partition.js';
+import { lastCheckpoints, publishedKeys, retireKey, sealStore } from './stored.js';
+import { verifySeals } from './verify.js';
+import { writeNewFile } from '../../../platform/files/new-file.js';
 import type { Config } from '../../../platform/config/config.js';
 import {
   checkpointFile,
@@ -13,12 +13,10 @@ import {
   type SignedCheckpoint,
   type TrustedKeys,
 } from '../../../../projectors/seals/signed-checkpoint.js';
-import type { AuditContext } from '../audit.js';
-import { withDatabase, type Database } from '../database.js';
-import { CliError, messageOf } from '../errors.js';
-import { interruptible } from '../interruption.js';
-import { count, counted, facts, table, type Answer } from '../output.js';
-import { showProgress } from '../progress.js';
+import type { CommandContext } from '../../cli/context.js';
+import { runOnDatabase, withDatabase, type Database } from '../../cli/database.js';
+import { CliError, messageOf } from '../../cli/errors.js';
+import { count, counted, facts, table, type Answer } from '../../cli/output.js';
 
 const readText = async (file: string): Promise<string> => {
   try {
@@ -95,21 +93,9 @@ const withoutCheckpoint =
 export const verifySealsOf = async (config: Config, files: SealsToVerify): Promise<Answer> => {
   const keys = await readKeys(files.publicKeys);
   const known = files.checkpoint === undefined ? [] : await readCheckpoints(files.checkpoint);
-  const words = { message: 'the verification was stopped', lastWords: 'ended at once' };
-  const verdict = await interruptible(words, (signal) =>
-    withDatabase(config, async ({ pool, log }) => {
-      const progress = showProgress('seals', process.stderr);
-      try {
-        return await verifySeals({
-          ...{ pool, log, keys, known, signal },
-          progress: (done, total) => {
-            progress.update(done, total);
-          },
-        });
-      } finally {
-        progress.stop();
-      }
-    }),
+  const words = { title: 'seals', stopped: 'the verification was stopped', ended: 'ended at once' };
+  const verdict = await runOnDatabase(config, words, (database) =>
+    verifySeals({ ...database, keys, known }),
   );
   const { partitions, proven, unproven, isIntact } = verdict;
   const after = `${counted(unproven, 'event')} after the last seals ${unproven === 1 ? 'is' : 'are'} unproven`;
@@ -134,15 +120,8 @@ interface SealOptions {
   readonly force?: true;
 }
 
-const write = async (file: string, text: string, replace: boolean): Promise<void> => {
-  try {
-    await writeNewFile(file, { replace }, (append) => append(Buffer.from(text)));
-  } catch (error) {
-    if (!(error instanceof FileExists)) throw error;
-    const message = `${error.message}; choose another name, or give --force to replace it`;
-    throw new CliError('REFUSED', message, { cause: error });
-  }
-};
+const write = (file: string, text: string, replace: boolean): Promise<void> =>
+  writeNewFile(file, { replace }, (append) => append(Buffer.from(text)));
 
 const neverSealed = (): CliError =>
   new CliError(
@@ -202,7 +181,7 @@ const retire = async (config: Config): Promise<Answer> => {
 };
 
 /** Adds `linklog audit seal`. */
-export const addSealCommands = (audit: Command, { readConfig, print }: AuditContext): void => {
+export const addSealCommands = (audit: Command, { readConfig, print }: CommandContext): void => {
   const group = audit
     .command('seal')
     .helpCommand(false)
@@ -220,8 +199,8 @@ Examples:
   $ linklog audit seal --export-key linklog-seal.pub.pem
   $ linklog audit seal --export seals-$(date +%F).json`,
     )
-    .action(async (options: SealOptions, command: Command) => {
-      print(command, await seal(readConfig(), options));
+    .action(async (options: SealOptions) => {
+      print(await seal(readConfig(), options));
     });
 
   group
@@ -229,7 +208,7 @@ Examples:
     .description(
       'let the next projector that starts seal with another key; stop all of them before',
     )
-    .action(async (_options: object, command: Command) => {
-      print(command, await retire(readConfig()));
+    .action(async () => {
+      print(await retire(readConfig()));
     });
 };

@@ -1,0 +1,164 @@
+import type { Command } from 'commander';
+import { withoutSecrets } from '../../../../schemas/events/redact.js';
+import type { Config } from '../../../platform/config/config.js';
+import { notEmpty } from '../../cli/arguments.js';
+import type { CommandContext } from '../../cli/context.js';
+import { runOnDatabase } from '../../cli/database.js';
+import { CliError } from '../../cli/errors.js';
+import { appendToStdout, count, facts, table } from '../../cli/output.js';
+import { RecordsLeftOut, reportUnreadable } from '../replay/unreadable.js';
+import { lifeOf, tallyVisits, type LifeEvent, type VisitSummary } from './history.js';
+
+/** How a link's life is written: what comes first, a line for each event, and its visits at the end. */
+interface Timeline {
+  readonly head: string;
+  readonly event: (event: LifeEvent) => string;
+  readonly end: (visits: VisitSummary) => string;
+}
+
+const created = ({ data, account }: LifeEvent & { type: 'linklog.LinkCreated.v1' }): string => {
+  const { url, custom, expiresAt, maxClicks, passwordHash } = data;
+  const limits = [
+    custom ? 'an alias' : 'a generated code',
+    ...(expiresAt === null ? [] : [`until ${expiresAt}`]),
+    ...(maxClicks === null ? [] : [`at most ${count(maxClicks)} clicks`]),
+    ...(passwordHash === null ? [] : ['with a password']),
+    ...(account === undefined ? [] : [`of account ${account}`]),
+  ];
+  return `${url} (${limits.join(', ')})`;
+};
+
+/** The event in a word, and what else there is to say. */
+const tell = (event: LifeEvent): readonly [string, string] => {
+  switch (event.type) {
+    case 'linklog.LinkCreated.v1':
+      return ['created', created(event)];
+    case 'linklog.LinkExpired.v1':
+      return ['expired', event.data.reason === 'time' ? 'its time was over' : 'its last click'];
+    case 'linklog.LinkBlocked.v1':
+      return ['blocked', event.data.reason];
+    case 'linklog.LinkUnblocked.v1':
+      return ['unblocked', event.data.reason];
+    case 'linklog.LinkVisited.v1': {
+      const { click, bot } = event.data;
+      const words = [
+        ...(click === null ? [] : [`click ${count(click)}`]),
+        ...(bot ? ['a bot'] : []),
+      ];
+      return ['visited', words.join(', ')];
+    }
+  }
+};
+
+// Lines go out as they come, so columns cannot be measured: times, words and ids have these widths.
+const widths = [24, 9, 36, 36];
+
+const lineOf = (cells: readonly string[]): string =>
+  `${cells
+    .map((cell, index) => cell.padEnd(widths[index] ?? 0))
+    .join('  ')
+    .trimEnd()}\n`;
+
+const visitsInWords = ({ clicks, bots, first, last, days }: VisitSummary): string => {
+  const totals = facts([
+    ['clicks', count(clicks)],
+    ['of bots', count(bots)],
+    ['first', first ?? '-'],
+    ['last', last ?? '-'],
+  ]);
+  if (days.length === 0) return `\n${totals}\n`;
+  const rows = days.map((day) => [day.day, count(day.clicks), count(day.bots)]);
+  return `\n${totals}\n\n${table(['DAY (UTC)', 'CLICKS', 'OF BOTS'], rows)}\n`;
+};
+
+/** For a person. */
+const inWords: Timeline = {
+  head: lineOf(['TIME', 'WHAT', 'WHO', 'REQUEST', 'DETAILS']),
+  event(event) {
+    const [what, details] = tell(event);
+    const { time, actor = '-', correlationid = '-' } = event;
+    return lineOf([time, what, actor, correlationid, details]);
+  },
+  end: visitsInWords,
+};
+
+/** For a program: one JSON object, of CloudEvents without secrets, written as they come. */
+const inJson = (code: string): Timeline => {
+  let separator = '';
+  return {
+    head: `{"shortCode":${JSON.stringify(code)},"events":[`,
+    event(event) {
+      const text = `${separator}${JSON.stringify(withoutSecrets(event))}`;
+      separator = ',';
+      return text;
+    },
+    end: (visits) => `],"visits":${JSON.stringify(visits)}}\n`,
+  };
+};
+
+interface Options {
+  readonly visits?: true;
+  readonly json?: true;
+}
+
+const history = async (config: Config, code: string, options: Options): Promise<void> => {
+  const timeline = options.json ? inJson(code) : inWords;
+  const unreadable = reportUnreadable();
+  const words = {
+    title: null,
+    stopped: 'the history was stopped before its end',
+    ended: 'the history was ended at once',
+  };
+  await runOnDatabase(config, words, async ({ log, signal }) => {
+    const append = appendToStdout(signal);
+    const visits = tallyVisits();
+    let known = false;
+    try {
+      const life = lifeOf(code, { log, onUnreadable: unreadable.take, signal });
+      for await (const events of life) {
+        if (!known) await append(timeline.head);
+        known = true;
+        let text = '';
+        for (const event of events) {
+          const isVisit = event.type === 'linklog.LinkVisited.v1';
+          if (isVisit) visits.add(event);
+          if (!isVisit || options.visits) text += timeline.event(event);
+        }
+        await append(text);
+      }
+      if (known) await append(timeline.end(visits.summary()));
+    } catch (error) {
+      // A wait that the signal ended rejects with an error of its own.
+      signal.throwIfAborted();
+      throw error;
+    }
+    if (!known && unreadable.count() === 0) {
+      throw new CliError('REFUSED', `the log has no link ${JSON.stringify(code)}`);
+    }
+  });
+  const notice = unreadable.summary();
+  if (notice !== undefined) throw new RecordsLeftOut(notice);
+};
+
+/** Adds `linklog audit history`. */
+export const addHistoryCommand = (group: Command, { readConfig }: CommandContext): void => {
+  group
+    .command('history')
+    .description("one link's life from the log alone: what was done to it, by whom, and its visits")
+    .argument('<code>', 'its short code', notEmpty('short code'))
+    .option('--visits', 'each visit in its place, not only how many a day')
+    .addHelpText(
+      'after',
+      `
+Times are UTC. Clicks are visits that were redirected, those of bots apart. With --json: one object,
+{shortCode, events: [CloudEvent…], visits: {clicks, bots, first, last, days: [{day, clicks, bots}…]}}.
+
+Examples:
+  $ linklog audit history spring-sale
+  $ linklog audit history spring-sale --visits
+  $ linklog audit history spring-sale --json | jq '.visits.days'`,
+    )
+    .action(async (code: string, _options: object, command: Command) => {
+      await history(readConfig(), code, command.optsWithGlobals<Options>());
+    });
+};
