@@ -17,8 +17,7 @@ import { startTcpProxy, type TcpProxy } from '../ops/test/support/tcp-proxy.js';
 import { evolvePlatform } from '../schemas/folds/platform.js';
 import { blocked, created, maintenanceSwitched, unblocked } from '../schemas/testing/events.js';
 import { watchChanges, type ChangeWatch } from './changes.js';
-import { createLinkCache } from './links/link-cache.js';
-import { createLinkReader, type LinkReader } from './links/link-reader.js';
+import { createLinkCache, createLinkReader, type LinkReader } from './links/link-reader.js';
 import { deferred } from '../ops/platform/concurrency/deferred.js';
 
 const logger = createLogger('silent');

@@ -10,24 +10,24 @@ import type { NotificationListener } from '../ops/platform/postgres/listener.js'
 import type { PasswordHasher } from '../ops/platform/passwords/password-hasher.js';
 import { periodically } from '../ops/platform/concurrency/periodic.js';
 import type { Pool } from '../ops/platform/postgres/pool.js';
-import { acquireLock } from '../ops/platform/process/process-lock.js';
 import { watchChanges } from './changes.js';
 import { createClickBudget } from './links/click-budget.js';
 import { createEdgeHandler } from './http/handler.js';
-import { createCopyStore } from './links/copy-store.js';
-import { createDatabaseClock } from './links/database-clock.js';
 import { createFreshness } from './links/freshness.js';
-import { createLinkCache } from './links/link-cache.js';
-import { createLinkReader } from './links/link-reader.js';
-import { createSharedCache, noSharedCache } from './links/shared-cache.js';
-import { createClientHash } from './passwords/client-hash.js';
+import { createLinkCache, createLinkReader } from './links/link-reader.js';
+import {
+  createCopyStore,
+  createDatabaseClock,
+  createSharedCache,
+  noSharedCache,
+} from './links/shared-cache.js';
 import { createPasswordCheck } from './passwords/password-check.js';
 import { exposeEdge, exposeSharedCache } from './metrics.js';
-import { createThrottle, forgetTries } from './passwords/throttle.js';
+import { createClientHash, createThrottle, forgetTries } from './passwords/throttle.js';
 import { openShipping } from './shipping/shipping.js';
 import { openSpool, type SpoolDepth } from './spool/spool.js';
 
-/** Some 100,000 links of usual length. */
+/** Room for about 100,000 links of usual length. */
 const cacheBytes = 48 * 1_024 * 1_024;
 
 export interface RedirectEdgeDeps {
@@ -50,28 +50,21 @@ export interface RedirectEdgeDeps {
 export interface RedirectEdge {
   readonly edge: HttpListener;
   spoolDepth(): SpoolDepth;
-  /** Answers what is in flight for `graceMs`, then ships the spool for as long at most. */
+  /** Answers requests in flight for at most `graceMs`, then ships the spool for at most as long. */
   stop(graceMs: number): Promise<void>;
 }
 
 /** Starts the redirect edge: its listener, and the spool that its visits go through. */
 export const startRedirectEdge = async (deps: RedirectEdgeDeps): Promise<RedirectEdge> => {
   const { config, pool, log, outbox, listener, health, metrics, logger } = deps;
-  const shipping = openShipping({ kafka: config.kafka, log, logger });
-  const durations = metrics.durations(
-    'linklog_spool_ship_duration_seconds',
-    'Time that the log takes for one batch of visits',
-  );
   const spool = await openSpool({
     dataDir: config.dataDir,
     ...config.spool,
-    acquireLock,
-    ship: async (chunk) => {
-      const startedAt = performance.now();
-      const shipped = await shipping.ship(chunk);
-      durations.observeSince(startedAt);
-      return shipped;
-    },
+    shipping: openShipping({ kafka: config.kafka, log, logger }),
+    shipDurations: metrics.durations(
+      'linklog_spool_ship_duration_seconds',
+      'Time that the log takes for one batch of visits',
+    ),
     logger,
   });
   const cache = createLinkCache(cacheBytes);
@@ -108,7 +101,6 @@ export const startRedirectEdge = async (deps: RedirectEdgeDeps): Promise<Redirec
   const edge = await listen('EDGE', config.edge, () => handler).catch(async (error: unknown) => {
     platform.stop();
     await spool.stop();
-    await shipping.stop();
     throw error;
   });
   const forgetting = periodically({
@@ -117,7 +109,7 @@ export const startRedirectEdge = async (deps: RedirectEdgeDeps): Promise<Redirec
     task: () => forgetTries(pool),
     logger,
   });
-  const asking =
+  const askingForTime =
     shared &&
     periodically({
       name: 'ask PostgreSQL for the time',
@@ -132,10 +124,9 @@ export const startRedirectEdge = async (deps: RedirectEdgeDeps): Promise<Redirec
     edge,
     spoolDepth: () => spool.depth(),
     async stop(graceMs) {
-      await Promise.all([edge.stop(graceMs), forgetting.stop(), asking?.stop()]);
+      await Promise.all([edge.stop(graceMs), forgetting.stop(), askingForTime?.stop()]);
       platform.stop();
       await spool.stop({ shipWithinMs: graceMs });
-      await shipping.stop();
     },
   };
 };

@@ -1,11 +1,10 @@
 import { breakerSamples } from '../ops/platform/concurrency/circuit-breaker.js';
 import type { Metrics, Sample } from '../ops/platform/metrics/metrics.js';
-import type { LinkCache } from './links/link-cache.js';
-import type { LinkReader } from './links/link-reader.js';
+import type { LinkCache, LinkReader } from './links/link-reader.js';
 import type { SharedCacheActivity } from './links/shared-cache.js';
 import type { Spool } from './spool/spool.js';
 
-/** Tells of the edge's memory and of its spool. */
+/** Metrics of the links in memory and of the spool. */
 export const exposeEdge = (
   metrics: Metrics,
   edge: {
@@ -25,32 +24,26 @@ export const exposeEdge = (
       [{ result: 'miss' }, links.lookups.misses],
     ],
   });
-  metrics.gauge({
-    name: 'linklog_edge_cache_links',
-    help: 'Links in memory',
-    read: () => cache.count,
-  });
-  metrics.gauge({
-    name: 'linklog_edge_cache_bytes',
-    help: 'What the links in memory take, as estimated',
-    read: () => cache.size,
-  });
-
-  metrics.gauge({
-    name: 'linklog_spool_events',
-    help: 'Visits in the spools of this process that are not in the log yet',
-    read: () => spool.depth().events,
-  });
-  metrics.gauge({
-    name: 'linklog_spool_bytes',
-    help: 'Bytes in the spools of this process that are not in the log yet',
-    read: () => spool.depth().bytes,
-  });
-  metrics.gauge({
-    name: 'linklog_spool_max_bytes',
-    help: 'Bytes of the spools at which visits are refused',
-    read: () => maxSpoolBytes,
-  });
+  const gauges = [
+    ['linklog_edge_cache_links', 'Links in memory', () => cache.count],
+    ['linklog_edge_cache_bytes', 'What the links in memory take, as estimated', () => cache.size],
+    [
+      'linklog_spool_events',
+      'Visits in the spools of this process that are not in the log yet',
+      () => spool.depth().events,
+    ],
+    [
+      'linklog_spool_bytes',
+      'Bytes in the spools of this process that are not in the log yet',
+      () => spool.depth().bytes,
+    ],
+    [
+      'linklog_spool_max_bytes',
+      'Bytes of the spools at which visits are refused',
+      () => maxSpoolBytes,
+    ],
+  ] as const;
+  for (const [name, help, read] of gauges) metrics.gauge({ name, help, read });
   const { counters } = spool;
   const counts = [
     ['linklog_spool_appended_visits_total', 'Visits written down', 'appended'],
@@ -65,7 +58,7 @@ export const exposeEdge = (
   }
 };
 
-/** Tells of the cache that the edges share. */
+/** Metrics of the cache that the edges share. */
 export const exposeSharedCache = (metrics: Metrics, activity: SharedCacheActivity): void => {
   const results = (counts: Readonly<Record<string, number>>): readonly Sample[] =>
     Object.entries(counts).map(([result, count]) => [{ result }, count]);

@@ -3,7 +3,6 @@ import fc from 'fast-check';
 import {
   evolveLedgerLink,
   freeCode,
-  type LedgerLinkState,
   type LedgerLinkEvent,
 } from '../../schemas/folds/ledger-link.js';
 import { deciderSpecification } from '../../schemas/testing/decider-specification.js';

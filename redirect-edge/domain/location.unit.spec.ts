@@ -2,7 +2,7 @@ import { validateHeaderValue } from 'node:http';
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { shortenRequest } from '../../schemas/http/shorten.js';
-import { locationOf } from './location.js';
+import { locationOf } from './visit.js';
 
 const schema = shortenRequest(() => false);
 

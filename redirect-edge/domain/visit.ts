@@ -1,5 +1,19 @@
 import type { LinkState } from '../../schemas/folds/link.js';
-import { locationOf } from './location.js';
+
+const authority = /^(https?:\/\/)([^/\\?#]*)/i;
+const notForHeaders = /[^\x21-\x7e]+/g;
+
+/**
+ * A destination as a `Location` header: exactly as it was stored, save for what cannot stand in a
+ * header. That is percent-encoded as UTF-8; a host that is not ASCII becomes punycode.
+ */
+export const locationOf = (destination: string): string => {
+  const asciiHost = destination.replace(authority, (whole, scheme: string, host: string) => {
+    notForHeaders.lastIndex = 0;
+    return notForHeaders.test(host) ? scheme + new URL(destination).host : whole;
+  });
+  return asciiHost.replace(notForHeaders, (text) => encodeURIComponent(text));
+};
 
 /** A link as the edge keeps it in memory: what is needed to answer, worked out once. */
 export interface ServedLink {
@@ -77,7 +91,7 @@ export const answerVisit = (link: ServedLink | null, visit: VisitRequest): Visit
 };
 
 /** A visitor who sends a password. */
-export interface Entry {
+export interface PasswordEntry {
   readonly bot: boolean;
   readonly now: number;
   /** Whether the password was checked and is right. */
@@ -86,12 +100,12 @@ export interface Entry {
 
 export type EntryAnswer =
   | Exclude<VisitAnswer, { readonly type: 'askPassword' }>
-  /** Nobody asks for a password here: there is no such method. */
+  /** The link has no password, so it has no such method. */
   | { readonly type: 'noPassword' }
   | { readonly type: 'checkPassword'; readonly passwordHash: string };
 
-/** What a visitor gets who sends a password: asked before it is checked, and once more after. */
-export const answerEntry = (link: ServedLink | null, entry: Entry): EntryAnswer => {
+/** What a visitor who sends a password gets. Called before the password is checked, and again after. */
+export const answerEntry = (link: ServedLink | null, entry: PasswordEntry): EntryAnswer => {
   const passwordHash = link?.passwordHash ?? null;
   if (!link || passwordHash === null) return { type: 'noPassword' };
   const dead = deadOf(link, entry.now);
@@ -105,14 +119,14 @@ export type PreviewAnswer =
   | Dead
   | {
       readonly type: 'preview';
-      /** `null` where only those who are counted may know it. */
+      /** `null` where only counted visitors may know it. */
       readonly location: string | null;
       /** Milliseconds since the epoch. */
       readonly createdAt: number;
       readonly expiresAt: number;
     };
 
-/** What is told of a link to who wants to look before the leap; bots and `HEAD` may. */
+/** What the preview page tells of a link; bots and `HEAD` may see it. */
 export const answerPreview = (link: ServedLink | null, now: number): PreviewAnswer => {
   if (!link) return { type: 'notFound' };
   const dead = deadOf(link, now);

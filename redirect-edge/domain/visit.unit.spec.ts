@@ -9,7 +9,7 @@ import {
   answerPreview,
   answerVisit,
   servedLink,
-  type Entry,
+  type PasswordEntry,
   type EntryAnswer,
   type PreviewAnswer,
   type VisitRequest,
@@ -100,12 +100,12 @@ describe('what a visitor gets', () => {
 });
 
 describe('what a visitor gets who sends a password', () => {
-  const given = answerSpecification<LinkState, LinkEvent, Entry, EntryAnswer>({
+  const given = answerSpecification<LinkState, LinkEvent, PasswordEntry, EntryAnswer>({
     initialState: noLink,
     evolve: evolveLink,
     answer: (entry, state) => answerEntry(servedLink(state, 1), entry),
   });
-  const entry = (told: Partial<Entry> = {}): Entry => ({
+  const entry = (told: Partial<PasswordEntry> = {}): PasswordEntry => ({
     bot: false,
     now: noon.getTime(),
     accepted: false,

@@ -1,9 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { messages, type GeneralError } from '../../schemas/http/errors.js';
-import { retryAfterSeconds } from '../domain/throttle.js';
-import { namesHtml } from './accept.js';
-import type { Page } from './page.js';
-import { pages, tooManyAttemptsPage, type PageName } from './pages.js';
+import { retryAfterSeconds } from '../domain/password-tries.js';
+import { pages, tooManyAttemptsPage, type Page, type PageName } from './pages.js';
 
 /** Errors of the edge: status, page, message and error type. */
 const failures = {
@@ -31,6 +29,21 @@ export type FailureName = keyof typeof failures;
 type Headers = Readonly<Record<string, string>>;
 
 const commonHeaders = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' };
+
+const qOfNothing = /^q=0(\.0*)?$/i;
+
+/**
+ * Whether an `Accept` header names `text/html`, and not only to refuse it (`q=0`). Wildcards name
+ * nothing: who takes everything is no browser.
+ */
+export const namesHtml = (accept: string | undefined): boolean =>
+  accept?.split(',').some((range) => {
+    const [type = '', ...parameters] = range.split(';').map((part) => part.trim());
+    return (
+      type.toLowerCase() === 'text/html' &&
+      !parameters.some((parameter) => qOfNothing.test(parameter))
+    );
+  }) ?? false;
 
 const wantsHtml = (request: IncomingMessage): boolean => namesHtml(request.headers.accept);
 
@@ -123,11 +136,6 @@ export const sendRedirect = (
     'Content-Length': 0,
   });
   response.end();
-};
-
-/** 200 with a small page that names no destination. */
-export const sendConcealed = (response: ServerResponse): void => {
-  sendPage(response, 200, pages.concealed);
 };
 
 /** A body that nobody reads would hold the connection: it is closed. */

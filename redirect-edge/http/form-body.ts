@@ -7,28 +7,17 @@ export type FormBody =
   | { readonly type: 'wrongContentType' }
   | { readonly type: 'tooLarge' };
 
-/** Reads a form of at most `maxBytes`; what is more is left unread. @throws when the client goes. */
+/** Reads a form of at most `maxBytes`; the rest stays unread. @throws when the client breaks off. */
 export const readForm = async (request: IncomingMessage, maxBytes: number): Promise<FormBody> => {
   if (!contentType.test(request.headers['content-type'] ?? '')) return { type: 'wrongContentType' };
   if (Number(request.headers['content-length'] ?? 0) > maxBytes) return { type: 'tooLarge' };
-  // Broken off while the link was looked up: it would tell nobody again.
-  if (request.errored) throw request.errored;
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let bytes = 0;
-    const onData = (chunk: Buffer): void => {
-      bytes += chunk.byteLength;
-      if (bytes <= maxBytes) chunks.push(chunk);
-      else {
-        request.off('data', onData).pause();
-        resolve({ type: 'tooLarge' });
-      }
-    };
-    request.on('data', onData);
-    request.once('error', reject);
-    request.once('end', () => {
-      const text = Buffer.concat(chunks).toString('utf8');
-      resolve({ type: 'fields', fields: new URLSearchParams(text) });
-    });
-  });
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  // A destroyed request could not be answered any more.
+  for await (const chunk of request.iterator({ destroyOnReturn: false })) {
+    chunks.push(chunk as Buffer);
+    bytes += (chunk as Buffer).byteLength;
+    if (bytes > maxBytes) return { type: 'tooLarge' };
+  }
+  return { type: 'fields', fields: new URLSearchParams(Buffer.concat(chunks).toString('utf8')) };
 };

@@ -1,38 +1,16 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { Overloaded } from '../../ops/platform/concurrency/batcher.js';
+import { hasCode } from '../../ops/platform/errors.js';
 import { healthStatus, type HealthCheck } from '../../ops/platform/http/health.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import type { RequestRecorder } from '../../ops/platform/metrics/requests.js';
 import { isConnectionError, OutcomeUnknown } from '../../ops/platform/postgres/pool.js';
 import { messages } from '../../schemas/http/errors.js';
-import { isBot } from '../domain/bots.js';
-import {
-  answerPreview,
-  answerVisit,
-  type ServedLink,
-  type VisitRequest,
-  type VisitAnswer,
-} from '../domain/visit.js';
-import type { LinkReader } from '../links/link-reader.js';
-import {
-  pathOf,
-  refuseMethod,
-  sendConcealed,
-  sendError,
-  sendFailure,
-  sendJson,
-  sendPage,
-  sendRedirect,
-} from './answer.js';
-import { createFloodLog } from './flood-log.js';
-import { codeOf, previewedCodeOf } from './link-route.js';
-import { pages } from './pages.js';
-import { createPasswordEntry, methodsOf, type PasswordEntryDeps } from './password-entry.js';
-import { previewPage } from './preview-page.js';
+import { shortCodePattern } from '../../schemas/http/shorten.js';
+import { pathOf, refuseMethod, sendError, sendFailure, sendJson, sendRedirect } from './answer.js';
 import { createVisits, type VisitDeps } from './visits.js';
 
-export interface EdgeDeps extends VisitDeps, Omit<PasswordEntryDeps, 'visits' | 'noteOverload'> {
-  readonly links: LinkReader;
+export interface EdgeDeps extends VisitDeps {
   readonly platform: { readonly maintenance: boolean };
   readonly health: HealthCheck;
   readonly rootRedirect: string | null;
@@ -49,6 +27,33 @@ const fixedPaths: ReadonlySet<string> = new Set([
   '/health/ready',
 ]);
 
+const robots = 'User-agent: *\nAllow: /\n';
+
+/** The path behind its slash, percent-decoded; `null` where the encoding is malformed. */
+const nameOf = (path: string): string | null => {
+  const name = path.slice(1);
+  if (!name.includes('%')) return name;
+  try {
+    return decodeURIComponent(name);
+  } catch {
+    return null;
+  }
+};
+
+/** The code that a path names, or `null` where it cannot be one. */
+const codeOf = (path: string): string | null => {
+  const name = nameOf(path);
+  return name !== null && shortCodePattern.test(name) ? name : null;
+};
+
+/** The code whose preview a path names: `/code+`. */
+const previewedCodeOf = (path: string): string | null => {
+  const name = nameOf(path);
+  if (!name?.endsWith('+')) return null;
+  const code = name.slice(0, -1);
+  return shortCodePattern.test(code) ? code : null;
+};
+
 /** The pattern that a path falls under, for the metrics. */
 const routeOf = (path: string): string => {
   if (fixedPaths.has(path)) return path;
@@ -56,100 +61,43 @@ const routeOf = (path: string): string => {
   return previewedCodeOf(path) === null ? 'other' : '/:shortCode+';
 };
 
-const overloadToldEveryMs = 10_000;
-
-const robots = 'User-agent: *\nAllow: /\n';
-
 const isTransient = (error: unknown): boolean =>
   error instanceof Overloaded ||
   error instanceof OutcomeUnknown ||
   isConnectionError(error) ||
   (error as { retryable?: unknown }).retryable === true;
 
+/**
+ * Reports an event that may come thousands of times a second: the first one at once, and then once in
+ * `everyMs` with the number of times since the last report.
+ */
+export const createFloodLog = (
+  everyMs: number,
+  report: (times: number) => void,
+): ((now: number) => void) => {
+  let times = 0;
+  let reportedAt = -Infinity;
+  return (now) => {
+    times += 1;
+    if (now - reportedAt < everyMs) return;
+    report(times);
+    times = 0;
+    reportedAt = now;
+  };
+};
+
+const overloadReportMs = 10_000;
+
 /** Everything that the edge answers, on plain `node:http`: this is the hot path. */
 export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
-  const { links, requests, logger } = deps;
-  const visits = createVisits(deps);
-  const overloads = createFloodLog(overloadToldEveryMs, (times) => {
-    logger.warn({ times }, 'more was asked than can wait: refused');
+  const { requests, logger } = deps;
+  const overloads = createFloodLog(overloadReportMs, (times) => {
+    logger.warn({ times }, 'overloaded: requests rejected');
   });
   const noteOverload = (): void => {
     overloads(performance.now());
   };
-  const enterPassword = createPasswordEntry({ ...deps, visits, noteOverload });
-
-  const act = async (
-    request: IncomingMessage,
-    response: ServerResponse,
-    link: ServedLink,
-    answer: VisitAnswer,
-    visit: VisitRequest,
-  ): Promise<void> => {
-    switch (answer.type) {
-      case 'redirect':
-        if (answer.counted) await visits.record(request, link, visit.bot, visit.now);
-        sendRedirect(response, link.location);
-        return;
-      case 'takeClick': {
-        const outcome = await visits.takeClick(request, link);
-        if (outcome === 'taken') sendRedirect(response, link.location);
-        else sendFailure(request, response, outcome);
-        return;
-      }
-      case 'askPassword':
-        sendPage(response, 200, pages.passwordForm);
-        return;
-      case 'conceal':
-        sendConcealed(response);
-        return;
-      case 'notFound':
-      case 'expired':
-      case 'blocked':
-        sendFailure(request, response, answer.type);
-        return;
-      default: {
-        const unknown: never = answer;
-        throw new Error(`No answer ${String(unknown)}`);
-      }
-    }
-  };
-
-  /** Whatever is no code may be a code's preview. */
-  const preview = async (
-    request: IncomingMessage,
-    response: ServerResponse,
-    path: string,
-  ): Promise<void> => {
-    const code = previewedCodeOf(path);
-    const cached = code === null ? undefined : links.cached(code);
-    // Memory does not see a limit used up, and here nobody asks the ledger for a click.
-    const known = cached && !cached.limited ? cached : null;
-    const link = known ?? (code === null ? null : await links.read(code));
-    const answer = answerPreview(link, Date.now());
-    if (answer.type === 'preview') sendPage(response, 200, previewPage(answer));
-    else sendFailure(request, response, answer.type);
-  };
-
-  const visitLink = async (
-    request: IncomingMessage,
-    response: ServerResponse,
-    path: string,
-  ): Promise<void> => {
-    const code = codeOf(path);
-    if (code === null) {
-      await preview(request, response, path);
-      return;
-    }
-    const link = links.cached(code) ?? (await links.read(code));
-    const visit = {
-      head: request.method === 'HEAD',
-      bot: isBot(request.headers['user-agent']),
-      now: Date.now(),
-    };
-    const answer = answerVisit(link, visit);
-    if (link) await act(request, response, link, answer, visit);
-    else sendFailure(request, response, 'notFound');
-  };
+  const visits = createVisits(deps, noteOverload);
 
   const answerHealth = async (response: ServerResponse, path: string): Promise<void> => {
     if (path === '/health') {
@@ -166,17 +114,11 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
     response: ServerResponse,
     path: string,
   ): Promise<void> => {
-    if (deps.platform.maintenance) {
-      sendFailure(request, response, 'maintenance');
-      return;
-    }
     const code = fixedPaths.has(path) ? null : codeOf(path);
-    if (code !== null && request.method === 'POST') {
-      await enterPassword(request, response, code);
-      return;
-    }
-    const allow = code === null ? 'GET, HEAD' : await methodsOf(links, code);
-    refuseMethod(request, response, allow);
+    if (deps.platform.maintenance) sendFailure(request, response, 'maintenance');
+    else if (code === null) refuseMethod(request, response, 'GET, HEAD');
+    else if (request.method === 'POST') await visits.enterPassword(request, response, code);
+    else await visits.refuseMethod(request, response, code);
   };
 
   const respond = async (
@@ -205,9 +147,15 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
         response.writeHead(204, { 'Cache-Control': 'no-store' });
         response.end();
         return;
-      default:
-        await visitLink(request, response, path);
     }
+    const code = codeOf(path);
+    if (code !== null) {
+      await visits.follow(request, response, code);
+      return;
+    }
+    const previewed = previewedCodeOf(path);
+    if (previewed === null) sendFailure(request, response, 'notFound');
+    else await visits.preview(request, response, previewed);
   };
 
   return (request, response) => {
@@ -220,9 +168,8 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
     const answered = (read ? respond : respondToOther)(request, response, path);
     answered.then(record, (err: unknown) => {
       const transient = isTransient(err);
-      const abandoned = !request.complete && (err as { code?: unknown }).code === 'ECONNRESET';
-      // Broken off amid its body: the client's doing, and nobody is there to answer.
-      if (abandoned) logger.debug({ err }, 'a client went');
+      const abandoned = !request.complete && hasCode(err, 'ECONNRESET');
+      if (abandoned) logger.debug({ err }, 'a client broke off its request');
       else if (err instanceof Overloaded) noteOverload();
       else if (transient) logger.warn({ err }, 'a visit could not be served');
       else logger.error({ err }, 'a visit failed');

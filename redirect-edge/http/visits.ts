@@ -1,41 +1,222 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import {
+  clientAddress,
+  networkOf,
+  type ProxyTrust,
+} from '../../ops/platform/http/client-address.js';
 import { requestIdOf } from '../../ops/platform/http/request-id.js';
+import { messages } from '../../schemas/http/errors.js';
+import { isBot } from '../domain/bots.js';
+import {
+  answerEntry,
+  answerPreview,
+  answerVisit,
+  type EntryAnswer,
+  type ServedLink,
+  type VisitAnswer,
+  type VisitRequest,
+} from '../domain/visit.js';
 import type { ClickBudget } from '../links/click-budget.js';
-import type { ServedLink } from '../domain/visit.js';
 import type { LinkReader } from '../links/link-reader.js';
+import type { PasswordCheck } from '../passwords/password-check.js';
 import type { Spool } from '../spool/spool.js';
+import {
+  refuseBody,
+  refuseMethod,
+  sendFailure,
+  sendPage,
+  sendRedirect,
+  sendTooManyAttempts,
+} from './answer.js';
+import { readForm } from './form-body.js';
+import { pages, previewPage } from './pages.js';
+
+/** A password of 100 characters takes 1.2 KB at most, percent-encoded. */
+const maxBodyBytes = 4_096;
 
 export interface VisitDeps {
-  readonly links: Pick<LinkReader, 'forget'>;
+  readonly links: Pick<LinkReader, 'cached' | 'read' | 'forget'>;
   readonly clicks: ClickBudget;
   /** Writes down the visits of links without a limit. */
   readonly spool: Pick<Spool, 'append'>;
+  readonly passwords: PasswordCheck;
+  readonly trustedProxies: ProxyTrust;
 }
 
-/** The two ways in which a visit is counted before its redirect, by GET or by a password. */
+type LinkHandler = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  code: string,
+) => Promise<void>;
+
+/** What visitors of links get. Each method answers the request. @throws Overloaded, SpoolUnavailable */
 export interface Visits {
-  /** Resolves when the visit is written down. */
-  record(request: IncomingMessage, link: ServedLink, bot: boolean, now: number): Promise<void>;
-  /** Takes one of the clicks of a limited link, if the ledger has one left. */
-  takeClick(request: IncomingMessage, link: ServedLink): ReturnType<ClickBudget['take']>;
+  /** GET and HEAD /:shortCode */
+  readonly follow: LinkHandler;
+  /** POST /:shortCode: the form of a link with a password. */
+  readonly enterPassword: LinkHandler;
+  /** GET and HEAD /:shortCode+ */
+  readonly preview: LinkHandler;
+  /** Every other method. */
+  readonly refuseMethod: LinkHandler;
 }
 
-export const createVisits = ({ links, clicks, spool }: VisitDeps): Visits => ({
-  // The hot path: no promise and no object more than the spool needs.
-  record: (request, { code, account }, bot, now) =>
-    spool.append({
-      code,
-      account,
-      bot,
-      at: new Date(now),
-      requestId: requestIdOf(request.headers['x-request-id']),
-    }),
+const readMethods = 'GET, HEAD';
 
-  async takeClick(request, { code }) {
-    const requestId = requestIdOf(request.headers['x-request-id']);
-    const outcome = await clicks.take({ code, requestId });
-    // What is in memory did not know it yet.
-    if (outcome !== 'taken') links.forget(code);
-    return outcome;
-  },
-});
+/** @param noteOverload called at each password try for which there was no room */
+export const createVisits = (deps: VisitDeps, noteOverload: () => void): Visits => {
+  const { links, clicks, spool, passwords, trustedProxies } = deps;
+
+  const find = async (code: string): Promise<ServedLink | null> =>
+    links.cached(code) ?? links.read(code);
+
+  /** Counts the visit where it has to be counted, and then answers it. */
+  const act = async (
+    request: IncomingMessage,
+    response: ServerResponse,
+    link: ServedLink,
+    answer: VisitAnswer | Exclude<EntryAnswer, { readonly type: 'checkPassword' }>,
+    { bot, now }: Pick<VisitRequest, 'bot' | 'now'>,
+  ): Promise<void> => {
+    const status = request.method === 'POST' ? 303 : 302;
+    const { code, account, location } = link;
+    switch (answer.type) {
+      case 'redirect':
+        if (answer.counted) {
+          const requestId = requestIdOf(request.headers['x-request-id']);
+          await spool.append({ code, account, bot, at: new Date(now), requestId });
+        }
+        sendRedirect(response, location, status);
+        return;
+      case 'takeClick': {
+        const requestId = requestIdOf(request.headers['x-request-id']);
+        const outcome = await clicks.take({ code, requestId });
+        if (outcome === 'taken') {
+          sendRedirect(response, location, status);
+          return;
+        }
+        // The link in memory is older than this refusal.
+        links.forget(code);
+        sendFailure(request, response, outcome);
+        return;
+      }
+      case 'askPassword':
+        sendPage(response, 200, pages.passwordForm);
+        return;
+      case 'conceal':
+        sendPage(response, 200, pages.concealed);
+        return;
+      case 'noPassword':
+        refuseMethod(request, response, readMethods);
+        return;
+      case 'notFound':
+      case 'expired':
+      case 'blocked':
+        sendFailure(request, response, answer.type);
+        return;
+      default: {
+        const unknown: never = answer;
+        throw new Error(`No answer ${String(unknown)}`);
+      }
+    }
+  };
+
+  /** The password that was sent, or `null` after a refusal. */
+  const readPassword = async (
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<string | null> => {
+    const body = await readForm(request, maxBodyBytes);
+    switch (body.type) {
+      case 'fields':
+        return body.fields.get('password') ?? '';
+      case 'wrongContentType':
+        refuseBody(request, response, { statusCode: 415, message: messages.formContentType });
+        return null;
+      case 'tooLarge':
+        refuseBody(request, response, { statusCode: 413, message: messages.bodyTooLarge });
+        return null;
+      default: {
+        const unknown: never = body;
+        return unknown;
+      }
+    }
+  };
+
+  return {
+    async follow(request, response, code) {
+      const link = links.cached(code) ?? (await links.read(code));
+      if (!link) {
+        sendFailure(request, response, 'notFound');
+        return;
+      }
+      const visit = {
+        head: request.method === 'HEAD',
+        bot: isBot(request.headers['user-agent']),
+        now: Date.now(),
+      };
+      await act(request, response, link, answerVisit(link, visit), visit);
+    },
+
+    async enterPassword(request, response, code) {
+      const link = await find(code);
+      if (!link) {
+        refuseMethod(request, response, readMethods);
+        return;
+      }
+      const bot = isBot(request.headers['user-agent']);
+      const arrival = { bot, now: Date.now() };
+      const before = answerEntry(link, { ...arrival, accepted: false });
+      if (before.type !== 'checkPassword') {
+        // The body stays unread.
+        response.setHeader('Connection', 'close');
+        await act(request, response, link, before, arrival);
+        return;
+      }
+      const password = await readPassword(request, response);
+      if (password === null) return;
+      const network = networkOf(clientAddress(request, trustedProxies));
+      const { passwordHash } = before;
+      const outcome = await passwords.check({ code, passwordHash, password, network });
+      switch (outcome.type) {
+        case 'throttled':
+          sendTooManyAttempts(request, response, outcome.waitMs);
+          return;
+        case 'overloaded':
+          noteOverload();
+          sendFailure(request, response, 'unavailable');
+          return;
+        case 'wrong':
+          sendPage(response, 401, pages.wrongPassword);
+          return;
+        case 'right': {
+          // The check took time: a change of the link meanwhile applies.
+          const current = (await find(code)) ?? link;
+          const checked = { bot, now: Date.now() };
+          const after = answerEntry(current, { ...checked, accepted: true });
+          if (after.type === 'checkPassword') throw new Error('A right password is checked once');
+          await act(request, response, current, after, checked);
+          return;
+        }
+        default: {
+          const unknown: never = outcome;
+          throw new Error(`No outcome ${String(unknown)}`);
+        }
+      }
+    },
+
+    async preview(request, response, code) {
+      const cached = links.cached(code);
+      // Memory does not see a limit used up, and a preview takes no click from the ledger.
+      const link = cached && !cached.limited ? cached : await links.read(code);
+      const answer = answerPreview(link, Date.now());
+      if (answer.type === 'preview') sendPage(response, 200, previewPage(answer));
+      else sendFailure(request, response, answer.type);
+    },
+
+    async refuseMethod(request, response, code) {
+      const hasPassword = ((await find(code))?.passwordHash ?? null) !== null;
+      refuseMethod(request, response, hasPassword ? `${readMethods}, POST` : readMethods);
+    },
+  };
+};

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Queryable } from '../../ops/platform/postgres/pool.js';
-import { createDatabaseClock } from './database-clock.js';
+import { createDatabaseClock } from './shared-cache.js';
 
 describe('PostgreSQL’s clock', () => {
   it('is known between two bounds, which the asking took apart', async () => {

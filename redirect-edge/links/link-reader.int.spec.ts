@@ -9,8 +9,7 @@ import type { LinkEvent } from '../../schemas/events/catalogue.js';
 import { evolveLink, noLink } from '../../schemas/folds/link.js';
 import { rowOfState } from '../../schemas/read-models/redirects.js';
 import { at, blocked, created, expired, unblocked } from '../../schemas/testing/events.js';
-import { createLinkCache } from './link-cache.js';
-import { createLinkReader, type LinkReader } from './link-reader.js';
+import { createLinkCache, createLinkReader, type LinkReader } from './link-reader.js';
 
 describe('the link reader', () => {
   let database: TestDatabase;

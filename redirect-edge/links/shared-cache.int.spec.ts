@@ -13,12 +13,9 @@ import { testNode, type TestNode } from '../../ops/test/support/node.js';
 import { startTcpProxy, type TcpProxy } from '../../ops/test/support/tcp-proxy.js';
 import { eventually } from '../../ops/test/support/waiting.js';
 import { blocked, created } from '../../schemas/testing/events.js';
-import { createCopyStore } from './copy-store.js';
-import { createDatabaseClock } from './database-clock.js';
 import { copyLifeMs, createFreshness } from './freshness.js';
-import { createLinkCache } from './link-cache.js';
-import { createLinkReader } from './link-reader.js';
-import { createSharedCache } from './shared-cache.js';
+import { createLinkCache, createLinkReader } from './link-reader.js';
+import { createCopyStore, createDatabaseClock, createSharedCache } from './shared-cache.js';
 
 const logger = createLogger('silent');
 const installation = 'test';

@@ -1,14 +1,68 @@
+import type { Redis } from 'ioredis';
 import { z } from 'zod';
+import { ledgerNow } from '../../ops/ledger/clock.js';
 import {
   createCircuitBreaker,
   type BreakerState,
 } from '../../ops/platform/concurrency/circuit-breaker.js';
+import { deferred } from '../../ops/platform/concurrency/deferred.js';
 import type { Logger } from '../../ops/platform/logging.js';
+import type { Queryable } from '../../ops/platform/postgres/pool.js';
 import { accountName } from '../../schemas/http/keys.js';
 import type { ServedLink } from '../domain/visit.js';
-import type { CopyStore } from './copy-store.js';
-import type { DatabaseClock } from './database-clock.js';
 import { copyLifeMs, type Freshness } from './freshness.js';
+
+/** Where edges lay down texts for each other, by code. */
+export interface CopyStore {
+  /** `null` where there is none, or something that is no text. */
+  read(codes: readonly string[]): Promise<readonly (string | null)[]>;
+  write(texts: ReadonlyMap<string, string>, lifeMs: number): Promise<void>;
+}
+
+/** Of the texts. One of another version is not found, rather than misread. */
+const version = 1;
+
+/**
+ * Texts in Redis, those of a batch with one write to the socket.
+ *
+ * `installation` keeps those apart that share a Redis: the same code is another link there.
+ */
+export const createCopyStore = (redis: Redis, installation: string): CopyStore => {
+  const keyOf = (code: string): string => `linklog:${installation}:link-v${version}:${code}`;
+  return {
+    read: (codes) => redis.mget(codes.map(keyOf)),
+    async write(texts, lifeMs) {
+      const pipeline = redis.pipeline();
+      for (const [code, text] of texts) pipeline.set(keyOf(code), text, 'PX', lifeMs);
+      for (const [error] of (await pipeline.exec()) ?? []) if (error) throw error;
+    },
+  };
+};
+
+/** PostgreSQL's time without asking for it: the edges' own clocks may differ by any amount. */
+export interface DatabaseClock {
+  /** The bounds between which it is now, in milliseconds; `null` before it was asked once. */
+  now(): { readonly earliest: number; readonly latest: number } | null;
+  ask(): Promise<void>;
+}
+
+/** `now` is in milliseconds, of a clock that never goes back. */
+export const createDatabaseClock = (
+  pool: Queryable,
+  now: () => number = () => performance.now(),
+): DatabaseClock => {
+  let ahead: { readonly least: number; readonly most: number } | null = null;
+  return {
+    now: () =>
+      ahead === null ? null : { earliest: now() + ahead.least, latest: now() + ahead.most },
+    async ask() {
+      const askedAt = now();
+      const told = (await ledgerNow(pool)).getTime();
+      // It was told at some time since it was asked for, cut to the millisecond.
+      ahead = { least: told - now(), most: told + 1 - askedAt };
+    },
+  };
+};
 
 /** Copies of links that the edges lay down for each other. Never fails: what is not had is read. */
 export interface SharedCache {
@@ -83,18 +137,20 @@ class TookTooLong extends Error {
   readonly retryable = true;
 }
 
-/** An answer that lies in the socket when the time is over counts: we were busy, not the server. */
-const inTime = <Value>(answer: Promise<Value>, ms: number): Promise<Value> =>
-  new Promise((resolve, reject) => {
-    const timer = setTimeout(() => {
-      setImmediate(() => {
-        reject(new TookTooLong(`No answer within ${ms} ms`));
-      });
-    }, ms);
-    answer.then(resolve, reject).finally(() => {
-      clearTimeout(timer);
+/** An answer that lies in the socket at the deadline counts: then we were busy, not the server. */
+const inTime = async <Value>(answer: Promise<Value>, ms: number): Promise<Value> => {
+  const late = deferred<never>();
+  const timer = setTimeout(() => {
+    setImmediate(() => {
+      late.reject(new TookTooLong(`No answer within ${ms} ms`));
     });
-  });
+  }, ms);
+  try {
+    return await Promise.race([answer, late.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+};
 
 /**
  * Keeps copies in a store that may be slow, emptied, filled with anything, or gone. What comes out of

@@ -5,12 +5,9 @@ import type { Outbox } from '../../ops/platform/outbox/port.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import type { LinkEvent } from '../../schemas/events/catalogue.js';
 import { blocked, created, unblocked } from '../../schemas/testing/events.js';
-import type { CopyStore } from './copy-store.js';
-import { createDatabaseClock } from './database-clock.js';
 import { createFreshness } from './freshness.js';
-import { createLinkCache } from './link-cache.js';
-import { createLinkReader } from './link-reader.js';
-import { createSharedCache } from './shared-cache.js';
+import { createLinkCache, createLinkReader } from './link-reader.js';
+import { createDatabaseClock, createSharedCache, type CopyStore } from './shared-cache.js';
 
 const codes = ['a', 'b'] as const;
 const edgeCount = 3;

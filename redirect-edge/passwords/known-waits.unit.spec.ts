@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { createKnownWaits } from './known-waits.js';
+import { createKnownWaits } from './password-check.js';
 
 describe('known waits', () => {
   it('tells what is left of each, and forgets it at its end', () => {

@@ -1,9 +1,8 @@
 import { expect } from 'chai';
 import { createPasswordHasher } from '../../ops/platform/passwords/password-hasher.js';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
-import { createClientHash } from './client-hash.js';
 import { createPasswordCheck, type PasswordTry, type TryOutcome } from './password-check.js';
-import { createThrottle } from './throttle.js';
+import { createClientHash, createThrottle } from './throttle.js';
 
 describe("the check of a visitor's password", () => {
   let database: TestDatabase;

@@ -1,11 +1,74 @@
+import pLimit, { type LimitFunction } from 'p-limit';
+import { Overloaded } from '../../ops/platform/concurrency/batcher.js';
 import {
   maxChecksOfLink,
   type PasswordHasher,
 } from '../../ops/platform/passwords/password-hasher.js';
-import type { ClientHash } from './client-hash.js';
-import { createGate } from './gate.js';
-import { createKnownWaits } from './known-waits.js';
-import type { Throttle, Verdict } from './throttle.js';
+import type { ClientHash, Throttle, Verdict } from './throttle.js';
+
+/** Few tasks of each name at once, few more waiting; tasks of other names are not affected. */
+export interface NamedLimits {
+  /** Whether `run` would refuse this name now. */
+  isFull(name: string): boolean;
+  /** Runs `task` when there is room for it at this name. @throws Overloaded; what `task` threw. */
+  run<Result>(name: string, task: () => Promise<Result>): Promise<Result>;
+}
+
+export const createNamedLimits = (options: {
+  readonly atOnce: number;
+  readonly maxWaiting: number;
+}): NamedLimits => {
+  const { atOnce, maxWaiting } = options;
+  const limits = new Map<string, LimitFunction>();
+  const tasksOf = (name: string): number => {
+    const limit = limits.get(name);
+    return limit ? limit.activeCount + limit.pendingCount : 0;
+  };
+  const isFull = (name: string): boolean => tasksOf(name) >= atOnce + maxWaiting;
+  return {
+    isFull,
+    async run(name, task) {
+      if (isFull(name)) throw new Overloaded(maxWaiting);
+      const limit = limits.get(name) ?? pLimit(atOnce);
+      limits.set(name, limit);
+      try {
+        return await limit(task);
+      } finally {
+        if (tasksOf(name) === 0) limits.delete(name);
+      }
+    },
+  };
+};
+
+/** The waits that this node knows of; each has a name. */
+export interface KnownWaits {
+  /** Milliseconds that are left for certain; 0 where none are known. */
+  left(name: string): number;
+  note(name: string, waitMs: number): void;
+}
+
+const maxWaits = 10_000;
+
+/**
+ * A wait is never cut short, so the ledger need not be asked again before it ends. With too many
+ * waits all are forgotten: then the ledger is asked once more.
+ */
+export const createKnownWaits = (now: () => number = () => performance.now()): KnownWaits => {
+  const ends = new Map<string, number>();
+  return {
+    left(name) {
+      const end = ends.get(name);
+      if (end === undefined) return 0;
+      const left = end - now();
+      if (left <= 0) ends.delete(name);
+      return Math.max(left, 0);
+    },
+    note(name, waitMs) {
+      if (ends.size >= maxWaits) ends.clear();
+      ends.set(name, now() + waitMs);
+    },
+  };
+};
 
 export interface PasswordTry {
   readonly code: string;
@@ -19,7 +82,7 @@ export type TryOutcome =
   | { readonly type: 'right' }
   | { readonly type: 'wrong' }
   | { readonly type: 'throttled'; readonly waitMs: number }
-  /** More tries are in hand than may be. An outcome: in a flood, an error would add a tenth to the cost. */
+  /** Too many tries at once. An outcome: in a flood, an error would add a tenth to the cost. */
   | { readonly type: 'overloaded' };
 
 export interface PasswordCheck {
@@ -30,12 +93,13 @@ export interface PasswordCheck {
 /** A password has at most 100 characters, each of which some keyboards send as several. */
 const maxLength = 400;
 
-/** What can be a link's password: the rest is wrong without a hash, but a try like any other. */
-const possible = (password: string): boolean => password.length > 0 && password.length <= maxLength;
+/** Other texts are no link's password: they are wrong without a hash, but count as tries. */
+const isPossible = (password: string): boolean =>
+  password.length > 0 && password.length <= maxLength;
 
 /**
- * A client's tries at all links: who asks at a thousand links at once waits for himself, not others
- * for him. One more at once than the throttle lets through for a link.
+ * A client's tries at all links: a client that tries a thousand links at once delays only itself.
+ * One more at once than the throttle lets through for a link.
  */
 const triesOfClient = 6;
 const triesWaitingOfClient = 100;
@@ -51,46 +115,46 @@ export const createPasswordCheck = (deps: {
   readonly passwords: Pick<PasswordHasher, 'verify'>;
 }): PasswordCheck => {
   const { clientHash, throttle, passwords } = deps;
-  const clients = createGate({ atOnce: triesOfClient, maxWaiting: triesWaitingOfClient });
-  // All clients' tries at a link: what the hasher has no room for is refused before the ledger hears of it.
-  const links = createGate({ atOnce: maxChecksOfLink, maxWaiting: 0 });
+  const clients = createNamedLimits({ atOnce: triesOfClient, maxWaiting: triesWaitingOfClient });
+  // All clients' tries at a link: refused here if the hasher has no room, before the ledger is asked.
+  const links = createNamedLimits({ atOnce: maxChecksOfLink, maxWaiting: 0 });
   const waits = createKnownWaits();
-
-  const checkNow = async (attempt: PasswordTry, name: string): Promise<TryOutcome> => {
-    const { code, network, passwordHash, password } = attempt;
-    const visitor = { code, client: await clientHash.of(code, network) };
-    const admission = await throttle.admit(visitor);
-    if (admission.type === 'throttled') {
-      waits.note(name, admission.waitMs);
-      return admission;
-    }
-    let verdict: Verdict = 'unchecked';
-    try {
-      const right = possible(password) && (await passwords.verify(code, passwordHash, password));
-      verdict = right ? 'right' : 'wrong';
-    } finally {
-      await throttle.settle(visitor, verdict);
-    }
-    return { type: verdict };
-  };
 
   const refusal = (name: string): TryOutcome | null => {
     const waitMs = waits.left(name);
     return waitMs > 0 ? { type: 'throttled', waitMs } : null;
   };
 
+  const checkNow = async (attempt: PasswordTry, name: string): Promise<TryOutcome> => {
+    // A try before it may have been the last one allowed.
+    const refused = refusal(name);
+    if (refused) return refused;
+    const { code, network, passwordHash, password } = attempt;
+    const client = { code, hash: await clientHash.of(code, network) };
+    const admission = await throttle.admit(client);
+    if (admission.type === 'throttled') {
+      waits.note(name, admission.waitMs);
+      return admission;
+    }
+    let verdict: Verdict = 'unchecked';
+    try {
+      const right = isPossible(password) && (await passwords.verify(code, passwordHash, password));
+      verdict = right ? 'right' : 'wrong';
+    } finally {
+      await throttle.settle(client, verdict);
+    }
+    return { type: verdict };
+  };
+
   return {
     async check(attempt) {
       const { code, network } = attempt;
       const name = `${code} ${network}`;
-      // What is refused for certain costs neither a place nor a look at the ledger.
+      // A known wait takes no room, and the ledger is not asked.
       const refused = refusal(name);
       if (refused) return refused;
       if (clients.isFull(network) || links.isFull(code)) return { type: 'overloaded' };
-      // Where it had to stand in line, a try before it may have been the last one.
-      return clients.pass(network, () =>
-        links.pass(code, async () => refusal(name) ?? (await checkNow(attempt, name))),
-      );
+      return clients.run(network, () => links.run(code, () => checkNow(attempt, name)));
     },
   };
 };

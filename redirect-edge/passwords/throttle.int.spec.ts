@@ -1,13 +1,13 @@
 import { expect } from 'chai';
 import { randomBytes } from 'node:crypto';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
-import { createClientHash } from './client-hash.js';
 import {
+  createClientHash,
   createThrottle,
   forgetTries,
-  type AttemptOutcome,
+  type TryAdmission,
   type Throttle,
-  type Visitor,
+  type ThrottledClient,
 } from './throttle.js';
 
 describe('the throttle of passwords', () => {
@@ -19,30 +19,30 @@ describe('the throttle of passwords', () => {
 
   /** A node: what it has in memory is its own. */
   const node = (): Throttle => createThrottle(database.pool);
-  const visitor = (code = 'spring'): Visitor => ({ code, client: randomBytes(16) });
+  const visitor = (code = 'spring'): ThrottledClient => ({ code, hash: randomBytes(16) });
 
-  const guess = async (throttle: Throttle, at: Visitor): Promise<AttemptOutcome> => {
+  const guess = async (throttle: Throttle, at: ThrottledClient): Promise<TryAdmission> => {
     const admission = await throttle.admit(at);
     if (admission.type === 'check') await throttle.settle(at, 'wrong');
     return admission;
   };
 
-  const passed = (admissions: readonly AttemptOutcome[]): number =>
+  const passed = (admissions: readonly TryAdmission[]): number =>
     admissions.filter(({ type }) => type === 'check').length;
 
   /** Makes everything known of a visitor so much older. */
-  const age = async ({ code, client }: Visitor, seconds: number): Promise<void> => {
+  const age = async ({ code, hash }: ThrottledClient, seconds: number): Promise<void> => {
     await database.pool.query(
       `UPDATE ledger.password_tries
        SET wrong_at = ARRAY(SELECT at - $3 * interval '1 second' FROM unnest(wrong_at) AS at),
            checking_until = checking_until - $3 * interval '1 second',
            touched_at = touched_at - $3 * interval '1 second'
        WHERE code = $1 AND client = $2`,
-      [code, client, seconds],
+      [code, hash, seconds],
     );
   };
 
-  const expectWait = (admission: AttemptOutcome, seconds: number): void => {
+  const expectWait = (admission: TryAdmission, seconds: number): void => {
     if (admission.type !== 'throttled') throw new Error('It was let through');
     expect(admission.waitMs).to.be.within((seconds - 5) * 1_000, seconds * 1_000);
   };
@@ -62,7 +62,7 @@ describe('the throttle of passwords', () => {
   it('counts no right password, however many come at once', async () => {
     const at = visitor();
     const nodes = [node(), node()];
-    const enter = async (throttle: Throttle): Promise<AttemptOutcome> => {
+    const enter = async (throttle: Throttle): Promise<TryAdmission> => {
       const admission = await throttle.admit(at);
       await throttle.settle(at, 'right');
       return admission;
@@ -160,7 +160,7 @@ describe('the throttle of passwords', () => {
     await age(old, 121);
     expect(await forgetTries(database.pool)).to.equal(1);
     const { rows } = await database.pool.query('SELECT client FROM ledger.password_tries');
-    expect(rows).to.deep.equal([{ client: recent.client }]);
+    expect(rows).to.deep.equal([{ client: recent.hash }]);
   });
 
   it('knows clients by a hash that is the same on all nodes and another for each link', async () => {

@@ -1,16 +1,45 @@
+import { createHmac } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createBatcher, Overloaded } from '../../ops/platform/concurrency/batcher.js';
-import type { Pool } from '../../ops/platform/postgres/pool.js';
-import { checkMs, maxWrong, windowMs } from '../domain/throttle.js';
+import type { Pool, Queryable } from '../../ops/platform/postgres/pool.js';
+import { checkMs, maxWrong, windowMs } from '../domain/password-tries.js';
 
-/** A client at a link; `client` is a keyed hash. */
-export interface Visitor {
-  readonly code: string;
-  readonly client: Buffer;
+/** 128 bits: enough that no two clients of a link meet. */
+const hashBytes = 16;
+
+export interface ClientHash {
+  /** A client as the ledger may know it: at this link and at no other. */
+  of(code: string, network: string): Promise<Buffer>;
 }
 
-export type AttemptOutcome =
-  /** A try is held for it until it is settled. */
+/** Hashes with the installation's key, which is read at the first use and never changes. */
+export const createClientHash = (postgres: Queryable): ClientHash => {
+  let key: Buffer | null = null;
+  const readKey = async (): Promise<Buffer> => {
+    const { rows } = await postgres.query<{ key: Buffer }>(
+      'SELECT key FROM ledger.client_hash_key',
+    );
+    const found = rows[0]?.key;
+    if (!found) throw new Error('The ledger has no key for hashes of clients');
+    return found;
+  };
+  return {
+    async of(code, network) {
+      key ??= await readKey();
+      // A code has no space in it, so no two pairs are the same text.
+      return createHmac('sha256', key).update(`${code} ${network}`).digest().subarray(0, hashBytes);
+    },
+  };
+};
+
+/** A client at a link, by its `ClientHash`. */
+export interface ThrottledClient {
+  readonly code: string;
+  readonly hash: Buffer;
+}
+
+export type TryAdmission =
+  /** A try is held for the client until it is settled. */
   { readonly type: 'check' } | { readonly type: 'throttled'; readonly waitMs: number };
 
 /** What became of a try: only a wrong one is counted. */
@@ -18,13 +47,13 @@ export type Verdict = 'right' | 'wrong' | 'unchecked';
 
 export interface Throttle {
   /** @throws Overloaded */
-  admit(visitor: Visitor): Promise<AttemptOutcome>;
-  settle(visitor: Visitor, verdict: Verdict): Promise<void>;
+  admit(client: ThrottledClient): Promise<TryAdmission>;
+  settle(client: ThrottledClient, verdict: Verdict): Promise<void>;
 }
 
 const maxGroup = 500;
 const maxWaiting = 2_000;
-/** Tries in hand of the same client are settled within some hash times. */
+/** Other tries of the same client are settled within some hash times. */
 const askAgainMs = 25;
 const undecidedForMs = 5_000;
 const pruneAfterMs = 2 * windowMs;
@@ -38,11 +67,11 @@ interface Row {
 }
 
 /**
- * Holds tries for visitors as far as they have any: those in hand may all turn out wrong. The rows are
- * locked in their order, and the clock is read after that. A row that another node makes at the same
- * moment gives no try this time: its visitor asks again. Refusals write nothing.
+ * Holds tries for clients that have some left; the tries being checked may all turn out wrong. The
+ * rows are locked in their order, and the clock is read after that. A row that another node inserts at
+ * the same moment gives no try this time: its client asks again. Refusals write nothing.
  */
-const admission = `
+const admitSql = `
   WITH asked AS (
     SELECT code, client, count(*)::integer AS asked
     FROM unnest($1::text[], $2::bytea[]) AS a (code, client) GROUP BY code, client
@@ -93,7 +122,7 @@ const admission = `
          coalesce(extract(epoch FROM opens_at - now) * 1000, 0)::float8 AS wait_ms
   FROM granted g LEFT JOIN made m USING (code, client)`;
 
-const settlement = `
+const settleSql = `
   WITH settled AS (
     SELECT code, client, count(*)::integer AS tries, count(*) FILTER (WHERE is_wrong)::integer AS wrong
     FROM unnest($1::text[], $2::bytea[], $3::boolean[]) AS s (code, client, is_wrong)
@@ -110,7 +139,7 @@ const settlement = `
       touched_at = clock_timestamp()
   FROM held h WHERE t.code = h.code AND t.client = h.client`;
 
-const nameOf = ({ code, client }: Visitor): string => `${code} ${client.toString('base64')}`;
+const nameOf = (code: string, hash: Buffer): string => `${code} ${hash.toString('base64')}`;
 
 /**
  * Counts wrong tries for a link and client, exactly on any number of nodes: a try is held before
@@ -118,25 +147,28 @@ const nameOf = ({ code, client }: Visitor): string => `${code} ${client.toString
  */
 export const createThrottle = (pool: Pool): Throttle => {
   const admitAll = async (
-    visitors: readonly Visitor[],
-  ): Promise<readonly (AttemptOutcome | null)[]> => {
+    clients: readonly ThrottledClient[],
+  ): Promise<readonly (TryAdmission | null)[]> => {
     const { rows } = await pool.query<Row>({
       name: 'password-tries-admit',
-      text: admission,
+      text: admitSql,
       values: [
-        visitors.map(({ code }) => code),
-        visitors.map(({ client }) => client),
+        clients.map(({ code }) => code),
+        clients.map(({ hash }) => hash),
         maxWrong,
         `${windowMs} milliseconds`,
         `${checkMs} milliseconds`,
       ],
     });
     const granted = new Map(
-      rows.map((row) => [nameOf(row), { admitted: row.admitted, waitMs: row.wait_ms }]),
+      rows.map(({ code, client, admitted, wait_ms: waitMs }) => [
+        nameOf(code, client),
+        { admitted, waitMs },
+      ]),
     );
-    return visitors.map((visitor) => {
-      const grant = granted.get(nameOf(visitor));
-      if (!grant) throw new Error('A visitor was left undecided');
+    return clients.map(({ code, hash }) => {
+      const grant = granted.get(nameOf(code, hash));
+      if (!grant) throw new Error('A client was left undecided');
       if (grant.waitMs > 0) return { type: 'throttled', waitMs: grant.waitMs };
       grant.admitted -= 1;
       return grant.admitted >= 0 ? { type: 'check' } : null;
@@ -144,16 +176,16 @@ export const createThrottle = (pool: Pool): Throttle => {
   };
   const admissions = createBatcher({ maxBatch: maxGroup, maxWaiting, run: admitAll });
 
-  const settlements = createBatcher<{ visitor: Visitor; verdict: Verdict }, undefined>({
+  const settlements = createBatcher<{ client: ThrottledClient; verdict: Verdict }, undefined>({
     maxBatch: maxGroup,
     maxWaiting,
     async run(settled) {
       await pool.query({
         name: 'password-tries-settle',
-        text: settlement,
+        text: settleSql,
         values: [
-          settled.map(({ visitor }) => visitor.code),
-          settled.map(({ visitor }) => visitor.client),
+          settled.map(({ client }) => client.code),
+          settled.map(({ client }) => client.hash),
           settled.map(({ verdict }) => verdict === 'wrong'),
         ],
       });
@@ -162,21 +194,21 @@ export const createThrottle = (pool: Pool): Throttle => {
   });
 
   return {
-    async admit(visitor) {
+    async admit(client) {
       const giveUpAt = performance.now() + undecidedForMs;
       for (;;) {
-        const decided = await admissions.submit(visitor);
+        const decided = await admissions.submit(client);
         if (decided) return decided;
-        // Tries of the same client are in hand, and may turn out right.
+        // Other tries of the same client are being checked, and may turn out right.
         if (performance.now() >= giveUpAt) throw new Overloaded(1);
         await sleep(askAgainMs);
       }
     },
-    settle: (visitor, verdict) => settlements.submit({ visitor, verdict }),
+    settle: (client, verdict) => settlements.submit({ client, verdict }),
   };
 };
 
-/** Deletes rows that nothing hangs on any more. @returns how many */
+/** Deletes rows that no window needs any more. @returns how many */
 export const forgetTries = async (pool: Pool): Promise<number> => {
   const { rowCount } = await pool.query({
     name: 'password-tries-forget',

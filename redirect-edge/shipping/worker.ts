@@ -1,13 +1,13 @@
-/** The thread that moves visits from chunks of the spool to Kafka; see `worker-shipping.ts`. */
+/** The thread that moves visits from chunks of the spool to Kafka; see `shipping.ts`. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { createKafkaClient } from '../../ops/platform/event-log/kafka/client.js';
 import { createRecordProducer } from '../../ops/platform/event-log/kafka/producer.js';
 import { outgoingRecord, type OutgoingRecord } from '../../ops/platform/event-log/kafka/records.js';
 import { topicIn } from '../../ops/platform/event-log/kafka/topics.js';
 import { topics } from '../../schemas/events/topics.js';
-import type { Shipped } from '../spool/ports.js';
+import type { Shipped } from '../spool/shipper.js';
 import { recordAt } from '../spool/record.js';
-import type { ChunkToShip, WorkerReport, WorkerSettings } from './messages.js';
+import type { ChunkToShip, WorkerReport, WorkerSettings } from './shipping.js';
 
 const { kafka, debug } = workerData as WorkerSettings;
 const port = parentPort;
@@ -30,8 +30,8 @@ const ship = async (chunk: Buffer): Promise<Shipped> => {
   const records: OutgoingRecord[] = [];
   let bytes = 0;
   let through = 0;
-  for (let place = recordAt(chunk, 0); place; place = recordAt(chunk, bytes)) {
-    const { sequence, keyStart, keyEnd, end } = place;
+  for (let record = recordAt(chunk, 0); record; record = recordAt(chunk, bytes)) {
+    const { sequence, keyStart, keyEnd, end } = record;
     const key = chunk.subarray(keyStart, keyEnd);
     const value = chunk.subarray(keyEnd, end);
     records.push(outgoingRecord(topic, key, value));

@@ -1,47 +1,124 @@
-import { readdir } from 'node:fs/promises';
+import { open, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { validate as isUuid } from 'uuid';
-import type { DiskUsage, SpoolCounters } from './counters.js';
-import { errorCode } from './errors.js';
+import { periodically, type Periodic } from '../../ops/platform/concurrency/periodic.js';
+import { hasCode } from '../../ops/platform/errors.js';
+import { acquireLock } from '../../ops/platform/process/process-lock.js';
+import type { SpoolContext } from './counters.js';
 import { discardFolder, isNewborn, leaveFolder, type SpoolFolder } from './folder.js';
-import { openOrphan, type Orphan } from './orphan.js';
-import type { AcquireLock } from './ports.js';
-import { listSegments } from './segment.js';
-import type { Shipper } from './shipper.js';
+import { decodeRecords, maxRecordBytes } from './record.js';
+import { listSegments, PositionFile, type Segment, type ShippedPosition } from './segment.js';
+import { Backlog, type Shipper } from './shipper.js';
 
-export interface AdoptionOptions {
-  /** See `spoolRoot`. */
-  readonly root: string;
-  /** This process's own spool. */
-  readonly ownId: string;
-  readonly acquireLock: AcquireLock;
-  readonly shipper: Shipper;
-  readonly scanEveryMs: number;
-  readonly usage: DiskUsage;
-  readonly counters: SpoolCounters;
-  readonly logger: Logger;
-  /** Ends scanning and shipping at once. */
-  readonly signal: AbortSignal;
-}
+/** Finds the end of the good records of a segment, and the last sequence before it. */
+const findEnd = async (
+  segment: Segment,
+  offset: number,
+): Promise<{ end: number; last: number | undefined }> => {
+  const chunk = Buffer.allocUnsafe(8 * maxRecordBytes);
+  const handle = await open(segment.path, 'r');
+  try {
+    let end = offset;
+    let last: number | undefined;
+    for (;;) {
+      const { bytesRead } = await handle.read(chunk, 0, chunk.length, end);
+      const { records, bytes } = decodeRecords(chunk.subarray(0, bytesRead));
+      if (bytes === 0) return { end, last };
+      end += bytes;
+      last = records.at(-1)?.sequence;
+    }
+  } finally {
+    await handle.close();
+  }
+};
 
 /**
- * Takes over the spools whose owners are gone and ships them, one after the other, under the source
+ * Cuts what a dying process may have left half written: only the last segment can have such an end,
+ * and no visitor was redirected for what stands there.
+ *
+ * @returns the spool's highest sequence
+ */
+const cutTornTail = async (
+  segments: readonly Segment[],
+  from: ShippedPosition | undefined,
+  logger: Logger,
+): Promise<number> => {
+  const tail = segments.at(-1);
+  if (!tail) return 0;
+  const start = from?.segment === tail.first ? Math.min(from.offset, tail.length) : 0;
+  const { end, last } = await findEnd(tail, start);
+  if (end < tail.length) {
+    logger.warn(
+      { file: tail.path, offset: end, bytes: tail.length - end },
+      'a spool ends in the middle of a write; that end is dropped',
+    );
+    tail.length = end;
+  }
+  return last ?? Math.max(tail.first - 1, from?.through ?? 0);
+};
+
+/** A spool whose owner has ended, locked by this process. */
+interface Orphan {
+  readonly folder: SpoolFolder;
+  readonly backlog: Backlog;
+  /** Its highest sequence. */
+  readonly last: number;
+}
+
+/** Reads a folder that this process has just locked; `undefined` if nothing is in it. */
+const openOrphan = async (
+  folder: SpoolFolder,
+  context: SpoolContext,
+): Promise<Orphan | undefined> => {
+  const segments = await listSegments(folder.path);
+  if (segments.length === 0) return undefined;
+  const position = await PositionFile.open(folder.path);
+  try {
+    const from = await position.read();
+    const last = await cutTornTail(segments, from, context.logger);
+    const backlog = new Backlog(folder.id, position, context, segments, from);
+    context.usage.bytes += backlog.fileBytes;
+    return { folder, backlog, last };
+  } catch (error) {
+    await position.close();
+    throw error;
+  }
+};
+
+/**
+ * Takes over the spools whose owners have ended and ships them, one after the other, under the source
  * and the sequences that they have. All that can be locked are, so that they count for the cap.
  */
 export class Adoption {
   /** Adopted and not wholly shipped yet; the first one is being shipped. */
   readonly #orphans: Orphan[] = [];
-  readonly #scanning = new AbortController();
+  readonly #scanning: Periodic;
+  #isFinishing = false;
   #shipping: Promise<void> | undefined;
-  #running: Promise<void> | undefined;
-
-  constructor(private readonly options: AdoptionOptions) {}
 
   /** Scans now and every `scanEveryMs`. */
-  start(): void {
-    this.#running = this.#scanForEver();
+  constructor(
+    private readonly options: SpoolContext & {
+      /** See `spoolRoot`. */
+      readonly root: string;
+      /** This process's own spool. */
+      readonly ownId: string;
+      readonly shipper: Shipper;
+      readonly scanEveryMs: number;
+      /** Ends shipping at once. */
+      readonly signal: AbortSignal;
+    },
+  ) {
+    this.#scanning = periodically({
+      name: 'adopt the spools of ended processes',
+      everyMs: options.scanEveryMs,
+      task: async () => {
+        await this.#scan();
+        return 0;
+      },
+      logger: options.logger,
+    });
   }
 
   /** What is left to ship of the spools adopted so far. */
@@ -60,24 +137,10 @@ export class Adoption {
    * not shipped then is unlocked for others.
    */
   async finish(): Promise<void> {
-    this.#scanning.abort();
-    await this.#running;
+    this.#isFinishing = true;
+    await this.#scanning.stop();
     await this.#shipping;
     for (const orphan of this.#orphans.splice(0)) await this.#leave(orphan);
-  }
-
-  async #scanForEver(): Promise<void> {
-    const { scanEveryMs, logger } = this.options;
-    const { signal } = this.#scanning;
-    while (!signal.aborted) {
-      try {
-        await this.#scan();
-      } catch (error) {
-        logger.error({ err: error }, 'The spools of other processes cannot be looked for');
-      }
-      // Its only failure is the signal, and the loop asks for that itself.
-      await sleep(scanEveryMs, undefined, { signal }).catch(() => undefined);
-    }
   }
 
   async #scan(): Promise<void> {
@@ -86,23 +149,23 @@ export class Adoption {
     const ids = (await readdir(root)).filter((name) => isUuid(name) && !known.has(name));
     // UUIDv7s: the oldest spool first.
     for (const id of ids.sort()) {
-      if (this.#scanning.signal.aborted) return;
+      if (this.#isFinishing) return;
       try {
         await this.#adopt(id);
       } catch (error) {
         // Another edge was quicker, and is through with it already.
-        if (errorCode(error) === 'ENOENT') continue;
-        logger.error({ err: error, spool: id }, 'A spool cannot be adopted; tried again later');
+        if (hasCode(error, 'ENOENT')) continue;
+        logger.error({ err: error, spool: id }, 'a spool cannot be adopted; tried again later');
       }
     }
   }
 
   async #adopt(id: string): Promise<void> {
-    const { root, acquireLock, counters, logger } = this.options;
+    const { root, counters, logger } = this.options;
     const path = join(root, id);
     if ((await listSegments(path)).length === 0 && (await isNewborn(path))) return;
-    const lock = await acquireLock(path, { waitMs: 0 }).catch((error: unknown) => {
-      if (errorCode(error) === 'LOCK_HELD') return undefined;
+    const lock = await acquireLock(path).catch((error: unknown) => {
+      if (hasCode(error, 'LOCK_HELD')) return undefined;
       throw error;
     });
     if (!lock) return;
@@ -120,7 +183,7 @@ export class Adoption {
     }
     counters.adopted += 1;
     const { bytes } = orphan.backlog;
-    logger.info({ spool: id, bytes }, 'The spool of a process that is gone is adopted');
+    logger.info({ spool: id, bytes }, 'the spool of an ended process is adopted');
     this.#orphans.push(orphan);
     this.#shipping ??= this.#shipAll();
   }
@@ -128,21 +191,21 @@ export class Adoption {
   async #shipAll(): Promise<void> {
     const { shipper, logger, signal } = this.options;
     for (let orphan = this.#orphans[0]; orphan; orphan = this.#orphans[0]) {
+      const spool = orphan.folder.id;
       try {
         while (await shipper.shipNext(orphan.backlog));
         await orphan.backlog.close();
         await discardFolder(orphan.folder, logger);
-        logger.info({ spool: orphan.folder.id }, 'An adopted spool is shipped');
+        logger.info({ spool }, 'an adopted spool is shipped');
       } catch (error) {
         // `finish` unlocks this one and the others behind it.
         if (signal.aborted) return;
-        const spool = orphan.folder.id;
-        logger.error({ err: error, spool }, 'An adopted spool cannot be read; tried again later');
+        logger.error({ err: error, spool }, 'an adopted spool cannot be read; tried again later');
         await this.#leave(orphan);
       }
       this.#orphans.shift();
     }
-    // In the same turn as the last look at the list, so that what is adopted next begins anew.
+    // In the same tick as the last look at the list, so that what is adopted next begins anew.
     this.#shipping = undefined;
   }
 

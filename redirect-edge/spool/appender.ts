@@ -1,30 +1,89 @@
-import type { Logger } from 'pino';
-import type { DiskUsage, SpoolCounters } from './counters.js';
-import { SpoolUnavailable } from './errors.js';
-import { eventIds } from './event-ids.js';
+import { randomFillSync } from 'node:crypto';
+import { v7 } from 'uuid';
+import { deferred, type Deferred } from '../../ops/platform/concurrency/deferred.js';
+import { newEvent, writeEvent } from '../../schemas/events/codec.js';
+import type { SpoolContext } from './counters.js';
 import { RecordBuffer } from './record.js';
-import type { SegmentWriter } from './segment-writer.js';
-import { visitEvent, type SpooledVisit } from './visit.js';
+import type { SegmentWriter } from './segment.js';
 
-/** The appends of one event-loop tick: written together, they succeed or fail together. */
-interface Tick {
-  readonly first: number;
-  readonly promise: Promise<void>;
-  readonly resolve: () => void;
-  readonly reject: (error: SpoolUnavailable) => void;
+/**
+ * A visit that is about to be redirected. What derives from the visitor's address is computed before
+ * the append; the address itself never gets here.
+ */
+export interface SpooledVisit {
+  /** The link's short code. */
+  readonly code: string;
+  readonly at: Date;
+  readonly bot: boolean;
+  /** The account that the link belongs to. */
+  readonly account?: string | undefined;
+  readonly requestId?: string | undefined;
 }
 
-export interface AppenderOptions {
-  /** The `source` of the events, see `spoolSource`. */
-  readonly source: string;
-  readonly writer: SegmentWriter;
-  readonly usage: DiskUsage;
-  /** No append may take `usage` above it, bytes. */
-  readonly maxBytes: number;
-  readonly counters: SpoolCounters;
-  readonly logger: Logger;
-  /** Called after each successful write. */
-  readonly onWritten: () => void;
+/** The LinkVisited event of a visit as it will stand in the log. */
+export const visitEvent = (
+  visit: SpooledVisit,
+  id: string,
+  source: string,
+  sequence: number,
+): string =>
+  writeEvent(
+    newEvent(
+      'LinkVisited',
+      { click: null, bot: visit.bot },
+      {
+        id,
+        source,
+        sequence,
+        subject: visit.code,
+        time: visit.at,
+        account: visit.account,
+        correlationId: visit.requestId,
+      },
+    ),
+  );
+
+const idBytes = 16;
+
+/**
+ * Makes UUIDv7s with random bytes drawn for 256 of them at a time: a draw for each would be a third
+ * of an append's cost.
+ */
+export const eventIds = (): (() => string) => {
+  const pool = new Uint8Array(256 * idBytes);
+  let used = pool.length;
+  return () => {
+    if (used === pool.length) {
+      randomFillSync(pool);
+      used = 0;
+    }
+    const random = pool.subarray(used, used + idBytes);
+    used += idBytes;
+    return v7({ random });
+  };
+};
+
+/** The visit is not kept, so it must not be redirected. A retry, maybe at another edge, can succeed. */
+export class SpoolUnavailable extends Error {
+  readonly retryable = true;
+
+  /**
+   * @param code `SPOOL_FULL`: the spools of this edge have reached their cap, so the log has been
+   *   away for long. `SPOOL_WRITE_FAILED`: the file system refused (no space, I/O error); see
+   *   `cause`. `SPOOL_STOPPED`: this edge is shutting down.
+   */
+  constructor(
+    readonly code: 'SPOOL_FULL' | 'SPOOL_WRITE_FAILED' | 'SPOOL_STOPPED',
+    message: string,
+    options?: ErrorOptions,
+  ) {
+    super(message, options);
+  }
+}
+
+/** The appends of one event-loop tick: written together, they succeed or fail together. */
+interface Tick extends Deferred<void> {
+  readonly first: number;
 }
 
 /** Numbers visits and writes those of one event-loop tick at once. */
@@ -39,11 +98,25 @@ export class Appender {
   /** The trouble that was logged last, so that a flood of refusals is one line. */
   #trouble: 'full' | 'failing' | undefined;
 
-  constructor(private readonly options: AppenderOptions) {}
+  constructor(
+    private readonly options: SpoolContext & {
+      /** The `source` of the events, see `spoolSource`. */
+      readonly source: string;
+      readonly writer: SegmentWriter;
+      /** No append may take `usage` above it, bytes. */
+      readonly maxBytes: number;
+      /** Called after each successful write, and at the stop. */
+      readonly onChange: () => void;
+    },
+  ) {}
 
   /** The highest sequence that is in a file, 0 for none. */
   get written(): number {
     return this.#written;
+  }
+
+  get stopped(): boolean {
+    return this.#stopped;
   }
 
   /** See `Spool.append`. All appends of a tick get the same promise: that is what makes it cheap. */
@@ -57,7 +130,7 @@ export class Appender {
       this.#buffer.takeBack(size);
       if (this.#trouble !== 'full') {
         this.#trouble = 'full';
-        this.options.logger.error({ maxBytes }, 'The spool is full: visits are refused');
+        this.options.logger.error({ maxBytes }, 'the spool is full: visits are refused');
       }
       return this.#refuse('SPOOL_FULL', `The spool holds its ${maxBytes} bytes`);
     }
@@ -75,26 +148,21 @@ export class Appender {
     this.#stopped = true;
     this.#flush();
     this.options.writer.close();
+    this.options.onChange();
   }
 
   #newTick(first: number): Tick {
-    let resolve!: () => void;
-    let reject!: (error: SpoolUnavailable) => void;
-    const promise = new Promise<void>((fulfil, fail) => {
-      resolve = fulfil;
-      reject = fail;
-    });
     // After the poll phase: by then every request that has arrived has been handled.
     setImmediate(() => {
       this.#flush();
     });
-    return { first, promise, resolve, reject };
+    return { first, ...deferred() };
   }
 
   #flush(): void {
     const tick = this.#tick;
     if (!tick) return;
-    const { writer, usage, counters, logger, onWritten } = this.options;
+    const { writer, usage, counters, logger, onChange } = this.options;
     const records = this.#records;
     this.#tick = undefined;
     this.#records = 0;
@@ -105,7 +173,7 @@ export class Appender {
       counters.refused += records;
       if (this.#trouble !== 'failing') {
         this.#trouble = 'failing';
-        logger.error({ err: cause }, 'The spool cannot be written: visits are refused');
+        logger.error({ err: cause }, 'the spool cannot be written: visits are refused');
       }
       const message = 'The visit could not be written to the spool';
       tick.reject(new SpoolUnavailable('SPOOL_WRITE_FAILED', message, { cause }));
@@ -115,13 +183,13 @@ export class Appender {
     }
     if (this.#trouble) {
       this.#trouble = undefined;
-      logger.info('The spool takes visits again');
+      logger.info('the spool takes visits again');
     }
     usage.bytes += bytes.length;
     counters.appended += records;
     this.#written = this.#next - 1;
     tick.resolve();
-    onWritten();
+    onChange();
   }
 
   #refuse(code: 'SPOOL_FULL' | 'SPOOL_STOPPED', message: string): Promise<never> {

@@ -1,3 +1,5 @@
+import type { Logger } from 'pino';
+
 /** What has happened since the process started; only ever rises. For metrics. */
 export interface SpoolCounters {
   /** Visits made durable. */
@@ -6,11 +8,11 @@ export interface SpoolCounters {
   refused: number;
   /** Records handed to the log, adopted ones included. */
   shipped: number;
-  /** Tries to hand over a batch that failed. */
+  /** Failed tries to hand over a batch. */
   shipFailures: number;
-  /** Folders of processes that are gone, taken over. */
+  /** Folders of ended processes, taken over. */
   adopted: number;
-  /** Segments whose rest could not be read and was put aside. */
+  /** Segments with an unreadable rest, which was put aside. */
   damaged: number;
 }
 
@@ -23,7 +25,10 @@ export const newCounters = (): SpoolCounters => ({
   damaged: 0,
 });
 
-/** The bytes that this edge's spools, its own and adopted ones, take on the disk. */
-export interface DiskUsage {
-  bytes: number;
+/** What the parts of an edge's spool share. */
+export interface SpoolContext {
+  readonly counters: SpoolCounters;
+  /** The bytes that this edge's spools, its own and adopted ones, take on the disk. */
+  readonly usage: { bytes: number };
+  readonly logger: Logger;
 }

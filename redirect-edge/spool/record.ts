@@ -1,5 +1,4 @@
 import { crc32 } from 'node:zlib';
-import type { SpoolRecord } from './ports.js';
 
 /*
  * A record, big-endian:
@@ -10,6 +9,16 @@ import type { SpoolRecord } from './ports.js';
  *
  * Sequence and key stand beside the event so that shipping never parses JSON.
  */
+/** One visit as the spool holds it. */
+export interface SpoolRecord {
+  /** The event's subject, the short code. */
+  readonly key: string;
+  /** The event as `writeEvent` gives it. */
+  readonly value: string;
+  /** The event's number in its spool. */
+  readonly sequence: number;
+}
+
 const headerBytes = 8;
 const fixedBodyBytes = 10;
 const uint32 = 2 ** 32;
@@ -113,18 +122,16 @@ export const recordAt = (bytes: Buffer, offset: number): RecordPlace | undefined
   return { sequence, keyStart, keyEnd, end };
 };
 
-/** The records at the beginning of some bytes. */
-export interface Decoded {
-  readonly records: readonly SpoolRecord[];
-  /** How many bytes the records take; what follows is another record's beginning, or damage. */
-  readonly bytes: number;
-}
-
 /**
  * Reads records from the start of `bytes` up to the first that is cut short or damaged, `max` at
  * most. Always a prefix of what was written.
+ *
+ * @returns the records, and how many bytes they take
  */
-export const decodeRecords = (bytes: Buffer, max = Infinity): Decoded => {
+export const decodeRecords = (
+  bytes: Buffer,
+  max = Infinity,
+): { readonly records: readonly SpoolRecord[]; readonly bytes: number } => {
   const records: SpoolRecord[] = [];
   let offset = 0;
   while (records.length < max) {

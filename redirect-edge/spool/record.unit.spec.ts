@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import type { SpoolRecord } from './ports.js';
-import { decodeRecords, maxRecordBytes, RecordBuffer } from './record.js';
+import { decodeRecords, maxRecordBytes, RecordBuffer, type SpoolRecord } from './record.js';
 
 const someRecords = fc.array(
   fc.record({

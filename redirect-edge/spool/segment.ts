@@ -1,12 +1,17 @@
-import { readdir, stat } from 'node:fs/promises';
+/** The files of one spool: segments of records, and how far they are shipped. */
+import { closeSync, fdatasyncSync, fsyncSync, ftruncateSync, openSync, writeSync } from 'node:fs';
+import { open, readdir, readFile, stat, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
+import { crc32 } from 'node:zlib';
+import type { Logger } from 'pino';
+import { hasCode } from '../../ops/platform/errors.js';
 
 /** One file of a spool: records in ascending order of their sequence, and nothing else. */
 export interface Segment {
   /** The file's name as a number: no record in it has a lower sequence. */
   readonly first: number;
   readonly path: string;
-  /** Bytes from the start that hold good records; what is in the file beyond them is not ours. */
+  /** Bytes from the start that hold good records. Bytes beyond them are left from a failed write. */
   length: number;
   /** Nothing will be written to it any more. */
   closed: boolean;
@@ -29,3 +34,206 @@ export const listSegments = async (folder: string): Promise<Segment[]> => {
     }),
   );
 };
+
+/** The calls that a full or failing disk makes fail; a test puts its own in their place. */
+export interface SegmentFiles {
+  /** Makes a file that must not exist yet. */
+  readonly create: (path: string) => number;
+  /** May write less than asked; returns how much. */
+  readonly write: (
+    fd: number,
+    bytes: Buffer,
+    offset: number,
+    length: number,
+    position: number,
+  ) => number;
+  readonly sync: (fd: number) => void;
+  readonly truncate: (fd: number, length: number) => void;
+}
+
+export const nodeFiles: SegmentFiles = {
+  create: (path) => openSync(path, 'wx', 0o600),
+  write: writeSync,
+  sync: fdatasyncSync,
+  truncate: ftruncateSync,
+};
+
+/** Makes a new entry of a folder survive power loss. */
+export const syncFolder = (folder: string): void => {
+  const fd = openSync(folder, 'r');
+  try {
+    fsyncSync(fd);
+  } finally {
+    closeSync(fd);
+  }
+};
+
+/**
+ * Writes the segments of one spool, synchronously: all visitors of the tick wait for the write, and
+ * a hop to the thread pool costs more than the write.
+ */
+export class SegmentWriter {
+  #fd = -1;
+  #segment: Segment | undefined;
+  /** Part of a failed write may stand behind the good records. */
+  #torn = false;
+
+  constructor(
+    private readonly options: {
+      readonly folder: string;
+      /** A segment that has reached this size is closed. */
+      readonly segmentBytes: number;
+      readonly fsync: boolean;
+      readonly files: SegmentFiles;
+      readonly logger: Logger;
+      /** Called with each new segment before anything is in it. */
+      readonly onSegment: (segment: Segment) => void;
+    },
+  ) {}
+
+  /**
+   * Writes records; when it returns they survive this process (with `fsync`, power loss too).
+   *
+   * @param first the lowest sequence among them
+   * @throws what the file system threw. None of the records is kept then: `length` still ends
+   *   before them, so the shipper never sees them, and the file is cut there. Where even the cut
+   *   fails, nothing more is written until it succeeds. If the process dies before that, the edge
+   *   that adopts the spool may count those visits, though they got no redirect. The opposite, a
+   *   visit redirected and not counted, cannot happen.
+   */
+  write(bytes: Buffer, first: number): void {
+    const { files, fsync, segmentBytes } = this.options;
+    const segment = this.#segment ?? this.#open(first);
+    if (this.#torn) this.#cut(segment);
+    try {
+      this.#torn = true;
+      for (let done = 0; done < bytes.length;) {
+        const position = segment.length + done;
+        const written = files.write(this.#fd, bytes, done, bytes.length - done, position);
+        if (written === 0) throw new Error(`Nothing more can be written to ${segment.path}`);
+        done += written;
+      }
+      if (fsync) files.sync(this.#fd);
+      this.#torn = false;
+    } catch (error) {
+      // Where the cut fails, the next write tries it again, and fails if that fails.
+      this.#tryToCut(segment);
+      throw error;
+    }
+    segment.length += bytes.length;
+    if (segment.length >= segmentBytes) this.close();
+  }
+
+  /** Ends the segment; the next write begins another. */
+  close(): void {
+    if (!this.#segment) return;
+    // The last try; see `write` for what follows when it fails.
+    if (this.#torn) this.#tryToCut(this.#segment);
+    this.#segment.closed = true;
+    this.#segment = undefined;
+    this.#torn = false;
+    try {
+      closeSync(this.#fd);
+    } catch (error) {
+      // The records were written, and are read through another descriptor.
+      this.options.logger.warn({ err: error }, 'a segment of the spool did not close cleanly');
+    }
+  }
+
+  #open(first: number): Segment {
+    const { folder, fsync, files, onSegment } = this.options;
+    const path = segmentPath(folder, first);
+    const fd = files.create(path);
+    try {
+      if (fsync) syncFolder(folder);
+    } catch (error) {
+      // The empty file stays; its number is not used again.
+      closeSync(fd);
+      throw error;
+    }
+    this.#fd = fd;
+    this.#segment = { first, path, length: 0, closed: false };
+    onSegment(this.#segment);
+    return this.#segment;
+  }
+
+  #tryToCut(segment: Segment): void {
+    try {
+      this.#cut(segment);
+    } catch (error) {
+      this.options.logger.error({ err: error }, 'the spool cannot take back a failed write');
+    }
+  }
+
+  #cut(segment: Segment): void {
+    this.options.files.truncate(this.#fd, segment.length);
+    this.#torn = false;
+  }
+}
+
+/** How far a spool is in the log. */
+export interface ShippedPosition {
+  /** The segment's `first`. */
+  readonly segment: number;
+  /** Bytes of that segment that are in the log. */
+  readonly offset: number;
+  /** The last sequence that is in the log, 0 for none. */
+  readonly through: number;
+}
+
+const positionBytes = 28;
+
+const positionPath = (folder: string): string => join(folder, 'shipped');
+
+const decodePosition = (buffer: Buffer): ShippedPosition | undefined => {
+  if (buffer.length < positionBytes) return undefined;
+  if (crc32(buffer.subarray(4)) !== buffer.readUInt32BE(0)) return undefined;
+  return {
+    segment: buffer.readDoubleBE(4),
+    offset: buffer.readDoubleBE(12),
+    through: buffer.readDoubleBE(20),
+  };
+};
+
+/** The position of a spool that may be another process's; `undefined` in the middle of its write. */
+export const readPosition = async (folder: string): Promise<ShippedPosition | undefined> =>
+  decodePosition(await readFile(positionPath(folder)));
+
+/**
+ * Keeps the position of a spool in one small file, written in place: that needs no space on a full
+ * disk. It may lag behind or be lost; then records are shipped again, and readers drop them by
+ * their sequence.
+ */
+export class PositionFile {
+  private constructor(private readonly handle: FileHandle) {}
+
+  static async open(folder: string): Promise<PositionFile> {
+    const path = positionPath(folder);
+    try {
+      return new PositionFile(await open(path, 'r+', 0o600));
+    } catch (error) {
+      if (!hasCode(error, 'ENOENT')) throw error;
+      return new PositionFile(await open(path, 'w+', 0o600));
+    }
+  }
+
+  /** What was written last, `undefined` when nothing (whole) was. */
+  async read(): Promise<ShippedPosition | undefined> {
+    const buffer = Buffer.alloc(positionBytes);
+    const { bytesRead } = await this.handle.read(buffer, 0, positionBytes, 0);
+    return decodePosition(buffer.subarray(0, bytesRead));
+  }
+
+  async write({ segment, offset, through }: ShippedPosition): Promise<void> {
+    const buffer = Buffer.alloc(positionBytes);
+    buffer.writeDoubleBE(segment, 4);
+    buffer.writeDoubleBE(offset, 12);
+    buffer.writeDoubleBE(through, 20);
+    buffer.writeUInt32BE(crc32(buffer.subarray(4)), 0);
+    await this.handle.write(buffer, 0, positionBytes, 0);
+  }
+
+  async close(): Promise<void> {
+    await this.handle.close();
+  }
+}

@@ -2,10 +2,9 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { validate as isUuid } from 'uuid';
-import { errorCode } from './errors.js';
+import { hasCode } from '../../ops/platform/errors.js';
 import { spoolRoot } from './folder.js';
-import { readProgress } from './progress.js';
-import { listSegments } from './segment.js';
+import { listSegments, readPosition } from './segment.js';
 
 /** How far a segment was written when it was looked at. */
 interface Written {
@@ -18,7 +17,7 @@ const unlessGone = async <Value>(look: () => Promise<Value>, gone: Value): Promi
   try {
     return await look();
   } catch (error) {
-    if (errorCode(error) === 'ENOENT') return gone;
+    if (hasCode(error, 'ENOENT')) return gone;
     throw error;
   }
 };
@@ -30,14 +29,14 @@ const writtenIn = async (folder: string): Promise<readonly Written[]> => {
 
 /** Bytes of one spool's segments, as they were then, that are not known to be in the log now. */
 const unshippedOf = async (folder: string, then: readonly Written[]): Promise<number> => {
-  const progress = await unlessGone(() => readProgress(folder), undefined);
-  // Looked at after the progress: a segment that is gone by now was shipped, and then deleted.
+  const position = await unlessGone(() => readPosition(folder), undefined);
+  // Looked at after the position: a segment that is gone by now was shipped, and then deleted.
   const now = new Map((await writtenIn(folder)).map(({ segment, length }) => [segment, length]));
   return then.reduce((sum, { segment, length }) => {
     // What a failed write left is taken back.
     const end = Math.min(length, now.get(segment) ?? 0);
-    if (!progress || progress.segment < segment) return sum + end;
-    return sum + (progress.segment > segment ? 0 : Math.max(0, end - progress.offset));
+    if (!position || position.segment < segment) return sum + end;
+    return sum + (position.segment > segment ? 0 : Math.max(0, end - position.offset));
   }, 0);
 };
 

@@ -1,15 +1,209 @@
+import { createReadStream, createWriteStream } from 'node:fs';
+import { open, unlink, type FileHandle } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Logger } from 'pino';
-import type { Backlog } from './backlog.js';
-import type { SpoolCounters } from './counters.js';
-import type { Ship } from './ports.js';
 import { untilAborted } from '../../ops/platform/concurrency/deferred.js';
 import { retry } from '../../ops/platform/concurrency/retry.js';
+import type { WakeUp } from '../../ops/platform/concurrency/wake-up.js';
+import type { Durations } from '../../ops/platform/metrics/durations.js';
+import type { SpoolContext } from './counters.js';
+import { maxRecordBytes } from './record.js';
+import type { PositionFile, Segment, ShippedPosition } from './segment.js';
 
-export interface ShipperOptions {
-  readonly ship: Ship;
-  readonly counters: SpoolCounters;
-  readonly logger: Logger;
+/** What of a chunk the log has. */
+export interface Shipped {
+  /** How many records, from the chunk's beginning. */
+  readonly records: number;
+  /** Bytes that they take. */
+  readonly bytes: number;
+  /** The last one's number in its spool; 0 for none. */
+  readonly through: number;
+}
+
+/** How visits get from the spool to the log. */
+export interface Shipping {
+  /**
+   * Appends the records at the beginning of a chunk of a spool's file to the log's topic of visits:
+   * as many as it likes, none only where the first one is damaged. Resolves when the log has them
+   * for good. The chunk is shared memory, so that another thread may do it, and is not changed
+   * before that. After a rejection the same chunk is offered again: the log may see repeats, never a
+   * gap. The chunks of one spool come one after the other; those of two spools may overlap.
+   */
+  ship(chunk: Buffer): Promise<Shipped>;
+  /** Gives up what it is doing; the spool offers again what the log may not have. */
+  stop(): Promise<void>;
+}
+
+/** Bytes read at a time: the bound of a batch and of the memory that a backlog needs. */
+const chunkBytes = 8 * maxRecordBytes;
+
+/**
+ * What of one spool is not in the log yet: its segments, oldest first, and the position in the first
+ * of them. Always read from the files, also what was written a moment ago: that costs about a
+ * microsecond a record out of the page cache, and needs the same bounded memory however long the
+ * log is away.
+ */
+export class Backlog {
+  readonly #segments: Segment[];
+  #offset = 0;
+  #through = 0;
+  #handle: FileHandle | undefined;
+  #chunk: Buffer | undefined;
+  /** Where the segment ended when the chunk was read. */
+  #limit = 0;
+
+  /** @param from where to go on; at the start of the first segment unless given */
+  constructor(
+    private readonly spoolId: string,
+    private readonly position: PositionFile,
+    private readonly context: SpoolContext,
+    segments: readonly Segment[] = [],
+    from?: ShippedPosition,
+  ) {
+    // Segments before the position are shipped; they are still there if a deletion failed.
+    this.#segments = segments.filter(({ first }) => !from || first >= from.segment);
+    if (!from) return;
+    this.#through = from.through;
+    if (this.#segments[0]?.first === from.segment) this.#offset = from.offset;
+  }
+
+  /** Takes a segment that has just been begun. */
+  add(segment: Segment): void {
+    this.#segments.push(segment);
+  }
+
+  /** The last sequence that is in the log, 0 for none. */
+  get through(): number {
+    return this.#through;
+  }
+
+  /** Bytes that are not in the log yet. */
+  get bytes(): number {
+    return this.fileBytes - this.#offset;
+  }
+
+  /** Bytes that its files hold, shipped or not. */
+  get fileBytes(): number {
+    return this.#segments.reduce((sum, { length }) => sum + length, 0);
+  }
+
+  get isEmpty(): boolean {
+    return this.bytes <= 0;
+  }
+
+  /**
+   * The next records as the file has them, the last one maybe cut short; `undefined` when there are
+   * none. From the same one on until it is confirmed. Valid until the next call, which must not come
+   * before this one has resolved.
+   *
+   * @throws what the file system threw; calling again is safe
+   */
+  async read(): Promise<Buffer | undefined> {
+    await this.#dropShipped();
+    const segment = this.#segments[0];
+    if (!segment || this.#offset >= segment.length) return undefined;
+    this.#limit = segment.length;
+    this.#handle ??= await open(segment.path, 'r');
+    this.#chunk ??= Buffer.from(new SharedArrayBuffer(chunkBytes));
+    const wanted = Math.min(this.#limit - this.#offset, chunkBytes);
+    const { bytesRead } = await this.#handle.read(this.#chunk, 0, wanted, this.#offset);
+    return this.#chunk.subarray(0, bytesRead);
+  }
+
+  /**
+   * The log has the records at the beginning of the chunk that was read last.
+   *
+   * @returns whether the segment held more than them
+   * @throws what the file system threw; nothing is confirmed then
+   */
+  async confirm({ records, bytes, through }: Shipped): Promise<boolean> {
+    const segment = this.#segments[0];
+    if (!segment) throw new Error('A chunk was confirmed that was not read');
+    const limit = this.#limit;
+    const end = this.#offset + bytes;
+    if (records > 0) await this.#advance(segment, end, through);
+    else {
+      // A chunk holds any record whole, so this one is damaged, and what follows it out of reach.
+      await this.#putAside(segment, limit);
+      await this.#advance(segment, limit, this.#through);
+    }
+    await this.#dropShipped();
+    return end < limit;
+  }
+
+  /** Closes its files and leaves them where they are. */
+  async close(): Promise<void> {
+    await this.#closeSegment();
+    await this.position.close();
+    this.#chunk = undefined;
+  }
+
+  async #advance(segment: Segment, offset: number, through: number): Promise<void> {
+    this.#offset = offset;
+    this.#through = through;
+    try {
+      await this.position.write({ segment: segment.first, offset, through });
+    } catch (error) {
+      // Only costs repeats after a crash, which readers drop.
+      this.context.logger.warn({ err: error }, 'the position of a spool could not be written');
+    }
+  }
+
+  async #dropShipped(): Promise<void> {
+    const { usage, logger } = this.context;
+    for (;;) {
+      const segment = this.#segments[0];
+      if (!segment?.closed || this.#offset < segment.length) return;
+      await this.#closeSegment();
+      this.#segments.shift();
+      this.#offset = 0;
+      try {
+        await unlink(segment.path);
+        usage.bytes -= segment.length;
+      } catch (error) {
+        // It goes with its folder; until then it takes space and is counted.
+        logger.error({ err: error, file: segment.path }, 'a shipped segment cannot be deleted');
+      }
+    }
+  }
+
+  async #closeSegment(): Promise<void> {
+    const handle = this.#handle;
+    this.#handle = undefined;
+    await handle?.close();
+  }
+
+  /** Keeps the bytes from the current position up to `limit` beside the spool folders, for a person. */
+  async #putAside(segment: Segment, limit: number): Promise<void> {
+    const { counters, logger } = this.context;
+    const offset = this.#offset;
+    const root = dirname(dirname(segment.path));
+    const name = basename(segment.path, '.seg');
+    const keptAs = join(root, `${this.spoolId}.${name}.${offset}.bad`);
+    await pipeline(
+      createReadStream(segment.path, { start: offset, end: limit - 1 }),
+      createWriteStream(keptAs, { mode: 0o600 }),
+    );
+    counters.damaged += 1;
+    logger.error(
+      { file: segment.path, offset, bytes: limit - offset, keptAs },
+      'a segment of the spool is damaged: the visits from this offset to its end are not shipped',
+    );
+  }
+}
+
+/**
+ * The least time between the starts of two batches that are not full, in milliseconds. A visit that
+ * finds the shipper idle goes at once; under load, a `send` for every few visits, and the projectors'
+ * folding of each, would cost more than all the rest of a redirect.
+ */
+const batchIntervalMs = 100;
+
+export interface ShipperOptions extends SpoolContext {
+  readonly shipping: Shipping;
+  /** How long the log takes for a batch. */
+  readonly durations?: Pick<Durations, 'observeSince'> | undefined;
   /** Ends all shipping at once, in the middle of a batch if need be. */
   readonly signal: AbortSignal;
 }
@@ -27,90 +221,58 @@ export class Shipper {
    * @throws the signal's reason, or what the file system threw on reading
    */
   async shipNext(backlog: Backlog): Promise<{ full: boolean } | undefined> {
-    const { ship, counters, logger, signal } = this.options;
+    const { shipping, durations, counters, logger, signal } = this.options;
     const chunk = await backlog.read();
     if (!chunk) return undefined;
-    const shipped = await retry(() => untilAborted(ship(chunk.bytes), signal), {
+    const ship = async (): Promise<Shipped> => {
+      const startedAt = performance.now();
+      const shipped = await untilAborted(shipping.ship(chunk), signal);
+      durations?.observeSince(startedAt);
+      return shipped;
+    };
+    const shipped = await retry(ship, {
       signal,
       onFailure: (error) => {
         counters.shipFailures += 1;
         if (this.#logIsAway) return;
         this.#logIsAway = true;
-        logger.warn({ err: error }, 'The log does not take visits; they are kept in the spool');
+        logger.warn({ err: error }, 'the log does not take visits; they are kept in the spool');
       },
     });
     if (this.#logIsAway) {
       this.#logIsAway = false;
-      logger.info('The log takes visits again');
+      logger.info('the log takes visits again');
     }
     counters.shipped += shipped.records;
-    return { full: await backlog.confirm(chunk, shipped) };
-  }
-}
-
-/** Lets one loop sleep until there is something to do. */
-class Bell {
-  #wake: (() => void) | undefined;
-
-  ring(): void {
-    this.#wake?.();
-    this.#wake = undefined;
+    return { full: await backlog.confirm(shipped) };
   }
 
-  rung(): Promise<void> {
-    return new Promise((resolve) => {
-      this.#wake = resolve;
-    });
-  }
-}
-
-/**
- * The least time between the starts of two batches that are not full. A visit that finds the
- * shipper idle goes at once; under load, a `send` for every few visits, and the projectors' folding
- * of each, would cost more than all the rest of a redirect.
- */
-const batchIntervalMs = 100;
-
-/** Ships the spool that is being written, for as long as that goes on. */
-export class LiveShipping {
-  readonly #bell = new Bell();
-  #finishing = false;
-
-  constructor(
-    private readonly shipper: Shipper,
-    private readonly backlog: Backlog,
-    private readonly options: { readonly logger: Logger; readonly signal: AbortSignal },
-  ) {}
-
-  /** Something was written. */
-  notify(): void {
-    this.#bell.ring();
-  }
-
-  /** Makes `run` end as soon as all is shipped. */
-  finish(): void {
-    this.#finishing = true;
-    this.#bell.ring();
-  }
-
-  /** @throws the signal's reason, when it comes before all is shipped */
-  async run(): Promise<void> {
+  /**
+   * Ships a backlog that still grows, until it has ended and all of it is shipped.
+   *
+   * @param changed woken after each write, and at the end
+   * @throws the signal's reason, when it comes before all is shipped
+   */
+  async shipWhileWritten(
+    backlog: Backlog,
+    changed: WakeUp,
+    hasEnded: () => boolean,
+  ): Promise<void> {
     const { signal, logger } = this.options;
     for (;;) {
-      const started = performance.now();
-      const batch = await retry(() => this.shipper.shipNext(this.backlog), {
+      const startedAt = performance.now();
+      const batch = await retry(() => this.shipNext(backlog), {
         signal,
         onFailure: (error) => {
-          logger.error({ err: error }, 'The spool cannot be read');
+          logger.error({ err: error }, 'the spool cannot be read');
         },
       });
       if (batch && !batch.full) {
-        await sleep(started + batchIntervalMs - performance.now(), undefined, { signal });
+        await sleep(startedAt + batchIntervalMs - performance.now(), undefined, { signal });
       }
-      // Between this look and the bell nothing can be written: both are in the same turn.
-      if (!this.backlog.isEmpty) continue;
-      if (this.#finishing) return;
-      await this.#bell.rung();
+      if (!backlog.isEmpty) continue;
+      if (hasEnded()) return;
+      await changed.sleep();
     }
   }
 }

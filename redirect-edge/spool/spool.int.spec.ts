@@ -2,9 +2,9 @@ import { expect } from 'chai';
 import { access, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
-import { SpoolUnavailable } from './errors.js';
+import { SpoolUnavailable } from './appender.js';
 import { decodeRecords } from './record.js';
-import { nodeFiles, type SegmentFiles } from './segment-writer.js';
+import { nodeFiles, type SegmentFiles } from './segment.js';
 import { Bench, FakeLog, folderBytes, range, visit } from './testing/harness.js';
 import { eventually } from '../../ops/test/support/waiting.js';
 
@@ -230,7 +230,7 @@ describe('The spool', () => {
       log.isAway = false;
       await eventually('the spool is shipped', () => spool.depth().events === 0);
       expect(log.visitsOf(spool.id)).to.deep.equal([1, 2]);
-      expect(bench.logged.filter(({ msg }) => msg.startsWith('The log'))).lengthOf(2);
+      expect(bench.logged.filter(({ msg }) => msg.startsWith('the log'))).lengthOf(2);
     });
 
     it('does nothing when there is nothing to do', async () => {

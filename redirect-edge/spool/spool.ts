@@ -1,15 +1,12 @@
 import type { Logger } from 'pino';
+import { WakeUp } from '../../ops/platform/concurrency/wake-up.js';
 import { spoolSource } from '../../schemas/events/envelope.js';
 import { Adoption } from './adoption.js';
-import { Appender } from './appender.js';
-import { Backlog } from './backlog.js';
-import { newCounters, type DiskUsage, type SpoolCounters } from './counters.js';
+import { Appender, type SpooledVisit } from './appender.js';
+import { newCounters, type SpoolContext, type SpoolCounters } from './counters.js';
 import { createSpoolFolder, discardFolder, leaveFolder, spoolRoot } from './folder.js';
-import type { AcquireLock, Ship } from './ports.js';
-import { ProgressFile } from './progress.js';
-import { nodeFiles, SegmentWriter, type SegmentFiles } from './segment-writer.js';
-import { LiveShipping, Shipper } from './shipper.js';
-import type { SpooledVisit } from './visit.js';
+import { nodeFiles, PositionFile, SegmentWriter, type SegmentFiles } from './segment.js';
+import { Backlog, Shipper, type ShipperOptions, type Shipping } from './shipper.js';
 
 export interface SpoolOptions {
   /** The spools are in its folder `spool`; edges may share it. */
@@ -18,12 +15,13 @@ export interface SpoolOptions {
   readonly maxBytes: number;
   /** Whether a visit survives power loss too, not only the end of the process. */
   readonly fsync: boolean;
-  readonly acquireLock: AcquireLock;
-  readonly ship: Ship;
+  /** Is stopped with the spool. */
+  readonly shipping: Shipping;
+  readonly shipDurations?: ShipperOptions['durations'];
   readonly logger: Logger;
   /** When a segment is closed; 8 MiB, or an eighth of `maxBytes` if that is less. */
   readonly segmentBytes?: number;
-  /** How often spools whose owner is gone are looked for; 5,000 ms. */
+  /** How often spools whose owner has ended are looked for; 5,000 ms. */
   readonly scanEveryMs?: number;
   readonly files?: SegmentFiles;
 }
@@ -57,41 +55,27 @@ export interface Spool {
 
 const defaultSegmentBytes = 8 * 1024 * 1024;
 
-/** Begins a new spool, and the shipping of it and of those whose owners are gone. */
+/** Begins a new spool, and the shipping of it and of those whose owners have ended. */
 export const openSpool = async (options: SpoolOptions): Promise<Spool> => {
-  const { dataDir, maxBytes, fsync, acquireLock, ship, logger } = options;
+  const { dataDir, maxBytes, fsync, shipping, shipDurations: durations, logger } = options;
   const root = spoolRoot(dataDir);
-  const folder = await createSpoolFolder(root, acquireLock, fsync);
-  const progress = await ProgressFile.open(folder.path).catch(async (error: unknown) => {
+  const folder = await createSpoolFolder(root, fsync);
+  const position = await PositionFile.open(folder.path).catch(async (error: unknown) => {
     await discardFolder(folder, logger);
     throw error;
   });
 
-  const counters = newCounters();
-  const usage: DiskUsage = { bytes: 0 };
+  const context: SpoolContext = { counters: newCounters(), usage: { bytes: 0 }, logger };
   const abort = new AbortController();
   const { signal } = abort;
-  const shipper = new Shipper({ ship, counters, logger, signal });
-
-  const backlog = new Backlog({
-    spoolId: folder.id,
-    segments: [],
-    from: undefined,
-    progress,
-    usage,
-    counters,
-    logger,
-  });
-  const live = new LiveShipping(shipper, backlog, { logger, signal });
+  const backlog = new Backlog(folder.id, position, context);
+  const shipper = new Shipper({ ...context, shipping, durations, signal });
   const adoption = new Adoption({
+    ...context,
     root,
     ownId: folder.id,
-    acquireLock,
     shipper,
     scanEveryMs: options.scanEveryMs ?? 5000,
-    usage,
-    counters,
-    logger,
     signal,
   });
   const writer = new SegmentWriter({
@@ -105,45 +89,45 @@ export const openSpool = async (options: SpoolOptions): Promise<Spool> => {
       backlog.add(segment);
     },
   });
+  const changed = new WakeUp();
   const appender = new Appender({
+    ...context,
     source: spoolSource(folder.id),
     writer,
-    usage,
     maxBytes,
-    counters,
-    logger,
-    onWritten: () => {
-      live.notify();
+    onChange: () => {
+      changed.wake();
     },
   });
 
   /** `true` when all of the own spool was shipped. */
-  const shipping = live.run().then(
-    () => true,
-    (error: unknown) => {
-      if (!signal.aborted) throw error;
-      return false;
-    },
-  );
-  adoption.start();
+  const live = shipper
+    .shipWhileWritten(backlog, changed, () => appender.stopped)
+    .then(
+      () => true,
+      (error: unknown) => {
+        if (!signal.aborted) throw error;
+        return false;
+      },
+    );
 
   const stop = async (shipWithinMs: number): Promise<void> => {
     appender.stop();
-    live.finish();
     const deadline = setTimeout(() => {
       abort.abort();
     }, shipWithinMs);
-    const [shipped] = await Promise.all([shipping, adoption.finish()]);
+    const [allShipped] = await Promise.all([live, adoption.finish()]);
     clearTimeout(deadline);
     await backlog.close();
-    if (shipped) await discardFolder(folder, logger);
+    if (allShipped) await discardFolder(folder, logger);
     else leaveFolder(folder, logger);
+    await shipping.stop();
   };
   let stopped: Promise<void> | undefined;
 
   return {
     id: folder.id,
-    counters,
+    counters: context.counters,
     append: (visit) => appender.append(visit),
     depth: () => {
       const adopted = adoption.depth();

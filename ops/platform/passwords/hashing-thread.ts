@@ -3,7 +3,7 @@ import { readlinkSync } from 'node:fs';
 import { constants, setPriority } from 'node:os';
 import path from 'node:path';
 import { parentPort } from 'node:worker_threads';
-import type { HashingOutcome, HashingTask } from './hashing.js';
+import type { HashingOutcome, HashingTask } from './password-hasher.js';
 
 /** OWASP's second choice of parameters: 19 MiB and two passes; some 25 ms of a core. argon2id. */
 const cost = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { readdirSync } from 'node:fs';
 import { getPriority } from 'node:os';
 import { rejection } from '../../test/support/waiting.js';
-import { createHashing } from './hashing.js';
+import { createHashing } from './password-hasher.js';
 
 describe('hashing', () => {
   it('knows a password again, however it was typed, and no other', async () => {

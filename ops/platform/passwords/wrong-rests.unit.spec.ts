@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { createWrongRests, type WrongRests } from './wrong-rests.js';
+import { createWrongRests, type WrongRests } from './password-hasher.js';
 
 describe('the rests after wrong passwords', () => {
   const wrong = (rests: WrongRests, times: number): readonly number[] =>

@@ -1,9 +1,11 @@
-import { createCopyStore } from '../../../redirect-edge/links/copy-store.js';
-import { createDatabaseClock } from '../../../redirect-edge/links/database-clock.js';
 import { copyLifeMs, createFreshness } from '../../../redirect-edge/links/freshness.js';
-import { createLinkCache } from '../../../redirect-edge/links/link-cache.js';
-import { createLinkReader } from '../../../redirect-edge/links/link-reader.js';
-import { createSharedCache, noSharedCache } from '../../../redirect-edge/links/shared-cache.js';
+import { createLinkCache, createLinkReader } from '../../../redirect-edge/links/link-reader.js';
+import {
+  createCopyStore,
+  createDatabaseClock,
+  createSharedCache,
+  noSharedCache,
+} from '../../../redirect-edge/links/shared-cache.js';
 import { evolveLink, noLink } from '../../../schemas/folds/link.js';
 import { rowOfState } from '../../../schemas/read-models/redirects.js';
 import { created } from '../../../schemas/testing/events.js';

@@ -9,15 +9,13 @@ import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { shipHere } from '../../../redirect-edge/shipping/here.js';
-import { startWorkerShipping } from '../../../redirect-edge/shipping/worker-shipping.js';
-import type { Ship } from '../../../redirect-edge/spool/ports.js';
+import { shipFromWorker, shipHere } from '../../../redirect-edge/shipping/shipping.js';
+import type { Shipping } from '../../../redirect-edge/spool/shipper.js';
 import { openSpool } from '../../../redirect-edge/spool/spool.js';
 import { topics } from '../../../schemas/events/topics.js';
 import { openKafkaLog } from '../../platform/event-log/kafka/kafka-log.js';
 import type { KafkaSettings } from '../../platform/event-log/kafka/settings.js';
 import { createLogger } from '../../platform/logging.js';
-import { acquireLock } from '../../platform/process/process-lock.js';
 import { startKafka } from '../../local/kafka/index.js';
 import { eventually } from '../support/waiting.js';
 import { deferred } from '../../platform/concurrency/deferred.js';
@@ -48,17 +46,20 @@ const processCpu = (): number => {
 };
 
 /** Fills a spool while nothing is shipped, and then looks only at the shipping. */
-const costOf = async (dataDir: string, count: number, ship: Ship): Promise<Cost> => {
+const costOf = async (dataDir: string, count: number, shipping: Shipping): Promise<Cost> => {
   const filled = deferred();
   const spool = await openSpool({
     dataDir,
     maxBytes: 8 * 1_024 ** 3,
     fsync: false,
-    acquireLock,
     logger,
-    async ship(chunk) {
-      await filled.promise;
-      return ship(chunk);
+    shipping: {
+      async ship(chunk) {
+        await filled.promise;
+        return shipping.ship(chunk);
+      },
+      // The next round needs it.
+      stop: () => Promise.resolve(),
     },
   });
   for (let made = 0; made < count; made += perTick) {
@@ -117,19 +118,19 @@ const run = async (count: number): Promise<void> => {
     const topic = topics.visits.name;
     const log = openKafkaLog({ settings, logger });
     await log.ready;
-    const worker = startWorkerShipping({
+    const worker = shipFromWorker({
       kafka: settings,
       untilAnswering: () => log.ready,
       logger,
     });
-    const ways: readonly (readonly [string, Ship, Cost[]])[] = [
+    const ways: readonly (readonly [string, Shipping, Cost[]])[] = [
       ['on the event loop', shipHere((records) => log.append(topic, records)), []],
-      ['from a worker thread', worker.ship, []],
+      ['from a worker thread', worker, []],
     ];
     // The first round warms up both.
     for (let round = 0; round <= rounds; round += 1) {
-      for (const [, ship, costs] of ways) {
-        const cost = await costOf(path.join(dir, 'data'), count, ship);
+      for (const [, shipping, costs] of ways) {
+        const cost = await costOf(path.join(dir, 'data'), count, shipping);
         if (round > 0) costs.push(cost);
       }
     }

@@ -7,14 +7,13 @@ import { writeSync } from 'node:fs';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { KafkaSettings } from '../../../ops/platform/event-log/kafka/settings.js';
 import { createLogger } from '../../../ops/platform/logging.js';
-import { acquireLock } from '../../../ops/platform/process/process-lock.js';
 import { openSpool } from '../../spool/spool.js';
 import { visit } from '../../spool/testing/harness.js';
-import { startWorkerShipping } from '../worker-shipping.js';
+import { shipFromWorker } from '../shipping.js';
 
 const [, , dataDir = '', settings = ''] = process.argv;
 const logger = createLogger('silent');
-const { ship } = startWorkerShipping({
+const shipping = shipFromWorker({
   kafka: JSON.parse(settings) as KafkaSettings,
   untilAnswering: () => Promise.resolve(),
   logger,
@@ -23,8 +22,7 @@ const spool = await openSpool({
   dataDir,
   maxBytes: 1024 ** 3,
   fsync: false,
-  acquireLock,
-  ship,
+  shipping,
   logger,
 });
 writeSync(1, `${spool.id}\n`);

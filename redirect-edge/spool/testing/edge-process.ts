@@ -6,11 +6,10 @@
 import { openSync, readFileSync, writeSync } from 'node:fs';
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
-import { SpoolUnavailable } from '../errors.js';
-import { shipHere } from '../../shipping/here.js';
-import type { Ship } from '../ports.js';
+import { SpoolUnavailable } from '../appender.js';
+import { shipHere } from '../../shipping/shipping.js';
+import type { Shipping } from '../shipper.js';
 import { openSpool } from '../spool.js';
-import { acquireLock } from '../../../ops/platform/process/process-lock.js';
 import { visit } from './harness.js';
 
 export type EdgeTask =
@@ -31,7 +30,7 @@ const toFile = shipHere(async (records) => {
 });
 const away = shipHere(() => Promise.reject(new Error('The log is away')));
 
-const ships: Record<EdgeTask, Ship> = {
+const ships: Record<EdgeTask, Shipping> = {
   write: toFile,
   'write-without-log': away,
   adopt: toFile,
@@ -44,8 +43,7 @@ const spool = await openSpool({
   dataDir,
   maxBytes: 1024 ** 3,
   fsync: false,
-  acquireLock,
-  ship: ships[task as EdgeTask],
+  shipping: ships[task as EdgeTask],
   logger: pino({ level: 'silent' }),
   scanEveryMs: 20,
   ...(task.startsWith('write') && task !== 'write-64-mib' && { segmentBytes: 64 * 1024 }),

@@ -4,11 +4,10 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino, type Logger } from 'pino';
 import { readEvent } from '../../../schemas/events/codec.js';
-import { shipHere } from '../../shipping/here.js';
-import type { SpoolRecord } from '../ports.js';
+import { shipHere } from '../../shipping/shipping.js';
+import type { SpoolRecord } from '../record.js';
 import { openSpool, type Spool, type SpoolOptions } from '../spool.js';
-import type { SpooledVisit } from '../visit.js';
-import { acquireLock } from '../../../ops/platform/process/process-lock.js';
+import type { SpooledVisit } from '../appender.js';
 
 export const visit = (number: number): SpooledVisit => ({
   code: `code-${number % 7}`,
@@ -89,17 +88,16 @@ export class Bench {
   async open({
     ship,
     ...options
-  }: Partial<Omit<SpoolOptions, 'ship'>> & {
+  }: Partial<Omit<SpoolOptions, 'shipping'>> & {
     readonly dataDir: string;
     readonly ship: FakeLog['ship'];
   }) {
     const spool = await openSpool({
       maxBytes: 1024 ** 3,
       fsync: false,
-      acquireLock,
       logger: this.logger,
       scanEveryMs: 50,
-      ship: shipHere(ship),
+      shipping: shipHere(ship),
       ...options,
     });
     this.#spools.push(spool);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { spoolSource } from '../../../schemas/events/envelope.js';
 import { RecordBuffer } from '../record.js';
 import { segmentPath } from '../segment.js';
-import { visitEvent } from '../visit.js';
+import { visitEvent } from '../appender.js';
 import { visit } from './harness.js';
 
 export interface OrphanFolder {

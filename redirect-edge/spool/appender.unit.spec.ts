@@ -1,8 +1,7 @@
 import { expect } from 'chai';
 import { version } from 'uuid';
 import { readEvent } from '../../schemas/events/codec.js';
-import { eventIds } from './event-ids.js';
-import { visitEvent } from './visit.js';
+import { eventIds, visitEvent } from './appender.js';
 
 describe('A visit’s event', () => {
   const at = new Date('2026-01-02T03:04:05.678Z');

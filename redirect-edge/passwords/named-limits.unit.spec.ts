@@ -1,42 +1,43 @@
 import { expect } from 'chai';
 import { Overloaded } from '../../ops/platform/concurrency/batcher.js';
-import { createGate } from './gate.js';
+import { createNamedLimits } from './password-check.js';
 
 const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-describe('a gate', () => {
-  it('lets so many in at once, the others in their order, and each name by itself', async () => {
-    const gate = createGate({ atOnce: 2, maxWaiting: 2 });
+describe('named limits', () => {
+  it('run so many tasks at once, the others in their order, and each name by itself', async () => {
+    const limits = createNamedLimits({ atOnce: 2, maxWaiting: 2 });
     const inside: string[] = [];
     const leave = new Map<string, () => void>();
     const visit = (client: string, name: string): Promise<void> =>
-      gate.pass(client, async () => {
+      limits.run(client, async () => {
         inside.push(name);
         await new Promise<void>((resolve) => leave.set(name, resolve));
       });
     const visits = ['a1', 'a2', 'a3', 'a4'].map((name) => visit('a', name));
-    expect([gate.isFull('a'), gate.isFull('b')]).to.deep.equal([true, false]);
+    expect([limits.isFull('a'), limits.isFull('b')]).to.deep.equal([true, false]);
     const refused: unknown = await visit('a', 'a5').catch((reason: unknown) => reason);
     expect(refused).to.be.instanceOf(Overloaded);
     visits.push(visit('b', 'b1'));
+    await tick();
     expect(inside).to.deep.equal(['a1', 'a2', 'b1']);
     leave.get('a2')?.();
     await tick();
     leave.get('a1')?.();
     await tick();
     expect(inside).to.deep.equal(['a1', 'a2', 'b1', 'a3', 'a4']);
-    expect(gate.isFull('a')).to.equal(false);
+    expect(limits.isFull('a')).to.equal(false);
     for (const name of ['a3', 'a4', 'b1']) leave.get(name)?.();
     await Promise.all(visits);
-    expect(gate.isFull('a')).to.equal(false);
+    expect(limits.isFull('a')).to.equal(false);
   });
 
-  it('opens again after work that failed', async () => {
-    const gate = createGate({ atOnce: 1, maxWaiting: 1 });
+  it('have room again after a task that failed', async () => {
+    const limits = createNamedLimits({ atOnce: 1, maxWaiting: 1 });
     const fail = (): Promise<never> => Promise.reject(new Error('No'));
     const [failed, done] = await Promise.allSettled([
-      gate.pass('a', fail),
-      gate.pass('a', () => Promise.resolve('in')),
+      limits.run('a', fail),
+      limits.run('a', () => Promise.resolve('in')),
     ]);
     expect(failed.status).to.equal('rejected');
     expect(done).to.deep.equal({ status: 'fulfilled', value: 'in' });

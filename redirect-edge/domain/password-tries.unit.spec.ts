@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { retryAfterSeconds } from './throttle.js';
+import { retryAfterSeconds } from './password-tries.js';
 
 describe('Retry-After', () => {
   it('is in whole seconds, never too early for what is left, never 0 and never above 30', () => {

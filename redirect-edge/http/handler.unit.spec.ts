@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { createFloodLog } from './flood-log.js';
+import { createFloodLog } from './handler.js';
 
 describe('the log of a flood', () => {
   it('tells at once, and then how often it was in the meantime', () => {

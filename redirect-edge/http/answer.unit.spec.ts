@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { namesHtml } from './accept.js';
+import { namesHtml } from './answer.js';
 
 describe('an Accept header', () => {
   const naming = [

@@ -12,14 +12,13 @@ import { settingsOf } from '../../ops/test/conformance/event-log/kafka-harness.j
 import { openKafkaLog, type KafkaLog } from '../../ops/platform/event-log/kafka/kafka-log.js';
 import type { KafkaSettings } from '../../ops/platform/event-log/kafka/settings.js';
 import { createLogger } from '../../ops/platform/logging.js';
-import { acquireLock } from '../../ops/platform/process/process-lock.js';
 import { kafkaStartMs, testKafka, type TestKafka } from '../../ops/test/support/kafka.js';
 import { readEvent, writeEvent } from '../../schemas/events/codec.js';
 import { topics } from '../../schemas/events/topics.js';
 import { openSpool, type Spool } from '../spool/spool.js';
 import { range, visit } from '../spool/testing/harness.js';
-import type { Shipping } from './port.js';
-import { startWorkerShipping } from './worker-shipping.js';
+import type { Shipping } from '../spool/shipper.js';
+import { shipFromWorker } from './shipping.js';
 import { eventually } from '../../ops/test/support/waiting.js';
 
 const program = fileURLToPath(new URL('testing/shipping-process.js', import.meta.url));
@@ -56,7 +55,7 @@ describe('Shipping from a worker thread', function () {
   beforeEach(async () => {
     dataDir = await mkdtemp(path.join(tmpdir(), 'linklog-shipping-'));
     process.on('worker', remember);
-    shipping = startWorkerShipping({ kafka: settings, untilAnswering: () => log.ready, logger });
+    shipping = shipFromWorker({ kafka: settings, untilAnswering: () => log.ready, logger });
   });
   afterEach(async () => {
     process.off('worker', remember);
@@ -71,8 +70,7 @@ describe('Shipping from a worker thread', function () {
       dataDir,
       maxBytes: 1024 ** 3,
       fsync: false,
-      acquireLock,
-      ship: shipping.ship,
+      shipping,
       logger,
       scanEveryMs: 50,
     });
@@ -210,7 +208,7 @@ describe('Shipping from a worker thread', function () {
 
   it('does not outlive its end, nor begin after it', async () => {
     let reach = (): void => undefined;
-    const late = startWorkerShipping({
+    const late = shipFromWorker({
       kafka: settings,
       untilAnswering: () =>
         new Promise<void>((resolve) => {
