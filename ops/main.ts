@@ -7,16 +7,15 @@ import { createLogger } from './platform/logging.js';
 import { endSignal, runToEnd } from './platform/process/run-to-end.js';
 import { readRoles } from './app/roles.js';
 
-// Visitors wait while the whole heap is marked, 20 to 80 ms in all each time on two cores. V8 would do
-// that every few seconds under load, to keep a small heap small: this makes it wait until the heap is
-// two and a half times what lives in it.
+// A full mark of the heap makes visitors wait 20 to 80 ms on two cores. By default V8 marks every few
+// seconds under load, to keep a small heap small. With this it waits until the heap is two and a half
+// times the size of its live objects.
 setFlagsFromString('--heap-growing-percent=150');
-// V8 guesses which objects will live for long, and puts those among the old ones at once. Of answers to
-// requests it guesses wrong: once dead they still keep what they name alive, megabytes at times that each
-// collection of the young then copies, in 6 ms where it takes 2.
+// V8 puts objects that it expects to live long among the old ones at once. For answers to requests it
+// guesses wrong: dead ones keep megabytes alive, and each collection of the young takes 6 ms, not 2.
 setFlagsFromString('--no-allocation-site-pretenuring');
 
-/** Who stops a service waits 10 s for it: what hangs by then (a database that is silent) is left. */
+/** Milliseconds; a service manager waits 10 s. What hangs by then (a silent database) is left. */
 const endWithinMs = 9_000;
 
 runToEnd(async () => {
@@ -31,7 +30,7 @@ runToEnd(async () => {
     await Promise.race([ended, linklog.failed]);
   } finally {
     const late = sleep(endWithinMs).then(() => {
-      logger.warn('ended, though not everything could be stopped in time');
+      logger.warn('stop timed out: ending with parts still running');
     });
     await Promise.race([linklog.stop(), late]);
   }

@@ -1,0 +1,75 @@
+import { startEmbeddedPostgres } from '../local/postgres/index.js';
+import { migrate } from '../migrations/migrate.js';
+import { never } from '../platform/concurrency/deferred.js';
+import type { Config } from '../platform/config/config.js';
+import type { Logger } from '../platform/logging.js';
+import type { Metrics } from '../platform/metrics/metrics.js';
+import { listenToPostgres, type NotificationListener } from '../platform/postgres/listener.js';
+import { createPoolMetrics } from '../platform/postgres/pool-metrics.js';
+import { createPool, isConnectionError, type Pool } from '../platform/postgres/pool.js';
+import { startInOrder, type Stoppable } from './start-in-order.js';
+
+export interface Database {
+  readonly url: string;
+  readonly listener: NotificationListener;
+  /** Opens a pool, which ends with the database. `name` is the metrics' label. */
+  pool(name: string, max: number): Pool;
+  /** Never resolves; rejects when the embedded PostgreSQL ends by itself. */
+  readonly failed: Promise<never>;
+}
+
+/** @throws Error that names DATABASE_URL where the configured PostgreSQL cannot be reached */
+const migrateFirst = async (url: string, isEmbedded: boolean, logger: Logger): Promise<void> => {
+  const pool = createPool({ url, name: 'migrate', max: 2, patient: true, logger });
+  try {
+    await migrate(pool);
+  } catch (cause) {
+    if (isEmbedded || !isConnectionError(cause)) throw cause;
+    const reason = (cause as Error).message;
+    throw new Error(`DATABASE_URL: PostgreSQL cannot be reached: ${reason}`, { cause });
+  } finally {
+    await pool.end();
+  }
+};
+
+/** Opens PostgreSQL, the embedded one unless another is configured, and migrates it. */
+export const openDatabase = ({
+  config,
+  metrics,
+  logger,
+}: {
+  readonly config: Pick<Config, 'databaseUrl' | 'dataDir'>;
+  readonly metrics: Metrics;
+  readonly logger: Logger;
+}): Promise<Database & Stoppable> =>
+  startInOrder(logger, async (onStop) => {
+    const { databaseUrl, dataDir } = config;
+    const embedded = databaseUrl === null ? await startEmbeddedPostgres({ dataDir, logger }) : null;
+    onStop(() => embedded?.stop());
+    const url = embedded?.url ?? databaseUrl ?? '';
+    await migrateFirst(url, embedded !== null, logger);
+
+    const pools: Pool[] = [];
+    const poolMetrics = createPoolMetrics(metrics);
+    onStop(async () => {
+      await Promise.all(pools.map((pool) => pool.end()));
+    });
+    const channels = ['linklog_changes', 'linklog_log', 'linklog_sent'] as const;
+    const listener = listenToPostgres(url, channels, logger);
+    onStop(() => listener.close());
+    return {
+      url,
+      listener,
+      pool(name, max) {
+        const pool = createPool({ url, name, max, logger });
+        pools.push(pool);
+        poolMetrics.add(name, pool);
+        return pool;
+      },
+      failed:
+        embedded?.exited.then((exit) => {
+          if (exit.status === 'stopped') return never;
+          throw new Error(`The embedded PostgreSQL died (${exit.reason}):\n${exit.output}`);
+        }) ?? never,
+    };
+  });

@@ -1,0 +1,59 @@
+import { openArchive, startProjectors, type Projectors } from '../../projectors/main.js';
+import { startSealing } from '../../projectors/seals/sealing.js';
+import { signerOfProcess } from '../../projectors/seals/seal-key.js';
+import type { Config } from '../platform/config/config.js';
+import type { Logger } from '../platform/logging.js';
+import type { Metrics } from '../platform/metrics/metrics.js';
+import type { Database } from './database.js';
+import type { OpenedLog } from './event-log.js';
+import { startInOrder, type Stoppable } from './start-in-order.js';
+
+export interface ProjectorService extends Pick<Projectors, 'secondsBehind'> {
+  /** Rejects while EventStoreDB is away; `null` where there is no archive. */
+  readonly checkArchive: (() => Promise<unknown>) | null;
+  /** They never resolve; one rejects when the projectors, the sealing or the archive cannot go on. */
+  readonly failures: readonly Promise<never>[];
+}
+
+/** Starts the projections, the sealing of the log, and the archive where one is configured. */
+export const startProjectorService = (deps: {
+  readonly config: Pick<Config, 'eventStoreUrl' | 'sealKeyFile'>;
+  readonly database: Database;
+  readonly eventLog: OpenedLog;
+  /** Made where no SEAL_KEY_FILE is set; `null` where the projectors run apart from the others. */
+  readonly ownSealKeyFile: string | null;
+  readonly metrics: Metrics;
+  readonly logger: Logger;
+}): Promise<ProjectorService & Stoppable> =>
+  startInOrder(deps.logger, async (onStop) => {
+    const { config, database, eventLog, ownSealKeyFile, metrics, logger } = deps;
+    const { log } = eventLog;
+    await eventLog.untilAnswering();
+    const pool = database.pool('projectors', 6);
+    const projectors = await startProjectors({ pool, log, logger });
+    onStop(() => projectors.stop());
+    const failures = [projectors.failed];
+
+    const keyFiles = { named: config.sealKeyFile, own: ownSealKeyFile };
+    const signer = await signerOfProcess(keyFiles, { client: pool, logger });
+    if (signer) {
+      const sealing = await startSealing({ pool, log, logger, signer });
+      onStop(() => sealing.stop());
+      failures.push(sealing.failed);
+    }
+
+    const { eventStoreUrl: url } = config;
+    const archive =
+      url === null
+        ? null
+        : await openArchive({ url, pool: database.pool('archive', 2), log, metrics, logger });
+    if (archive) {
+      onStop(() => archive.stop());
+      failures.push(archive.failed);
+    }
+    return {
+      secondsBehind: () => projectors.secondsBehind(),
+      checkArchive: archive && (() => archive.check()),
+      failures,
+    };
+  });
