@@ -6,7 +6,8 @@ import {
   type DecisionContext,
 } from '../../schemas/decision.js';
 import { newEvent } from '../../schemas/events/codec.js';
-import type { AliasOverride, AliasOverrideEvent } from '../../schemas/folds/alias-override.js';
+import type { AliasOverrideEvent } from '../../schemas/events/catalogue.js';
+import type { AliasOverride } from '../../schemas/folds/alias-override.js';
 
 /** Lets one account use a reserved alias, or (`null`) nobody any more. */
 export interface SetAliasOverride {

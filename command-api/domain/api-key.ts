@@ -7,7 +7,8 @@ import {
   type DecisionContext,
 } from '../../schemas/decision.js';
 import { newEvent } from '../../schemas/events/codec.js';
-import type { ApiKeyEvent, ApiKeyState } from '../../schemas/folds/api-key.js';
+import type { ApiKeyEvent } from '../../schemas/events/catalogue.js';
+import type { ApiKeyState } from '../../schemas/folds/api-key.js';
 import type { PlanName } from '../../schemas/plans.js';
 
 export type ApiKeyCommand =

@@ -1,11 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import {
-  evolveApiKey,
-  noKey,
-  type ApiKeyEvent,
-  type ApiKeyState,
-} from '../../schemas/folds/api-key.js';
+import type { ApiKeyEvent } from '../../schemas/events/catalogue.js';
+import { evolveApiKey, noKey, type ApiKeyState } from '../../schemas/folds/api-key.js';
 import { planNames } from '../../schemas/plans.js';
 import { deciderSpecification } from '../../schemas/testing/decider-specification.js';
 import {

@@ -5,10 +5,10 @@ import {
   type DecisionContext,
 } from '../../schemas/decision.js';
 import { newEvent } from '../../schemas/events/codec.js';
+import type { PlatformEvent } from '../../schemas/events/catalogue.js';
 import {
   evolvePlatform,
   platformSubject,
-  type PlatformEvent,
   type PlatformFeature,
   type PlatformState,
 } from '../../schemas/folds/platform.js';

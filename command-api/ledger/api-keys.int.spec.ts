@@ -2,7 +2,8 @@ import { expect } from 'chai';
 import { nothingRecorded } from '../../ops/platform/outbox/port.js';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { testNode, type TestNode } from '../../ops/test/support/node.js';
-import { evolveApiKey, noKey, type ApiKeyEvent } from '../../schemas/folds/api-key.js';
+import type { ApiKeyEvent } from '../../schemas/events/catalogue.js';
+import { evolveApiKey, noKey } from '../../schemas/folds/api-key.js';
 import { actor, newKey, setMeter, type TestKey } from '../testing/keys.js';
 import { createApiKeyHandler, type ApiKeyHandler } from './api-keys.js';
 

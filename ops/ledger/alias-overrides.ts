@@ -1,8 +1,8 @@
+import type { AliasOverrideEvent } from '../../schemas/events/catalogue.js';
 import {
   evolveAliasOverride,
   noOverride,
   type AliasOverride,
-  type AliasOverrideEvent,
 } from '../../schemas/folds/alias-override.js';
 import type { Client } from '../platform/postgres/pool.js';
 import type { LedgerState } from './decide.js';

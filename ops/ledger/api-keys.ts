@@ -1,10 +1,5 @@
-import {
-  evolveApiKey,
-  noKey,
-  type ApiKey,
-  type ApiKeyEvent,
-  type ApiKeyState,
-} from '../../schemas/folds/api-key.js';
+import type { ApiKeyEvent } from '../../schemas/events/catalogue.js';
+import { evolveApiKey, noKey, type ApiKey, type ApiKeyState } from '../../schemas/folds/api-key.js';
 import type { PlanName } from '../../schemas/plans.js';
 import type { Client } from '../platform/postgres/pool.js';
 import type { LedgerState } from './decide.js';

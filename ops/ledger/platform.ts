@@ -1,8 +1,8 @@
+import type { PlatformEvent } from '../../schemas/events/catalogue.js';
 import {
   evolvePlatform,
   initialPlatform,
   platformSubject,
-  type PlatformEvent,
   type PlatformState,
 } from '../../schemas/folds/platform.js';
 import type { Client, Queryable } from '../platform/postgres/pool.js';

@@ -1,6 +1,6 @@
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
 import { topics } from '../../schemas/events/topics.js';
-import { spendingOf, type Spending } from '../../schemas/folds/spending.js';
+import { spendingOf, type Spending } from '../../schemas/folds/key-meter.js';
 import type { Projection } from '../runtime/projection.js';
 
 /** What the events add to each key's months, in one order for all who write them. */

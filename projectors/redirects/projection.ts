@@ -1,4 +1,4 @@
-import { isLinkEvent } from '../../schemas/events/codec.js';
+import { isLinkEvent } from '../../schemas/events/catalogue.js';
 import { topics } from '../../schemas/events/topics.js';
 import { evolveLink, noLink, type LinkState } from '../../schemas/folds/link.js';
 import { rowOfState, stateOfRow, type RedirectRow } from '../../schemas/read-models/redirects.js';

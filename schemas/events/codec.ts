@@ -1,11 +1,5 @@
 import { z } from 'zod';
-import {
-  catalogue,
-  type EventName,
-  type EventNamed,
-  type LinkEvent,
-  type LinklogEvent,
-} from './catalogue.js';
+import { catalogue, type EventName, type EventNamed, type LinklogEvent } from './catalogue.js';
 import { envelope, ledgerSource, writeSequence } from './envelope.js';
 import type { EventType } from './event-type.js';
 import { topics, type TopicName } from './topics.js';
@@ -92,10 +86,6 @@ export const topicOf = (event: Pick<LinklogEvent, 'type'>): TopicName => {
   if (!topic) throw new Error(`No topic for ${event.type}`);
   return topic;
 };
-
-/** Whether an event is one of a link's own, which the folds of links know. */
-export const isLinkEvent = (event: LinklogEvent): event is LinkEvent =>
-  topicOf(event) === topics.links.name;
 
 /** Everything about a new event but its name and data. */
 export interface EventMetadata {

@@ -7,7 +7,7 @@ import { created, idOf, noon, someEvent } from '../testing/events.js';
 import { catalogue } from './catalogue.js';
 import { eventReader, newEvent, readEvent, topicOf, UnreadableEvent, writeEvent } from './codec.js';
 import { originOf, spoolSource } from './envelope.js';
-import { eventType } from './event-type.js';
+import { defineEvents, unknownEvent } from './event-type.js';
 import { topicNames } from './topics.js';
 
 /** What reading throws, if anything; `null` where it reads. */
@@ -123,25 +123,25 @@ describe('the codec of events', () => {
 });
 
 describe('upcasting', () => {
-  const renamed = eventType({
-    name: 'GuestSeated',
-    topic: 'links',
-    version: 3,
-    data: z.strictObject({ guest: z.string(), seats: z.int(), table: z.string().nullable() }),
-    retired: [
-      {
-        version: 1,
-        data: z.strictObject({ who: z.string() }),
-        upcast: ({ who }: { who: string }) => ({ guest: who, seats: 1 }),
-      },
-      {
-        version: 2,
-        data: z.strictObject({ guest: z.string(), seats: z.int() }),
-        upcast: (older: { guest: string; seats: number }) => ({ ...older, table: null }),
-      },
-    ],
+  const { GuestSeated } = defineEvents('links', {
+    GuestSeated: {
+      version: 3,
+      data: z.strictObject({ guest: z.string(), seats: z.int(), table: z.string().nullable() }),
+      retired: [
+        {
+          version: 1,
+          data: z.strictObject({ who: z.string() }),
+          upcast: ({ who }: { who: string }) => ({ guest: who, seats: 1 }),
+        },
+        {
+          version: 2,
+          data: z.strictObject({ guest: z.string(), seats: z.int() }),
+          upcast: (older: { guest: string; seats: number }) => ({ ...older, table: null }),
+        },
+      ],
+    },
   });
-  const read = eventReader([renamed]);
+  const read = eventReader([GuestSeated]);
 
   const cases: readonly [number, Record<string, unknown>, Record<string, unknown>][] = [
     [1, { who: 'Ada' }, { guest: 'Ada', seats: 1, table: null }],
@@ -177,6 +177,13 @@ describe('the catalogue', () => {
       expect(definition.name).to.equal(name);
       expect(versions).to.deep.equal(versions.map((_, index) => index + 1));
     }
+  });
+
+  it('lets a fold name itself and the event type that it has no case for', () => {
+    const unknown = { ...created('spring'), type: 'linklog.LinkMelted.v1' } as never;
+    expect(() => unknownEvent(unknown, 'link')).to.throw(
+      'The fold link has no case for linklog.LinkMelted.v1',
+    );
   });
 
   it('has a topic for every event', () => {

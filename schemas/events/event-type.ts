@@ -21,22 +21,31 @@ export interface EventType<Name extends string, Version extends number, Data ext
   readonly retired: readonly RetiredVersion[];
 }
 
-/** Declares an event type. `retired` lists older versions, oldest first. */
-export const eventType = <
-  const Name extends string,
-  const Version extends number,
-  Data extends z.ZodType,
->(definition: {
-  name: Name;
-  topic: keyof typeof topics;
-  version: Version;
-  data: Data;
-  retired?: readonly RetiredVersion[];
-}): EventType<Name, Version, Data> => ({
-  ...definition,
-  type: `linklog.${definition.name}.v${definition.version}`,
-  retired: definition.retired ?? [],
-});
+/** An event type as it is declared; its name and topic come from `defineEvents`. */
+interface Definition {
+  readonly version: number;
+  readonly data: z.ZodType;
+  /** Older versions, oldest first. */
+  readonly retired?: readonly RetiredVersion[];
+}
+
+/** Declares the event types of a topic, by their names. */
+export const defineEvents = <const Definitions extends Readonly<Record<string, Definition>>>(
+  topic: keyof typeof topics,
+  definitions: Definitions,
+) => {
+  const types = Object.entries(definitions).map(([name, { version, data, retired = [] }]) => {
+    const type = `linklog.${name}.v${version}` as const;
+    return [name, { name, topic, version, type, data, retired }] as const;
+  });
+  return Object.fromEntries(types) as unknown as {
+    readonly [Name in keyof Definitions & string]: EventType<
+      Name,
+      Definitions[Name]['version'],
+      Definitions[Name]['data']
+    >;
+  };
+};
 
 /** The event that a type describes, in its current version. */
 export type EventOf<T> =
@@ -46,3 +55,9 @@ export type EventOf<T> =
         readonly data: z.output<Data>;
       }
     : never;
+
+/** Ends a fold's `switch`: does not compile while a type is missing. `fold` names the fold. */
+export const unknownEvent = (event: never, fold: string): never => {
+  const { type } = event as { readonly type: string };
+  throw new Error(`The fold ${fold} has no case for ${type}`);
+};

@@ -1,4 +1,5 @@
-import type { EventNamed } from '../events/catalogue.js';
+import type { AliasOverrideEvent } from '../events/catalogue.js';
+import { unknownEvent } from '../events/event-type.js';
 
 /** Who may use a reserved alias. */
 export interface AliasOverride {
@@ -8,16 +9,20 @@ export interface AliasOverride {
   readonly lastEventAt: Date;
 }
 
-export type AliasOverrideEvent = EventNamed<'AliasOverrideGranted' | 'AliasOverrideRevoked'>;
-
 export const noOverride: AliasOverride = { account: null, sequence: 0, lastEventAt: new Date(0) };
 
 /** What an event makes of an override. The ledger's rows are changed in no other way. */
 export const evolveAliasOverride = (
   _override: AliasOverride,
   event: AliasOverrideEvent,
-): AliasOverride => ({
-  account: event.type === 'linklog.AliasOverrideGranted.v1' ? event.data.account : null,
-  sequence: event.sequence,
-  lastEventAt: new Date(event.time),
-});
+): AliasOverride => {
+  const next = { sequence: event.sequence, lastEventAt: new Date(event.time) };
+  switch (event.type) {
+    case 'linklog.AliasOverrideGranted.v1':
+      return { ...next, account: event.data.account };
+    case 'linklog.AliasOverrideRevoked.v1':
+      return { ...next, account: null };
+    default:
+      return unknownEvent(event, 'alias-override');
+  }
+};

@@ -1,4 +1,5 @@
-import type { EventNamed } from '../events/catalogue.js';
+import type { ApiKeyEvent } from '../events/catalogue.js';
+import { unknownEvent } from '../events/event-type.js';
 import type { PlanName } from '../plans.js';
 
 export interface ApiKey {
@@ -17,8 +18,6 @@ export interface ApiKey {
 export type ApiKeyState =
   | { readonly status: 'none' }
   | { readonly status: 'active' | 'inactive' | 'revoked'; readonly key: ApiKey };
-
-export type ApiKeyEvent = EventNamed<'ApiKeyCreated' | 'ApiKeyChanged' | 'ApiKeyRevoked'>;
 
 export const noKey: ApiKeyState = { status: 'none' };
 
@@ -39,9 +38,7 @@ export const evolveApiKey = (state: ApiKeyState, event: ApiKeyEvent): ApiKeyStat
     }
     case 'linklog.ApiKeyRevoked.v1':
       return { status: 'revoked', key: { ...state.key, sequence, lastEventAt } };
-    default: {
-      const unknown: never = event;
-      throw new Error(`No fold of ${JSON.stringify(unknown)}`);
-    }
+    default:
+      return unknownEvent(event, 'api-key');
   }
 };

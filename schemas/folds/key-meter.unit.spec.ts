@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { addSpending, unusedMeter } from './key-meter.js';
-import { spendingOf, type Spending } from './spending.js';
+import { addSpending, spendingOf, unusedMeter, type Spending } from './key-meter.js';
 import { blocked, created, visited } from '../testing/events.js';
 
 const months = ['2026-04-01', '2026-05-01', '2026-06-01'];

@@ -1,5 +1,6 @@
 import { notBefore } from '../decision.js';
 import type { EventNamed, LinkEvent } from '../events/catalogue.js';
+import { unknownEvent } from '../events/event-type.js';
 import type { ExpiryReason } from './link.js';
 
 /** What the ledger must know of a code to decide about it exactly. */
@@ -64,9 +65,7 @@ export const evolveLedgerLink = (
       return { ...link, blocked: true, sequence, lastEventAt };
     case 'linklog.LinkUnblocked.v1':
       return { ...link, blocked: false, cleared: true, sequence, lastEventAt };
-    default: {
-      const unknown: never = event;
-      throw new Error(`No fold of ${JSON.stringify(unknown)}`);
-    }
+    default:
+      return unknownEvent(event, 'ledger-link');
   }
 };

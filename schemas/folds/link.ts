@@ -1,4 +1,5 @@
 import type { LinkEvent } from '../events/catalogue.js';
+import { unknownEvent } from '../events/event-type.js';
 
 /** What LinkCreated said, for as long as the log is kept. */
 export interface Link {
@@ -58,9 +59,7 @@ export const evolveLink = (state: LinkState, event: LinkEvent): LinkState => {
       return state.expired === null
         ? { status: 'active', link: state.link }
         : { status: 'expired', link: state.link, reason: state.expired };
-    default: {
-      const unknown: never = event;
-      throw new Error(`No fold of ${JSON.stringify(unknown)}`);
-    }
+    default:
+      return unknownEvent(event, 'link');
   }
 };

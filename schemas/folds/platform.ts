@@ -1,5 +1,6 @@
 import type { z } from 'zod';
-import type { EventNamed } from '../events/catalogue.js';
+import type { PlatformEvent } from '../events/catalogue.js';
+import { unknownEvent } from '../events/event-type.js';
 import type { platformFeature } from '../events/platform-events.js';
 
 export type PlatformFeature = z.infer<typeof platformFeature>;
@@ -11,8 +12,6 @@ export interface PlatformState {
   readonly sequence: number;
   readonly lastEventAt: Date;
 }
-
-export type PlatformEvent = EventNamed<'MaintenanceSwitched' | 'FeatureSwitched'>;
 
 export const platformSubject = 'platform';
 
@@ -32,9 +31,7 @@ export const evolvePlatform = (state: PlatformState, event: PlatformEvent): Plat
       return { ...next, maintenance: event.data.on };
     case 'linklog.FeatureSwitched.v1':
       return { ...next, features: { ...state.features, [event.data.feature]: event.data.on } };
-    default: {
-      const unknown: never = event;
-      throw new Error(`No fold of ${JSON.stringify(unknown)}`);
-    }
+    default:
+      return unknownEvent(event, 'platform');
   }
 };

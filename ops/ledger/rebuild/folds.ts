@@ -1,37 +1,38 @@
 /**
  * The ledger as a pure function of the log. Each fold takes the states that a piece of the log is
- * about and gives those that it changes. Repeats are dropped: what is not above the sequence that
- * the state has was there before. An event of a subject that was never made changes nothing.
+ * about and returns those that changed. Repeats are dropped: an event whose sequence is not above
+ * the state's was folded before. An event of a subject that was never made changes nothing.
  */
-import type { EventNamed, LinkEvent, LinklogEvent } from '../../../schemas/events/catalogue.js';
+import type {
+  AliasOverrideEvent,
+  ApiKeyEvent,
+  EventNamed,
+  LinkEvent,
+  LinklogEvent,
+  PlatformEvent,
+  UsageEvent,
+} from '../../../schemas/events/catalogue.js';
 import {
   evolveAliasOverride,
   noOverride,
   type AliasOverride,
-  type AliasOverrideEvent,
 } from '../../../schemas/folds/alias-override.js';
+import { evolveApiKey, noKey } from '../../../schemas/folds/api-key.js';
 import {
-  evolveApiKey,
-  noKey,
-  type ApiKeyEvent,
-  type ApiKeyState,
-} from '../../../schemas/folds/api-key.js';
+  addSpending,
+  spendingOf,
+  unusedMeter,
+  type KeyMeter,
+} from '../../../schemas/folds/key-meter.js';
 import {
   evolveLedgerLink,
   freeCode,
-  type LedgerLinkState,
   type LedgerLink,
   type LedgerLinkEvent,
+  type LedgerLinkState,
 } from '../../../schemas/folds/ledger-link.js';
-import { addSpending, unusedMeter, type KeyMeter } from '../../../schemas/folds/key-meter.js';
-import {
-  evolvePlatform,
-  type PlatformEvent,
-  type PlatformState,
-} from '../../../schemas/folds/platform.js';
-import { spendingOf } from '../../../schemas/folds/spending.js';
-
-type KnownKey = Exclude<ApiKeyState, { readonly status: 'none' }>;
+import { evolvePlatform, type PlatformState } from '../../../schemas/folds/platform.js';
+import type { KnownKey } from '../api-keys.js';
 
 /** A visit that the ledger decided, and numbered among its link's clicks. */
 export type LimitedVisit = EventNamed<'LinkVisited'> & {
@@ -71,7 +72,7 @@ export const foldLedgerLinks = (
 /** Meters after links that were made (none twice) and after events of the topic of usage. */
 export const foldMeters = (
   known: ReadonlyMap<string, KeyMeter>,
-  events: readonly (EventNamed<'LinkCreated'> | EventNamed<'CallsMetered' | 'QrRendered'>)[],
+  events: readonly (EventNamed<'LinkCreated'> | UsageEvent)[],
 ): ReadonlyMap<string, KeyMeter> => {
   const changed = new Map<string, KeyMeter>();
   for (const event of events) {

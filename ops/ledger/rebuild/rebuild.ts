@@ -1,9 +1,14 @@
-import type { EventNamed, LinklogEvent } from '../../../schemas/events/catalogue.js';
-import { isLinkEvent, readEvent, UnreadableEvent } from '../../../schemas/events/codec.js';
+import {
+  isAliasOverrideEvent,
+  isApiKeyEvent,
+  isLinkEvent,
+  isPlatformEvent,
+  isUsageEvent,
+  type EventNamed,
+  type LinklogEvent,
+} from '../../../schemas/events/catalogue.js';
+import { readEvent, UnreadableEvent } from '../../../schemas/events/codec.js';
 import { topics, type TopicName } from '../../../schemas/events/topics.js';
-import type { AliasOverrideEvent } from '../../../schemas/folds/alias-override.js';
-import type { ApiKeyEvent } from '../../../schemas/folds/api-key.js';
-import type { PlatformEvent } from '../../../schemas/folds/platform.js';
 import type { EventLog, LogRecord } from '../../platform/event-log/port.js';
 import { lockOverrides, saveOverrides } from '../alias-overrides.js';
 import { lockKeys, saveKey } from '../api-keys.js';
@@ -24,29 +29,6 @@ import { lockKeyMeters, saveKeyMeters } from './meter-rows.js';
 
 type EventOfLink = Parameters<typeof foldLedgerLinks>[1][number];
 
-const isOf =
-  <Event extends LinklogEvent>(...types: readonly Event['type'][]) =>
-  (event: LinklogEvent): event is Event =>
-    (types as readonly string[]).includes(event.type);
-
-const isKeyEvent = isOf<ApiKeyEvent>(
-  'linklog.ApiKeyCreated.v1',
-  'linklog.ApiKeyChanged.v1',
-  'linklog.ApiKeyRevoked.v1',
-);
-const isOverrideEvent = isOf<AliasOverrideEvent>(
-  'linklog.AliasOverrideGranted.v1',
-  'linklog.AliasOverrideRevoked.v1',
-);
-const isPlatformEvent = isOf<PlatformEvent>(
-  'linklog.MaintenanceSwitched.v1',
-  'linklog.FeatureSwitched.v1',
-);
-const isUsageEvent = isOf<EventNamed<'CallsMetered' | 'QrRendered'>>(
-  'linklog.CallsMetered.v1',
-  'linklog.QrRendered.v1',
-);
-
 const subjectsOf = (events: readonly LinklogEvent[]): string[] => [
   ...new Set(events.map(({ subject }) => subject)),
 ];
@@ -60,11 +42,11 @@ type Add<Event extends LinklogEvent = LinklogEvent> = (
 
 /** Keys and overrides: few, so a statement for each. */
 const addAccounts: Add = async (tx, schema, events) => {
-  const keyEvents = events.filter(isKeyEvent);
+  const keyEvents = events.filter(isApiKeyEvent);
   const keys = await lockKeys(tx, subjectsOf(keyEvents), schema);
   for (const state of foldKeys(keys, keyEvents).values()) await saveKey(tx, state, schema);
 
-  const overrideEvents = events.filter(isOverrideEvent);
+  const overrideEvents = events.filter(isAliasOverrideEvent);
   const overrides = await lockOverrides(tx, subjectsOf(overrideEvents), schema);
   await saveOverrides(tx, foldOverrides(overrides, overrideEvents), schema);
 };

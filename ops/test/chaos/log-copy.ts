@@ -1,5 +1,10 @@
-import type { EventNamed, LinkEvent, LinklogEvent } from '../../../schemas/events/catalogue.js';
-import { isLinkEvent, readEvent } from '../../../schemas/events/codec.js';
+import {
+  isLinkEvent,
+  type EventNamed,
+  type LinkEvent,
+  type LinklogEvent,
+} from '../../../schemas/events/catalogue.js';
+import { readEvent } from '../../../schemas/events/codec.js';
 import { ledgerSource } from '../../../schemas/events/envelope.js';
 
 export interface CopiedRecord {

@@ -1,5 +1,9 @@
-import type { EventNamed, EventName, LinklogEvent } from '../../../schemas/events/catalogue.js';
-import { catalogue } from '../../../schemas/events/catalogue.js';
+import {
+  catalogue,
+  type EventName,
+  type EventNamed,
+  type LinklogEvent,
+} from '../../../schemas/events/catalogue.js';
 import { readEvent } from '../../../schemas/events/codec.js';
 import { topics } from '../../../schemas/events/topics.js';
 import type { EventLog } from '../../platform/event-log/port.js';

@@ -2,8 +2,11 @@ import {
   dropRepeats,
   type HighWaterMarks,
 } from '../../../../projectors/runtime/high-water-marks.js';
-import type { EventNamed, LinkEvent } from '../../../../schemas/events/catalogue.js';
-import { isLinkEvent } from '../../../../schemas/events/codec.js';
+import {
+  isLinkEvent,
+  type EventNamed,
+  type LinkEvent,
+} from '../../../../schemas/events/catalogue.js';
 import { topics } from '../../../../schemas/events/topics.js';
 import {
   evolveLink,

@@ -1,12 +1,11 @@
-import { isLinkEvent } from '../../../../schemas/events/codec.js';
+import {
+  isLinkEvent,
+  isPlatformEvent,
+  type LinkEvent,
+} from '../../../../schemas/events/catalogue.js';
 import { topics } from '../../../../schemas/events/topics.js';
 import type { LedgerLink } from '../../../../schemas/folds/ledger-link.js';
-import type { LinkEvent, LinklogEvent } from '../../../../schemas/events/catalogue.js';
-import {
-  initialPlatform,
-  type PlatformEvent,
-  type PlatformState,
-} from '../../../../schemas/folds/platform.js';
+import { initialPlatform, type PlatformState } from '../../../../schemas/folds/platform.js';
 import type { PlanName } from '../../../../schemas/plans.js';
 import { foldLedgerLinks, foldPlatform } from '../../../ledger/rebuild/folds.js';
 import { murmur2 } from '../../../platform/event-log/partition.js';
@@ -107,9 +106,6 @@ class LinkCounts {
     };
   }
 }
-
-const isPlatformEvent = (event: LinklogEvent): event is PlatformEvent =>
-  event.type === 'linklog.MaintenanceSwitched.v1' || event.type === 'linklog.FeatureSwitched.v1';
 
 /**
  * The switches, overrides, keys and numbers of links at a moment, by the log alone. `atOnce`: records

@@ -1,7 +1,7 @@
 import type { LinklogEvent } from '../../../../schemas/events/catalogue.js';
 import { originOf } from '../../../../schemas/events/envelope.js';
 import { topics, type TopicName } from '../../../../schemas/events/topics.js';
-import { spendingOf } from '../../../../schemas/folds/spending.js';
+import { spendingOf } from '../../../../schemas/folds/key-meter.js';
 import { isLimitedVisit } from '../../../ledger/rebuild/folds.js';
 import { partitionOf } from '../../../platform/event-log/partition.js';
 import type { LogRecord } from '../../../platform/event-log/port.js';
