@@ -402,12 +402,12 @@ describe('the metrics of the running product', () => {
     expect(text).not.to.match(/:\/\/|ll_[0-9A-Za-z]/);
   });
 
-  it('are in the README, each by its name', async () => {
-    const readme = await readFile(projectFile('README.md'), 'utf8');
+  it('are in ops/docs/metrics.md, each by its name', async () => {
+    const page = await readFile(projectFile('ops', 'docs', 'metrics.md'), 'utf8');
     const text = await texts();
     const names = [...text.matchAll(/^# TYPE (linklog_\w+) /gm)].map(([, name]) => name ?? '');
     expect(names).to.have.length.above(20);
-    const documented = [...readme.matchAll(/`(linklog_\w+)`/g)].map(([, name]) => name ?? '');
+    const documented = [...page.matchAll(/`(linklog_\w+)`/g)].map(([, name]) => name ?? '');
     expect([...new Set(documented)]).to.have.members([...new Set(names)]);
   });
 });
