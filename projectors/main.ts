@@ -1,21 +1,18 @@
+import { firstFailure } from '../ops/platform/concurrency/deferred.js';
 import type { EventLog } from '../ops/platform/event-log/port.js';
 import type { Logger } from '../ops/platform/logging.js';
 import type { Pool } from '../ops/platform/postgres/pool.js';
+import type { TopicName } from '../schemas/events/topics.js';
 import { projections } from './projections.js';
-import { requireKnownCheckpoints } from './runtime/checkpoints.js';
-import type { ProjectionName } from './runtime/names.js';
-import { startProjection } from './runtime/start.js';
-import type { ProjectionStatus } from './runtime/status.js';
-import { projectionStatus } from './status.js';
-
-export { openArchive } from './archive/open.js';
-export { projections } from './projections.js';
-export { appliedThrough, projectionStatus } from './status.js';
+import { createBatchHandler } from './runtime/batch.js';
+import { catchUp, endsOf } from './runtime/catch-up.js';
+import { readCheckpoint, requireKnownCheckpoints } from './runtime/checkpoints.js';
+import { startProjection, statusOf, type ProjectionStatus } from './runtime/live-projection.js';
+import { liveSchema, type ProjectionName } from './runtime/projection.js';
 
 export interface Projectors {
   /** Never resolves; rejects with what no retry can mend, such as `ForeignPosition`. */
   readonly failed: Promise<never>;
-  status(): Promise<readonly ProjectionStatus[]>;
   /** By projection: the age of the oldest event that it was given here and has not applied yet. */
   secondsBehind(): ReadonlyMap<ProjectionName, number>;
   /** Resolves when no batch is being applied and none will be. */
@@ -32,25 +29,62 @@ export const startProjectors = async (deps: {
   readonly log: EventLog;
   readonly logger: Logger;
 }): Promise<Projectors> => {
-  const { pool, log } = deps;
-  for (const projection of projections) await requireKnownCheckpoints(pool, log, projection);
+  for (const projection of projections) {
+    await requireKnownCheckpoints(deps.pool, deps.log, projection);
+  }
   const running = projections.map((projection) => ({
     name: projection.name,
     ...startProjection({ ...deps, projection }),
   }));
-
-  const failed = new Promise<never>((_, reject) => {
-    for (const { done } of running) done.catch(reject);
-  });
-  // The subscription has logged it. Who does not listen learns of it by the lag.
-  failed.catch(() => undefined);
-
   return {
-    failed,
-    status: () => projectionStatus(pool, log),
+    failed: firstFailure(running.map(({ done }) => done)),
     secondsBehind: () => new Map(running.map((one) => [one.name, one.secondsBehind()])),
     async stop() {
       await Promise.all(running.map((subscription) => subscription.stop()));
     },
   };
+};
+
+/** How far each projection is behind the log, in records, and its dead letters. */
+export const projectionStatus = (pool: Pool, log: EventLog): Promise<readonly ProjectionStatus[]> =>
+  Promise.all(projections.map((projection) => statusOf(pool, log, projection)));
+
+/** The offset below which every projection of a topic has applied one of its partitions. */
+export const appliedThrough = async (
+  pool: Pool,
+  topic: TopicName,
+  partition: number,
+): Promise<number> => {
+  const offsets = await Promise.all(
+    projections
+      .filter(({ topics }) => topics.includes(topic))
+      .map(({ name }) => readCheckpoint(pool, liveSchema(name), topic, partition)),
+  );
+  return Math.min(...offsets.map((position) => position?.offset ?? 0));
+};
+
+/** Brings every projection to the log's end while no projector runs. */
+export const catchUpProjections = async (options: {
+  /** Two of its connections are used. */
+  readonly pool: Pool;
+  readonly log: EventLog;
+  readonly logger: Logger;
+  readonly progress?: (done: number, total: number) => void;
+  readonly signal?: AbortSignal | undefined;
+}): Promise<void> => {
+  const { pool, log, logger, progress, signal } = options;
+  const all = await Promise.all(
+    projections.map(async (projection) => ({ projection, targets: await endsOf(log, projection) })),
+  );
+  const total = all.flatMap(({ targets }) => targets).reduce((sum, { to }) => sum + to, 0);
+  let done = 0;
+  const onBatch = (_outcome: unknown, records: number): void => {
+    done += records;
+    progress?.(done, total);
+  };
+  for (const { projection, targets } of all) {
+    const handle = createBatchHandler({ pool, log, logger, projection });
+    const schema = liveSchema(projection.name);
+    await catchUp({ pool, log, schema, handle, onBatch, signal }, targets);
+  }
 };

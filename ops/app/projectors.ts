@@ -1,4 +1,4 @@
-import { openArchive, startProjectors, type Projectors } from '../../projectors/main.js';
+import { startProjectors, type Projectors } from '../../projectors/main.js';
 import { startSealing } from '../../projectors/seals/sealing.js';
 import { signerOfProcess } from '../../projectors/seals/seal-key.js';
 import type { Config } from '../platform/config/config.js';
@@ -14,6 +14,9 @@ export interface ProjectorService extends Pick<Projectors, 'secondsBehind'> {
   /** They never resolve; one rejects when the projectors, the sealing or the archive cannot go on. */
   readonly failures: readonly Promise<never>[];
 }
+
+/** Loaded only if configured: the client of EventStoreDB takes half a second. */
+const archiveModule = () => import('../../projectors/archive/archive.js');
 
 /** Starts the projections, the sealing of the log, and the archive where one is configured. */
 export const startProjectorService = (deps: {
@@ -46,7 +49,13 @@ export const startProjectorService = (deps: {
     const archive =
       url === null
         ? null
-        : await openArchive({ url, pool: database.pool('archive', 2), log, metrics, logger });
+        : (await archiveModule()).openArchive({
+            url,
+            pool: database.pool('archive', 2),
+            log,
+            metrics,
+            logger,
+          });
     if (archive) {
       onStop(() => archive.stop());
       failures.push(archive.failed);

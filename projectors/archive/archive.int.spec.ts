@@ -24,9 +24,8 @@ import {
 } from '../../schemas/testing/events.js';
 import { eventually, rejection } from '../../ops/test/support/waiting.js';
 import { emptyTables } from '../testing/tables.js';
-import { ArchiveCut, ArchiveUnavailable } from './errors.js';
-import { startArchive, type Archive } from './start.js';
-import { openArchiveStore, type ArchiveStore } from './store.js';
+import { ArchiveCut, ArchiveUnavailable, openArchiveStore, type ArchiveStore } from './store.js';
+import { startArchive, type Archive } from './archive.js';
 import { archiver, idsIn } from '../../ops/test/support/archive/harness.js';
 import { archiveUnderKills } from '../../ops/test/support/archive/kills.js';
 import { deferred } from '../../ops/platform/concurrency/deferred.js';

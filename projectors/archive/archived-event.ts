@@ -1,20 +1,17 @@
 import { catalogue, type EventName, type LinklogEvent } from '../../schemas/events/catalogue.js';
 import { withoutSecrets } from '../../schemas/events/redact.js';
 
-/** An event as EventStoreDB has it: id and type are its own, the other attributes its metadata. */
+/** An event as EventStoreDB stores it; attributes other than id and type are metadata. */
 export interface ArchivedEvent {
   readonly id: string;
   readonly type: string;
   readonly data: object;
   readonly metadata: object;
-  /** Bytes that it counts for against the server's bound on an append. */
+  /** Bytes towards the server's limit of an append. */
   readonly size: number;
 }
 
-/**
- * What each type's streams are called before the subject: `$by_category` sorts them by it. The
- * platform is one stream.
- */
+/** The category of each type's streams: the name before the subject. The platform is one stream. */
 const categories: Readonly<Record<EventName, string | null>> = {
   LinkCreated: 'link',
   LinkExpired: 'link',
@@ -36,7 +33,7 @@ const categoryByType = new Map<string, string | null>(
   Object.entries(catalogue).map(([name, { type }]) => [type, categories[name as EventName]]),
 );
 
-/** The stream that an event belongs in. */
+/** The name of an event's stream. */
 export const streamOf = ({ type, subject }: LinklogEvent): string => {
   const category = categoryByType.get(type);
   if (category === undefined) throw new Error(`No stream for ${type}`);

@@ -8,22 +8,62 @@ import {
   type JSONEventType,
 } from '@eventstore/db-client';
 import type { ArchivedEvent } from './archived-event.js';
-import { AppendTooLarge, ArchiveUnavailable, StreamRefused, WrongRevision } from './errors.js';
 
-/** A call that has no answer by then has failed; its outcome is unknown. */
+/** The archive does not answer, or not now: a retry may succeed. */
+export class ArchiveUnavailable extends Error {
+  readonly retryable = true;
+
+  constructor(
+    /** Such as `UNAVAILABLE`, `DEADLINE_EXCEEDED`, `ACCESS_DENIED`. */
+    readonly code: string,
+    cause: unknown,
+  ) {
+    super('The archive cannot be used', { cause });
+  }
+}
+
+/** A stream ends before an event that it had: EventStoreDB has lost events. */
+export class ArchiveCut extends Error {
+  readonly code = 'ARCHIVE_CUT';
+  readonly retryable = true;
+
+  constructor(stream: string, revision: number) {
+    super(
+      `The archive's stream ${stream} has no revision ${revision - 1}, which it had: was ` +
+        `EventStoreDB restored from an older copy, or is it another one?`,
+    );
+  }
+}
+
+/** A stream does not take these events, however often they are sent. */
+export class StreamRefused extends Error {
+  readonly code = 'STREAM_REFUSED';
+  readonly retryable = false;
+}
+
+/** The append has more bytes than the server takes. */
+export class AppendTooLarge extends StreamRefused {}
+
+/** The stream does not end where the append begins. */
+export class WrongRevision extends Error {
+  readonly code = 'WRONG_REVISION';
+  readonly retryable = false;
+}
+
+/** Deadline of a call, in milliseconds. A call without an answer by then has an unknown outcome. */
 const answerMs = 4_000;
 
-/** What the archive is asked: EventStoreDB, as far as it is needed. */
+/** The calls to EventStoreDB that the archive needs. */
 export interface ArchiveStore {
   /**
-   * Appends events to a stream so that the first one's revision is `first`. What is there already, at
-   * just these revisions, is taken for appended.
+   * Appends events to a stream; the first gets the revision `first`. The same events at the same
+   * revisions count as appended.
    *
    * @throws WrongRevision, AppendTooLarge, StreamRefused, ArchiveUnavailable
    */
   append(stream: string, first: number, events: readonly ArchivedEvent[]): Promise<void>;
   /**
-   * The ids that a stream has from a revision on, so many at most.
+   * The ids that a stream has from the revision `first` on, `count` at most.
    *
    * @throws StreamRefused, ArchiveUnavailable
    */
@@ -33,10 +73,10 @@ export interface ArchiveStore {
   close(): Promise<void>;
 }
 
-/** gRPC's status for a request that is wrong in itself. */
+/** gRPC's status of an invalid request. */
 const invalidArgument = 3;
 
-/** An error of the client as one of ours. */
+/** Translates an error of the client into one of ours. */
 const translated = (error: unknown): Error => {
   if (error instanceof StreamRefused) return error;
   if (error instanceof WrongExpectedVersionError) return new WrongRevision(error.message);
@@ -48,30 +88,30 @@ const translated = (error: unknown): Error => {
   return new ArchiveUnavailable(name, error);
 };
 
-/** What the client keeps to itself. */
+/** Private methods of the client. */
 interface Internals {
   supports: () => Promise<boolean>;
   handleError: (...args: readonly unknown[]) => Promise<void>;
 }
 
 /**
- * The client of a connection string; it connects when it is first used.
+ * Opens the client of a connection string; it connects at its first call.
  *
- * @throws what the client says of a string that it cannot use
+ * @throws the client's error about a connection string that it cannot use
  */
 export const openArchiveStore = (url: string): ArchiveStore => {
   const client = EventStoreDBClient.connectionString(url);
   const internals = client as unknown as Internals;
-  // Appends go by the call that has a deadline, each on its own. The client's other way, a stream of
-  // batches for all of them, knows none: an append whose answer is lost never settles there, and one
-  // connection's loss rejects the appends of all others, whose answers then end the process.
+  // This makes each append a call with a deadline. The client's default is one stream of batches,
+  // without a deadline: an append whose answer is lost never settles, and the loss of one connection
+  // rejects all other appends, whose answers then end the process.
   internals.supports = () => Promise.resolve(false);
-  // After a failed call it looks for another node, and nobody awaits that: where it finds none, the
-  // next call says so, and this must not end the process.
+  // After a failed call the client looks for another node, and nobody awaits that. If there is none,
+  // the next call fails; the unawaited failure must not end the process.
   const { handleError } = internals;
   internals.handleError = (...args) => handleError(...args).catch(() => undefined);
 
-  const read = async (stream: string, first: number, count: number): Promise<readonly string[]> => {
+  const ids = async (stream: string, first: number, count: number): Promise<readonly string[]> => {
     const reading = client.readStream<JSONEventType>(stream, {
       fromRevision: BigInt(first),
       maxCount: count,
@@ -80,20 +120,20 @@ export const openArchiveStore = (url: string): ArchiveStore => {
     // Reads have no deadline of their own.
     const late = setTimeout(() => {
       reading.destroy(new ArchiveUnavailable('DEADLINE_EXCEEDED', null));
-      // What cannot be cancelled has failed by itself.
+      // A call that cannot be cancelled has failed already.
       reading.cancel().catch(() => undefined);
     }, answerMs);
-    // It may say so once more when it is over; without a listener that would end the process.
+    // A late error event without a listener would end the process.
     reading.on('error', () => undefined);
     try {
-      const ids: string[] = [];
+      const found: string[] = [];
       for await (const { event } of reading) {
-        if (event?.revision !== BigInt(first + ids.length)) {
+        if (event?.revision !== BigInt(first + found.length)) {
           throw new StreamRefused('Old events of the stream were truncated');
         }
-        ids.push(event.id);
+        found.push(event.id);
       }
-      return ids;
+      return found;
     } catch (error) {
       if (error instanceof StreamNotFoundError) return [];
       if (error instanceof ArchiveUnavailable) throw error;
@@ -112,7 +152,7 @@ export const openArchiveStore = (url: string): ArchiveStore => {
       try {
         const result = await client.appendToStream<JSONEventType>(stream, proposed, {
           expectedRevision: first === 0 ? 'no_stream' : BigInt(first - 1),
-          // Only the leader knows where a stream ends.
+          // Only the leader knows the end of a stream.
           requiresLeader: true,
           deadline: answerMs,
         });
@@ -120,14 +160,14 @@ export const openArchiveStore = (url: string): ArchiveStore => {
       } catch (error) {
         throw translated(error);
       }
-      // A stream that was deleted, though not for good, begins anew wherever it ended.
+      // A stream that was soft-deleted goes on at the revision where it ended.
       if (end !== BigInt(first + events.length - 1)) {
         throw new StreamRefused('The stream was deleted, and begins anew at another revision');
       }
     },
-    ids: read,
+    ids,
     async ping() {
-      await read('platform', 0, 1);
+      await ids('platform', 0, 1);
     },
     // An idle connection keeps no process alive.
     close: () => client.dispose(),

@@ -1,18 +1,59 @@
+import type { Client } from '../../ops/platform/postgres/pool.js';
 import { isLinkEvent } from '../../schemas/events/catalogue.js';
 import { topics } from '../../schemas/events/topics.js';
 import { evolveLink, noLink, type LinkState } from '../../schemas/folds/link.js';
 import { rowOfState, stateOfRow, type RedirectRow } from '../../schemas/read-models/redirects.js';
-import type { Projection } from '../runtime/projection.js';
-import { readRows, writeRows } from './rows.js';
+import type { Projection, ProjectionSchema } from '../runtime/projection.js';
 
-/** Where each short code leads, or why it no longer does. */
+const columns = [
+  'code',
+  'status',
+  'expired',
+  'url',
+  'account',
+  'created_at',
+  'expires_at',
+  'max_clicks',
+  'password_hash',
+  'sequence',
+] as const satisfies readonly (keyof RedirectRow)[];
+
+const readRows = async (
+  tx: Client,
+  schema: ProjectionSchema,
+  codes: Iterable<string>,
+): Promise<ReadonlyMap<string, RedirectRow>> => {
+  const { rows } = await tx.query<RedirectRow>(
+    `SELECT ${columns.join()} FROM ${schema}.links WHERE code = ANY ($1::text[])`,
+    [[...codes]],
+  );
+  return new Map(rows.map((row) => [row.code, row]));
+};
+
+/** Inserts rows, or replaces those that exist. */
+const writeRows = async (
+  tx: Client,
+  schema: ProjectionSchema,
+  rows: readonly RedirectRow[],
+): Promise<void> => {
+  if (rows.length === 0) return;
+  await tx.query(
+    `INSERT INTO ${schema}.links (${columns.join()})
+     SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[],
+       $6::timestamptz[], $7::timestamptz[], $8::integer[], $9::text[], $10::bigint[])
+     ON CONFLICT (code) DO UPDATE SET
+       ${columns.map((column) => `${column} = excluded.${column}`).join()}`,
+    columns.map((column) => rows.map((row) => row[column])),
+  );
+};
+
+/** The destination of each short code, or why it has none any more. */
 export const redirects: Projection = {
   name: 'redirects',
   topics: [topics.links.name],
   async apply(tx, schema, events) {
     const linkEvents = events.filter(isLinkEvent);
-    const codes = new Set(linkEvents.map(({ subject }) => subject));
-    const known = await readRows(tx, schema, [...codes]);
+    const known = await readRows(tx, schema, new Set(linkEvents.map(({ subject }) => subject)));
     const folded = new Map<string, { readonly state: LinkState; readonly sequence: number }>();
     for (const event of linkEvents) {
       const { subject, sequence } = event;

@@ -106,9 +106,9 @@ describe('the handler of batches', () => {
     await live.records(visits, [visit(1), visit(2), visit(1), visit(2), visit(3)]);
     const outcome = await live.records(visits, [visit(2), visit(3), visit(4)]);
     expect(outcome).to.include({ applied: 1, repeats: 2 });
-    const { clicks, marks } = await content();
+    const { clicks, high_water_marks: highWaterMarks } = await content();
     expect(clicks).to.deep.equal(['(abc,4,0,"2026-05-20 12:00:00+00")']);
-    expect(marks).to.deep.equal([`(${visits},0,/linklog/spool/spool-1,4)`]);
+    expect(highWaterMarks).to.deep.equal([`(${visits},0,/linklog/spool/spool-1,4)`]);
   });
 
   it('takes equal sequences of different spools for different visits', async () => {

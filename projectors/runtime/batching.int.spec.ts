@@ -18,8 +18,7 @@ import {
 } from '../../schemas/testing/events.js';
 import { feed, namedLog } from '../testing/harness.js';
 import { dump, emptyTables } from '../testing/tables.js';
-import { liveSchema } from './names.js';
-import type { Projection } from './projection.js';
+import { liveSchema, type Projection } from './projection.js';
 
 const step = fc.record({
   kind: fc.constantFrom(

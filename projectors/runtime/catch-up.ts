@@ -1,4 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
+import { concurrently } from '../../ops/platform/concurrency/concurrently.js';
+import { retry } from '../../ops/platform/concurrency/retry.js';
 import {
   checkPosition,
   type Batch,
@@ -9,11 +10,11 @@ import type { Pool } from '../../ops/platform/postgres/pool.js';
 import type { TopicName } from '../../schemas/events/topics.js';
 import type { BatchHandler, BatchOutcome } from './batch.js';
 import { BatchNotAtCheckpoint, readCheckpoint } from './checkpoints.js';
-import type { ProjectionSchema } from './names.js';
-import { isTransient } from './poison.js';
+import { isTransient } from './dead-letters.js';
+import type { Projection, ProjectionSchema } from './projection.js';
 
 /** A partition, and the offset up to which it is to be applied. */
-export interface Target {
+export interface CatchUpTarget {
   readonly topic: TopicName;
   readonly partition: number;
   readonly to: number;
@@ -24,19 +25,34 @@ export interface CatchUpOptions {
   readonly log: EventLog;
   readonly schema: ProjectionSchema;
   readonly handle: BatchHandler;
-  /** Records in a batch at most. */
-  readonly batchSize: number;
-  /** Partitions at once: while PostgreSQL works on one's batch, another's is parsed. */
-  readonly concurrency: number;
-  readonly onBatch: (outcome: BatchOutcome) => void;
-  /** Ends it after the batches in hand. */
+  readonly onBatch: (outcome: BatchOutcome, records: number) => void;
+  /** Ends the catch-up after the batches in hand. */
   readonly signal?: AbortSignal | undefined;
 }
 
-const attempts = 8;
-const firstPauseMs = 100;
+/** Most records in a batch. */
+export const catchUpBatchSize = 5_000;
+/** Partitions at once: while PostgreSQL works on a batch of one, a batch of another is parsed. */
+const atOnce = 2;
+/** Failures of a partition without a batch that was applied in between. */
+const failuresAtMost = 8;
+const pauses = { firstMs: 250, longestMs: 16_000 };
 
-/** Joins the log's pieces to batches of a size: each batch has a price of its own. */
+/** The present ends of the projection's partitions. */
+export const endsOf = async (
+  log: EventLog,
+  projection: Projection,
+): Promise<readonly CatchUpTarget[]> => {
+  const targets: CatchUpTarget[] = [];
+  for (const topic of projection.topics) {
+    for (const { partition, next } of await log.ranges(topic)) {
+      targets.push({ topic, partition, to: next });
+    }
+  }
+  return targets;
+};
+
+/** Joins pieces of the log to larger batches: each batch has a cost of its own. */
 export async function* joined(pieces: AsyncIterable<Batch>, size: number): AsyncGenerator<Batch> {
   let records: LogRecord[] = [];
   let from: Batch | undefined;
@@ -50,16 +66,15 @@ export async function* joined(pieces: AsyncIterable<Batch>, size: number): Async
   if (from && records.length > 0) yield { ...from, records };
 }
 
-/** Applies one partition from its checkpoint on; the same again after what may pass by itself. */
+/** Applies one partition from its checkpoint on; starts there again after a failure that may pass. */
 const catchUpPartition = async (
-  options: CatchUpOptions,
-  { topic, partition, to }: Target,
-  isStopped: () => boolean,
+  { pool, log, schema, handle, onBatch }: CatchUpOptions,
+  { topic, partition, to }: CatchUpTarget,
+  signal: AbortSignal,
 ): Promise<void> => {
-  const { pool, log, schema, handle, batchSize, onBatch } = options;
   let failures = 0;
-  while (!isStopped()) {
-    try {
+  const applyAll = async (): Promise<void> => {
+    for (;;) {
       const logId = log.logId(topic);
       const position = await readCheckpoint(pool, schema, topic, partition);
       const from = position?.offset ?? 0;
@@ -69,47 +84,38 @@ const catchUpPartition = async (
       checkPosition(topic, range, logId, position ?? { logId, offset: 0 });
       if (to === 0) return;
       let batches = 0;
-      for await (const batch of joined(log.read(topic, partition, from, to), batchSize)) {
-        if (isStopped()) return;
-        onBatch(await handle(batch));
+      for await (const batch of joined(log.read(topic, partition, from, to), catchUpBatchSize)) {
+        signal.throwIfAborted();
+        onBatch(await handle(batch), batch.records.length);
         batches += 1;
         failures = 0;
       }
       if (batches === 0) throw new Error(`${topic}/${partition} holds nothing from ${from} on`);
-    } catch (error) {
+    }
+  };
+  await retry(applyAll, {
+    signal,
+    pauses,
+    isRetryable(error) {
       failures += 1;
       const mayPass = error instanceof BatchNotAtCheckpoint || isTransient(error);
-      if (!mayPass || failures === attempts) throw error;
-      await sleep(firstPauseMs * 2 ** failures, null, { signal: options.signal });
-    }
-  }
+      return mayPass && failures < failuresAtMost;
+    },
+  });
 };
 
 /**
- * Applies what the targets' partitions hold, beginning at the schema's checkpoints.
+ * Applies the targets' partitions, from the schema's checkpoints on. The first failure ends all.
  *
- * @throws ForeignPosition when the log does not hold what it is asked for from the start on
+ * @throws ForeignPosition when the log lacks records that are due, or is another log
  * @throws the signal's reason
  */
 export const catchUp = async (
   options: CatchUpOptions,
-  targets: readonly Target[],
+  targets: readonly CatchUpTarget[],
 ): Promise<void> => {
-  const waiting = [...targets];
-  let failed = false;
-  const isStopped = (): boolean => failed || options.signal?.aborted === true;
-  const work = async (): Promise<void> => {
-    for (let target = waiting.shift(); target && !isStopped(); target = waiting.shift()) {
-      try {
-        await catchUpPartition(options, target, isStopped);
-      } catch (error) {
-        failed = true;
-        throw error;
-      }
-    }
-  };
-  const ends = await Promise.allSettled(Array.from({ length: options.concurrency }, work));
-  options.signal?.throwIfAborted();
-  const failure = ends.find((end) => end.status === 'rejected');
-  if (failure) throw failure.reason;
+  const { signal } = options;
+  await concurrently(targets, { atOnce, signal }, (target, ending) =>
+    catchUpPartition(options, target, ending),
+  );
 };

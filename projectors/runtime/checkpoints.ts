@@ -1,42 +1,67 @@
-import type { Batch, EventLog, Position } from '../../ops/platform/event-log/port.js';
-import { checkPosition, PositionMoved } from '../../ops/platform/event-log/port.js';
+import {
+  checkPosition,
+  PositionMoved,
+  type Batch,
+  type EventLog,
+  type Position,
+} from '../../ops/platform/event-log/port.js';
+import { advisoryLocks } from '../../ops/platform/postgres/advisory-locks.js';
 import type { Client, Queryable } from '../../ops/platform/postgres/pool.js';
+import { originOf } from '../../schemas/events/envelope.js';
 import type { TopicName } from '../../schemas/events/topics.js';
-import { liveSchema, type ProjectionSchema } from './names.js';
-import type { Projection } from './projection.js';
+import {
+  liveSchema,
+  lockNumber,
+  type Projection,
+  type ProjectionName,
+  type ProjectionSchema,
+} from './projection.js';
+import type { IncomingRecord } from './read-record.js';
 
-/** Where a projection stands in one partition. */
+/** The position of a reader of the log in one partition: the next offset that it will apply. */
 export interface Checkpoint extends Position {
   readonly topic: TopicName;
   readonly partition: number;
 }
 
 /**
- * A batch that does not begin exactly where the projection stands: another reader moved it, or a
- * rebuild was swapped in. Whoever reads on from the checkpoint finds all that is due.
+ * A batch does not begin at the checkpoint: another reader moved it, or a rebuild was swapped in.
+ * Reading on from the checkpoint finds everything that is due.
  */
 export class BatchNotAtCheckpoint extends PositionMoved {
   override readonly code = 'BATCH_NOT_AT_CHECKPOINT';
 
   constructor(schema: ProjectionSchema, batch: Batch, checkpoint: Position | null) {
     super(
-      `${schema} stands at ${batch.topic}/${batch.partition} ` +
-        `${checkpoint ? `${checkpoint.offset} of ${checkpoint.logId}` : 'nowhere yet'}; ` +
+      `${schema} is at ${batch.topic}/${batch.partition} ` +
+        `${checkpoint ? `${checkpoint.offset} of ${checkpoint.logId}` : 'without a checkpoint'}; ` +
         `the batch begins at ${batch.records[0]?.offset ?? 'no record'}`,
     );
   }
 }
 
-const columns = 'topic, partition, log_id AS "logId", next_offset AS "offset"';
+/**
+ * The statement that keeps a projection's schema from being renamed until the transaction ends. It
+ * must be the first of a batch: only later statements resolve the schema's name anew.
+ */
+export const shareSchema = (name: ProjectionName): string =>
+  `SELECT pg_advisory_xact_lock_shared(${advisoryLocks.projectionSchema}, ${lockNumber(name)})`;
 
-/** All checkpoints of a schema; `lock` keeps them where they are until the transaction ends. */
+/** The statement that waits until no batch is in flight, and lets none begin before the commit. */
+export const ownSchema = (name: ProjectionName): string =>
+  `SELECT pg_advisory_xact_lock(${advisoryLocks.projectionSchema}, ${lockNumber(name)})`;
+
+const selectCheckpoints = (schema: ProjectionSchema): string =>
+  `SELECT topic, partition, log_id AS "logId", next_offset AS "offset" FROM ${schema}.checkpoints`;
+
+/** All checkpoints of a schema; `FOR UPDATE` locks them until the transaction ends. */
 export const readCheckpoints = async (
   client: Queryable,
   schema: ProjectionSchema,
   lock: 'FOR UPDATE' | '' = '',
 ): Promise<readonly Checkpoint[]> => {
   const { rows } = await client.query<Checkpoint>(
-    `SELECT ${columns} FROM ${schema}.checkpoints ORDER BY topic, partition ${lock}`,
+    `${selectCheckpoints(schema)} ORDER BY topic, partition ${lock}`,
   );
   return rows;
 };
@@ -50,43 +75,30 @@ export const readCheckpoint = async (
   lock: 'FOR UPDATE' | '' = '',
 ): Promise<Checkpoint | null> => {
   const { rows } = await client.query<Checkpoint>(
-    `SELECT ${columns} FROM ${schema}.checkpoints WHERE topic = $1 AND partition = $2 ${lock}`,
+    `${selectCheckpoints(schema)} WHERE topic = $1 AND partition = $2 ${lock}`,
     [topic, partition],
   );
   return rows[0] ?? null;
 };
 
 /**
- * Sees that the batch begins at the checkpoint; a partition without one begins at 0.
+ * Checks that the batch begins at the checkpoint; a partition without one begins at 0. `FOR UPDATE`
+ * locks the checkpoint until the transaction ends.
  *
  * @throws BatchNotAtCheckpoint
  */
-export const requireAtCheckpoint = (
-  schema: ProjectionSchema,
-  batch: Batch,
-  checkpoint: Position | null,
-  logId: string,
-): void => {
-  const expected = checkpoint ?? { logId, offset: 0 };
-  if (expected.logId !== logId || expected.offset !== batch.records[0]?.offset) {
-    throw new BatchNotAtCheckpoint(schema, batch, checkpoint);
-  }
-};
-
-/**
- * Locks the checkpoint and sees that the batch begins there.
- *
- * @throws BatchNotAtCheckpoint
- */
-export const lockCheckpoint = async (
+export const requireAtCheckpoint = async (
   tx: Client,
   schema: ProjectionSchema,
   batch: Batch,
   logId: string,
+  lock: 'FOR UPDATE' | '' = '',
 ): Promise<void> => {
-  const { topic, partition } = batch;
-  const checkpoint = await readCheckpoint(tx, schema, topic, partition, 'FOR UPDATE');
-  requireAtCheckpoint(schema, batch, checkpoint, logId);
+  const checkpoint = await readCheckpoint(tx, schema, batch.topic, batch.partition, lock);
+  const expected = checkpoint ?? { logId, offset: 0 };
+  if (expected.logId !== logId || expected.offset !== batch.records[0]?.offset) {
+    throw new BatchNotAtCheckpoint(schema, batch, checkpoint);
+  }
 };
 
 /**
@@ -100,26 +112,27 @@ export const moveCheckpoint = async (
   batch: Batch,
   logId: string,
 ): Promise<void> => {
-  const first = batch.records[0]?.offset ?? 0;
-  const next = (batch.records.at(-1)?.offset ?? 0) + 1;
+  const { topic, partition, records } = batch;
+  const first = records[0]?.offset ?? 0;
+  const next = (records.at(-1)?.offset ?? 0) + 1;
   const { rowCount } =
     first === 0
       ? await tx.query(
           `INSERT INTO ${schema}.checkpoints (topic, partition, log_id, next_offset)
            VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
-          [batch.topic, batch.partition, logId, next],
+          [topic, partition, logId, next],
         )
       : await tx.query(
           `UPDATE ${schema}.checkpoints SET next_offset = $4
            WHERE topic = $1 AND partition = $2 AND log_id = $3 AND next_offset = $5`,
-          [batch.topic, batch.partition, logId, next, first],
+          [topic, partition, logId, next, first],
         );
   if (rowCount !== 1) throw new BatchNotAtCheckpoint(schema, batch, null);
 };
 
 /**
- * Sees that this log is the one that the live projection was made from, and holds all that it has
- * not applied yet.
+ * Checks that the live projection was made from this log, and that the log holds everything that the
+ * projection has not applied yet.
  *
  * @throws ForeignPosition
  */
@@ -130,12 +143,69 @@ export const requireKnownCheckpoints = async (
 ): Promise<void> => {
   const checkpoints = await readCheckpoints(client, liveSchema(projection.name));
   for (const topic of projection.topics) {
+    const logId = log.logId(topic);
     for (const range of await log.ranges(topic)) {
       const position = checkpoints.find(
         (known) => known.topic === topic && known.partition === range.partition,
       );
-      const logId = log.logId(topic);
       checkPosition(topic, range, logId, position ?? { logId, offset: 0 });
     }
   }
+};
+
+/** The highest sequence seen of each origin (a subject, or a spool) in one partition. */
+export type HighWaterMarks = Map<string, number>;
+
+/**
+ * The records without repeats, and the high-water marks that they raise. First occurrences ascend, so
+ * a sequence that is not above its origin's mark was seen before. A broken record has no sequence and
+ * stays.
+ */
+export const dropRepeats = (
+  incoming: readonly IncomingRecord[],
+  highWaterMarks: ReadonlyMap<string, number>,
+): { readonly fresh: readonly IncomingRecord[]; readonly raised: HighWaterMarks } => {
+  const raised: HighWaterMarks = new Map();
+  const fresh = incoming.filter((one) => {
+    if (!('event' in one)) return true;
+    const origin = originOf(one.event);
+    const highest = raised.get(origin) ?? highWaterMarks.get(origin) ?? 0;
+    if (one.event.sequence <= highest) return false;
+    raised.set(origin, one.event.sequence);
+    return true;
+  });
+  return { fresh, raised };
+};
+
+/** `dropRepeats` by the high-water marks that the schema has of the records' origins. */
+export const dropKnownRepeats = async (
+  tx: Client,
+  schema: ProjectionSchema,
+  { topic, partition }: Batch,
+  incoming: readonly IncomingRecord[],
+): Promise<ReturnType<typeof dropRepeats>> => {
+  const origins = incoming.flatMap((one) => ('event' in one ? [originOf(one.event)] : []));
+  const { rows } = await tx.query<{ origin: string; sequence: number }>(
+    `SELECT origin, sequence FROM ${schema}.high_water_marks
+     WHERE topic = $1 AND partition = $2 AND origin = ANY ($3::text[])`,
+    [topic, partition, [...new Set(origins)]],
+  );
+  return dropRepeats(incoming, new Map(rows.map(({ origin, sequence }) => [origin, sequence])));
+};
+
+/** Writes raised high-water marks; none is ever lowered. */
+export const writeHighWaterMarks = async (
+  tx: Client,
+  schema: ProjectionSchema,
+  { topic, partition }: Pick<Batch, 'topic' | 'partition'>,
+  raised: HighWaterMarks,
+): Promise<void> => {
+  if (raised.size === 0) return;
+  await tx.query(
+    `INSERT INTO ${schema}.high_water_marks AS m (topic, partition, origin, sequence)
+     SELECT $1, $2, * FROM unnest($3::text[], $4::bigint[])
+     ON CONFLICT (topic, partition, origin)
+     DO UPDATE SET sequence = greatest(m.sequence, excluded.sequence)`,
+    [topic, partition, [...raised.keys()], [...raised.values()]],
+  );
 };

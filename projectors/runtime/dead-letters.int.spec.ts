@@ -255,10 +255,13 @@ describe('dead letters', () => {
         repeats: 1,
         remaining: 0,
       });
-      const { clicks, marks } = await dump(database.pool, 'projection_stats');
+      const { clicks, high_water_marks: highWaterMarks } = await dump(
+        database.pool,
+        'projection_stats',
+      );
       expect(clicks?.map((row) => row.slice(0, 6))).to.deep.equal(['(a,1,0', '(b,1,0']);
       // What is past the redriven event stays past it.
-      expect(marks?.[0]).to.match(/,2\)$/);
+      expect(highWaterMarks?.[0]).to.match(/,2\)$/);
     });
 
     it('are as many as there are, in pieces', async () => {

@@ -1,26 +1,31 @@
-import type { Client } from '../../ops/platform/postgres/pool.js';
-import type { TopicName } from '../../schemas/events/topics.js';
-import type { ProjectionSchema } from './names.js';
-import { storable, type Reading } from './readings.js';
+import pg from 'pg';
+import type { Batch } from '../../ops/platform/event-log/port.js';
+import {
+  isConnectionError,
+  OutcomeUnknown,
+  type Client,
+} from '../../ops/platform/postgres/pool.js';
+import type { Projection, ProjectionSchema } from './projection.js';
+import { storable, type IncomingRecord, type ReadableRecord } from './read-record.js';
 
 /** A record that was not applied. */
 export interface DeadLetter {
-  readonly reading: Reading;
+  readonly incoming: IncomingRecord;
   /** Why; `null` when it is only parked behind an earlier one of its subject. */
   readonly error: string | null;
 }
 
-/** Those of the readings' subjects that have dead letters: what comes of them is parked. */
+/** The subjects of these records that have dead letters: their later events are parked. */
 export const blockedSubjects = async (
   tx: Client,
   schema: ProjectionSchema,
-  topic: TopicName,
-  readings: readonly Reading[],
+  { topic }: Batch,
+  incoming: readonly IncomingRecord[],
 ): Promise<Set<string>> => {
   const { rows } = await tx.query<{ subject: string }>(
     `SELECT DISTINCT subject FROM ${schema}.dead_letters
      WHERE topic = $1 AND subject = ANY ($2::text[])`,
-    [topic, [...new Set(readings.map(({ subject }) => subject))]],
+    [topic, [...new Set(incoming.map(({ subject }) => subject))]],
   );
   return new Set(rows.map(({ subject }) => subject));
 };
@@ -28,8 +33,7 @@ export const blockedSubjects = async (
 export const insertDeadLetters = async (
   tx: Client,
   schema: ProjectionSchema,
-  topic: TopicName,
-  partition: number,
+  { topic, partition }: Pick<Batch, 'topic' | 'partition'>,
   letters: readonly DeadLetter[],
 ): Promise<void> => {
   if (letters.length === 0) return;
@@ -39,10 +43,115 @@ export const insertDeadLetters = async (
     [
       topic,
       partition,
-      letters.map(({ reading }) => reading.record.offset),
-      letters.map(({ reading }) => reading.subject),
-      letters.map(({ reading }) => storable(reading.record.value)),
+      letters.map(({ incoming }) => incoming.record.offset),
+      letters.map(({ incoming }) => incoming.subject),
+      letters.map(({ incoming }) => storable(incoming.record.value)),
       letters.map(({ error }) => (error === null ? null : storable(error))),
     ],
   );
+};
+
+/** The offsets of the first ten, for a log line. No values: they are not for a log. */
+export const offsetsOf = (letters: readonly DeadLetter[]): readonly number[] =>
+  letters.slice(0, 10).map(({ incoming }) => incoming.record.offset);
+
+/**
+ * Classes of SQLSTATE that a value can cause: cardinality, data exception, integrity constraint,
+ * program limit (an index entry too long), RAISE. Any other (no such table, no space, deadlock) is
+ * the same for every event: blaming events for it would turn the whole log into dead letters.
+ */
+const dataClasses: ReadonlySet<string> = new Set(['21', '22', '23', '54', 'P0']);
+
+/** Connection, serialization and deadlock, resources, locks, intervention by an operator. */
+const transientClasses: ReadonlySet<string> = new Set(['08', '40', '53', '55', '57']);
+
+const classOf = (error: pg.DatabaseError): string => error.code?.slice(0, 2) ?? '';
+
+/** Whether an error of `apply` is to be blamed on an event: the same event will fail again. */
+export const isPoison = (error: unknown): boolean =>
+  error instanceof pg.DatabaseError
+    ? dataClasses.has(classOf(error))
+    : // An error that the fold itself throws.
+      error instanceof Error && !isConnectionError(error);
+
+/** Whether reading on from the checkpoint may succeed later. */
+export const isTransient = (error: unknown): boolean => {
+  if (error instanceof pg.DatabaseError && transientClasses.has(classOf(error))) return true;
+  // The checkpoint tells whether the batch was committed, so a retry after a lost COMMIT is safe.
+  return error instanceof OutcomeUnknown || isConnectionError(error);
+};
+
+/** Applies events, or nothing at all. Returns the error if an event is to blame. */
+const attempt = async (
+  tx: Client,
+  projection: Projection,
+  schema: ProjectionSchema,
+  readable: readonly ReadableRecord[],
+): Promise<Error | null> => {
+  await tx.query('SAVEPOINT attempt');
+  try {
+    await projection.apply(
+      tx,
+      schema,
+      readable.map(({ event }) => event),
+    );
+    await tx.query('RELEASE SAVEPOINT attempt');
+    return null;
+  } catch (error) {
+    if (!isPoison(error)) throw error;
+    // If the connection was the reason after all, this fails and ends the batch.
+    await tx.query('ROLLBACK TO SAVEPOINT attempt');
+    await tx.query('RELEASE SAVEPOINT attempt');
+    return error as Error;
+  }
+};
+
+/**
+ * Applies records of one partition, in order and without repeats: all at once if none fails. Returns
+ * the others as dead letters: broken records, events that make `apply` fail (found by halving), and
+ * later events of their subjects and of `blocked` subjects. Adds the subjects that fail to `blocked`.
+ *
+ * @throws errors that no event is to blame for
+ */
+export const applyOrSetAside = async (
+  tx: Client,
+  projection: Projection,
+  schema: ProjectionSchema,
+  incoming: readonly IncomingRecord[],
+  blocked: Set<string>,
+): Promise<readonly DeadLetter[]> => {
+  const letters: DeadLetter[] = [];
+  const setAside = (one: IncomingRecord, error: string | null): void => {
+    letters.push({ incoming: one, error });
+    blocked.add(one.subject);
+  };
+
+  const candidates: ReadableRecord[] = [];
+  for (const one of incoming) {
+    if ('error' in one) setAside(one, one.error.message);
+    else if (blocked.has(one.subject)) setAside(one, null);
+    else candidates.push(one);
+  }
+
+  const failed = new Set<string>();
+  const applyPart = async (part: readonly ReadableRecord[]): Promise<void> => {
+    const open = part.filter(({ subject }) => !failed.has(subject));
+    for (const one of part) {
+      if (failed.has(one.subject)) setAside(one, null);
+    }
+    if (open.length === 0) return;
+    const error = await attempt(tx, projection, schema, open);
+    if (error === null) return;
+    const [only] = open;
+    if (only && open.length === 1) {
+      failed.add(only.subject);
+      setAside(only, error.message);
+      return;
+    }
+    const middle = Math.ceil(open.length / 2);
+    await applyPart(open.slice(0, middle));
+    await applyPart(open.slice(middle));
+  };
+  await applyPart(candidates);
+  return letters;
 };

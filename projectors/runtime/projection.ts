@@ -1,7 +1,14 @@
+import type { Client } from '../../ops/platform/postgres/pool.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
 import type { TopicName } from '../../schemas/events/topics.js';
-import type { Client } from '../../ops/platform/postgres/pool.js';
-import type { ProjectionName, ProjectionSchema } from './names.js';
+
+/**
+ * Every projection. Add a new name at the end: a name's place in this list is the number of its
+ * advisory locks. `projections.ts` names the code of each, a migration makes its tables.
+ */
+export const projectionNames = ['redirects', 'quotas', 'stats', 'history'] as const;
+
+export type ProjectionName = (typeof projectionNames)[number];
 
 /** A read model: tables that are a fold of some topics, and may be thrown away and built again. */
 export interface Projection {
@@ -12,8 +19,37 @@ export interface Projection {
    * partition, in order, without repeats. It depends on the events alone (no clock, no random), and
    * the rows must come out the same wherever one batch ends and the next begins.
    *
-   * What it throws is put down to the events: they are tried again in halves until the ones at
-   * fault are found. Errors that no event can be blamed for are recognised by `isPoison`.
+   * An error that `isPoison` recognises is blamed on the events: they are tried again in halves
+   * until the faulty ones are found. Any other error fails the batch.
    */
   apply(tx: Client, schema: ProjectionSchema, events: readonly LinklogEvent[]): Promise<void>;
 }
+
+/**
+ * A PostgreSQL schema with rows, checkpoints, high-water marks and dead letters. `pg_temp` holds the
+ * temporary tables of one session, for a fold that nobody else sees.
+ */
+export type ProjectionSchema =
+  `projection_${ProjectionName}` | ReplacementSchema | typeof archiveSchema | 'pg_temp';
+
+/** A schema that can take the place of the live one. */
+export type ReplacementSchema =
+  `projection_${ProjectionName}_next` | `projection_${ProjectionName}_previous`;
+
+/** The archive has no read model, but keeps its progress in the same tables. */
+export const archiveSchema = 'archive';
+
+/** The schema that the projector writes and readers read. */
+export const liveSchema = <Name extends ProjectionName>(name: Name) =>
+  `projection_${name}` as const;
+
+/** The schema that a rebuild fills. */
+export const nextSchema = <Name extends ProjectionName>(name: Name) =>
+  `projection_${name}_next` as const;
+
+/** The schema that was live before the last rebuild. */
+export const previousSchema = <Name extends ProjectionName>(name: Name) =>
+  `projection_${name}_previous` as const;
+
+/** The second number of a projection's advisory locks. */
+export const lockNumber = (name: ProjectionName): number => projectionNames.indexOf(name);

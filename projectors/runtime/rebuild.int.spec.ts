@@ -24,14 +24,11 @@ import {
 } from '../../schemas/testing/events.js';
 import { eventually, rejection } from '../../ops/test/support/waiting.js';
 import { describeSchema, dump } from '../testing/tables.js';
-import { cloneSchema } from './clone-schema.js';
-import { dropRebuildLock, shareSchema, tryRebuildLock } from './locks.js';
-import { liveSchema } from './names.js';
-import type { Projection } from './projection.js';
-import { NoPreviousProjection, rebuild, RebuildRunning, rollBack } from './rebuild.js';
-import { startProjection } from './start.js';
-import { statusOf } from './status.js';
-import { swapIn } from './swap.js';
+import { cloneSchema, NoPreviousProjection, swapIn } from './schema-swap.js';
+import { shareSchema } from './checkpoints.js';
+import { liveSchema, type Projection } from './projection.js';
+import { rebuild, RebuildRunning, rollBack, withRebuildLock } from './rebuild.js';
+import { startProjection, statusOf } from './live-projection.js';
 
 const logger = createLogger('silent');
 
@@ -480,11 +477,9 @@ describe('a rebuild', () => {
       await pool.query(`UPDATE projection_stats_previous.checkpoints SET log_id = 'another'`);
       expect(await rejection(rollBackNow(stats))).to.be.instanceOf(ForeignPosition);
       expect(await dump(pool, 'projection_stats')).to.deep.equal(before);
-      const client = await pool.connect();
-      await tryRebuildLock(client, 'stats');
-      expect(await rejection(rollBackNow(stats))).to.be.instanceOf(RebuildRunning);
-      await dropRebuildLock(client, 'stats');
-      client.release();
+      await withRebuildLock(pool, 'stats', async () => {
+        expect(await rejection(rollBackNow(stats))).to.be.instanceOf(RebuildRunning);
+      });
     });
 
     it('while the live projector runs and a writer appends, and loses and doubles nothing', async () => {

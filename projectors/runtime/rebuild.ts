@@ -1,50 +1,88 @@
 import type { PoolClient } from 'pg';
 import type { EventLog } from '../../ops/platform/event-log/port.js';
 import type { Logger } from '../../ops/platform/logging.js';
+import { advisoryLocks } from '../../ops/platform/postgres/advisory-locks.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { createBatchHandler, type BatchOutcome } from './batch.js';
-import { catchUp, type Target } from './catch-up.js';
+import { catchUp, catchUpBatchSize, endsOf, type CatchUpTarget } from './catch-up.js';
 import { readCheckpoints, requireKnownCheckpoints } from './checkpoints.js';
-import { cloneSchema } from './clone-schema.js';
-import { liveSchema, nextSchema, previousSchema } from './names.js';
-import { requirePrevious } from './previous.js';
-import type { Projection } from './projection.js';
-import { transactionOn, withRebuildLock } from './rebuild-lock.js';
-import { swapIn, type ReplacementSchema } from './swap.js';
+import {
+  liveSchema,
+  lockNumber,
+  nextSchema,
+  previousSchema,
+  type Projection,
+  type ProjectionName,
+  type ReplacementSchema,
+} from './projection.js';
+import { cloneSchema, requirePrevious, swapIn, transactionOn } from './schema-swap.js';
 
-export { NoPreviousProjection } from './previous.js';
-export { RebuildRunning } from './rebuild-lock.js';
+/** Another process rebuilds this projection now. */
+export class RebuildRunning extends Error {
+  readonly code = 'REBUILD_RUNNING';
+  readonly retryable = true;
+
+  constructor(name: ProjectionName) {
+    super(`The projection ${name} is being rebuilt already; wait until that has ended`);
+  }
+}
 
 export interface RebuildOptions {
-  /** Three of its connections are used at most. */
+  /** At most three of its connections are used. */
   readonly pool: Pool;
   readonly log: EventLog;
   readonly logger: Logger;
   readonly projection: Projection;
-  /** Hears of records: how many are applied, of how many there are. The latter grows with the log. */
+  /** Gets the number of records applied, and of records there are, which grows with the log. */
   readonly progress?: (done: number, total: number) => void;
-  /** Ends the rebuild: what is built is dropped, and the live projection stays as it is. */
+  /** Ends the rebuild: the new tables are dropped, and the live projection stays as it is. */
   readonly signal?: AbortSignal;
 }
 
-export const batchSize = 5_000;
-export const concurrency = 2;
-/** A log that grows as fast as it is read is never read to its end: the rest waits for the swap. */
+/** A log that grows as fast as it is read never ends: the rest is applied under the swap's lock. */
 const roundsAtMost = 10;
 
-/** What the log holds of the projection's topics now. */
-export const endsOf = async (log: EventLog, projection: Projection): Promise<readonly Target[]> => {
-  const targets: Target[] = [];
-  for (const topic of projection.topics) {
-    for (const { partition, next } of await log.ranges(topic)) {
-      targets.push({ topic, partition, to: next });
+/**
+ * Runs `work` with a connection that holds the projection's rebuild lock. The lock ends with the
+ * connection, so whatever only one rebuild may do is done on this connection.
+ *
+ * @throws RebuildRunning
+ */
+export const withRebuildLock = async <Result>(
+  pool: Pool,
+  name: ProjectionName,
+  work: (client: PoolClient) => Promise<Result>,
+): Promise<Result> => {
+  const lock = [advisoryLocks.projectionRebuild, lockNumber(name)];
+  const client = await pool.connect();
+  let broken: Error | undefined;
+  // The connection is idle for long; its loss shows at the next statement.
+  const onError = (error: Error): void => {
+    broken = error;
+  };
+  client.on('error', onError);
+  try {
+    const { rows } = await client.query<{ taken: boolean }>(
+      'SELECT pg_try_advisory_lock($1, $2) AS taken',
+      lock,
+    );
+    if (rows[0]?.taken !== true) throw new RebuildRunning(name);
+    try {
+      return await work(client);
+    } finally {
+      await client.query('SELECT pg_advisory_unlock($1, $2)', lock).catch((error: unknown) => {
+        // The connection is closed below, and the lock goes with it.
+        broken = error as Error;
+      });
     }
+  } finally {
+    client.off('error', onError);
+    client.release(broken);
   }
-  return targets;
 };
 
-/** Brings `schema` to where the log ends and the live one stands, and puts it in its place. */
-const bringIn = async (
+/** Brings `schema` to the end of the log and to the live checkpoints, and swaps it in. */
+const catchUpAndSwap = async (
   client: PoolClient,
   schema: ReplacementSchema,
   options: RebuildOptions,
@@ -55,27 +93,25 @@ const bringIn = async (
   let done = (await readCheckpoints(client, schema)).reduce((all, { offset }) => all + offset, 0);
   let total = 0;
   const handle = createBatchHandler({ ...options, schema });
-  const catchUpTo = async (targets: readonly Target[]): Promise<void> => {
-    total = Math.max(
-      total,
-      targets.reduce((records, { to }) => records + to, 0),
-    );
+  const onBatch = (outcome: BatchOutcome, records: number): void => {
+    sum.applied += outcome.applied;
+    sum.repeats += outcome.repeats;
+    sum.deadLetters += outcome.deadLetters;
+    sum.parked += outcome.parked;
+    done += records;
+    progress?.(done, Math.max(done, total));
+  };
+  const catchUpTo = async (targets: readonly CatchUpTarget[]): Promise<void> => {
+    const ends = targets.reduce((records, { to }) => records + to, 0);
+    total = Math.max(total, ends);
     progress?.(done, total);
-    const onBatch = (outcome: BatchOutcome): void => {
-      sum.applied += outcome.applied;
-      sum.repeats += outcome.repeats;
-      sum.deadLetters += outcome.deadLetters;
-      sum.parked += outcome.parked;
-      done += outcome.applied + outcome.repeats + outcome.deadLetters + outcome.parked;
-      progress?.(done, Math.max(done, total));
-    };
-    await catchUp({ pool, log, schema, handle, batchSize, concurrency, onBatch, signal }, targets);
+    await catchUp({ pool, log, schema, handle, onBatch, signal }, targets);
   };
 
   for (let round = 0; round < roundsAtMost; round += 1) {
     const before = done;
     await catchUpTo(await endsOf(log, projection));
-    if (done - before <= batchSize) break;
+    if (done - before <= catchUpBatchSize) break;
   }
   await swapIn(client, projection.name, schema, async () => {
     const checkpoints = await readCheckpoints(client, live, 'FOR UPDATE');
@@ -85,28 +121,26 @@ const bringIn = async (
 };
 
 /**
- * Builds a projection again from the log's first record, beside the live one, and puts it in its
- * place; the old one stays as `…_previous`. The live projector may run meanwhile: it waits for the
- * swap, finds that its batch is not at the checkpoint, and reads on from there.
+ * Builds a projection again from the log's first record, beside the live one, and swaps it in; the
+ * old one stays as `…_previous`. The live projector may run meanwhile: it waits for the swap, finds
+ * that its batch is not at the checkpoint, and reads on from there.
  *
  * @throws RebuildRunning
  * @throws ForeignPosition when the live projection was made from another log, or this log is cut
- * @throws the signal's reason: then, and only then, it was ended by the signal
+ * @throws the signal's reason, only when the signal ended the rebuild
  */
 export const rebuild = async (options: RebuildOptions): Promise<BatchOutcome> => {
   const { pool, log, logger, projection, signal } = options;
-  const live = liveSchema(projection.name);
   const schema = nextSchema(projection.name);
   return withRebuildLock(pool, projection.name, async (client) => {
     await requireKnownCheckpoints(client, log, projection);
     try {
-      await transactionOn(client, () => cloneSchema(client, live, schema));
-      return await bringIn(client, schema, options);
+      await transactionOn(client, () => cloneSchema(client, liveSchema(projection.name), schema));
+      return await catchUpAndSwap(client, schema, options);
     } catch (error) {
       if (signal?.aborted) {
         await client.query(`DROP SCHEMA IF EXISTS ${schema} CASCADE`).catch((err: unknown) => {
-          // It costs room until the next rebuild, and nothing else.
-          logger.warn({ err, schema }, 'what an ended rebuild built could not be dropped');
+          logger.warn({ err, schema }, 'schema of an ended rebuild not dropped; the next drops it');
         });
       }
       throw error;
@@ -115,10 +149,9 @@ export const rebuild = async (options: RebuildOptions): Promise<BatchOutcome> =>
 };
 
 /**
- * Undoes a rebuild: puts `…_previous` back in the place of the live projection, which becomes
- * `…_previous` in its turn, so that this can be undone too. What was put aside is first brought to
- * where the live one stands, so there is no moment at which less is known. Ended by the signal, the
- * live projection is as it was.
+ * Undoes a rebuild: swaps `…_previous` in, and the live projection becomes `…_previous`, so that
+ * this can be undone too. First brings `…_previous` to the live checkpoints, so nothing is missing
+ * at any moment. When the signal ends this, the live projection is as it was.
  *
  * @throws NoPreviousProjection; and what `rebuild` throws
  */
@@ -127,6 +160,6 @@ export const rollBack = async (options: RebuildOptions): Promise<BatchOutcome> =
   return withRebuildLock(pool, projection.name, async (client) => {
     await requireKnownCheckpoints(client, log, projection);
     await requirePrevious(client, projection.name);
-    return bringIn(client, previousSchema(projection.name), options);
+    return catchUpAndSwap(client, previousSchema(projection.name), options);
   });
 };

@@ -1,23 +1,20 @@
 import { transaction, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
 import type { TopicName } from '../../schemas/events/topics.js';
-import { insertDeadLetters } from './dead-letters.js';
-import { applyOrSetAside } from './isolate.js';
-import { ownSchema } from './locks.js';
-import { dropRepeats, writeHighWaterMarks } from './high-water-marks.js';
-import { liveSchema } from './names.js';
-import type { Projection } from './projection.js';
-import { readRecord } from './readings.js';
+import { dropRepeats, ownSchema, writeHighWaterMarks } from './checkpoints.js';
+import { applyOrSetAside, insertDeadLetters } from './dead-letters.js';
+import { liveSchema, type Projection } from './projection.js';
+import { readRecord } from './read-record.js';
 
 export interface RedriveResult {
-  /** Dead letters and parked events that are in the rows now. */
+  /** Dead letters and parked events that are applied now. */
   readonly applied: number;
   /** Dead letters that were the same event once more. */
   readonly repeats: number;
-  /** Those of subjects whose first one failed again, and all behind it. */
+  /** Dead letters that failed again, and events still parked behind them. */
   readonly remaining: number;
 }
 
-/** Subjects that one transaction redrives: the live projection waits for it. */
+/** Subjects in one transaction: the live projection waits for it. */
 const subjectsAtOnce = 100;
 
 interface Subject {
@@ -55,46 +52,33 @@ const takeLetters = async (
   return rows;
 };
 
-/** The letters by partition: each is a log of its own. */
-const byPartition = (letters: readonly Letter[]): readonly (readonly Letter[])[] => {
-  const groups = new Map<string, Letter[]>();
-  for (const letter of letters) {
-    const name = `${letter.topic}/${letter.partition}`;
-    const group = groups.get(name);
-    if (group) group.push(letter);
-    else groups.set(name, [letter]);
-  }
-  return [...groups.values()];
-};
-
+/** Applies letters of one partition. Writes those that fail again, and all behind them, back. */
 const redrivePartition = async (
   tx: Client,
   projection: Projection,
+  place: Pick<Subject, 'topic' | 'partition'>,
   letters: readonly Letter[],
 ): Promise<RedriveResult> => {
-  const [first] = letters;
-  if (!first) return { applied: 0, repeats: 0, remaining: 0 };
-  const { topic, partition } = first;
   const schema = liveSchema(projection.name);
-  const readings = letters
-    .map(({ offset, subject, value }) => readRecord(topic, { offset, key: subject, value }))
+  const incoming = letters
+    .map(({ offset, subject, value }) => readRecord(place.topic, { offset, key: subject, value }))
     .sort((a, b) => a.record.offset - b.record.offset);
-  // The marks of the table are past these events already, so only repeats among themselves can be
-  // known. There are some when the record could not be read, and so had no sequence, before.
-  const { fresh, raised } = dropRepeats(readings, new Map());
+  // The table's high-water marks are past these events, so only repeats among the letters can be
+  // found. There are some if the record was broken before, and so had no sequence.
+  const { fresh, raised } = dropRepeats(incoming, new Map());
   const remaining = await applyOrSetAside(tx, projection, schema, fresh, new Set());
-  await insertDeadLetters(tx, schema, topic, partition, remaining);
-  await writeHighWaterMarks(tx, schema, topic, partition, raised);
+  await insertDeadLetters(tx, schema, place, remaining);
+  await writeHighWaterMarks(tx, schema, place, raised);
   return {
     applied: fresh.length - remaining.length,
-    repeats: readings.length - fresh.length,
+    repeats: incoming.length - fresh.length,
     remaining: remaining.length,
   };
 };
 
 /**
- * Tries the dead letters of a live projection once more, those of a subject in their order up to the
- * first that fails again. What was applied is a dead letter no more. The projector may run meanwhile.
+ * Tries the dead letters of a live projection again: those of a subject in order, up to the first
+ * that fails. The projector may run meanwhile.
  */
 export const redrive = async (pool: Pool, projection: Projection): Promise<RedriveResult> => {
   const total = { applied: 0, repeats: 0, remaining: 0 };
@@ -104,8 +88,14 @@ export const redrive = async (pool: Pool, projection: Projection): Promise<Redri
     last = await transaction(pool, async (tx) => {
       await tx.query(ownSchema(projection.name));
       const letters = await takeLetters(tx, projection, from);
-      for (const group of byPartition(letters)) {
-        const { applied, repeats, remaining } = await redrivePartition(tx, projection, group);
+      const places = new Map(
+        letters.map(({ topic, partition }) => [`${topic}/${partition}`, { topic, partition }]),
+      );
+      for (const place of places.values()) {
+        const own = letters.filter(
+          ({ topic, partition }) => topic === place.topic && partition === place.partition,
+        );
+        const { applied, repeats, remaining } = await redrivePartition(tx, projection, place, own);
         total.applied += applied;
         total.repeats += repeats;
         total.remaining += remaining;

@@ -1,8 +1,8 @@
 import type { Client } from '../../ops/platform/postgres/pool.js';
 import type { EventNamed, LinklogEvent } from '../../schemas/events/catalogue.js';
 import { topics } from '../../schemas/events/topics.js';
-import type { ProjectionSchema } from '../runtime/names.js';
-import type { Projection } from '../runtime/projection.js';
+
+import type { Projection, ProjectionSchema } from '../runtime/projection.js';
 
 interface Clicks {
   clicks: number;

@@ -6,8 +6,7 @@ import type { NewRecord } from '../../ops/platform/event-log/port.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { createBatchHandler, type BatchOutcome } from '../runtime/batch.js';
 import { readCheckpoint } from '../runtime/checkpoints.js';
-import { liveSchema } from '../runtime/names.js';
-import type { Projection } from '../runtime/projection.js';
+import { liveSchema, type Projection } from '../runtime/projection.js';
 import { recordOf } from '../../schemas/testing/events.js';
 
 /** A log of which nothing but its name is needed. */

@@ -1,5 +1,5 @@
 import type { Pool } from '../../ops/platform/postgres/pool.js';
-import type { ProjectionSchema } from '../runtime/names.js';
+import type { ProjectionSchema } from '../runtime/projection.js';
 
 const tablesOf = async (pool: Pool, schema: ProjectionSchema): Promise<readonly string[]> => {
   const { rows } = await pool.query<{ name: string }>(

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startLinklogCli } from '../../test/support/command-line.js';
-import { projectionNames } from '../../../projectors/runtime/names.js';
+import { projectionNames } from '../../../projectors/runtime/projection.js';
 import { ask } from '../../test/support/http.js';
 import { kafkaStartMs } from '../../test/support/kafka.js';
 import { issueKey } from '../../test/support/product.js';

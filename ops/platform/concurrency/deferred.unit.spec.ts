@@ -14,7 +14,7 @@ describe('the first failure', () => {
 
   it('is nobody’s duty to await', async () => {
     const broken = deferred();
-    firstFailure([broken.promise]);
+    void firstFailure([broken.promise]);
     broken.reject(new Error('nobody awaits this'));
     await new Promise(setImmediate);
   });

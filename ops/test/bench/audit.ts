@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { catchUpProjections } from '../../../projectors/catch-up.js';
+import { catchUpProjections } from '../../../projectors/main.js';
 import { startEmbeddedPostgres } from '../../local/postgres/index.js';
 import { rebuildLedger } from '../../ledger/rebuild/rebuild.js';
 import { migrate } from '../../migrations/migrate.js';

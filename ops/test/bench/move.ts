@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
-import { liveSchema, projectionNames } from '../../../projectors/runtime/names.js';
+import { liveSchema, projectionNames } from '../../../projectors/runtime/projection.js';
 import { foldedTables, workingState } from '../../ledger/rebuild/working-state.js';
 import type { Pool } from '../../platform/postgres/pool.js';
 import { stopTestKafka, testKafka } from '../support/kafka.js';

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { projections } from '../../../projectors/main.js';
+import { projections } from '../../../projectors/projections.js';
 import { rebuild } from '../../../projectors/runtime/rebuild.js';
 import { openKafkaLog } from '../../platform/event-log/kafka/kafka-log.js';
 import { settingsOf } from '../conformance/event-log/kafka-harness.js';

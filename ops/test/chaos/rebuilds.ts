@@ -1,6 +1,5 @@
-import { projections } from '../../../projectors/main.js';
-import { liveSchema } from '../../../projectors/runtime/names.js';
-import type { Projection } from '../../../projectors/runtime/projection.js';
+import { projections } from '../../../projectors/projections.js';
+import { liveSchema, type Projection } from '../../../projectors/runtime/projection.js';
 import { rebuild } from '../../../projectors/runtime/rebuild.js';
 import { dump } from '../../../projectors/testing/tables.js';
 import { withDatabase, type Database } from '../../tools/cli/database.js';

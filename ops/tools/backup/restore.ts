@@ -1,4 +1,4 @@
-import { catchUpProjections } from '../../../projectors/catch-up.js';
+import { catchUpProjections } from '../../../projectors/main.js';
 import type { EventNamed, LinklogEvent } from '../../../schemas/events/catalogue.js';
 import { readEvent, UnknownEventType, UnreadableEvent } from '../../../schemas/events/codec.js';
 import { ledgerSource } from '../../../schemas/events/envelope.js';

@@ -1,7 +1,10 @@
 import type { Command } from 'commander';
 import { projections } from '../../../projectors/projections.js';
-import { projectionNames, type ProjectionName } from '../../../projectors/runtime/names.js';
-import type { Projection } from '../../../projectors/runtime/projection.js';
+import {
+  projectionNames,
+  type ProjectionName,
+  type Projection,
+} from '../../../projectors/runtime/projection.js';
 import { rebuild as rebuildProjection, rollBack } from '../../../projectors/runtime/rebuild.js';
 import { redrive as redriveProjection } from '../../../projectors/runtime/redrive.js';
 import type { Config } from '../../platform/config/config.js';

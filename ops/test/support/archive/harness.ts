@@ -4,7 +4,7 @@ import type { Pool } from '../../../platform/postgres/pool.js';
 import type { Streams } from '../eventstore/streams.js';
 import type { TopicName } from '../../../../schemas/events/topics.js';
 import { namedLog } from '../../../../projectors/testing/harness.js';
-import { createArchiver } from '../../../../projectors/archive/batch.js';
+import { createArchiver } from '../../../../projectors/archive/archiver.js';
 import type { ArchiveStore } from '../../../../projectors/archive/store.js';
 
 /** An archiver that is handed batches of partition 0 of a topic, as a subscription would. */

@@ -21,7 +21,7 @@ import {
   spooledVisit,
 } from '../../../../schemas/testing/events.js';
 import { streamOf } from '../../../../projectors/archive/archived-event.js';
-import { startArchive } from '../../../../projectors/archive/start.js';
+import { startArchive } from '../../../../projectors/archive/archive.js';
 import { openArchiveStore } from '../../../../projectors/archive/store.js';
 import { idsIn } from './harness.js';
 

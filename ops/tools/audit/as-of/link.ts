@@ -1,7 +1,4 @@
-import {
-  dropRepeats,
-  type HighWaterMarks,
-} from '../../../../projectors/runtime/high-water-marks.js';
+import { dropRepeats, type HighWaterMarks } from '../../../../projectors/runtime/checkpoints.js';
 import {
   isLinkEvent,
   type EventNamed,

@@ -1,4 +1,4 @@
-import { readRecord, type ReadableRecord } from '../../../../projectors/runtime/readings.js';
+import { readRecord, type ReadableRecord } from '../../../../projectors/runtime/read-record.js';
 import { topics, type TopicName } from '../../../../schemas/events/topics.js';
 import { partitionOf } from '../../../platform/event-log/partition.js';
 import type { EventLog, PartitionRange } from '../../../platform/event-log/port.js';

@@ -1,5 +1,5 @@
 import { setImmediate as yieldToEventLoop, setTimeout as sleep } from 'node:timers/promises';
-import { readRecord } from '../../../../projectors/runtime/readings.js';
+import { readRecord } from '../../../../projectors/runtime/read-record.js';
 import type { LinklogEvent } from '../../../../schemas/events/catalogue.js';
 import type { TopicName } from '../../../../schemas/events/topics.js';
 import { rangesOf } from '../../backup/backup.js';

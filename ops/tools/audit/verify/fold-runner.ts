@@ -1,5 +1,5 @@
 import type { EventLog } from '../../../platform/event-log/port.js';
-import { transactionOn } from '../../../../projectors/runtime/rebuild-lock.js';
+import { transactionOn } from '../../../../projectors/runtime/schema-swap.js';
 import type { TopicName } from '../../../../schemas/events/topics.js';
 import type { Fold } from './folds.js';
 import { readLog, readTable, type TableEnd } from './records.js';

@@ -1,9 +1,12 @@
 import type { PoolClient } from 'pg';
 import { applyBatch } from '../../../../projectors/runtime/batch.js';
 import { readCheckpoints, type Checkpoint } from '../../../../projectors/runtime/checkpoints.js';
-import { cloneTables } from '../../../../projectors/runtime/clone-schema.js';
-import { liveSchema, type ProjectionSchema } from '../../../../projectors/runtime/names.js';
-import type { Projection } from '../../../../projectors/runtime/projection.js';
+import { cloneTables } from '../../../../projectors/runtime/schema-swap.js';
+import {
+  liveSchema,
+  type ProjectionSchema,
+  type Projection,
+} from '../../../../projectors/runtime/projection.js';
 import type { TopicName } from '../../../../schemas/events/topics.js';
 import { addToLedger, ledgerTopics } from '../../../ledger/rebuild/rebuild.js';
 import { foldedTables, workingState } from '../../../ledger/rebuild/working-state.js';

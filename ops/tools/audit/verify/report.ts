@@ -1,4 +1,4 @@
-import type { ProjectionName } from '../../../../projectors/runtime/names.js';
+import type { ProjectionName } from '../../../../projectors/runtime/projection.js';
 import type { TopicName } from '../../../../schemas/events/topics.js';
 
 /** What is verified: a read model, or the ledger. */

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { PositionMoved, type Batch } from '../../ops/platform/event-log/port.js';
 import { topics } from '../../schemas/events/topics.js';
 import { created, recordOf } from '../../schemas/testing/events.js';
-import { LagTracker } from './lag-tracker.js';
+import { LagTracker } from './live-projection.js';
 
 describe('the batches that are not applied yet', () => {
   const event = created('a');

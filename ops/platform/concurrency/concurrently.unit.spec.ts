@@ -1,0 +1,59 @@
+import { expect } from 'chai';
+import { setImmediate as nextTick } from 'node:timers/promises';
+import { rejection } from '../../test/support/waiting.js';
+import { concurrently } from './concurrently.js';
+import { deferred } from './deferred.js';
+
+describe('work done concurrently', () => {
+  it('is done for every item, so many at a time', async () => {
+    const done: number[] = [];
+    let [running, most] = [0, 0];
+    await concurrently([1, 2, 3, 4, 5], { atOnce: 2 }, async (item) => {
+      running += 1;
+      most = Math.max(most, running);
+      await nextTick();
+      running -= 1;
+      done.push(item);
+    });
+    expect(done).to.deep.equal([1, 2, 3, 4, 5]);
+    expect(most).to.equal(2);
+  });
+
+  it('ends with the first failure, when what had begun has settled', async () => {
+    const held = deferred();
+    const begun: number[] = [];
+    let told: unknown;
+    const failed = rejection(
+      concurrently([1, 2, 3], { atOnce: 2 }, async (item, ending) => {
+        begun.push(item);
+        if (item === 2) throw new Error('the second');
+        await held.promise;
+        told = ending.reason;
+        throw new Error('the first, later');
+      }),
+    );
+    await nextTick();
+    held.resolve();
+    expect(await failed).to.have.property('message', 'the second');
+    expect(begun).to.deep.equal([1, 2]);
+    expect(told).to.have.property('message', 'the second');
+  });
+
+  it('ends with the signal, also where that was aborted before', async () => {
+    const controller = new AbortController();
+    const { signal } = controller;
+    const begun: number[] = [];
+    const reason = new Error('enough');
+    const ended = rejection(
+      concurrently([1, 2], { atOnce: 1, signal }, async (item) => {
+        begun.push(item);
+        controller.abort(reason);
+        await nextTick();
+      }),
+    );
+    expect(await ended).to.equal(reason);
+    expect(begun).to.deep.equal([1]);
+    const again = concurrently([1], { atOnce: 1, signal }, () => Promise.resolve());
+    expect(await rejection(again)).to.equal(reason);
+  });
+});

@@ -1,0 +1,120 @@
+import { firstFailure } from '../../ops/platform/concurrency/deferred.js';
+import { ConfigError } from '../../ops/platform/config/config.js';
+import type { EventLog } from '../../ops/platform/event-log/port.js';
+import type { Logger } from '../../ops/platform/logging.js';
+import type { Metrics } from '../../ops/platform/metrics/metrics.js';
+import type { Pool } from '../../ops/platform/postgres/pool.js';
+import { topicNames } from '../../schemas/events/topics.js';
+import { readCheckpoint } from '../runtime/checkpoints.js';
+import { readerLag, type ReaderLag } from '../runtime/live-projection.js';
+import { archiveSchema } from '../runtime/projection.js';
+import { createArchiver } from './archiver.js';
+import { ArchiveCut, openArchiveStore, type ArchiveStore } from './store.js';
+
+export interface Archive {
+  /** Never resolves; rejects with what no retry can mend: a checkpoint of another log. */
+  readonly failed: Promise<never>;
+  /** How far the archive is behind the log, and its dead letters. */
+  status(): Promise<ReaderLag>;
+  /** Rejects while EventStoreDB cannot be used, or has lost events that it had. */
+  check(): Promise<void>;
+  /** Resolves when no batch is being archived and none will be. */
+  stop(): Promise<void>;
+}
+
+interface ArchiveDeps {
+  readonly pool: Pool;
+  readonly log: EventLog;
+  readonly logger: Logger;
+}
+
+/** Copies every event of the log into EventStoreDB, until it is stopped. */
+export const startArchive = (deps: ArchiveDeps & { readonly store: ArchiveStore }): Archive => {
+  const { pool, log, store } = deps;
+  const stopping = new AbortController();
+  const archive = createArchiver({ ...deps, stopped: stopping.signal });
+  /** The partitions whose next batch EventStoreDB cannot take, because it has lost events. */
+  const cuts = new Map<string, ArchiveCut>();
+  const subscription = log.subscribe({
+    group: 'archive',
+    topics: topicNames,
+    position: (topic, partition) => readCheckpoint(pool, archiveSchema, topic, partition),
+    async handle(batch) {
+      const place = `${batch.topic}/${batch.partition}`;
+      try {
+        await archive(batch);
+        cuts.delete(place);
+      } catch (error) {
+        if (error instanceof ArchiveCut) cuts.set(place, error);
+        throw error;
+      }
+    },
+  });
+  return {
+    failed: firstFailure([subscription.done]),
+    status: () => readerLag(pool, log, archiveSchema, topicNames),
+    async check() {
+      const [cut] = cuts.values();
+      if (cut) throw cut;
+      await store.ping();
+    },
+    async stop() {
+      stopping.abort(new Error('the archive is being stopped'));
+      await subscription.stop();
+      await store.close();
+    },
+  };
+};
+
+/** Exposes the archive's lag; no sample while PostgreSQL or the log is away. */
+const exposeArchive = (metrics: Metrics, archive: Archive): void => {
+  const gauge = (name: string, help: string, of: (lag: ReaderLag) => number): void => {
+    metrics.gauge({
+      name,
+      help,
+      read: async () => {
+        try {
+          return [[{}, of(await archive.status())]];
+        } catch {
+          // `linklog_dependency_up` shows which of them is away.
+          return [];
+        }
+      },
+    });
+  };
+  gauge(
+    'linklog_archive_lag_events',
+    'Events of the log that are not in the archive yet',
+    ({ lag }) => lag,
+  );
+  gauge(
+    'linklog_archive_dead_letters',
+    'Events that the archive has no place for',
+    ({ deadLetters }) => deadLetters,
+  );
+  gauge(
+    'linklog_archive_parked_events',
+    'Events that wait behind one that the archive has no place for',
+    ({ parked }) => parked,
+  );
+};
+
+/**
+ * Starts the archive in the EventStoreDB of a connection string, and exposes its metrics.
+ *
+ * @throws ConfigError
+ */
+export const openArchive = (
+  deps: ArchiveDeps & { readonly url: string; readonly metrics: Metrics },
+): Archive => {
+  let store;
+  try {
+    store = openArchiveStore(deps.url);
+  } catch (cause) {
+    // Such as a certificate file that is missing. It quotes at most one character of the string.
+    throw new ConfigError(`EVENTSTORE_URL: ${(cause as Error).message}`, { cause });
+  }
+  const archive = startArchive({ ...deps, store });
+  exposeArchive(deps.metrics, archive);
+  return archive;
+};

@@ -1,0 +1,218 @@
+import { concurrently } from '../../ops/platform/concurrency/concurrently.js';
+import { untilAborted } from '../../ops/platform/concurrency/deferred.js';
+import type { Batch, EventLog } from '../../ops/platform/event-log/port.js';
+import type { Logger } from '../../ops/platform/logging.js';
+import { transaction, type Pool } from '../../ops/platform/postgres/pool.js';
+import {
+  dropKnownRepeats,
+  moveCheckpoint,
+  requireAtCheckpoint,
+  writeHighWaterMarks,
+  type HighWaterMarks,
+} from '../runtime/checkpoints.js';
+import {
+  blockedSubjects,
+  insertDeadLetters,
+  offsetsOf,
+  type DeadLetter,
+} from '../runtime/dead-letters.js';
+import { archiveSchema } from '../runtime/projection.js';
+import { readRecord, type IncomingRecord, type ReadableRecord } from '../runtime/read-record.js';
+import { archivedEvent, streamOf, type ArchivedEvent } from './archived-event.js';
+import {
+  AppendTooLarge,
+  ArchiveCut,
+  StreamRefused,
+  WrongRevision,
+  type ArchiveStore,
+} from './store.js';
+
+/** Appends at once: the server, and HTTP/2 to it, can take about a hundred. */
+const appendsAtOnce = 32;
+
+/** Most bytes in one append: by default the server takes 1 MiB. */
+const maxAppendBytes = 1_000_000;
+
+type Appendable = Pick<ArchiveStore, 'append' | 'ids'>;
+
+/** The part of a batch that is not archived yet. */
+interface Due {
+  /** Without repeats. */
+  readonly incoming: readonly IncomingRecord[];
+  readonly raised: HighWaterMarks;
+  /** Subjects that have dead letters. */
+  readonly blocked: Set<string>;
+  /** By stream, the revision of its next event. */
+  readonly revisions: ReadonlyMap<string, number>;
+}
+
+/**
+ * Reads the progress that concerns a batch, all of one moment: high-water marks or revisions of a
+ * later moment would give its events other places.
+ *
+ * @throws BatchNotAtCheckpoint
+ */
+const readDue = (pool: Pool, batch: Batch, logId: string): Promise<Due> =>
+  transaction(pool, async (tx) => {
+    await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
+    await requireAtCheckpoint(tx, archiveSchema, batch, logId);
+    const { topic, partition } = batch;
+    const { fresh, raised } = await dropKnownRepeats(
+      tx,
+      archiveSchema,
+      batch,
+      batch.records.map((record) => readRecord(topic, record)),
+    );
+    const streams = fresh.flatMap((one) => ('event' in one ? [streamOf(one.event)] : []));
+    const { rows } = await tx.query<{ stream: string; next: number }>(
+      `SELECT stream, next_revision AS next FROM ${archiveSchema}.streams
+       WHERE topic = $1 AND partition = $2 AND stream = ANY ($3::text[])`,
+      [topic, partition, [...new Set(streams)]],
+    );
+    return {
+      incoming: fresh,
+      raised,
+      blocked: await blockedSubjects(tx, archiveSchema, batch, fresh),
+      revisions: new Map(rows.map(({ stream, next }) => [stream, next])),
+    };
+  });
+
+/**
+ * Saves that a batch is archived.
+ *
+ * @throws BatchNotAtCheckpoint when another archiver has saved the same meanwhile
+ */
+const saveProgress = (
+  pool: Pool,
+  batch: Batch,
+  logId: string,
+  done: Pick<Due, 'raised' | 'revisions'> & { readonly letters: readonly DeadLetter[] },
+): Promise<void> =>
+  transaction(pool, async (tx) => {
+    // A crash of PostgreSQL may undo the last batches, each as a whole: they are archived again.
+    await tx.query('SET LOCAL synchronous_commit = off');
+    await requireAtCheckpoint(tx, archiveSchema, batch, logId, 'FOR UPDATE');
+    await insertDeadLetters(tx, archiveSchema, batch, done.letters);
+    await writeHighWaterMarks(tx, archiveSchema, batch, done.raised);
+    await tx.query(
+      `INSERT INTO ${archiveSchema}.streams (topic, partition, stream, next_revision)
+       SELECT $1, $2, * FROM unnest($3::text[], $4::bigint[])
+       ON CONFLICT (topic, partition, stream) DO UPDATE SET next_revision = excluded.next_revision`,
+      [batch.topic, batch.partition, [...done.revisions.keys()], [...done.revisions.values()]],
+    );
+    await moveCheckpoint(tx, archiveSchema, batch, logId);
+  });
+
+/** The first events that fit into one append: at least one. */
+const portionOf = (events: readonly ArchivedEvent[], bytes: number): readonly ArchivedEvent[] => {
+  let total = 0;
+  const end = events.findIndex(({ size }, index) => (total += size) > bytes && index > 0);
+  return end === -1 ? events : events.slice(0, end);
+};
+
+/**
+ * Archives events of one stream. The first has revision `first`; events that an earlier try, or
+ * another archiver, has appended are left as they are. An event's place follows from the log alone,
+ * so it can be neither doubled nor out of order.
+ *
+ * @returns how many of the events the stream has, and why it refuses the next one, if it does
+ * @throws ArchiveUnavailable, ArchiveCut
+ */
+const archiveStream = async (
+  store: Appendable,
+  stream: string,
+  first: number,
+  events: readonly ArchivedEvent[],
+): Promise<{ readonly archived: number; readonly refused: StreamRefused | null }> => {
+  let archived = 0;
+  let bytes = maxAppendBytes;
+  try {
+    while (archived < events.length) {
+      const portion = portionOf(events.slice(archived), bytes);
+      const revision = first + archived;
+      try {
+        await store.append(stream, revision, portion);
+        archived += portion.length;
+      } catch (error) {
+        if (error instanceof AppendTooLarge && portion.length > 1) {
+          // The server takes less: try half as much.
+          bytes = portion.reduce((sum, { size }) => sum + size, 0) / 2;
+          continue;
+        }
+        if (!(error instanceof WrongRevision)) throw error;
+        const found = await store.ids(stream, revision, portion.length);
+        if (found.length === 0) throw new ArchiveCut(stream, revision);
+        const foreign = found.findIndex((id, index) => id !== portion[index]?.id);
+        archived += foreign === -1 ? found.length : foreign;
+        if (foreign !== -1) {
+          const message = `Another event has its revision, ${revision + foreign}`;
+          throw new StreamRefused(message, { cause: error });
+        }
+      }
+    }
+    return { archived, refused: null };
+  } catch (error) {
+    if (error instanceof StreamRefused) return { archived, refused: error };
+    throw error;
+  }
+};
+
+/**
+ * Returns a handler that copies batches to the archive: every event once, in order. The place of an
+ * event follows from the log alone, so a batch may be handled again after a crash, and by two
+ * archivers at once. An event that no archive takes becomes a dead letter, and later events of its
+ * subject are parked behind it.
+ */
+export const createArchiver = (options: {
+  readonly pool: Pool;
+  readonly log: Pick<EventLog, 'logId'>;
+  readonly store: Appendable;
+  readonly logger: Logger;
+  /** Ends a batch at once; the next archiver handles it again. */
+  readonly stopped: AbortSignal;
+}): ((batch: Batch) => Promise<void>) => {
+  const { pool, log, store, logger, stopped } = options;
+  return async (batch) => {
+    const { topic, partition } = batch;
+    const logId = log.logId(topic);
+    const { incoming, raised, blocked, revisions: next } = await readDue(pool, batch, logId);
+
+    const letters: DeadLetter[] = [];
+    const byStream = new Map<string, ReadableRecord[]>();
+    for (const one of incoming) {
+      if ('error' in one) {
+        letters.push({ incoming: one, error: one.error.message });
+        blocked.add(one.subject);
+      } else if (blocked.has(one.subject)) {
+        letters.push({ incoming: one, error: null });
+      } else {
+        const stream = streamOf(one.event);
+        const records = byStream.get(stream);
+        if (records) records.push(one);
+        else byStream.set(stream, [one]);
+      }
+    }
+
+    const revisions = new Map<string, number>();
+    const archiving = concurrently(
+      byStream,
+      { atOnce: appendsAtOnce, signal: stopped },
+      async ([stream, records]) => {
+        const first = next.get(stream) ?? 0;
+        const events = records.map(({ event }) => archivedEvent(event));
+        const { archived, refused } = await archiveStream(store, stream, first, events);
+        revisions.set(stream, first + archived);
+        records.slice(archived).forEach((one, index) => {
+          letters.push({ incoming: one, error: index === 0 ? (refused?.message ?? null) : null });
+        });
+      },
+    );
+    await untilAborted(archiving, stopped);
+    await saveProgress(pool, batch, logId, { raised, revisions, letters });
+    if (letters.length === 0) return;
+    logger.error(
+      { topic, partition, letters: letters.length, offsets: offsetsOf(letters) },
+      'records were set aside as dead letters of the archive',
+    );
+  };
+};

@@ -1,0 +1,139 @@
+import {
+  PositionMoved,
+  type Batch,
+  type EventLog,
+  type Subscription,
+} from '../../ops/platform/event-log/port.js';
+import type { Logger } from '../../ops/platform/logging.js';
+import type { Pool } from '../../ops/platform/postgres/pool.js';
+import { readEvent } from '../../schemas/events/codec.js';
+import type { TopicName } from '../../schemas/events/topics.js';
+import { createBatchHandler } from './batch.js';
+import { readCheckpoint, readCheckpoints } from './checkpoints.js';
+import {
+  liveSchema,
+  type Projection,
+  type ProjectionName,
+  type ProjectionSchema,
+} from './projection.js';
+
+export interface RunningProjection extends Subscription {
+  /** The age of the oldest event that this process was given and has not applied yet. */
+  secondsBehind(): number;
+}
+
+/** Keeps a live projection up to date with the log, until it is stopped. */
+export const startProjection = (options: {
+  readonly pool: Pool;
+  readonly log: EventLog;
+  readonly logger: Logger;
+  readonly projection: Projection;
+}): RunningProjection => {
+  const { pool, log, projection } = options;
+  const handle = createBatchHandler(options);
+  const lag = new LagTracker();
+  const subscription = log.subscribe({
+    group: `projection-${projection.name}`,
+    topics: projection.topics,
+    position: (topic, partition) =>
+      readCheckpoint(pool, liveSchema(projection.name), topic, partition),
+    handle: async (batch) => {
+      await lag.applying(batch, () => handle(batch));
+    },
+  });
+  return {
+    done: subscription.done,
+    stop: () => subscription.stop(),
+    secondsBehind: () => lag.secondsBehind(Date.now()),
+  };
+};
+
+/** When a batch's first event happened; `null` if that record is broken: it becomes a dead letter. */
+const timeOf = ({ records: [first] }: Batch): number | null => {
+  try {
+    return first ? Date.parse(readEvent(first.value).time) : null;
+  } catch {
+    return null;
+  }
+};
+
+/**
+ * The batches that this process was given for a projection and has not applied yet. Records behind
+ * them in the log are younger, so they tell how long the projection is behind: without a query, and
+ * also while PostgreSQL is away.
+ */
+export class LagTracker {
+  readonly #times = new Map<string, number>();
+
+  /** Applies a batch, and remembers its time until it is applied. */
+  async applying<Result>(batch: Batch, apply: () => Promise<Result>): Promise<Result> {
+    const key = `${batch.topic}/${batch.partition}`;
+    const time = timeOf(batch);
+    if (time === null) this.#times.delete(key);
+    else this.#times.set(key, time);
+    try {
+      const result = await apply();
+      this.#times.delete(key);
+      return result;
+    } catch (error) {
+      // Another reader has the partition.
+      if (error instanceof PositionMoved) this.#times.delete(key);
+      throw error;
+    }
+  }
+
+  /** The age of the oldest event that is not applied, in seconds; 0 when all are. */
+  secondsBehind(now: number): number {
+    const oldest = Math.min(now, ...this.#times.values());
+    return (now - oldest) / 1_000;
+  }
+}
+
+/** A reader's lag, from its checkpoints. */
+export interface ReaderLag {
+  /** Records of its topics that it has not handled yet. */
+  readonly lag: number;
+  /** Records that could not be read or applied. */
+  readonly deadLetters: number;
+  /** Events that wait behind a dead letter of their subject. */
+  readonly parked: number;
+}
+
+export interface ProjectionStatus extends ReaderLag {
+  readonly name: ProjectionName;
+}
+
+/** How far the reader that keeps its checkpoints in `schema` is behind the log. */
+export const readerLag = async (
+  pool: Pool,
+  log: EventLog,
+  schema: ProjectionSchema,
+  topics: readonly TopicName[],
+): Promise<ReaderLag> => {
+  // Read before the log's ends, so that no end is behind its checkpoint.
+  const checkpoints = await readCheckpoints(pool, schema);
+  const letters = await pool.query<{ deadLetters: number; parked: number }>(
+    `SELECT count(error) AS "deadLetters", count(*) - count(error) AS parked
+     FROM ${schema}.dead_letters`,
+  );
+  let lag = 0;
+  for (const topic of topics) {
+    for (const range of await log.ranges(topic)) {
+      const known = checkpoints.find(
+        (checkpoint) => checkpoint.topic === topic && checkpoint.partition === range.partition,
+      );
+      lag += range.next - (known?.logId === log.logId(topic) ? known.offset : range.first);
+    }
+  }
+  const { deadLetters, parked } = letters.rows[0] ?? { deadLetters: 0, parked: 0 };
+  return { lag, deadLetters, parked };
+};
+
+export const statusOf = async (
+  pool: Pool,
+  log: EventLog,
+  { name, topics }: Projection,
+): Promise<ProjectionStatus> => ({
+  name,
+  ...(await readerLag(pool, log, liveSchema(name), topics)),
+});
