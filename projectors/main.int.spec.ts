@@ -1,13 +1,13 @@
 import { expect } from 'chai';
 import { createLogger } from '../ops/platform/logging.js';
 import { ForeignPosition, type EventLog } from '../ops/platform/event-log/port.js';
-import { openTestLog } from '../ops/test/support/log.js';
 import { createPool } from '../ops/platform/postgres/pool.js';
 import { testDatabase, type TestDatabase } from '../ops/test/support/database.js';
 import { topics } from '../schemas/events/topics.js';
 import { projectionStatus, startProjectors, type Projectors } from './main.js';
 import { blocked, created, metered, recordOf, spooledVisit } from '../schemas/testing/events.js';
 import { eventually, rejection } from '../ops/test/support/waiting.js';
+import { openTestLog } from '../ops/test/support/node.js';
 
 const logger = createLogger('silent');
 

@@ -1,5 +1,4 @@
 import { expect } from 'chai';
-import { openTestLog } from '../ops/test/support/log.js';
 import { notifyChange } from '../ops/ledger/changes.js';
 import { readPlatform, savePlatform } from '../ops/ledger/platform.js';
 import { createLogger } from '../ops/platform/logging.js';
@@ -12,7 +11,7 @@ import { createPool, transaction, type Queryable } from '../ops/platform/postgre
 import { recordHistory } from '../ops/test/support/ledger-links.js';
 import { testDatabase, type TestDatabase } from '../ops/test/support/database.js';
 import { eventually, rejection } from '../ops/test/support/waiting.js';
-import { testNode, type TestNode } from '../ops/test/support/node.js';
+import { openTestLog, type TestNode, testNode } from '../ops/test/support/node.js';
 import { startTcpProxy, type TcpProxy } from '../ops/test/support/tcp-proxy.js';
 import { evolvePlatform } from '../schemas/folds/platform.js';
 import { blocked, created, maintenanceSwitched, unblocked } from '../schemas/testing/events.js';

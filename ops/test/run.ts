@@ -12,7 +12,7 @@ import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { makeClusterTemplate, templateVariable } from './support/cluster.js';
-import { temporaryDir } from './support/product.js';
+import { temporaryDir } from './support/process.js';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 const mocha = fileURLToPath(import.meta.resolve('mocha/bin/mocha.js'));

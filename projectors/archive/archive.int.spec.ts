@@ -1,6 +1,5 @@
 import { v7 as uuidv7 } from 'uuid';
 import { expect } from 'chai';
-import { openTestLog } from '../../ops/test/support/log.js';
 import type { PostgresLog } from '../../ops/platform/event-log/postgres-log.js';
 import { createLogger } from '../../ops/platform/logging.js';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
@@ -29,6 +28,7 @@ import { startArchive, type Archive } from './archive.js';
 import { archiver, idsIn } from '../../ops/test/support/archive/harness.js';
 import { archiveUnderKills } from '../../ops/test/support/archive/kills.js';
 import { deferred } from '../../ops/platform/concurrency/deferred.js';
+import { openTestLog } from '../../ops/test/support/node.js';
 
 const links = topics.links.name;
 const visits = topics.visits.name;

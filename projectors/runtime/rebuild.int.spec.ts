@@ -6,7 +6,6 @@ import {
   type EventLog,
   type Subscription,
 } from '../../ops/platform/event-log/port.js';
-import { openTestLog } from '../../ops/test/support/log.js';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
 import { topicOf } from '../../schemas/events/codec.js';
@@ -29,6 +28,7 @@ import { shareSchema } from './checkpoints.js';
 import { liveSchema, type Projection } from './projection.js';
 import { rebuild, RebuildRunning, rollBack, withRebuildLock } from './rebuild.js';
 import { startProjection, statusOf } from './live-projection.js';
+import { openTestLog } from '../../ops/test/support/node.js';
 
 const logger = createLogger('silent');
 

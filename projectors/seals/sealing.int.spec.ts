@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { createLogger } from '../../ops/platform/logging.js';
 import { ForeignPosition, type EventLog } from '../../ops/platform/event-log/port.js';
-import { openTestLog } from '../../ops/test/support/log.js';
 import { createPool } from '../../ops/platform/postgres/pool.js';
 import { extendChain, genesisOf } from './chain.js';
 import type { Signer } from './signed-checkpoint.js';
@@ -11,6 +10,7 @@ import { topicNames, topics } from '../../schemas/events/topics.js';
 import { recordOf, spooledVisit } from '../../schemas/testing/events.js';
 import { allSealed, knownSigner, sealAll } from '../../ops/test/support/sealing.js';
 import { startSealing, type Sealing } from './sealing.js';
+import { openTestLog } from '../../ops/test/support/node.js';
 
 const logger = createLogger('silent');
 const visits = topics.visits.name;

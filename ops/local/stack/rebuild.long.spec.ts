@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startLinklogCli } from '../../test/support/command-line.js';
 import { projectionNames } from '../../../projectors/runtime/projection.js';
 import { ask } from '../../test/support/http.js';
 import { kafkaStartMs } from '../../test/support/kafka.js';
 import { issueKey } from '../../test/support/product.js';
 import { startStackProcess, type RunningStack } from '../../test/support/stack.js';
 import { eventually } from '../../test/support/waiting.js';
+import { startLinklogCli } from '../../test/support/process.js';
 
 const rounds = 3;
 const links = 10;

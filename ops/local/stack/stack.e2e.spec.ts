@@ -3,12 +3,11 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { startLinklogCli } from '../../test/support/command-line.js';
 import { inheritedEnvironment } from '../../platform/config/config.js';
 import { ask, type Answer } from '../../test/support/http.js';
 import { kafkaStartMs } from '../../test/support/kafka.js';
-import { temporaryDir } from '../../test/support/product.js';
 import { eventually } from '../../test/support/waiting.js';
+import { startLinklogCli, temporaryDir } from '../../test/support/process.js';
 
 const ours = inheritedEnvironment();
 const mainFile = fileURLToPath(new URL('../../app/stack.js', import.meta.url));

@@ -7,12 +7,12 @@ import { catchUpProjections } from '../../../projectors/main.js';
 import { startEmbeddedPostgres } from '../../local/postgres/index.js';
 import { rebuildLedger } from '../../ledger/rebuild/rebuild.js';
 import { migrate } from '../../migrations/migrate.js';
-import { openTestLog } from '../support/log.js';
 import { createLogger } from '../../platform/logging.js';
 import { createPool } from '../../platform/postgres/pool.js';
-import { temporaryDir } from '../support/product.js';
 import { fillLog } from './long-log.js';
 import { peakMemoryOf } from './peak-memory.js';
+import { openTestLog } from '../support/node.js';
+import { temporaryDir } from '../support/process.js';
 
 /**
  * What the commands of analysts take on a long log, embedded, of which a tenth makes links:

@@ -1,15 +1,14 @@
 import { rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { startLinklogCli } from '../support/command-line.js';
 import { startEmbeddedPostgres } from '../../local/postgres/index.js';
 import { migrate } from '../../migrations/migrate.js';
-import { openTestLog } from '../support/log.js';
 import { createLogger } from '../../platform/logging.js';
 import { createPool, type Pool } from '../../platform/postgres/pool.js';
-import { temporaryDir } from '../support/product.js';
 import { fillLog } from './long-log.js';
 import { peakMemoryOf } from './peak-memory.js';
+import { startLinklogCli, temporaryDir } from '../support/process.js';
+import { openTestLog } from '../support/node.js';
 
 const logger = createLogger('silent');
 export const defaultLinks = 100_000;

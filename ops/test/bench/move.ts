@@ -4,8 +4,8 @@ import { liveSchema, projectionNames } from '../../../projectors/runtime/project
 import { foldedTables, workingState } from '../../ledger/rebuild/working-state.js';
 import type { Pool } from '../../platform/postgres/pool.js';
 import { stopTestKafka, testKafka } from '../support/kafka.js';
-import { temporaryDir } from '../support/product.js';
 import { backUpNewLog, defaultLinks, defaultVisits, measured, withPostgres } from './backup.js';
+import { temporaryDir } from '../support/process.js';
 
 /**
  * Moves an embedded installation to Kafka, by `backup` and `restore`, and compares every row of the

@@ -1,10 +1,19 @@
+import pLimit from 'p-limit';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { ask, atOnce, type Answer, type Ask } from '../support/http.js';
+import { runningPostgresUrl } from '../../local/postgres/index.js';
+import { hasCode } from '../../platform/errors.js';
+import { createLogger } from '../../platform/logging.js';
+import { createPool, type Pool } from '../../platform/postgres/pool.js';
+import { ask, type Answer, type Ask } from '../support/http.js';
 import type { IssuedKey } from '../support/product.js';
-import { bearer, settleCreations, type LoadKeys } from './load.js';
+import { eventually, eventuallyPasses } from '../support/waiting.js';
+import { settleCreations } from './load.js';
+import { checkLog, checkSettledLog } from './log-check.js';
+import type { LogCopy } from './log-copy.js';
+import type { ReadOn } from './log-sources.js';
 import type { PromisedLink, Promises, SwitchedLink } from './promises.js';
 import type { Random } from './random.js';
-import type { Target } from './target.js';
+import { bearer, type LoadKeys, type Target } from './setup.js';
 
 const freeCallsPerMinute = 60;
 const freeLinksPerMonth = 35;
@@ -23,63 +32,49 @@ interface Health {
   readonly spool: { readonly events: number } | null;
 }
 
-/** Does `act` for each item, some at once. */
+/** Does `act` for each item, 32 at once. */
 const forEach = async <Item>(
   items: readonly Item[],
   act: (item: Item) => Promise<void>,
 ): Promise<void> => {
-  const waiting = [...items];
-  await atOnce(32, async () => {
-    for (let item = waiting.pop(); item !== undefined; item = waiting.pop()) await act(item);
-  });
+  await pLimit(32).map(items, act);
 };
 
-/** Asks for what may be asked twice, and does where a connection kept open had ended meanwhile. */
+/** Sends a request that may be repeated: once more where the server has closed an idle connection. */
 const read = async (url: string, options: Ask = {}): Promise<Answer> => {
   try {
     return await ask(url, options);
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ECONNRESET') throw error;
+    if (!hasCode(error, 'ECONNRESET')) throw error;
     return ask(url, options);
   }
 };
 
 const healthOf = (node: string): Promise<Answer> => read(`${node}/health/ready`);
 
-/** Waits until every node has all that it needs. */
-export const untilReady = async ({ apis, edges }: Target): Promise<void> => {
-  const until = performance.now() + readyWithinMs;
-  for (;;) {
-    const answers = await Promise.allSettled([...apis, ...edges].map(healthOf));
-    const isReady = (answer: PromiseSettledResult<Answer>): boolean =>
-      answer.status === 'fulfilled' && answer.value.status === 200;
-    if (answers.every(isReady)) return;
-    if (performance.now() > until) {
-      const seen = answers.map((one) =>
-        one.status === 'fulfilled' ? one.value.text : String(one.reason),
-      );
-      throw new Error(`Not every node was ready in ${readyWithinMs} ms:\n${seen.join('\n')}`);
-    }
-    await sleep(100);
-  }
-};
+/** Waits until every node is ready. */
+export const untilReady = ({ apis, edges }: Target): Promise<void> =>
+  eventuallyPasses(readyWithinMs, async () => {
+    const answers = await Promise.all([...apis, ...edges].map(healthOf));
+    const notReady = answers.filter(({ status }) => status !== 200);
+    if (notReady.length > 0) throw new Error(notReady.map(({ text }) => text).join('\n'));
+  });
 
-/** Waits until the spools are shipped, those of killed processes too, and projectors are level. */
-const settle = async ({ edges }: Target): Promise<void> => {
-  const until = performance.now() + settleWithinMs;
-  let level = 0;
-  while (performance.now() < until) {
+/** Waits until the spools are shipped, those of killed processes too, and the projectors have no lag. */
+const settle = ({ edges }: Target): Promise<void> => {
+  let settled = 0;
+  const isSettled = async (): Promise<boolean> => {
     const answers = await Promise.all(edges.map(healthOf));
-    const behind = answers.some((answer) => {
+    const isBehind = answers.some((answer) => {
       const { projections, spool } = answer.json() as Health;
       return projections.some(({ lag }) => lag > 0) || (spool?.events ?? 0) > 0;
     });
-    // Once more, since the answer may be half a second old.
-    level = behind ? 0 : level + 1;
-    if (level === 3) return;
-    await sleep(400);
-  }
-  throw new Error(`Spool and projectors were not level within ${settleWithinMs} ms`);
+    settled = isBehind ? 0 : settled + 1;
+    // Three times, since an answer may be half a second old.
+    if (settled < 3) await sleep(400);
+    return settled === 3;
+  };
+  return eventually('spools are shipped and projectors have no lag', isSettled, settleWithinMs);
 };
 
 /** An answer of the edge to a HEAD, which counts for nothing: whether it is what this link is to get. */
@@ -127,7 +122,7 @@ const checkLink = async (
   }
 };
 
-/** Sees that an operator's word is what every edge does, unless he takes it back meanwhile. */
+/** Checks that every edge follows the operator's last change, unless another change was asked for. */
 const checkSwitched = async (
   target: Target,
   switched: SwitchedLink,
@@ -135,17 +130,17 @@ const checkSwitched = async (
 ): Promise<void> => {
   const { link, blocked, asked } = switched;
   if (blocked === null) return;
-  const until = performance.now() + changeWithinMs;
+  const state = blocked ? 'blocked' : 'unblocked';
   for (const edge of target.edges) {
-    for (;;) {
-      const answer = await head(edge, link);
-      if (switched.asked !== asked || answer.status === (blocked ? 410 : 302)) break;
-      if (performance.now() > until) {
-        const state = blocked ? 'blocked' : 'unblocked';
-        promises.broken.push(`${link.code} is ${state}, and ${edge} answers ${answer.status}`);
-        break;
-      }
-      await sleep(50);
+    try {
+      await eventuallyPasses(changeWithinMs, async () => {
+        const { status } = await head(edge, link);
+        if (switched.asked === asked && status !== (blocked ? 410 : 302)) {
+          throw new Error(`${link.code} is ${state}, and ${edge} answers ${status}`);
+        }
+      });
+    } catch (error) {
+      promises.broken.push((error as Error).message);
     }
   }
 };
@@ -215,4 +210,40 @@ export const checkPromises = async (
     promises.broken.push(`FREE: ${promises.freeLinks} links were made, ${free} are in the quota`);
   }
   checkWindows(promises);
+};
+
+/** What is checked, against what. */
+export interface Checked {
+  readonly target: Target;
+  readonly keys: LoadKeys;
+  readonly promises: Promises;
+  readonly random: Random;
+  readonly log: LogCopy;
+  readonly readOn: ReadOn;
+}
+
+/** Runs `work` on the PostgreSQL that runs in this data directory now. */
+export const withPool = async (
+  dataDir: string,
+  work: (pool: Pool) => Promise<void>,
+): Promise<void> => {
+  const url = await runningPostgresUrl(dataDir);
+  if (url === null) throw new Error('The embedded PostgreSQL is not running');
+  const logger = createLogger('silent');
+  const pool = createPool({ url, name: 'chaos', max: 2, patient: true, logger });
+  try {
+    await work(pool);
+  } finally {
+    await pool.end();
+  }
+};
+
+/** Everything that was promised, of a product that is well and under no load. */
+export const checkEverything = async (checked: Checked): Promise<void> => {
+  const { target, keys, promises, random } = checked;
+  await checkPromises(target, keys, promises, random);
+  await withPool(target.dataDir, async (pool) => {
+    await checkLog({ ...checked, pool });
+    await checkSettledLog({ ...checked, pool, keyId: keys.pro.id });
+  });
 };

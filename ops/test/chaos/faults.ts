@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PartKind } from '../../local/stack/parts.js';
 import type { RunningStack } from '../support/stack.js';
+import { eventually } from '../support/waiting.js';
 import type { Random } from './random.js';
 
 /** `kill -9` of one part, or the broker stopped for a while (SIGSTOP, SIGCONT). */
@@ -56,11 +57,6 @@ export const inflict = async (stack: RunningStack, fault: Fault, stopMs: number)
   if (pid === undefined) throw new Error(`There is no ${part} ${index}`);
   const before = stack.restarts(part, index);
   process.kill(pid, 'SIGKILL');
-  const until = performance.now() + restartedWithinMs;
-  while (stack.restarts(part, index) === before) {
-    if (performance.now() > until) {
-      throw new Error(`${part} ${index} was not restarted within ${restartedWithinMs} ms`);
-    }
-    await sleep(20);
-  }
+  const isRestarted = (): boolean => stack.restarts(part, index) > before;
+  await eventually(`${part} ${index} is restarted`, isRestarted, restartedWithinMs);
 };

@@ -3,14 +3,14 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startProduct, type Product } from '../support/product.js';
-import { checkEverything } from './everything.js';
-import { issueLoadKeys, startLoad, type Pace } from './load.js';
+import { startLoad, type Pace } from './load.js';
 import { LogCopy } from './log-copy.js';
 import { readTableOn } from './log-sources.js';
-import { writePlans } from './plans.js';
 import { noPromises } from './promises.js';
 import { seededRandom } from './random.js';
 import { rebuildAll } from './rebuilds.js';
+import { checkEverything } from './check.js';
+import { issueLoadKeys, writePlans } from './setup.js';
 
 export interface Round {
   readonly round: number;

@@ -2,8 +2,8 @@ import { customAlphabet } from 'nanoid';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messages } from '../../../schemas/http/errors.js';
+import { hasCode } from '../../platform/errors.js';
 import { ask, type Answer, type Ask } from '../support/http.js';
-import { issueKey, type IssuedKey } from '../support/product.js';
 import {
   promiseLink,
   type OpenCreation,
@@ -14,26 +14,7 @@ import {
 } from './promises.js';
 import type { Random } from './random.js';
 import { newTally, type Tally } from './tally.js';
-import type { Target } from './target.js';
-
-/** The keys that the load uses. */
-export interface LoadKeys {
-  /** Its plan has no limit that the load could reach. */
-  readonly pro: IssuedKey;
-  /** FREE: for the per-minute limit. */
-  readonly hammer: IssuedKey;
-  /** FREE: for the monthly links. */
-  readonly small: IssuedKey;
-  /** Its name is changed, over and over. */
-  readonly renamed: IssuedKey;
-}
-
-export const issueLoadKeys = async (target: Target): Promise<LoadKeys> => ({
-  pro: await issueKey(target, { plan: 'PRO' }),
-  hammer: await issueKey(target, { plan: 'FREE' }),
-  small: await issueKey(target, { plan: 'FREE' }),
-  renamed: await issueKey(target, { plan: 'FREE' }),
-});
+import { bearer, type LoadKeys, type Target } from './setup.js';
 
 /** A second's requests, as far as `atOnce` askers, of whom each waits for its answer, can send them. */
 export interface Rate {
@@ -71,13 +52,6 @@ const newestLinks = 50;
 /** One creation in as many is a race of two for one alias. */
 const raceEvery = 10;
 
-export const bearer = ({ key }: { readonly key: string }): Record<string, string> => ({
-  Authorization: `Bearer ${key}`,
-});
-
-const isRefused = (error: unknown): boolean =>
-  (error as NodeJS.ErrnoException).code === 'ECONNREFUSED';
-
 /**
  * Asks one node, chosen by the random numbers, and the next one where nobody listens: such a request
  * was never sent. `lost`: the connection ended without an answer; `unsent`: nobody listens at all.
@@ -95,7 +69,7 @@ const askAny = async (
       return await ask(`${node}${path}`, { timeoutMs, ...options });
     } catch (error) {
       // The product was killed under it: that the request is lost is what is to be noted.
-      if (!isRefused(error)) return 'lost';
+      if (!hasCode(error, 'ECONNREFUSED')) return 'lost';
     }
   }
   return 'unsent';

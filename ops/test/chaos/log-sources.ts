@@ -3,8 +3,8 @@ import { Kafka, logLevel } from 'kafkajs';
 import { topicNames } from '../../../schemas/events/topics.js';
 import { patchKafkajs } from '../../platform/event-log/kafka/kafkajs-patches.js';
 import type { Pool } from '../../platform/postgres/pool.js';
-import { within } from '../support/product.js';
 import type { LogCopy } from './log-copy.js';
+import { within } from '../support/waiting.js';
 
 /** Brings a copy up to where the log ends now; the pool is where an embedded one is. */
 export type ReadOn = (copy: LogCopy, pool: Pool) => Promise<void>;

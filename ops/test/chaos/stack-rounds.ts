@@ -4,18 +4,17 @@ import path from 'node:path';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startStackProcess } from '../support/stack.js';
-import { checkLive, untilReady } from './check.js';
-import { checkEverything, withPool, type Checked } from './everything.js';
+import { type Checked, checkEverything, checkLive, untilReady, withPool } from './check.js';
 import { inflict, nameOf, planFaults, type Fault } from './faults.js';
-import { issueLoadKeys, startLoad, type Load, type Pace } from './load.js';
+import { startLoad, type Load, type Pace } from './load.js';
 import { checkLog } from './log-check.js';
 import { LogCopy } from './log-copy.js';
 import { readKafkaOn } from './log-sources.js';
-import { writePlans } from './plans.js';
 import { noPromises } from './promises.js';
 import { seededRandom } from './random.js';
 import { rebuildAll } from './rebuilds.js';
 import { since, type Tally } from './tally.js';
+import { issueLoadKeys, writePlans } from './setup.js';
 
 /** One fault, and what was seen of it. */
 export interface Suffered {

@@ -5,9 +5,9 @@ import {
   type SafeBrowsingDouble,
 } from '../../../command-api/safety/testing/safe-browsing-double.js';
 import { statuses, atOnce, type Answer } from '../support/http.js';
-import { connectTo, type RawConnection } from '../support/raw.js';
 import { Bench, destination, expectError, expectRefused, type Link } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
+import { connectTo, type RawConnection } from '../support/raw-http.js';
 
 /** The shortest life that a link may have, and the length of a per-minute window. */
 const minuteMs = 60_000;

@@ -2,10 +2,15 @@ import { expect } from 'chai';
 import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startLinklogCli, type Running, type Said } from '../support/command-line.js';
 import { atOnce, statuses } from '../support/http.js';
-import { serversFor, startProduct, temporaryDir, type IssuedKey } from '../support/product.js';
+import { serversFor, startProduct, type IssuedKey } from '../support/product.js';
 import { Bench, destination, type Link } from './harness.js';
+import {
+  type RunningCommand,
+  type Said,
+  startLinklogCli,
+  temporaryDir,
+} from '../support/process.js';
 
 /** One after the other: who acts, until it is stopped. */
 interface Load {
@@ -56,7 +61,7 @@ describe('a backup under load, restored into a new installation', () => {
   /** What was acknowledged when the backup began. */
   let acknowledged: { visits: number; links: number; qrCodes: number; calls: number };
 
-  const start = async (args: readonly string[], dataDir: string): Promise<Running> =>
+  const start = async (args: readonly string[], dataDir: string): Promise<RunningCommand> =>
     startLinklogCli(args, { ...(await serversFor(dataDir)), DATA_DIR: dataDir });
 
   const linklog = async (args: readonly string[], dataDir: string): Promise<Said> =>

@@ -3,8 +3,8 @@ import type { Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { visitUnknownCodes } from '../bench/unknown-codes.js';
 import { ask, atOnce } from '../support/http.js';
-import { connectTo, type RawConnection } from '../support/raw.js';
 import { expectRefused, withProduct } from './harness.js';
+import { connectTo, type RawConnection } from '../support/raw-http.js';
 
 const listeners = ['api', 'edge', 'admin'] as const;
 const mebibyte = 1_048_576;

@@ -4,8 +4,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { gzipSync } from 'node:zlib';
 import { ask, atOnce } from '../support/http.js';
-import { connectTo, type RawConnection } from '../support/raw.js';
-import { readAnswer, type RawAnswer } from '../support/raw-http.js';
+import { connectTo, type RawAnswer, type RawConnection, readAnswer } from '../support/raw-http.js';
 import {
   destination,
   expectBody,

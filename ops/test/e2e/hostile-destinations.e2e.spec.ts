@@ -4,8 +4,8 @@ import { createServer, type AddressInfo, type Server } from 'node:net';
 import { startSafeBrowsingDouble } from '../../../command-api/safety/testing/safe-browsing-double.js';
 import type { SafeBrowsingDouble } from '../../../command-api/safety/testing/safe-browsing-double.js';
 import { ask } from '../support/http.js';
-import { connectTo } from '../support/raw.js';
 import { Bench, destination, expectRefused, withProduct, type Link } from './harness.js';
+import { connectTo } from '../support/raw-http.js';
 
 const badUrl = 'Please provide a valid URL';
 const root = 'https://www.example.com/root';

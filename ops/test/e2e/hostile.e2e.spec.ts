@@ -3,13 +3,13 @@ import fc from 'fast-check';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { ask } from '../support/http.js';
-import { temporaryDir } from '../support/product.js';
 import { RawClient } from '../support/raw-http.js';
 import { Bench, destination } from './harness.js';
 import { expectDocumented } from './hostile/answers.js';
 import { bytesOf, described, hostileRequest, isWhole } from './hostile/requests.js';
 import type { HostileRequest, Known } from './hostile/requests.js';
 import { eventuallyPasses } from '../support/waiting.js';
+import { temporaryDir } from '../support/process.js';
 
 const listeners = ['api', 'edge', 'admin'] as const;
 const total = 10_000;

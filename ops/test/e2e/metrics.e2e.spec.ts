@@ -10,10 +10,10 @@ import { projectFile } from '../../platform/files/project-file.js';
 import { merged, parseExposition, total, type Series } from '../support/exposition.js';
 import { ask, atOnce } from '../support/http.js';
 import { startEventStoreDouble, type EventStoreDouble } from '../support/eventstore/double.js';
-import { temporaryDir } from '../support/product.js';
 import { testRedis } from '../support/redis.js';
 import { eventually } from '../support/waiting.js';
 import { Bench } from './harness.js';
+import { temporaryDir } from '../support/process.js';
 
 const requests = 'linklog_http_request_duration_seconds_count';
 /** Of several processes: what all share, and limits, is not added up; nor what must be well in each. */

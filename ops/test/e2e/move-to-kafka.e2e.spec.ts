@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
-import { startLinklogCli, type Said } from '../support/command-line.js';
 import { kafkaStartMs, testKafka, type TestKafka } from '../support/kafka.js';
-import { startEmbeddedProduct, startProduct, temporaryDir } from '../support/product.js';
+import { startEmbeddedProduct, startProduct } from '../support/product.js';
 import { Bench } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
+import { type Said, startLinklogCli, temporaryDir } from '../support/process.js';
 
 describe('an embedded installation that moves to Kafka', function () {
   this.timeout(120_000);

@@ -3,9 +3,9 @@ import { rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { ask, atOnce, type Answer, type Ask } from '../support/http.js';
 import { Document } from '../support/openapi.js';
-import { temporaryDir } from '../support/product.js';
 import { Bench, destination, expectEnvelope } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
+import { temporaryDir } from '../support/process.js';
 
 const few = { requestsPerMinute: 1_000, monthlyCalls: 2, monthlyLinks: 1, monthlyQrCodes: 1 };
 const many = { ...few, monthlyCalls: null, monthlyLinks: null, monthlyQrCodes: null };

@@ -1,10 +1,9 @@
 import { expect } from 'chai';
 import type { Browser, BrowserContextOptions, Page, Response } from 'playwright-core';
-import { launchBrowser } from '../support/browser.js';
+import { auditPage, focused, launchBrowser, zoomText } from '../support/browser.js';
 import { startDestination, type Destination } from '../support/destination.js';
 import { rejection } from '../support/waiting.js';
 import { atOnce } from '../support/http.js';
-import { auditPage, focused, zoomText } from '../support/page-audit.js';
 import { expectRefused, withProduct } from './harness.js';
 
 const password = 'correct horse & bätterie';

@@ -9,24 +9,18 @@ import { networkInterfaces } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { ask, atOnce } from '../support/http.js';
-import {
-  postgresOf,
-  runToEnd,
-  startProduct,
-  temporaryDir,
-  type Ended,
-  type Product,
-} from '../support/product.js';
-import { connectTo } from '../support/raw.js';
+import { postgresOf, startProduct, type Product } from '../support/product.js';
 import { Bench, destination, withProduct, type Link } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
+import { type EndedProcess, runToEnd, temporaryDir } from '../support/process.js';
+import { connectTo } from '../support/raw-http.js';
 
 const hasIpv6 = Object.values(networkInterfaces()).some((addresses) =>
   addresses?.some(({ address }) => address === '::1'),
 );
 
 /** What a process says in its own words; everything else on stderr is the log, in JSON lines. */
-const ownLines = ({ stderr }: Ended): string[] =>
+const ownLines = ({ stderr }: EndedProcess): string[] =>
   stderr.split('\n').filter((line) => line !== '' && !line.startsWith('{"level":'));
 
 const levels = (stderr: string): number[] =>

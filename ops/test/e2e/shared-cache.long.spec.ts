@@ -9,10 +9,11 @@ import { startRedis, type RedisServer } from '../../local/stack/redis.js';
 import { testDatabase, type TestDatabase } from '../support/database.js';
 import { parseExposition, total } from '../support/exposition.js';
 import { ask } from '../support/http.js';
-import { startProduct, temporaryDir, type Product } from '../support/product.js';
+import { startProduct, type Product } from '../support/product.js';
 import { startTcpProxy, type TcpProxy } from '../support/tcp-proxy.js';
 import { eventually } from '../support/waiting.js';
 import { destination, type Link } from './harness.js';
+import { temporaryDir } from '../support/process.js';
 
 const logger = createLogger('silent');
 const lookups = 'linklog_edge_shared_cache_lookups_total';

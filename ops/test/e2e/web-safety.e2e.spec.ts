@@ -6,9 +6,10 @@ import {
   type SafeBrowsingDouble,
 } from '../../../command-api/safety/testing/safe-browsing-double.js';
 import type { Answer } from '../support/http.js';
-import { runToEnd, temporaryDir, type IssuedKey } from '../support/product.js';
+import { type IssuedKey } from '../support/product.js';
 import { Bench, destination, expectError, expectRefused, monthly, resetDate } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
+import { runToEnd, temporaryDir } from '../support/process.js';
 
 const unsafe = 'URL appears to be unsafe and cannot be shortened';
 const unavailable = 'Web safety check is temporarily unavailable';

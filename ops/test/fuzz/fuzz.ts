@@ -5,7 +5,8 @@ import path from 'node:path';
 import type { PlanTable } from '../../../schemas/plans.js';
 import { projectFile } from '../../platform/files/project-file.js';
 import { ask } from '../support/http.js';
-import { startProduct, temporaryDir } from '../support/product.js';
+import { startProduct } from '../support/product.js';
+import { temporaryDir } from '../support/process.js';
 
 const version = '4.32.5';
 const howToInstall =

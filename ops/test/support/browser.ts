@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { chromium, type Browser } from 'playwright-core';
+import { chromium, type Browser, type Page } from 'playwright-core';
 
 const run = promisify(execFile);
 
@@ -24,3 +24,135 @@ const find = async (): Promise<string> => {
  */
 export const launchBrowser = async (): Promise<Browser> =>
   chromium.launch({ executablePath: await find() });
+
+/** Of a browser's DOM, what the audit looks at: the project compiles without the types of browsers. */
+interface Box {
+  readonly left: number;
+  readonly right: number;
+  readonly width: number;
+  readonly height: number;
+}
+
+interface Element {
+  readonly tagName: string;
+  readonly textContent: string;
+  readonly parentElement: Element | null;
+  readonly childNodes: Iterable<{ readonly nodeType: number; readonly textContent: string }>;
+  readonly labels?: { readonly length: number };
+  readonly scrollWidth: number;
+  readonly clientWidth: number;
+  getBoundingClientRect(): Box;
+  matches(selector: string): boolean;
+}
+
+declare const document: {
+  readonly title: string;
+  readonly activeElement: Element;
+  readonly documentElement: Element & {
+    readonly lang: string;
+    readonly style: { fontSize: string };
+  };
+  querySelectorAll(selector: string): Iterable<Element>;
+};
+declare const getComputedStyle: (element: Element) => {
+  readonly color: string;
+  readonly backgroundColor: string;
+  readonly borderTopColor: string;
+  readonly outlineStyle: string;
+  readonly outlineWidth: string;
+};
+declare const innerWidth: number;
+
+/** Runs in the page, so it knows nothing from outside of itself. */
+const audit = (): string[] => {
+  const faults: string[] = [];
+  const all = (selector: string): Element[] => [...document.querySelectorAll(selector)];
+  const nameOf = (element: Element): string =>
+    `<${element.tagName.toLowerCase()}> ${element.textContent.trim().slice(0, 40)}`;
+
+  const { documentElement: root } = document;
+  if (root.lang === '') faults.push('The page has no language');
+  if (document.title === '') faults.push('The page has no title');
+  for (const [what, count] of [
+    ['main', 1],
+    ['h1', 1],
+    ['meta[name=viewport]', 1],
+    ['script, link, img, iframe, body [style]', 0],
+  ] as const) {
+    const { length } = all(what);
+    if (length !== count) faults.push(`${what} is there ${length} times, not ${count}`);
+  }
+  for (const input of all('input:not([type=hidden])')) {
+    if (!input.labels?.length) faults.push('A field has no label');
+  }
+  for (const control of all('a, button')) {
+    if (control.textContent.trim() === '') faults.push(`${nameOf(control)} has no name`);
+  }
+
+  if (root.scrollWidth > innerWidth) faults.push(`The page is ${root.scrollWidth} wide`);
+  for (const element of all('body *')) {
+    const { left, right } = element.getBoundingClientRect();
+    if (left < 0 || right > innerWidth) faults.push(`${nameOf(element)} sticks out`);
+    if (element.scrollWidth > element.clientWidth && element.clientWidth > 0) {
+      faults.push(`${nameOf(element)} is cut off`);
+    }
+  }
+
+  /** Red, green and blue from 0 to 255, and alpha from 0 to 1. */
+  const channels = (colour: string): readonly number[] => {
+    const [red = 0, green = 0, blue = 0, alpha = 1] = (colour.match(/[\d.]+/g) ?? []).map(Number);
+    return [red, green, blue, alpha];
+  };
+  const backgroundOf = (element: Element | null): string => {
+    if (!element) return 'rgb(255, 255, 255)';
+    const { backgroundColor } = getComputedStyle(element);
+    return channels(backgroundColor)[3] === 1
+      ? backgroundColor
+      : backgroundOf(element.parentElement);
+  };
+  const luminance = (colour: string): number => {
+    const [red = 0, green = 0, blue = 0] = channels(colour).map((value) => {
+      const part = value / 255;
+      return part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+  };
+  const expectContrast = (what: string, one: string, other: string, least: number): void => {
+    const [low = 0, high = 0] = [luminance(one), luminance(other)].sort((a, b) => a - b);
+    const contrast = (high + 0.05) / (low + 0.05);
+    if (contrast < least) faults.push(`${what} has a contrast of ${contrast.toFixed(2)}`);
+  };
+  for (const element of all('body *')) {
+    const hasText = [...element.childNodes].some(
+      ({ nodeType, textContent }) => nodeType === 3 && textContent.trim() !== '',
+    );
+    const { color, borderTopColor } = getComputedStyle(element);
+    if (hasText || element.matches('input')) {
+      expectContrast(nameOf(element), color, backgroundOf(element), 4.5);
+    }
+    if (element.matches('input')) {
+      expectContrast('A border', borderTopColor, backgroundOf(element.parentElement), 3);
+    }
+  }
+  return faults;
+};
+
+/**
+ * What is wrong with a page as it stands: landmarks, names, contrast as of WCAG 2.2 AA, and whatever
+ * does not fit into the width of the window.
+ */
+export const auditPage = (page: Page): Promise<string[]> => page.evaluate(audit);
+
+/** As a visitor does who has chosen larger text. */
+export const zoomText = (page: Page, percent: number): Promise<void> =>
+  page.evaluate((size) => {
+    document.documentElement.style.fontSize = size;
+  }, `${percent}%`);
+
+/** The element that has the focus, such as `INPUT`, and the width of the ring around it. */
+export const focused = (page: Page): Promise<{ readonly tag: string; readonly ring: number }> =>
+  page.evaluate(() => {
+    const { outlineStyle, outlineWidth } = getComputedStyle(document.activeElement);
+    const ring = outlineStyle === 'none' ? 0 : Number.parseFloat(outlineWidth);
+    return { tag: document.activeElement.tagName, ring };
+  });

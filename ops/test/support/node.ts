@@ -7,11 +7,31 @@ import {
 import { readEvent } from '../../../schemas/events/codec.js';
 import { topics } from '../../../schemas/events/topics.js';
 import type { EventLog } from '../../platform/event-log/port.js';
-import { openTestLog } from './log.js';
-import { createLogger } from '../../platform/logging.js';
+import { createLogger, type Logger } from '../../platform/logging.js';
 import { deliveredAtCommit, type Outbox, type OutboxDelivery } from '../../platform/outbox/port.js';
 import { createPool, type Pool } from '../../platform/postgres/pool.js';
 import type { TestDatabase } from './database.js';
+import type { OnRecorded } from '../../platform/outbox/outbox-metrics.js';
+import { openPostgresLog, type PostgresLog } from '../../platform/event-log/postgres-log.js';
+import { listenToPostgres } from '../../platform/postgres/listener.js';
+
+/** The embedded log, with a listener of its own that its `close` ends. */
+export const openTestLog = async (options: {
+  readonly pool: Pool;
+  /** The pool's. */
+  readonly url: string;
+  readonly logger: Logger;
+  readonly onRecorded?: OnRecorded;
+}): Promise<PostgresLog> => {
+  const listener = listenToPostgres(options.url, ['linklog_log'], options.logger);
+  try {
+    const { log, outbox } = await openPostgresLog({ ...options, listener });
+    return { log: { ...log, close: () => listener.close() }, outbox };
+  } catch (error) {
+    await listener.close();
+    throw error;
+  }
+};
 
 /** One node of several on a database: a pool and a log of its own, as a process has them. */
 export interface TestNode {

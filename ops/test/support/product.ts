@@ -1,8 +1,5 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -17,32 +14,27 @@ import { serviceDirs } from '../../local/stack/service-dirs.js';
 import { copyClusterTemplate } from './cluster.js';
 import { ask } from './http.js';
 import { testKafka } from './kafka.js';
+import {
+  isAlive,
+  lastLines,
+  launch,
+  mainFile,
+  readyLine,
+  temporaryDir,
+  type EndedProcess,
+} from './process.js';
 import { testRedis } from './redis.js';
+import { within } from './waiting.js';
 
-export const mainFile = fileURLToPath(new URL('../../main.js', import.meta.url));
 const stackFile = fileURLToPath(new URL('../../app/stack.js', import.meta.url));
 
 /** Whether `startProduct` starts the stack, many processes, rather than all services in one. */
 // eslint-disable-next-line no-restricted-properties -- the test run's, not the product's
 export const onStack = process.env['LINKLOG_TEST_ON'] === 'stack';
 
-/** A process start on a slow machine with a new PostgreSQL cluster takes some seconds. */
-const readyWithinMs = 120_000;
 const stopWithinMs = 10_000;
 /** As many as a Redis has unless told. */
 const redisDatabases = 16;
-
-const hermetic = { API_PORT: '0', EDGE_PORT: '0', ADMIN_PORT: '0', LOG_LEVEL: 'warn' };
-
-/** What a process said and how it ended. */
-export interface Ended {
-  readonly exitCode: number | null;
-  readonly signal: NodeJS.Signals | null;
-  readonly stdout: string;
-  readonly stderr: string;
-  /** Milliseconds from its start to its end. */
-  readonly ms: number;
-}
 
 export interface IssuedKey {
   readonly id: string;
@@ -81,93 +73,16 @@ export interface Product {
     readonly name?: string;
   }): Promise<IssuedKey>;
   /** Resolves when it ended, in whatever way. */
-  readonly ended: Promise<Ended>;
+  readonly ended: Promise<EndedProcess>;
   /** Resident memory of the node process, in MiB; of several, the one's that has the most. */
   rssMiB(): Promise<number>;
   /** Asks it to end. @throws when it does not end with exit code 0 within 10 s. */
-  stop(): Promise<Ended>;
+  stop(): Promise<EndedProcess>;
   /** `kill -9` of node and of every PostgreSQL process of it, as a crash of the machine would. */
   killTree(): Promise<void>;
   /** Ends what still lives, and removes DATA_DIR unless it was given. */
   cleanup(): Promise<void>;
 }
-
-export interface Running {
-  readonly child: ChildProcess;
-  readonly ended: Promise<Ended>;
-  readonly stdout: () => string;
-  readonly stderr: () => string;
-}
-
-const alive = new Set<ChildProcess>();
-// Left behind by a run that was broken off, it would live for ever: it is not in our process group.
-process.once('exit', () => {
-  for (const child of alive) child.kill('SIGTERM');
-});
-
-/** Starts the program with this environment and no other, so that the caller's changes nothing. */
-export const launch = (
-  env: Readonly<Record<string, string>>,
-  program: readonly string[] = [mainFile],
-): Running => {
-  const began = performance.now();
-  const child = spawn(process.execPath, program, {
-    cwd: '/',
-    detached: true,
-    env: { ...hermetic, ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  alive.add(child);
-  const said = { stdout: '', stderr: '' };
-  for (const name of ['stdout', 'stderr'] as const) {
-    child[name].setEncoding('utf8').on('data', (text: string) => {
-      said[name] += text;
-    });
-  }
-  const ended = once(child, 'close').then(([exitCode, signal]): Ended => {
-    alive.delete(child);
-    const ms = performance.now() - began;
-    const how = { exitCode: exitCode as number | null, signal: signal as NodeJS.Signals | null };
-    return { ...how, ...said, ms };
-  });
-  return { child, ended, stdout: () => said.stdout, stderr: () => said.stderr };
-};
-
-const tail = (text: string): string => text.trimEnd().split('\n').slice(-15).join('\n');
-
-export const within = async <Value>(
-  ms: number,
-  what: string,
-  promise: Promise<Value>,
-): Promise<Value> => {
-  const late = new AbortController();
-  const tooLate = sleep(ms, null, { signal: late.signal }).then(() => {
-    throw new Error(`${what} within ${ms} ms`);
-  });
-  // Cut short when the promise came first: then nobody waits for it.
-  tooLate.catch(() => undefined);
-  try {
-    return await Promise.race([promise, tooLate]);
-  } finally {
-    late.abort();
-  }
-};
-
-/** Starts the program where it is expected to end by itself, and waits for that. */
-export const runToEnd = async (
-  env: Readonly<Record<string, string>>,
-  withinMs = 30_000,
-): Promise<Ended> => {
-  const { child, ended } = launch(env);
-  try {
-    return await within(withinMs, 'It did not end', ended);
-  } catch (error) {
-    child.kill('SIGTERM');
-    throw error;
-  }
-};
-
-export const temporaryDir = (): Promise<string> => mkdtemp(path.join(tmpdir(), 'linklog-e2e-'));
 
 /** Every PostgreSQL process of a data directory. */
 export const postgresOf = async (dataDir: string): Promise<number[]> => {
@@ -191,23 +106,6 @@ const killAll = async (dataDir: string): Promise<void> => {
     for (const pid of pids) kill(pid);
     await sleep(20);
   }
-};
-
-export const readyLine = async ({ child, ended, stdout, stderr }: Running): Promise<unknown> => {
-  const seen = new Promise<unknown>((resolve) => {
-    const look = (): void => {
-      const line = /^\{"event":"ready".*\}(?=\n)/m.exec(stdout());
-      if (line) resolve(JSON.parse(line[0]) as unknown);
-    };
-    child.stdout?.on('data', look);
-    look();
-  });
-  const failed = ended.then(({ exitCode, signal }) => {
-    throw new Error(`It ended at its start (${signal ?? exitCode ?? '?'}):\n${tail(stderr())}`);
-  });
-  // The product ends one day, and after its ready line that is no failure to start.
-  failed.catch(() => undefined);
-  return within(readyWithinMs, 'It was not ready', Promise.race([seen, failed]));
 };
 
 const readyOfStack = z.object({
@@ -326,7 +224,7 @@ export const startProduct = async (
     await killAll(dataDir);
   };
   const cleanup = async (): Promise<void> => {
-    if (alive.has(child)) await killTree();
+    if (isAlive(child)) await killTree();
     if (options.dataDir === undefined) await rm(dataDir, { recursive: true, force: true });
   };
 
@@ -374,7 +272,9 @@ export const startProduct = async (
       child.kill('SIGTERM');
       const end = await within(stopWithinMs, 'It did not end', ended);
       if (end.exitCode !== 0) {
-        throw new Error(`It ended with ${end.signal ?? end.exitCode ?? '?'}:\n${tail(end.stderr)}`);
+        throw new Error(
+          `It ended with ${end.signal ?? end.exitCode ?? '?'}:\n${lastLines(end.stderr)}`,
+        );
       }
       const left = await postgresOf(dataDir);
       if (left.length > 0) throw new Error(`It left PostgreSQL running: ${left.join(', ')}`);

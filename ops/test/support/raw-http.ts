@@ -1,5 +1,48 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
+import { WakeUp } from '../../platform/concurrency/wake-up.js';
+import { eventually } from './waiting.js';
+
+/** A connection of which a test writes every byte itself. */
+export interface RawConnection {
+  readonly socket: Socket;
+  /** What came so far. */
+  readonly received: () => string;
+  /** @throws when the other side does not say it within `ms`. */
+  until(pattern: RegExp, ms?: number): Promise<string>;
+  /** Resolves with milliseconds since the connection was made. @throws when it is open after `ms`. */
+  closed(ms: number): Promise<number>;
+}
+
+/** Connects to a product's address. A connection that the other side resets is simply closed. */
+export const connectTo = async (origin: string): Promise<RawConnection> => {
+  const { hostname, port } = new URL(origin);
+  const socket = connect({ host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) });
+  let received = '';
+  socket.setEncoding('utf8').on('data', (text: string) => {
+    received += text;
+  });
+  await once(socket, 'connect');
+  const began = performance.now();
+  let closedAt: number | null = null;
+  socket.on('error', () => undefined);
+  socket.on('close', () => {
+    closedAt = performance.now() - began;
+  });
+
+  return {
+    socket,
+    received: () => received,
+    async until(pattern, ms = 5_000) {
+      await eventually(`${pattern.source} is received`, () => pattern.test(received), ms);
+      return received;
+    },
+    async closed(ms) {
+      await eventually('the connection is closed', () => closedAt !== null, ms);
+      return closedAt ?? 0;
+    },
+  };
+};
 
 /** An answer, read from its bytes: nothing is taken for granted, and nothing is mended. */
 export interface RawAnswer {
@@ -89,32 +132,26 @@ class Connection {
   received = Buffer.alloc(0);
   closed = false;
   readonly socket: Socket;
-  #wake: () => void = () => undefined;
+  readonly #wakeUp = new WakeUp();
 
   constructor(origin: string) {
     const { hostname, port } = new URL(origin);
     this.socket = connect({ host: hostname, port: Number(port), noDelay: true });
     this.socket.on('data', (data: Buffer) => {
       this.received = Buffer.concat([this.received, data]);
-      this.#wake();
+      this.#wakeUp.wake();
     });
     // A reset is an end like any other; what came before it is judged.
     this.socket.on('error', () => undefined);
     this.socket.on('close', () => {
       this.closed = true;
-      this.#wake();
+      this.#wakeUp.wake();
     });
   }
 
-  /** Waits until something came, or the end. */
+  /** Waits until bytes have come, or the end of the connection. */
   more(withinMs: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = setTimeout(resolve, withinMs);
-      this.#wake = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-    });
+    return this.#wakeUp.sleep(withinMs);
   }
 }
 

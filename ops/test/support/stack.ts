@@ -4,7 +4,8 @@ import { fileURLToPath } from 'node:url';
 import { inheritedEnvironment } from '../../platform/config/config.js';
 import type { PartKind, Pids } from '../../local/stack/parts.js';
 import type { StackAddresses } from '../../local/stack/stack.js';
-import { launch, readyLine, temporaryDir, within, type Ended } from './product.js';
+import { type EndedProcess, launch, readyLine, temporaryDir } from './process.js';
+import { within } from './waiting.js';
 
 /** For Java, Maven and what is cached. */
 const { PATH = '', HOME = '' } = inheritedEnvironment();
@@ -26,7 +27,7 @@ export interface RunningStack extends StackAddresses {
   restarts(kind: PartKind, index: number): number;
   readonly stderr: () => string;
   /** Asks it to end, and removes DATA_DIR. */
-  stop(): Promise<Ended>;
+  stop(): Promise<EndedProcess>;
 }
 
 interface Restarted {
@@ -43,7 +44,7 @@ export const startStackProcess = async (
   const dataDir = await temporaryDir();
   const running = launch({ PATH, HOME, DATA_DIR: dataDir, ...env }, [stackFile, ...args]);
   const { child, ended, stdout, stderr } = running;
-  const stop = async (): Promise<Ended> => {
+  const stop = async (): Promise<EndedProcess> => {
     child.kill('SIGTERM');
     try {
       return await within(stopWithinMs, 'The stack did not end', ended);

@@ -52,3 +52,22 @@ export const rejection = async (promise: Promise<unknown>): Promise<unknown> => 
   }
   throw new Error('The promise was expected to reject, and resolved');
 };
+
+/** Awaits a promise for `ms` at most. @throws an error that begins with `what` when it is late */
+export const within = async <Value>(
+  ms: number,
+  what: string,
+  promise: Promise<Value>,
+): Promise<Value> => {
+  const late = new AbortController();
+  const tooLate = sleep(ms, null, { signal: late.signal }).then(() => {
+    throw new Error(`${what} within ${ms} ms`);
+  });
+  // It is aborted when the promise came first: then nobody waits for it.
+  tooLate.catch(() => undefined);
+  try {
+    return await Promise.race([promise, tooLate]);
+  } finally {
+    late.abort();
+  }
+};

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { takeBackup } from './backup.js';
 import { testDatabase, type TestDatabase } from '../../test/support/database.js';
 import { testNode } from '../../test/support/node.js';
-import { startLinklogCli } from '../../test/support/command-line.js';
+import { startLinklogCli } from '../../test/support/process.js';
 
 describe('linklog restore, into a PostgreSQL of one’s own', () => {
   let database: TestDatabase;

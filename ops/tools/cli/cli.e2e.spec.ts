@@ -18,8 +18,8 @@ import { createPool, type Pool } from '../../platform/postgres/pool.js';
 import { ask } from '../../test/support/http.js';
 import { serversFor, startProduct, type Product } from '../../test/support/product.js';
 import { actorName } from './service.js';
-import { startLinklogCli, type Said } from '../../test/support/command-line.js';
 import { eventually } from '../../test/support/waiting.js';
+import { type Said, startLinklogCli } from '../../test/support/process.js';
 
 const logger = createLogger('silent');
 const nobody = '01990000-0000-7000-8000-000000000000';

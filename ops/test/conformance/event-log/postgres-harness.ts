@@ -1,9 +1,9 @@
 import { testDatabase, type TestDatabase } from '../../support/database.js';
 import { createLogger } from '../../../platform/logging.js';
 import { createPool, transaction, type Pool } from '../../../platform/postgres/pool.js';
-import { openTestLog } from '../../support/log.js';
 import type { PostgresLog } from '../../../platform/event-log/postgres-log.js';
 import type { LogClient, LogHarness } from './harness.js';
+import { openTestLog } from '../../support/node.js';
 
 const logger = createLogger('silent');
 

@@ -3,7 +3,6 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { openTestLog } from '../log.js';
 import { createLogger } from '../../../platform/logging.js';
 import { createPool, isConnectionError } from '../../../platform/postgres/pool.js';
 import { testDatabase } from '../database.js';
@@ -24,6 +23,7 @@ import { streamOf } from '../../../../projectors/archive/archived-event.js';
 import { startArchive } from '../../../../projectors/archive/archive.js';
 import { openArchiveStore } from '../../../../projectors/archive/store.js';
 import { idsIn } from './harness.js';
+import { openTestLog } from '../node.js';
 
 const logger = createLogger('silent');
 const links = 250;

@@ -20,7 +20,6 @@ import {
   unblocked,
   visited,
 } from '../../../../schemas/testing/events.js';
-import { openTestLog } from '../../../test/support/log.js';
 import type { EventLog } from '../../../platform/event-log/port.js';
 import { createLogger } from '../../../platform/logging.js';
 import { testDatabase, type TestDatabase } from '../../../test/support/database.js';
@@ -29,6 +28,7 @@ import { linkAsOf } from './link.js';
 import { platformAsOf } from './platform.js';
 import { beginningOf } from './read.js';
 import { rejection } from '../../../test/support/waiting.js';
+import { openTestLog } from '../../../test/support/node.js';
 
 /** A log whose batches are of one record each: what is known of one must outlast it. */
 const piecemeal = (log: EventLog): EventLog => ({

@@ -4,13 +4,13 @@ import path from 'node:path';
 import { topics } from '../../../../schemas/events/topics.js';
 import { cloudEventFaults } from '../../../../schemas/testing/cloud-events.js';
 import { runningPostgresUrl } from '../../../local/postgres/index.js';
-import { openTestLog } from '../../../test/support/log.js';
 import { createLogger } from '../../../platform/logging.js';
 import { createPool } from '../../../platform/postgres/pool.js';
 import { ask } from '../../../test/support/http.js';
 import { startProduct, type Product } from '../../../test/support/product.js';
 import { eventually } from '../../../test/support/waiting.js';
-import { startLinklogCli, type Said } from '../../../test/support/command-line.js';
+import { openTestLog } from '../../../test/support/node.js';
+import { type Said, startLinklogCli } from '../../../test/support/process.js';
 
 describe('linklog audit replay and history', () => {
   let product: Product;

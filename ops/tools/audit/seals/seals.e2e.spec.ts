@@ -6,19 +6,19 @@ import { recordOf, spooledVisit } from '../../../../schemas/testing/events.js';
 import { allSealed } from '../../../test/support/sealing.js';
 import { topics } from '../../../../schemas/events/topics.js';
 import type { EventLog } from '../../../platform/event-log/port.js';
-import { openTestLog } from '../../../test/support/log.js';
 import { createLogger } from '../../../platform/logging.js';
 import { testDatabase, type TestDatabase } from '../../../test/support/database.js';
+import { eventually } from '../../../test/support/waiting.js';
+import { readConfig } from '../../../platform/config/config.js';
+import { run } from '../../cli/program.js';
+import { openTestLog } from '../../../test/support/node.js';
 import {
   launch,
   mainFile,
   readyLine,
+  type RunningProcess,
   runToEnd,
-  type Running,
-} from '../../../test/support/product.js';
-import { eventually } from '../../../test/support/waiting.js';
-import { readConfig } from '../../../platform/config/config.js';
-import { run } from '../../cli/program.js';
+} from '../../../test/support/process.js';
 
 const visits = topics.visits.name;
 
@@ -27,7 +27,7 @@ describe('linklog audit seal', function () {
   let dir: string;
   let database: TestDatabase;
   let log: EventLog;
-  let running: Running[];
+  let running: RunningProcess[];
   const logger = createLogger('silent');
 
   before(async () => {
@@ -53,7 +53,7 @@ describe('linklog audit seal', function () {
     ...(sealKey !== null && { SEAL_KEY_FILE: file(sealKey) }),
   });
 
-  const projectors = async (index: number, sealKey: string | null): Promise<Running> => {
+  const projectors = async (index: number, sealKey: string | null): Promise<RunningProcess> => {
     const started = launch(environment(index, sealKey), [mainFile, 'projectors']);
     running.push(started);
     await readyLine(started);

@@ -7,7 +7,6 @@ import { topics } from '../../../../schemas/events/topics.js';
 import { openKafkaHarness, settingsOf } from '../../../test/conformance/event-log/kafka-harness.js';
 import { openKafkaLog } from '../../../platform/event-log/kafka/kafka-log.js';
 import type { EventLog } from '../../../platform/event-log/port.js';
-import { openTestLog } from '../../../test/support/log.js';
 import { createLogger } from '../../../platform/logging.js';
 import {
   signerOf,
@@ -18,6 +17,7 @@ import { testDatabase, type TestDatabase } from '../../../test/support/database.
 import { kafkaStartMs, testKafka } from '../../../test/support/kafka.js';
 import { publishedKeys, lastCheckpoints, sealStore } from './stored.js';
 import { CannotVerify, verifySeals, type SealVerdict } from './verify.js';
+import { openTestLog } from '../../../test/support/node.js';
 
 const logger = createLogger('silent');
 const visits = topics.visits.name;

@@ -1,7 +1,6 @@
 import { expect } from 'chai';
 import { projections } from '../../../../projectors/projections.js';
 import { rebuild } from '../../../../projectors/runtime/rebuild.js';
-import { startLinklogCli } from '../../../test/support/command-line.js';
 import { withDatabase } from '../../cli/database.js';
 import { destination, withProduct } from '../../../test/e2e/harness.js';
 import { readConfig } from '../../../platform/config/config.js';
@@ -10,6 +9,7 @@ import { isClean, type Difference, type Verification } from './report.js';
 import { someTraffic, underLoad, type Traffic } from '../../../test/support/audit/traffic.js';
 import { verify } from './verify.js';
 import { eventuallyPasses } from '../../../test/support/waiting.js';
+import { startLinklogCli } from '../../../test/support/process.js';
 
 /** In words that are quick to compare. */
 const wordsOf = ({ model, table, kind, key, columns }: Difference): string => {

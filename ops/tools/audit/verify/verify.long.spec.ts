@@ -1,10 +1,10 @@
 import { expect } from 'chai';
-import { startLinklogCli } from '../../../test/support/command-line.js';
 import { Bench } from '../../../test/e2e/harness.js';
 import { kafkaStartMs } from '../../../test/support/kafka.js';
 import { serversFor, startStackProduct } from '../../../test/support/product.js';
 import type { Verification } from './report.js';
 import { someTraffic, underLoad } from '../../../test/support/audit/traffic.js';
+import { startLinklogCli } from '../../../test/support/process.js';
 
 const runs = 20;
 

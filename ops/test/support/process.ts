@@ -1,0 +1,128 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { eventually, within } from './waiting.js';
+
+export const mainFile = fileURLToPath(new URL('../../main.js', import.meta.url));
+const cliFile = fileURLToPath(new URL('../../tools/cli/main.js', import.meta.url));
+
+/** A process start on a slow machine with a new PostgreSQL cluster takes some seconds. */
+const readyWithinMs = 120_000;
+
+const hermetic = { API_PORT: '0', EDGE_PORT: '0', ADMIN_PORT: '0', LOG_LEVEL: 'warn' };
+
+export const temporaryDir = (): Promise<string> => mkdtemp(path.join(tmpdir(), 'linklog-e2e-'));
+
+export interface EndedProcess {
+  readonly exitCode: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+  /** Milliseconds from its start to its end. */
+  readonly ms: number;
+}
+
+export interface RunningProcess {
+  readonly child: ChildProcess;
+  readonly ended: Promise<EndedProcess>;
+  readonly stdout: () => string;
+  readonly stderr: () => string;
+}
+
+/** Starts a Node program with this environment and no other. */
+const start = (
+  program: readonly string[],
+  env: Readonly<Record<string, string>>,
+  detached: boolean,
+): RunningProcess => {
+  const began = performance.now();
+  const child = spawn(process.execPath, program, {
+    cwd: '/',
+    detached,
+    env: { ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const output = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr'] as const) {
+    child[name].setEncoding('utf8').on('data', (text: string) => {
+      output[name] += text;
+    });
+  }
+  const ended = once(child, 'close').then(([exitCode, signal]): EndedProcess => {
+    const how = { exitCode: exitCode as number | null, signal: signal as NodeJS.Signals | null };
+    return { ...how, ...output, ms: performance.now() - began };
+  });
+  return { child, ended, stdout: () => output.stdout, stderr: () => output.stderr };
+};
+
+export const isAlive = ({ exitCode, signalCode }: ChildProcess): boolean =>
+  exitCode === null && signalCode === null;
+
+const products = new Set<ChildProcess>();
+// A product is in a process group of its own, so that an interrupted test run would leave it running.
+process.once('exit', () => {
+  for (const child of products) child.kill('SIGTERM');
+});
+
+/** Starts the product, or another program of its kind, on free ports and in a process group of its own. */
+export const launch = (
+  env: Readonly<Record<string, string>>,
+  program: readonly string[] = [mainFile],
+): RunningProcess => {
+  const running = start(program, { ...hermetic, ...env }, true);
+  products.add(running.child);
+  running.child.once('close', () => products.delete(running.child));
+  return running;
+};
+
+export const lastLines = (text: string): string => text.trimEnd().split('\n').slice(-15).join('\n');
+
+/** Starts a product that is expected to end by itself, and waits for its end. */
+export const runToEnd = async (
+  env: Readonly<Record<string, string>>,
+  withinMs = 30_000,
+): Promise<EndedProcess> => {
+  const { child, ended } = launch(env);
+  try {
+    return await within(withinMs, 'The process did not end', ended);
+  } catch (error) {
+    child.kill('SIGTERM');
+    throw error;
+  }
+};
+
+/** The parsed ready line of a product. @throws with its last lines of stderr when it ends instead */
+export const readyLine = async ({ child, stdout, stderr }: RunningProcess): Promise<unknown> => {
+  const find = (): string | undefined => /^\{"event":"ready".*\}(?=\n)/m.exec(stdout())?.[0];
+  const isReadyOrEnded = (): boolean => find() !== undefined || !isAlive(child);
+  await eventually('the product is ready', isReadyOrEnded, readyWithinMs);
+  const line = find();
+  if (line !== undefined) return JSON.parse(line) as unknown;
+  const how = child.signalCode ?? child.exitCode ?? '?';
+  throw new Error(`The product ended at its start (${how}):\n${lastLines(stderr())}`);
+};
+
+/** What a command of the command line said, and its exit code. */
+export interface Said {
+  readonly exitCode: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface RunningCommand {
+  readonly child: ChildProcess;
+  readonly ended: Promise<Said>;
+}
+
+/** Starts the real command line with this environment and no other. */
+export const startLinklogCli = (
+  args: readonly string[],
+  env: Readonly<Record<string, string>>,
+): RunningCommand => {
+  const { child, ended } = start([cliFile, ...args], env, false);
+  const said = ended.then(({ exitCode, stdout, stderr }) => ({ exitCode, stdout, stderr }));
+  return { child, ended: said };
+};
