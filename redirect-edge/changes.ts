@@ -1,22 +1,23 @@
 import { parseChange } from '../ops/ledger/changes.js';
 import { readPlatform } from '../ops/ledger/platform.js';
+import { retry } from '../ops/platform/concurrency/retry.js';
 import type { Logger } from '../ops/platform/logging.js';
 import type { NotificationListener } from '../ops/platform/postgres/listener.js';
 import type { Queryable } from '../ops/platform/postgres/pool.js';
 import type { LinkReader } from './links/link-reader.js';
 
-/** How long until the switches are asked for once more after that failed. */
-const retryMs = 500;
+/** Between tries to read the switches, in milliseconds. */
+const pauses = { firstMs: 500, longestMs: 500 };
 
 export interface ChangeWatch {
-  /** Whether the platform is in maintenance, as far as is known. */
+  /** Whether the platform is in maintenance, by the last switches that were read. */
   readonly maintenance: boolean;
   stop(): void;
 }
 
 /**
- * Hears of changes to what this edge has in memory: links that were blocked or unblocked, and the
- * platform's switches. What was changed while the connection was lost is found by asking again.
+ * Listens for changes to what this edge has in memory: links that were blocked or unblocked, and the
+ * platform's switches. After a lost connection both are read again.
  */
 export const watchChanges = async (deps: {
   readonly listener: NotificationListener;
@@ -26,21 +27,21 @@ export const watchChanges = async (deps: {
 }): Promise<ChangeWatch> => {
   const { listener, pool, links, logger } = deps;
   let maintenance = false;
-  /** Of the switches that are known: answers may come in another order than they were asked for. */
+  /** Of the known switches: answers may come in another order than their queries. */
   let sequence = -1;
-  let timer: NodeJS.Timeout | undefined;
-  let stopped = false;
+  const stopping = new AbortController();
 
   const readSwitches = async (): Promise<void> => {
-    clearTimeout(timer);
-    try {
-      const state = await readPlatform(pool);
-      if (state.sequence >= sequence) ({ maintenance, sequence } = state);
-    } catch (err) {
-      logger.warn({ err }, 'the platform switches cannot be read; trying again');
-      clearTimeout(timer);
-      if (!stopped) timer = setTimeout(() => void readSwitches(), retryMs);
-    }
+    const state = await readPlatform(pool);
+    if (state.sequence >= sequence) ({ maintenance, sequence } = state);
+  };
+  const warn = (err: unknown): void => {
+    logger.warn({ err }, 'the platform switches cannot be read; trying again');
+  };
+  const readUntilKnown = (): void => {
+    retry(readSwitches, { pauses, signal: stopping.signal, onFailure: warn }).catch(
+      () => undefined,
+    );
   };
 
   const stops = [
@@ -50,26 +51,28 @@ export const watchChanges = async (deps: {
         links.changed(change.code, change.sequence);
         return;
       }
-      // Whatever it is that a later version tells of, what is read again is right.
+      // A change that only a later version knows: read everything again.
       if (change === null) links.doubtAll(true);
-      void readSwitches();
+      readUntilKnown();
     }),
     listener.onGap((state) => {
       links.doubtAll(state === 'back');
-      if (state === 'back') void readSwitches();
+      if (state === 'back') readUntilKnown();
     }),
   ];
-  // The first connection may not stand yet.
+  // The listener may not be connected yet.
   links.doubtAll(listener.listening);
-  await readSwitches();
+  await readSwitches().catch((error: unknown) => {
+    warn(error);
+    readUntilKnown();
+  });
 
   return {
     get maintenance() {
       return maintenance;
     },
     stop() {
-      stopped = true;
-      clearTimeout(timer);
+      stopping.abort();
       for (const stop of stops) stop();
     },
   };

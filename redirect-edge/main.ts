@@ -13,17 +13,12 @@ import type { Pool } from '../ops/platform/postgres/pool.js';
 import { watchChanges } from './changes.js';
 import { createClickBudget } from './links/click-budget.js';
 import { createEdgeHandler } from './http/handler.js';
-import { createFreshness } from './links/freshness.js';
-import { createLinkCache, createLinkReader } from './links/link-reader.js';
-import {
-  createCopyStore,
-  createDatabaseClock,
-  createSharedCache,
-  noSharedCache,
-} from './links/shared-cache.js';
+import { Freshness } from './links/freshness.js';
+import { createLinkReader, LinkCache } from './links/link-reader.js';
+import { CopyStore, DatabaseClock, SharedCache } from './links/shared-cache.js';
 import { createPasswordCheck } from './passwords/password-check.js';
 import { exposeEdge, exposeSharedCache } from './metrics.js';
-import { createClientHash, createThrottle, forgetTries } from './passwords/throttle.js';
+import { ClientHash, createThrottle, forgetTries } from './passwords/throttle.js';
 import { openShipping } from './shipping/shipping.js';
 import { openSpool, type SpoolDepth } from './spool/spool.js';
 
@@ -67,19 +62,19 @@ export const startRedirectEdge = async (deps: RedirectEdgeDeps): Promise<Redirec
     ),
     logger,
   });
-  const cache = createLinkCache(cacheBytes);
-  const freshness = createFreshness();
-  const clock = createDatabaseClock(pool);
+  const cache = new LinkCache(cacheBytes);
+  const freshness = new Freshness();
+  const clock = new DatabaseClock(pool);
   const shared =
     deps.sharedCache &&
-    createSharedCache({
-      store: createCopyStore(deps.sharedCache.redis, deps.sharedCache.installation),
+    new SharedCache({
+      store: new CopyStore(deps.sharedCache.redis, deps.sharedCache.installation),
       freshness,
       clock,
       logger,
     });
-  if (shared) exposeSharedCache(metrics, shared.activity);
-  const links = createLinkReader(pool, outbox, cache, freshness, shared ?? noSharedCache);
+  if (shared) exposeSharedCache(metrics, shared);
+  const links = createLinkReader(pool, outbox, cache, freshness, shared);
   exposeEdge(metrics, { links, cache, spool, maxSpoolBytes: config.spool.maxBytes });
   const platform = await watchChanges({ listener, pool, links, logger });
   const handler = createEdgeHandler({
@@ -88,7 +83,7 @@ export const startRedirectEdge = async (deps: RedirectEdgeDeps): Promise<Redirec
     clicks: createClickBudget(pool, outbox),
     spool,
     passwords: createPasswordCheck({
-      clientHash: createClientHash(pool),
+      clientHash: new ClientHash(pool),
       throttle: createThrottle(pool),
       passwords: deps.passwords,
     }),

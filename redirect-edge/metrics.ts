@@ -1,7 +1,7 @@
 import { breakerSamples } from '../ops/platform/concurrency/circuit-breaker.js';
 import type { Metrics, Sample } from '../ops/platform/metrics/metrics.js';
 import type { LinkCache, LinkReader } from './links/link-reader.js';
-import type { SharedCacheActivity } from './links/shared-cache.js';
+import type { SharedCache } from './links/shared-cache.js';
 import type { Spool } from './spool/spool.js';
 
 /** Metrics of the links in memory and of the spool. */
@@ -59,25 +59,25 @@ export const exposeEdge = (
 };
 
 /** Metrics of the cache that the edges share. */
-export const exposeSharedCache = (metrics: Metrics, activity: SharedCacheActivity): void => {
+export const exposeSharedCache = (metrics: Metrics, cache: SharedCache): void => {
   const results = (counts: Readonly<Record<string, number>>): readonly Sample[] =>
     Object.entries(counts).map(([result, count]) => [{ result }, count]);
   metrics.counter({
     name: 'linklog_edge_shared_cache_lookups_total',
     help: 'Links looked up in Redis; whatever is no hit is read from PostgreSQL',
     labels: ['result'],
-    read: () => results(activity.lookups),
+    read: () => results(cache.lookups),
   });
   metrics.counter({
     name: 'linklog_edge_shared_cache_writes_total',
     help: 'Links that were to be laid down in Redis',
     labels: ['result'],
-    read: () => results(activity.writes),
+    read: () => results(cache.writes),
   });
   metrics.gauge({
     name: 'linklog_edge_shared_cache_circuit',
     help: '1 for the state of the circuit to Redis; while it is open, Redis is left alone',
     labels: ['state'],
-    read: () => breakerSamples(activity.circuit),
+    read: () => breakerSamples(cache.circuit),
   });
 };

@@ -59,8 +59,9 @@ export interface VisitRequest {
 }
 
 /** Why a link leads nowhere. */
-export type Dead =
-  { readonly type: 'notFound' } | { readonly type: 'expired' } | { readonly type: 'blocked' };
+export interface Dead {
+  readonly type: 'notFound' | 'expired' | 'blocked';
+}
 
 export type VisitAnswer =
   | Dead

@@ -3,29 +3,25 @@ import { messages, type GeneralError } from '../../schemas/http/errors.js';
 import { retryAfterSeconds } from '../domain/password-tries.js';
 import { pages, tooManyAttemptsPage, type Page, type PageName } from './pages.js';
 
-/** Errors of the edge: status, page, message and error type. */
+interface Failure {
+  readonly status: number;
+  readonly message: string;
+  readonly errorType?: GeneralError['errorType'];
+  /** Seconds. */
+  readonly retryAfter?: number;
+}
+
 const failures = {
   notFound: { status: 404, message: messages.codeNotFound },
   expired: { status: 410, message: messages.linkExpired, errorType: 'EXPIRED' },
   blocked: { status: 410, message: messages.linkBlocked, errorType: 'BLOCKED' },
   unavailable: { status: 503, message: messages.unavailable, retryAfter: 1 },
   maintenance: { status: 503, message: messages.maintenance, retryAfter: 60 },
-} as const satisfies Partial<
-  Record<
-    PageName,
-    {
-      status: number;
-      message: string;
-      errorType?: NonNullable<GeneralError['errorType']>;
-      /** Seconds. */
-      retryAfter?: number;
-    }
-  >
->;
+} as const satisfies Partial<Record<PageName, Failure>>;
 
 export type FailureName = keyof typeof failures;
 
-/** Given to `writeHead` all at once: with `setHeader` before it, each of them takes a longer way. */
+/** Given to `writeHead` all at once: `setHeader` before it would make each of them slower. */
 type Headers = Readonly<Record<string, string>>;
 
 const commonHeaders = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' };
@@ -33,8 +29,8 @@ const commonHeaders = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': '
 const qOfNothing = /^q=0(\.0*)?$/i;
 
 /**
- * Whether an `Accept` header names `text/html`, and not only to refuse it (`q=0`). Wildcards name
- * nothing: who takes everything is no browser.
+ * Whether an `Accept` header names `text/html`, and not only to refuse it (`q=0`). Wildcards do not
+ * count: a client that accepts everything is no browser.
  */
 export const namesHtml = (accept: string | undefined): boolean =>
   accept?.split(',').some((range) => {
@@ -44,8 +40,6 @@ export const namesHtml = (accept: string | undefined): boolean =>
       !parameters.some((parameter) => qOfNothing.test(parameter))
     );
   }) ?? false;
-
-const wantsHtml = (request: IncomingMessage): boolean => namesHtml(request.headers.accept);
 
 /** The path of a request, without the query. */
 export const pathOf = (request: IncomingMessage): string => {
@@ -105,22 +99,16 @@ export const sendError = (
   sendJson(response, error.statusCode, body, headers);
 };
 
-/** A page for those who ask for HTML, the general envelope for everybody else. */
+/** A page for clients that ask for HTML, the general envelope for all others. */
 export const sendFailure = (
   request: IncomingMessage,
   response: ServerResponse,
   name: FailureName,
 ): void => {
-  const failure = failures[name];
-  const headers: Headers =
-    'retryAfter' in failure ? { 'Retry-After': String(failure.retryAfter) } : {};
-  if (wantsHtml(request)) {
-    sendPage(response, failure.status, pages[name], headers);
-    return;
-  }
-  const { status: statusCode, message } = failure;
-  const errorType = 'errorType' in failure ? failure.errorType : undefined;
-  sendError(request, response, { statusCode, message, errorType }, headers);
+  const { status: statusCode, message, errorType, retryAfter }: Failure = failures[name];
+  const headers: Headers = retryAfter === undefined ? {} : { 'Retry-After': String(retryAfter) };
+  if (namesHtml(request.headers.accept)) sendPage(response, statusCode, pages[name], headers);
+  else sendError(request, response, { statusCode, message, errorType }, headers);
 };
 
 /** 302; 303 after a POST, so that the destination is asked for with a GET. */
@@ -166,7 +154,8 @@ export const sendTooManyAttempts = (
 ): void => {
   const retryAfter = retryAfterSeconds(waitMs);
   const headers = { 'Retry-After': String(retryAfter) };
-  if (wantsHtml(request)) sendPage(response, 429, tooManyAttemptsPage(retryAfter), headers);
+  if (namesHtml(request.headers.accept))
+    sendPage(response, 429, tooManyAttemptsPage(retryAfter), headers);
   else {
     const error = { statusCode: 429, message: messages.tooManyAttempts, retryAfter };
     sendError(request, response, error, headers);

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { Queryable } from '../../ops/platform/postgres/pool.js';
-import { createDatabaseClock } from './shared-cache.js';
+import { DatabaseClock } from './shared-cache.js';
 
 describe('PostgreSQL’s clock', () => {
   it('is known between two bounds, which the asking took apart', async () => {
@@ -12,7 +12,7 @@ describe('PostgreSQL’s clock', () => {
         return Promise.resolve({ rows: [{ now: new Date(1_000_000) }] });
       },
     } as unknown as Queryable;
-    const clock = createDatabaseClock(slow, () => now);
+    const clock = new DatabaseClock(slow, () => now);
     expect(clock.now()).to.equal(null);
     await clock.ask();
     expect(clock.now()).to.deep.equal({ earliest: 1_000_000, latest: 1_000_031 });

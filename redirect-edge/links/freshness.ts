@@ -1,7 +1,7 @@
-/** How long after its link was read a copy may be served. */
+/** How long after its link was read a copy may be served, in milliseconds. */
 export const copyLifeMs = 60_000;
 
-/** Longer than any copy that is served: none is older than a change that was forgotten again. */
+/** Longer than any copy lives: a served copy is younger than every change that was dropped here. */
 const rememberMs = 2 * copyLifeMs;
 
 /** A link as it was read from PostgreSQL, by whichever edge. */
@@ -14,50 +14,47 @@ export interface Copy {
 }
 
 /**
- * What an edge has heard of changes, and what follows for copies of links. A copy that lacks a change
- * was read before it; so whoever has heard of every change since the copy was read knows of the one
- * that it lacks. Neither writers nor the place where copies lie need be trusted, or agree on a time.
+ * The changes that an edge has heard of, and what follows for copies of links. A copy that lacks a
+ * change was read before it; so an edge that has heard of every change since the copy was read knows
+ * of the one that it lacks. Neither writers nor the store of copies need be trusted, or agree on a
+ * time. Listening begins with the first gap.
  */
-export interface Freshness {
-  heard(code: string, sequence: number): void;
+export class Freshness {
+  /** In the order in which they were heard of. */
+  readonly #changes = new Map<string, { readonly sequence: number; readonly at: number }>();
+  #listeningSince: number | null = null;
+
+  /** @param now milliseconds of a clock that never goes back */
+  constructor(private readonly now: () => number = () => performance.now()) {}
+
+  heard(code: string, sequence: number): void {
+    const newest = Math.max(sequence, this.#changes.get(code)?.sequence ?? 0);
+    this.#changes.delete(code);
+    this.#changes.set(code, { sequence: newest, at: this.now() });
+    for (const [oldest, { at }] of this.#changes) {
+      if (this.now() - at <= rememberMs) break;
+      this.#changes.delete(oldest);
+    }
+  }
+
   /** Until now, changes may have been missed; `listening`: from now on none is. */
-  gap(listening: boolean): void;
-  /** Whether it has the last change of the link that was heard of. */
-  isCurrent(link: Pick<Copy, 'code' | 'sequence'>): boolean;
+  gap(listening: boolean): void {
+    this.#listeningSince = listening ? this.now() : null;
+  }
+
+  /** Whether the link has its last change that was heard of. */
+  isCurrent({ code, sequence }: Pick<Copy, 'code' | 'sequence'>): boolean {
+    return sequence >= (this.#changes.get(code)?.sequence ?? 0);
+  }
+
   /** Whether every change was heard of for as long as copies live. */
-  readonly settled: boolean;
-  /** Whether a copy may be served, `now` being PostgreSQL's time at the latest. */
-  accepts(copy: Copy, now: number): boolean;
+  get settled(): boolean {
+    return this.#listeningSince !== null && this.now() - this.#listeningSince >= copyLifeMs;
+  }
+
+  /** Whether a copy may be served, `at` being PostgreSQL's time at the latest. */
+  accepts(copy: Copy, at: number): boolean {
+    const isYoung = copy.readAt <= at && at - copy.readAt <= copyLifeMs;
+    return isYoung && this.settled && this.isCurrent(copy);
+  }
 }
-
-/** `now` is in milliseconds, of a clock that never goes back. Listening begins with the first gap. */
-export const createFreshness = (now: () => number = () => performance.now()): Freshness => {
-  // In the order in which they were heard of.
-  const changes = new Map<string, { readonly sequence: number; readonly at: number }>();
-  let listeningSince: number | null = null;
-
-  const isCurrent = ({ code, sequence }: Pick<Copy, 'code' | 'sequence'>): boolean =>
-    sequence >= (changes.get(code)?.sequence ?? 0);
-  const isSettled = (): boolean => listeningSince !== null && now() - listeningSince >= copyLifeMs;
-
-  return {
-    heard(code, sequence) {
-      const newest = Math.max(sequence, changes.get(code)?.sequence ?? 0);
-      changes.delete(code);
-      changes.set(code, { sequence: newest, at: now() });
-      for (const [oldest, { at }] of changes) {
-        if (now() - at <= rememberMs) break;
-        changes.delete(oldest);
-      }
-    },
-    gap(listening) {
-      listeningSince = listening ? now() : null;
-    },
-    isCurrent,
-    get settled() {
-      return isSettled();
-    },
-    accepts: (copy, at) =>
-      isSettled() && copy.readAt <= at && at - copy.readAt <= copyLifeMs && isCurrent(copy),
-  };
-};

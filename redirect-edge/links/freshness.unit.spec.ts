@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { createFreshness, type Copy, type Freshness } from './freshness.js';
+import { Freshness, type Copy } from './freshness.js';
 
 const second = 1_000;
 /** What PostgreSQL's clock is ahead of this process's. */
@@ -11,7 +11,7 @@ describe('what makes a copy of a link fresh', () => {
 
   beforeEach(() => {
     now = 5_000_000;
-    freshness = createFreshness(() => now);
+    freshness = new Freshness(() => now);
     freshness.gap(true);
     now += 60 * second;
   });
@@ -73,7 +73,7 @@ describe('what makes a copy of a link fresh', () => {
   });
 
   it('is nothing before a minute of listening, at a start as after a gap', () => {
-    const begun = createFreshness(() => now);
+    const begun = new Freshness(() => now);
     expect(begun.settled).to.be.false;
     now += 600 * second;
     expect(begun.settled).to.be.false;

@@ -3,21 +3,11 @@ import { readLinkStates } from '../../ops/ledger/link-states.js';
 import type { Outbox } from '../../ops/platform/outbox/port.js';
 import { isConnectionError, type Pool } from '../../ops/platform/postgres/pool.js';
 import { servedLink, type ServedLink } from '../domain/visit.js';
-import { createFreshness, type Freshness } from './freshness.js';
-import { noSharedCache, type SharedCache } from './shared-cache.js';
+import { Freshness } from './freshness.js';
+import type { SharedCache } from './shared-cache.js';
 
 /** What an entry costs besides its strings: objects, map slot, and what V8 adds (measured: ~300). */
 const entryOverhead = 360;
-
-export interface LinkCache {
-  /** The link, if what is known of it is of this generation; `null` takes any. */
-  get(code: string, generation: number | null): ServedLink | undefined;
-  set(link: ServedLink, generation: number): void;
-  delete(code: string): void;
-  /** Bytes, as estimated. */
-  readonly size: number;
-  readonly count: number;
-}
 
 interface Entry {
   readonly link: ServedLink;
@@ -32,44 +22,48 @@ const costOf = (link: ServedLink): number =>
   (link.passwordHash?.length ?? 0);
 
 /** The links that were asked for last, within `maxBytes`. */
-export const createLinkCache = (maxBytes: number): LinkCache => {
-  // A Map keeps the order of insertion: the least recently used link comes first.
-  const entries = new Map<string, Entry>();
-  let size = 0;
+export class LinkCache {
+  /** A Map keeps the order of insertion: the least recently used link comes first. */
+  readonly #entries = new Map<string, Entry>();
+  #size = 0;
 
-  const remove = (code: string): void => {
-    const entry = entries.get(code);
+  constructor(private readonly maxBytes: number) {}
+
+  /** Bytes, as estimated. */
+  get size(): number {
+    return this.#size;
+  }
+
+  get count(): number {
+    return this.#entries.size;
+  }
+
+  /** The link, if its entry has this generation; `null` takes any. */
+  get(code: string, generation: number | null): ServedLink | undefined {
+    const entry = this.#entries.get(code);
+    if (!entry || (generation !== null && entry.generation !== generation)) return undefined;
+    this.#entries.delete(code);
+    this.#entries.set(code, entry);
+    return entry.link;
+  }
+
+  set(link: ServedLink, generation: number): void {
+    this.delete(link.code);
+    this.#entries.set(link.code, { link, generation });
+    this.#size += costOf(link);
+    for (const [oldest] of this.#entries) {
+      if (this.#size <= this.maxBytes) break;
+      this.delete(oldest);
+    }
+  }
+
+  delete(code: string): void {
+    const entry = this.#entries.get(code);
     if (!entry) return;
-    entries.delete(code);
-    size -= costOf(entry.link);
-  };
-
-  return {
-    get(code, generation) {
-      const entry = entries.get(code);
-      if (!entry || (generation !== null && entry.generation !== generation)) return undefined;
-      entries.delete(code);
-      entries.set(code, entry);
-      return entry.link;
-    },
-    set(link, generation) {
-      remove(link.code);
-      entries.set(link.code, { link, generation });
-      size += costOf(link);
-      for (const [oldest] of entries) {
-        if (size <= maxBytes) break;
-        remove(oldest);
-      }
-    },
-    delete: remove,
-    get size() {
-      return size;
-    },
-    get count() {
-      return entries.size;
-    },
-  };
-};
+    this.#entries.delete(code);
+    this.#size -= costOf(entry.link);
+  }
+}
 
 const maxGroup = 1_000;
 /** Look-ups that may wait: beyond, visitors get 503 instead of a queue without end. */
@@ -112,8 +106,8 @@ export const createLinkReader = (
   pool: Pool,
   outbox: Outbox,
   cache: LinkCache,
-  freshness: Freshness = createFreshness(),
-  shared: SharedCache = noSharedCache,
+  freshness = new Freshness(),
+  shared: SharedCache | null = null,
 ): LinkReader => {
   /** Of the links that are in memory: those of an older generation are in doubt. */
   let generation = 0;
@@ -121,19 +115,19 @@ export const createLinkReader = (
 
   const readPostgres = async (codes: readonly string[]): Promise<readonly ServedLink[]> => {
     if (codes.length === 0) return [];
-    const share = shared.reading();
+    const share = shared?.reading();
     const states = await readLinkStates(pool, outbox, codes);
     const links = [...states.values()].flatMap(
       ({ state, sequence }) => servedLink(state, sequence) ?? [],
     );
-    share(links);
+    share?.(links);
     return links;
   };
 
   const run = async (codes: readonly string[]): Promise<readonly (ServedLink | null)[]> => {
     const asOf = generation;
     const asked = [...new Set(codes)];
-    const found = new Map(await shared.get(asked));
+    const found = new Map(await shared?.get(asked));
     for (const link of await readPostgres(asked.filter((code) => !found.has(code)))) {
       found.set(link.code, link);
     }

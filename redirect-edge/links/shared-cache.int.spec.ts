@@ -13,9 +13,9 @@ import { testNode, type TestNode } from '../../ops/test/support/node.js';
 import { startTcpProxy, type TcpProxy } from '../../ops/test/support/tcp-proxy.js';
 import { eventually } from '../../ops/test/support/waiting.js';
 import { blocked, created } from '../../schemas/testing/events.js';
-import { copyLifeMs, createFreshness } from './freshness.js';
-import { createLinkCache, createLinkReader } from './link-reader.js';
-import { createCopyStore, createDatabaseClock, createSharedCache } from './shared-cache.js';
+import { copyLifeMs, Freshness } from './freshness.js';
+import { createLinkReader, LinkCache } from './link-reader.js';
+import { CopyStore, DatabaseClock, SharedCache } from './shared-cache.js';
 
 const logger = createLogger('silent');
 const installation = 'test';
@@ -57,18 +57,18 @@ describe('the shared cache in Redis', () => {
     let late = 0;
     const now = (): number => performance.now() + late;
     const redis = openRedis(url, logger);
-    const freshness = createFreshness(now);
-    const clock = createDatabaseClock(node.pool);
+    const freshness = new Freshness(now);
+    const clock = new DatabaseClock(node.pool);
     await clock.ask();
-    const shared = createSharedCache({
-      store: createCopyStore(redis, installation),
+    const shared = new SharedCache({
+      store: new CopyStore(redis, installation),
       ...{ freshness, clock, logger, timeoutMs },
     });
-    const cache = createLinkCache(1e6);
+    const cache = new LinkCache(1e6);
     const links = createLinkReader(node.pool, node.outbox, cache, freshness, shared);
     links.doubtAll(true);
     late = copyLifeMs;
-    const { lookups, writes } = shared.activity;
+    const { lookups, writes } = shared;
     return {
       ...{ redis, links, shared, lookups, writes },
       /** Not from memory. */
@@ -168,9 +168,9 @@ describe('the shared cache in Redis', () => {
 
   it('keeps installations apart that share a Redis', async () => {
     const code = await sharedLink();
-    const other = createCopyStore(operator, 'another');
+    const other = new CopyStore(operator, 'another');
     expect(await other.read([code])).to.deep.equal([null]);
-    expect(await createCopyStore(operator, installation).read([code])).to.not.include(null);
+    expect(await new CopyStore(operator, installation).read([code])).to.not.include(null);
   });
 
   it('is nothing when emptied', async () => {
@@ -260,7 +260,7 @@ describe('the shared cache in Redis', () => {
     const circuitIs = (state: string): Promise<void> =>
       eventually(`the circuit is ${state}`, async () => {
         await far.status('nobody');
-        return far.shared.activity.circuit === state;
+        return far.shared.circuit === state;
       });
 
     it('slow, is not waited for, then left alone, then tried again', async () => {

@@ -4,6 +4,7 @@ import { ledgerNow } from '../../ops/ledger/clock.js';
 import {
   createCircuitBreaker,
   type BreakerState,
+  type CircuitBreaker,
 } from '../../ops/platform/concurrency/circuit-breaker.js';
 import { deferred } from '../../ops/platform/concurrency/deferred.js';
 import type { Logger } from '../../ops/platform/logging.js';
@@ -12,80 +13,57 @@ import { accountName } from '../../schemas/http/keys.js';
 import type { ServedLink } from '../domain/visit.js';
 import { copyLifeMs, type Freshness } from './freshness.js';
 
-/** Where edges lay down texts for each other, by code. */
-export interface CopyStore {
-  /** `null` where there is none, or something that is no text. */
-  read(codes: readonly string[]): Promise<readonly (string | null)[]>;
-  write(texts: ReadonlyMap<string, string>, lifeMs: number): Promise<void>;
-}
-
-/** Of the texts. One of another version is not found, rather than misread. */
+/** Of the texts in Redis. A text of another version is not found, rather than misread. */
 const version = 1;
 
-/**
- * Texts in Redis, those of a batch with one write to the socket.
- *
- * `installation` keeps those apart that share a Redis: the same code is another link there.
- */
-export const createCopyStore = (redis: Redis, installation: string): CopyStore => {
-  const keyOf = (code: string): string => `linklog:${installation}:link-v${version}:${code}`;
-  return {
-    read: (codes) => redis.mget(codes.map(keyOf)),
-    async write(texts, lifeMs) {
-      const pipeline = redis.pipeline();
-      for (const [code, text] of texts) pipeline.set(keyOf(code), text, 'PX', lifeMs);
-      for (const [error] of (await pipeline.exec()) ?? []) if (error) throw error;
-    },
-  };
-};
+/** Texts in Redis by short code, those of a batch with one write to the socket. */
+export class CopyStore {
+  /** @param installation keeps installations apart that share a Redis */
+  constructor(
+    private readonly redis: Redis,
+    private readonly installation: string,
+  ) {}
 
-/** PostgreSQL's time without asking for it: the edges' own clocks may differ by any amount. */
-export interface DatabaseClock {
-  /** The bounds between which it is now, in milliseconds; `null` before it was asked once. */
-  now(): { readonly earliest: number; readonly latest: number } | null;
-  ask(): Promise<void>;
+  /** `null` where there is none, or something that is no text. */
+  read(codes: readonly string[]): Promise<readonly (string | null)[]> {
+    return this.redis.mget(codes.map((code) => this.#keyOf(code)));
+  }
+
+  async write(texts: ReadonlyMap<string, string>, lifeMs: number): Promise<void> {
+    const pipeline = this.redis.pipeline();
+    for (const [code, text] of texts) pipeline.set(this.#keyOf(code), text, 'PX', lifeMs);
+    for (const [error] of (await pipeline.exec()) ?? []) if (error) throw error;
+  }
+
+  #keyOf(code: string): string {
+    return `linklog:${this.installation}:link-v${version}:${code}`;
+  }
 }
 
-/** `now` is in milliseconds, of a clock that never goes back. */
-export const createDatabaseClock = (
-  pool: Queryable,
-  now: () => number = () => performance.now(),
-): DatabaseClock => {
-  let ahead: { readonly least: number; readonly most: number } | null = null;
-  return {
-    now: () =>
-      ahead === null ? null : { earliest: now() + ahead.least, latest: now() + ahead.most },
-    async ask() {
-      const askedAt = now();
-      const told = (await ledgerNow(pool)).getTime();
-      // It was told at some time since it was asked for, cut to the millisecond.
-      ahead = { least: told - now(), most: told + 1 - askedAt };
-    },
-  };
-};
+/** PostgreSQL's time without a query: the edges' own clocks may differ by any amount. */
+export class DatabaseClock {
+  #ahead: { readonly least: number; readonly most: number } | null = null;
 
-/** Copies of links that the edges lay down for each other. Never fails: what is not had is read. */
-export interface SharedCache {
-  /** Those that may be served. */
-  get(codes: readonly string[]): Promise<ReadonlyMap<string, ServedLink>>;
-  /** To be called before links are read: what it returns lays down copies of them. */
-  reading(): (links: readonly ServedLink[]) => void;
+  /** @param clock milliseconds of a clock that never goes back */
+  constructor(
+    private readonly pool: Queryable,
+    private readonly clock: () => number = () => performance.now(),
+  ) {}
+
+  /** The bounds between which it is now, in milliseconds; `null` before the first `ask`. */
+  now(): { readonly earliest: number; readonly latest: number } | null {
+    if (this.#ahead === null) return null;
+    const { least, most } = this.#ahead;
+    return { earliest: this.clock() + least, latest: this.clock() + most };
+  }
+
+  async ask(): Promise<void> {
+    const askedAt = this.clock();
+    const told = (await ledgerNow(this.pool)).getTime();
+    // It was told at some time since it was asked for, cut to the millisecond.
+    this.#ahead = { least: told - this.clock(), most: told + 1 - askedAt };
+  }
 }
-
-/** What came of look-ups and writes, by copies; but for the circuit's state, it only ever rises. */
-export interface SharedCacheActivity {
-  readonly lookups: Readonly<
-    Record<'hit' | 'miss' | 'refused' | 'unreadable' | 'failed' | 'unasked', number>
-  >;
-  readonly writes: Readonly<Record<'done' | 'failed' | 'skipped', number>>;
-  readonly circuit: BreakerState;
-}
-
-/** Where no cache is shared. */
-export const noSharedCache: SharedCache = {
-  get: () => Promise.resolve(new Map()),
-  reading: () => () => undefined,
-};
 
 /** Failures in a row after which it is left alone, and for how long. */
 const failures = 3;
@@ -153,106 +131,116 @@ const inTime = async <Value>(answer: Promise<Value>, ms: number): Promise<Value>
 };
 
 /**
- * Keeps copies in a store that may be slow, emptied, filled with anything, or gone. What comes out of
- * it is served only if `freshness` knows that it lacks no change.
+ * Copies of links that the edges keep for each other, in a store that may be slow, emptied, filled with
+ * anything, or gone. A copy is served only if `freshness` knows that it lacks no change. Never fails:
+ * the reader takes the missing links from PostgreSQL.
  */
-export const createSharedCache = (options: {
-  readonly store: CopyStore;
-  readonly freshness: Freshness;
-  readonly clock: Pick<DatabaseClock, 'now'>;
-  readonly logger: Logger;
-  readonly timeoutMs?: number;
-  /** Milliseconds of a clock that never goes back. */
-  readonly now?: () => number;
-}): SharedCache & { readonly activity: SharedCacheActivity } => {
-  const { store, freshness, clock, logger, timeoutMs = defaultTimeoutMs } = options;
-  const activity = {
-    lookups: { hit: 0, miss: 0, refused: 0, unreadable: 0, failed: 0, unasked: 0 },
-    writes: { done: 0, failed: 0, skipped: 0 },
-    circuit: 'closed' as BreakerState,
-  };
-  const { lookups, writes } = activity;
-  const breaker = createCircuitBreaker({
-    failures,
-    pauseMs,
-    now: options.now ?? (() => performance.now()),
-    onChange: (state) => {
-      activity.circuit = state;
-    },
-  });
-  let away = false;
-  let writing = false;
+export class SharedCache {
+  /** Outcomes of look-ups and writes, by copies; they only ever rise. */
+  readonly lookups = { hit: 0, miss: 0, refused: 0, unreadable: 0, failed: 0, unasked: 0 };
+  readonly writes = { done: 0, failed: 0, skipped: 0 };
+  #circuit: BreakerState = 'closed';
+  readonly #breaker: CircuitBreaker;
+  #isAway = false;
+  #isWriting = false;
 
-  /** `null` where it is not asked at all. */
-  const attempt = async <Value>(
-    ask: () => Promise<Value>,
-  ): Promise<{ value: Value } | Error | null> => {
-    if (!breaker.permits()) return null;
+  constructor(
+    private readonly options: {
+      readonly store: Pick<CopyStore, 'read' | 'write'>;
+      readonly freshness: Freshness;
+      readonly clock: Pick<DatabaseClock, 'now'>;
+      readonly logger: Logger;
+      readonly timeoutMs?: number;
+      /** Milliseconds of a clock that never goes back. */
+      readonly now?: () => number;
+    },
+  ) {
+    this.#breaker = createCircuitBreaker({
+      failures,
+      pauseMs,
+      now: options.now ?? (() => performance.now()),
+      onChange: (state) => {
+        this.#circuit = state;
+      },
+    });
+  }
+
+  get circuit(): BreakerState {
+    return this.#circuit;
+  }
+
+  /** The copies that may be served. */
+  async get(codes: readonly string[]): Promise<ReadonlyMap<string, ServedLink>> {
+    const { freshness, store } = this.options;
+    const found = new Map<string, ServedLink>();
+    const texts = freshness.settled ? await this.#attempt(() => store.read(codes)) : null;
+    if (texts === null) this.lookups.unasked += codes.length;
+    else if (texts instanceof Error) this.lookups.failed += codes.length;
+    else {
+      codes.forEach((code, index) => {
+        const text = texts.value[index] ?? null;
+        const link = text === null ? 'miss' : this.#linkOf(code, text);
+        if (typeof link === 'string') this.lookups[link] += 1;
+        else {
+          this.lookups.hit += 1;
+          found.set(code, link);
+        }
+      });
+    }
+    return found;
+  }
+
+  /** To be called before links are read: the function that it returns stores copies of them. */
+  reading(): (links: readonly ServedLink[]) => void {
+    const readAt = this.options.clock.now()?.earliest;
+    return (links) => {
+      const { freshness } = this.options;
+      const shared = links.filter((link) => isShared(link) && freshness.isCurrent(link));
+      if (shared.length === 0) return;
+      // Writes that wait for a slow store would be a queue without end.
+      if (readAt === undefined || this.#isWriting) this.writes.skipped += shared.length;
+      else void this.#write(shared, readAt);
+    };
+  }
+
+  /** `null` where the store is left alone. */
+  async #attempt<Value>(ask: () => Promise<Value>): Promise<{ value: Value } | Error | null> {
+    const { logger, timeoutMs = defaultTimeoutMs } = this.options;
+    if (!this.#breaker.permits()) return null;
     try {
       const value = await inTime(ask(), timeoutMs);
-      breaker.succeeded();
-      if (away) logger.info('the shared cache is used again');
-      away = false;
+      this.#breaker.succeeded();
+      if (this.#isAway) logger.info('the shared cache is used again');
+      this.#isAway = false;
       return { value };
     } catch (err) {
-      breaker.failed();
-      // One line when it goes, not one for each try.
-      if (activity.circuit === 'open' && !away) {
-        away = true;
+      this.#breaker.failed();
+      // One line when the store goes, not one for each try.
+      if (this.#circuit === 'open' && !this.#isAway) {
+        this.#isAway = true;
         logger.warn({ err }, 'the shared cache is not used: it does not answer in time');
       }
       return err as Error;
     }
-  };
+  }
 
-  /** What a text says of a link, if it may be served now. */
-  const read = (code: string, text: string): ServedLink | 'unreadable' | 'refused' => {
+  /** The link in a text, if it may be served now. */
+  #linkOf(code: string, text: string): ServedLink | 'unreadable' | 'refused' {
+    const { clock, freshness } = this.options;
     const parsed = copyText.safeParse(text);
     if (!parsed.success || parsed.data.code !== code) return 'unreadable';
     const { readAt, ...copy } = parsed.data;
     const latest = clock.now()?.latest;
     if (latest === undefined || !freshness.accepts({ ...copy, readAt }, latest)) return 'refused';
     return { ...copy, expiresAt: copy.expiresAt ?? Infinity, limited: false, passwordHash: null };
-  };
+  }
 
-  const write = async (links: readonly ServedLink[], readAt: number): Promise<void> => {
-    writing = true;
+  async #write(links: readonly ServedLink[], readAt: number): Promise<void> {
+    this.#isWriting = true;
     const copies = new Map(links.map((link) => [link.code, textOf(link, readAt)]));
-    const outcome = await attempt(() => store.write(copies, copyLifeMs));
-    writing = false;
-    const what = outcome === null ? 'skipped' : outcome instanceof Error ? 'failed' : 'done';
-    writes[what] += links.length;
-  };
-
-  return {
-    activity,
-    async get(codes) {
-      const found = new Map<string, ServedLink>();
-      const texts = freshness.settled ? await attempt(() => store.read(codes)) : null;
-      if (texts === null) lookups.unasked += codes.length;
-      else if (texts instanceof Error) lookups.failed += codes.length;
-      else {
-        codes.forEach((code, index) => {
-          const text = texts.value[index] ?? null;
-          const link = text === null ? 'miss' : read(code, text);
-          if (typeof link === 'string') lookups[link] += 1;
-          else {
-            lookups.hit += 1;
-            found.set(code, link);
-          }
-        });
-      }
-      return found;
-    },
-    reading() {
-      const readAt = clock.now()?.earliest;
-      return (links) => {
-        const shared = links.filter((link) => isShared(link) && freshness.isCurrent(link));
-        if (shared.length === 0) return;
-        // What waits while it is slow would be a queue without end.
-        if (readAt === undefined || writing) writes.skipped += shared.length;
-        else void write(shared, readAt);
-      };
-    },
-  };
-};
+    const outcome = await this.#attempt(() => this.options.store.write(copies, copyLifeMs));
+    this.#isWriting = false;
+    const result = outcome === null ? 'skipped' : outcome instanceof Error ? 'failed' : 'done';
+    this.writes[result] += links.length;
+  }
+}

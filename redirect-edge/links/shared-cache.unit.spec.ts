@@ -5,9 +5,9 @@ import type { Outbox } from '../../ops/platform/outbox/port.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import type { LinkEvent } from '../../schemas/events/catalogue.js';
 import { blocked, created, unblocked } from '../../schemas/testing/events.js';
-import { createFreshness } from './freshness.js';
-import { createLinkCache, createLinkReader } from './link-reader.js';
-import { createDatabaseClock, createSharedCache, type CopyStore } from './shared-cache.js';
+import { Freshness } from './freshness.js';
+import { createLinkReader, LinkCache } from './link-reader.js';
+import { DatabaseClock, SharedCache, type CopyStore } from './shared-cache.js';
 
 const codes = ['a', 'b'] as const;
 const edgeCount = 3;
@@ -106,7 +106,7 @@ class World {
         return seen;
       },
     } as unknown as Outbox;
-    const store: CopyStore = {
+    const store: Pick<CopyStore, 'read' | 'write'> = {
       read: async (asked) => {
         if (this.broken) throw new Error('broken');
         const seen = asked.map((one) => {
@@ -122,9 +122,9 @@ class World {
         for (const [one, text] of texts) this.store.set(one, { text, until: this.now + lifeMs });
       },
     };
-    const freshness = createFreshness(clock);
-    const databaseClock = createDatabaseClock(pool, clock);
-    const shared = createSharedCache({
+    const freshness = new Freshness(clock);
+    const databaseClock = new DatabaseClock(pool, clock);
+    const shared = new SharedCache({
       store,
       freshness,
       clock: databaseClock,
@@ -132,7 +132,7 @@ class World {
       timeoutMs: 60_000,
       now: clock,
     });
-    const cache = createLinkCache(1e6);
+    const cache = new LinkCache(1e6);
     const links = createLinkReader(pool, outbox, cache, freshness, shared);
     return {
       ...{ held, links, cache, shared, databaseClock },
@@ -279,8 +279,8 @@ describe('the shared cache', () => {
         for (const one of steps) await world.take(one);
         await world.end();
         for (const { shared } of world.edges) {
-          lookups.hit += shared.activity.lookups.hit;
-          lookups.refused += shared.activity.lookups.refused;
+          lookups.hit += shared.lookups.hit;
+          lookups.refused += shared.lookups.refused;
         }
         expect(world.violations).to.deep.equal([]);
       }),

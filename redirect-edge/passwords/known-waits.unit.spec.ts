@@ -1,10 +1,10 @@
 import { expect } from 'chai';
-import { createKnownWaits } from './password-check.js';
+import { KnownWaits } from './password-check.js';
 
 describe('known waits', () => {
   it('tells what is left of each, and forgets it at its end', () => {
     let now = 1_000;
-    const waits = createKnownWaits(() => now);
+    const waits = new KnownWaits(() => now);
     waits.note('one', 60_000);
     now += 20_000;
     waits.note('other', 5_000);
@@ -18,7 +18,7 @@ describe('known waits', () => {
   });
 
   it('are bounded: with too many, those before are asked for again', () => {
-    const waits = createKnownWaits(() => 0);
+    const waits = new KnownWaits(() => 0);
     for (let number = 0; number <= 10_000; number += 1) waits.note(`${number}`, 1_000);
     expect([waits.left('0'), waits.left('10000')]).to.deep.equal([0, 1_000]);
   });

@@ -1,12 +1,12 @@
 import { expect } from 'chai';
 import { Overloaded } from '../../ops/platform/concurrency/batcher.js';
-import { createNamedLimits } from './password-check.js';
+import { NamedLimits } from './password-check.js';
 
 const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe('named limits', () => {
   it('run so many tasks at once, the others in their order, and each name by itself', async () => {
-    const limits = createNamedLimits({ atOnce: 2, maxWaiting: 2 });
+    const limits = new NamedLimits(2, 2);
     const inside: string[] = [];
     const leave = new Map<string, () => void>();
     const visit = (client: string, name: string): Promise<void> =>
@@ -33,7 +33,7 @@ describe('named limits', () => {
   });
 
   it('have room again after a task that failed', async () => {
-    const limits = createNamedLimits({ atOnce: 1, maxWaiting: 1 });
+    const limits = new NamedLimits(1, 1);
     const fail = (): Promise<never> => Promise.reject(new Error('No'));
     const [failed, done] = await Promise.allSettled([
       limits.run('a', fail),

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { createPasswordHasher } from '../../ops/platform/passwords/password-hasher.js';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { createPasswordCheck, type PasswordTry, type TryOutcome } from './password-check.js';
-import { createClientHash, createThrottle } from './throttle.js';
+import { ClientHash, createThrottle } from './throttle.js';
 
 describe("the check of a visitor's password", () => {
   let database: TestDatabase;
@@ -16,7 +16,7 @@ describe("the check of a visitor's password", () => {
     const [passwordHash = ''] = await hasher.hashAll('a key', ['right']);
     let verified = 0;
     const checks = createPasswordCheck({
-      clientHash: createClientHash(database.pool),
+      clientHash: new ClientHash(database.pool),
       throttle: createThrottle(database.pool),
       passwords: {
         verify(...what) {

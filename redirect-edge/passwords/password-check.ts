@@ -7,68 +7,60 @@ import {
 import type { ClientHash, Throttle, Verdict } from './throttle.js';
 
 /** Few tasks of each name at once, few more waiting; tasks of other names are not affected. */
-export interface NamedLimits {
+export class NamedLimits {
+  readonly #limits = new Map<string, LimitFunction>();
+
+  constructor(
+    private readonly atOnce: number,
+    private readonly maxWaiting: number,
+  ) {}
+
   /** Whether `run` would refuse this name now. */
-  isFull(name: string): boolean;
+  isFull(name: string): boolean {
+    return this.#tasksOf(name) >= this.atOnce + this.maxWaiting;
+  }
+
   /** Runs `task` when there is room for it at this name. @throws Overloaded; what `task` threw. */
-  run<Result>(name: string, task: () => Promise<Result>): Promise<Result>;
-}
+  async run<Result>(name: string, task: () => Promise<Result>): Promise<Result> {
+    if (this.isFull(name)) throw new Overloaded(this.maxWaiting);
+    const limit = this.#limits.get(name) ?? pLimit(this.atOnce);
+    this.#limits.set(name, limit);
+    try {
+      return await limit(task);
+    } finally {
+      if (this.#tasksOf(name) === 0) this.#limits.delete(name);
+    }
+  }
 
-export const createNamedLimits = (options: {
-  readonly atOnce: number;
-  readonly maxWaiting: number;
-}): NamedLimits => {
-  const { atOnce, maxWaiting } = options;
-  const limits = new Map<string, LimitFunction>();
-  const tasksOf = (name: string): number => {
-    const limit = limits.get(name);
+  #tasksOf(name: string): number {
+    const limit = this.#limits.get(name);
     return limit ? limit.activeCount + limit.pendingCount : 0;
-  };
-  const isFull = (name: string): boolean => tasksOf(name) >= atOnce + maxWaiting;
-  return {
-    isFull,
-    async run(name, task) {
-      if (isFull(name)) throw new Overloaded(maxWaiting);
-      const limit = limits.get(name) ?? pLimit(atOnce);
-      limits.set(name, limit);
-      try {
-        return await limit(task);
-      } finally {
-        if (tasksOf(name) === 0) limits.delete(name);
-      }
-    },
-  };
-};
-
-/** The waits that this node knows of; each has a name. */
-export interface KnownWaits {
-  /** Milliseconds that are left for certain; 0 where none are known. */
-  left(name: string): number;
-  note(name: string, waitMs: number): void;
+  }
 }
 
 const maxWaits = 10_000;
 
 /**
- * A wait is never cut short, so the ledger need not be asked again before it ends. With too many
- * waits all are forgotten: then the ledger is asked once more.
+ * The waits that this node knows of, by name. A wait is never cut short, so the ledger need not be
+ * asked again before it ends. With too many waits all are forgotten: then the ledger is asked again.
  */
-export const createKnownWaits = (now: () => number = () => performance.now()): KnownWaits => {
-  const ends = new Map<string, number>();
-  return {
-    left(name) {
-      const end = ends.get(name);
-      if (end === undefined) return 0;
-      const left = end - now();
-      if (left <= 0) ends.delete(name);
-      return Math.max(left, 0);
-    },
-    note(name, waitMs) {
-      if (ends.size >= maxWaits) ends.clear();
-      ends.set(name, now() + waitMs);
-    },
-  };
-};
+export class KnownWaits {
+  readonly #ends = new Map<string, number>();
+
+  constructor(private readonly now: () => number = () => performance.now()) {}
+
+  /** Milliseconds that are left for certain; 0 where none are known. */
+  left(name: string): number {
+    const left = (this.#ends.get(name) ?? 0) - this.now();
+    if (left <= 0) this.#ends.delete(name);
+    return Math.max(left, 0);
+  }
+
+  note(name: string, waitMs: number): void {
+    if (this.#ends.size >= maxWaits) this.#ends.clear();
+    this.#ends.set(name, this.now() + waitMs);
+  }
+}
 
 export interface PasswordTry {
   readonly code: string;
@@ -115,10 +107,10 @@ export const createPasswordCheck = (deps: {
   readonly passwords: Pick<PasswordHasher, 'verify'>;
 }): PasswordCheck => {
   const { clientHash, throttle, passwords } = deps;
-  const clients = createNamedLimits({ atOnce: triesOfClient, maxWaiting: triesWaitingOfClient });
+  const clients = new NamedLimits(triesOfClient, triesWaitingOfClient);
   // All clients' tries at a link: refused here if the hasher has no room, before the ledger is asked.
-  const links = createNamedLimits({ atOnce: maxChecksOfLink, maxWaiting: 0 });
-  const waits = createKnownWaits();
+  const links = new NamedLimits(maxChecksOfLink, 0);
+  const waits = new KnownWaits();
 
   const refusal = (name: string): TryOutcome | null => {
     const waitMs = waits.left(name);

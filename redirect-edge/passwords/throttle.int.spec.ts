@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { randomBytes } from 'node:crypto';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import {
-  createClientHash,
+  ClientHash,
   createThrottle,
   forgetTries,
   type TryAdmission,
@@ -164,7 +164,7 @@ describe('the throttle of passwords', () => {
   });
 
   it('knows clients by a hash that is the same on all nodes and another for each link', async () => {
-    const [one, other] = [createClientHash(database.pool), createClientHash(database.pool)];
+    const [one, other] = [new ClientHash(database.pool), new ClientHash(database.pool)];
     const hash = await one.of('spring', '198.51.100.7');
     expect(await other.of('spring', '198.51.100.7')).to.deep.equal(hash);
     expect(await one.of('autumn', '198.51.100.7')).not.to.deep.equal(hash);

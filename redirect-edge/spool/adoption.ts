@@ -8,7 +8,13 @@ import { acquireLock } from '../../ops/platform/process/process-lock.js';
 import type { SpoolContext } from './counters.js';
 import { discardFolder, isNewborn, leaveFolder, type SpoolFolder } from './folder.js';
 import { decodeRecords, maxRecordBytes } from './record.js';
-import { listSegments, PositionFile, type Segment, type ShippedPosition } from './segment.js';
+import {
+  listSegments,
+  PositionFile,
+  readPosition,
+  type Segment,
+  type ShippedPosition,
+} from './segment.js';
 import { Backlog, type Shipper } from './shipper.js';
 
 /** Finds the end of the good records of a segment, and the last sequence before it. */
@@ -75,7 +81,7 @@ const openOrphan = async (
   if (segments.length === 0) return undefined;
   const position = await PositionFile.open(folder.path);
   try {
-    const from = await position.read();
+    const from = await readPosition(folder.path);
     const last = await cutTornTail(segments, from, context.logger);
     const backlog = new Backlog(folder.id, position, context, segments, from);
     context.usage.bytes += backlog.fileBytes;

@@ -1,29 +1,22 @@
 import type { Logger } from 'pino';
 
 /** What has happened since the process started; only ever rises. For metrics. */
-export interface SpoolCounters {
+export const newCounters = () => ({
   /** Visits made durable. */
-  appended: number;
-  /** Visits refused with `SpoolUnavailable`. */
-  refused: number;
-  /** Records handed to the log, adopted ones included. */
-  shipped: number;
-  /** Failed tries to hand over a batch. */
-  shipFailures: number;
-  /** Folders of ended processes, taken over. */
-  adopted: number;
-  /** Segments with an unreadable rest, which was put aside. */
-  damaged: number;
-}
-
-export const newCounters = (): SpoolCounters => ({
   appended: 0,
+  /** Visits refused with `SpoolUnavailable`. */
   refused: 0,
+  /** Records handed to the log, adopted ones included. */
   shipped: 0,
+  /** Failed tries to hand over a batch. */
   shipFailures: 0,
+  /** Folders of ended processes, taken over. */
   adopted: 0,
+  /** Segments with an unreadable rest, which was put aside. */
   damaged: 0,
 });
+
+export type SpoolCounters = ReturnType<typeof newCounters>;
 
 /** What the parts of an edge's spool share. */
 export interface SpoolContext {

@@ -195,7 +195,7 @@ const decodePosition = (buffer: Buffer): ShippedPosition | undefined => {
   };
 };
 
-/** The position of a spool that may be another process's; `undefined` in the middle of its write. */
+/** The position that was written last, `undefined` when none (whole) was. */
 export const readPosition = async (folder: string): Promise<ShippedPosition | undefined> =>
   decodePosition(await readFile(positionPath(folder)));
 
@@ -215,13 +215,6 @@ export class PositionFile {
       if (!hasCode(error, 'ENOENT')) throw error;
       return new PositionFile(await open(path, 'w+', 0o600));
     }
-  }
-
-  /** What was written last, `undefined` when nothing (whole) was. */
-  async read(): Promise<ShippedPosition | undefined> {
-    const buffer = Buffer.alloc(positionBytes);
-    const { bytesRead } = await this.handle.read(buffer, 0, positionBytes, 0);
-    return decodePosition(buffer.subarray(0, bytesRead));
   }
 
   async write({ segment, offset, through }: ShippedPosition): Promise<void> {

@@ -1,9 +1,9 @@
 import { Overloaded } from './batcher.js';
 
-/** Never rejects; resolves to the milliseconds that its lane is to rest at least. */
+/** Never rejects; resolves to the least milliseconds that its lane has to rest. */
 type Job = () => Promise<number>;
 
-/** What the queue has to do, and how much it refused; the last only ever rises. */
+/** Jobs at the moment, and the jobs refused so far. */
 export interface QueueLoad {
   readonly running: number;
   readonly waiting: number;
@@ -13,9 +13,9 @@ export interface QueueLoad {
 export interface FairQueue {
   readonly load: QueueLoad;
   /**
-   * Runs all of `works` in a lane's turns, or none: in the order of their lane, and as many of a
-   * lane as of any other that waits. After each its lane rests for as long as it took, or for the
-   * milliseconds that `restMs` says of its result, if those are more.
+   * Runs all of `works`, or none: those of a lane in their order, one of each waiting lane after the
+   * other. After each, its lane rests for as long as the work took, or for the milliseconds that
+   * `restMs` gives for its result, if those are more.
    *
    * @throws Overloaded when the lane or the queue has no room for them; what the first work threw.
    */
@@ -28,17 +28,16 @@ export interface FairQueue {
 }
 
 /**
- * A bounded queue for costly work: `atOnce` at a time, lanes served in turn, so that a flood in one
- * lane delays another by a single job. A lane may hold no more than its share. After a job its lane
- * rests (`rest` takes milliseconds): so a flood leaves half of the time, or more, to those who come
- * meanwhile, and that much of a core to whatever else the machine does.
+ * A bounded queue for costly work: `atOnce` at a time, lanes served round-robin, so that a flood in one
+ * lane delays another by a single job. After a job its lane rests (`rest` takes milliseconds): so a
+ * flood leaves half of the time, or more, to other lanes and to the rest of the machine.
  */
 export const createFairQueue = (options: {
   readonly atOnce: number;
   readonly maxWaiting: number;
   readonly rest: (ms: number) => Promise<void>;
 }): FairQueue => {
-  // A Map keeps the order of insertion: the lane whose turn is next comes first.
+  // A Map keeps the order of insertion: the next lane comes first.
   const lanes = new Map<string, Job[]>();
   const resting = new Set<string>();
   const load = { running: 0, waiting: 0, refused: 0 };
@@ -82,11 +81,11 @@ export const createFairQueue = (options: {
     work: () => Promise<Result>,
     restMs: (result: Result) => number,
   ): Promise<Result> =>
-    new Promise((resolve, reject) => {
-      // The outcome goes to the one who waits for it.
+    new Promise((resolve) => {
       jobs.push(() => {
         const done = work();
-        done.then(resolve, reject);
+        // The caller of `run` gets the outcome, errors included.
+        resolve(done);
         return done.then(restMs, () => 0);
       });
     });

@@ -5,16 +5,16 @@ import path from 'node:path';
 import { parentPort } from 'node:worker_threads';
 import type { HashingOutcome, HashingTask } from './password-hasher.js';
 
-/** OWASP's second choice of parameters: 19 MiB and two passes; some 25 ms of a core. argon2id. */
+/** argon2id with OWASP's second choice of parameters: 19 MiB, two iterations; about 25 ms of a core. */
 const cost = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
 
 /** The same characters typed on two keyboards may be other code points. */
 const bytesOf = (password: string): Buffer => Buffer.from(password.normalize('NFC'), 'utf8');
 
 /**
- * Lets what answers visitors go first, yet does not starve on a busy machine. On Linux a priority is a
- * thread's own, and a thread's number is where it looks itself up; elsewhere it would be the whole
- * process's.
+ * Lets the threads that answer visitors go first, yet does not starve on a busy machine. On Linux a
+ * priority belongs to a thread, whose number is the name of its own folder in /proc; elsewhere it would
+ * belong to the whole process.
  */
 const stepBack = (): void => {
   if (process.platform !== 'linux') return;
@@ -26,14 +26,12 @@ const stepBack = (): void => {
   }
 };
 
-const outcomeOf = (task: HashingTask): HashingOutcome => {
+const outcomeOf = ({ password, hash }: HashingTask): HashingOutcome => {
   try {
-    const password = bytesOf(task.password);
-    return task.type === 'hash'
-      ? { type: 'hashed', hash: hashSync(password, cost) }
-      : { type: 'verified', right: verifySync(task.hash, password) };
+    const bytes = bytesOf(password);
+    return { result: hash === null ? hashSync(bytes, cost) : verifySync(hash, bytes) };
   } catch (error) {
-    return { type: 'failed', message: (error as Error).message };
+    return { error: (error as Error).message };
   }
 };
 

@@ -2,11 +2,11 @@ import { expect } from 'chai';
 import { readdirSync } from 'node:fs';
 import { getPriority } from 'node:os';
 import { rejection } from '../../test/support/waiting.js';
-import { createHashing } from './password-hasher.js';
+import { Hashing } from './password-hasher.js';
 
 describe('hashing', () => {
   it('knows a password again, however it was typed, and no other', async () => {
-    const hashing = createHashing();
+    const hashing = new Hashing();
     const hash = await hashing.hash('pässwörd');
     expect(hash).to.match(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
     expect(await hashing.verify(hash, 'pa\u0308sswo\u0308rd')).to.equal(true);
@@ -15,7 +15,7 @@ describe('hashing', () => {
   });
 
   it('goes on after a hash that is none', async () => {
-    const hashing = createHashing();
+    const hashing = new Hashing();
     expect(await rejection(hashing.verify('no hash', 'a secret'))).to.be.instanceOf(Error);
     const hashes = await Promise.all(['one', 'two', 'three'].map((word) => hashing.hash(word)));
     expect(await hashing.verify(hashes[1] ?? '', 'two')).to.equal(true);
@@ -23,7 +23,7 @@ describe('hashing', () => {
 
   it('lets the event loop go first, where threads have priorities of their own', async function () {
     if (process.platform !== 'linux') return;
-    await createHashing().hash('a secret');
+    await new Hashing().hash('a secret');
     const threads = readdirSync('/proc/self/task').map(Number);
     const priorities = threads.map((thread) => getPriority(thread));
     expect(Math.max(...priorities)).to.be.above(getPriority(process.pid));

@@ -1,10 +1,9 @@
-import { copyLifeMs, createFreshness } from '../../../redirect-edge/links/freshness.js';
-import { createLinkCache, createLinkReader } from '../../../redirect-edge/links/link-reader.js';
+import { copyLifeMs, Freshness } from '../../../redirect-edge/links/freshness.js';
+import { createLinkReader, LinkCache } from '../../../redirect-edge/links/link-reader.js';
 import {
-  createCopyStore,
-  createDatabaseClock,
-  createSharedCache,
-  noSharedCache,
+  CopyStore,
+  DatabaseClock,
+  SharedCache,
 } from '../../../redirect-edge/links/shared-cache.js';
 import { evolveLink, noLink } from '../../../schemas/folds/link.js';
 import { rowOfState } from '../../../schemas/read-models/redirects.js';
@@ -36,7 +35,7 @@ const run = async (): Promise<void> => {
   const node = await testNode(database);
   const redis = openRedis((await testRedis()).url, logger);
   await eventually('Redis is connected', () => redis.status === 'ready');
-  const clock = createDatabaseClock(node.pool);
+  const clock = new DatabaseClock(node.pool);
   await clock.ask();
 
   const row = rowOfState(evolveLink(noLink, created('x')), 1);
@@ -50,21 +49,21 @@ const run = async (): Promise<void> => {
   /** An edge that has just begun to believe copies, with nothing in memory. */
   const edge = (withRedis: boolean) => {
     let late = 0;
-    const freshness = createFreshness(() => performance.now() + late);
-    const store = createCopyStore(redis, 'bench');
+    const freshness = new Freshness(() => performance.now() + late);
+    const store = new CopyStore(redis, 'bench');
     // Patient: what is measured is the speed, not the circuit.
-    const shared = createSharedCache({ store, freshness, clock, logger, timeoutMs: 1_000 });
-    const cache = createLinkCache(2 ** 26);
+    const shared = new SharedCache({ store, freshness, clock, logger, timeoutMs: 1_000 });
+    const cache = new LinkCache(2 ** 26);
     const reader = createLinkReader(
       node.pool,
       node.outbox,
       cache,
       freshness,
-      withRedis ? shared : noSharedCache,
+      withRedis ? shared : null,
     );
     reader.doubtAll(true);
     late = copyLifeMs;
-    return { reader, activity: shared.activity };
+    return { reader, activity: shared };
   };
 
   const layDown = async (): Promise<void> => {
