@@ -16,7 +16,7 @@ import { startTcpProxy, type TcpProxy } from '../ops/test/support/tcp-proxy.js';
 import { evolvePlatform } from '../schemas/folds/platform.js';
 import { blocked, created, maintenanceSwitched, unblocked } from '../schemas/testing/events.js';
 import { watchChanges, type ChangeWatch } from './changes.js';
-import { createLinkReader, LinkCache, type LinkReader } from './links/link-reader.js';
+import { LinkCache, LinkReader } from './links/link-reader.js';
 import { deferred } from '../ops/platform/concurrency/deferred.js';
 
 const logger = createLogger('silent');
@@ -59,7 +59,7 @@ describe('the changes that an edge hears of', () => {
     });
     const pool = createPool({ url: proxy.url, name: 'edge', max: 4, logger });
     const { log, outbox } = await openTestLog({ pool, url: database.url, logger });
-    const links = createLinkReader(pool, outbox, new LinkCache(1e6));
+    const links = new LinkReader(pool, outbox, new LinkCache(1e6));
     const watch = await watchChanges({ listener, pool, links, logger });
     await eventually('it listens', () => heard);
     edge = {

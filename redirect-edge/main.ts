@@ -11,14 +11,14 @@ import type { PasswordHasher } from '../ops/platform/passwords/password-hasher.j
 import { periodically } from '../ops/platform/concurrency/periodic.js';
 import type { Pool } from '../ops/platform/postgres/pool.js';
 import { watchChanges } from './changes.js';
-import { createClickBudget } from './links/click-budget.js';
+import { ClickBudget } from './links/click-budget.js';
 import { createEdgeHandler } from './http/handler.js';
 import { Freshness } from './links/freshness.js';
-import { createLinkReader, LinkCache } from './links/link-reader.js';
+import { LinkCache, LinkReader } from './links/link-reader.js';
 import { CopyStore, DatabaseClock, SharedCache } from './links/shared-cache.js';
-import { createPasswordCheck } from './passwords/password-check.js';
+import { PasswordCheck } from './passwords/password-check.js';
 import { exposeEdge, exposeSharedCache } from './metrics.js';
-import { ClientHash, createThrottle, forgetTries } from './passwords/throttle.js';
+import { ClientHash, forgetTries, Throttle } from './passwords/throttle.js';
 import { openShipping } from './shipping/shipping.js';
 import { openSpool, type SpoolDepth } from './spool/spool.js';
 
@@ -74,19 +74,15 @@ export const startRedirectEdge = async (deps: RedirectEdgeDeps): Promise<Redirec
       logger,
     });
   if (shared) exposeSharedCache(metrics, shared);
-  const links = createLinkReader(pool, outbox, cache, freshness, shared);
+  const links = new LinkReader(pool, outbox, cache, freshness, shared);
   exposeEdge(metrics, { links, cache, spool, maxSpoolBytes: config.spool.maxBytes });
   const platform = await watchChanges({ listener, pool, links, logger });
   const handler = createEdgeHandler({
     links,
     platform,
-    clicks: createClickBudget(pool, outbox),
+    clicks: new ClickBudget(pool, outbox),
     spool,
-    passwords: createPasswordCheck({
-      clientHash: new ClientHash(pool),
-      throttle: createThrottle(pool),
-      passwords: deps.passwords,
-    }),
+    passwords: new PasswordCheck(new ClientHash(pool), new Throttle(pool), deps.passwords),
     trustedProxies: config.trustedProxies,
     health,
     rootRedirect: config.rootRedirect,

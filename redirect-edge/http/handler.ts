@@ -99,15 +99,6 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
   };
   const visits = createVisits(deps, noteOverload);
 
-  const answerHealth = async (response: ServerResponse, path: string): Promise<void> => {
-    if (path === '/health') {
-      sendJson(response, 200, { status: 'pass' });
-      return;
-    }
-    const report = await deps.health();
-    sendJson(response, healthStatus(report), report);
-  };
-
   /** All methods but GET and HEAD: only links with a password have another one. */
   const respondToOther = async (
     request: IncomingMessage,
@@ -126,8 +117,13 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
     response: ServerResponse,
     path: string,
   ): Promise<void> => {
-    if (path === '/health' || path === '/health/ready') {
-      await answerHealth(response, path);
+    if (path === '/health') {
+      sendJson(response, 200, { status: 'pass' });
+      return;
+    }
+    if (path === '/health/ready') {
+      const report = await deps.health();
+      sendJson(response, healthStatus(report), report);
       return;
     }
     if (deps.platform.maintenance) {

@@ -34,12 +34,17 @@ import { pages, previewPage } from './pages.js';
 /** A password of 100 characters takes 1.2 KB at most, percent-encoded. */
 const maxBodyBytes = 4_096;
 
+const formRefusals = {
+  wrongContentType: { statusCode: 415, message: messages.formContentType },
+  tooLarge: { statusCode: 413, message: messages.bodyTooLarge },
+} as const;
+
 export interface VisitDeps {
   readonly links: Pick<LinkReader, 'cached' | 'read' | 'forget'>;
-  readonly clicks: ClickBudget;
+  readonly clicks: Pick<ClickBudget, 'take'>;
   /** Writes down the visits of links without a limit. */
   readonly spool: Pick<Spool, 'append'>;
-  readonly passwords: PasswordCheck;
+  readonly passwords: Pick<PasswordCheck, 'check'>;
   readonly trustedProxies: ProxyTrust;
 }
 
@@ -121,28 +126,6 @@ export const createVisits = (deps: VisitDeps, noteOverload: () => void): Visits 
     }
   };
 
-  /** The password that was sent, or `null` after a refusal. */
-  const readPassword = async (
-    request: IncomingMessage,
-    response: ServerResponse,
-  ): Promise<string | null> => {
-    const body = await readForm(request, maxBodyBytes);
-    switch (body.type) {
-      case 'fields':
-        return body.fields.get('password') ?? '';
-      case 'wrongContentType':
-        refuseBody(request, response, { statusCode: 415, message: messages.formContentType });
-        return null;
-      case 'tooLarge':
-        refuseBody(request, response, { statusCode: 413, message: messages.bodyTooLarge });
-        return null;
-      default: {
-        const unknown: never = body;
-        return unknown;
-      }
-    }
-  };
-
   return {
     async follow(request, response, code) {
       const link = links.cached(code) ?? (await links.read(code));
@@ -173,8 +156,12 @@ export const createVisits = (deps: VisitDeps, noteOverload: () => void): Visits 
         await act(request, response, link, before, arrival);
         return;
       }
-      const password = await readPassword(request, response);
-      if (password === null) return;
+      const form = await readForm(request, maxBodyBytes);
+      if (!(form instanceof URLSearchParams)) {
+        refuseBody(request, response, formRefusals[form]);
+        return;
+      }
+      const password = form.get('password') ?? '';
       const network = networkOf(clientAddress(request, trustedProxies));
       const { passwordHash } = before;
       const outcome = await passwords.check({ code, passwordHash, password, network });

@@ -7,7 +7,7 @@ import { testDatabase, type TestDatabase } from '../../ops/test/support/database
 import { named, testNode, type TestNode } from '../../ops/test/support/node.js';
 import { eventually } from '../../ops/test/support/waiting.js';
 import { blocked, created, expired } from '../../schemas/testing/events.js';
-import { createClickBudget, type ClickBudget } from './click-budget.js';
+import { ClickBudget } from './click-budget.js';
 
 const count = (outcomes: readonly string[]): Record<string, number> => {
   const counts: Record<string, number> = {};
@@ -24,8 +24,8 @@ describe('the click budget, on two nodes', () => {
     database = await testDatabase('clicks');
     nodes = [await testNode(database), await testNode(database)];
     budgets = [
-      createClickBudget(nodes[0].pool, nodes[0].outbox),
-      createClickBudget(nodes[1].pool, nodes[1].outbox),
+      new ClickBudget(nodes[0].pool, nodes[0].outbox),
+      new ClickBudget(nodes[1].pool, nodes[1].outbox),
     ];
   });
 

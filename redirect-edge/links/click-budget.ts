@@ -1,6 +1,6 @@
 import { decideAll } from '../../ops/ledger/decide.js';
 import { ledgerLinks } from '../../ops/ledger/links.js';
-import { createBatcher } from '../../ops/platform/concurrency/batcher.js';
+import { createBatcher, type Batcher } from '../../ops/platform/concurrency/batcher.js';
 import type { Outbox } from '../../ops/platform/outbox/port.js';
 import { transaction, type Pool } from '../../ops/platform/postgres/pool.js';
 import { decideClick, type ClickRefusal } from '../domain/click.js';
@@ -8,7 +8,7 @@ import { decideClick, type ClickRefusal } from '../domain/click.js';
 const maxGroup = 500;
 const maxWaiting = 10_000;
 
-/** A visitor of a link with a limit, who wants one of its clicks. */
+/** Takes one click of a link with a limit. */
 export interface TakeClick {
   readonly code: string;
   readonly requestId: string;
@@ -16,31 +16,26 @@ export interface TakeClick {
 
 export type ClickOutcome = 'taken' | ClickRefusal;
 
-export interface ClickBudget {
-  /** @throws Overloaded; OutcomeUnknown: the click may be spent, so the visitor gets no redirect. */
-  take(command: TakeClick): Promise<ClickOutcome>;
-}
+/** Takes clicks of limited links: budget and event in one transaction, in groups. */
+export class ClickBudget {
+  readonly #batcher: Batcher<TakeClick, ClickOutcome>;
 
-/** Where clicks of limited links are taken: budget and event in one transaction, in groups. */
-export const createClickBudget = (pool: Pool, outbox: Outbox): ClickBudget => {
-  const run = (commands: readonly TakeClick[]): Promise<readonly ClickOutcome[]> =>
-    transaction(pool, async (tx) => {
-      const { results } = await decideAll(
-        tx,
-        outbox,
-        ledgerLinks,
-        commands.map(({ code: subject, requestId }) => ({
-          subject,
-          actor: 'visitor',
-          requestId,
-          decide: decideClick,
-        })),
-      );
-      return results.map(({ decision }) => {
-        return decision.type === 'refused' ? decision.reason : 'taken';
+  constructor(pool: Pool, outbox: Outbox) {
+    const run = (commands: readonly TakeClick[]): Promise<readonly ClickOutcome[]> =>
+      transaction(pool, async (tx) => {
+        const clicks = commands.map(({ code: subject, requestId }) => {
+          return { subject, actor: 'visitor', requestId, decide: decideClick };
+        });
+        const { results } = await decideAll(tx, outbox, ledgerLinks, clicks);
+        return results.map(({ decision }) =>
+          decision.type === 'refused' ? decision.reason : 'taken',
+        );
       });
-    });
+    this.#batcher = createBatcher({ maxBatch: maxGroup, maxWaiting, run });
+  }
 
-  const batcher = createBatcher({ maxBatch: maxGroup, maxWaiting, run });
-  return { take: (command) => batcher.submit(command) };
-};
+  /** @throws Overloaded; OutcomeUnknown: the click may be spent, so the visitor gets no redirect. */
+  take(command: TakeClick): Promise<ClickOutcome> {
+    return this.#batcher.submit(command);
+  }
+}

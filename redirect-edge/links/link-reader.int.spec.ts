@@ -9,7 +9,7 @@ import type { LinkEvent } from '../../schemas/events/catalogue.js';
 import { evolveLink, noLink } from '../../schemas/folds/link.js';
 import { rowOfState } from '../../schemas/read-models/redirects.js';
 import { at, blocked, created, expired, unblocked } from '../../schemas/testing/events.js';
-import { createLinkReader, LinkCache, type LinkReader } from './link-reader.js';
+import { LinkCache, LinkReader } from './link-reader.js';
 
 describe('the link reader', () => {
   let database: TestDatabase;
@@ -19,7 +19,7 @@ describe('the link reader', () => {
   before(async () => {
     database = await testDatabase('reader');
     node = await testNode(database);
-    reader = createLinkReader(node.pool, node.outbox, new LinkCache(1e6));
+    reader = new LinkReader(node.pool, node.outbox, new LinkCache(1e6));
   });
 
   after(async () => {
@@ -83,7 +83,7 @@ describe('the link reader', () => {
         return node.outbox.after(topic, marks);
       },
     };
-    const watchedReader = createLinkReader(node.pool, watched, new LinkCache(1e6));
+    const watchedReader = new LinkReader(node.pool, watched, new LinkCache(1e6));
     const history = [created('both'), blocked('both', 2), unblocked('both', 3), expired('both', 4)];
     await recordHistory(node, ...history);
     await project(...history.slice(0, 2));
@@ -134,7 +134,7 @@ describe('the link reader', () => {
       },
     };
     return {
-      slow: createLinkReader(node.pool, outbox, new LinkCache(1e6)),
+      slow: new LinkReader(node.pool, outbox, new LinkCache(1e6)),
       looked,
       release: (): void => {
         signals.emit('release');

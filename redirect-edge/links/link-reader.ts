@@ -1,4 +1,4 @@
-import { createBatcher } from '../../ops/platform/concurrency/batcher.js';
+import { createBatcher, type Batcher } from '../../ops/platform/concurrency/batcher.js';
 import { readLinkStates } from '../../ops/ledger/link-states.js';
 import type { Outbox } from '../../ops/platform/outbox/port.js';
 import { isConnectionError, type Pool } from '../../ops/platform/postgres/pool.js';
@@ -75,102 +75,98 @@ const maxWaiting = 5_000;
  */
 const cacheable = (link: ServedLink): boolean => !link.limited || link.passwordHash === null;
 
-export interface LinkReader {
+/**
+ * Reads links, those of one event-loop tick with one query.
+ *
+ * A "not found" is not remembered, and a query's "not found" answers only the visitors who were
+ * waiting when it was sent: a link made a moment later is found.
+ */
+export class LinkReader {
   /** How often `cached` had a link, and how often not; only ever rise. */
-  readonly lookups: { readonly hits: number; readonly misses: number };
+  readonly lookups = { hits: 0, misses: 0 };
+  /** Links in memory of an older generation are in doubt. */
+  #generation = 0;
+  #changesAreHeard = true;
+  readonly #batcher: Batcher<string, ServedLink | null>;
+
+  constructor(
+    private readonly pool: Pool,
+    private readonly outbox: Outbox,
+    private readonly cache: LinkCache,
+    private readonly freshness = new Freshness(),
+    private readonly shared: SharedCache | null = null,
+  ) {
+    const run = (codes: readonly string[]) => this.#readAll(codes);
+    this.#batcher = createBatcher({ maxBatch: maxGroup, maxWaiting, run });
+  }
+
   /** From memory, without waiting. */
-  cached(code: string): ServedLink | undefined;
+  cached(code: string): ServedLink | undefined {
+    const link = this.#changesAreHeard ? this.cache.get(code, this.#generation) : undefined;
+    if (link) this.lookups.hits += 1;
+    else this.lookups.misses += 1;
+    return link;
+  }
+
   /**
    * From the shared cache, else from the read model and the outbox; `null` where there is no such
    * link. @throws Overloaded
    */
-  read(code: string): Promise<ServedLink | null>;
-  /** What is in memory of a link is out of date. */
-  forget(code: string): void;
-  /** What is known of a link is out of date, unless it has the change of this sequence. */
-  changed(code: string, sequence: number): void;
+  async read(code: string): Promise<ServedLink | null> {
+    try {
+      return await this.#batcher.submit(code);
+    } catch (error) {
+      // Cut off from PostgreSQL, an edge serves what it has.
+      const doubted = isConnectionError(error) ? this.cache.get(code, null) : undefined;
+      if (!doubted) throw error;
+      return doubted;
+    }
+  }
+
+  /** The link in memory is out of date. */
+  forget(code: string): void {
+    this.cache.delete(code);
+  }
+
+  /** Copies of the link are out of date, unless they have the change of this sequence. */
+  changed(code: string, sequence: number): void {
+    this.freshness.heard(code, sequence);
+    const known = this.cache.get(code, null);
+    if (known && !this.freshness.isCurrent(known)) this.cache.delete(code);
+  }
+
   /**
-   * Changes may have been missed: what is in memory is read again before it is served; as long as
-   * nobody hears of changes, every time.
+   * Changes may have been missed: each link in memory is read again before it is served. While the
+   * edge cannot hear of changes, links are read for every visit.
    */
-  doubtAll(changesAreHeard: boolean): void;
-}
+  doubtAll(changesAreHeard: boolean): void {
+    this.freshness.gap(changesAreHeard);
+    this.#changesAreHeard = changesAreHeard;
+    this.#generation += 1;
+  }
 
-/**
- * Reads links, those of one event-loop tick with one query.
- *
- * What is not found is not remembered, and a query's "not found" answers only those who were
- * waiting when it was sent: a link made a moment later is found.
- */
-export const createLinkReader = (
-  pool: Pool,
-  outbox: Outbox,
-  cache: LinkCache,
-  freshness = new Freshness(),
-  shared: SharedCache | null = null,
-): LinkReader => {
-  /** Of the links that are in memory: those of an older generation are in doubt. */
-  let generation = 0;
-  let changesAreHeard = true;
+  async #readAll(codes: readonly string[]): Promise<readonly (ServedLink | null)[]> {
+    const generation = this.#generation;
+    const asked = [...new Set(codes)];
+    const found = new Map(await this.shared?.get(asked));
+    for (const link of await this.#readPostgres(asked.filter((code) => !found.has(code)))) {
+      found.set(link.code, link);
+    }
+    for (const link of found.values()) {
+      // A link that changed meanwhile goes to the waiting visitors, and is not kept.
+      if (cacheable(link) && this.freshness.isCurrent(link)) this.cache.set(link, generation);
+    }
+    return codes.map((code) => found.get(code) ?? null);
+  }
 
-  const readPostgres = async (codes: readonly string[]): Promise<readonly ServedLink[]> => {
+  async #readPostgres(codes: readonly string[]): Promise<readonly ServedLink[]> {
     if (codes.length === 0) return [];
-    const share = shared?.reading();
-    const states = await readLinkStates(pool, outbox, codes);
+    const share = this.shared?.reading();
+    const states = await readLinkStates(this.pool, this.outbox, codes);
     const links = [...states.values()].flatMap(
       ({ state, sequence }) => servedLink(state, sequence) ?? [],
     );
     share?.(links);
     return links;
-  };
-
-  const run = async (codes: readonly string[]): Promise<readonly (ServedLink | null)[]> => {
-    const asOf = generation;
-    const asked = [...new Set(codes)];
-    const found = new Map(await shared?.get(asked));
-    for (const link of await readPostgres(asked.filter((code) => !found.has(code)))) {
-      found.set(link.code, link);
-    }
-    for (const link of found.values()) {
-      // What was changed meanwhile is answered to those who were waiting, and not kept.
-      if (cacheable(link) && freshness.isCurrent(link)) cache.set(link, asOf);
-    }
-    return codes.map((code) => found.get(code) ?? null);
-  };
-  const batcher = createBatcher<string, ServedLink | null>({ maxBatch: maxGroup, maxWaiting, run });
-
-  const lookups = { hits: 0, misses: 0 };
-
-  return {
-    lookups,
-    cached(code) {
-      const link = changesAreHeard ? cache.get(code, generation) : undefined;
-      if (link) lookups.hits += 1;
-      else lookups.misses += 1;
-      return link;
-    },
-    async read(code) {
-      try {
-        return await batcher.submit(code);
-      } catch (error) {
-        // Cut off from PostgreSQL, an edge serves what it has.
-        const doubted = isConnectionError(error) ? cache.get(code, null) : undefined;
-        if (!doubted) throw error;
-        return doubted;
-      }
-    },
-    forget(code) {
-      cache.delete(code);
-    },
-    changed(code, sequence) {
-      freshness.heard(code, sequence);
-      const known = cache.get(code, null);
-      if (known && !freshness.isCurrent(known)) cache.delete(code);
-    },
-    doubtAll(heard) {
-      freshness.gap(heard);
-      changesAreHeard = heard;
-      generation += 1;
-    },
-  };
-};
+  }
+}

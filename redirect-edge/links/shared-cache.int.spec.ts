@@ -14,7 +14,7 @@ import { startTcpProxy, type TcpProxy } from '../../ops/test/support/tcp-proxy.j
 import { eventually } from '../../ops/test/support/waiting.js';
 import { blocked, created } from '../../schemas/testing/events.js';
 import { copyLifeMs, Freshness } from './freshness.js';
-import { createLinkReader, LinkCache } from './link-reader.js';
+import { LinkCache, LinkReader } from './link-reader.js';
 import { CopyStore, DatabaseClock, SharedCache } from './shared-cache.js';
 
 const logger = createLogger('silent');
@@ -65,7 +65,7 @@ describe('the shared cache in Redis', () => {
       ...{ freshness, clock, logger, timeoutMs },
     });
     const cache = new LinkCache(1e6);
-    const links = createLinkReader(node.pool, node.outbox, cache, freshness, shared);
+    const links = new LinkReader(node.pool, node.outbox, cache, freshness, shared);
     links.doubtAll(true);
     late = copyLifeMs;
     const { lookups, writes } = shared;

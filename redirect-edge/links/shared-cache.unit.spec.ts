@@ -6,7 +6,7 @@ import type { Pool } from '../../ops/platform/postgres/pool.js';
 import type { LinkEvent } from '../../schemas/events/catalogue.js';
 import { blocked, created, unblocked } from '../../schemas/testing/events.js';
 import { Freshness } from './freshness.js';
-import { createLinkReader, LinkCache } from './link-reader.js';
+import { LinkCache, LinkReader } from './link-reader.js';
 import { DatabaseClock, SharedCache, type CopyStore } from './shared-cache.js';
 
 const codes = ['a', 'b'] as const;
@@ -133,7 +133,7 @@ class World {
       now: clock,
     });
     const cache = new LinkCache(1e6);
-    const links = createLinkReader(pool, outbox, cache, freshness, shared);
+    const links = new LinkReader(pool, outbox, cache, freshness, shared);
     return {
       ...{ held, links, cache, shared, databaseClock },
       listening: false,

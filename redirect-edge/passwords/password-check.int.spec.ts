@@ -1,8 +1,8 @@
 import { expect } from 'chai';
 import { createPasswordHasher } from '../../ops/platform/passwords/password-hasher.js';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
-import { createPasswordCheck, type PasswordTry, type TryOutcome } from './password-check.js';
-import { ClientHash, createThrottle } from './throttle.js';
+import { PasswordCheck, type PasswordTry, type TryOutcome } from './password-check.js';
+import { ClientHash, Throttle } from './throttle.js';
 
 describe("the check of a visitor's password", () => {
   let database: TestDatabase;
@@ -15,14 +15,10 @@ describe("the check of a visitor's password", () => {
     const hasher = createPasswordHasher();
     const [passwordHash = ''] = await hasher.hashAll('a key', ['right']);
     let verified = 0;
-    const checks = createPasswordCheck({
-      clientHash: new ClientHash(database.pool),
-      throttle: createThrottle(database.pool),
-      passwords: {
-        verify(...what) {
-          verified += 1;
-          return hasher.verify(...what);
-        },
+    const checks = new PasswordCheck(new ClientHash(database.pool), new Throttle(database.pool), {
+      verify(...what) {
+        verified += 1;
+        return hasher.verify(...what);
       },
     });
     const enter = (password: string, other: Partial<PasswordTry> = {}): Promise<TryOutcome> =>

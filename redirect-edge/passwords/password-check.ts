@@ -77,11 +77,6 @@ export type TryOutcome =
   /** Too many tries at once. An outcome: in a flood, an error would add a tenth to the cost. */
   | { readonly type: 'overloaded' };
 
-export interface PasswordCheck {
-  /** @throws Overloaded */
-  check(attempt: PasswordTry): Promise<TryOutcome>;
-}
-
 /** A password has at most 100 characters, each of which some keyboards send as several. */
 const maxLength = 400;
 
@@ -101,52 +96,55 @@ const triesWaitingOfClient = 100;
  * within its wait gets no check at all, not even of the right password: telling it apart would be
  * the very guess that the wait forbids, and a flood of guesses is to cost no hashes.
  */
-export const createPasswordCheck = (deps: {
-  readonly clientHash: ClientHash;
-  readonly throttle: Throttle;
-  readonly passwords: Pick<PasswordHasher, 'verify'>;
-}): PasswordCheck => {
-  const { clientHash, throttle, passwords } = deps;
-  const clients = new NamedLimits(triesOfClient, triesWaitingOfClient);
-  // All clients' tries at a link: refused here if the hasher has no room, before the ledger is asked.
-  const links = new NamedLimits(maxChecksOfLink, 0);
-  const waits = new KnownWaits();
+export class PasswordCheck {
+  readonly #clients = new NamedLimits(triesOfClient, triesWaitingOfClient);
+  /** All clients' tries at a link: refused here if the hasher has no room, before the ledger is asked. */
+  readonly #links = new NamedLimits(maxChecksOfLink, 0);
+  readonly #waits = new KnownWaits();
 
-  const refusal = (name: string): TryOutcome | null => {
-    const waitMs = waits.left(name);
-    return waitMs > 0 ? { type: 'throttled', waitMs } : null;
-  };
+  constructor(
+    private readonly clientHash: ClientHash,
+    private readonly throttle: Throttle,
+    private readonly passwords: Pick<PasswordHasher, 'verify'>,
+  ) {}
 
-  const checkNow = async (attempt: PasswordTry, name: string): Promise<TryOutcome> => {
+  /** @throws Overloaded */
+  async check(attempt: PasswordTry): Promise<TryOutcome> {
+    const { code, network } = attempt;
+    const name = `${code} ${network}`;
+    // A known wait takes no room, and the ledger is not asked.
+    const refused = this.#refusal(name);
+    if (refused) return refused;
+    if (this.#clients.isFull(network) || this.#links.isFull(code)) return { type: 'overloaded' };
+    return this.#clients.run(network, () =>
+      this.#links.run(code, () => this.#checkNow(attempt, name)),
+    );
+  }
+
+  async #checkNow(attempt: PasswordTry, name: string): Promise<TryOutcome> {
     // A try before it may have been the last one allowed.
-    const refused = refusal(name);
+    const refused = this.#refusal(name);
     if (refused) return refused;
     const { code, network, passwordHash, password } = attempt;
-    const client = { code, hash: await clientHash.of(code, network) };
-    const admission = await throttle.admit(client);
+    const client = { code, hash: await this.clientHash.of(code, network) };
+    const admission = await this.throttle.admit(client);
     if (admission.type === 'throttled') {
-      waits.note(name, admission.waitMs);
+      this.#waits.note(name, admission.waitMs);
       return admission;
     }
     let verdict: Verdict = 'unchecked';
     try {
-      const right = isPossible(password) && (await passwords.verify(code, passwordHash, password));
+      const right =
+        isPossible(password) && (await this.passwords.verify(code, passwordHash, password));
       verdict = right ? 'right' : 'wrong';
     } finally {
-      await throttle.settle(client, verdict);
+      await this.throttle.settle(client, verdict);
     }
     return { type: verdict };
-  };
+  }
 
-  return {
-    async check(attempt) {
-      const { code, network } = attempt;
-      const name = `${code} ${network}`;
-      // A known wait takes no room, and the ledger is not asked.
-      const refused = refusal(name);
-      if (refused) return refused;
-      if (clients.isFull(network) || links.isFull(code)) return { type: 'overloaded' };
-      return clients.run(network, () => links.run(code, () => checkNow(attempt, name)));
-    },
-  };
-};
+  #refusal(name: string): TryOutcome | null {
+    const waitMs = this.#waits.left(name);
+    return waitMs > 0 ? { type: 'throttled', waitMs } : null;
+  }
+}

@@ -3,10 +3,9 @@ import { randomBytes } from 'node:crypto';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import {
   ClientHash,
-  createThrottle,
   forgetTries,
   type TryAdmission,
-  type Throttle,
+  Throttle,
   type ThrottledClient,
 } from './throttle.js';
 
@@ -18,7 +17,7 @@ describe('the throttle of passwords', () => {
   after(() => database.drop());
 
   /** A node: what it has in memory is its own. */
-  const node = (): Throttle => createThrottle(database.pool);
+  const node = (): Throttle => new Throttle(database.pool);
   const visitor = (code = 'spring'): ThrottledClient => ({ code, hash: randomBytes(16) });
 
   const guess = async (throttle: Throttle, at: ThrottledClient): Promise<TryAdmission> => {

@@ -1,6 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createBatcher, Overloaded } from '../../ops/platform/concurrency/batcher.js';
+import { createBatcher, Overloaded, type Batcher } from '../../ops/platform/concurrency/batcher.js';
 import type { Pool, Queryable } from '../../ops/platform/postgres/pool.js';
 import { checkMs, maxWrong, windowMs } from '../domain/password-tries.js';
 
@@ -44,12 +44,6 @@ export type TryAdmission =
 /** What became of a try: only a wrong one is counted. */
 export type Verdict = 'right' | 'wrong' | 'unchecked';
 
-export interface Throttle {
-  /** @throws Overloaded */
-  admit(client: ThrottledClient): Promise<TryAdmission>;
-  settle(client: ThrottledClient, verdict: Verdict): Promise<void>;
-}
-
 const maxGroup = 500;
 const maxWaiting = 2_000;
 /** Other tries of the same client are settled within some hash times. */
@@ -61,7 +55,7 @@ const pruneLimit = 5_000;
 interface Row {
   readonly code: string;
   readonly client: Buffer;
-  readonly admitted: number;
+  admitted: number;
   readonly wait_ms: number;
 }
 
@@ -144,11 +138,34 @@ const nameOf = (code: string, hash: Buffer): string => `${code} ${hash.toString(
  * Counts wrong tries for a link and client, exactly on any number of nodes: a try is held before
  * the password is checked, so that those that come at once cannot all pass.
  */
-export const createThrottle = (pool: Pool): Throttle => {
-  const admitAll = async (
-    clients: readonly ThrottledClient[],
-  ): Promise<readonly (TryAdmission | null)[]> => {
-    const { rows } = await pool.query<Row>({
+export class Throttle {
+  readonly #admissions: Batcher<ThrottledClient, TryAdmission | null>;
+  readonly #settlements: Batcher<ThrottledClient & { verdict: Verdict }, undefined>;
+
+  constructor(private readonly pool: Pool) {
+    const bounds = { maxBatch: maxGroup, maxWaiting };
+    this.#admissions = createBatcher({ ...bounds, run: (clients) => this.#admitAll(clients) });
+    this.#settlements = createBatcher({ ...bounds, run: (settled) => this.#settleAll(settled) });
+  }
+
+  /** @throws Overloaded */
+  async admit(client: ThrottledClient): Promise<TryAdmission> {
+    const giveUpAt = performance.now() + undecidedForMs;
+    for (;;) {
+      const decided = await this.#admissions.submit(client);
+      if (decided) return decided;
+      // Other tries of the same client are being checked, and may turn out right.
+      if (performance.now() >= giveUpAt) throw new Overloaded(1);
+      await sleep(askAgainMs);
+    }
+  }
+
+  settle(client: ThrottledClient, verdict: Verdict): Promise<void> {
+    return this.#settlements.submit({ ...client, verdict });
+  }
+
+  async #admitAll(clients: readonly ThrottledClient[]): Promise<readonly (TryAdmission | null)[]> {
+    const { rows } = await this.pool.query<Row>({
       name: 'password-tries-admit',
       text: admitSql,
       values: [
@@ -159,53 +176,31 @@ export const createThrottle = (pool: Pool): Throttle => {
         `${checkMs} milliseconds`,
       ],
     });
-    const granted = new Map(
-      rows.map(({ code, client, admitted, wait_ms: waitMs }) => [
-        nameOf(code, client),
-        { admitted, waitMs },
-      ]),
-    );
+    const granted = new Map(rows.map((row) => [nameOf(row.code, row.client), row]));
     return clients.map(({ code, hash }) => {
       const grant = granted.get(nameOf(code, hash));
       if (!grant) throw new Error('A client was left undecided');
-      if (grant.waitMs > 0) return { type: 'throttled', waitMs: grant.waitMs };
+      if (grant.wait_ms > 0) return { type: 'throttled', waitMs: grant.wait_ms };
       grant.admitted -= 1;
       return grant.admitted >= 0 ? { type: 'check' } : null;
     });
-  };
-  const admissions = createBatcher({ maxBatch: maxGroup, maxWaiting, run: admitAll });
+  }
 
-  const settlements = createBatcher<{ client: ThrottledClient; verdict: Verdict }, undefined>({
-    maxBatch: maxGroup,
-    maxWaiting,
-    async run(settled) {
-      await pool.query({
-        name: 'password-tries-settle',
-        text: settleSql,
-        values: [
-          settled.map(({ client }) => client.code),
-          settled.map(({ client }) => client.hash),
-          settled.map(({ verdict }) => verdict === 'wrong'),
-        ],
-      });
-      return settled.map(() => undefined);
-    },
-  });
-
-  return {
-    async admit(client) {
-      const giveUpAt = performance.now() + undecidedForMs;
-      for (;;) {
-        const decided = await admissions.submit(client);
-        if (decided) return decided;
-        // Other tries of the same client are being checked, and may turn out right.
-        if (performance.now() >= giveUpAt) throw new Overloaded(1);
-        await sleep(askAgainMs);
-      }
-    },
-    settle: (client, verdict) => settlements.submit({ client, verdict }),
-  };
-};
+  async #settleAll(
+    settled: readonly (ThrottledClient & { verdict: Verdict })[],
+  ): Promise<readonly undefined[]> {
+    await this.pool.query({
+      name: 'password-tries-settle',
+      text: settleSql,
+      values: [
+        settled.map(({ code }) => code),
+        settled.map(({ hash }) => hash),
+        settled.map(({ verdict }) => verdict === 'wrong'),
+      ],
+    });
+    return settled.map(() => undefined);
+  }
+}
 
 /** Deletes rows that no window needs any more. @returns how many */
 export const forgetTries = async (pool: Pool): Promise<number> => {

@@ -6,13 +6,7 @@ import { hasCode } from '../../ops/platform/errors.js';
 import { spoolRoot } from './folder.js';
 import { listSegments, readPosition } from './segment.js';
 
-/** How far a segment was written when it was looked at. */
-interface Written {
-  readonly segment: number;
-  readonly length: number;
-}
-
-/** What `look` finds, or what is told for a folder or file that is gone: then it was all shipped. */
+/** The result of `look`, or `gone` where its folder or file is deleted: then all of it was shipped. */
 const unlessGone = async <Value>(look: () => Promise<Value>, gone: Value): Promise<Value> => {
   try {
     return await look();
@@ -22,29 +16,32 @@ const unlessGone = async <Value>(look: () => Promise<Value>, gone: Value): Promi
   }
 };
 
-const writtenIn = async (folder: string): Promise<readonly Written[]> => {
+/** The lengths of a spool's segments by their first sequences. */
+const lengthsIn = async (folder: string): Promise<ReadonlyMap<number, number>> => {
   const segments = await unlessGone(() => listSegments(folder), []);
-  return segments.map(({ first, length }) => ({ segment: first, length }));
+  return new Map(segments.map(({ first, length }) => [first, length]));
 };
 
 /** Bytes of one spool's segments, as they were then, that are not known to be in the log now. */
-const unshippedOf = async (folder: string, then: readonly Written[]): Promise<number> => {
+const unshippedOf = async (folder: string, then: ReadonlyMap<number, number>): Promise<number> => {
   const position = await unlessGone(() => readPosition(folder), undefined);
-  // Looked at after the position: a segment that is gone by now was shipped, and then deleted.
-  const now = new Map((await writtenIn(folder)).map(({ segment, length }) => [segment, length]));
-  return then.reduce((sum, { segment, length }) => {
-    // What a failed write left is taken back.
+  // Read after the position: a segment that is gone by now was shipped, and then deleted.
+  const now = await lengthsIn(folder);
+  let bytes = 0;
+  for (const [segment, length] of then) {
+    // The end of a segment whose write failed was cut.
     const end = Math.min(length, now.get(segment) ?? 0);
-    if (!position || position.segment < segment) return sum + end;
-    return sum + (position.segment > segment ? 0 : Math.max(0, end - position.offset));
-  }, 0);
+    if (!position || position.segment < segment) bytes += end;
+    else if (position.segment === segment) bytes += Math.max(0, end - position.offset);
+  }
+  return bytes;
 };
 
 const lookEveryMs = 20;
 
 /**
- * Waits until the log has every visit that stood in a spool of this data directory at the call,
- * whichever process it belongs to: their files tell. Visits that come meanwhile are not waited for.
+ * Waits until the log has every visit that was in a spool of this data directory at the call, of any
+ * process, judging by their files. Later visits are not waited for.
  *
  * @returns the bytes that were not in the log when the time was over; 0 as a rule
  */
@@ -55,12 +52,12 @@ export const shippedSoFar = async (dataDir: string, withinMs: number): Promise<n
   const spools = await Promise.all(
     ids.map(async (id) => {
       const folder = join(root, id);
-      return { folder, written: await writtenIn(folder) };
+      return { folder, lengths: await lengthsIn(folder) };
     }),
   );
   for (;;) {
     let bytes = 0;
-    for (const { folder, written } of spools) bytes += await unshippedOf(folder, written);
+    for (const { folder, lengths } of spools) bytes += await unshippedOf(folder, lengths);
     if (bytes === 0 || performance.now() > deadline) return bytes;
     await sleep(lookEveryMs);
   }

@@ -1,5 +1,5 @@
 import { copyLifeMs, Freshness } from '../../../redirect-edge/links/freshness.js';
-import { createLinkReader, LinkCache } from '../../../redirect-edge/links/link-reader.js';
+import { LinkCache, LinkReader } from '../../../redirect-edge/links/link-reader.js';
 import {
   CopyStore,
   DatabaseClock,
@@ -54,7 +54,7 @@ const run = async (): Promise<void> => {
     // Patient: what is measured is the speed, not the circuit.
     const shared = new SharedCache({ store, freshness, clock, logger, timeoutMs: 1_000 });
     const cache = new LinkCache(2 ** 26);
-    const reader = createLinkReader(
+    const reader = new LinkReader(
       node.pool,
       node.outbox,
       cache,

@@ -17,7 +17,7 @@ import { catchUpProjections } from '../../../projectors/main.js';
 import { projections } from '../../../projectors/projections.js';
 import { liveSchema } from '../../../projectors/runtime/projection.js';
 import { dump } from '../../../projectors/testing/tables.js';
-import { createClickBudget } from '../../../redirect-edge/links/click-budget.js';
+import { ClickBudget } from '../../../redirect-edge/links/click-budget.js';
 import { writeOrphan } from '../../../redirect-edge/spool/testing/orphan-folder.js';
 import { writeEvent } from '../../../schemas/events/codec.js';
 import { spoolSource } from '../../../schemas/events/envelope.js';
@@ -170,7 +170,7 @@ describe('a backup that is restored', () => {
     await links(keys[0], ['plain', 'secret', 'short-1', 'short-2', ...many]);
     await links(keys[1], ['hot', 'used-up', 'blocked-later'], 3);
 
-    const clicks = createClickBudget(from.pool, from.outbox);
+    const clicks = new ClickBudget(from.pool, from.outbox);
     const take = (code: string) => clicks.take({ code, requestId: 'visit' });
     for (const code of [
       'hot',
@@ -293,7 +293,7 @@ describe('a backup that is restored', () => {
 
   it('goes on where the source stood: no code, click, or sequence is given out again', async () => {
     await restoreIn(async (node) => {
-      const clicks = createClickBudget(node.pool, node.outbox);
+      const clicks = new ClickBudget(node.pool, node.outbox);
       const take = () => clicks.take({ code: 'hot', requestId: 'visit' });
       expect([await take(), await take()]).to.deep.equal(['taken', 'expired']);
       const after = await node.outbox.after(topics.links.name, [{ subject: 'hot', sequence: 1 }]);
