@@ -62,18 +62,14 @@ export const exposeEdge = (
 export const exposeSharedCache = (metrics: Metrics, cache: SharedCache): void => {
   const results = (counts: Readonly<Record<string, number>>): readonly Sample[] =>
     Object.entries(counts).map(([result, count]) => [{ result }, count]);
-  metrics.counter({
-    name: 'linklog_edge_shared_cache_lookups_total',
-    help: 'Links looked up in Redis; whatever is no hit is read from PostgreSQL',
-    labels: ['result'],
-    read: () => results(cache.lookups),
-  });
-  metrics.counter({
-    name: 'linklog_edge_shared_cache_writes_total',
-    help: 'Links that were to be laid down in Redis',
-    labels: ['result'],
-    read: () => results(cache.writes),
-  });
+  const counters = [
+    ['lookups', 'Links looked up in Redis; whatever is no hit is read from PostgreSQL'],
+    ['writes', 'Links that were to be laid down in Redis'],
+  ] as const;
+  for (const [what, help] of counters) {
+    const name = `linklog_edge_shared_cache_${what}_total`;
+    metrics.counter({ name, help, labels: ['result'], read: () => results(cache[what]) });
+  }
   metrics.gauge({
     name: 'linklog_edge_shared_cache_circuit',
     help: '1 for the state of the circuit to Redis; while it is open, Redis is left alone',

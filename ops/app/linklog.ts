@@ -9,7 +9,7 @@ import type { Logger } from '../platform/logging.js';
 import { exposeHealth } from '../platform/metrics/health-metrics.js';
 import { createMetrics } from '../platform/metrics/metrics.js';
 import { measureOutbox } from '../platform/outbox/outbox-metrics.js';
-import { createPasswordHasher, exposePasswords } from '../platform/passwords/password-hasher.js';
+import { exposePasswords, PasswordHasher } from '../platform/passwords/password-hasher.js';
 import { openRedis } from '../platform/redis.js';
 import { adminTokenOf, openDataDir, sealKeyFileIn, type ServiceAddresses } from './data-dir.js';
 import { openDatabase } from './database.js';
@@ -96,7 +96,7 @@ export const startLinklog = (
       logger,
     });
     exposeHealth(metrics, health, () => projectors?.secondsBehind() ?? new Map());
-    const passwords = createPasswordHasher();
+    const passwords = new PasswordHasher();
     exposePasswords(metrics, passwords);
 
     if (roles.has('edge')) {

@@ -109,7 +109,7 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
     if (deps.platform.maintenance) sendFailure(request, response, 'maintenance');
     else if (code === null) refuseMethod(request, response, 'GET, HEAD');
     else if (request.method === 'POST') await visits.enterPassword(request, response, code);
-    else await visits.refuseMethod(request, response, code);
+    else await visits.refuseOther(request, response, code);
   };
 
   const respond = async (

@@ -54,22 +54,15 @@ type LinkHandler = (
   code: string,
 ) => Promise<void>;
 
-/** What visitors of links get. Each method answers the request. @throws Overloaded, SpoolUnavailable */
-export interface Visits {
-  /** GET and HEAD /:shortCode */
-  readonly follow: LinkHandler;
-  /** POST /:shortCode: the form of a link with a password. */
-  readonly enterPassword: LinkHandler;
-  /** GET and HEAD /:shortCode+ */
-  readonly preview: LinkHandler;
-  /** Every other method. */
-  readonly refuseMethod: LinkHandler;
-}
-
 const readMethods = 'GET, HEAD';
 
-/** @param noteOverload called at each password try for which there was no room */
-export const createVisits = (deps: VisitDeps, noteOverload: () => void): Visits => {
+/**
+ * What visitors of links get. Each function answers the request, or rejects: Overloaded,
+ * SpoolUnavailable, errors of PostgreSQL.
+ *
+ * @param noteOverload called at each password try for which there was no room
+ */
+export const createVisits = (deps: VisitDeps, noteOverload: () => void) => {
   const { links, clicks, spool, passwords, trustedProxies } = deps;
 
   const find = async (code: string): Promise<ServedLink | null> =>
@@ -126,84 +119,88 @@ export const createVisits = (deps: VisitDeps, noteOverload: () => void): Visits 
     }
   };
 
-  return {
-    async follow(request, response, code) {
-      const link = links.cached(code) ?? (await links.read(code));
-      if (!link) {
-        sendFailure(request, response, 'notFound');
-        return;
-      }
-      const visit = {
-        head: request.method === 'HEAD',
-        bot: isBot(request.headers['user-agent']),
-        now: Date.now(),
-      };
-      await act(request, response, link, answerVisit(link, visit), visit);
-    },
-
-    async enterPassword(request, response, code) {
-      const link = await find(code);
-      if (!link) {
-        refuseMethod(request, response, readMethods);
-        return;
-      }
-      const bot = isBot(request.headers['user-agent']);
-      const arrival = { bot, now: Date.now() };
-      const before = answerEntry(link, { ...arrival, accepted: false });
-      if (before.type !== 'checkPassword') {
-        // The body stays unread.
-        response.setHeader('Connection', 'close');
-        await act(request, response, link, before, arrival);
-        return;
-      }
-      const form = await readForm(request, maxBodyBytes);
-      if (!(form instanceof URLSearchParams)) {
-        refuseBody(request, response, formRefusals[form]);
-        return;
-      }
-      const password = form.get('password') ?? '';
-      const network = networkOf(clientAddress(request, trustedProxies));
-      const { passwordHash } = before;
-      const outcome = await passwords.check({ code, passwordHash, password, network });
-      switch (outcome.type) {
-        case 'throttled':
-          sendTooManyAttempts(request, response, outcome.waitMs);
-          return;
-        case 'overloaded':
-          noteOverload();
-          sendFailure(request, response, 'unavailable');
-          return;
-        case 'wrong':
-          sendPage(response, 401, pages.wrongPassword);
-          return;
-        case 'right': {
-          // The check took time: a change of the link meanwhile applies.
-          const current = (await find(code)) ?? link;
-          const checked = { bot, now: Date.now() };
-          const after = answerEntry(current, { ...checked, accepted: true });
-          if (after.type === 'checkPassword') throw new Error('A right password is checked once');
-          await act(request, response, current, after, checked);
-          return;
-        }
-        default: {
-          const unknown: never = outcome;
-          throw new Error(`No outcome ${String(unknown)}`);
-        }
-      }
-    },
-
-    async preview(request, response, code) {
-      const cached = links.cached(code);
-      // Memory does not see a limit used up, and a preview takes no click from the ledger.
-      const link = cached && !cached.limited ? cached : await links.read(code);
-      const answer = answerPreview(link, Date.now());
-      if (answer.type === 'preview') sendPage(response, 200, previewPage(answer));
-      else sendFailure(request, response, answer.type);
-    },
-
-    async refuseMethod(request, response, code) {
-      const hasPassword = ((await find(code))?.passwordHash ?? null) !== null;
-      refuseMethod(request, response, hasPassword ? `${readMethods}, POST` : readMethods);
-    },
+  /** GET and HEAD /:shortCode */
+  const follow: LinkHandler = async (request, response, code) => {
+    const link = links.cached(code) ?? (await links.read(code));
+    if (!link) {
+      sendFailure(request, response, 'notFound');
+      return;
+    }
+    const visit = {
+      head: request.method === 'HEAD',
+      bot: isBot(request.headers['user-agent']),
+      now: Date.now(),
+    };
+    await act(request, response, link, answerVisit(link, visit), visit);
   };
+
+  /** POST /:shortCode: the form of a link with a password. */
+  const enterPassword: LinkHandler = async (request, response, code) => {
+    const link = await find(code);
+    if (!link) {
+      refuseMethod(request, response, readMethods);
+      return;
+    }
+    const bot = isBot(request.headers['user-agent']);
+    const arrival = { bot, now: Date.now() };
+    const before = answerEntry(link, { ...arrival, accepted: false });
+    if (before.type !== 'checkPassword') {
+      // The body stays unread.
+      response.setHeader('Connection', 'close');
+      await act(request, response, link, before, arrival);
+      return;
+    }
+    const form = await readForm(request, maxBodyBytes);
+    if (!(form instanceof URLSearchParams)) {
+      refuseBody(request, response, formRefusals[form]);
+      return;
+    }
+    const password = form.get('password') ?? '';
+    const network = networkOf(clientAddress(request, trustedProxies));
+    const { passwordHash } = before;
+    const outcome = await passwords.check({ code, passwordHash, password, network });
+    switch (outcome.type) {
+      case 'throttled':
+        sendTooManyAttempts(request, response, outcome.waitMs);
+        return;
+      case 'overloaded':
+        noteOverload();
+        sendFailure(request, response, 'unavailable');
+        return;
+      case 'wrong':
+        sendPage(response, 401, pages.wrongPassword);
+        return;
+      case 'right': {
+        // The check took time: a change of the link meanwhile applies.
+        const current = (await find(code)) ?? link;
+        const checked = { bot, now: Date.now() };
+        const after = answerEntry(current, { ...checked, accepted: true });
+        if (after.type === 'checkPassword') throw new Error('A right password is checked once');
+        await act(request, response, current, after, checked);
+        return;
+      }
+      default: {
+        const unknown: never = outcome;
+        throw new Error(`No outcome ${String(unknown)}`);
+      }
+    }
+  };
+
+  /** GET and HEAD /:shortCode+ */
+  const preview: LinkHandler = async (request, response, code) => {
+    const cached = links.cached(code);
+    // Memory does not see a limit used up, and a preview takes no click from the ledger.
+    const link = cached && !cached.limited ? cached : await links.read(code);
+    const answer = answerPreview(link, Date.now());
+    if (answer.type === 'preview') sendPage(response, 200, previewPage(answer));
+    else sendFailure(request, response, answer.type);
+  };
+
+  /** Every other method. */
+  const refuseOther: LinkHandler = async (request, response, code) => {
+    const hasPassword = ((await find(code))?.passwordHash ?? null) !== null;
+    refuseMethod(request, response, hasPassword ? `${readMethods}, POST` : readMethods);
+  };
+
+  return { follow, enterPassword, preview, refuseOther };
 };

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { createPasswordHasher } from '../../ops/platform/passwords/password-hasher.js';
+import { PasswordHasher } from '../../ops/platform/passwords/password-hasher.js';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { PasswordCheck, type PasswordTry, type TryOutcome } from './password-check.js';
 import { ClientHash, Throttle } from './throttle.js';
@@ -12,7 +12,7 @@ describe("the check of a visitor's password", () => {
   after(() => database.drop());
 
   it('refuses from memory who must wait, even with the right password, and nobody else', async () => {
-    const hasher = createPasswordHasher();
+    const hasher = new PasswordHasher();
     const [passwordHash = ''] = await hasher.hashAll('a key', ['right']);
     let verified = 0;
     const checks = new PasswordCheck(new ClientHash(database.pool), new Throttle(database.pool), {

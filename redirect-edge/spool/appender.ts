@@ -6,42 +6,26 @@ import type { SpoolContext } from './counters.js';
 import { RecordBuffer } from './record.js';
 import type { SegmentWriter } from './segment.js';
 
-/**
- * A visit that is about to be redirected. What derives from the visitor's address is computed before
- * the append; the address itself never gets here.
- */
+/** A visit that is about to be redirected. The visitor's address never gets here. */
 export interface SpooledVisit {
-  /** The link's short code. */
   readonly code: string;
   readonly at: Date;
   readonly bot: boolean;
-  /** The account that the link belongs to. */
+  /** The link's. */
   readonly account?: string | undefined;
   readonly requestId?: string | undefined;
 }
 
 /** The LinkVisited event of a visit as it will stand in the log. */
 export const visitEvent = (
-  visit: SpooledVisit,
+  { code: subject, at: time, bot, account, requestId: correlationId }: SpooledVisit,
   id: string,
   source: string,
   sequence: number,
-): string =>
-  writeEvent(
-    newEvent(
-      'LinkVisited',
-      { click: null, bot: visit.bot },
-      {
-        id,
-        source,
-        sequence,
-        subject: visit.code,
-        time: visit.at,
-        account: visit.account,
-        correlationId: visit.requestId,
-      },
-    ),
-  );
+): string => {
+  const metadata = { id, source, sequence, subject, time, account, correlationId };
+  return writeEvent(newEvent('LinkVisited', { click: null, bot }, metadata));
+};
 
 const idBytes = 16;
 

@@ -36,27 +36,21 @@ export const listSegments = async (folder: string): Promise<Segment[]> => {
 };
 
 /** The calls that a full or failing disk makes fail; a test puts its own in their place. */
-export interface SegmentFiles {
+export const nodeFiles = {
   /** Makes a file that must not exist yet. */
-  readonly create: (path: string) => number;
+  create: (path: string): number => openSync(path, 'wx', 0o600),
   /** May write less than asked; returns how much. */
-  readonly write: (
-    fd: number,
-    bytes: Buffer,
-    offset: number,
-    length: number,
-    position: number,
-  ) => number;
-  readonly sync: (fd: number) => void;
-  readonly truncate: (fd: number, length: number) => void;
-}
-
-export const nodeFiles: SegmentFiles = {
-  create: (path) => openSync(path, 'wx', 0o600),
-  write: writeSync,
-  sync: fdatasyncSync,
-  truncate: ftruncateSync,
+  write: (fd: number, bytes: Buffer, offset: number, length: number, position: number): number =>
+    writeSync(fd, bytes, offset, length, position),
+  sync: (fd: number): void => {
+    fdatasyncSync(fd);
+  },
+  truncate: (fd: number, length: number): void => {
+    ftruncateSync(fd, length);
+  },
 };
+
+export type SegmentFiles = typeof nodeFiles;
 
 /** Makes a new entry of a folder survive power loss. */
 export const syncFolder = (folder: string): void => {

@@ -10,8 +10,28 @@ export interface QueueLoad {
   readonly refused: number;
 }
 
-export interface FairQueue {
-  readonly load: QueueLoad;
+/**
+ * A bounded queue for costly work: `atOnce` at a time, lanes served round-robin, so that a flood in one
+ * lane delays another by a single job. After a job its lane rests: so a flood leaves half of the time,
+ * or more, to other lanes and to the rest of the machine.
+ */
+export class FairQueue {
+  readonly #load = { running: 0, waiting: 0, refused: 0 };
+  /** A Map keeps the order of insertion: the next lane comes first. */
+  readonly #lanes = new Map<string, Job[]>();
+  readonly #resting = new Set<string>();
+
+  /** @param sleep resolves after so many milliseconds */
+  constructor(
+    private readonly atOnce: number,
+    private readonly maxWaiting: number,
+    private readonly sleep: (ms: number) => Promise<void>,
+  ) {}
+
+  get load(): QueueLoad {
+    return this.#load;
+  }
+
   /**
    * Runs all of `works`, or none: those of a lane in their order, one of each waiting lane after the
    * other. After each, its lane rests for as long as the work took, or for the milliseconds that
@@ -19,92 +39,67 @@ export interface FairQueue {
    *
    * @throws Overloaded when the lane or the queue has no room for them; what the first work threw.
    */
-  run<Result>(
+  async run<Result>(
     lane: string,
     maxInLane: number,
     works: readonly (() => Promise<Result>)[],
-    restMs?: (result: Result) => number,
-  ): Promise<Result[]>;
-}
+    restMs: (result: Result) => number = () => 0,
+  ): Promise<Result[]> {
+    const load = this.#load;
+    const jobs = this.#lanes.get(lane) ?? [];
+    const full =
+      jobs.length + works.length > maxInLane || load.waiting + works.length > this.maxWaiting;
+    if (full) {
+      load.refused += works.length;
+      throw new Overloaded(load.waiting);
+    }
+    const outcomes = works.map(
+      (work) =>
+        new Promise<Result>((resolve) => {
+          jobs.push(() => {
+            const done = work();
+            resolve(done);
+            return done.then(restMs, () => 0);
+          });
+        }),
+    );
+    if (jobs.length > 0) this.#lanes.set(lane, jobs);
+    load.waiting += works.length;
+    this.#startNext();
+    return Promise.all(outcomes);
+  }
 
-/**
- * A bounded queue for costly work: `atOnce` at a time, lanes served round-robin, so that a flood in one
- * lane delays another by a single job. After a job its lane rests (`rest` takes milliseconds): so a
- * flood leaves half of the time, or more, to other lanes and to the rest of the machine.
- */
-export const createFairQueue = (options: {
-  readonly atOnce: number;
-  readonly maxWaiting: number;
-  readonly rest: (ms: number) => Promise<void>;
-}): FairQueue => {
-  // A Map keeps the order of insertion: the next lane comes first.
-  const lanes = new Map<string, Job[]>();
-  const resting = new Set<string>();
-  const load = { running: 0, waiting: 0, refused: 0 };
+  #startNext(): void {
+    while (this.#load.running < this.atOnce) {
+      const next = this.#takeNext();
+      if (!next) return;
+      this.#load.running += 1;
+      const began = performance.now();
+      void next.job().then((leastMs) => {
+        this.#load.running -= 1;
+        void this.#rest(next.lane, Math.max(leastMs, performance.now() - began));
+        this.#startNext();
+      });
+    }
+  }
 
-  const takeNext = (): { readonly lane: string; readonly job: Job } | undefined => {
-    for (const [lane, jobs] of lanes) {
-      if (resting.has(lane)) continue;
+  #takeNext(): { readonly lane: string; readonly job: Job } | undefined {
+    for (const [lane, jobs] of this.#lanes) {
+      if (this.#resting.has(lane)) continue;
       const job = jobs.shift();
-      lanes.delete(lane);
-      if (jobs.length > 0) lanes.set(lane, jobs);
+      this.#lanes.delete(lane);
+      if (jobs.length > 0) this.#lanes.set(lane, jobs);
       if (!job) continue;
-      load.waiting -= 1;
+      this.#load.waiting -= 1;
       return { lane, job };
     }
     return undefined;
-  };
+  }
 
-  const rest = async (lane: string, ms: number): Promise<void> => {
-    resting.add(lane);
-    await options.rest(ms);
-    resting.delete(lane);
-    startNext();
-  };
-
-  const startNext = (): void => {
-    while (load.running < options.atOnce) {
-      const next = takeNext();
-      if (!next) return;
-      load.running += 1;
-      const began = performance.now();
-      void next.job().then((leastMs) => {
-        load.running -= 1;
-        void rest(next.lane, Math.max(leastMs, performance.now() - began));
-        startNext();
-      });
-    }
-  };
-
-  const enqueue = <Result>(
-    jobs: Job[],
-    work: () => Promise<Result>,
-    restMs: (result: Result) => number,
-  ): Promise<Result> =>
-    new Promise((resolve) => {
-      jobs.push(() => {
-        const done = work();
-        // The caller of `run` gets the outcome, errors included.
-        resolve(done);
-        return done.then(restMs, () => 0);
-      });
-    });
-
-  return {
-    load,
-    async run(lane, maxInLane, works, restMs = () => 0) {
-      const jobs = lanes.get(lane) ?? [];
-      const full =
-        jobs.length + works.length > maxInLane || load.waiting + works.length > options.maxWaiting;
-      if (full) {
-        load.refused += works.length;
-        throw new Overloaded(load.waiting);
-      }
-      const outcomes = works.map((work) => enqueue(jobs, work, restMs));
-      if (jobs.length > 0) lanes.set(lane, jobs);
-      load.waiting += works.length;
-      startNext();
-      return Promise.all(outcomes);
-    },
-  };
-};
+  async #rest(lane: string, ms: number): Promise<void> {
+    this.#resting.add(lane);
+    await this.sleep(ms);
+    this.#resting.delete(lane);
+    this.#startNext();
+  }
+}

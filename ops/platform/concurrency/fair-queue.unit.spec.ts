@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { Overloaded } from './batcher.js';
-import { createFairQueue } from './fair-queue.js';
+import { FairQueue } from './fair-queue.js';
 
 /** Work that ends when it is told to. */
 const manual = () => {
@@ -25,7 +25,7 @@ const none = (): Promise<void> => Promise.resolve();
 describe('the fair queue', () => {
   it('runs so many at a time, and serves the lanes in turn', async () => {
     const { begun, work, end } = manual();
-    const queue = createFairQueue({ atOnce: 2, maxWaiting: 100, rest: none });
+    const queue = new FairQueue(2, 100, none);
     const flood = queue.run('flood', 50, ['f1', 'f2', 'f3', 'f4'].map(work));
     const other = queue.run('other', 50, ['o1', 'o2'].map(work));
     expect(begun).to.deep.equal(['f1', 'f2']);
@@ -37,7 +37,7 @@ describe('the fair queue', () => {
 
   it('takes all or nothing, within the lane’s share and the queue’s', async () => {
     const { begun, work, end } = manual();
-    const queue = createFairQueue({ atOnce: 1, maxWaiting: 5, rest: none });
+    const queue = new FairQueue(1, 5, none);
     const refused = async (run: Promise<unknown>): Promise<void> => {
       const error: unknown = await run.catch((reason: unknown) => reason);
       expect(error).to.be.instanceOf(Overloaded);
@@ -56,7 +56,7 @@ describe('the fair queue', () => {
     const { begun, work, end } = manual();
     const rests: (() => void)[] = [];
     const rest = (): Promise<void> => new Promise((resolve) => rests.push(resolve));
-    const queue = createFairQueue({ atOnce: 1, maxWaiting: 100, rest });
+    const queue = new FairQueue(1, 100, rest);
     const flood = queue.run('flood', 50, ['f1', 'f2'].map(work));
     await end('f1');
     expect(begun).to.deep.equal(['f1']);
@@ -75,7 +75,7 @@ describe('the fair queue', () => {
       rests.push(ms);
       return Promise.resolve();
     };
-    const queue = createFairQueue({ atOnce: 1, maxWaiting: 100, rest });
+    const queue = new FairQueue(1, 100, rest);
     const works = [true, false, true].map((right) => async () => {
       await new Promise((resolve) => setTimeout(resolve, 2));
       return right;
@@ -88,7 +88,7 @@ describe('the fair queue', () => {
   });
 
   it('goes on after work that failed', async () => {
-    const queue = createFairQueue({ atOnce: 1, maxWaiting: 5, rest: none });
+    const queue = new FairQueue(1, 5, none);
     const fail = (): Promise<never> => Promise.reject(new Error('No'));
     const error: unknown = await queue.run('a', 3, [fail]).catch((reason: unknown) => reason);
     expect(error).to.have.property('message', 'No');

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
-import { createFairQueue, type QueueLoad } from '../concurrency/fair-queue.js';
+import { FairQueue, type QueueLoad } from '../concurrency/fair-queue.js';
 import type { Metrics } from '../metrics/metrics.js';
 
 /** With a hash, the password is checked against it; with `null`, it is hashed. */
@@ -78,36 +78,30 @@ const maxHashesOfKey = 100;
 /** So few that the last of them waits only some seconds when all are wrong. */
 export const maxChecksOfLink = 24;
 
-/** Hashes and checks passwords: one a process, so that its bounds are the process's. */
-export interface PasswordHasher {
-  readonly load: QueueLoad;
-  /** Hashes in the order of the passwords. @throws Overloaded */
-  hashAll(keyId: string, passwords: readonly string[]): Promise<readonly string[]>;
-  /** @throws Overloaded */
-  verify(code: string, passwordHash: string, password: string): Promise<boolean>;
-}
+/**
+ * Hashes and checks passwords: one a process, so that its bounds are the process's. Keys and links
+ * have a lane each: a flood of guesses at one link delays no other link.
+ */
+export class PasswordHasher {
+  readonly #queue = new FairQueue(atOnce, maxWaiting, (ms) => sleep(ms));
+  readonly #hashing = new Hashing();
+  readonly #rests = new WrongRests();
+  readonly load: QueueLoad = this.#queue.load;
 
-/** Keys and links have a lane each: a flood of guesses at one link delays nobody else. */
-export const createPasswordHasher = (): PasswordHasher => {
-  const queue = createFairQueue({ atOnce, maxWaiting, rest: (ms) => sleep(ms) });
-  const hashing = new Hashing();
-  const rests = new WrongRests();
-  return {
-    load: queue.load,
-    hashAll: (keyId, passwords) =>
-      queue.run(
-        `key ${keyId}`,
-        maxHashesOfKey,
-        passwords.map((password) => () => hashing.hash(password)),
-      ),
-    async verify(code, passwordHash, password) {
-      const check = (): Promise<boolean> => hashing.verify(passwordHash, password);
-      const restMs = (right: boolean): number => rests.after(code, right);
-      const [right] = await queue.run(`link ${code}`, maxChecksOfLink, [check], restMs);
-      return right === true;
-    },
-  };
-};
+  /** Hashes in the order of the passwords. @throws Overloaded */
+  hashAll(keyId: string, passwords: readonly string[]): Promise<readonly string[]> {
+    const hashes = passwords.map((password) => () => this.#hashing.hash(password));
+    return this.#queue.run(`key ${keyId}`, maxHashesOfKey, hashes);
+  }
+
+  /** @throws Overloaded */
+  async verify(code: string, passwordHash: string, password: string): Promise<boolean> {
+    const check = (): Promise<boolean> => this.#hashing.verify(passwordHash, password);
+    const restMs = (right: boolean): number => this.#rests.after(code, right);
+    const [right] = await this.#queue.run(`link ${code}`, maxChecksOfLink, [check], restMs);
+    return right === true;
+  }
+}
 
 /** Metrics of the queue in which passwords are hashed and checked. */
 export const exposePasswords = (metrics: Metrics, { load }: Pick<PasswordHasher, 'load'>): void => {
