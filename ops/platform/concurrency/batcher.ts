@@ -27,15 +27,27 @@ interface Waiting<Command, Outcome> {
  * `run` gives one outcome a command, in the order of the commands.
  */
 export const createBatcher = <Command, Outcome>(options: {
+  /** Commands of a batch at most; with `sizeOf`, their sizes in all, unless it is only one. */
   readonly maxBatch: number;
+  readonly sizeOf?: (command: Command) => number;
   readonly maxWaiting: number;
   readonly run: (commands: readonly Command[]) => Promise<readonly Outcome[]>;
 }): Batcher<Command, Outcome> => {
   const waiting: Waiting<Command, Outcome>[] = [];
   let busy = false;
 
+  const takeBatch = (): Waiting<Command, Outcome>[] => {
+    const { maxBatch, sizeOf = () => 1 } = options;
+    let size = 0;
+    const end = waiting.findIndex(({ command }, index) => {
+      size += sizeOf(command);
+      return index > 0 && size > maxBatch;
+    });
+    return waiting.splice(0, end === -1 ? waiting.length : end);
+  };
+
   const runNext = async (): Promise<void> => {
-    const batch = waiting.splice(0, options.maxBatch);
+    const batch = takeBatch();
     try {
       const outcomes = await options.run(batch.map(({ command }) => command));
       if (outcomes.length !== batch.length) throw new Error('One outcome a command is due');

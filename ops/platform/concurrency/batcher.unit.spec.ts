@@ -11,7 +11,9 @@ const tick = (): Promise<void> =>
 
 describe('the batcher', () => {
   /** A batcher whose batches are recorded, and answered with each command's double. */
-  const doubling = (limits: { maxBatch?: number; maxWaiting?: number } = {}) => {
+  const doubling = (
+    limits: { maxBatch?: number; maxWaiting?: number; sizeOf?: (command: number) => number } = {},
+  ) => {
     const batches: (readonly number[])[] = [];
     const batcher = createBatcher<number, number>({
       maxBatch: 100,
@@ -31,6 +33,12 @@ describe('the batcher', () => {
       6, 2, 4,
     ]);
     expect(batches).to.deep.equal([[3, 1, 2]]);
+  });
+
+  it('takes as many commands as fit by their sizes, and one that is too large alone', async () => {
+    const { batches, batcher } = doubling({ maxBatch: 10, sizeOf: (command) => command });
+    await Promise.all([5, 5, 1, 30, 9, 2].map((command) => batcher.submit(command)));
+    expect(batches).to.deep.equal([[5, 5], [1], [30], [9], [2]]);
   });
 
   it('decides those of another tick apart', async () => {

@@ -10,7 +10,7 @@ import { installationOf } from './log-binding.js';
 import { partitionOf } from './partition.js';
 import type { Batch, EventLog, PartitionRange } from './port.js';
 import { loadPartitions, type KnownPartition } from './postgres-partitions.js';
-import { startSubscription } from './postgres-subscription.js';
+import { startPostgresSubscription } from './postgres-subscription.js';
 
 /** Records that one query brings into memory at most. */
 const pageSize = 1_000;
@@ -143,7 +143,14 @@ export const openPostgresLog = async (options: {
     read,
     ranges,
     subscribe: (subscribeOptions) =>
-      startSubscription(subscribeOptions, { pool, logger, listener, logId, ranges, partitionsOf }),
+      startPostgresSubscription(subscribeOptions, {
+        pool,
+        logger,
+        listener,
+        logId,
+        ranges,
+        partitionsOf,
+      }),
     // Pool and listener are the process's.
     close: () => Promise.resolve(),
   };

@@ -1,19 +1,18 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { TopicName } from '../../../schemas/events/topics.js';
+import { Backoff } from '../concurrency/retry.js';
+import { WakeUp } from '../concurrency/wake-up.js';
 import type { Logger } from '../logging.js';
 import type { NotificationListener } from '../postgres/listener.js';
 import type { Pool } from '../postgres/pool.js';
+import { PartitionCursor, pauses, startFollowing } from './following.js';
 import {
-  checkPosition,
   ForeignPosition,
-  PositionMoved,
-  type Batch,
+  type EventLog,
   type LogRecord,
-  type PartitionRange,
   type SubscribeOptions,
   type Subscription,
 } from './port.js';
-
 import type { KnownPartition } from './postgres-partitions.js';
 
 /** How long a reader that heard of no append waits before it looks all the same. */
@@ -25,62 +24,46 @@ const idleMs = 500;
  * machine does.
  */
 const usualWaitMs = 400;
-const firstPauseMs = 50;
-const longestPauseMs = 5_000;
 
-interface Context {
+interface Context extends Pick<EventLog, 'logId' | 'ranges'> {
   readonly pool: Pool;
   readonly logger: Logger;
   readonly listener: NotificationListener;
-  readonly logId: (topic: TopicName) => string;
-  readonly ranges: (topic: TopicName) => Promise<readonly PartitionRange[]>;
   readonly partitionsOf: (topic: TopicName) => readonly KnownPartition[];
 }
 
-/** A partition that the subscription follows. */
-interface Cursor {
-  readonly partition: KnownPartition;
-  /** The next offset to read; `null`: to be asked of the reader. */
-  offset: number | null;
-  pauseMs: number;
-  /** A partition whose batch failed is left alone until then (`performance.now`). */
-  pausedUntil: number;
+/** A cursor of a partition by its id in the table. */
+class TableCursor extends PartitionCursor {
+  /** No batch is tried before this time (`performance.now`). */
+  pausedUntil = 0;
+
+  constructor(readonly known: KnownPartition) {
+    super(known.topic, known.partition);
+  }
 }
 
 /**
  * Follows the partitions in one loop: one query for all of them, then a batch at a time. The next
  * query waits for the last batch, so memory holds at most `maxBatch` records a partition.
  */
-export const startSubscription = (options: SubscribeOptions, context: Context): Subscription => {
+export const startPostgresSubscription = (
+  options: SubscribeOptions,
+  context: Context,
+): Subscription => {
   const { pool, logger, listener } = context;
-  const { maxBatch = 1_000, mayWaitMs = usualWaitMs } = options;
-  const cursors: Cursor[] = options.topics
+  const { group, maxBatch = 1_000, mayWaitMs = usualWaitMs } = options;
+  const cursors = options.topics
     .flatMap((topic) => context.partitionsOf(topic))
-    .map((partition) => ({ partition, offset: null, pauseMs: firstPauseMs, pausedUntil: 0 }));
-  const stopped = new AbortController();
-  // Read through a function: the loop awaits, and the value changes meanwhile.
-  const isStopped = (): boolean => stopped.signal.aborted;
-  let appended = true;
-  let wake = (): void => undefined;
-  const lookAgain = (): void => {
-    appended = true;
-    wake();
-  };
-  const unsubscribe = [listener.on('linklog_log', lookAgain), listener.onGap(lookAgain)];
+    .map((known) => new TableCursor(known));
 
-  const seek = async (cursor: Cursor): Promise<void> => {
-    const { topic, partition } = cursor.partition;
+  const locate = async (cursor: TableCursor): Promise<void> => {
+    const { topic, partition } = cursor;
     const position = await options.position(topic, partition);
-    if (position) {
-      const range = (await context.ranges(topic)).find((known) => known.partition === partition);
-      if (!range) throw new RangeError(`${topic} has no partition ${partition}`);
-      checkPosition(topic, range, context.logId(topic), position);
-    }
-    cursor.offset = position?.offset ?? 0;
+    cursor.moveTo(position, await context.ranges(topic), context.logId(topic));
   };
 
-  /** What the partitions hold from the cursors on, by partition id. */
-  const fetch = async (from: readonly Cursor[]): Promise<Map<number, LogRecord[]>> => {
+  /** The records from the cursors on, by partition id. */
+  const fetch = async (from: readonly TableCursor[]): Promise<Map<number, LogRecord[]>> => {
     const { rows } = await pool.query<LogRecord & { id: number }>({
       name: 'log-fetch',
       text: `SELECT c.id, e.record_offset AS offset, e.key, e.value
@@ -90,11 +73,7 @@ export const startSubscription = (options: SubscribeOptions, context: Context): 
                WHERE partition_id = c.id AND record_offset >= c.from_offset
                ORDER BY record_offset LIMIT $3
              ) e`,
-      values: [
-        from.map(({ partition }) => partition.id),
-        from.map(({ offset }) => offset),
-        maxBatch,
-      ],
+      values: [from.map(({ known }) => known.id), from.map(({ offset }) => offset), maxBatch],
     });
     const found = new Map<number, LogRecord[]>();
     for (const { id, ...record } of rows) {
@@ -105,105 +84,77 @@ export const startSubscription = (options: SubscribeOptions, context: Context): 
     return found;
   };
 
-  const pause = (cursor: Cursor, err: unknown): void => {
-    const { topic, partition } = cursor.partition;
-    const details = { err, group: options.group, topic, partition };
-    if (err instanceof PositionMoved) logger.debug(details, 'the checkpoint was moved');
-    else logger.warn(details, 'a batch failed; trying again');
-    cursor.offset = null;
-    cursor.pausedUntil = performance.now() + cursor.pauseMs;
-    cursor.pauseMs = Math.min(cursor.pauseMs * 2, longestPauseMs);
-  };
-
-  /** Whether it could be handled; otherwise its partition pauses. */
-  const handle = async (cursor: Cursor, records: readonly LogRecord[]): Promise<boolean> => {
-    const { topic, partition } = cursor.partition;
-    const batch: Batch = { topic, partition, records };
+  /** Whether the batch was handled; otherwise its partition pauses. */
+  const handle = async (cursor: TableCursor, records: readonly LogRecord[]): Promise<boolean> => {
+    const { topic, partition } = cursor;
     try {
-      await options.handle(batch);
-      cursor.offset = (records.at(-1)?.offset ?? 0) + 1;
-      cursor.pauseMs = firstPauseMs;
+      await options.handle({ topic, partition, records });
+      cursor.advance(records);
       return true;
     } catch (error) {
-      pause(cursor, error);
+      cursor.fail(error, group, logger);
+      cursor.pausedUntil = performance.now() + cursor.backoff.next();
       return false;
     }
   };
 
-  /** One round over all partitions: what it handled, `full` where there may be more at once. */
-  const round = async (): Promise<'nothing' | 'some' | 'full'> => {
+  /** One round over all partitions; `full` where there may be more records at once. */
+  const handleNew = async (signal: AbortSignal): Promise<'nothing' | 'some' | 'full'> => {
     const ready = cursors.filter((cursor) => cursor.pausedUntil <= performance.now());
     for (const cursor of ready) {
-      if (cursor.offset === null) await seek(cursor);
+      if (cursor.offset === null) await locate(cursor);
     }
     const found = await fetch(ready);
     let handled = false;
     for (const cursor of ready) {
-      const records = found.get(cursor.partition.id);
-      if (records && !isStopped()) handled = (await handle(cursor, records)) || handled;
+      const records = found.get(cursor.known.id);
+      if (records && !signal.aborted) handled = (await handle(cursor, records)) || handled;
     }
     if ([...found.values()].some(({ length }) => length === maxBatch)) return 'full';
     return handled ? 'some' : 'nothing';
   };
 
-  const idle = async (): Promise<void> => {
-    // A pause may have ended during the round, which then left its partition out.
+  /** Until the next look: sooner where the pause of a partition ends sooner. */
+  const untilNextLookMs = (): number => {
     const paused = cursors
       .filter(({ offset }) => offset === null)
       .map(({ pausedUntil }) => Math.max(0, pausedUntil - performance.now()));
-    const soonest = Math.min(idleMs, ...paused);
-    await new Promise<void>((resolve) => {
-      // A timer counts whole milliseconds, and would end before the pause does.
-      const timer = setTimeout(resolve, Math.ceil(soonest));
-      wake = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-      if (appended || isStopped()) wake();
-    });
+    // A timer counts whole milliseconds, and would end before the pause does.
+    return Math.ceil(Math.min(idleMs, ...paused));
   };
 
-  const pauseUnlessStopped = async (ms: number): Promise<void> => {
-    // Cut short when it is stopped; that is its only failure, and the loop sees it by itself.
-    await sleep(ms, undefined, { signal: stopped.signal }).catch(() => undefined);
-  };
-
-  const run = async (): Promise<void> => {
-    let pauseMs = firstPauseMs;
-    while (!isStopped()) {
-      appended = false;
-      try {
-        const began = performance.now();
-        const found = await round();
-        pauseMs = firstPauseMs;
-        if (found === 'some') await pauseUnlessStopped(began + mayWaitMs - performance.now());
-        if (found !== 'full') await idle();
-      } catch (error) {
-        if (error instanceof ForeignPosition) throw error;
-        // PostgreSQL is away: nothing was handled, so nothing is lost by waiting.
-        logger.warn({ err: error, group: options.group }, 'the log cannot be read; trying again');
-        await pauseUnlessStopped(pauseMs);
-        pauseMs = Math.min(pauseMs * 2, longestPauseMs);
+  const follow = async ({ signal }: AbortController): Promise<never> => {
+    const appended = new WakeUp();
+    const wake = (): void => {
+      appended.wake();
+    };
+    signal.addEventListener('abort', wake);
+    const unsubscribe = [listener.on('linklog_log', wake), listener.onGap(wake)];
+    const backoff = new Backoff(pauses);
+    try {
+      for (;;) {
+        signal.throwIfAborted();
+        try {
+          const startedAt = performance.now();
+          const found = await handleNew(signal);
+          backoff.reset();
+          if (found === 'some') {
+            const waitMs = startedAt + mayWaitMs - performance.now();
+            await sleep(Math.max(0, waitMs), undefined, { signal });
+          }
+          if (found !== 'full') await appended.sleep(untilNextLookMs());
+        } catch (error) {
+          if (error instanceof ForeignPosition) throw error;
+          signal.throwIfAborted();
+          // PostgreSQL is away: no record was handled, so none is lost by waiting.
+          logger.warn({ err: error, group }, 'the log cannot be read; trying again');
+          await backoff.pause(signal);
+        }
       }
+    } finally {
+      for (const stop of unsubscribe) stop();
     }
   };
 
-  const done = run().finally(() => {
-    for (const stop of unsubscribe) stop();
-  });
-  // Whoever awaits `done` hears of it; nobody has to.
-  done.catch((error: unknown) => {
-    logger.error({ err: error, group: options.group }, 'the subscription ended');
-  });
-
-  return {
-    done,
-    async stop() {
-      stopped.abort();
-      wake();
-      await done.catch((error: unknown) => {
-        logger.debug({ err: error }, 'the subscription had ended before it was stopped');
-      });
-    },
-  };
+  return startFollowing(group, logger, follow);
 };

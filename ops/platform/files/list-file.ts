@@ -1,4 +1,4 @@
-export interface Entry {
+export interface ListEntry {
   readonly text: string;
   /** Counted from 1. */
   readonly line: number;
@@ -8,7 +8,7 @@ export interface Entry {
  * The entries of a list: one a line, white space around them is dropped. A `#` at the start of a line,
  * or after white space, begins a comment.
  */
-export const parseList = (text: string): readonly Entry[] =>
+export const parseList = (text: string): readonly ListEntry[] =>
   text
     .replace(/^\ufeff/, '')
     .split(/\r\n|\n|\r/)

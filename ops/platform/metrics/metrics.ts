@@ -5,23 +5,23 @@ import { createRequestRecorder, type RequestRecorder } from './requests.js';
 /** A number with its labels. */
 export type Sample = readonly [labels: Labels, value: number];
 
-/** A number, or several told apart by labels, that is read when somebody asks for the metrics. */
-export interface Reading<Label extends string = string> {
+/** A number, or several with different labels, that is read for each answer of GET /metrics. */
+export interface Figure {
   readonly name: string;
   readonly help: string;
-  readonly labels?: readonly Label[];
-  /** May not fail, or nothing could be told; what cannot be read is left out. */
+  readonly labels?: readonly string[];
+  /** Must not fail: the whole answer would. A value that cannot be read is left out. */
   readonly read: () => number | readonly Sample[] | Promise<readonly Sample[]>;
 }
 
 /**
- * What a process tells of itself at GET /metrics. Made once a process and handed to its services:
- * they keep plain numbers, and say here how to read them.
+ * The metrics of a process, for GET /metrics. Made once and handed to its services: they keep plain
+ * numbers, and say here how to read them.
  */
 export interface Metrics {
-  /** What only rises; its name ends in `_total`. */
-  counter(reading: Reading): void;
-  gauge(reading: Reading): void;
+  /** A number that only rises. Its name ends in `_total`. */
+  counter(figure: Figure): unknown;
+  gauge(figure: Figure): unknown;
   /** How long something takes. Its name ends in `_seconds`. */
   durations(name: string, help: string): Durations;
   /** The requests of one listener of this process. */
@@ -31,15 +31,14 @@ export interface Metrics {
   readonly contentType: string;
 }
 
-/** Seldom enough to cost nothing, often enough that a minute tells. */
 const lookAtLoopMs = 500;
 
-const samplesOf = async (read: Reading['read']): Promise<readonly Sample[]> => {
+const samplesOf = async (read: Figure['read']): Promise<readonly Sample[]> => {
   const value = await read();
   return typeof value === 'number' ? [[{}, value]] : value;
 };
 
-/** A time that does not come. */
+/** Longest timer delay: disables prom-client's own monitor. */
 const neverMs = 2 ** 31 - 1;
 
 /** How late a timer fires: what any request waits that comes at a moment like any other. */
@@ -55,7 +54,6 @@ const watchEventLoop = (delays: Durations): void => {
 export const createMetrics = (): Metrics => {
   // Of its own, since a test may start several products in one process.
   const registry = new Registry();
-  const registers = [registry];
   // Its monitor of the event loop wakes the process a hundred times a second, which was a fifth of
   // what an idle process took; ours looks twice.
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: neverMs });
@@ -72,6 +70,17 @@ export const createMetrics = (): Metrics => {
     histograms.push(made);
     return made;
   };
+  const metricOf = ({ name, help, labels = [], read }: Figure) => ({
+    name,
+    help,
+    labelNames: labels,
+    registers: [registry],
+    async collect(this: Counter | Gauge) {
+      const samples = await samplesOf(read);
+      this.reset();
+      for (const [of, value] of samples) this.inc(of, value);
+    },
+  });
   const requests = histogram(
     'linklog_http_request_duration_seconds',
     'Time from the head of a request to its answer',
@@ -85,32 +94,8 @@ export const createMetrics = (): Metrics => {
   );
 
   return {
-    counter({ name, help, labels = [], read }) {
-      new Counter({
-        name,
-        help,
-        labelNames: labels,
-        registers,
-        async collect() {
-          const samples = await samplesOf(read);
-          this.reset();
-          for (const [of, value] of samples) this.inc(of, value);
-        },
-      });
-    },
-    gauge({ name, help, labels = [], read }) {
-      new Gauge({
-        name,
-        help,
-        labelNames: labels,
-        registers,
-        async collect() {
-          const samples = await samplesOf(read);
-          this.reset();
-          for (const [of, value] of samples) this.set(of, value);
-        },
-      });
-    },
+    counter: (figure) => new Counter(metricOf(figure)),
+    gauge: (figure) => new Gauge(metricOf(figure)),
     durations: (name, help) => histogram(name, help).child(),
     requests: (listener) => createRequestRecorder(requests, listener),
     async text() {

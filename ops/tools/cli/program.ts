@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import type { Config } from '../../platform/config/config.js';
-import { linklogVersion } from '../../platform/files/version.js';
+import { linklogVersion } from '../../platform/files/project-file.js';
 import { nearest } from './arguments.js';
 import { createAdminClient } from './client.js';
 import type { CommandContext } from './context.js';

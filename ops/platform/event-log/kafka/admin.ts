@@ -1,8 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Admin, Kafka } from 'kafkajs';
-
-const attempts = 6;
-const firstPauseMs = 50;
+import { retry } from '../../concurrency/retry.js';
 
 /** Asks the cluster about itself. */
 export interface ClusterAdmin {
@@ -14,8 +11,6 @@ export interface ClusterAdmin {
   close(): Promise<void>;
 }
 
-const mayPass = (error: unknown): boolean => (error as { retriable?: boolean }).retriable === true;
-
 export const createClusterAdmin = (kafka: Kafka): ClusterAdmin => {
   let connected: Promise<Admin> | undefined;
 
@@ -25,29 +20,32 @@ export const createClusterAdmin = (kafka: Kafka): ClusterAdmin => {
     return admin;
   };
 
-  const leave = async (): Promise<void> => {
-    const left = connected;
-    connected = undefined;
-    await (await left)?.disconnect();
-  };
-
-  const ask = async <Result>(work: (admin: Admin) => Promise<Result>): Promise<Result> => {
-    for (let attempt = 1; ; attempt += 1) {
-      connected ??= connect();
-      const used = connected;
-      try {
-        return await work(await used);
-      } catch (error) {
-        // Others may have left that connection meanwhile.
-        if (connected === used) {
-          connected = undefined;
-          used.then((admin) => admin.disconnect()).catch(() => undefined); // It was broken before.
-        }
-        if (!mayPass(error) || attempt === attempts) throw error;
-        await sleep(firstPauseMs * 2 ** attempt);
+  const askOnce = async <Result>(work: (admin: Admin) => Promise<Result>): Promise<Result> => {
+    connected ??= connect();
+    const used = connected;
+    try {
+      return await work(await used);
+    } catch (error) {
+      // Another caller may have left that connection meanwhile.
+      if (connected === used) {
+        connected = undefined;
+        used.then((admin) => admin.disconnect()).catch(() => undefined); // It was broken before.
       }
+      throw error;
     }
   };
 
-  return { ask, close: leave };
+  return {
+    ask: (work) =>
+      retry(() => askOnce(work), {
+        attempts: 6,
+        pauses: { firstMs: 100, longestMs: 1_600 },
+        isRetryable: (error) => (error as { retriable?: boolean }).retriable === true,
+      }),
+    async close() {
+      const left = connected;
+      connected = undefined;
+      await (await left)?.disconnect();
+    },
+  };
 };

@@ -1,6 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { ISocketFactory } from 'kafkajs';
 import { topicNames, type TopicName } from '../../../../schemas/events/topics.js';
+import { settledWithin } from '../../concurrency/deferred.js';
+import { retry } from '../../concurrency/retry.js';
 import type { Logger } from '../../logging.js';
 import type { EventLog, PartitionRange } from '../port.js';
 import { createClusterAdmin } from './admin.js';
@@ -12,8 +13,7 @@ import type { KafkaSettings } from './settings.js';
 import { startKafkaSubscription } from './subscription.js';
 import { ensureTopics, TopicDiffers, topicIn } from './topics.js';
 
-const firstPauseMs = 100;
-const longestPauseMs = 2_000;
+const pauses = { firstMs: 100, longestMs: 2_000 };
 const closeMs = 3_000;
 
 export interface KafkaLog extends EventLog {
@@ -56,21 +56,18 @@ export const openKafkaLog = (options: {
   };
 
   const untilReady = async (): Promise<void> => {
-    for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(pauseMs * 2, longestPauseMs)) {
-      try {
-        clusterId = await connect();
-        break;
-      } catch (error) {
-        closed.signal.throwIfAborted();
-        if (error instanceof TopicDiffers) throw error;
-        logger.warn({ err: error }, 'Kafka cannot be reached; trying again');
-        await sleep(pauseMs, undefined, { signal: closed.signal });
-      }
-    }
+    clusterId = await retry(connect, {
+      pauses,
+      signal: closed.signal,
+      isRetryable: (error) => !(error instanceof TopicDiffers),
+      onFailure(err) {
+        logger.warn({ err }, 'Kafka cannot be reached; trying again');
+      },
+    });
     await options.bindToLog?.(`kafka:${clusterId}:${settings.prefix}`);
   };
   const ready = untilReady();
-  // Whoever needs the cluster waits for it, and hears of its failure.
+  // Callers that need the cluster await it, and get its failure.
   ready.catch(() => undefined);
 
   const logId = (topic: TopicName): string => {
@@ -100,16 +97,10 @@ export const openKafkaLog = (options: {
       startKafkaSubscription(subscribeOptions, { kafka, settings, logger, logId, ranges, ready }),
     async close() {
       closed.abort(new Error('The log was closed'));
-      // The reader's last words are for the admin: it would open that again.
+      // The reader's end asks the admin, which would connect again.
       const reading = reader.close().finally(() => admin.close());
-      const ended = Promise.allSettled([reading, producer.close()]);
-      // A cluster that is away does not answer. A timer left behind would keep a command from its end.
-      const late = new AbortController();
-      const tooLate = sleep(closeMs, undefined, { signal: late.signal }).catch((error: unknown) => {
-        if (!late.signal.aborted) throw error;
-      });
-      await Promise.race([ended, tooLate]);
-      late.abort();
+      // A cluster that is away does not answer.
+      await settledWithin(Promise.allSettled([reading, producer.close()]), closeMs);
     },
   };
 };

@@ -1,37 +1,81 @@
 import { randomUUID } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Consumer, EachBatchPayload, Kafka } from 'kafkajs';
+import pLimit, { type LimitFunction } from 'p-limit';
 import { topicNames, type TopicName } from '../../../../schemas/events/topics.js';
-import type { Batch, LogRecord } from '../port.js';
+import { deferred } from '../../concurrency/deferred.js';
+import { retry } from '../../concurrency/retry.js';
+import { WakeUp } from '../../concurrency/wake-up.js';
+import type { Batch } from '../port.js';
 import type { ClusterAdmin } from './admin.js';
+import { createGroupMember, type GroupMember } from './group-member.js';
 import { recordOf } from './records.js';
-import { topicIn } from './topics.js';
 import type { KafkaSettings } from './settings.js';
+import { topicIn } from './topics.js';
 
-/** Bytes of one partition in one answer: what a reading holds in memory is twice this at most. */
-const maxBytesPerPartition = 1_048_576;
 /** Records in a piece. */
 const pieceSize = 1_000;
 const maxWaitTimeInMs = 100;
-/** How long a reading waits for records that the partition is known to hold. */
+/** How long a read waits for records that the partition is known to hold. */
 const stalledMs = 30_000;
 const idleMs = 60_000;
 const joinWithinMs = 30_000;
-const firstPauseMs = 100;
+const pauses = { firstMs: 100, longestMs: 5_000 };
 
-/** One reading of a partition, from the consumer's side. */
-interface Reading {
-  next: number;
-  readonly to: number;
-  readonly pieces: Batch[];
-  failure: Error | undefined;
-  wake: () => void;
-}
+/** One read of a partition, from the consumer's side. */
+class PartitionRead {
+  readonly #pieces: Batch[] = [];
+  readonly #news = new WakeUp();
+  #failure: Error | null = null;
 
-/** Of the group that has all partitions. */
-interface Membership {
-  readonly consumer: Consumer;
-  readonly groupId: string;
+  constructor(
+    readonly topic: TopicName,
+    readonly partition: number,
+    /** The next offset to fetch. */
+    public next: number,
+    readonly to: number,
+  ) {}
+
+  /** Whether a fetch is to be made: memory holds the pieces of one fetch, and the last piece taken. */
+  get wantsMore(): boolean {
+    return this.#pieces.length === 0 && this.next < this.to;
+  }
+
+  fail(error: Error): void {
+    this.#failure = error;
+    this.#news.wake();
+  }
+
+  /** Takes those records of a fetch that are due; returns whether there were any. */
+  add({ messages }: EachBatchPayload['batch']): boolean {
+    const { topic, partition, next, to } = this;
+    const records = messages.map(recordOf).filter(({ offset }) => offset >= next && offset < to);
+    const [first] = records;
+    if (!first) return false;
+    if (first.offset !== next) {
+      this.fail(new Error(`${topic}/${partition} holds nothing at ${next}`));
+      return true;
+    }
+    this.next += records.length;
+    for (let from = 0; from < records.length; from += pieceSize) {
+      this.#pieces.push({ topic, partition, records: records.slice(from, from + pieceSize) });
+    }
+    this.#news.wake();
+    return true;
+  }
+
+  async take(): Promise<Batch> {
+    const deadline = performance.now() + stalledMs;
+    for (;;) {
+      const piece = this.#pieces.shift();
+      if (piece) return piece;
+      if (this.#failure) throw this.#failure;
+      const leftMs = deadline - performance.now();
+      if (leftMs <= 0) {
+        throw new Error(`Kafka gave no record in ${stalledMs / 1_000} s, though it has some`);
+      }
+      await this.#news.sleep(leftMs);
+    }
+  }
 }
 
 export interface PartitionReader {
@@ -49,174 +93,116 @@ export const createPartitionReader = (
   settings: KafkaSettings,
   admin: ClusterAdmin,
 ): PartitionReader => {
-  const readings = new Map<string, Reading>();
-  const queues = new Map<string, Promise<void>>();
+  const reads = new Map<string, PartitionRead>();
+  const limits = new Map<string, LimitFunction>();
+  const closed = new AbortController();
   let active = 0;
   let idle: NodeJS.Timeout | undefined;
-  let running: Promise<Membership> | undefined;
-  let closed = false;
-  const nameOf = (topic: string, partition: number): string => `${topic}/${partition}`;
+  let membership: Promise<{ readonly member: GroupMember; readonly groupId: string }> | undefined;
+  const keyOf = (name: string, partition: number): string => `${name}/${partition}`;
 
-  /** Goes on with a reading from where it is. */
-  const resume = (
-    consumer: Consumer,
-    topic: string,
-    partition: number,
-    { next }: Reading,
-  ): void => {
-    consumer.seek({ topic, partition, offset: String(next) });
-    consumer.resume([{ topic, partitions: [partition] }]);
+  /** Fetches a partition from where its read is; a paused partition is paused no more. */
+  const fetch = (consumer: Consumer, { topic, partition, next }: PartitionRead): void => {
+    const name = topicIn(settings, topic);
+    consumer.seek({ topic: name, partition, offset: String(next) });
+    consumer.resume([{ topic: name, partitions: [partition] }]);
   };
 
-  const fail = (error: Error): void => {
-    for (const reading of readings.values()) {
-      reading.failure = error;
-      reading.wake();
-    }
+  const handle = (consumer: Consumer, { batch }: EachBatchPayload): void => {
+    const { topic: name, partition } = batch;
+    const read = reads.get(keyOf(name, partition));
+    // Without a due record, the batch was fetched before the seek took hold.
+    if (read && !read.add(batch) && read.wantsMore) fetch(consumer, read);
+    // It is resumed when its pieces are taken.
+    else consumer.pause([{ topic: name, partitions: [partition] }]);
   };
 
-  const take = (consumer: Consumer, { batch }: EachBatchPayload): Promise<void> => {
-    const { topic, partition } = batch;
-    const reading = readings.get(nameOf(topic, partition));
-    const pause = (): void => {
-      consumer.pause([{ topic, partitions: [partition] }]);
-    };
-    if (!reading) {
-      pause();
-      return Promise.resolve();
-    }
-    const records: LogRecord[] = [];
-    for (const message of batch.messages) {
-      const record = recordOf(message);
-      if (record.offset < reading.next) continue;
-      if (record.offset >= reading.to) break;
-      records.push(record);
-    }
-    const [first] = records;
-    if (!first) {
-      // Fetched before the seek took hold.
-      if (reading.next < reading.to) resume(consumer, topic, partition, reading);
-      return Promise.resolve();
-    }
-    if (first.offset !== reading.next) {
-      reading.failure = new Error(`${topic}/${partition} holds nothing at ${reading.next}`);
-    } else {
-      reading.next += records.length;
-      for (let from = 0; from < records.length; from += pieceSize) {
-        reading.pieces.push({
-          topic: topic.slice(settings.prefix.length) as TopicName,
-          partition,
-          records: records.slice(from, from + pieceSize),
-        });
-      }
-    }
-    // It is resumed when what was read is taken, and goes on from there.
-    pause();
-    reading.wake();
-    return Promise.resolve();
-  };
-
-  /** Joins a new group; rejects when that fails. When it is lost later, another one is joined. */
-  const join = async (): Promise<Membership> => {
+  /** Joins a new group. A group that is lost later is left, and another one joined if it is needed. */
+  const join = async () => {
     const groupId = `${settings.prefix}linklog-reader-${randomUUID()}`;
-    const consumer = kafka.consumer({
+    const member = createGroupMember(kafka, {
       groupId,
+      topics: topicNames.map((topic) => topicIn(settings, topic)),
       maxWaitTimeInMs,
-      maxBytesPerPartition,
-      allowAutoTopicCreation: false,
-      retry: { restartOnFailure: () => Promise.resolve(false) },
-    });
-    const joined = new Promise<void>((resolve, reject) => {
-      let isMember = false;
-      consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
-        for (const [topic, partitions] of Object.entries(payload.memberAssignment)) {
-          consumer.pause([{ topic, partitions }]);
+      onJoin(assignment) {
+        for (const [name, partitions] of Object.entries(assignment)) {
+          member.consumer.pause([{ topic: name, partitions: [...partitions] }]);
           for (const partition of partitions) {
-            // A group that was joined anew knows nothing of the readings.
-            const reading = readings.get(nameOf(topic, partition));
-            if (reading && reading.next < reading.to) resume(consumer, topic, partition, reading);
+            // The group may have been balanced anew during a read.
+            const read = reads.get(keyOf(name, partition));
+            if (read && read.next < read.to) fetch(member.consumer, read);
           }
         }
-        isMember = true;
-        resolve();
-      });
-      consumer.on(consumer.events.CRASH, ({ payload }) => {
-        reject(payload.error);
-        if (!isMember) return;
-        running = undefined;
-        if (readings.size > 0) membership().catch(fail);
+      },
+      handle: (payload) => {
+        handle(member.consumer, payload);
+        return Promise.resolve();
+      },
+    });
+    await member.join();
+    member.crashed.catch(() => {
+      membership = undefined;
+      if (reads.size === 0) return;
+      joined().catch((error: unknown) => {
+        for (const read of reads.values()) read.fail(error as Error);
       });
     });
-    await consumer.connect();
-    const topics = topicNames.map((topic) => topicIn(settings, topic));
-    await consumer.subscribe({ topics, fromBeginning: true });
-    await consumer.run({
-      autoCommit: false,
-      eachBatchAutoResolve: false,
-      eachBatch: (payload) => take(consumer, payload),
-    });
-    await joined;
-    return { consumer, groupId };
+    return { member, groupId };
   };
 
   /** Joins, again and again: a new coordinator needs a moment, a broker that restarts some seconds. */
-  const joinInTime = async (): Promise<Membership> => {
+  const joined = async (): Promise<GroupMember> => {
     const deadline = performance.now() + joinWithinMs;
-    for (let pauseMs = firstPauseMs; ; pauseMs *= 2) {
-      try {
-        return await join();
-      } catch (error) {
-        if (closed || performance.now() + pauseMs > deadline) throw error;
-        await sleep(pauseMs);
-      }
-    }
-  };
-
-  const membership = (): Promise<Membership> => {
-    running ??= joinInTime().catch((error: unknown) => {
-      running = undefined;
+    const { signal } = closed;
+    const isRetryable = (): boolean => performance.now() < deadline;
+    membership ??= retry(join, { pauses, signal, isRetryable }).catch((error: unknown) => {
+      membership = undefined;
       throw error;
     });
-    return running;
+    return (await membership).member;
   };
 
   const leave = async (): Promise<void> => {
     clearTimeout(idle);
-    const leaving = running;
-    running = undefined;
-    if (!leaving) return;
-    const { consumer, groupId } = await leaving;
-    await consumer.disconnect();
+    const left = membership;
+    membership = undefined;
+    if (!left) return;
+    const { member, groupId } = await left;
+    await member.leave();
     await admin.ask((asked) => asked.deleteGroups([groupId]));
   };
 
-  /** One reading of a partition at a time: it has one place in the group. */
-  const acquire = async (name: string): Promise<() => void> => {
-    const before = queues.get(name);
-    let free = (): void => undefined;
-    const mine = new Promise<void>((resolve) => {
-      free = resolve;
+  /** One read of a partition at a time: it has one place in the group. */
+  const acquire = async (key: string): Promise<() => void> => {
+    const limit = limits.get(key) ?? pLimit(1);
+    limits.set(key, limit);
+    const acquired = deferred();
+    const released = deferred();
+    void limit(() => {
+      acquired.resolve();
+      return released.promise;
     });
-    const queue = (before ?? Promise.resolve()).then(() => mine);
-    queues.set(name, queue);
-    await before;
-    return () => {
-      if (queues.get(name) === queue) queues.delete(name);
-      free();
-    };
+    await acquired.promise;
+    return released.resolve;
   };
 
-  const untilWoken = (reading: Reading): Promise<void> =>
-    new Promise((resolve, reject) => {
-      const timer = setTimeout(() => {
-        reject(new Error(`Kafka gave no record in ${stalledMs / 1_000} s, though it has some`));
-      }, stalledMs);
-      reading.wake = () => {
-        clearTimeout(timer);
-        resolve();
-      };
-      if (reading.pieces.length > 0 || reading.failure !== undefined) reading.wake();
-    });
+  async function* pieces(key: string, read: PartitionRead): AsyncGenerator<Batch> {
+    reads.set(key, read);
+    let taken = read.next;
+    try {
+      fetch((await joined()).consumer, read);
+      while (taken < read.to) {
+        const piece = await read.take();
+        taken += piece.records.length;
+        // More is fetched while the last piece is worked on.
+        if (read.wantsMore) fetch((await joined()).consumer, read);
+        yield piece;
+      }
+    } finally {
+      // A batch that still comes pauses the partition.
+      reads.delete(key);
+    }
+  }
 
   async function* read(
     topic: TopicName,
@@ -225,49 +211,19 @@ export const createPartitionReader = (
     to: number,
   ): AsyncGenerator<Batch> {
     if (from >= to) return;
-    const topicName = topicIn(settings, topic);
-    const name = nameOf(topicName, partition);
-    const release = await acquire(name);
+    const key = keyOf(topicIn(settings, topic), partition);
+    const release = await acquire(key);
     active += 1;
     clearTimeout(idle);
-    const reading: Reading = {
-      next: from,
-      to,
-      pieces: [],
-      failure: undefined,
-      wake: () => undefined,
-    };
     try {
-      const goOn = async (): Promise<void> => {
-        resume((await membership()).consumer, topicName, partition, reading);
-      };
-      readings.set(name, reading);
-      try {
-        let taken = from;
-        await goOn();
-        while (taken < to) {
-          await untilWoken(reading);
-          reading.wake = () => undefined;
-          const piece = reading.pieces.shift();
-          if (piece) {
-            taken += piece.records.length;
-            // More is fetched while the last piece is worked on.
-            if (reading.pieces.length === 0 && reading.next < to) await goOn();
-            yield piece;
-          } else if (reading.failure !== undefined) throw reading.failure;
-        }
-      } finally {
-        // What still comes of it is paused then.
-        readings.delete(name);
-      }
+      yield* pieces(key, new PartitionRead(topic, partition, from, to));
     } finally {
       active -= 1;
       release();
       if (active === 0) {
         idle = setTimeout(() => {
-          leave().catch(() => {
-            // The cluster is away: it forgets a group whose last member is gone by itself.
-          });
+          // A cluster that is away forgets by itself a group without members.
+          leave().catch(() => undefined);
         }, idleMs);
         idle.unref();
       }
@@ -277,7 +233,7 @@ export const createPartitionReader = (
   return {
     read,
     close() {
-      closed = true;
+      closed.abort(new Error('The log was closed'));
       return leave();
     },
   };

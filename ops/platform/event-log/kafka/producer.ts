@@ -1,4 +1,5 @@
 import type { Kafka, Message, Producer, TopicMessages } from 'kafkajs';
+import { createBatcher } from '../../concurrency/batcher.js';
 import { retry } from './client.js';
 import { ReadyBatch } from './ready-batches.js';
 import { recordBatch } from './record-batch.js';
@@ -42,16 +43,14 @@ export interface RecordProducer {
   close(): Promise<void>;
 }
 
-interface Waiting extends Share {
+interface TopicShare extends Share {
   readonly topic: string;
-  readonly resolve: () => void;
-  readonly reject: (error: unknown) => void;
 }
 
 /** One message for each partition: its records in their order, as one batch. */
-const batchesOf = (waiting: readonly Waiting[]): TopicMessages[] => {
+const batchesOf = (shares: readonly TopicShare[]): TopicMessages[] => {
   const byTopic = new Map<string, Map<number, OutgoingRecord[]>>();
-  for (const { topic, records } of waiting) {
+  for (const { topic, records } of shares) {
     const byPartition = byTopic.get(topic) ?? new Map<number, OutgoingRecord[]>();
     byTopic.set(topic, byPartition);
     for (const record of records) {
@@ -87,9 +86,7 @@ export const createRecordProducer = (kafka: Kafka): RecordProducer => {
     maxInFlightRequests: 1,
     retry,
   });
-  const queue: Waiting[] = [];
   let connected: Promise<void> | undefined;
-  let sending: Promise<void> | undefined;
 
   const connect = async (): Promise<void> => {
     connected ??= producer.connect();
@@ -101,48 +98,28 @@ export const createRecordProducer = (kafka: Kafka): RecordProducer => {
     }
   };
 
-  const take = (): Waiting[] => {
-    let sum = 0;
-    let calls = 0;
-    for (const { bytes } of queue) {
-      sum += bytes;
-      if (calls > 0 && sum > maxBytes) break;
-      calls += 1;
-    }
-    return queue.splice(0, calls);
-  };
-
-  const sendBatch = async (waiting: readonly Waiting[]): Promise<void> => {
-    await connect();
-    await producer.sendBatch({ acks: -1, topicMessages: batchesOf(waiting) });
-  };
-
-  const drain = async (): Promise<void> => {
-    while (queue.length > 0) {
-      const waiting = take();
-      try {
-        await sendBatch(waiting);
-        for (const { resolve } of waiting) resolve();
-      } catch (error) {
-        for (const { reject } of waiting) reject(error);
-      }
-    }
-    sending = undefined;
-  };
-
-  const sendShare = (topic: string, share: Share): Promise<void> =>
-    new Promise((resolve, reject) => {
-      queue.push({ topic, ...share, resolve, reject });
-      // A turn later, so that what is sent in one turn goes together.
-      sending ??= Promise.resolve().then(drain);
-    });
+  const requests = createBatcher<TopicShare, undefined>({
+    maxBatch: maxBytes,
+    sizeOf: ({ bytes }) => bytes,
+    maxWaiting: Infinity,
+    async run(shares) {
+      await connect();
+      await producer.sendBatch({ acks: -1, topicMessages: batchesOf(shares) });
+      return shares.map(() => undefined);
+    },
+  });
+  let last: Promise<unknown> = Promise.resolve();
 
   return {
     async send(topic, records) {
-      for (const share of sharesOf(records)) await sendShare(topic, share);
+      for (const share of sharesOf(records)) {
+        last = requests.submit({ topic, ...share });
+        await last;
+      }
     },
     async close() {
-      await sending;
+      // Its sender gets the failure.
+      await last.catch(() => undefined);
       await producer.disconnect();
     },
   };

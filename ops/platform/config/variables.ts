@@ -1,0 +1,200 @@
+/** The variables of the environment, and how each is checked. */
+import { BlockList, isIP } from 'node:net';
+import { z } from 'zod';
+import type { KafkaSettings } from '../event-log/kafka/settings.js';
+import { trustIn } from '../http/client-address.js';
+
+const port = z
+  .string()
+  .regex(/^\d{1,5}$/, 'must be a port number from 0 to 65535')
+  .transform(Number)
+  .refine((value) => value <= 65_535, 'must be a port number from 0 to 65535');
+
+const httpUrl = z.url({ protocol: /^https?$/, error: 'must be an http or https URL' });
+const httpUrlWithoutSlash = httpUrl.transform((value) => value.replace(/(?<!\/)\/+$/, ''));
+
+const bindAddress = z
+  .string()
+  .refine((value) => isIP(value) !== 0 || /^[a-z0-9.-]+$/i.test(value), 'must be an address');
+
+/** Comma-separated CIDRs, or single addresses. */
+const addressBlocks = z.string().transform((text, ctx) => {
+  const blocks = new BlockList();
+  for (const block of text.split(',').map((part) => part.trim())) {
+    const [, address = '', prefix] = /^([^/]*)(?:\/(\d{1,3}))?$/.exec(block) ?? [];
+    const bits = { 0: 0, 4: 32, 6: 128 }[isIP(address)] ?? 0;
+    const length = prefix === undefined ? bits : Number(prefix);
+    // A zone names an interface of this machine: it is no part of a block.
+    if (bits === 0 || length > bits || address.includes('%')) {
+      ctx.addIssue(`must be CIDRs such as 10.0.0.0/8,2001:db8::/32, separated by commas`);
+      return z.NEVER;
+    }
+    blocks.addSubnet(address, length, bits === 32 ? 'ipv4' : 'ipv6');
+  }
+  return trustIn(blocks);
+});
+
+/** What the client of EventStoreDB understands; of anything else it warns by quoting all, secrets too. */
+const eventStoreOptions = [
+  'tls',
+  'tlsCAFile',
+  'userCertFile',
+  'userKeyFile',
+  'connectionName',
+  'defaultDeadline',
+  'discoveryInterval',
+  'gossipTimeout',
+  'keepAliveInterval',
+  'keepAliveTimeout',
+  'maxDiscoverAttempts',
+  'nodePreference',
+] as const;
+
+const eventStoreUrl = z
+  .string()
+  .regex(
+    /^esdb(\+discover)?:\/\/([^\s:@/?]+:[^\s@/?]+@)?[^\s:@/?,]+(:\d{1,5})?(,[^\s:@/?,]+(:\d{1,5})?)*\/?(\?[^\s?]+)?$/,
+    'must be a connection string such as esdb://user:password@host:2113?tls=true',
+  )
+  .superRefine((value, ctx) => {
+    for (const option of new URLSearchParams(value.split('?')[1]).keys()) {
+      if (eventStoreOptions.some((known) => known === option)) continue;
+      ctx.addIssue(`has an option that is none of ${eventStoreOptions.join(', ')}`);
+    }
+  });
+
+/** Comma-separated hosts, with a port or without, as URLs. */
+const hostList = z.string().transform((text, ctx) => {
+  const urls = text.split(',').map((part) => `http://${part.trim()}`);
+  for (const url of urls) {
+    // A path, a name or a query would make it longer.
+    if (URL.canParse(url) && new URL(url).href === `${new URL(url).origin}/`) continue;
+    ctx.addIssue('must be hosts such as api.example.com,10.0.0.5:8080, separated by commas');
+    return z.NEVER;
+  }
+  return urls;
+});
+
+/** `host:port`, an IPv6 address in brackets. */
+const broker = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+):\d{1,5}$/i;
+const flag = z
+  .enum(['0', '1'], { error: 'must be 0 or 1' })
+  .default('0')
+  .transform((value) => value === '1');
+const copies = z
+  .string()
+  .regex(/^[1-9]\d?$/, 'must be a number from 1 to 99')
+  .transform(Number)
+  .optional();
+const secret = z.string().max(1_000, 'must have at most 1000 characters').optional();
+
+const kafkaVariables = {
+  KAFKA_BROKERS: z
+    .string()
+    .transform((text) => text.split(',').map((part) => part.trim()))
+    .refine((all) => all.every((one) => broker.test(one)), {
+      error: 'must be host:port, several separated by commas',
+    })
+    .optional(),
+  KAFKA_SSL: flag,
+  KAFKA_SASL_MECHANISM: z
+    .enum(['plain', 'scram-sha-256', 'scram-sha-512'], {
+      error: 'must be plain, scram-sha-256 or scram-sha-512',
+    })
+    .optional(),
+  KAFKA_SASL_USERNAME: secret,
+  KAFKA_SASL_PASSWORD: secret,
+  KAFKA_TOPIC_PREFIX: z
+    .string()
+    .regex(/^[a-zA-Z0-9._-]{1,100}$/, 'must have 1 to 100 letters, digits, dots, dashes')
+    .default(''),
+  KAFKA_REPLICAS: copies,
+  KAFKA_MIN_INSYNC_REPLICAS: copies,
+};
+
+export const variables = z.object({
+  HOST: bindAddress.default('127.0.0.1'),
+  API_HOST: bindAddress.optional(),
+  EDGE_HOST: bindAddress.optional(),
+  ADMIN_HOST: bindAddress.default('127.0.0.1'),
+  API_PORT: port.default(8080),
+  EDGE_PORT: port.default(8081),
+  ADMIN_PORT: port.default(8082),
+  SHORT_URL_HOST: httpUrlWithoutSlash.optional(),
+  OWN_HOSTS: hostList.default([]),
+  UPGRADE_URL: httpUrl.default('https://example.com/billing'),
+  ADMIN_TOKEN: z
+    .string()
+    .regex(/^[\x21-\x7e]{16,256}$/, 'must be 16 to 256 visible ASCII characters')
+    .optional(),
+  DATA_DIR: z.string().default('.data'),
+  DATABASE_URL: z
+    .url({ protocol: /^postgres(ql)?$/, error: 'must be a postgres:// URL' })
+    .optional(),
+  PLANS_FILE: z.string().optional(),
+  TRUSTED_PROXIES: addressBlocks.optional(),
+  BLOCKLIST_FILE: z.string().optional(),
+  SAFE_BROWSING_API_KEY: z
+    .string()
+    .regex(/^[\x21-\x7e]{1,256}$/, 'must be 1 to 256 visible ASCII characters')
+    .optional(),
+  SAFE_BROWSING_URL: httpUrlWithoutSlash.optional(),
+  SEAL_KEY_FILE: z.string().optional(),
+  ROOT_REDIRECT: httpUrl.optional(),
+  LOG_LEVEL: z
+    .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], {
+      error: 'must be one of trace, debug, info, warn, error, fatal, silent',
+    })
+    .default('info'),
+  SPOOL_MAX_BYTES: z
+    .string()
+    .regex(/^\d{1,15}$/, 'must be a number of bytes')
+    .transform(Number)
+    .refine((value) => value >= 1_048_576, 'must be at least 1048576 (1 MiB)')
+    .default(1_073_741_824),
+  SPOOL_FSYNC: flag,
+  ...kafkaVariables,
+  REDIS_URL: z
+    .url({ protocol: /^rediss?$/, error: 'must be a redis:// or rediss:// URL' })
+    .optional(),
+  EVENTSTORE_URL: eventStoreUrl.optional(),
+});
+
+type Variables = z.infer<typeof variables>;
+
+/** A variable that means nothing without another one, and that one; `null`: none lacks another. */
+export const lacking = (vars: Variables): readonly [variable: string, needs: string] | null => {
+  if (vars.SAFE_BROWSING_URL !== undefined && vars.SAFE_BROWSING_API_KEY === undefined) {
+    return ['SAFE_BROWSING_URL', 'SAFE_BROWSING_API_KEY'];
+  }
+  const isSet = (value: unknown): boolean => value !== undefined && value !== false && value !== '';
+  const [stray] = Object.entries(vars).filter(
+    ([name, value]) => name in kafkaVariables && isSet(value),
+  );
+  if (stray && vars.KAFKA_BROKERS === undefined) return [stray[0], 'KAFKA_BROKERS'];
+  const { KAFKA_SASL_MECHANISM, KAFKA_SASL_USERNAME, KAFKA_SASL_PASSWORD } = vars;
+  const sasl = { KAFKA_SASL_MECHANISM, KAFKA_SASL_USERNAME, KAFKA_SASL_PASSWORD };
+  const given = Object.entries(sasl).find(([, value]) => value !== undefined);
+  const missing = Object.entries(sasl).find(([, value]) => value === undefined);
+  return given && missing ? [given[0], missing[0]] : null;
+};
+
+/** `null`: the log is embedded. */
+export const kafkaSettings = (vars: Variables): KafkaSettings | null => {
+  if (vars.KAFKA_BROKERS === undefined) return null;
+  return {
+    brokers: vars.KAFKA_BROKERS,
+    ssl: vars.KAFKA_SSL,
+    sasl:
+      vars.KAFKA_SASL_MECHANISM === undefined
+        ? null
+        : {
+            mechanism: vars.KAFKA_SASL_MECHANISM,
+            username: vars.KAFKA_SASL_USERNAME ?? '',
+            password: vars.KAFKA_SASL_PASSWORD ?? '',
+          },
+    prefix: vars.KAFKA_TOPIC_PREFIX,
+    replicas: vars.KAFKA_REPLICAS ?? null,
+    minInsyncReplicas: vars.KAFKA_MIN_INSYNC_REPLICAS ?? null,
+  };
+};

@@ -1,0 +1,78 @@
+import type { Consumer, EachBatchPayload, Kafka } from 'kafkajs';
+import { deferred, settledWithin } from '../../concurrency/deferred.js';
+
+/** Bytes of one partition in one fetch. */
+const maxBytesPerPartition = 1_048_576;
+/** More than the longest fetch, which the end waits for. */
+const disconnectMs = 4_000;
+
+/** The partitions that the group gave to a member, by the topic's name in the cluster. */
+export type Assignment = Readonly<Record<string, readonly number[]>>;
+
+export interface GroupMember {
+  readonly consumer: Consumer;
+  /** Resolves when the group has given partitions to this member. */
+  join(): Promise<void>;
+  /** Rejects when the member can go on no more: another one is to be made. */
+  readonly crashed: Promise<never>;
+  /** Resolves when no `handle` is running; a cluster that does not answer is not waited for. */
+  leave(): Promise<void>;
+}
+
+/** A consumer that commits no offsets and decides itself what to do after a crash. */
+export const createGroupMember = (
+  kafka: Kafka,
+  options: {
+    readonly groupId: string;
+    readonly topics: readonly string[];
+    /** How long a fetch waits for records; a resume and the end wait for it. */
+    readonly maxWaitTimeInMs: number;
+    readonly sessionTimeout?: number;
+    readonly heartbeatInterval?: number;
+    /** Called at each join, also after the group was balanced anew. */
+    readonly onJoin: (assignment: Assignment) => void;
+    readonly handle: (payload: EachBatchPayload) => Promise<void>;
+  },
+): GroupMember => {
+  const { topics, onJoin, handle, ...consumerOptions } = options;
+  const consumer = kafka.consumer({
+    ...consumerOptions,
+    maxBytesPerPartition,
+    allowAutoTopicCreation: false,
+    retry: { restartOnFailure: () => Promise.resolve(false) },
+  });
+  const handling = new Set<Promise<void>>();
+  const joined = deferred();
+  const crashed = deferred<never>();
+  crashed.promise.catch(() => undefined); // Callers may await it, and need not.
+  consumer.on(consumer.events.CRASH, ({ payload }) => {
+    crashed.reject(payload.error);
+  });
+  consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
+    onJoin(payload.memberAssignment);
+    joined.resolve();
+  });
+  return {
+    consumer,
+    crashed: crashed.promise,
+    async join() {
+      await consumer.connect();
+      await consumer.subscribe({ topics: [...topics], fromBeginning: true });
+      await consumer.run({
+        autoCommit: false,
+        eachBatchAutoResolve: false,
+        async eachBatch(payload) {
+          const work = handle(payload);
+          handling.add(work);
+          await work.finally(() => handling.delete(work));
+        },
+      });
+      await Promise.race([joined.promise, crashed.promise]);
+    },
+    async leave() {
+      await Promise.all(handling);
+      // The group forgets by itself a member that it does not hear of.
+      await settledWithin(consumer.disconnect(), disconnectMs);
+    },
+  };
+};
