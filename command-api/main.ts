@@ -25,15 +25,14 @@ import { staticFiles } from './http/static-files.js';
 import { createIdempotency } from './http/v2/idempotency.js';
 import { createLinkRequests } from './http/v2/link-requests.js';
 import { createV2, type V2Deps } from './http/v2/routes.js';
-import { issueKey, type IssuedKey } from './issue-key.js';
 import { createAliasOverrideHandler } from './ledger/alias-overrides.js';
 import { createLinkBlockHandler } from './ledger/link-blocks.js';
 import { createPlatformHandler } from './ledger/platform.js';
 import { createLinkHistory } from './reports/link-history.js';
 import { createAdmission } from './ledger/admission.js';
-import { createApiKeyHandler } from './ledger/api-keys.js';
+import { createApiKeyHandler, type IssuedKey } from './ledger/api-keys.js';
 import { expireDueLinks } from './ledger/expiry.js';
-import { forgetAnswers } from './ledger/idempotency.js';
+import { forgetAnswers } from './ledger/kept-answers.js';
 import { closeMinutes } from './ledger/metering.js';
 import { exposeApi } from './metrics.js';
 import { createQrCodeQuota } from './ledger/qr-codes.js';
@@ -136,7 +135,6 @@ export const startCommandApi = async (deps: CommandApiDeps): Promise<CommandApi>
         findReservation,
         overriddenFor: (aliases) => overrides.accountsOf(aliases),
         generateCode,
-        shortUrlHost: deps.shortUrlHost,
         upgradeUrl,
         passwords: deps.passwords,
       }),
@@ -184,7 +182,7 @@ export const startCommandApi = async (deps: CommandApiDeps): Promise<CommandApi>
         await tx.query('SELECT pg_advisory_xact_lock($1)', [advisoryLocks.firstKey]);
         if (await keys.any()) return null;
         const actor = { actor: 'system', requestId: 'first-start' };
-        return issueKey(keys, { name: 'first-key', plan: 'PRO', account: 'default' }, actor);
+        return keys.issue({ name: 'first-key', plan: 'PRO', account: 'default' }, actor);
       }),
     async stop(graceMs) {
       await Promise.all([

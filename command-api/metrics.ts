@@ -1,6 +1,6 @@
 import { breakerSamples } from '../ops/platform/concurrency/circuit-breaker.js';
 import type { Metrics, Sample } from '../ops/platform/metrics/metrics.js';
-import type { AdmissionOutcome } from './domain/admission.js';
+import type { AdmissionOutcome } from './domain/rate-limits.js';
 import type { AdmissionCounts } from './ledger/admission.js';
 import type { WebSafety } from './safety/web-safety.js';
 

@@ -25,6 +25,14 @@ export interface CreateLink {
   readonly requestId: string;
 }
 
+/** Why the ledger made no link. */
+export type ShortenRefusal = 'aliasTaken' | 'linksExhausted';
+
+/** What became of a request for a link. */
+export type ShortenOutcome =
+  | { readonly type: 'created'; readonly event: EventNamed<'LinkCreated'> }
+  | { readonly type: ShortenRefusal };
+
 /** A code is given out once and for all. */
 export const decideCreateLink = (
   { code: subject, custom, url, expiresIn, maxClicks, passwordHash, keyId, account }: CreateLink,

@@ -6,7 +6,7 @@ import {
   type AdmissionOutcome,
   type Call,
   type GrantedMeter,
-} from '../domain/admission.js';
+} from '../domain/rate-limits.js';
 
 /** A call by the SHA-256 of its key; `null` where no text came that could be one. */
 export interface CallByHash extends Call {

@@ -1,3 +1,5 @@
+import { customAlphabet } from 'nanoid';
+import { v7 as uuidv7 } from 'uuid';
 import {
   apiKeys,
   keyColumns,
@@ -9,11 +11,22 @@ import { decideOne } from '../../ops/ledger/decide.js';
 import type { Outbox, Receipt } from '../../ops/platform/outbox/port.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import type { Actor } from '../../schemas/decision.js';
+import type { PlanName } from '../../schemas/plans.js';
 import { decideApiKey, type ApiKeyCommand, type ApiKeyRefusal } from '../domain/api-key.js';
+import { hashKeyToken, keyAlphabet, keySecretLength, keyToken } from '../domain/key-token.js';
+
+const randomSecret = customAlphabet(keyAlphabet, keySecretLength);
 
 export type ApiKeyOutcome =
   | { readonly type: 'done'; readonly state: KnownKey; readonly receipt: Receipt }
   | { readonly type: 'refused'; readonly reason: ApiKeyRefusal };
+
+/** A new key and its token, which is shown this once and kept nowhere. */
+export interface IssuedKey {
+  readonly token: string;
+  readonly state: KnownKey;
+  readonly receipt: Receipt;
+}
 
 /** A key with what it has spent in the open minute window and in the current month. */
 export interface KeyWithUsage {
@@ -29,6 +42,11 @@ export interface KeyWithUsage {
 export interface ApiKeyHandler {
   /** Decides one change and records its event, in one transaction. */
   handle(id: string, command: ApiKeyCommand, actor: Actor): Promise<ApiKeyOutcome>;
+  /** Creates a key with a random secret. */
+  issue(
+    key: { readonly name: string; readonly plan: PlanName; readonly account: string },
+    actor: Actor,
+  ): Promise<IssuedKey>;
   /** The keys in the order of their making, after `after` (an id) if given. */
   list(limit: number, after: string | null): Promise<readonly KeyWithUsage[]>;
   find(id: string): Promise<KeyWithUsage | null>;
@@ -65,16 +83,26 @@ export const createApiKeyHandler = (pool: Pool, outbox: Outbox): ApiKeyHandler =
     }));
   };
 
+  const handle: ApiKeyHandler['handle'] = async (subject, command, actor) => {
+    const { decision, state, receipt } = await decideOne(pool, outbox, apiKeys, {
+      ...actor,
+      subject,
+      decide: (known, context) => decideApiKey(command, known, context),
+    });
+    if (decision.type === 'refused') return decision;
+    if (state.status === 'none') throw new Error('A decided key is known');
+    return { type: 'done', state, receipt };
+  };
+
   return {
-    async handle(subject, command, actor) {
-      const { decision, state, receipt } = await decideOne(pool, outbox, apiKeys, {
-        ...actor,
-        subject,
-        decide: (known, context) => decideApiKey(command, known, context),
-      });
-      if (decision.type === 'refused') return decision;
-      if (state.status === 'none') throw new Error('A decided key is known');
-      return { type: 'done', state, receipt };
+    handle,
+    async issue(key, actor) {
+      const token = keyToken(randomSecret());
+      const id = uuidv7();
+      const command = { type: 'CreateApiKey', id, ...key, hash: hashKeyToken(token) } as const;
+      const outcome = await handle(id, command, actor);
+      if (outcome.type === 'refused') throw new Error(`A new key was refused: ${outcome.reason}`);
+      return { token, state: outcome.state, receipt: outcome.receipt };
     },
     list: (limit, after) => query('WHERE k.id > $2 ORDER BY k.id LIMIT $1', [limit, after ?? '']),
     find: async (id) => (await query('WHERE k.id = $1', [id]))[0] ?? null,

@@ -6,14 +6,13 @@ import { testDatabase, type TestDatabase } from '../../ops/test/support/database
 import { named, testNode, type TestNode } from '../../ops/test/support/node.js';
 import { evolveLedgerLink, freeCode } from '../../schemas/folds/ledger-link.js';
 import { created } from '../../schemas/testing/events.js';
-import type { CreateLink } from '../domain/link.js';
+import type { CreateLink, ShortenOutcome } from '../domain/link.js';
 import { meterOf, newKey, setMeter, type TestKey } from '../testing/keys.js';
-import type { IdempotencyScope, KeptAnswer } from './idempotency.js';
+import type { IdempotencyScope } from './kept-answers.js';
 import {
   createShortenHandler,
   type ShortenCommand,
   type ShortenHandler,
-  type ShortenOutcome,
   type ShortenResult,
 } from './shorten.js';
 
@@ -71,7 +70,6 @@ describe('the shorten handler, on two nodes', () => {
     linkLimit,
     links,
     idempotency: null,
-    answerToKeep: () => null,
   });
 
   const outcomesOf = (result: ShortenResult): readonly ShortenOutcome[] => {
@@ -217,17 +215,11 @@ describe('the shorten handler, on two nodes', () => {
     const bodyHash = Buffer.alloc(32, 7);
     const idempotent = (asked: ShortenCommand, scope: IdempotencyScope): ShortenCommand => ({
       ...asked,
-      idempotency: scope,
-      answerToKeep: ([outcome]): KeptAnswer | null =>
-        outcome?.type === 'created'
-          ? {
-              ...scope,
-              bodyHash,
-              status: 201,
-              answer: JSON.stringify(outcome.event.subject),
-              codes: [outcome.event.subject],
-            }
-          : null,
+      idempotency: {
+        scope,
+        bodyHash,
+        form: { type: 'link', shortUrlHost: 'http://localhost:8081' },
+      },
     });
     const scopeOf = (key: TestKey, idempotencyKey: string): IdempotencyScope => ({
       keyId: key.id,
@@ -243,7 +235,9 @@ describe('the shorten handler, on two nodes', () => {
           handlers.map((handler) => handler.shorten(idempotent(command(key, [link(key)]), scope))),
         );
         const answers = results.map((result) => {
-          if (result.type === 'answered') return JSON.parse(result.answer.answer) as string;
+          if (result.type === 'answered') {
+            return (JSON.parse(result.answer.answer) as { shortCode: string }).shortCode;
+          }
           const [outcome] = result.outcomes;
           return outcome?.type === 'created' ? outcome.event.subject : outcome?.type;
         });

@@ -5,16 +5,15 @@ import { nothingRecorded, type Outbox, type Receipt } from '../../ops/platform/o
 import { transaction, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
 import type { EventNamed } from '../../schemas/events/catalogue.js';
 import { evolveLedgerLink, freeCode, type LedgerLink } from '../../schemas/folds/ledger-link.js';
-import { decideCreateLink, type CreateLink } from '../domain/link.js';
-import { findAnswers, saveAnswers, type IdempotencyScope, type KeptAnswer } from './idempotency.js';
+import { answerOf, isKept, type AnswerForm } from '../domain/link-answers.js';
+import { decideCreateLink, type CreateLink, type ShortenOutcome } from '../domain/link.js';
+import {
+  findAnswers,
+  saveAnswers,
+  type IdempotentRequest,
+  type KeptAnswer,
+} from './kept-answers.js';
 import { lockMeters, saveMeters, type KeyMeter } from './meters.js';
-
-type LinkCreated = EventNamed<'LinkCreated'>;
-
-export type ShortenOutcome =
-  | { readonly type: 'created'; readonly event: LinkCreated }
-  | { readonly type: 'aliasTaken' }
-  | { readonly type: 'linksExhausted' };
 
 /** One request: a link, or the links of a batch, each with its own outcome. */
 export interface ShortenCommand {
@@ -22,10 +21,8 @@ export interface ShortenCommand {
   /** The plan's monthly links; `null` for no limit. */
   readonly linkLimit: number | null;
   readonly links: readonly CreateLink[];
-  /** `null` for a request without an Idempotency-Key. */
-  readonly idempotency: IdempotencyScope | null;
-  /** What to keep under the Idempotency-Key; `null` for an answer that is not to be kept. */
-  readonly answerToKeep: (outcomes: readonly ShortenOutcome[]) => KeptAnswer | null;
+  /** `null` for a request without an Idempotency-Key; `form` makes the answer that is kept. */
+  readonly idempotency: (IdempotentRequest & { readonly form: AnswerForm }) | null;
 }
 
 export type ShortenResult =
@@ -141,8 +138,21 @@ const outcomeOf = ({ outcome }: Candidate): ShortenOutcome => {
   return outcome;
 };
 
-const createdBy = (outcome: ShortenOutcome): readonly LinkCreated[] =>
+const createdBy = (outcome: ShortenOutcome): readonly EventNamed<'LinkCreated'>[] =>
   outcome.type === 'created' ? [outcome.event] : [];
+
+/** What is kept of a request's answer; `null` where a retry is decided anew. */
+const answerToKeep = (
+  { idempotency }: ShortenCommand,
+  outcomes: readonly ShortenOutcome[],
+): KeptAnswer | null => {
+  if (!idempotency) return null;
+  const { scope, bodyHash, form } = idempotency;
+  const answer = answerOf(form, outcomes);
+  if (!answer || !isKept(answer)) return null;
+  const codes = outcomes.flatMap(createdBy).map(({ subject }) => subject);
+  return { ...scope, bodyHash, status: answer.status, answer: JSON.stringify(answer.body), codes };
+};
 
 /** The commands whose request was answered before, with that answer. */
 const findAnswered = async (
@@ -150,7 +160,7 @@ const findAnswered = async (
   commands: readonly ShortenCommand[],
 ): Promise<ReadonlyMap<ShortenCommand, KeptAnswer>> => {
   const scoped = commands.flatMap((command) =>
-    command.idempotency ? [{ command, scope: command.idempotency }] : [],
+    command.idempotency ? [{ command, scope: command.idempotency.scope }] : [],
   );
   const answers = await findAnswers(
     tx,
@@ -195,7 +205,7 @@ export const createShortenHandler = (options: {
       if (events.length > 0) await saveMeters(tx, meters.values());
       const answers = commands.flatMap((command, index) => {
         const outcomes = decided[index];
-        const answer = outcomes && command.answerToKeep(outcomes);
+        const answer = outcomes && answerToKeep(command, outcomes);
         return answer ? [answer] : [];
       });
       await saveAnswers(tx, answers, now);

@@ -1,8 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import Router from '@koa/router';
-import type Koa from 'koa';
 import type { OutboxDelivery } from '../../../ops/platform/outbox/port.js';
-import type { Context } from 'koa';
+import type { Context, default as Koa } from 'koa';
 import type { Metrics } from '../../../ops/platform/metrics/metrics.js';
 import { messages } from '../../../schemas/http/errors.js';
 import type { PlanTable } from '../../../schemas/plans.js';
@@ -10,20 +9,14 @@ import type { AliasOverrideHandler } from '../../ledger/alias-overrides.js';
 import type { LinkBlockHandler } from '../../ledger/link-blocks.js';
 import type { PlatformHandler } from '../../ledger/platform.js';
 import type { FindLinkHistory } from '../../reports/link-history.js';
-import type { Actor } from '../../../schemas/decision.js';
 import type { ApiKeyHandler } from '../../ledger/api-keys.js';
 import { createApp, type AppDeps, type RequestState } from '../app.js';
 import { failure, json, send } from '../reply.js';
-import { dispatcher, routeFinder } from '../routing.js';
+import { dispatcher, routeFinder } from '../requests.js';
 import { addKeyRoutes } from './keys.js';
-import { addLinkRoutes } from './links.js';
-import { addOverrideRoutes } from './overrides.js';
+import { addLinkRoutes, addOverrideRoutes } from './links.js';
 import { addPlatformRoutes } from './platform.js';
-import { createSettle } from './settle.js';
-
-export interface AdminState extends RequestState {
-  actor: Actor;
-}
+import { createSettle, type AdminState } from './requests.js';
 
 const bearer = /^Bearer +(\S+) *$/i;
 const actorPattern = /^[\x21-\x7e]{1,64}$/;

@@ -8,15 +8,12 @@ import {
 } from '../../../schemas/http/keys.js';
 import type { PlanTable } from '../../../schemas/plans.js';
 import type { ApiKeyCommand } from '../../domain/api-key.js';
-import { issueKey } from '../../issue-key.js';
 import type { ApiKeyHandler, ApiKeyOutcome, KeyWithUsage } from '../../ledger/api-keys.js';
 import type { KnownKey } from '../../../ops/ledger/api-keys.js';
 import type { Actor } from '../../../schemas/decision.js';
 import { failure, json, type Reply } from '../reply.js';
-import { route } from '../routing.js';
-import type { AdminState } from './app.js';
-import { pageLimit, withBody, withQuery } from './requests.js';
-import type { Settle } from './settle.js';
+import { route } from '../requests.js';
+import { pageLimit, withBody, withQuery, type AdminState, type Settle } from './requests.js';
 
 /** Ids are UUIDs; what is none (PostgreSQL would choke on a null character) names no key. */
 const keyId = /^[0-9a-f-]{36}$/;
@@ -78,7 +75,7 @@ export const addKeyRoutes = (
     '/keys',
     route<AdminState>((ctx, { actor }) =>
       withBody(ctx, createKeyRequest, async (request) => {
-        const { token, state, receipt } = await issueKey(handler, request, actor);
+        const { token, state, receipt } = await handler.issue(request, actor);
         return settle(receipt, 201, { ...keyOf(state), key: token });
       }),
     ),

@@ -3,10 +3,8 @@ import { switchPlatformRequest, type PlatformResponse } from '../../../schemas/h
 import type { PlatformState } from '../../../schemas/folds/platform.js';
 import type { PlatformHandler } from '../../ledger/platform.js';
 import { json } from '../reply.js';
-import { route } from '../routing.js';
-import type { AdminState } from './app.js';
-import { withBody } from './requests.js';
-import type { Settle } from './settle.js';
+import { route } from '../requests.js';
+import { withBody, type AdminState, type Settle } from './requests.js';
 
 const responseOf = ({ maintenance, features }: PlatformState): PlatformResponse => ({
   maintenance,

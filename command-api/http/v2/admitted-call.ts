@@ -4,7 +4,7 @@ import {
   type MonthlyLimitError,
   type UnauthorizedError,
 } from '../../../schemas/http/errors.js';
-import type { AdmittedCall } from '../../domain/admission.js';
+import type { AdmittedCall } from '../../domain/rate-limits.js';
 import { hashKeyToken, isKeyToken } from '../../domain/key-token.js';
 import type { Admitted, Admission, PlatformSwitches } from '../../ledger/admission.js';
 import type { RequestState } from '../app.js';

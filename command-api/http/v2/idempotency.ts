@@ -1,75 +1,77 @@
 import { createHash } from 'node:crypto';
-import type { Pool } from '../../../ops/platform/postgres/pool.js';
 import type { OutboxDelivery } from '../../../ops/platform/outbox/port.js';
+import type { Pool } from '../../../ops/platform/postgres/pool.js';
 import { topics } from '../../../schemas/events/topics.js';
 import { messages } from '../../../schemas/http/errors.js';
-import { findAnswers, type IdempotencyScope, type KeptAnswer } from '../../ledger/idempotency.js';
+import { findAnswers, type IdempotentRequest, type KeptAnswer } from '../../ledger/kept-answers.js';
 import { failure, json, type Reply } from '../reply.js';
+import { bodyReader, parseJson, type Handler } from '../requests.js';
+import type { V2State } from './admitted-call.js';
 
 const maxKeyLength = 255;
 
-/** A request that is answered once. */
-export interface IdempotentRequest {
-  readonly scope: IdempotencyScope;
-  readonly bodyHash: Buffer;
-}
-
-export type IdempotencyCheck =
-  /** No Idempotency-Key: each request is its own. */
-  | { readonly type: 'none' }
-  | { readonly type: 'first'; readonly request: IdempotentRequest; readonly release: () => void }
-  | { readonly type: 'reply'; readonly reply: Reply };
+/** Answers a POST by its parsed body; `request` is `null` without an Idempotency-Key. */
+export type PostWork = (
+  json: unknown,
+  state: V2State,
+  request: IdempotentRequest | null,
+) => Promise<Reply>;
 
 export interface Idempotency {
-  /** The scope stays in flight, and rivals get 409, until `release` is called. */
-  check(
-    header: string | readonly string[] | undefined,
-    keyId: string,
-    path: string,
-    body: string,
-  ): Promise<IdempotencyCheck>;
-  /** A kept answer once more; 422 when it was another body's, 409 until the log has its links. */
+  /** A POST with a body of at most `bodyLimit` bytes: replays an earlier answer, or does its work. */
+  post(bodyLimit: number, work: PostWork): Handler<V2State>;
+  /** A kept answer once more: 422 if it was another body's, 409 until the log has its links. */
   replay(answer: KeptAnswer, bodyHash: Buffer): Promise<Reply>;
 }
 
-/** Knows the answers that are kept, and the requests of this process that are in flight. */
+/** Finds the answers that were kept, and knows the requests of this process that are in flight. */
 export const createIdempotency = (pool: Pool, delivery: OutboxDelivery): Idempotency => {
   const inFlight = new Set<string>();
 
-  const replay = async (answer: KeptAnswer, bodyHash: Buffer): Promise<Reply> => {
+  const replay: Idempotency['replay'] = async (answer, bodyHash) => {
     if (!answer.bodyHash.equals(bodyHash)) return failure(422, messages.idempotencyMismatch);
     return (await delivery.hasLoggedFirst(topics.links.name, answer.codes))
       ? json(answer.status, answer.answer, { 'Idempotency-Replayed': 'true' })
       : failure(409, messages.idempotencyInFlight);
   };
 
+  const answerOnce = async (
+    request: IdempotentRequest,
+    work: () => Promise<Reply>,
+  ): Promise<Reply> => {
+    const name = JSON.stringify(request.scope);
+    if (inFlight.has(name)) return failure(409, messages.idempotencyInFlight);
+    inFlight.add(name);
+    try {
+      const [answer] = await findAnswers(pool, [request.scope]);
+      return await (answer ? replay(answer, request.bodyHash) : work());
+    } finally {
+      inFlight.delete(name);
+    }
+  };
+
   return {
     replay,
-    async check(header, keyId, path, body) {
-      if (header === undefined) return { type: 'none' };
-      if (typeof header !== 'string' || header.length < 1 || header.length > maxKeyLength) {
-        return { type: 'reply', reply: failure(400, messages.idempotencyKey) };
-      }
-      const scope = { keyId, path, idempotencyKey: header };
-      const name = JSON.stringify(scope);
-      if (inFlight.has(name)) {
-        return { type: 'reply', reply: failure(409, messages.idempotencyInFlight) };
-      }
-      inFlight.add(name);
-      const release = (): void => {
-        inFlight.delete(name);
+    post(bodyLimit, work) {
+      const readBody = bodyReader(bodyLimit);
+      return async (ctx, state) => {
+        const body = await readBody(ctx);
+        if (body.type === 'refused') return body.reply;
+        const run = (request: IdempotentRequest | null): Promise<Reply> | Reply => {
+          const parsed = parseJson(body.value);
+          return parsed.type === 'read' ? work(parsed.value, state, request) : parsed.reply;
+        };
+        const key = ctx.headers['idempotency-key'];
+        if (key === undefined) return run(null);
+        if (typeof key !== 'string' || key.length < 1 || key.length > maxKeyLength) {
+          return failure(400, messages.idempotencyKey);
+        }
+        const request = {
+          scope: { keyId: state.call.key.id, path: ctx.path, idempotencyKey: key },
+          bodyHash: createHash('sha256').update(body.value).digest(),
+        };
+        return answerOnce(request, async () => run(request));
       };
-      const bodyHash = createHash('sha256').update(body).digest();
-      try {
-        const [answer] = await findAnswers(pool, [scope]);
-        if (!answer) return { type: 'first', request: { scope, bodyHash }, release };
-        const reply = await replay(answer, bodyHash);
-        release();
-        return { type: 'reply', reply };
-      } catch (error) {
-        release();
-        throw error;
-      }
     },
   };
 };

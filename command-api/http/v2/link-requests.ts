@@ -1,19 +1,14 @@
 import type { PasswordHasher } from '../../../ops/platform/passwords/password-hasher.js';
-import type { EventNamed } from '../../../schemas/events/catalogue.js';
 import { messages, type PlanError } from '../../../schemas/http/errors.js';
-import {
-  shortenRequest,
-  type LinkResponse,
-  type ShortenRequest,
-} from '../../../schemas/http/shorten.js';
+import { shortenRequest, type ShortenRequest } from '../../../schemas/http/shorten.js';
 import { planHas, type GatedFeature, type PlanTable } from '../../../schemas/plans.js';
-import type { AdmittedCall } from '../../domain/admission.js';
-import type { CreateLink } from '../../domain/link.js';
+import type { AdmittedCall } from '../../domain/rate-limits.js';
+import type { CreateLink, ShortenRefusal } from '../../domain/link.js';
 import type { FindReservation } from '../../domain/reserved-alias.js';
 import type { PlatformSwitches } from '../../ledger/admission.js';
-import type { ShortenOutcome } from '../../ledger/shorten.js';
 import type { SafetyCheck, SafetyVerdict } from '../../safety/safety-check.js';
 import { failure, json, unavailable, type Reply } from '../reply.js';
+import { parseAs } from '../requests.js';
 import { monthlyLimitReached, type V2State } from './admitted-call.js';
 
 export interface LinkRequestDeps {
@@ -24,7 +19,6 @@ export interface LinkRequestDeps {
   /** The account that may use each of these reserved aliases (lower case), if there is one. */
   readonly overriddenFor: (aliases: readonly string[]) => Promise<ReadonlyMap<string, string>>;
   readonly generateCode: () => string;
-  readonly shortUrlHost: string;
   readonly upgradeUrl: string;
   readonly passwords: Pick<PasswordHasher, 'hashAll'>;
 }
@@ -50,8 +44,8 @@ export interface LinkRequests {
    */
   complete(ready: readonly Ready[], call: AdmittedCall): Promise<readonly CreateLink[]>;
   linkLimitOf(call: AdmittedCall): number | null;
-  linkOf(event: EventNamed<'LinkCreated'>): LinkResponse;
-  replyTo(outcome: ShortenOutcome, call: AdmittedCall): Reply;
+  /** The replies to a single link that the ledger refused. */
+  refusals(call: AdmittedCall): Readonly<Record<ShortenRefusal, Reply>>;
 }
 
 /** Seconds after which a client may ask again whether a URL is safe. */
@@ -102,7 +96,7 @@ const gatedFeatures = (request: ShortenRequest): readonly GatedFeature[] => [
 ];
 
 export const createLinkRequests = (deps: LinkRequestDeps): LinkRequests => {
-  const { plans, upgradeUrl, shortUrlHost } = deps;
+  const { plans, upgradeUrl } = deps;
   const schema = shortenRequest(deps.isOwnHost);
 
   const planRefusal = (feature: GatedFeature, currentPlan: PlanError['currentPlan']): Reply => {
@@ -123,19 +117,6 @@ export const createLinkRequests = (deps: LinkRequestDeps): LinkRequests => {
   const linksExhausted = (call: AdmittedCall): Reply =>
     monthlyLimitReached(messages.linksExhausted, linkLimitOf(call) ?? 0, call, upgradeUrl);
 
-  const linkOf = (event: EventNamed<'LinkCreated'>): LinkResponse => {
-    const { url, custom, expiresAt, maxClicks } = event.data;
-    return {
-      shortUrl: `${shortUrlHost}/${event.subject}`,
-      shortCode: event.subject,
-      url,
-      ...(custom && { alias: event.subject }),
-      ...(expiresAt !== null && { expiresAt }),
-      ...(maxClicks !== null && { maxClicks }),
-      createdAt: event.time,
-    };
-  };
-
   /** What the key, its plan and the platform's switches refuse, in the contract's order. */
   const refusalOf = (request: ShortenRequest, { call, platform }: V2State): Reply | null => {
     const off = switchedOff(request, platform);
@@ -148,12 +129,10 @@ export const createLinkRequests = (deps: LinkRequestDeps): LinkRequests => {
   };
 
   const checked = (body: unknown, state: V2State): Checked => {
-    const parsed = schema.safeParse(body);
-    if (!parsed.success) {
-      return refused(failure(400, parsed.error.issues[0]?.message ?? 'Bad Request'));
-    }
-    const reply = refusalOf(parsed.data, state);
-    return reply ? refused(reply) : { type: 'accepted', request: parsed.data };
+    const parsed = parseAs(schema, body);
+    if (parsed.type === 'refused') return parsed;
+    const reply = refusalOf(parsed.value, state);
+    return reply ? refused(reply) : { type: 'accepted', request: parsed.value };
   };
 
   /** The aliases among the requests' that are reserved, and not for this account. */
@@ -186,7 +165,6 @@ export const createLinkRequests = (deps: LinkRequestDeps): LinkRequests => {
 
   return {
     linkLimitOf,
-    linkOf,
     async prepare(items, state) {
       const all = items.map((item) => checked(item, state));
       const accepted = all.flatMap((item) => (item.type === 'accepted' ? [item.request] : []));
@@ -221,19 +199,9 @@ export const createLinkRequests = (deps: LinkRequestDeps): LinkRequests => {
         return { ...request.create, passwordHash };
       });
     },
-    replyTo(outcome, call) {
-      switch (outcome.type) {
-        case 'created':
-          return json(201, linkOf(outcome.event));
-        case 'aliasTaken':
-          return failure(400, messages.aliasTaken);
-        case 'linksExhausted':
-          return linksExhausted(call);
-        default: {
-          const unknown: never = outcome;
-          return unknown;
-        }
-      }
-    },
+    refusals: (call) => ({
+      aliasTaken: failure(400, messages.aliasTaken),
+      linksExhausted: linksExhausted(call),
+    }),
   };
 };

@@ -7,7 +7,7 @@ import type { PlanTable } from '../../../schemas/plans.js';
 import type { QrCodeQuota } from '../../ledger/qr-codes.js';
 import { renderQr } from '../../qr/render.js';
 import { failure, type Reply } from '../reply.js';
-import type { Handler } from '../routing.js';
+import { parseAs, type Handler } from '../requests.js';
 import { monthlyLimitReached, type V2State } from './admitted-call.js';
 
 export interface QrDeps {
@@ -45,8 +45,8 @@ const goneReply = (state: LinkState, now: Date): Reply | null => {
 export const createQrHandler =
   (deps: QrDeps): Handler<V2State> =>
   async (ctx, { call, platform, requestId }, parameter) => {
-    const query = qrQuery.safeParse({ ...ctx.query });
-    if (!query.success) return failure(400, query.error.issues[0]?.message ?? 'Bad Request');
+    const query = parseAs(qrQuery, { ...ctx.query });
+    if (query.type === 'refused') return query.reply;
     if (!platform.qr) return failure(400, messages.qrOff);
 
     const code = parameter('shortCode');
@@ -62,15 +62,15 @@ export const createQrHandler =
 
     const text = `${deps.shortUrlHost}/${code}`;
     const tag = createHash('sha256')
-      .update(JSON.stringify([text, query.data]))
+      .update(JSON.stringify([text, query.value]))
       .digest('base64url');
     const headers = { ETag: `"${tag}"`, 'Cache-Control': 'private, max-age=3600' };
-    const type = contentTypes[query.data.format];
+    const type = contentTypes[query.value.format];
     // Neither costs a QR code: none is handed out.
     if (ctx.headers['if-none-match']?.includes(headers.ETag)) {
       return { type: 'raw', status: 304, contentType: type, body: null, headers };
     }
-    const body = renderQr(text, query.data);
+    const body = renderQr(text, query.value);
     if (ctx.method === 'GET') {
       const { id: keyId, account } = key;
       const outcome = await deps.qrCodes.spend({ keyId, account, code, limit, requestId });

@@ -18,7 +18,7 @@ describe('/v2, where the admission handler fails', () => {
     };
     const requests = { record: () => undefined };
     const app = createApp({ health, requests, logger: createLogger('silent') }, () => null);
-    const v2 = createV2(deps);
+    const v2 = createV2(deps, []);
     app.use((ctx) => v2.handle(ctx));
     const handle = app.callback();
     server = createServer((request, response) => void handle(request, response)).listen(0);

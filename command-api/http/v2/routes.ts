@@ -6,25 +6,29 @@ import { shortCodePattern } from '../../../schemas/http/shorten.js';
 import type { Admission } from '../../ledger/admission.js';
 import type { FindLinkStats } from '../../reports/link-stats.js';
 import { failure, json, send } from '../reply.js';
-import { dispatcher, route, routeFinder, type Handler } from '../routing.js';
-import { batchRoute } from './batch.js';
+import { dispatcher, route, routeFinder, type Handler } from '../requests.js';
 import { admitRequest, type V2State } from './admitted-call.js';
 import { createQrHandler, type QrDeps } from './qr.js';
-import { shortenRoute, type ShortenDeps } from './shorten.js';
+import { batchRoute, shortenRoute, type ShortenDeps } from './shorten.js';
 
 export interface V2Deps extends ShortenDeps, QrDeps {
   readonly admission: Admission;
   readonly findStats: FindLinkStats;
 }
 
-export interface V2 {
-  handle(ctx: Context): Promise<void>;
-  /** The pattern of the route that a path leads to. */
-  routeOf(path: string): string | null;
+export interface V2Route {
+  /** `GET` answers `HEAD` too. */
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  readonly path: string;
+  readonly handler: Handler<V2State>;
+  /** Needs the log: 503 while that is away. By default, every route whose method is not GET. */
+  readonly writes?: boolean;
+  /** Costs a call of the month. Default: true; calls that cost none count for the minute alone. */
+  readonly metered?: boolean;
 }
 
-/** The routes under /v2; each stands in `openapi/operations.ts` too. */
-export const createV2Router = (deps: V2Deps): Router => {
+/** The routes under /v2; each is in `openapi/operations.ts` too. */
+export const v2Routes = (deps: V2Deps): readonly V2Route[] => {
   const { plans } = deps;
 
   const usage: Handler<V2State> = (_ctx, { call }) => {
@@ -42,37 +46,62 @@ export const createV2Router = (deps: V2Deps): Router => {
   const stats: Handler<V2State> = async (_ctx, { call }, parameter) => {
     const code = parameter('shortCode');
     const found = shortCodePattern.test(code) ? await deps.findStats(code) : null;
-    // Another account's link is none of the actor's business, its existence included.
+    // Another account's link is answered like one that does not exist.
     if (found?.account !== call.key.account) return failure(404, messages.codeNotFound);
     return json(200, found.stats);
   };
 
-  const router = new Router({ prefix: '/v2', sensitive: true, strict: true });
-  router.post('/shorten', route(shortenRoute(deps)));
-  router.post('/shorten/batch', route(batchRoute(deps)));
-  router.get('/qr/:shortCode', route(createQrHandler(deps)));
-  router.get('/stats/:shortCode', route(stats));
-  router.get('/usage', route(usage));
-  return router;
+  return [
+    { method: 'POST', path: '/shorten', handler: shortenRoute(deps) },
+    { method: 'POST', path: '/shorten/batch', handler: batchRoute(deps) },
+    // A GET spends a QR code, in a transaction that waits for no log.
+    { method: 'GET', path: '/qr/:shortCode', handler: createQrHandler(deps) },
+    { method: 'GET', path: '/stats/:shortCode', handler: stats },
+    { method: 'GET', path: '/usage', handler: usage, metered: false },
+  ];
 };
 
+/** What admission has to know of a request before its route runs. */
+export type Requirements = Required<Pick<V2Route, 'writes' | 'metered'>>;
+
+export interface V2 {
+  handle(ctx: Context): Promise<void>;
+  /** The pattern of the route that a path leads to. */
+  routeOf(path: string): string | null;
+  readonly requirementsOf: (method: string, path: string) => Requirements;
+}
+
 /** Everything under /v2, in the contract's order of checks. */
-export const createV2 = (deps: V2Deps): V2 => {
+export const createV2 = (deps: V2Deps, routes = v2Routes(deps)): V2 => {
   const { plans, upgradeUrl } = deps;
-  const router = createV2Router(deps);
+  const router = new Router({ prefix: '/v2', sensitive: true, strict: true });
+  const routeOfLayer = new Map(
+    routes.map((one) => [router.register(one.path, [one.method], route(one.handler)), one]),
+  );
   const dispatch = dispatcher(router);
+
+  const requirementsOf = (method: string, path: string): Requirements => {
+    const { path: ofPath, pathAndMethod } = router.match(path, method);
+    const found = pathAndMethod[0] && routeOfLayer.get(pathAndMethod[0]);
+    return {
+      // A POST to an unknown path is told that the log is away, too.
+      writes: found ? (found.writes ?? found.method !== 'GET') : method === 'POST',
+      metered: !ofPath.some((layer) => routeOfLayer.get(layer)?.metered === false),
+    };
+  };
 
   const handle = async (ctx: Context): Promise<void> => {
     // Before anything can fail: the error's answer has it too.
     ctx.set('Cache-Control', 'no-store');
+    const { writes, metered } = requirementsOf(ctx.method, ctx.path);
     const refusal = await admitRequest(ctx, ctx.state, deps.admission, {
-      metered: ctx.path !== '/v2/usage',
-      held: ctx.method === 'POST' && (await deps.delivery.isStalled()),
+      metered,
+      held: writes && (await deps.delivery.isStalled()),
       callLimit: ({ key }) => plans.plans[key.plan].monthlyCalls ?? 0,
       upgradeUrl,
     });
     if (refusal) send(ctx, refusal);
     else await dispatch(ctx);
   };
-  return { handle, routeOf: routeFinder(router) };
+  return { handle, routeOf: routeFinder(router), requirementsOf };
 };

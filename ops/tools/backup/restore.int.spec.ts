@@ -155,7 +155,6 @@ describe('a backup that is restored', () => {
         requestId: 'request-1',
       })),
       idempotency: null,
-      answerToKeep: () => null,
     });
   };
 

@@ -91,7 +91,6 @@ describe('audit verify, with the log on Kafka', function () {
           },
         ],
         idempotency: null,
-        answerToKeep: () => null,
       });
     });
 

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { defaultPlanTable } from '../../schemas/plans.js';
 import { at, noon } from '../../schemas/testing/events.js';
-import { admitCalls, type AdmissionOutcome, type Call, type GrantedMeter } from './admission.js';
+import { admitCalls, type AdmissionOutcome, type Call, type GrantedMeter } from './rate-limits.js';
 
 const key = { id: 'key-1', name: 'website', plan: 'FREE', account: 'acme' } as const;
 const limit = defaultPlanTable.plans.FREE.requestsPerMinute;

@@ -3,7 +3,7 @@ import Koa from 'koa';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
-import { bodyReader, type RawBody } from './body.js';
+import { bodyReader, type Read } from './requests.js';
 import { deferred } from '../../ops/platform/concurrency/deferred.js';
 
 describe('a body', () => {
@@ -11,7 +11,7 @@ describe('a body', () => {
     const arrived = deferred();
     const app = new Koa();
     app.silent = true;
-    const read = new Promise<RawBody>((resolve, reject) => {
+    const read = new Promise<Read<string>>((resolve, reject) => {
       app.use(async (ctx) => {
         // Nobody hears its error, as while the key is looked up: `once` of node:events would.
         const closed = new Promise<void>((done) => ctx.req.once('close', done));

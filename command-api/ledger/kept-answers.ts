@@ -7,9 +7,15 @@ export interface IdempotencyScope {
   readonly idempotencyKey: string;
 }
 
+/** A request with an Idempotency-Key. */
+export interface IdempotentRequest {
+  readonly scope: IdempotencyScope;
+  /** SHA-256 of the body as it came. */
+  readonly bodyHash: Buffer;
+}
+
 /** The first success of a request, as it was answered. */
 export interface KeptAnswer extends IdempotencyScope {
-  /** SHA-256 of the body as it came. */
   readonly bodyHash: Buffer;
   readonly status: number;
   /** JSON. */

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { transaction } from '../../ops/platform/postgres/pool.js';
 import { rejection } from '../../ops/test/support/waiting.js';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
-import { findAnswers, forgetAnswers, saveAnswers, type KeptAnswer } from './idempotency.js';
+import { findAnswers, forgetAnswers, saveAnswers, type KeptAnswer } from './kept-answers.js';
 
 const answer = (told: Partial<KeptAnswer> = {}): KeptAnswer => ({
   keyId: 'key-1',

@@ -1,0 +1,120 @@
+import type Router from '@koa/router';
+import { koaBody } from 'koa-body';
+import type { Context } from 'koa';
+import type { z } from 'zod';
+import { messages } from '../../schemas/http/errors.js';
+import { disallowedProperty } from '../../schemas/http/shorten.js';
+import { failure, send, type Reply } from './reply.js';
+
+/** A part of a request that could be read, or the reply that refuses the request. */
+export type Read<Value> =
+  | { readonly type: 'read'; readonly value: Value }
+  | { readonly type: 'refused'; readonly reply: Reply };
+
+const refused = (reply: Reply): Read<never> => ({ type: 'refused', reply });
+
+const tooLarge = (ctx: Context): Read<never> => {
+  // The rest of the body is not read, so the connection is of no further use.
+  ctx.set('Connection', 'close');
+  return refused(failure(413, messages.bodyTooLarge));
+};
+
+/** Reads a JSON body of at most `limit` bytes as text: an idempotent replay needs its hash. */
+export const bodyReader = (limit: number): ((ctx: Context) => Promise<Read<string>>) => {
+  const read = koaBody({
+    json: false,
+    urlencoded: false,
+    text: true,
+    textTypes: ['application/json'],
+    textLimit: limit,
+  });
+  return async (ctx) => {
+    if (Number(ctx.headers['content-length'] ?? 0) > limit) return tooLarge(ctx);
+    // A media type has no case, and white space may stand before its parameters.
+    if (ctx.request.type.trim().toLowerCase() !== 'application/json') {
+      ctx.set('Connection', 'close');
+      return refused(failure(415, messages.contentType));
+    }
+    try {
+      await read(ctx, () => Promise.resolve());
+    } catch (error) {
+      const { status, type } = error as { status?: number; type?: string };
+      if (status === 413) return tooLarge(ctx);
+      if (status === 415) return refused(failure(415, messages.contentType));
+      // An error without a status comes from the decompression.
+      const isPacked = ctx.headers['content-encoding'] !== undefined;
+      // The client closed the connection before the body was read; later gives status 400.
+      const isGone = type === 'stream.not.readable';
+      if (status === 400 || isGone || (status === undefined && isPacked)) {
+        ctx.set('Connection', 'close');
+        return refused(failure(400, messages.invalidJson));
+      }
+      throw error;
+    }
+    const { body } = ctx.request;
+    return { type: 'read', value: typeof body === 'string' ? body : '' };
+  };
+};
+
+/** Parses a body; an empty one counts as `{}`. */
+export const parseJson = (text: string): Read<unknown> => {
+  let json: unknown;
+  try {
+    json = text.trim() === '' ? {} : JSON.parse(text);
+  } catch {
+    // The parser's message may quote the body, so the answer does not repeat it.
+    return refused(failure(400, messages.invalidJson));
+  }
+  const property = disallowedProperty(json);
+  if (property !== null) {
+    return refused(failure(400, `property ${property} should not exist`));
+  }
+  return { type: 'read', value: json };
+};
+
+/** A value as a schema reads it; otherwise 400 with the message of the first field that is wrong. */
+export const parseAs = <Schema extends z.ZodType>(
+  schema: Schema,
+  value: unknown,
+): Read<z.output<Schema>> => {
+  const parsed = schema.safeParse(value);
+  return parsed.success
+    ? { type: 'read', value: parsed.data }
+    : refused(failure(400, parsed.error.issues[0]?.message ?? messages.badRequest));
+};
+
+/** Answers a request whose path matched; `parameter` reads a part of the path. */
+export type Handler<State> = (
+  ctx: Context,
+  state: State,
+  parameter: (name: string) => string,
+) => Promise<Reply> | Reply;
+
+/** A handler as the router's middleware. */
+export const route =
+  <State>(handler: Handler<State>) =>
+  async (ctx: Context & { params?: Record<string, string> }): Promise<void> => {
+    const parameter = (name: string): string => ctx.params?.[name] ?? '';
+    send(ctx, await handler(ctx, ctx.state, parameter));
+  };
+
+/** The pattern of the route that a path leads to, whatever the method. */
+export const routeFinder =
+  (router: Router): ((path: string) => string | null) =>
+  (path) => {
+    const pattern = router.match(path, 'GET').path[0]?.path;
+    return typeof pattern === 'string' ? pattern : null;
+  };
+
+/** Dispatches to a router's routes: 404 for an unknown path, 405 for another method. */
+export const dispatcher = (router: Router): ((ctx: Context) => Promise<void>) => {
+  const routes = router.routes();
+  return async (ctx) => {
+    const layers = router.match(ctx.path, ctx.method).path;
+    const methods = [...new Set(layers.flatMap((layer) => layer.methods))];
+    if (methods.length === 0) send(ctx, failure(404, messages.notFound));
+    else if (!methods.includes(ctx.method)) {
+      send(ctx, failure(405, messages.methodNotAllowed, { Allow: methods.join(', ') }));
+    } else await routes(ctx as never, () => Promise.resolve());
+  };
+};

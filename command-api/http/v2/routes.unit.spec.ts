@@ -1,0 +1,55 @@
+import { expect } from 'chai';
+import type { Idempotency } from './idempotency.js';
+import { createV2, v2Routes, type V2Deps, type V2Route } from './routes.js';
+
+// Handlers ask for what they need when they are called.
+const deps = {
+  idempotency: { post: () => () => undefined } as unknown as Idempotency,
+} as V2Deps;
+
+const routes = v2Routes(deps);
+const pathOf = ({ path }: V2Route): string => `/v2${path.replace(/:\w+/g, 'spring')}`;
+
+describe('the routes under /v2', () => {
+  it('need the log, every one of them that is not a GET', () => {
+    const { requirementsOf } = createV2(deps, routes);
+    for (const one of routes) {
+      const { writes } = requirementsOf(one.method, pathOf(one));
+      expect(writes, `${one.method} ${one.path}`).to.equal(one.method !== 'GET');
+    }
+    expect(routes.filter(({ method }) => method === 'POST')).to.have.lengthOf(2);
+  });
+
+  it('need the log with any writing method, and with GET and HEAD where they say so', () => {
+    const handler: V2Route['handler'] = () => {
+      throw new Error('Not called');
+    };
+    const methods = ['POST', 'PUT', 'PATCH', 'DELETE'] as const;
+    const { requirementsOf } = createV2(deps, [
+      ...methods.map((method) => ({ method, path: '/links/:code', handler })),
+      { method: 'GET', path: '/links/:code', handler },
+      { method: 'GET', path: '/spent/:code', handler, writes: true },
+    ]);
+    for (const method of methods) {
+      expect(requirementsOf(method, '/v2/links/spring').writes, method).to.equal(true);
+    }
+    for (const method of ['GET', 'HEAD']) {
+      expect(requirementsOf(method, '/v2/links/spring').writes, method).to.equal(false);
+      expect(requirementsOf(method, '/v2/spent/spring').writes, method).to.equal(true);
+    }
+  });
+
+  it('need the log for a POST to an unknown path', () => {
+    const { requirementsOf } = createV2(deps, routes);
+    expect(requirementsOf('POST', '/v2/nothing').writes).to.equal(true);
+    expect(requirementsOf('GET', '/v2/nothing').writes).to.equal(false);
+  });
+
+  it('cost a call of the month, all but usage', () => {
+    const { requirementsOf } = createV2(deps, routes);
+    const free = routes.filter((one) => !requirementsOf(one.method, pathOf(one)).metered);
+    expect(free.map(({ path }) => path)).to.deep.equal(['/usage']);
+    expect(requirementsOf('POST', '/v2/usage').metered).to.equal(false);
+    expect(requirementsOf('GET', '/v2/nothing').metered).to.equal(true);
+  });
+});
