@@ -15,7 +15,7 @@ import { projectFile } from '../../platform/files/project-file.js';
 import { ask, atOnce, statuses, type Ask } from '../../test/support/http.js';
 import { kafkaStartMs, testKafka, type TestKafka } from '../../test/support/kafka.js';
 import { startProduct, type Product } from '../../test/support/product.js';
-import { eventually } from '../../test/support/waiting.js';
+import { untilProjected } from '../../test/support/projected.js';
 
 const mainFile = fileURLToPath(new URL('../cli/main.js', import.meta.url));
 const document = readFileSync(projectFile('ops', 'docs', 'audit.md'), 'utf8');
@@ -159,13 +159,7 @@ for (const logName of ['embedded', 'on Kafka'] as const) {
       await admin('bob', 'POST', '/links/spring-sale/block', { reason: 'phishing' });
       moments.reported = await now();
       await admin('alice', 'POST', '/links/spring-sale/unblock', { reason: 'a mistake' });
-      await eventually('everything is in the log and projected', async () => {
-        const { projections, spool } = (await ask(`${product.admin}/health/ready`)).json() as {
-          projections: { lag: number }[];
-          spool: { events: number };
-        };
-        return spool.events === 0 && projections.every(({ lag }) => lag === 0);
-      });
+      await untilProjected(product.edges);
       moments.ended = await now();
     };
 

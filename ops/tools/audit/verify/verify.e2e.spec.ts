@@ -8,8 +8,8 @@ import type { Pool } from '../../../platform/postgres/pool.js';
 import { isClean, type Difference, type Verification } from './report.js';
 import { someTraffic, underLoad, type Traffic } from '../../../test/support/audit/traffic.js';
 import { verify } from './verify.js';
-import { eventuallyPasses } from '../../../test/support/waiting.js';
 import { startLinklogCli } from '../../../test/support/process.js';
+import { untilProjected } from '../../../test/support/projected.js';
 
 /** In words that are quick to compare. */
 const wordsOf = ({ model, table, kind, key, columns }: Difference): string => {
@@ -50,13 +50,7 @@ describe('audit verify, on a running service', function () {
   };
 
   /** Until the projections have all that the altered rows are of. */
-  const settled = (): Promise<void> =>
-    eventuallyPasses(20_000, async () => {
-      const { projections: all } = (await bench.admin('GET', '/health/ready')).json() as {
-        projections: { lag: number }[];
-      };
-      expect(all.map(({ lag }) => lag)).to.deep.equal([0, 0, 0, 0]);
-    });
+  const settled = (): Promise<void> => untilProjected(bench.product.edges);
 
   before('make some traffic', async () => {
     traffic = await someTraffic(bench);

@@ -1,0 +1,26 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ask } from './http.js';
+import { eventually } from './waiting.js';
+
+/** The service remembers a health report for 500 ms. */
+const rememberedMs = 550;
+
+interface Report {
+  readonly projections: readonly { readonly lag: number | null }[];
+  readonly spool: { readonly events: number };
+}
+
+/**
+ * Waits until every event from before the call is in every projection. A report that the service
+ * remembers may be from before the caller's last change, so only later reports count.
+ */
+export const untilProjected = async (edges: readonly string[]): Promise<void> => {
+  await sleep(rememberedMs);
+  await eventually('the projections are caught up', async () => {
+    for (const edge of edges) {
+      const report = (await ask(`${edge}/health/ready`)).json() as Report;
+      if (report.projections.some(({ lag }) => lag !== 0) || report.spool.events > 0) return false;
+    }
+    return true;
+  });
+};

@@ -1,0 +1,90 @@
+import { expect } from 'chai';
+import { readEvent } from '../../../schemas/events/codec.js';
+import { actorName } from './service.js';
+import { onService, type Key } from './testing/on-service.js';
+
+describe('the command line, on a running service', () => {
+  const { service, text, json, createKey, expectFailure, usage } = onService();
+
+  describe('keys', () => {
+    it('are made, work at once, and are listed and shown without the key itself', async () => {
+      const key = await createKey('hobby', '--account', 'shop');
+      expect(key).to.include({ name: 'a key', plan: 'HOBBY', account: 'shop', active: true });
+      expect(key.key).to.match(/^ll_[0-9A-Za-z]{38}$/);
+      const answer = await usage(key.key);
+      expect([answer.status, answer.headers['x-ratelimit-limit']]).to.deep.equal([200, '300']);
+
+      const { keys } = (await json('keys', 'list')) as { keys: Key[] };
+      expect(keys.map(({ name }) => name)).to.include('first-key');
+      const listed = keys.find(({ id }) => id === key.id);
+      const shown = await json('keys', 'show', key.id);
+      expect(listed).to.deep.equal(shown);
+      expect(shown).to.include({ id: key.id, plan: 'HOBBY', account: 'shop' });
+      expect(shown).to.not.have.property('key');
+      expect(shown).to.have.nested.property('usage.minute.limit', 300);
+    });
+
+    it('are shown to people in lines and columns', async () => {
+      const made = await text('keys', 'create', '--name', 'für Menschen', '--plan', 'INDIE');
+      const id = /^id +(\S+)$/m.exec(made)?.[1] ?? '';
+      expect(made).to.match(/^name +für Menschen$/m);
+      expect(made).to.match(/^key +ll_[0-9A-Za-z]{38}$/m);
+      expect(made).to.match(/The key is shown this once/);
+
+      const list = await text('keys', 'list');
+      expect(list).to.match(/^ID +NAME +PLAN +ACCOUNT +ACTIVE +CALLS +LINKS +QR CODES +CREATED\n/);
+      expect(list).to.match(
+        new RegExp(`^${id}  für Menschen +INDIE +default +yes +0 +0 +0 +`, 'm'),
+      );
+      expect(await text('keys', 'show', id)).to.match(/^this minute +0 of 1,000 calls$/m);
+      expect(await text('keys', 'change', id, '--name', 'new')).to.match(/^name +new$/m);
+      expect(await text('keys', 'revoke', id)).to.equal(`Revoked, for good: new (${id})\n`);
+    });
+
+    it('get the limit of another plan, and go off and on', async () => {
+      const { id, key } = await createKey('FREE');
+      expect((await usage(key)).headers['x-ratelimit-limit']).to.equal('60');
+      expect(await json('keys', 'change', id, '--plan', 'PRO')).to.include({ plan: 'PRO' });
+      expect((await usage(key)).headers['x-ratelimit-limit']).to.equal('5000');
+      expect(await json('keys', 'change', id, '--inactive')).to.include({ active: false });
+      expect((await usage(key)).status).to.equal(401);
+      const changed = await json('keys', 'change', id, '--active', '--name', 'back');
+      expect(changed).to.include({ active: true, name: 'back', plan: 'PRO' });
+      expect((await usage(key)).status).to.equal(200);
+    });
+
+    it('are refused once they are revoked, for good', async () => {
+      const { id, key } = await createKey('PRO');
+      expect((await usage(key)).status).to.equal(200);
+      expect(await json('keys', 'revoke', id)).to.include({ id, active: false });
+      expect((await usage(key)).status).to.equal(401);
+      expect(await json('keys', 'revoke', id)).to.include({ id, active: false });
+      await expectFailure(['keys', 'change', id, '--active'], 1, 'This API key has been revoked');
+    });
+
+    it('are changed by somebody: the name is in the events', async () => {
+      const { id } = await createKey('PRO');
+      await json('keys', 'change', id, '--plan', 'FREE');
+      await json('keys', 'revoke', id);
+      const { rows } = await service().pool.query<{ value: string }>(
+        'SELECT value FROM log.events WHERE key = $1 ORDER BY record_offset',
+        [id],
+      );
+      const events = rows.map(({ value }) => readEvent(value));
+      expect(events.map(({ type, actor }) => [type, actor])).to.deep.equal([
+        ['linklog.ApiKeyCreated.v1', actorName()],
+        ['linklog.ApiKeyChanged.v1', actorName()],
+        ['linklog.ApiKeyRevoked.v1', actorName()],
+      ]);
+    });
+  });
+
+  it('may have --json before the command too', async () => {
+    expect(await json('keys', 'list')).to.deep.equal(
+      JSON.parse(await text('--json', 'keys', 'list')),
+    );
+    expect(await json('keys', 'list')).to.deep.equal(
+      JSON.parse(await text('keys', '--json', 'list')),
+    );
+  });
+});

@@ -1,0 +1,190 @@
+import { expect } from 'chai';
+import { shareSchema } from '../../../projectors/runtime/checkpoints.js';
+import { startLinklogCli } from '../../test/support/process.js';
+import { eventually } from '../../test/support/waiting.js';
+import { onService } from './testing/on-service.js';
+
+const nobody = '01990000-0000-7000-8000-000000000000';
+
+describe('the command line, on a running service', () => {
+  const { service, linklog, expectFailure } = onService();
+
+  describe('says in one line what is wrong with', () => {
+    const plans = 'it is one of FREE, HOBBY, INDIE, PRO';
+    const names = 'it is one of redirects, quotas, stats, history';
+    const create = ['keys', 'create', '--name', 'x', '--plan', 'PRO'];
+    const wrong: readonly (readonly [readonly string[], number, string])[] = [
+      [['kyes', 'list'], 2, "unknown command 'kyes' (did you mean keys?)"],
+      [['projection', 'status'], 2, "unknown command 'projection' (did you mean projections?)"],
+      [['frobnicate'], 2, 'unknown command \'frobnicate\'; see "linklog --help"'],
+      [['keys', 'craete'], 2, "unknown command 'craete' (did you mean create?)"],
+      [['keys', 'revok', nobody], 2, "unknown command 'revok' (did you mean revoke?)"],
+      [['projections', 'rebiuld'], 2, "unknown command 'rebiuld' (did you mean rebuild?)"],
+      [['help', 'kyes'], 2, "unknown command 'kyes' (did you mean keys?)"],
+      [['help', 'keys', 'lsit'], 2, "unknown command 'lsit' (did you mean list?)"],
+      [['--jsn', 'keys', 'list'], 2, "unknown option '--jsn' (did you mean --json?)"],
+      [['keys', 'list', '--jason'], 2, "unknown option '--jason' (did you mean --json?)"],
+      [['keys', 'create', '--nmae', 'x'], 2, "unknown option '--nmae' (did you mean --name?)"],
+      [[...create, '--acount', 'x'], 2, "unknown option '--acount' (did you mean --account?)"],
+      [
+        ['keys', 'change', nobody, '--actve'],
+        2,
+        "unknown option '--actve' (did you mean --active?)",
+      ],
+      [['projections', 'status', '-x'], 2, 'unknown option \'-x\'; see "linklog --help"'],
+      [
+        ['keys', 'create', '--plan', 'PRO'],
+        2,
+        '--name is missing; see "linklog keys create --help"',
+      ],
+      [['keys', 'create', '--name', 'x'], 2, '--plan is missing; see "linklog keys create --help"'],
+      [['keys', 'create', '--name'], 2, "option '--name <name>' argument missing"],
+      [
+        ['keys', 'create', '--name', 'x', '--plan', 'PORO'],
+        2,
+        `there is no plan "PORO": ${plans} (did you mean PRO?)`,
+      ],
+      [['keys', 'change', nobody, '--plan', 'gold'], 2, `there is no plan "gold": ${plans}`],
+      [
+        ['keys', 'create', '--name', '', '--plan', 'PRO'],
+        1,
+        'name must have 1 to 100 characters, none of them control characters',
+      ],
+      [
+        [...create, '--account', 'a b'],
+        1,
+        'account must have 1 to 64 characters: letters, digits, dots, hyphens and underscores',
+      ],
+      [['keys', 'show'], 2, "missing required argument 'id'"],
+      [['keys', 'show', nobody], 1, 'API key not found'],
+      [['keys', 'show', '..'], 1, 'API key not found'],
+      [['keys', 'revoke', 'x/../y'], 1, 'API key not found'],
+      [['keys', 'change', nobody, '--plan', 'PRO'], 1, 'API key not found'],
+      [['keys', 'revoke', ''], 2, 'the id is empty; see "linklog keys list"'],
+      [
+        ['keys', 'revoke', `ll_${'x'.repeat(38)}`],
+        2,
+        'this is a key itself, not its id; keep it secret, and see "linklog keys list" for the id',
+      ],
+      [
+        ['keys', 'change', nobody],
+        2,
+        'nothing to change: give --name, --plan, --active or --inactive',
+      ],
+      [
+        ['keys', 'change', nobody, '--active', '--inactive'],
+        2,
+        "option '--active' cannot be used with option '--inactive'",
+      ],
+      [
+        ['keys', 'list', 'all'],
+        2,
+        "too many arguments for 'list'. Expected 0 arguments but got 1.",
+      ],
+      [
+        ['projections', 'rebuild', 'stat'],
+        2,
+        `there is no projection "stat": ${names} (did you mean stats?)`,
+      ],
+      [['projections', 'redrive', 'links'], 2, `there is no projection "links": ${names}`],
+      [['projections', 'rebuild'], 2, "missing required argument 'name'"],
+      [['link', 'block', 'x'], 2, "unknown command 'link' (did you mean links?)"],
+      [['links', 'blok', 'x'], 2, "unknown command 'blok' (did you mean block?)"],
+      [['links', 'block', 'spring'], 2, '--reason is missing; see "linklog links block --help"'],
+      [
+        ['links', 'unblock', 'spring'],
+        2,
+        '--reason is missing; see "linklog links unblock --help"',
+      ],
+      [['links', 'block', '', '--reason', 'x'], 2, 'the short code is empty'],
+      [['links', 'block', 'nothing0', '--reason', 'x'], 1, 'Short URL not found'],
+      [['links', 'block', '../x', '--reason', 'x'], 1, 'Short URL not found'],
+      [
+        ['links', 'block', 'nothing0', '--reason', ''],
+        1,
+        'reason must have 1 to 500 characters, none of them control characters',
+      ],
+      [['links', 'history', 'nothing0'], 1, 'Short URL not found'],
+      [['links', 'history'], 2, "missing required argument 'code'"],
+      [['aliases', 'allow', 'docs'], 2, '--account is missing; see "linklog aliases allow --help"'],
+      [['aliases', 'allow', '', '--account', 'x'], 2, 'the alias is empty'],
+      [
+        ['aliases', 'allow', 'a', '--account', 'x'],
+        1,
+        'Alias must have 3 to 50 letters, numbers, hyphens and underscores',
+      ],
+      [
+        ['platform', 'set'],
+        2,
+        'nothing to switch: give one of --maintenance, --shortening, --aliases, --passwords, ' +
+          '--expiration, --qr',
+      ],
+      [
+        ['platform', 'set', '--qr', 'maybe'],
+        2,
+        'there is no switch position "maybe": it is one of on, off',
+      ],
+      [
+        ['platform', 'set', '--maintenence', 'on'],
+        2,
+        "unknown option '--maintenence' (did you mean --maintenance?)",
+      ],
+      [['audit', 'as-of', '2999-01-01'], 2, '2999-01-01T00:00:00.000Z is in the future'],
+      [
+        ['audit', 'as-of', '2026-01-01', 'hello', '--key', 'website'],
+        2,
+        'give a short code or --key, not both',
+      ],
+    ];
+    for (const [args, exitCode, line] of wrong) {
+      it(`linklog ${args.join(' ')}`, () => expectFailure(args, exitCode, line));
+    }
+
+    it('a moment of which the log knows nothing, and a key that there was not', async () => {
+      const before = await linklog('audit', 'as-of', '2020-02-03T04:05:06+01:00');
+      expect([before.exitCode, before.stdout]).to.deep.equal([1, '']);
+      expect(before.stderr).to.match(
+        /^linklog: nothing had happened at 2020-02-03T03:05:06\.000Z: the log begins at \S+Z\n$/,
+      );
+      const now = new Date().toISOString();
+      const nobody = await linklog('audit', 'as-of', now, '--key', 'nobody', '--json');
+      expect([nobody.exitCode, nobody.stdout]).to.deep.equal([1, '']);
+      expect(nobody.stderr).to.match(/linklog: no key had the id or the name "nobody" at \S+Z\n$/);
+    });
+
+    it('its admin token', async () => {
+      const wrongToken = { ...service().env, ADMIN_TOKEN: 'not-the-right-one' };
+      const { exitCode, stdout, stderr } = await startLinklogCli(['keys', 'list'], wrongToken)
+        .ended;
+      expect([exitCode, stdout]).to.deep.equal([1, '']);
+      expect(stderr).to.equal(
+        `linklog: the service at ${service().product.admin} does not accept this admin token: set ` +
+          'ADMIN_TOKEN to the one that it was started with, or DATA_DIR to its directory\n',
+      );
+    });
+
+    it('a second rebuild of one projection', async () => {
+      const client = await service().pool.connect();
+      try {
+        await client.query('BEGIN');
+        await client.query(shareSchema('stats'));
+        const first = linklog('projections', 'rebuild', 'stats');
+        await eventually('a session waits for the advisory lock', async () => {
+          const { rows } = await service().pool.query(
+            "SELECT FROM pg_locks WHERE locktype = 'advisory' AND NOT granted",
+          );
+          return rows.length > 0;
+        });
+        await expectFailure(
+          ['projections', 'rebuild', 'stats'],
+          1,
+          'The projection stats is being rebuilt already; wait until that has ended',
+        );
+        await client.query('COMMIT');
+        expect((await first).exitCode).to.equal(0);
+      } finally {
+        client.release();
+      }
+    });
+  });
+});

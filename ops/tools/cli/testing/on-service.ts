@@ -1,0 +1,108 @@
+import { expect } from 'chai';
+import { runningPostgresUrl } from '../../../local/postgres/index.js';
+import { createLogger } from '../../../platform/logging.js';
+import { createPool, type Pool } from '../../../platform/postgres/pool.js';
+import { startLinklogCli, type Said } from '../../../test/support/process.js';
+import { ask, type Answer } from '../../../test/support/http.js';
+import { serversFor, startProduct, type Product } from '../../../test/support/product.js';
+import { untilProjected } from '../../../test/support/projected.js';
+
+export interface Key {
+  readonly id: string;
+  readonly key: string;
+  readonly name: string;
+  readonly plan: string;
+  readonly account: string;
+  readonly active: boolean;
+}
+
+/** What is there from `before` to `after`. */
+interface Started {
+  readonly product: Product;
+  readonly databaseUrl: string;
+  readonly pool: Pool;
+  /** What a command needs to know of the service. */
+  readonly env: Readonly<Record<string, string>>;
+}
+
+/** The command line on a running service, which the suite that calls this starts and stops. */
+export const onService = () => {
+  let started: Started | undefined;
+
+  before('start the product', async () => {
+    const product = await startProduct();
+    const { dataDir } = product;
+    const env = { ...(await serversFor(dataDir)), DATA_DIR: dataDir };
+    const databaseUrl = await runningPostgresUrl(dataDir);
+    if (databaseUrl === null) throw new Error('The embedded PostgreSQL does not run');
+    const logger = createLogger('silent');
+    const pool = createPool({ url: databaseUrl, name: 'test', max: 4, logger });
+    started = { product, databaseUrl, pool, env };
+  });
+
+  after('stop the product', async () => {
+    try {
+      await started?.pool.end();
+      await started?.product.stop();
+    } finally {
+      await started?.product.cleanup();
+    }
+  });
+
+  const service = (): Started => {
+    if (!started) throw new Error('The product is there from `before` to `after`');
+    return started;
+  };
+
+  const linklog = (...args: readonly string[]): Promise<Said> =>
+    startLinklogCli(args, service().env).ended;
+
+  /** What a person sees when all is well. */
+  const text = async (...args: readonly string[]): Promise<string> => {
+    const { exitCode, stdout, stderr } = await linklog(...args);
+    expect({ exitCode, stderr }).to.deep.equal({ exitCode: 0, stderr: '' });
+    return stdout;
+  };
+
+  const json = async (...args: readonly string[]): Promise<unknown> =>
+    JSON.parse(await text(...args, '--json'));
+
+  return {
+    service,
+    linklog,
+    text,
+    json,
+
+    createKey: async (plan: string, ...more: readonly string[]): Promise<Key> =>
+      (await json('keys', 'create', '--name', 'a key', '--plan', plan, ...more)) as Key,
+
+    expectFailure: async (
+      args: readonly string[],
+      exitCode: number,
+      line: string,
+    ): Promise<void> => {
+      const said = await linklog(...args);
+      const stderr = `linklog: ${line}\n`;
+      expect(said, args.join(' ')).to.deep.equal({ exitCode, stdout: '', stderr });
+    },
+
+    usage: (key: string): Promise<Answer> =>
+      ask(`${service().product.api}/v2/usage`, { headers: { Authorization: `Bearer ${key}` } }),
+
+    shorten: async (key: string): Promise<string> => {
+      const answer = await ask(`${service().product.api}/v2/shorten`, {
+        method: 'POST',
+        headers: { Authorization: `Bearer ${key}` },
+        body: { url: 'https://example.com/' },
+      });
+      expect(answer.status, answer.text).to.equal(201);
+      return (answer.json() as { shortCode: string }).shortCode;
+    },
+
+    visit: async (code: string): Promise<void> => {
+      expect((await ask(`${service().product.edge}/${code}`)).status).to.equal(302);
+    },
+
+    projected: (): Promise<void> => untilProjected(service().product.edges),
+  };
+};

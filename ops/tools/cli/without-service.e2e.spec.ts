@@ -1,0 +1,128 @@
+import { expect } from 'chai';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { startLinklogCli, type Said } from '../../test/support/process.js';
+
+const nobody = '01990000-0000-7000-8000-000000000000';
+
+describe('the command line, without a service', () => {
+  let dataDir: string;
+
+  before(async () => {
+    dataDir = await mkdtemp(path.join(tmpdir(), 'linklog-cli-'));
+  });
+
+  after(() => rm(dataDir, { recursive: true, force: true }));
+
+  const linklog = (args: readonly string[], env: Record<string, string> = {}): Promise<Said> =>
+    startLinklogCli(args, { DATA_DIR: dataDir, ADMIN_PORT: '1', ...env }).ended;
+
+  const expectFailure = async (
+    said: Promise<Said>,
+    exitCode: number,
+    line: string,
+  ): Promise<void> => {
+    expect(await said).to.deep.equal({ exitCode, stdout: '', stderr: `linklog: ${line}\n` });
+  };
+
+  const absent = 'no service answers at http://127.0.0.1:1; start it with "npm start"';
+  for (const args of [
+    ['keys', 'create', '--name', 'x', '--plan', 'PRO'],
+    ['keys', 'list', '--json'],
+    ['keys', 'show', nobody],
+    ['keys', 'change', nobody, '--inactive'],
+    ['keys', 'revoke', nobody],
+    ['links', 'block', 'spring', '--reason', 'x'],
+    ['links', 'history', 'spring'],
+    ['aliases', 'disallow', 'docs'],
+    ['platform', 'show'],
+    ['platform', 'set', '--qr', 'off'],
+    ['projections', 'status'],
+  ]) {
+    it(`says so for ${args.join(' ')}`, () => expectFailure(linklog(args), 1, absent));
+  }
+
+  for (const command of ['rebuild', 'redrive']) {
+    it(`says so for projections ${command}, with and without an address`, async () => {
+      const args = ['projections', command, 'stats'];
+      await expectFailure(
+        linklog(args),
+        1,
+        `no embedded PostgreSQL runs in ${dataDir}; start the service with "npm start", ` +
+          'or set DATABASE_URL to the one that it uses',
+      );
+      await expectFailure(
+        linklog(args, { DATABASE_URL: 'postgres://linklog:a-secret@127.0.0.1:1/linklog' }),
+        1,
+        'PostgreSQL at 127.0.0.1:1 cannot be used: connect ECONNREFUSED 127.0.0.1:1',
+      );
+    });
+  }
+
+  it('ends with 78 and the name of the variable when the configuration is wrong', async () => {
+    const line = 'API_PORT must be a port number from 0 to 65535';
+    await expectFailure(linklog(['keys', 'list'], { API_PORT: 'x' }), 78, line);
+    await expectFailure(linklog(['projections', 'rebuild', 'stats'], { API_PORT: 'x' }), 78, line);
+    // A wrong command line is the nearer mistake.
+    const { exitCode } = await linklog(['keys', 'create'], { API_PORT: 'x' });
+    expect(exitCode).to.equal(2);
+  });
+
+  it('helps with every command, whatever the environment', async function () {
+    // Some forty processes.
+    this.timeout(90_000);
+    for (const args of [
+      [],
+      ['keys'],
+      ['keys', 'create'],
+      ['keys', 'list'],
+      ['keys', 'show'],
+      ['keys', 'change'],
+      ['keys', 'revoke'],
+      ['links'],
+      ['links', 'block'],
+      ['links', 'unblock'],
+      ['links', 'history'],
+      ['aliases'],
+      ['aliases', 'allow'],
+      ['aliases', 'disallow'],
+      ['platform'],
+      ['platform', 'show'],
+      ['platform', 'set'],
+      ['projections'],
+      ['projections', 'status'],
+      ['projections', 'rebuild'],
+      ['projections', 'redrive'],
+      ['audit'],
+      ['audit', 'replay'],
+      ['audit', 'history'],
+    ]) {
+      const [said, asked] = await Promise.all([
+        linklog([...args, '--help'], { API_PORT: 'x' }),
+        linklog(['help', ...args]),
+      ]);
+      expect({ exitCode: said.exitCode, stderr: said.stderr }).to.deep.equal({
+        exitCode: 0,
+        stderr: '',
+      });
+      expect(said.stdout).to.match(/^Usage: linklog /);
+      if (args.length !== 1) expect(said.stdout).to.match(/\nExamples?:\n {2}\$ linklog /);
+      expect(asked).to.deep.equal(said);
+    }
+  });
+
+  it('shows the help to whoever leaves the command out, on stderr', async () => {
+    for (const args of [[], ['keys'], ['links'], ['aliases'], ['platform'], ['projections']]) {
+      const { exitCode, stdout, stderr } = await linklog(args);
+      expect([exitCode, stdout]).to.deep.equal([2, '']);
+      expect(stderr).to.match(/^Usage: linklog /);
+    }
+  });
+
+  it('knows its version', async () => {
+    const { exitCode, stdout } = await linklog(['--version']);
+    expect(exitCode).to.equal(0);
+    expect(stdout).to.match(/^\d+\.\d+\.\d+\n$/);
+  });
+});
