@@ -6,7 +6,7 @@ import path from 'node:path';
 import { createLogger } from '../../ops/platform/logging.js';
 import { transaction } from '../../ops/platform/postgres/pool.js';
 import { openRedis } from '../../ops/platform/redis.js';
-import { startRedis, type RedisServer } from '../../ops/local/stack/redis.js';
+import { startRedis, type RedisServer } from '../../ops/local/redis.js';
 import { recordHistory } from '../../ops/test/support/ledger-links.js';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { testNode, type TestNode } from '../../ops/test/support/node.js';

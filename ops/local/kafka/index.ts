@@ -1,14 +1,18 @@
+import { Kafka, logLevel } from 'kafkajs';
 import { mkdir, realpath, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { freePort } from '../postgres/free-port.js';
 import type { Logger } from '../../platform/logging.js';
-import { endOrphans, launch, untilReady, type Child } from '../stack/child.js';
-import { startServer, type Server } from '../stack/server.js';
-import { brokerAnswers } from './answers.js';
+import { launch, untilReady } from '../process/child.js';
+import { endOrphans, processesIn } from '../process/orphans.js';
+import { freePort, startServer, type Server } from '../process/server.js';
+import {
+  brokerArguments,
+  clusterIdOf,
+  explainJava,
+  formatStorage,
+  serverProperties,
+} from './broker.js';
 import { kafkaJars, kafkaVersions, type KafkaVersion } from './jars.js';
-import { explainJava } from './java.js';
-import { brokerArguments, serverProperties } from './settings.js';
-import { clusterIdOf, formatStorage } from './storage.js';
 
 export { kafkaVersions, type KafkaVersion } from './jars.js';
 
@@ -31,6 +35,28 @@ export interface KafkaOptions {
   readonly brief?: boolean;
 }
 
+/** Whether the broker of this cluster answers there, itself a member of it. */
+const brokerAnswers = async (brokers: string, clusterId: string): Promise<boolean> => {
+  const admin = new Kafka({
+    brokers: [brokers],
+    connectionTimeout: 1_000,
+    requestTimeout: 3_000,
+    retry: { retries: 0 },
+    logLevel: logLevel.NOTHING,
+  }).admin();
+  try {
+    await admin.connect();
+    const cluster = await admin.describeCluster();
+    // Another process may have taken the port; and until it is registered, a broker knows of none.
+    return cluster.clusterId === clusterId && cluster.brokers.length > 0;
+  } catch {
+    // Tried again until the deadline; an end of the broker is seen as such.
+    return false;
+  } finally {
+    await admin.disconnect();
+  }
+};
+
 /**
  * Starts a Kafka broker, its own controller too, on 127.0.0.1, after ending what a killed process left
  * running on this data. The data, and with it cluster id and topics, outlive it.
@@ -45,20 +71,17 @@ export const startKafka = async (options: KafkaOptions): Promise<KafkaServer> =>
   const dir = await realpath(options.dataDir);
   const logDir = join(dir, 'data');
   const properties = join(dir, 'server.properties');
-  await endOrphans(dir, ['java'], logger);
+  await endOrphans({ name: 'Kafka', dir, find: () => processesIn(dir, ['java']), logger });
   const jars = await kafkaJars(version, logger);
 
-  let port = options.port ?? 0;
-  let wasReady = false;
   let clusterId = await clusterIdOf(logDir);
-
-  const begin = async (): Promise<Child> => {
-    if (options.port === undefined && !wasReady) port = await freePort();
-    const place = { logDir, port, controllerPort: await freePort() };
-    await writeFile(properties, serverProperties(place), { mode: 0o600 });
-    clusterId ??= await formatStorage(dir, jars, properties);
-    try {
-      return await launch({
+  const server = await startServer({
+    port: options.port ?? freePort,
+    async begin(port) {
+      const place = { logDir, port, controllerPort: await freePort() };
+      await writeFile(properties, serverProperties(place), { mode: 0o600 });
+      clusterId ??= await formatStorage(dir, jars, properties);
+      return launch({
         name: 'Kafka',
         program: 'java',
         args: brokerArguments(jars, properties, brief),
@@ -66,23 +89,14 @@ export const startKafka = async (options: KafkaOptions): Promise<KafkaServer> =>
         logFile: join(dir, 'kafka.log'),
         logger,
         tied,
+        explain: explainJava,
       });
-    } catch (error) {
-      throw explainJava(error);
-    }
-  };
-  const ready = async (child: Child): Promise<void> => {
-    try {
-      await untilReady(child, () => brokerAnswers(`127.0.0.1:${port}`, clusterId ?? ''));
-    } catch (error) {
-      throw explainJava(error);
-    }
-    wasReady = true;
-  };
-  // A port that the caller chose and another has is an error; our own of before comes free again.
-  const mayRetry = (): boolean => options.port === undefined || wasReady;
-  const server = await startServer({ begin, ready, mayRetry });
+    },
+    ready: (child, port) =>
+      untilReady(child, () => brokerAnswers(`127.0.0.1:${port}`, clusterId ?? '')),
+  });
+  const { pid, port } = server;
   const ms = Math.round(performance.now() - begun);
-  logger.info({ kafkaPid: server.pid, port, version, ms }, 'Kafka is ready');
+  logger.info({ kafkaPid: pid, port, version, ms }, 'Kafka is ready');
   return Object.assign(server, { brokers: `127.0.0.1:${port}`, clusterId: clusterId ?? '' });
 };

@@ -1,40 +1,41 @@
-import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { promisify } from 'node:util';
-import { cachePlace, provideInCache } from '../postgres/cache.js';
-import { ServerFailed, ServerUnavailable } from '../postgres/errors.js';
+import { inheritedEnvironment } from '../../platform/config/config.js';
 import { hasCode } from '../../platform/errors.js';
-import { lastLines } from '../postgres/run.js';
-import type { Logger } from '../../platform/logging.js';
 import { projectFile } from '../../platform/files/project-file.js';
+import type { Logger } from '../../platform/logging.js';
+import { run, type Ended } from '../process/child.js';
+import { ServerFailed, ServerUnavailable } from '../process/errors.js';
+import { lastLines } from '../process/log-file.js';
+import { cachePlace, provideInCache } from '../process/program-cache.js';
 
-/** Those that the tests run on. The first one is meant where none is named, and the pom's default. */
+/** Those that the tests run on. The first one is the default, and the pom's. */
 export const kafkaVersions = ['4.3.1', '3.9.1'] as const;
 export type KafkaVersion = (typeof kafkaVersions)[number];
 
 const pom = projectFile('ops', 'local', 'kafka', 'pom.xml');
 
+const maven = async (version: KafkaVersion, args: readonly string[]): Promise<Ended> => {
+  try {
+    return await run(null, 'mvn', args, { env: inheritedEnvironment() });
+  } catch (error) {
+    if (!hasCode(error, 'ENOENT')) throw error;
+    throw new ServerUnavailable(
+      `Kafka ${version} is fetched with Maven, and mvn is not in PATH; install it (apt-get install maven), or set KAFKA_BROKERS to a Kafka of your own`,
+      { cause: error },
+    );
+  }
+};
+
 export const resolveJars = async (version: KafkaVersion, dir: string): Promise<void> => {
   const goal = ['dependency:copy-dependencies', '-DincludeScope=runtime'];
   const choice = [`-Dkafka.version=${version}`, `-DoutputDirectory=${dir}`];
-  try {
-    await promisify(execFile)('mvn', ['-B', '-q', '-f', pom, ...goal, ...choice]);
-  } catch (error) {
-    if (hasCode(error, 'ENOENT')) {
-      throw new ServerUnavailable(
-        `Kafka ${version} is fetched with Maven, and mvn is not in PATH; install it (apt-get install maven), or set KAFKA_BROKERS to a Kafka of your own`,
-        { cause: error },
-      );
-    }
-    const { stdout = '' } = error as { stdout?: string };
-    throw new ServerFailed(`Maven could not fetch Kafka ${version}`, {
-      output: lastLines(stdout),
-      retryable: true,
-      cause: error,
-    });
+  const { exitCode, stdout } = await maven(version, ['-B', '-q', '-f', pom, ...goal, ...choice]);
+  if (exitCode !== 0) {
+    const output = lastLines(stdout);
+    throw new ServerFailed(`Maven could not fetch Kafka ${version}`, { output, retryable: true });
   }
 };
 
@@ -50,7 +51,7 @@ export const kafkaJars = async (version: KafkaVersion, logger: Logger): Promise<
     .digest('hex');
   const place = cachePlace() ?? join(tmpdir(), 'linklog-cache');
   const fill = async (dir: string): Promise<void> => {
-    logger.info({ version }, 'Fetching Kafka, once');
+    logger.info({ version }, 'fetching Kafka, once');
     await resolveJars(version, dir);
   };
   const name = `kafka-${version}-${digest.slice(0, 8)}`;

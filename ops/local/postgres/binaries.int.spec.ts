@@ -20,10 +20,14 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import pino from 'pino';
-import { provideBinaries } from './binaries.js';
-import { explainExit, explainSpawnError } from './explain.js';
-import { installedPackage, type NativePackage } from './native-package.js';
-import { run } from './run.js';
+import { run } from '../process/child.js';
+import {
+  explainExit,
+  explainSpawnError,
+  installedPackage,
+  provideBinaries,
+  type NativePackage,
+} from './binaries.js';
 
 const logger = pino({ level: 'silent' });
 const isRoot = process.getuid?.() === 0;

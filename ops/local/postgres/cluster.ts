@@ -1,43 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import { chown, mkdir, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { chown, mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import type { Account } from './account.js';
-import type { Binaries } from './binaries.js';
-import { ServerFailed } from './errors.js';
-import { hasCode } from '../../platform/errors.js';
-import { explainExit, explainSpawnError } from './explain.js';
+import { syncPath } from '../../platform/files/new-file.js';
+import { run, type Account, type Ended } from '../process/child.js';
+import { ServerFailed } from '../process/errors.js';
+import { lastLines } from '../process/log-file.js';
+import { explainExit, explainSpawnError, type Binaries } from './binaries.js';
 import { superuser, type Layout } from './layout.js';
-import { lastLines, run, type Ended } from './run.js';
-
-export const clusterExists = async ({ cluster }: Layout): Promise<boolean> => {
-  try {
-    return (await stat(cluster)).isDirectory();
-  } catch (error) {
-    if (hasCode(error, 'ENOENT')) return false;
-    throw error;
-  }
-};
-
-/** @returns the superuser's password, or null when there is none */
-export const readPassword = async (layout: Layout): Promise<string | null> => {
-  try {
-    const password = await readFile(layout.password, 'utf8');
-    return password === '' ? null : password;
-  } catch (error) {
-    if (hasCode(error, 'ENOENT')) return null;
-    throw error;
-  }
-};
-
-const syncPath = async (path: string): Promise<void> => {
-  const handle = await open(path, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
-};
 
 const writeSecret = async (path: string, content: string): Promise<void> => {
   // Removed first: the mode below holds for a new file only.
@@ -65,7 +35,7 @@ const initdb = async (
         '--no-instructions',
       ],
       // By its current directory a next start finds an initdb that outlived us.
-      layout.unfinished,
+      { dir: layout.unfinished },
     );
   } catch (error) {
     throw await explainSpawnError(binaries.initdb, error);
@@ -109,5 +79,5 @@ export const createCluster = async (
   await rename(layout.unfinished, layout.cluster);
   await syncPath(layout.home);
   const ms = Math.round(performance.now() - begin);
-  logger.info({ cluster: layout.cluster, ms }, 'Made a new PostgreSQL cluster');
+  logger.info({ cluster: layout.cluster, ms }, 'new PostgreSQL cluster made');
 };

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import pino from 'pino';
+import { freePort } from '../process/server.js';
 import { postgresAccount } from './account.js';
 import { startEmbeddedPostgres, runningPostgresUrl, type EmbeddedPostgres } from './index.js';
 import { layoutOf } from './layout.js';
@@ -361,34 +362,21 @@ describe(`the embedded PostgreSQL, started by ${isRoot ? 'root' : 'an ordinary u
 
 describe('a port that is free', () => {
   it('is asked for again when another took it first', async () => {
-    const { startServer, stopServer } = await import('./server.js');
-    const { freePort } = await import('./free-port.js');
-    const { openLogFile } = await import('./log-file.js');
-    const { provideBinaries } = await import('./binaries.js');
-    const { installedPackage } = await import('./native-package.js');
-    const { readPassword } = await import('./cluster.js');
     const dataDir = mkdtempSync(join(tmpdir(), 'linklog-embedded-'));
     await (await startEmbeddedPostgres({ dataDir, logger })).stop();
-    const layout = layoutOf(dataDir);
     const squatter = createServer().listen(0, '127.0.0.1');
     await once(squatter, 'listening');
     const address = squatter.address();
     if (address === null || typeof address === 'string') throw new Error('it has a port');
     const ports = [address.port, address.port, await freePort()];
-    const log = await openLogFile(layout.log);
-    const server = await startServer({
-      layout,
-      account: await postgresAccount(layout),
-      binaries: await provideBinaries(layout.home, logger, await installedPackage()),
-      password: (await readPassword(layout)) ?? '',
-      log,
+    const server = await startEmbeddedPostgres({
+      dataDir,
       logger,
-      nextPort: () => Promise.resolve(ports.shift() ?? 0),
+      findPort: () => Promise.resolve(ports.shift() ?? 0),
     });
     expect(server.port).not.to.equal(address.port);
     expect(ports).to.deep.equal([]);
-    await stopServer(server);
-    log.close();
+    await server.stop();
     squatter.close();
     rmSync(dataDir, { recursive: true });
   });

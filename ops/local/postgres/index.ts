@@ -1,34 +1,55 @@
 import { realpath } from 'node:fs/promises';
+import pg from 'pg';
 import type { Logger } from 'pino';
-import { postgresAccount } from './account.js';
-import { provideBinaries } from './binaries.js';
-import { clusterExists, createCluster, readPassword } from './cluster.js';
-import { ServerFailed } from './errors.js';
-import { freePort } from './free-port.js';
-import { connectionUrl, layoutOf } from './layout.js';
-import { boundLogFile, openLogFile, tailOf } from './log-file.js';
-import { installedPackage } from './native-package.js';
-import { removeUnfinished, stopOrphans } from './orphans.js';
-import { makeHome } from './reach.js';
-import { describeExit, startServer, stopServer } from './server.js';
+import { hasCode } from '../../platform/errors.js';
+import { pathExists } from '../../platform/files/new-file.js';
+import { launch, minimalEnv, untilReady } from '../process/child.js';
+import { ServerFailed } from '../process/errors.js';
+import { freePort, startServer, type Server } from '../process/server.js';
+import { makeHome, postgresAccount } from './account.js';
+import { explainFailure, installedPackage, provideBinaries } from './binaries.js';
+import { createCluster } from './cluster.js';
+import { connectionUrl, layoutOf, readPassword, readPostmasterPid, type Layout } from './layout.js';
+import { endOrphanPostgres, postgresPids, removeUnfinished } from './orphans.js';
+import { postgresArguments } from './settings.js';
 
-export { ServerFailed, ServerUnavailable } from './errors.js';
-export { runningPostgresUrl } from './running.js';
+export { ServerUnavailable } from '../process/errors.js';
 
-export interface EmbeddedPostgres {
+export interface EmbeddedPostgres extends Server {
   /** `postgres://…` with the superuser's password: a secret. */
   readonly url: string;
-  readonly pid: number;
-  /** Resolves once PostgreSQL has ended, by `stop` or by itself; never rejects. */
-  readonly exited: Promise<PostgresExit>;
-  /** Resolves when no process of it is left: 20 ms as a rule, 8 s when it must be killed. Idempotent. */
-  stop(): Promise<void>;
 }
 
-export type PostgresExit =
-  | { readonly status: 'stopped' }
-  /** `reason` is one line (`signal SIGKILL`), `output` the last lines of PostgreSQL's log. */
-  | { readonly status: 'died'; readonly reason: string; readonly output: string };
+/** Recovery after a crash replays at most 1 GB of log (max_wal_size), seconds on any disk. */
+const readyWithinMs = 180_000;
+
+/** "Fast" shutdown, then "immediate", which costs a recovery at the next start. */
+const stopSteps = [
+  { signal: 'SIGINT', waitMs: 5_000 },
+  { signal: 'SIGQUIT', waitMs: 3_000 },
+] as const;
+
+/**
+ * Whether this very PostgreSQL answers. The password is offered only when PostgreSQL itself says that
+ * the port is its own: another process may have taken it meanwhile.
+ */
+const postgresAnswers = async (layout: Layout, pid: number, url: string): Promise<boolean> => {
+  const recorded = await readPostmasterPid(layout);
+  if (recorded?.pid !== pid || !recorded.isReady) return false;
+  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2_000 });
+  // An error that arrives after a failed connect must find a listener, or it would end the process.
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    await client.query('SELECT 1');
+    return true;
+  } catch {
+    // Tried again until the deadline; an end of the server is seen as such.
+    return false;
+  } finally {
+    await client.end();
+  }
+};
 
 /**
  * Starts the PostgreSQL that lives in `<dataDir>/postgres`, made at the first start, after ending what
@@ -38,61 +59,75 @@ export type PostgresExit =
  * @throws ServerFailed when it should and does not
  */
 export const startEmbeddedPostgres = async (options: {
-  dataDir: string;
-  logger: Logger;
-  /** By default any free one. */
-  port?: number;
+  readonly dataDir: string;
+  readonly logger: Logger;
+  readonly findPort?: () => Promise<number>;
 }): Promise<EmbeddedPostgres> => {
-  const { logger, port } = options;
-  const begin = performance.now();
+  const { logger, findPort = freePort } = options;
+  const begun = performance.now();
   const installed = await installedPackage();
   const layout = layoutOf(await realpath(options.dataDir));
   const account = await postgresAccount(layout);
-  await stopOrphans(layout, account, logger);
-  await removeUnfinished(layout, account);
+  const endOrphans = (): Promise<void> => endOrphanPostgres(layout, account, logger);
+  await endOrphans();
+  await removeUnfinished(layout, account, logger);
   await makeHome(layout, account);
   const binaries = await provideBinaries(layout.home, logger, installed);
-  if (!(await clusterExists(layout))) await createCluster(layout, account, binaries, logger);
+  if (!(await pathExists(layout.cluster))) await createCluster(layout, account, binaries, logger);
   const password = await readPassword(layout);
   if (password === null) {
     throw new ServerFailed(
       `${layout.password} is missing, and without it nobody can open ${layout.cluster}; put it back from a backup`,
-      {},
     );
   }
-
-  const log = await openLogFile(layout.log);
+  const program = binaries.postgres;
   const server = await startServer({
-    layout,
-    account,
-    binaries,
-    password,
-    log,
-    logger,
-    nextPort: port === undefined ? freePort : () => Promise.resolve(port),
-  }).finally(() => {
-    log.close();
-  });
-  const unbound = boundLogFile(layout.log, logger);
-  const ms = Math.round(performance.now() - begin);
-  logger.info({ postgresPid: server.pid, port: server.port, ms }, 'PostgreSQL is ready');
-
-  let stopping: Promise<void> | null = null;
-  const stop = async (): Promise<void> => {
-    await stopServer(server);
+    port: findPort,
+    begin: (port) =>
+      launch({
+        name: 'PostgreSQL',
+        program,
+        args: postgresArguments(layout.cluster, port),
+        dir: layout.cluster,
+        account,
+        env: minimalEnv,
+        logFile: layout.log,
+        logger,
+        stopSteps,
+        explain: (error) => explainFailure(program, error),
+      }),
+    ready: (child, port) => {
+      const url = connectionUrl(port, password);
+      return untilReady(child, () => postgresAnswers(layout, child.pid, url), readyWithinMs);
+    },
     // When it died by itself, its children may not have noticed yet.
-    await stopOrphans(layout, account, logger);
-  };
-  const exited = server.exited.then(async (exit): Promise<PostgresExit> => {
-    unbound();
-    if (stopping !== null) return { status: 'stopped' };
-    const output = await tailOf(layout.log).catch((error: unknown) => `(no log: ${String(error)})`);
-    return { status: 'died', reason: describeExit(exit), output };
+    sweep: endOrphans,
   });
-  return {
-    url: connectionUrl(server.port, password),
-    pid: server.pid,
-    exited,
-    stop: () => (stopping ??= stop()),
-  };
+  const { pid, port } = server;
+  const ms = Math.round(performance.now() - begun);
+  logger.info({ postgresPid: pid, port, ms }, 'PostgreSQL is ready');
+  return Object.assign(server, { url: connectionUrl(port, password) });
+};
+
+/**
+ * Where the PostgreSQL of this data directory answers now, for command-line tools of the same user.
+ *
+ * @returns a URL with the superuser's password, or null when it is not running (or not ready yet)
+ * @throws ServerUnavailable, or the system's EACCES, when the directory is another user's
+ */
+export const runningPostgresUrl = async (dataDir: string): Promise<string | null> => {
+  let layout;
+  try {
+    layout = layoutOf(await realpath(dataDir));
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return null;
+    throw error;
+  }
+  const account = await postgresAccount(layout);
+  const recorded = await readPostmasterPid(layout);
+  if (!recorded?.isReady) return null;
+  // The file outlives a kill, and its pid may be another process's by now.
+  if (!(await postgresPids(layout, account)).includes(recorded.pid)) return null;
+  const password = await readPassword(layout);
+  return password === null ? null : connectionUrl(recorded.port, password);
 };

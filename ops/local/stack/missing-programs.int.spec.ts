@@ -31,7 +31,7 @@ describe('A program that is missing', () => {
 
   it('is named in one line, with how to install it: redis-server', async () => {
     const call = `startRedis({ dataDir: ${JSON.stringify(join(dir, 'redis'))}, logger })`;
-    expect(await failureOf(dir, 'redis.js', call)).to.deep.equal({
+    expect(await failureOf(dir, '../redis.js', call)).to.deep.equal({
       code: 'SERVER_UNAVAILABLE',
       message:
         'redis-server is not in PATH; install it (apt-get install redis-server), or set REDIS_URL to a Redis of your own',
@@ -49,7 +49,7 @@ describe('A program that is missing', () => {
 
   it('is named in one line, with how to install it: java', async () => {
     const call = `formatStorage(${JSON.stringify(dir)}, 'jars', 'server.properties')`;
-    expect(await failureOf(dir, '../kafka/storage.js', call)).to.deep.equal({
+    expect(await failureOf(dir, '../kafka/broker.js', call)).to.deep.equal({
       code: 'SERVER_UNAVAILABLE',
       message:
         'Kafka needs Java 17 or newer, and java is not in PATH; install one (apt-get install default-jre-headless), or set KAFKA_BROKERS to a Kafka of your own',

@@ -1,4 +1,7 @@
-import type { Part } from './part.js';
+import { retry } from '../../platform/concurrency/retry.js';
+import type { Logger } from '../../platform/logging.js';
+import { ServerFailed } from '../process/errors.js';
+import type { Server } from '../process/server.js';
 import { serviceKinds, type ServiceKind } from './topology.js';
 
 const serverKinds = ['kafka', 'postgres', 'redis'] as const;
@@ -12,9 +15,19 @@ export type Pids = Readonly<Record<PartKind, readonly number[]>>;
 /** What is left of the 10 s when the services, which have 6, are gone. */
 const serversEndWithinMs = 3_000;
 
-/** What a stack has started, of each kind in its order. */
+/** Between restarts of a part that dies soon again; one that lived for 10 s is in no crash loop. */
+const restarts = { pauses: { firstMs: 100, longestMs: 5_000 }, steadyMs: 10_000 };
+
+/** A part is ready again, as another process. */
+export interface Restarted {
+  readonly service: PartKind;
+  readonly index: number;
+  readonly pid: number;
+}
+
+/** The processes that a stack has started, of each kind in its order. */
 export class Parts {
-  readonly #parts: Record<PartKind, Part[]> = {
+  readonly #parts: Record<PartKind, Server[]> = {
     api: [],
     edge: [],
     projector: [],
@@ -22,25 +35,26 @@ export class Parts {
     postgres: [],
     redis: [],
   };
+  readonly #stopping = new AbortController();
 
   /** Adds a part once it has started; one that fails to start has ended. */
-  async add<Kind extends Part>(
+  async add<Part extends Server>(
     kind: PartKind,
     index: number,
-    starting: Promise<Kind>,
-  ): Promise<Kind> {
+    starting: Promise<Part>,
+  ): Promise<Part> {
     const part = await starting;
     this.#parts[kind][index] = part;
     return part;
   }
 
-  of(kind: PartKind): readonly Part[] {
+  #of(kind: PartKind): readonly Server[] {
     // Without the holes of those that did not start.
     return this.#parts[kind].flat();
   }
 
   pids(): Pids {
-    const pidsOf = (kind: PartKind): readonly number[] => this.of(kind).map(({ pid }) => pid);
+    const pidsOf = (kind: PartKind): readonly number[] => this.#of(kind).map(({ pid }) => pid);
     return {
       api: pidsOf('api'),
       edge: pidsOf('edge'),
@@ -51,11 +65,43 @@ export class Parts {
     };
   }
 
-  /** Services first, all at once: what they still have they ship to the servers. */
+  /** Starts each part again whenever it dies, until `stop`. */
+  keepRunning(logger: Logger, onRestarted: (restarted: Restarted) => void): void {
+    const { signal } = this.#stopping;
+    const keep = async (part: Server, service: PartKind, index: number): Promise<void> => {
+      const name = `${service} ${index}`;
+      let isDead = false;
+      const runOnce = async (): Promise<void> => {
+        if (isDead) {
+          await part.restart();
+          signal.throwIfAborted();
+          onRestarted({ service, index, pid: part.pid });
+        }
+        const exit = await part.exited;
+        isDead = true;
+        if (exit.status === 'died') {
+          throw new ServerFailed(`${name} died (${exit.reason})`, { output: exit.output });
+        }
+      };
+      const onFailure = (err: unknown): void => {
+        logger.warn({ err, part: name }, 'a part of the stack is down: restarting');
+      };
+      await retry(runOnce, { ...restarts, signal, onFailure });
+    };
+    for (const kind of partKinds) {
+      for (const [index, part] of this.#of(kind).entries()) {
+        // Only `stop` ends the tries.
+        keep(part, kind, index).catch(() => undefined);
+      }
+    }
+  }
+
+  /** Ends the services first, all at once: what they still have they ship to the servers. */
   async stop(): Promise<void> {
-    const services = serviceKinds.flatMap((kind) => this.of(kind));
+    this.#stopping.abort();
+    const services = serviceKinds.flatMap((kind) => this.#of(kind));
     await Promise.all(services.map((part) => part.stop()));
-    const servers = serverKinds.flatMap((kind) => this.of(kind));
+    const servers = serverKinds.flatMap((kind) => this.#of(kind));
     const hurry = setTimeout(() => {
       // What was acknowledged outlives it: the next start recovers it.
       for (const server of servers) server.kill('SIGKILL');

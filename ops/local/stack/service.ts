@@ -2,12 +2,12 @@ import { mkdir } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
-import { describeExit } from '../postgres/server.js';
+import { deferred } from '../../platform/concurrency/deferred.js';
 import { ConfigError, configExitCode } from '../../platform/config/config.js';
 import type { Logger } from '../../platform/logging.js';
-import { launch, type Child } from './child.js';
-import { ServerFailed } from '../postgres/errors.js';
-import { startServer, type Server } from './server.js';
+import { describeExit, launch, type Child } from '../process/child.js';
+import { ServerFailed } from '../process/errors.js';
+import { startServer, type Server } from '../process/server.js';
 import { topology, type ServiceKind } from './topology.js';
 
 const mainFile = fileURLToPath(new URL('../../main.js', import.meta.url));
@@ -29,20 +29,21 @@ export interface ServiceProcess extends Server {
 }
 
 /** The ready line of a process that is starting; what it prints for a person is ours to print. */
-const readyOf = (child: Child): Promise<Ready> =>
-  new Promise((resolve, reject) => {
-    const { stdout } = child.process;
-    if (stdout === null) throw new Error('the stdout of a service is piped');
-    createInterface({ input: stdout }).on('line', (line) => {
-      if (line.startsWith('{"event":"ready"')) resolve(readyLine.parse(JSON.parse(line)));
-    });
-    void child.exited.then((exit) => {
-      const message = `${child.name} ended at its start (${describeExit(exit)})`;
-      // Its own line on stderr says why.
-      const isMisconfigured = exit.exitCode === configExitCode;
-      reject(isMisconfigured ? new ConfigError(message) : new ServerFailed(message, {}));
-    });
+const readyOf = (child: Child): Promise<Ready> => {
+  const { promise, resolve, reject } = deferred<Ready>();
+  const { stdout } = child.process;
+  if (stdout === null) throw new Error('the stdout of a service is piped');
+  createInterface({ input: stdout }).on('line', (line) => {
+    if (line.startsWith('{"event":"ready"')) resolve(readyLine.parse(JSON.parse(line)));
   });
+  void child.exited.then((exit) => {
+    const message = `${child.name} ended at its start (${describeExit(exit)})`;
+    // The line that says why is on stderr already.
+    const isMisconfigured = exit.exitCode === configExitCode;
+    reject(isMisconfigured ? new ConfigError(message) : new ServerFailed(message));
+  });
+  return promise;
+};
 
 const portOf = (address: string | undefined): string => new URL(address ?? '').port;
 
@@ -76,6 +77,7 @@ export const startService = async (options: {
   let { ports } = options;
   const said: Ready[] = [];
   const server = await startServer({
+    port: 0,
     begin: () =>
       launch({
         name: `${kind} ${index}`,
@@ -85,14 +87,12 @@ export const startService = async (options: {
         env: { ...env, ...ports, DATA_DIR: dir },
         logFile: null,
         logger,
-        tied: false,
       }),
     ready: async (child) => {
       const ready = await readyOf(child);
       said.push(ready);
       ports = portsOf(kind, ready);
     },
-    mayRetry: () => false,
   });
   const [ready] = said;
   if (ready === undefined) throw new Error('a service that was started has said that it is ready');

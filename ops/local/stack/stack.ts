@@ -1,22 +1,22 @@
 import { join } from 'node:path';
-import { freePort } from '../postgres/free-port.js';
 import { inheritedEnvironment, type Config } from '../../platform/config/config.js';
 import { urlOf } from '../../platform/http/server.js';
 import type { Logger } from '../../platform/logging.js';
-import { endOrphans } from './child.js';
 import { startKafka } from '../kafka/index.js';
-import { keepRunning, type Watch } from './part.js';
-import { partKinds, Parts, type PartKind, type Pids } from './parts.js';
-import { startPostgres } from './postgres.js';
-import { startRedis } from './redis.js';
-import { serviceDir, serviceDirs } from './service-dirs.js';
+import { startEmbeddedPostgres } from '../postgres/index.js';
+import { endOrphans, processesIn } from '../process/orphans.js';
+import { freePort } from '../process/server.js';
+import { startRedis } from '../redis.js';
+import { Parts, type Pids, type Restarted } from './parts.js';
 import { startService, type ServiceProcess } from './service.js';
 import {
-  type Servers,
   apiVariables,
   projectorVariables,
   serverVariables,
+  serviceDir,
+  serviceDirs,
   topology,
+  type Servers,
   type ServiceKind,
 } from './topology.js';
 
@@ -28,13 +28,6 @@ export interface StackAddresses {
   readonly kafka: string;
   readonly postgres: string;
   readonly redis: string;
-}
-
-/** A part is ready again, as another process. */
-export interface Restarted {
-  readonly service: PartKind;
-  readonly index: number;
-  readonly pid: number;
 }
 
 export interface Stack {
@@ -61,10 +54,11 @@ export interface StackOptions {
 /** Node's name in the list of processes, before version 24 and since. */
 const nodePrograms = ['node', 'MainThread'];
 
-/** What a killed supervisor has left; servers are found by whoever starts them. */
+/** Ends the services that a killed supervisor has left; servers are found by the starts of servers. */
 const endOrphanServices = async (dataDir: string, logger: Logger): Promise<void> => {
-  const dirs = serviceDirs(dataDir);
-  await Promise.all(dirs.map((dir) => endOrphans(dir, nodePrograms, logger)));
+  const end = (dir: string): Promise<void> =>
+    endOrphans({ name: 'service', dir, find: () => processesIn(dir, nodePrograms), logger });
+  await Promise.all(serviceDirs(dataDir).map(end));
 };
 
 /** Waits for all of them also where one fails: only what has started can be stopped. */
@@ -86,7 +80,7 @@ const startServers = async (
     return (await parts.add('kafka', 0, starting)).brokers;
   };
   const ownPostgres = async (): Promise<string> => {
-    const starting = startPostgres({ dataDir, logger });
+    const starting = startEmbeddedPostgres({ dataDir, logger });
     return (await parts.add('postgres', 0, starting)).url;
   };
   const ownRedis = async (): Promise<string> => {
@@ -187,28 +181,11 @@ const startServices = async (
 export const startStack = async (config: Config, options: StackOptions): Promise<Stack> => {
   const { logger, restart, onRestarted } = options;
   const parts = new Parts();
-  const watches: Watch[] = [];
-  const stop = async (): Promise<void> => {
-    for (const watch of watches) watch.stop();
-    await parts.stop();
-  };
   try {
     await endOrphanServices(config.dataDir, logger);
     const servers = await startServers(config, logger, parts);
     const { apis, edges } = await startServices(config, servers, options, parts);
-    for (const service of restart ? partKinds : []) {
-      for (const [index, part] of parts.of(service).entries()) {
-        const watch = keepRunning({
-          part,
-          name: `${service} ${index}`,
-          logger,
-          onRestarted: () => {
-            onRestarted({ service, index, pid: part.pid });
-          },
-        });
-        watches.push(watch);
-      }
-    }
+    if (restart) parts.keepRunning(logger, onRestarted);
     const addresses = {
       apis: apis.map(({ ready }) => ready.api ?? ''),
       edges: edges.map(({ ready }) => ready.edge ?? ''),
@@ -221,10 +198,10 @@ export const startStack = async (config: Config, options: StackOptions): Promise
       addresses,
       pids: parts.pids(),
       firstKey: apis.find(({ ready }) => ready.firstKey !== undefined)?.ready.firstKey ?? null,
-      stop,
+      stop: () => parts.stop(),
     };
   } catch (error) {
-    await stop();
+    await parts.stop();
     throw error;
   }
 };

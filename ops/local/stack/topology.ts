@@ -1,3 +1,6 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+
 /** The kinds of service, as the ready line names them; each is a process of its own. */
 export const serviceKinds = ['api', 'edge', 'projector'] as const;
 
@@ -57,3 +60,15 @@ export const projectorVariables = (projector: {
   ({
     SEAL_KEY_FILE: projector.sealKeyFile,
   }) as const;
+
+const folder = new RegExp(`^(${serviceKinds.join('|')})-\\d+$`);
+
+/** The DATA_DIR of a service, within the stack's. */
+export const serviceDir = (dataDir: string, kind: ServiceKind, index: number): string =>
+  join(dataDir, `${kind}-${index}`);
+
+/** Those of all services that ever ran in a stack's; none where it is no stack's. */
+export const serviceDirs = (dataDir: string): readonly string[] => {
+  const names = existsSync(dataDir) ? readdirSync(dataDir) : [];
+  return names.filter((name) => folder.test(name)).map((name) => join(dataDir, name));
+};

@@ -23,7 +23,8 @@ export class CannotWrite extends Error {
   }
 }
 
-const exists = async (file: string): Promise<boolean> => {
+/** Whether there is anything of this name, a broken link too. */
+export const pathExists = async (file: string): Promise<boolean> => {
   try {
     await lstat(file);
     return true;
@@ -33,9 +34,9 @@ const exists = async (file: string): Promise<boolean> => {
   }
 };
 
-/** A rename, and a link, are on the disk once their folder is. */
-const syncFolder = async (folder: string): Promise<void> => {
-  const handle = await open(folder, 'r');
+/** Puts a file on the disk. A rename, and a link, are there once their folder is. */
+export const syncPath = async (file: string): Promise<void> => {
+  const handle = await open(file, 'r');
   try {
     await handle.sync();
   } finally {
@@ -76,7 +77,7 @@ export const writeNewFile = async (
       throw error instanceof FileExists ? error : new CannotWrite(file, error);
     }
   };
-  if (!replace && (await attempt(exists(file)))) throw new FileExists(file);
+  if (!replace && (await attempt(pathExists(file)))) throw new FileExists(file);
   const unfinished = `${file}.${randomBytes(4).toString('hex')}.unfinished`;
   const handle = await attempt(open(unfinished, 'wx', 0o600));
   try {
@@ -91,5 +92,5 @@ export const writeNewFile = async (
     await rm(unfinished, { force: true });
     throw error;
   }
-  await attempt(syncFolder(path.dirname(file)));
+  await attempt(syncPath(path.dirname(file)));
 };

@@ -47,7 +47,7 @@ const bootId = (): string | null => {
   }
 };
 
-const exists = (pid: number): boolean => {
+export const processExists = (pid: number): boolean => {
   try {
     process.kill(pid, 0);
     return true;
@@ -70,7 +70,7 @@ export const isAlive = (holder: Holder): boolean => {
   const boot = bootId();
   if (holder.boot !== null && boot !== null && holder.boot !== boot) return false;
   const stat = procStat(holder.pid);
-  if (stat === null) return exists(holder.pid);
+  if (stat === null) return processExists(holder.pid);
   // A zombie has closed all its files; only its parent has not looked yet.
   if (stat.state === 'Z' || stat.state === 'X') return false;
   return holder.start === null || holder.start === stat.start;

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import pg from 'pg';
-import { runningPostgresUrl } from '../../local/postgres/running.js';
+import { runningPostgresUrl } from '../../local/postgres/index.js';
 import type { Answer, Ask } from '../support/http.js';
 import type { IssuedKey } from '../support/product.js';
 import {

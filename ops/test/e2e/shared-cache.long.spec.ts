@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { HealthResponse } from '../../../schemas/http/health.js';
 import { createLogger } from '../../platform/logging.js';
 import { openRedis } from '../../platform/redis.js';
-import { startRedis, type RedisServer } from '../../local/stack/redis.js';
+import { startRedis, type RedisServer } from '../../local/redis.js';
 import { testDatabase, type TestDatabase } from '../support/database.js';
 import { parseExposition, total } from '../support/exposition.js';
 import { ask } from '../support/http.js';

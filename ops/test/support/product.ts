@@ -10,7 +10,7 @@ import { publishedAddresses } from '../../app/data-dir.js';
 import { postgresAccount } from '../../local/postgres/account.js';
 import { layoutOf } from '../../local/postgres/layout.js';
 import { postgresPids } from '../../local/postgres/orphans.js';
-import { serviceDirs } from '../../local/stack/service-dirs.js';
+import { serviceDirs } from '../../local/stack/topology.js';
 import { copyClusterTemplate } from './cluster.js';
 import { ask } from './http.js';
 import { testKafka } from './kafka.js';

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createLogger } from '../../platform/logging.js';
-import { startRedis, type RedisServer } from '../../local/stack/redis.js';
+import { startRedis, type RedisServer } from '../../local/redis.js';
 
 interface TestServer {
   readonly server: RedisServer;

@@ -5,7 +5,7 @@ import type { EventLog, PartitionRange } from '../../platform/event-log/port.js'
 import type { Outbox, OutboxDelivery } from '../../platform/outbox/port.js';
 import type { Pool } from '../../platform/postgres/pool.js';
 import { linklogVersion } from '../../platform/files/project-file.js';
-import { serviceDirs } from '../../local/stack/service-dirs.js';
+import { serviceDirs } from '../../local/stack/topology.js';
 import { backupFormat, recordsIn, type BackupBatch, type BackupHead } from './format.js';
 import { writeNewFile } from '../../platform/files/new-file.js';
 import { writeBackup } from './write.js';

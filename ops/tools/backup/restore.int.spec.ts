@@ -31,7 +31,7 @@ import { createLogger } from '../../platform/logging.js';
 import { partitionOf } from '../../platform/event-log/partition.js';
 import type { EventLog } from '../../platform/event-log/port.js';
 import type { Pool } from '../../platform/postgres/pool.js';
-import { serviceDir } from '../../local/stack/service-dirs.js';
+import { serviceDir } from '../../local/stack/topology.js';
 import { testDatabase, type TestDatabase } from '../../test/support/database.js';
 import { rejection } from '../../test/support/waiting.js';
 import { testNode, type TestNode } from '../../test/support/node.js';

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { createLogger } from '../../../platform/logging.js';
-import { launch } from '../../../local/stack/child.js';
+import { launch } from '../../../local/process/child.js';
 
 const mainFile = fileURLToPath(new URL('./main.js', import.meta.url));
 

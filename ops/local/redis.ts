@@ -1,12 +1,12 @@
 import { Redis } from 'ioredis';
 import { mkdir, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
-import { ServerUnavailable } from '../postgres/errors.js';
-import { hasCode } from '../../platform/errors.js';
-import { freePort } from '../postgres/free-port.js';
-import type { Logger } from '../../platform/logging.js';
-import { endOrphans, launch, untilReady, type Child } from './child.js';
-import { startServer, type Server } from './server.js';
+import { hasCode } from '../platform/errors.js';
+import type { Logger } from '../platform/logging.js';
+import { launch, untilReady } from './process/child.js';
+import { ServerUnavailable } from './process/errors.js';
+import { endOrphans, processesIn } from './process/orphans.js';
+import { freePort, startServer, type Server } from './process/server.js';
 
 export interface RedisServer extends Server {
   /** `redis://127.0.0.1:40123`; a restart keeps it. */
@@ -50,12 +50,20 @@ const redisAnswers = async (port: number, pid: number): Promise<boolean> => {
     await client.ping();
     return (await client.info('server')).includes(`process_id:${pid}\r\n`);
   } catch {
-    // Whatever it is, it is tried again until the deadline, and an end of the server is seen as such.
+    // Tried again until the deadline; an end of the server is seen as such.
     return false;
   } finally {
     client.disconnect();
   }
 };
+
+const explainRedis = (error: unknown): unknown =>
+  hasCode(error, 'ENOENT')
+    ? new ServerUnavailable(
+        'redis-server is not in PATH; install it (apt-get install redis-server), or set REDIS_URL to a Redis of your own',
+        { cause: error },
+      )
+    : error;
 
 /**
  * Starts a Redis on 127.0.0.1, after ending what a killed process left running in this folder.
@@ -67,14 +75,12 @@ export const startRedis = async (options: RedisOptions): Promise<RedisServer> =>
   const { logger, dump = false, args = [], tied = false } = options;
   await mkdir(options.dataDir, { recursive: true, mode: 0o700 });
   const dir = await realpath(options.dataDir);
-  await endOrphans(dir, ['redis-server'], logger);
+  await endOrphans({ name: 'Redis', dir, find: () => processesIn(dir, ['redis-server']), logger });
 
-  let port = options.port ?? 0;
-  let wasReady = false;
-  const begin = async (): Promise<Child> => {
-    if (options.port === undefined && !wasReady) port = await freePort();
-    try {
-      return await launch({
+  const server = await startServer({
+    port: options.port ?? freePort,
+    begin: (port) =>
+      launch({
         name: 'Redis',
         program: 'redis-server',
         args: [...redisArguments(dir, port, dump), ...args],
@@ -82,22 +88,11 @@ export const startRedis = async (options: RedisOptions): Promise<RedisServer> =>
         logFile: join(dir, 'redis.log'),
         logger,
         tied,
-      });
-    } catch (error) {
-      if (!hasCode(error, 'ENOENT')) throw error;
-      throw new ServerUnavailable(
-        'redis-server is not in PATH; install it (apt-get install redis-server), or set REDIS_URL to a Redis of your own',
-        { cause: error },
-      );
-    }
-  };
-  const ready = async (child: Child): Promise<void> => {
-    await untilReady(child, () => redisAnswers(port, child.pid));
-    wasReady = true;
-  };
-  // A port that the caller chose and another has is an error; our own of before comes free again.
-  const mayRetry = (): boolean => options.port === undefined || wasReady;
-  const server = await startServer({ begin, ready, mayRetry });
-  logger.info({ redisPid: server.pid, port }, 'Redis is ready');
+        explain: explainRedis,
+      }),
+    ready: (child, port) => untilReady(child, () => redisAnswers(port, child.pid)),
+  });
+  const { pid, port } = server;
+  logger.info({ redisPid: pid, port }, 'Redis is ready');
   return Object.assign(server, { url: `redis://127.0.0.1:${port}` });
 };

@@ -1,13 +1,16 @@
-import { chmod, lstat, mkdir, mkdtemp, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { chmod, lstat, mkdir, mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { hasCode } from '../../platform/errors.js';
+import { pathExists, syncPath } from '../../platform/files/new-file.js';
 
 const partialPrefix = '.partial-';
 const abandonedMs = 3_600_000;
 
-const userCache = (): string | null => {
+/** Where programs are kept that every start can use: the system's cache for root, or the user's. */
+export const cachePlace = (): string | null => {
+  if (process.getuid?.() === 0) return '/var/cache/linklog';
   try {
     return join(userInfo().homedir, '.cache', 'linklog');
   } catch (error) {
@@ -17,34 +20,10 @@ const userCache = (): string | null => {
   }
 };
 
-/** Where programs are kept that every start can use: the system's cache for root, or the user's. */
-export const cachePlace = (): string | null =>
-  process.getuid?.() === 0 ? '/var/cache/linklog' : userCache();
-
-const isThere = async (path: string): Promise<boolean> => {
-  try {
-    await lstat(path);
-    return true;
-  } catch (error) {
-    if (hasCode(error, 'ENOENT')) return false;
-    throw error;
-  }
-};
-
-/** We would run what is in it, so nobody else may have put it there. */
+/** We run the programs in it, so nobody else may have put them there. */
 const isTrusted = async (dir: string): Promise<boolean> => {
   const found = await lstat(dir);
   return found.isDirectory() && found.uid === process.getuid?.() && (found.mode & 0o022) === 0;
-};
-
-/** An entry is never looked at again once it has its name, so it must not lose content to a power loss. */
-export const sync = async (path: string): Promise<void> => {
-  const file = await open(path, 'r');
-  try {
-    await file.sync();
-  } finally {
-    await file.close();
-  }
 };
 
 const removeAbandoned = async (place: string): Promise<void> => {
@@ -67,7 +46,8 @@ const makeEntry = async (
     await fill(partial);
     await chmod(partial, 0o755);
     await rename(partial, target);
-    await sync(place);
+    // An entry is not checked again once it has its name: a power loss must not take its content.
+    await syncPath(place);
   } catch (error) {
     await rm(partial, { recursive: true, force: true });
     // Another process was faster; what they made is equal.
@@ -91,16 +71,16 @@ export const provideInCache = async (
     const isNew = (await mkdir(place, { recursive: true, mode: 0o755 })) !== undefined;
     if (isNew) await chmod(place, 0o755);
     if (!(await isTrusted(place))) {
-      logger.warn({ place }, 'Others could write here: not used for programs');
+      logger.warn({ place }, 'others can write here: not used for programs');
       return null;
     }
-    if (!(await isThere(target))) await makeEntry(place, target, fill);
+    if (!(await pathExists(target))) await makeEntry(place, target, fill);
   } catch (error) {
     if (!hasCode(error, 'EACCES', 'EPERM', 'EROFS', 'ENOTDIR', 'EEXIST')) throw error;
-    logger.debug({ place, err: error }, 'No place for programs');
+    logger.debug({ place, err: error }, 'programs cannot be kept here');
     return null;
   }
   if (await isTrusted(target)) return target;
-  logger.warn({ target }, 'Others could write here: not used for programs');
+  logger.warn({ target }, 'others can write here: not used for programs');
   return null;
 };

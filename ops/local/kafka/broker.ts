@@ -1,3 +1,12 @@
+import { randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { inheritedEnvironment } from '../../platform/config/config.js';
+import { hasCode } from '../../platform/errors.js';
+import { run } from '../process/child.js';
+import { ServerFailed, ServerUnavailable } from '../process/errors.js';
+import { lastLines } from '../process/log-file.js';
+
 /** What of a broker's settings is not ours to choose. */
 export interface BrokerPlace {
   readonly logDir: string;
@@ -59,7 +68,7 @@ export const brokerArguments = (jars: string, properties: string, brief: boolean
   properties,
 ];
 
-export const formatArguments = (
+const formatArguments = (
   jars: string,
   properties: string,
   clusterId: string,
@@ -74,3 +83,57 @@ export const formatArguments = (
   '--config',
   properties,
 ];
+
+const javaWanted = (why: string, cause: unknown): ServerUnavailable =>
+  new ServerUnavailable(
+    `Kafka needs Java 17 or newer, and java is ${why}; install one (apt-get install default-jre-headless), or set KAFKA_BROKERS to a Kafka of your own`,
+    { cause },
+  );
+
+/** What a failure of `java` means for the person who started us, where that is known. */
+export const explainJava = (error: unknown): unknown => {
+  if (hasCode(error, 'ENOENT')) return javaWanted('not in PATH', error);
+  if (error instanceof Error && error.message.includes('UnsupportedClassVersionError'))
+    return javaWanted('an older one', error);
+  return error;
+};
+
+/** The id of the cluster whose data this folder has; null where there are none yet. */
+export const clusterIdOf = async (logDir: string): Promise<string | null> => {
+  try {
+    const meta = await readFile(join(logDir, 'meta.properties'), 'utf8');
+    return /^cluster\.id=(.+)$/m.exec(meta)?.[1] ?? null;
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return null;
+    throw error;
+  }
+};
+
+/** As Kafka makes them itself: 16 bytes; a leading hyphen would look like an option. */
+const newClusterId = (): string => {
+  const id = randomBytes(16).toString('base64url');
+  return id.startsWith('-') ? newClusterId() : id;
+};
+
+/** Makes the data of a new cluster. `meta.properties` comes last, so a kill leaves no half-made one. */
+export const formatStorage = async (
+  dir: string,
+  jars: string,
+  properties: string,
+): Promise<string> => {
+  const clusterId = newClusterId();
+  const args = formatArguments(jars, properties, clusterId);
+  const env = inheritedEnvironment();
+  let ended;
+  try {
+    ended = await run(null, 'java', args, { dir, env });
+  } catch (error) {
+    throw explainJava(error);
+  }
+  const { exitCode, stdout, stderr } = ended;
+  if (exitCode !== 0) {
+    const output = lastLines(`${stdout}\n${stderr}`);
+    throw explainJava(new ServerFailed('Kafka could not make its data directory', { output }));
+  }
+  return clusterId;
+};

@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createLogger } from '../../platform/logging.js';
+import { createLogger } from '../platform/logging.js';
 import { startRedis, type RedisOptions, type RedisServer } from './redis.js';
 
 const logger = createLogger('silent');

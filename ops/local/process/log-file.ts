@@ -2,16 +2,15 @@ import { closeSync, openSync, readSync } from 'node:fs';
 import { copyFile, open, rename, stat, truncate } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import { hasCode } from '../../platform/errors.js';
-import { lastLines } from './run.js';
 
 const maxBytes = 8 * 1024 * 1024;
 const checkMs = 30_000;
 const tailBytes = 16 * 1024;
 
-/** PostgreSQL's output: it writes to the file itself, so nothing is lost when we are killed. */
+/** A server's output. The server writes to the file itself, so nothing is lost when we are killed. */
 export interface LogFile {
   readonly path: string;
-  /** For PostgreSQL's stdout and stderr. */
+  /** For the server's stdout and stderr. */
   readonly fd: number;
   close(): void;
 }
@@ -41,7 +40,7 @@ export const openLogFile = async (path: string): Promise<LogFile> => {
 /** Moves what a log holds to `<path>.1` when it is longer than `limit` bytes. */
 export const cutLogFile = async (path: string, limit = maxBytes): Promise<void> => {
   if ((await stat(path)).size <= limit) return;
-  // Copied, not renamed: PostgreSQL would go on writing to the file under its new name.
+  // Copied, not renamed: the server would go on writing to the file under its new name.
   await copyFile(path, `${path}.1`);
   await truncate(path);
 };
@@ -50,8 +49,8 @@ export const cutLogFile = async (path: string, limit = maxBytes): Promise<void> 
 export const boundLogFile = (path: string, logger: Logger): (() => void) => {
   const timer = setInterval(() => {
     cutLogFile(path).catch((error: unknown) => {
-      // PostgreSQL goes on all the same, and so do we.
-      logger.warn({ err: error, path }, 'Cannot bound the log of PostgreSQL');
+      // The server goes on all the same, and so do we.
+      logger.warn({ err: error, path }, 'cannot bound the log of a server');
     });
   }, checkMs).unref();
   return () => {
@@ -59,7 +58,8 @@ export const boundLogFile = (path: string, logger: Logger): (() => void) => {
   };
 };
 
-export const sizeOf = async (path: string): Promise<number> => (await stat(path)).size;
+export const lastLines = (output: string, count = 15): string =>
+  output.trimEnd().split('\n').slice(-count).join('\n');
 
 /** The last lines written from byte `from` on. */
 export const tailOf = async (path: string, from = 0): Promise<string> => {

@@ -9,18 +9,28 @@ export class ServerUnavailable extends ConfigError {
   override readonly code = 'SERVER_UNAVAILABLE';
 }
 
-/** It should run here and did not; the message ends with the last lines of its own output. */
+/** A server should run here and does not; the message ends with the last lines of its own output. */
 export class ServerFailed extends Error {
   override readonly name = 'ServerFailed';
   readonly code = 'SERVER_FAILED';
+  readonly output: string;
   readonly retryable: boolean;
+  /** `null` where the server has not ended, or was ended by a signal. */
+  readonly exitCode: number | null;
 
-  constructor(message: string, options: { output?: string; retryable?: boolean; cause?: unknown }) {
-    const { output = '', retryable = false, cause } = options;
+  constructor(
+    message: string,
+    options: {
+      readonly output?: string;
+      readonly retryable?: boolean;
+      readonly exitCode?: number | null;
+      readonly cause?: unknown;
+    } = {},
+  ) {
+    const { output = '', retryable = false, exitCode = null, cause } = options;
     super(output === '' ? message : `${message}:\n${output}`, { cause });
+    this.output = output;
     this.retryable = retryable;
+    this.exitCode = exitCode;
   }
 }
-
-/** How such a message ends where nothing better is known. */
-export const setDatabaseUrl = 'set DATABASE_URL to a PostgreSQL of your own';

@@ -1,0 +1,205 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { deferred, settledWithin } from '../../platform/concurrency/deferred.js';
+import type { Logger } from '../../platform/logging.js';
+import { ServerFailed } from './errors.js';
+import { boundLogFile, openLogFile, tailOf } from './log-file.js';
+
+/** The user that a program runs as. */
+export interface Account {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/** All that a program of PostgreSQL gets of an environment. We read its messages: in English. */
+export const minimalEnv = { LC_ALL: 'C', TZ: 'UTC', PATH: '/usr/local/bin:/usr/bin:/bin' };
+
+export interface Ended {
+  readonly exitCode: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/**
+ * Runs a program to its end as `account` (null: as ourselves).
+ *
+ * @throws the system's error when it cannot be started, for example EPERM where we may not become `account`
+ */
+export const run = async (
+  account: Account | null,
+  program: string,
+  args: readonly string[],
+  { dir = '/', env = minimalEnv }: { dir?: string; env?: NodeJS.ProcessEnv } = {},
+): Promise<Ended> => {
+  const child = spawn(program, args, {
+    ...account,
+    cwd: dir,
+    env,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const [[exitCode], stdout, stderr] = await Promise.all([
+    once(child, 'close') as Promise<[number | null]>,
+    text(child.stdout),
+    text(child.stderr),
+  ]);
+  return { exitCode, stdout, stderr };
+};
+
+export interface StopStep {
+  readonly signal: NodeJS.Signals;
+  readonly waitMs: number;
+}
+
+export interface ChildOptions {
+  /** As in a sentence: `Kafka`. */
+  readonly name: string;
+  /** A path, or a name found in PATH. */
+  readonly program: string;
+  readonly args: readonly string[];
+  /** A folder of its own: by it, a later start finds what a killed process left running. */
+  readonly dir: string;
+  readonly account?: Account | null;
+  readonly env?: NodeJS.ProcessEnv;
+  /** Gets stdout and stderr; bounded. `null`: its stdout is piped to us, and its stderr is ours. */
+  readonly logFile: string | null;
+  readonly logger: Logger;
+  /** Whether it ends with this process, however that ends; otherwise only `stopChild` ends it. */
+  readonly tied?: boolean;
+  /** How it ends; SIGKILL comes last. By default SIGTERM, and 6 s for that. */
+  readonly stopSteps?: readonly StopStep[];
+  /** Turns a failure to start into an error for a person, where the cause is known. */
+  readonly explain?: (error: unknown) => unknown;
+}
+
+export interface Exit {
+  readonly exitCode: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+export interface Child extends Pick<ChildOptions, 'name' | 'logFile' | 'logger'> {
+  readonly pid: number;
+  readonly process: ChildProcess;
+  readonly exited: Promise<Exit>;
+  readonly stopSteps: readonly StopStep[];
+  readonly explain: (error: unknown) => unknown;
+}
+
+export const describeExit = ({ exitCode, signal }: Exit): string =>
+  signal === null ? `exit code ${exitCode ?? '?'}` : `signal ${signal}`;
+
+/**
+ * Kills a process when this one has ended, even by SIGKILL: a shell waits for the end of a pipe that
+ * nobody but us holds.
+ */
+const tie = (pid: number, exited: Promise<Exit>): void => {
+  const watch = spawn('/bin/sh', ['-c', 'read -r _; kill -9 "$1"', 'sh', String(pid)], {
+    cwd: '/',
+    // Not in our group, which may be killed as a whole.
+    detached: true,
+    stdio: ['pipe', 'ignore', 'ignore'],
+  });
+  watch.unref();
+  // The pid may be another process's later.
+  void exited.then(() => watch.kill('SIGKILL'));
+};
+
+/** @throws the system's error, explained, when it cannot be started: ENOENT where it is not in PATH */
+export const launch = async (options: ChildOptions): Promise<Child> => {
+  const { name, program, args, dir, account, env, logFile, logger, tied = false } = options;
+  const {
+    explain = (error: unknown) => error,
+    stopSteps = [{ signal: 'SIGTERM', waitMs: 6_000 }],
+  } = options;
+  const log = logFile === null ? null : await openLogFile(logFile);
+  const child = spawn(program, args, {
+    ...account,
+    cwd: dir,
+    ...(env && { env }),
+    // Its own session, so that Ctrl-C reaches us alone and we stop it after its clients.
+    detached: true,
+    stdio: log === null ? ['ignore', 'pipe', 'inherit'] : ['ignore', log.fd, log.fd],
+  });
+  const { promise: exited, resolve } = deferred<Exit>();
+  child.once('exit', (exitCode, signal) => {
+    resolve({ exitCode, signal });
+  });
+  try {
+    await once(child, 'spawn');
+  } catch (error) {
+    throw await explain(error);
+  } finally {
+    log?.close();
+  }
+  child.on('error', (error) => {
+    // Only a signal that may not be sent comes here now; the waits in stopChild show that it failed.
+    logger.warn({ err: error }, `cannot signal ${name}`);
+  });
+  if (child.pid === undefined) throw new Error('a spawned process has a pid');
+  if (tied) tie(child.pid, exited);
+  if (logFile !== null) void exited.then(boundLogFile(logFile, logger));
+  return { name, pid: child.pid, process: child, logFile, logger, exited, stopSteps, explain };
+};
+
+/** The last lines in its log file; empty where it has none. */
+export const lastOutput = async ({ logFile }: Child): Promise<string> =>
+  logFile === null ? '' : tailOf(logFile);
+
+/** Sends its signals one after the other, and SIGKILL at last; resolves when it is gone. */
+export const stopChild = async ({ process: child, exited, stopSteps }: Child): Promise<void> => {
+  for (const { signal, waitMs } of stopSteps) {
+    child.kill(signal);
+    // A paused process (Ctrl-Z, a test) would not hear the signal.
+    child.kill('SIGCONT');
+    if (await settledWithin(exited, waitMs)) return;
+  }
+  child.kill('SIGKILL');
+  await exited;
+};
+
+const pollMs = 25;
+const slowMs = 5_000;
+/** The port was taken; or children of a killed postmaster live on, and are about to notice it. */
+const passingCause = /address already in use|pre-existing shared memory block/i;
+
+/**
+ * Resolves when `answers` is true.
+ *
+ * @throws ServerFailed, explained, with its last lines when it ends instead, or does not answer in time;
+ * retryable when its port was taken
+ */
+export const untilReady = async (
+  child: Child,
+  answers: () => Promise<boolean>,
+  withinMs = 120_000,
+): Promise<void> => {
+  const { name, logger, logFile } = child;
+  const ended: Exit[] = [];
+  void child.exited.then((exit) => ended.push(exit));
+  const begin = performance.now();
+  let isSlow = false;
+  while (!(await answers())) {
+    const [exit] = ended;
+    if (exit !== undefined) {
+      const output = await lastOutput(child);
+      const failure = new ServerFailed(`${name} ended at its start (${describeExit(exit)})`, {
+        output,
+        exitCode: exit.exitCode,
+        retryable: passingCause.test(output),
+      });
+      throw await child.explain(failure);
+    }
+    const ms = performance.now() - begin;
+    if (ms > withinMs) {
+      await stopChild(child);
+      const message = `${name} was not ready after ${withinMs / 1_000} seconds`;
+      throw new ServerFailed(message, { output: await lastOutput(child) });
+    }
+    if (ms > slowMs && !isSlow) {
+      isSlow = true;
+      logger.info({ log: logFile }, `${name} is still starting; it may be recovering from a crash`);
+    }
+    await sleep(pollMs);
+  }
+};

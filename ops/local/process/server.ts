@@ -1,0 +1,152 @@
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { retry } from '../../platform/concurrency/retry.js';
+import { describeExit, lastOutput, stopChild, type Child } from './child.js';
+import { ServerFailed } from './errors.js';
+
+/** A TCP port of 127.0.0.1 that nobody listens on now. */
+export const freePort = async (): Promise<number> => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('a TCP server has a port');
+  return address.port;
+};
+
+/** `died` is everything but `stop` and `restart`, a signal by `kill` included. */
+export type ServerExit =
+  | { readonly status: 'stopped' }
+  /** `reason` is one line (`signal SIGKILL`), `output` the last lines of the server's log. */
+  | { readonly status: 'died'; readonly reason: string; readonly output: string };
+
+/** A server that is our child; after a `restart` it is another process with the same data and address. */
+export interface Server {
+  readonly pid: number;
+  /** A restart keeps it. */
+  readonly port: number;
+  readonly process: ChildProcess;
+  /** Resolves once the present process has ended; never rejects. */
+  readonly exited: Promise<ServerExit>;
+  /** Resolves when it is gone; for good, save for `restart`. Idempotent. */
+  stop(): Promise<void>;
+  /** Sends a signal, and no more: SIGSTOP pauses it. */
+  kill(signal: NodeJS.Signals): void;
+  /** Ends what still runs, and resolves when it answers again. @throws ServerFailed */
+  restart(): Promise<void>;
+}
+
+interface Run {
+  readonly child: Child;
+  readonly exited: Promise<ServerExit>;
+  /** From now on its end is no accident. */
+  expectEnd(): void;
+}
+
+const runOf = (child: Child): Run => {
+  let isExpected = false;
+  return {
+    child,
+    exited: child.exited.then(async (exit) => {
+      if (isExpected) return { status: 'stopped' };
+      const output = await lastOutput(child).catch(
+        (error: unknown) => `(no log: ${String(error)})`,
+      );
+      return { status: 'died', reason: describeExit(exit), output };
+    }),
+    expectEnd() {
+      isExpected = true;
+    },
+  };
+};
+
+/** Up to 5 s in all. */
+const retries = { attempts: 25, pauses: { firstMs: 250, longestMs: 250 } };
+
+/** Starts a server, and again on another port where another process was faster. */
+export const startServer = async (options: {
+  /**
+   * What finds a port for its first start, or the very port: then it is an error if another process
+   * has it. 0 where it chooses for itself.
+   */
+  readonly port: number | (() => Promise<number>);
+  /** Launches a process of it. */
+  readonly begin: (port: number) => Promise<Child>;
+  /** Waits until that process answers. */
+  readonly ready: (child: Child, port: number) => Promise<void>;
+  /** Ends what its process left behind. */
+  readonly sweep?: () => Promise<void>;
+}): Promise<Server> => {
+  const { port: place, begin, ready, sweep } = options;
+  let run: Run | null = null;
+  let port = typeof place === 'number' ? place : 0;
+  let wasReady = false;
+  let stopping: Promise<void> | null = null;
+
+  const current = (): Run => {
+    if (run === null) throw new Error('a server that was started has a process');
+    return run;
+  };
+  // Read by a call: it may change while something is awaited.
+  const isStopping = (): boolean => stopping !== null;
+  const end = async (): Promise<void> => {
+    if (run === null) return;
+    run.expectEnd();
+    await stopChild(run.child);
+    await sweep?.();
+  };
+  const attempt = async (): Promise<void> => {
+    if (isStopping()) throw new ServerFailed('the server was stopped at its start');
+    if (typeof place !== 'number' && !wasReady) port = await place();
+    run = runOf(await begin(port));
+    const { child } = run;
+    if (isStopping()) await end();
+    await ready(child, port);
+    wasReady = true;
+  };
+  const start = (): Promise<void> =>
+    retry(attempt, {
+      ...retries,
+      // A port that the caller chose and another has is an error; our own of before comes free again.
+      isRetryable: (error) =>
+        error instanceof ServerFailed &&
+        error.retryable &&
+        (typeof place !== 'number' || wasReady) &&
+        !isStopping(),
+    });
+  let starting = start();
+  await starting;
+
+  return {
+    get pid() {
+      return current().child.pid;
+    },
+    get port() {
+      return port;
+    },
+    get process() {
+      return current().child.process;
+    },
+    get exited() {
+      return current().exited;
+    },
+    stop() {
+      // A restart may have made a new process by now; the caller of `restart` hears how that went.
+      const stop = async (): Promise<void> => {
+        await end();
+        await Promise.allSettled([starting]);
+      };
+      return (stopping ??= stop());
+    },
+    kill(signal) {
+      current().child.process.kill(signal);
+    },
+    async restart() {
+      stopping = null;
+      starting = end().then(start);
+      await starting;
+    },
+  };
+};
