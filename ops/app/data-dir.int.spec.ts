@@ -75,7 +75,7 @@ describe('the data directory', () => {
     expect((error as Error).message).to.match(/^DATA_DIR [^\n]+$/);
   });
 
-  it('is refused to a second process at once, in words that name the first one’s pid', async () => {
+  it('refuses a second process at once, naming the pid of the first', async () => {
     const { pid } = await holder();
     const refused = rejection(openDataDir(dataDir));
     expect(await settledWithin(refused, 5_000)).to.be.true;
@@ -83,7 +83,7 @@ describe('the data directory', () => {
     expect(((await refused) as Error).message).to.include(String(pid));
   });
 
-  it('comes to a second process once its draining predecessor has let it go', async () => {
+  it('is locked by a second process after its draining predecessor releases it', async () => {
     const predecessor = await holder();
     await predecessor.run('markDraining');
     const opening = openDataDir(dataDir);
@@ -93,7 +93,7 @@ describe('the data directory', () => {
     held.release();
   });
 
-  it('is not waited for because somebody else drained there long ago', async () => {
+  it('refuses at once when another process left the draining file', async () => {
     await holder();
     writeFileSync(path.join(dataDir, 'draining'), '1');
     const refused = rejection(openDataDir(dataDir));
@@ -101,7 +101,7 @@ describe('the data directory', () => {
     expect(await refused).to.be.instanceOf(LockHeld);
   });
 
-  it('tells where the service is while it runs, and not afterwards', async () => {
+  it('gives the addresses of the service only while it runs', async () => {
     const held = await openDataDir(dataDir);
     expect(publishedAddresses(dataDir)).to.equal(null);
     const addresses = { api: 'http://a', edge: 'http://e', admin: 'http://x', pid: process.pid };
@@ -130,7 +130,7 @@ describe('the data directory', () => {
       expect(knownAdminToken(dataDir)).to.equal(token);
     });
 
-    it('that is never empty: a full disk may have left a file without one', () => {
+    it('that is made anew where a full disk left an empty file', () => {
       writeFileSync(file(), '\n');
       expect(knownAdminToken(dataDir)).to.equal(null);
       const token = adminTokenOf(dataDir);

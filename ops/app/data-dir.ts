@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { ConfigError } from '../platform/config/config.js';
+import { hasCode } from '../platform/errors.js';
 import {
   acquireLock,
   isLocked,
@@ -9,7 +10,7 @@ import {
   type ProcessLock,
 } from '../platform/process/process-lock.js';
 
-/** How long a starter waits for a predecessor that is draining. */
+/** Milliseconds that a start waits for a predecessor that is draining. */
 const drainWaitMs = 10_000;
 
 /** The seal key of an installation that keeps all of its data in one place. */
@@ -23,13 +24,19 @@ const readText = (file: string): string | null => {
   try {
     return readFileSync(file, 'utf8');
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    if (hasCode(error, 'ENOENT')) return null;
     throw error;
   }
 };
 
+/** Renames the file into place, so that nobody ever reads half of it. */
+const writeWhole = (file: string, text: string, mode?: number): void => {
+  writeFileSync(`${file}.new`, `${text}\n`, { mode });
+  renameSync(`${file}.new`, file);
+};
+
 export interface DataDir {
-  /** Tells a successor that it is worth waiting for the lock. */
+  /** Makes a successor wait for the lock instead of failing at once. */
   markDraining(): void;
   /** Where the running service can be reached, for the command line. */
   publish(addresses: ServiceAddresses): void;
@@ -37,11 +44,11 @@ export interface DataDir {
 }
 
 export interface ServiceAddresses {
-  /** Where this process runs it. */
+  /** Set where this process runs the API. */
   readonly api?: string;
   readonly edge?: string;
   readonly admin: string;
-  /** The brokers that a stack has started; those of the environment are the environment's to tell. */
+  /** The brokers that a stack has started; absent where KAFKA_BROKERS names them. */
   readonly kafka?: string;
   readonly pid: number;
 }
@@ -57,13 +64,13 @@ const lock = async (dataDir: string): Promise<ProcessLock> => {
 };
 
 /**
- * Makes the data directory and takes it for this process.
+ * Makes the data directory and locks it for this process.
  *
  * @throws LockHeld when another live process has it; ConfigError when it cannot be made.
  */
 export const openDataDir = async (dataDir: string): Promise<DataDir> => {
   try {
-    // Those above are made as usual: PostgreSQL, which never runs as root, must be able to pass them.
+    // The parents get the usual mode: PostgreSQL, which never runs as root, must be able to pass them.
     mkdirSync(path.dirname(dataDir), { recursive: true });
     mkdirSync(dataDir, { recursive: true, mode: 0o700 });
   } catch (cause) {
@@ -73,17 +80,14 @@ export const openDataDir = async (dataDir: string): Promise<DataDir> => {
   }
   const held = await lock(dataDir);
   rmSync(drainingFile(dataDir), { force: true });
-  // A predecessor that was killed left its addresses; they may be anybody's by now.
+  // A killed predecessor left its addresses, where another process may listen by now.
   rmSync(addressesFile(dataDir), { force: true });
   return {
     markDraining() {
       writeFileSync(drainingFile(dataDir), String(process.pid));
     },
     publish(addresses) {
-      const file = addressesFile(dataDir);
-      // Renamed into place, so that nobody reads half of it.
-      writeFileSync(`${file}.new`, `${JSON.stringify(addresses)}\n`);
-      renameSync(`${file}.new`, file);
+      writeWhole(addressesFile(dataDir), JSON.stringify(addresses));
     },
     release() {
       rmSync(drainingFile(dataDir), { force: true });
@@ -98,10 +102,7 @@ export const adminTokenOf = (dataDir: string): string => {
   const known = knownAdminToken(dataDir);
   if (known !== null) return known;
   const token = randomBytes(32).toString('base64url');
-  const file = tokenFile(dataDir);
-  // Renamed into place: half a token, or none, would be what a kill at this moment leaves.
-  writeFileSync(`${file}.new`, `${token}\n`, { mode: 0o600 });
-  renameSync(`${file}.new`, file);
+  writeWhole(tokenFile(dataDir), token, 0o600);
   return token;
 };
 
@@ -113,8 +114,8 @@ export const knownAdminToken = (dataDir: string): string | null => {
 };
 
 /**
- * Where the service of this data directory said that it can be reached; `null` while none runs. What
- * one that was killed has left is not believed: the admin token would go to whoever listens there now.
+ * The addresses of the service that runs in this data directory; `null` while none runs. Addresses that
+ * a killed service left are ignored: the admin token would go to whoever listens there now.
  */
 export const publishedAddresses = (dataDir: string): ServiceAddresses | null => {
   if (!isLocked(dataDir)) return null;

@@ -24,7 +24,7 @@ describe('the health check', () => {
       ...deps,
     });
 
-  it('passes with everything that there is to tell', async () => {
+  it('passes with dependencies, projections and spool', async () => {
     expect(await check()()).to.deep.equal({
       status: 'pass',
       dependencies: { postgres: up, log: up, projections: up },
@@ -66,7 +66,7 @@ describe('the health check', () => {
     });
   });
 
-  it('passes without what is optional, and says that it is away', async () => {
+  it('passes while an optional dependency is down, and reports it', async () => {
     expect(await check({ optional: { redis: away } })()).to.deep.include({
       status: 'pass',
       dependencies: {
@@ -87,7 +87,7 @@ describe('the health check', () => {
     expect(performance.now() - begin).to.be.below(3_500);
   });
 
-  it('passes again when all is back', async () => {
+  it('passes again when every dependency is back', async () => {
     let dependency: () => Promise<unknown> = away;
     const ask = check({ dependencies: { redis: () => dependency() } });
     expect((await ask()).status).to.equal('fail');
@@ -96,7 +96,7 @@ describe('the health check', () => {
     expect((await ask()).dependencies['redis']).to.deep.equal(up);
   });
 
-  it('looks once for all who ask at about the same time', async () => {
+  it('looks once for requests at about the same time', async () => {
     let looks = 0;
     const ask = check({
       dependencies: {

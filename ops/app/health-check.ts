@@ -3,7 +3,7 @@ import type { HealthCheck, HealthReport } from '../platform/http/health.js';
 import type { Logger } from '../platform/logging.js';
 
 const timeoutMs = 1_500;
-/** Anybody may ask, so one look serves all who ask at about the same time. */
+/** Milliseconds that a report is reused: anybody may ask for one, as often as they like. */
 const rememberMs = 500;
 
 type Projections = HealthReport['projections'];
@@ -23,7 +23,7 @@ const codeOf = (error: unknown): string | undefined => {
   return typeof code === 'string' && codePattern.test(code) ? code : undefined;
 };
 
-/** Never rejects, and settles in time, whatever it looks at. */
+/** Never rejects, and settles within `timeoutMs`. */
 const lookAt = async <Value>(look: () => Promise<Value>): Promise<Look<Value>> => {
   const answered = new AbortController();
   try {
@@ -39,8 +39,8 @@ const lookAt = async <Value>(look: () => Promise<Value>): Promise<Look<Value>> =
   }
 };
 
-/** Without what it gave, and without the error, which is for the log. */
-const told = (look: Look<unknown>): Dependency =>
+/** The public part: the value and the error stay inside. */
+const stateOf = (look: Look<unknown>): Dependency =>
   look.state === 'up' || look.code === undefined
     ? { state: look.state }
     : { state: look.state, code: look.code };
@@ -49,7 +49,7 @@ const told = (look: Look<unknown>): Dependency =>
 export const createHealthCheck = (deps: {
   /** By name; one that rejects or takes too long is down. */
   readonly dependencies: Readonly<Record<string, () => Promise<unknown>>>;
-  /** Told of as well; but without them all is served, so they fail nothing. */
+  /** Reported, but they never fail the check: everything is served without them. */
   readonly optional?: Readonly<Record<string, () => Promise<unknown>>>;
   readonly projections: () => Promise<Projections>;
   readonly spool: () => HealthReport['spool'];
@@ -58,13 +58,13 @@ export const createHealthCheck = (deps: {
   const { dependencies, optional = {}, projections, spool, logger } = deps;
   const down = new Set<string>();
 
-  /** A line when it goes and one when it is back, not one for everybody who asks. */
+  /** Logs changes only, not each look. */
   const report = (dependency: string, look: Look<unknown>): void => {
     if (look.state === 'up') {
-      if (down.delete(dependency)) logger.info({ dependency }, 'a dependency is up again');
+      if (down.delete(dependency)) logger.info({ dependency }, 'dependency is up again');
     } else if (!down.has(dependency)) {
       down.add(dependency);
-      logger.warn({ dependency, code: look.code, err: look.err }, 'a dependency is down');
+      logger.warn({ dependency, code: look.code, err: look.err }, 'dependency is down');
     }
   };
 
@@ -81,7 +81,7 @@ export const createHealthCheck = (deps: {
       status: looks.every(([name, { state }]) => state === 'up' || name in optional)
         ? 'pass'
         : 'fail',
-      dependencies: Object.fromEntries(looks.map(([name, seen]) => [name, told(seen)])),
+      dependencies: Object.fromEntries(looks.map(([name, seen]) => [name, stateOf(seen)])),
       projections: folded.state === 'up' ? folded.value : [],
       spool: spool(),
     };

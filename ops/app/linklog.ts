@@ -3,6 +3,7 @@ import { openWebSafety } from '../../command-api/safety/web-safety.js';
 import { projectionStatus } from '../../projectors/main.js';
 import { startRedirectEdge, type RedirectEdge } from '../../redirect-edge/main.js';
 import { topics } from '../../schemas/events/topics.js';
+import { firstFailure, never } from '../platform/concurrency/deferred.js';
 import type { Config } from '../platform/config/config.js';
 import { installationOf } from '../platform/event-log/log-binding.js';
 import type { Logger } from '../platform/logging.js';
@@ -143,6 +144,6 @@ export const startLinklog = (
     return {
       addresses,
       firstKey: firstKey?.token ?? null,
-      failed: Promise.race([database.failed, eventLog.failed, ...(projectors?.failures ?? [])]),
+      failed: firstFailure([database.failed, eventLog.failed, projectors?.failed ?? never]),
     };
   });

@@ -9,7 +9,7 @@ import type { Metrics } from '../platform/metrics/metrics.js';
 
 const json = 'application/json; charset=utf-8';
 
-/** Where a process that has no admin API tells of itself: health and metrics, on ADMIN_PORT. */
+/** Serves health and metrics on ADMIN_PORT, in a process that has no admin API. */
 export const startMonitoring = (deps: {
   readonly admin: Listen;
   readonly health: HealthCheck;
@@ -20,7 +20,7 @@ export const startMonitoring = (deps: {
 
   const requests = metrics.requests('admin');
 
-  /** Status, content type and body; `null` for what there is not. */
+  /** Status, content type and body; `null` where nothing has this path. */
   const answerOf = async (path: string): Promise<readonly [number, string, string] | null> => {
     switch (path) {
       case '/health':
@@ -56,7 +56,7 @@ export const startMonitoring = (deps: {
 
   const handler: RequestListener = (request, response) => {
     respond(request, response).catch((err: unknown) => {
-      logger.error({ err, path: request.url }, 'a request failed');
+      logger.error({ err, path: request.url }, 'request failed');
       response.writeHead(500).end();
     });
   };

@@ -1,6 +1,7 @@
 import { startProjectors, type Projectors } from '../../projectors/main.js';
 import { startSealing } from '../../projectors/seals/sealing.js';
 import { signerOfProcess } from '../../projectors/seals/seal-key.js';
+import { firstFailure } from '../platform/concurrency/deferred.js';
 import type { Config } from '../platform/config/config.js';
 import type { Logger } from '../platform/logging.js';
 import type { Metrics } from '../platform/metrics/metrics.js';
@@ -11,8 +12,8 @@ import { startInOrder, type Stoppable } from './start-in-order.js';
 export interface ProjectorService extends Pick<Projectors, 'secondsBehind'> {
   /** Rejects while EventStoreDB is away; `null` where there is no archive. */
   readonly checkArchive: (() => Promise<unknown>) | null;
-  /** They never resolve; one rejects when the projectors, the sealing or the archive cannot go on. */
-  readonly failures: readonly Promise<never>[];
+  /** Never resolves; rejects when the projectors, the sealing or the archive cannot go on. */
+  readonly failed: Promise<never>;
 }
 
 /** Loaded only if configured: the client of EventStoreDB takes half a second. */
@@ -63,6 +64,6 @@ export const startProjectorService = (deps: {
     return {
       secondsBehind: () => projectors.secondsBehind(),
       checkArchive: archive && (() => archive.check()),
-      failures,
+      failed: firstFailure(failures),
     };
   });

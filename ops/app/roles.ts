@@ -19,7 +19,7 @@ export const readRoles = (args: readonly string[]): ReadonlySet<Role> => {
 };
 
 /**
- * Sees that services which are to run apart can find each other.
+ * Checks that services which run apart are told how to find each other.
  *
  * @throws ConfigError
  */
@@ -32,7 +32,7 @@ export const requireShared = (config: Config, running: ReadonlySet<Role>): void 
   };
   need('DATABASE_URL', config.databaseUrl);
   if (!running.has('api')) return;
-  // One token for all of them, and links that lead to the edges.
+  // All APIs share one token, and short links lead to the edges.
   need('ADMIN_TOKEN', config.adminToken);
   if (!running.has('edge')) need('SHORT_URL_HOST', config.shortUrlHost);
 };

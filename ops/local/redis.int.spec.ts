@@ -41,7 +41,7 @@ describe('Redis as a child process', () => {
     for (const dir of dirs.splice(0)) await rm(dir, { recursive: true, force: true });
   });
 
-  it('answers, forgets by default what it held, and evicts when full', async () => {
+  it('answers, forgets its keys at a restart, and evicts when full', async () => {
     const server = await start({ dataDir: await newDir() });
     const policy = await withClient(server, async (client) => {
       await client.set('k', 'v');
@@ -52,7 +52,7 @@ describe('Redis as a child process', () => {
     expect(await withClient(server, (client) => client.get('k'))).to.equal(null);
   });
 
-  it('keeps what it held over a stop where it is asked to', async () => {
+  it('keeps its keys over a stop with the option dump', async () => {
     const dataDir = await newDir();
     const first = await start({ dataDir, dump: true });
     await withClient(first, (client) => client.set('k', 'v'));
@@ -73,7 +73,7 @@ describe('Redis as a child process', () => {
     expect(await withClient(server, (client) => client.ping())).to.equal('PONG');
   });
 
-  it('ends what was left running in its folder, and nothing else', async () => {
+  it('ends the Redis that was left running in its folder, and no other', async () => {
     const dataDir = await newDir();
     const left = await start({ dataDir });
     const other = await start({ dataDir: await newDir() });

@@ -7,15 +7,6 @@ import { run } from '../process/child.js';
 import { ServerFailed, ServerUnavailable } from '../process/errors.js';
 import { lastLines } from '../process/log-file.js';
 
-/** What of a broker's settings is not ours to choose. */
-export interface BrokerPlace {
-  readonly logDir: string;
-  /** For clients, on 127.0.0.1. */
-  readonly port: number;
-  /** For the controller in the same process. */
-  readonly controllerPort: number;
-}
-
 const fixed = {
   'process.roles': 'broker,controller',
   'node.id': '1',
@@ -39,7 +30,17 @@ const fixed = {
 } as const;
 
 /** The content of a `server.properties`. */
-export const serverProperties = ({ logDir, port, controllerPort }: BrokerPlace): string =>
+export const serverProperties = ({
+  logDir,
+  port,
+  controllerPort,
+}: {
+  readonly logDir: string;
+  /** For clients, on 127.0.0.1. */
+  readonly port: number;
+  /** For the controller in the same process. */
+  readonly controllerPort: number;
+}): string =>
   Object.entries({
     ...fixed,
     // In this format a backslash would escape what follows.
@@ -54,33 +55,17 @@ export const serverProperties = ({ logDir, port, controllerPort }: BrokerPlace):
 /** Java's compiler for short runs and its collector for small heaps: ready half a second sooner. */
 const quick = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC'];
 
-const classPath = (jars: string): string[] => ['-cp', `${jars}/*`];
+const logging = '-Dorg.slf4j.simpleLogger.defaultLogLevel=warn';
 
 /** A broker of a test lives for a minute: what it compiles well, it would not run often. */
 export const brokerArguments = (jars: string, properties: string, brief: boolean): string[] => [
   '-Xms256m',
   '-Xmx512m',
   ...(brief ? quick : []),
-  '-Dorg.slf4j.simpleLogger.defaultLogLevel=warn',
+  logging,
   '-Dorg.slf4j.simpleLogger.showDateTime=true',
-  ...classPath(jars),
+  ...['-cp', `${jars}/*`],
   'kafka.Kafka',
-  properties,
-];
-
-const formatArguments = (
-  jars: string,
-  properties: string,
-  clusterId: string,
-): readonly string[] => [
-  ...quick,
-  '-Dorg.slf4j.simpleLogger.defaultLogLevel=warn',
-  ...classPath(jars),
-  'kafka.tools.StorageTool',
-  'format',
-  '--cluster-id',
-  clusterId,
-  '--config',
   properties,
 ];
 
@@ -122,7 +107,8 @@ export const formatStorage = async (
   properties: string,
 ): Promise<string> => {
   const clusterId = newClusterId();
-  const args = formatArguments(jars, properties, clusterId);
+  const java = [...quick, logging, '-cp', `${jars}/*`, 'kafka.tools.StorageTool', 'format'];
+  const args = [...java, '--cluster-id', clusterId, '--config', properties];
   const env = inheritedEnvironment();
   let ended;
   try {

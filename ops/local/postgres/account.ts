@@ -28,11 +28,11 @@ const nobody = async (): Promise<Account> => {
 };
 
 /**
- * PostgreSQL refuses to run as root, so there it runs as whoever the cluster belongs to already, or
- * else as `nobody`.
+ * PostgreSQL refuses to run as root. Started by root, it runs as the owner of the cluster, or as
+ * `nobody` where there is no cluster yet.
  *
  * @returns null where it runs as this process's own user
- * @throws ServerUnavailable when there is nobody it could run as
+ * @throws ServerUnavailable where no such user exists, or the cluster is another user's
  */
 export const postgresAccount = async (layout: Layout): Promise<Account | null> => {
   const own = process.getuid?.();
@@ -107,7 +107,7 @@ export const makeHome = async (layout: Layout, account: Account | null): Promise
   const barrier = await firstBarrier(account, dataDir);
   if (barrier !== null) {
     const { gid, mode } = await stat(barrier);
-    // A group that may already do something here would lose it.
+    // Another group that has rights here would lose them.
     const groupIsFree = (mode & groupBits) === 0 || gid === 0 || gid === account.gid;
     if (barrier !== dataDir || !groupIsFree) throw await barred(dataDir, barrier);
     await letPass(dataDir, account);
@@ -117,7 +117,7 @@ export const makeHome = async (layout: Layout, account: Account | null): Promise
   await mkdir(home, { mode: 0o700, recursive: true });
   const { uid } = await stat(home);
   if (uid !== account.uid) {
-    // Ours, not PostgreSQL's: what root reads and writes there must not be in the hands of `nobody`.
+    // Root's, not PostgreSQL's: `nobody` must not control what root reads and writes there.
     await chown(home, 0, account.gid);
     await chmod(home, 0o710);
   }

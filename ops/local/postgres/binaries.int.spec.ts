@@ -77,7 +77,7 @@ describe('the programs of PostgreSQL', () => {
   const versionSaid = async (program: string): Promise<string> =>
     (await run(nobody, program, ['--version'])).stdout;
 
-  it('do not load without the libraries’ links, so that the next tests prove something', async () => {
+  it('do not load without the links between the libraries', async () => {
     const { dir: copy } = withoutLinks();
     const { exitCode, stderr } = await run(null, join(copy, 'native/bin/postgres'), ['--version']);
     expect(explainExit(exitCode, stderr)).to.include({ code: 'SERVER_UNAVAILABLE' });
@@ -107,7 +107,7 @@ describe('the programs of PostgreSQL', () => {
       expect(readdirSync(place)).to.have.length(1);
     });
 
-    it('are copied by several at the same time without harm', async () => {
+    it('are copied once by several starts at the same time', async () => {
       const place = join(dir, 'cache');
       const all = await Promise.all(
         Array.from({ length: 3 }, () => provideBinaries(dir, logger, real, [place])),
@@ -117,7 +117,7 @@ describe('the programs of PostgreSQL', () => {
       expect(await versionSaid(all[0]?.postgres ?? '')).to.include('PostgreSQL');
     });
 
-    it('are not run from where others could have put them', async () => {
+    it('are not run from a folder that another user can write', async () => {
       const [writable, foreign, link, good] = ['a', 'b', 'c', 'd'].map((name) =>
         join(dir, name),
       ) as [string, string, string, string];
@@ -139,7 +139,7 @@ describe('the programs of PostgreSQL', () => {
       expect(failure).to.include({ code: 'SERVER_UNAVAILABLE' });
     });
 
-    it('leave no half-made copies for ever', async () => {
+    it('are copied after abandoned half-made copies are removed', async () => {
       const place = join(dir, 'cache');
       mkdirSync(join(place, '.partial-old'), { recursive: true });
       mkdirSync(join(place, '.partial-new'));
@@ -156,22 +156,22 @@ describe('the programs of PostgreSQL', () => {
       const args = [mocha, '--no-config', '--timeout', '30000', new URL(import.meta.url).pathname];
       const child = spawnSync(process.execPath, args, { uid: 65534, gid: 65534, cwd: '/' });
       expect(child.status, child.stdout.toString()).to.equal(0);
-      expect(child.stdout.toString()).to.include('run where they are');
+      expect(child.stdout.toString()).to.include('run in the package');
     });
   } else {
-    it('are run where they are', async () => {
+    it('are run in the package', async () => {
       const { postgres } = await provideBinaries(dir, logger, real, []);
       expect(postgres).to.equal(join(real.dir, 'native/bin/postgres'));
     });
 
-    it('get their missing links where they are', async () => {
+    it('get their missing links in the package', async () => {
       const installed = withoutLinks();
       const { postgres } = await provideBinaries(dir, logger, installed, []);
       expect(postgres).to.equal(join(installed.dir, 'native/bin/postgres'));
       expect(await versionSaid(postgres)).to.include('PostgreSQL');
     });
 
-    it('are copied where their missing links may not be made', async () => {
+    it('are copied where missing links may not be made in the package', async () => {
       const installed = withoutLinks();
       chmodSync(join(installed.dir, 'native/lib'), 0o555);
       // The first place cannot be made: its parent is a file, as /dev/null is for `nobody`.
@@ -182,7 +182,7 @@ describe('the programs of PostgreSQL', () => {
     });
   }
 
-  it('are not for every platform', async () => {
+  it('are refused on a platform that has none', async () => {
     for (const platform of ['win32-x64', 'linux-s390x', 'sunos-x64']) {
       const failure = await caught(installedPackage(platform));
       expect(failure).to.include({ code: 'SERVER_UNAVAILABLE', retryable: false });
@@ -192,7 +192,7 @@ describe('the programs of PostgreSQL', () => {
     }
   });
 
-  it('need the C library whose loader they name', async function () {
+  it('name glibc where only their loader is missing', async function () {
     if (process.platform !== 'linux') return;
     const program = join(dir, 'postgres');
     const original = readFileSync(join(real.dir, 'native/bin/postgres'), 'latin1');
@@ -207,7 +207,7 @@ describe('the programs of PostgreSQL', () => {
       .that.matches(/^.*musl.*DATABASE_URL.*$/);
   });
 
-  it('are missed by name when they are gone', async () => {
+  it('are named when they are not there', async () => {
     const program = join(dir, 'postgres');
     const error = await caught(run(null, program, ['--version']));
     expect(await explainSpawnError(program, error))

@@ -101,12 +101,12 @@ describe(`the embedded PostgreSQL, started by ${isRoot ? 'root' : 'an ordinary u
     return url;
   };
 
-  /** A table of one row, made before whatever a test does to the server. */
-  const mark = (url: string): Promise<unknown[]> =>
-    query(url, 'CREATE TABLE mark AS SELECT 42 AS n');
+  /** Makes a table of one row, before a test does something to the server. */
+  const writeRow = (url: string): Promise<unknown[]> =>
+    query(url, 'CREATE TABLE kept AS SELECT 42 AS n');
 
-  const marked = async (url: string): Promise<void> => {
-    expect(await query(url, 'SELECT n FROM mark')).to.deep.equal([{ n: 42 }]);
+  const expectRow = async (url: string): Promise<void> => {
+    expect(await query(url, 'SELECT n FROM kept')).to.deep.equal([{ n: 42 }]);
   };
 
   const layout = (): ReturnType<typeof layoutOf> => layoutOf(dataDir);
@@ -115,7 +115,7 @@ describe(`the embedded PostgreSQL, started by ${isRoot ? 'root' : 'an ordinary u
     const begin = performance.now();
     const first = await start();
     const firstMs = performance.now() - begin;
-    await mark(first.url);
+    await writeRow(first.url);
     await first.stop();
     await first.stop();
     expect(await first.exited).to.deep.equal({ status: 'stopped' });
@@ -125,7 +125,7 @@ describe(`the embedded PostgreSQL, started by ${isRoot ? 'root' : 'an ordinary u
     const again = performance.now();
     const second = await start();
     expect(performance.now() - again).to.be.below(firstMs);
-    await marked(second.url);
+    await expectRow(second.url);
   });
 
   it('is durable, in UTC, in UTF-8, and open to nobody without the password', async () => {
@@ -150,7 +150,7 @@ describe(`the embedded PostgreSQL, started by ${isRoot ? 'root' : 'an ordinary u
     expect(refusal).to.have.property('code', '28P01');
   });
 
-  it('lists nothing to others, from a data directory of mode 0700', async () => {
+  it('lets no other user list a data directory of mode 0700', async () => {
     await start();
     expect(statSync(dataDir).mode & 0o067).to.equal(0);
     expect(statSync(layout().home).mode & 0o067).to.equal(0);
@@ -159,7 +159,7 @@ describe(`the embedded PostgreSQL, started by ${isRoot ? 'root' : 'an ordinary u
     expect(statSync(layout().log).mode & 0o777).to.equal(0o600);
   });
 
-  it('tells its URL while it runs, and only then', async () => {
+  it('gives its URL only while it runs', async () => {
     expect(await runningPostgresUrl(dataDir)).to.be.null;
     expect(await runningPostgresUrl(join(dataDir, 'nowhere'))).to.be.null;
     const server = await start();
@@ -168,15 +168,15 @@ describe(`the embedded PostgreSQL, started by ${isRoot ? 'root' : 'an ordinary u
     expect(await runningPostgresUrl(dataDir)).to.be.null;
   });
 
-  it('says so when it is killed, and starts again', async () => {
+  it('reports that it was killed, and starts again', async () => {
     const server = await start();
-    await mark(server.url);
+    await writeRow(server.url);
     process.kill(server.pid, 'SIGKILL');
     const exit = await server.exited;
     expect(exit).to.include({ status: 'died', reason: 'signal SIGKILL' });
     expect(exit).to.have.property('output').that.includes('ready to accept connections');
     expect(await runningPostgresUrl(dataDir)).to.be.null;
-    await marked((await start()).url);
+    await expectRow((await start()).url);
   });
 
   it('stops without waiting for a long query', async () => {
@@ -195,40 +195,40 @@ describe(`the embedded PostgreSQL, started by ${isRoot ? 'root' : 'an ordinary u
   it('is taken over when only our process was killed', async () => {
     const child = await started();
     const orphans = await pids();
-    await mark(await urlNow());
+    await writeRow(await urlNow());
     await killed(child);
     await sleep(200);
     expect(await pids(), 'orphans').to.include.members(orphans);
-    await marked(await urlNow());
+    await expectRow(await urlNow());
 
     const server = await start();
     expect((await pids()).filter((pid) => orphans.includes(pid))).to.deep.equal([]);
-    await marked(server.url);
+    await expectRow(server.url);
   });
 
   it('is taken over when it was stopped (SIGSTOP) as well as orphaned', async function () {
     this.timeout(30_000);
     const child = await started();
-    await mark(await urlNow());
+    await writeRow(await urlNow());
     await killed(child);
     for (const pid of await pids()) process.kill(pid, 'SIGSTOP');
-    await marked((await start()).url);
+    await expectRow((await start()).url);
   });
 
   it('starts after everything was killed at once', async () => {
     const child = await started();
-    await mark(await urlNow());
+    await writeRow(await urlNow());
     const all = [...(await pids()), child.pid ?? 0];
     for (const pid of all) process.kill(pid, 'SIGKILL');
-    await marked((await start()).url);
+    await expectRow((await start()).url);
   });
 
-  it('starts after postmaster and our process were killed amid a long query', async function () {
+  it('starts after postmaster and our process were killed during a long query', async function () {
     if (process.platform !== 'linux') return;
     this.timeout(30_000);
     const child = await started();
     const url = await urlNow();
-    await mark(url);
+    await writeRow(url);
     // It computes and never waits, so it does not notice that its postmaster is gone.
     const long = query(url, 'SELECT count(*) FROM generate_series(1, 1e12)').catch(
       (error: unknown) => error,
@@ -242,7 +242,7 @@ describe(`the embedded PostgreSQL, started by ${isRoot ? 'root' : 'an ordinary u
     expect(left, 'backends without a postmaster').to.have.length(1);
     const server = await start();
     expect((await pids()).filter((pid) => left.includes(pid))).to.deep.equal([]);
-    await marked(server.url);
+    await expectRow(server.url);
     expect(await long).to.be.instanceOf(Error);
   });
 
@@ -252,13 +252,13 @@ describe(`the embedded PostgreSQL, started by ${isRoot ? 'root' : 'an ordinary u
       await sleep(ms);
       await killed(child);
       const { url } = await start();
-      await mark(url);
+      await writeRow(url);
     });
   }
 
   it('starts although its pid file names another process now, which lives on', async () => {
     const first = await start();
-    await mark(first.url);
+    await writeRow(first.url);
     const account = await postgresAccount(layout());
     const postmasterPid = readFileSync(layout().postmasterPid, 'utf8');
     await first.stop();
@@ -267,7 +267,7 @@ describe(`the embedded PostgreSQL, started by ${isRoot ? 'root' : 'an ordinary u
     await once(stranger, 'spawn');
     writeFileSync(layout().postmasterPid, postmasterPid.replace(/^\d+/, String(stranger.pid)));
     expect(await runningPostgresUrl(dataDir)).to.be.null;
-    await marked((await start()).url);
+    await expectRow((await start()).url);
     expect(stranger).to.include({ exitCode: null, signalCode: null });
   });
 
@@ -277,7 +277,7 @@ describe(`the embedded PostgreSQL, started by ${isRoot ? 'root' : 'an ordinary u
     await start();
   });
 
-  it('says in its own words why it does not start', async () => {
+  it('fails with PostgreSQL’s own message when it does not start', async () => {
     await (await start()).stop();
     writeFileSync(join(layout().cluster, 'postgresql.conf'), 'no_such_setting = 1\n');
     const failure = await start().catch((error: unknown) => error);
@@ -285,7 +285,7 @@ describe(`the embedded PostgreSQL, started by ${isRoot ? 'root' : 'an ordinary u
     expect(failure).to.have.property('message').that.includes('no_such_setting');
   });
 
-  it('is not started without its password, which nobody could then give', async () => {
+  it('does not start without its password file', async () => {
     await (await start()).stop();
     rmSync(layout().password);
     const failure = await start().catch((error: unknown) => error);
@@ -294,7 +294,7 @@ describe(`the embedded PostgreSQL, started by ${isRoot ? 'root' : 'an ordinary u
 
   if (!isRoot) return;
 
-  it('passes all of this when an ordinary user starts it', async function () {
+  it('passes these tests when an ordinary user starts it', async function () {
     this.timeout(120_000);
     const mocha = import.meta.resolve('mocha/bin/mocha.js').replace('file://', '');
     const spec = new URL(import.meta.url).pathname;
@@ -308,7 +308,7 @@ describe(`the embedded PostgreSQL, started by ${isRoot ? 'root' : 'an ordinary u
     expect(said.join('')).to.match(/1\d passing/);
   });
 
-  it('runs as the one whom the cluster belongs to', async () => {
+  it('runs as the owner of the cluster', async () => {
     const { uid, gid } = { uid: 12345, gid: 54321 };
     await (await start()).stop();
     spawnSync('chown', ['-R', `${uid}:${gid}`, layout().cluster]);
@@ -318,7 +318,7 @@ describe(`the embedded PostgreSQL, started by ${isRoot ? 'root' : 'an ordinary u
     expect(statSync(`/proc/${server.pid}`)).to.include({ uid, gid });
   });
 
-  it('is refused to another user than the one who made it', async () => {
+  it('refuses another user than its owner', async () => {
     await start();
     const said = spawnSync(
       process.execPath,
@@ -337,7 +337,7 @@ describe(`the embedded PostgreSQL, started by ${isRoot ? 'root' : 'an ordinary u
     expect(said.stdout).to.equal(`${refusal}\n${refusal}\n`);
   });
 
-  it('names the directory above that it cannot pass, and a place that works', async () => {
+  it('names the parent directory that it cannot pass, and a place that works', async () => {
     const inside = mkdtempSync(join(dataDir, 'data-'));
     const failure = await startEmbeddedPostgres({ dataDir: inside, logger }).catch(
       (error: unknown) => error,
@@ -351,7 +351,7 @@ describe(`the embedded PostgreSQL, started by ${isRoot ? 'root' : 'an ordinary u
     expect(statSync(dataDir).mode & 0o777, 'left as it was').to.equal(0o700);
   });
 
-  it('takes away no group’s rights for the sake of its own', async () => {
+  it('does not take another group’s rights away', async () => {
     spawnSync('chown', ['0:54321', dataDir]);
     chmodSync(dataDir, 0o750);
     const failure = await start().catch((error: unknown) => error);
@@ -360,8 +360,8 @@ describe(`the embedded PostgreSQL, started by ${isRoot ? 'root' : 'an ordinary u
   });
 });
 
-describe('a port that is free', () => {
-  it('is asked for again when another took it first', async () => {
+describe('the port of the embedded PostgreSQL', () => {
+  it('is chosen again when another process took it first', async () => {
     const dataDir = mkdtempSync(join(tmpdir(), 'linklog-embedded-'));
     await (await startEmbeddedPostgres({ dataDir, logger })).stop();
     const squatter = createServer().listen(0, '127.0.0.1');

@@ -3,34 +3,26 @@ import { join } from 'node:path';
 import { hasCode } from '../../platform/errors.js';
 
 /** Where things are in a data directory. */
-export interface Layout {
-  readonly dataDir: string;
-  readonly home: string;
-  /** PostgreSQL's own data directory; there only when complete. */
-  readonly cluster: string;
-  /** A cluster that initdb has not finished. */
-  readonly unfinished: string;
-  /** The superuser's password, mode 0600. */
-  readonly password: string;
-  /** PostgreSQL's output since its last start; the one before has `.1` behind its name. */
-  readonly log: string;
-  /** PostgreSQL's own account of itself: pid, port, state. */
-  readonly postmasterPid: string;
-}
-
-export const layoutOf = (dataDir: string): Layout => {
+export const layoutOf = (dataDir: string) => {
   const home = join(dataDir, 'postgres');
   const cluster = join(home, 'cluster');
   return {
     dataDir,
     home,
+    /** PostgreSQL's own data directory; there only when complete. */
     cluster,
+    /** A cluster that initdb has not finished. */
     unfinished: join(home, 'cluster.unfinished'),
+    /** The superuser's password, mode 0600. */
     password: join(home, 'password'),
+    /** PostgreSQL's output since its last start; the one before has `.1` behind its name. */
     log: join(home, 'postgres.log'),
+    /** PostgreSQL's own record of itself: pid, port, state. */
     postmasterPid: join(cluster, 'postmaster.pid'),
-  };
+  } as const;
 };
+
+export type Layout = ReturnType<typeof layoutOf>;
 
 export const superuser = 'linklog';
 

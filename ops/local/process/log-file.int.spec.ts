@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { cutLogFile, openLogFile, tailOf } from './log-file.js';
 
-describe('the log of PostgreSQL', () => {
+describe('the log file of a server', () => {
   let dir: string;
   let path: string;
 
@@ -36,7 +36,7 @@ describe('the log of PostgreSQL', () => {
     expect(readFileSync(path, 'utf8')).to.equal('new');
   });
 
-  it('is cut under its writer, who goes on at its beginning', async () => {
+  it('is cut while its writer goes on', async () => {
     const log = await openLogFile(path);
     writeSync(log.fd, 'x'.repeat(100));
     await cutLogFile(path, 100);

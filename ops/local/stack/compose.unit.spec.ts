@@ -3,13 +3,7 @@ import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { projectFile } from '../../platform/files/project-file.js';
-import {
-  apiVariables,
-  projectorVariables,
-  serverVariables,
-  serviceKinds,
-  topology,
-} from './topology.js';
+import { serverVariables, serviceKinds, topology } from './topology.js';
 
 const service = z.object({
   image: z.string(),
@@ -39,15 +33,13 @@ describe('docker-compose.yml', () => {
 
   for (const kind of serviceKinds) {
     it(`starts as many of ${folders[kind]} as the stack, told of the same`, () => {
-      const { role, count, ports } = topology[kind];
+      const { role, count, ports, variables } = topology[kind];
       const found = named(folders[kind]);
       expect(found).to.have.length(count);
-      const variables = {
-        ...serverVariables({ kafka: '', postgres: '', redis: '', eventStore: '' }),
-        ...(kind === 'api' && apiVariables({ adminToken: '', shortUrlHost: '', ownHosts: '' })),
-        ...(kind === 'projector' && projectorVariables({ sealKeyFile: '' })),
-      };
-      const names = new Set([...Object.keys(variables), ...ports, 'DATA_DIR', ...ofContainers]);
+      const names = new Set<string>([
+        ...[...serverVariables, ...variables],
+        ...[...ports, 'DATA_DIR', ...ofContainers],
+      ]);
       for (const [, { command, environment, read_only: readOnly }] of found) {
         expect(command).to.deep.equal(['node', 'dist/ops/main.js', role]);
         expect(Object.keys(environment).sort()).to.deep.equal([...names].sort());

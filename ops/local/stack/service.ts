@@ -20,7 +20,7 @@ const readyLine = z.object({
   firstKey: z.string().optional(),
 });
 
-/** What a service says of itself when it is ready. */
+/** The ready line of a service. */
 export type Ready = z.infer<typeof readyLine>;
 
 /** A service as a process of its own; after a restart it listens where it did before. */
@@ -28,7 +28,7 @@ export interface ServiceProcess extends Server {
   readonly ready: Ready;
 }
 
-/** The ready line of a process that is starting; what it prints for a person is ours to print. */
+/** The ready line of a process that is starting. Its text for a person is dropped: the stack prints one. */
 const readyOf = (child: Child): Promise<Ready> => {
   const { promise, resolve, reject } = deferred<Ready>();
   const { stdout } = child.process;
@@ -47,7 +47,7 @@ const readyOf = (child: Child): Promise<Ready> => {
 
 const portOf = (address: string | undefined): string => new URL(address ?? '').port;
 
-/** The ports that were got where any would do, to be had again. */
+/** The ports that the service listens on, for its next start. */
 const portsOf = (kind: ServiceKind, { api, edge, admin }: Ready): Record<string, string> => {
   const addresses: Record<string, string | undefined> = {
     API_PORT: api,

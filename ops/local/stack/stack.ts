@@ -10,14 +10,12 @@ import { startRedis } from '../redis.js';
 import { Parts, type Pids, type Restarted } from './parts.js';
 import { startService, type ServiceProcess } from './service.js';
 import {
-  apiVariables,
-  projectorVariables,
-  serverVariables,
   serviceDir,
   serviceDirs,
   topology,
   type Servers,
   type ServiceKind,
+  type Variables,
 } from './topology.js';
 
 /** What the ready line tells. */
@@ -33,7 +31,7 @@ export interface StackAddresses {
 export interface Stack {
   readonly addresses: StackAddresses;
   readonly pids: Pids;
-  /** The token of the key that a new installation begins with; shown this once. */
+  /** The token of a new installation's first key, shown this once; `null` where there are keys. */
   readonly firstKey: string | null;
   /** Drains the services, then ends the servers; within 10 s. */
   stop(): Promise<void>;
@@ -61,7 +59,7 @@ const endOrphanServices = async (dataDir: string, logger: Logger): Promise<void>
   await Promise.all(serviceDirs(dataDir).map(end));
 };
 
-/** Waits for all of them also where one fails: only what has started can be stopped. */
+/** Waits for all even where one fails: only what has started can be stopped. */
 const allOf = async <const Values extends readonly unknown[]>(
   starting: Values,
 ): Promise<{ -readonly [Index in keyof Values]: Awaited<Values[Index]> }> => {
@@ -69,7 +67,7 @@ const allOf = async <const Values extends readonly unknown[]>(
   return Promise.all(starting);
 };
 
-/** Of each kind the servers' addresses, as the services are told. */
+/** Starts the servers that the environment does not name; the addresses of all. */
 const startServers = async (
   { dataDir, kafka, databaseUrl, redisUrl, eventStoreUrl }: Config,
   logger: Logger,
@@ -92,17 +90,22 @@ const startServers = async (
     databaseUrl ?? ownPostgres(),
     redisUrl ?? ownRedis(),
   ] as const);
-  return { kafka: brokers, postgres, redis, eventStore: eventStoreUrl ?? '' };
+  return {
+    KAFKA_BROKERS: brokers,
+    DATABASE_URL: postgres,
+    REDIS_URL: redis,
+    EVENTSTORE_URL: eventStoreUrl ?? '',
+  };
 };
 
-/** An address of the environment without what opens it: that is the environment's to tell. */
+/** Passwords of the environment do not belong in the ready line. */
 const withoutPassword = (address: string): string => {
   const url = new URL(address);
   url.password = '';
   return url.href;
 };
 
-/** Each API is told of all of them, so they are known before any of them listens. */
+/** Chosen before any API listens: each is told of all in OWN_HOSTS. */
 const apiPortsOf = (
   { api, admin }: Config,
   count: number,
@@ -123,11 +126,11 @@ const startServices = async (
   { counts, adminToken, sealKeyFile, logger }: StackOptions,
   parts: Parts,
 ): Promise<{ apis: ServiceProcess[]; edges: ServiceProcess[] }> => {
-  const startAll = (
-    kind: ServiceKind,
-    /** Of the first ones; any that are free for the others. */
+  const startAll = <Kind extends ServiceKind>(
+    kind: Kind,
+    /** The ports of the first ones; the others get any free port. */
     known: readonly Readonly<Record<string, number>>[],
-    variables: Readonly<Record<string, string>> = {},
+    variables: Variables<Kind>,
   ): Promise<ServiceProcess[]> =>
     allOf(
       Array.from({ length: counts[kind] }, (_, index) => {
@@ -138,7 +141,7 @@ const startServices = async (
           kind,
           index,
           dir: serviceDir(config.dataDir, kind, index),
-          env: { ...inheritedEnvironment(), ...serverVariables(servers), ...variables },
+          env: { ...inheritedEnvironment(), ...servers, ...variables },
           ports: Object.fromEntries(ports),
           logger,
         });
@@ -147,10 +150,10 @@ const startServices = async (
     );
 
   const [edges, projectors] = await allOf([
-    startAll('edge', [{ EDGE_PORT: config.edge.port }]),
-    startAll('projector', [], projectorVariables({ sealKeyFile })),
+    startAll('edge', [{ EDGE_PORT: config.edge.port }], {}),
+    startAll('projector', [], { SEAL_KEY_FILE: sealKeyFile }),
   ]);
-  // Where short links lead is known by now, whatever port that is.
+  // Short links lead to the first edge, which listens by now.
   const edgePort = new URL(edges[0]?.ready.edge ?? '').port;
   const apiPorts = await apiPortsOf(config, counts.api);
   const listeners = [
@@ -161,15 +164,12 @@ const startServices = async (
       urlOf({ host: config.admin.host, port: ADMIN_PORT }),
     ]),
   ];
-  const apis = await startAll(
-    'api',
-    apiPorts,
-    apiVariables({
-      adminToken,
-      shortUrlHost: config.shortUrlHost ?? `http://localhost:${edgePort}`,
-      ownHosts: listeners.map((url) => new URL(url).host).join(','),
-    }),
-  );
+  const apis = await startAll('api', apiPorts, {
+    ADMIN_TOKEN: adminToken,
+    SHORT_URL_HOST: config.shortUrlHost ?? `http://localhost:${edgePort}`,
+    // No destination may lead to a listener of ours.
+    OWN_HOSTS: listeners.map((url) => new URL(url).host).join(','),
+  });
   return { apis, edges };
 };
 
@@ -184,15 +184,16 @@ export const startStack = async (config: Config, options: StackOptions): Promise
   try {
     await endOrphanServices(config.dataDir, logger);
     const servers = await startServers(config, logger, parts);
+    const { DATABASE_URL: postgres, REDIS_URL: redis } = servers;
     const { apis, edges } = await startServices(config, servers, options, parts);
     if (restart) parts.keepRunning(logger, onRestarted);
     const addresses = {
       apis: apis.map(({ ready }) => ready.api ?? ''),
       edges: edges.map(({ ready }) => ready.edge ?? ''),
       admin: apis[0]?.ready.admin ?? '',
-      kafka: servers.kafka,
-      postgres: config.databaseUrl === null ? servers.postgres : withoutPassword(servers.postgres),
-      redis: config.redisUrl === null ? servers.redis : withoutPassword(servers.redis),
+      kafka: servers.KAFKA_BROKERS,
+      postgres: config.databaseUrl === null ? postgres : withoutPassword(postgres),
+      redis: config.redisUrl === null ? redis : withoutPassword(redis),
     };
     return {
       addresses,

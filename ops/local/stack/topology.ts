@@ -6,60 +6,40 @@ export const serviceKinds = ['api', 'edge', 'projector'] as const;
 
 export type ServiceKind = (typeof serviceKinds)[number];
 
-interface Service {
-  /** The argument of `node dist/ops/main.js`. */
-  readonly role: string;
-  /** How many there are unless told. */
-  readonly count: number;
-  /** The listeners that it has; `ADMIN_PORT` is where health and metrics are on all. */
-  readonly ports: readonly string[];
-}
+/**
+ * What the stack and docker-compose.yml start: the argument of `node dist/ops/main.js`, how many unless
+ * told, the ports of the listeners (`ADMIN_PORT` has health and metrics), and the variables besides.
+ */
+export const topology = {
+  api: {
+    role: 'api',
+    count: 2,
+    ports: ['API_PORT', 'ADMIN_PORT'],
+    variables: ['ADMIN_TOKEN', 'SHORT_URL_HOST', 'OWN_HOSTS'],
+  },
+  edge: { role: 'edge', count: 2, ports: ['EDGE_PORT', 'ADMIN_PORT'], variables: [] },
+  projector: {
+    role: 'projectors',
+    count: 2,
+    ports: ['ADMIN_PORT'],
+    variables: ['SEAL_KEY_FILE'],
+  },
+} as const satisfies Record<ServiceKind, unknown>;
 
-/** What the stack and docker-compose.yml start. */
-export const topology: Readonly<Record<ServiceKind, Service>> = {
-  api: { role: 'api', count: 2, ports: ['API_PORT', 'ADMIN_PORT'] },
-  edge: { role: 'edge', count: 2, ports: ['EDGE_PORT', 'ADMIN_PORT'] },
-  projector: { role: 'projectors', count: 2, ports: ['ADMIN_PORT'] },
-};
+/** The variables of one kind besides those of the servers. */
+export type Variables<Kind extends ServiceKind> = Readonly<
+  Record<(typeof topology)[Kind]['variables'][number], string>
+>;
 
-/** The servers behind the services, as these are told of them. */
-export interface Servers {
-  readonly kafka: string;
-  readonly postgres: string;
-  readonly redis: string;
-  /** Empty where there is none. */
-  readonly eventStore: string;
-}
+/** The variables that name the servers, to all services; EVENTSTORE_URL is empty where there is none. */
+export const serverVariables = [
+  'KAFKA_BROKERS',
+  'DATABASE_URL',
+  'REDIS_URL',
+  'EVENTSTORE_URL',
+] as const;
 
-export const serverVariables = (servers: Servers) =>
-  ({
-    KAFKA_BROKERS: servers.kafka,
-    DATABASE_URL: servers.postgres,
-    REDIS_URL: servers.redis,
-    EVENTSTORE_URL: servers.eventStore,
-  }) as const;
-
-/** What the APIs are told besides. */
-export const apiVariables = (api: {
-  readonly adminToken: string;
-  readonly shortUrlHost: string;
-  /** Where all services listen, separated by commas: no destination may lead there. */
-  readonly ownHosts: string;
-}) =>
-  ({
-    ADMIN_TOKEN: api.adminToken,
-    SHORT_URL_HOST: api.shortUrlHost,
-    OWN_HOSTS: api.ownHosts,
-  }) as const;
-
-/** What the projectors are told besides. */
-export const projectorVariables = (projector: {
-  /** One key for all of them. */
-  readonly sealKeyFile: string;
-}) =>
-  ({
-    SEAL_KEY_FILE: projector.sealKeyFile,
-  }) as const;
+export type Servers = Readonly<Record<(typeof serverVariables)[number], string>>;
 
 const folder = new RegExp(`^(${serviceKinds.join('|')})-\\d+$`);
 
@@ -67,7 +47,7 @@ const folder = new RegExp(`^(${serviceKinds.join('|')})-\\d+$`);
 export const serviceDir = (dataDir: string, kind: ServiceKind, index: number): string =>
   join(dataDir, `${kind}-${index}`);
 
-/** Those of all services that ever ran in a stack's; none where it is no stack's. */
+/** Those of all services that ever ran in this data directory; none where it is not a stack's. */
 export const serviceDirs = (dataDir: string): readonly string[] => {
   const names = existsSync(dataDir) ? readdirSync(dataDir) : [];
   return names.filter((name) => folder.test(name)).map((name) => join(dataDir, name));
