@@ -119,7 +119,7 @@ describe('the changes that an edge hears of', () => {
     proxy.cut();
   };
 
-  it('make it forget the one link that was changed, and no other', async () => {
+  it('make it forget the changed link, and no other', async () => {
     const [code, other] = [await warmLink(), await warmLink()];
     await change(code, blocked, 2);
     await forgotten(code);
@@ -131,7 +131,7 @@ describe('the changes that an edge hears of', () => {
     expect(await edge.status(code)).to.equal('active');
   });
 
-  it('are none before they are committed', async () => {
+  it('do not arrive before they are committed', async () => {
     const code = await warmLink();
     await rejection(
       transaction(node.pool, async (tx) => {
@@ -153,7 +153,7 @@ describe('the changes that an edge hears of', () => {
     }
   });
 
-  it('are found, links read again, after the server ended the connection', async () => {
+  it('are found, because links are read again, after the server ended the connection', async () => {
     const code = await warmLink();
     const back = deferred();
     edge.listener.onGap((state) => {
@@ -173,7 +173,7 @@ describe('the changes that an edge hears of', () => {
     expect(await edge.status(code)).to.equal('blocked');
   });
 
-  it('are seen while nothing is heard, and after: nothing is served from memory', async () => {
+  it('are seen while the edge cannot hear of them, and after: nothing is served from memory', async () => {
     const [code, later] = [await warmLink(), await warmLink()];
     interrupt(edge.ear);
     await forgotten(code);
@@ -220,7 +220,7 @@ describe('the changes that an edge hears of', () => {
     edge.ear.inspect(null);
   });
 
-  it('are told by other versions too: what nobody here understands has all read again', async () => {
+  it('of an unknown kind, from another version, make it read everything again', async () => {
     const code = await warmLink();
     for (const payload of [
       '{"kind":"teleport"}',
@@ -234,7 +234,7 @@ describe('the changes that an edge hears of', () => {
     }
   });
 
-  it('keep the last switch, however the answers come in', async () => {
+  it('keep the last switch, in whatever order the answers come', async () => {
     // The first answer, of maintenance, is given after the second one.
     const late = deferred();
     const asked: boolean[] = [];

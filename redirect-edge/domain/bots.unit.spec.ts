@@ -185,7 +185,7 @@ describe('visitors', () => {
     }
   }
 
-  it('are those who do not name themselves', () => {
+  it('are clients without a user agent', () => {
     expect(isBot(undefined)).to.be.false;
     expect(isBot('')).to.be.false;
     expect(isBot('-')).to.be.false;
@@ -193,7 +193,7 @@ describe('visitors', () => {
 });
 
 describe('the memory of user agents', () => {
-  it('holds nothing against later ones, however many went before', () => {
+  it('judges later agents rightly, however many it has seen', () => {
     for (let number = 0; number < 5_000; number += 1) isBot(`curl/${number}`);
     expect(isBot('Twitterbot/1.0')).to.be.true;
     expect(isBot('curl/1')).to.be.false;

@@ -60,7 +60,7 @@ describe('taking a click', () => {
       .then(visited('spring', 1, told(1, at(1))), expired('spring', 2, 'clicks', expiry));
   });
 
-  it('goes on after a block was lifted, with the next sequence for the expiry', () => {
+  it('continues after an unblock, with the next sequence for the expiry', () => {
     given(made(1), blocked('spring', 2), unblocked('spring', 3))
       .when(at(1))
       .then(
@@ -75,7 +75,7 @@ describe('taking a click', () => {
       .then(visited('spring', 42, told(1, at(1))));
   });
 
-  it('is never told before the link’s last event', () => {
+  it('is never dated before the link’s last event', () => {
     given(made(3), visited('spring', 1, { time: at(50) }))
       .when(at(1))
       .then(visited('spring', 2, told(1, at(50))));
@@ -85,21 +85,21 @@ describe('taking a click', () => {
     given().when(noon).thenRefused('notFound');
   });
 
-  it('is refused once the clicks are used up, also before LinkExpired tells so', () => {
+  it('is refused once the clicks are used up, also before LinkExpired is recorded', () => {
     given(made(1), visited('spring', 1)).when(noon).thenRefused('expired');
     given(made(1), visited('spring', 1), expired('spring', 2, 'clicks'))
       .when(noon)
       .thenRefused('expired');
   });
 
-  it('is refused from the very millisecond on in which the time is up', () => {
+  it('is refused from the millisecond of the expiry on', () => {
     const link = made(3, at(60));
     expect(given(link).when(at(59.999)).decision.type).to.equal('accepted');
     given(link).when(at(60)).thenRefused('expired');
     given(link, expired('spring', 2)).when(at(1)).thenRefused('expired');
   });
 
-  it('is refused while blocked, whatever else is so', () => {
+  it('is refused while blocked, whatever else the state is', () => {
     given(made(3), blocked('spring', 2)).when(noon).thenRefused('blocked');
     given(made(1, at(60)), visited('spring', 1), blocked('spring', 2))
       .when(at(90))

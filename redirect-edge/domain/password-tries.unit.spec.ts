@@ -15,7 +15,7 @@ describe('Retry-After', () => {
     for (const [ms, seconds] of cases) expect(retryAfterSeconds(ms)).to.equal(seconds);
   });
 
-  it('never asks for more waits than two, told one after the other, of any minute', () => {
+  it('never names more than two waits, one after the other, for any minute', () => {
     for (let left = 100; left <= 60_000; left += 100) {
       const first = retryAfterSeconds(left) * 1_000;
       const second = left > first ? retryAfterSeconds(left - first) * 1_000 : 0;

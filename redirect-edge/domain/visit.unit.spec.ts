@@ -56,12 +56,12 @@ describe('what a visitor gets', () => {
     }
   });
 
-  it('is one of the clicks of a limited link, or nothing for who would not be counted', () => {
+  it('is one of the clicks of a limited link, or nothing for visitors who are not counted', () => {
     given(limited).when(visit()).then({ type: 'takeClick' });
     for (const kind of kinds.slice(1)) given(limited).when(kind).then({ type: 'conceal' });
   });
 
-  it('is the form of a link with a password, or nothing for who would not be counted', () => {
+  it('is the form of a link with a password, or nothing for visitors who are not counted', () => {
     for (const link of [secured, securedAndLimited, securedAndEnding]) {
       given(link).when(visit()).then({ type: 'askPassword' });
       for (const kind of kinds.slice(1)) given(link).when(kind).then({ type: 'conceal' });
@@ -72,7 +72,7 @@ describe('what a visitor gets', () => {
     for (const kind of kinds) given().when(kind).then({ type: 'notFound' });
   });
 
-  it('is the news of the expiry from the very millisecond on', () => {
+  it('is the expiry from its millisecond on', () => {
     given(ending)
       .when(visit({ now: at(59.999).getTime() }))
       .then({ type: 'redirect', counted: true });
@@ -83,7 +83,7 @@ describe('what a visitor gets', () => {
     }
   });
 
-  it('is the news of what happened to the link, whoever asks', () => {
+  it('is the link’s expiry or block, for every visitor', () => {
     for (const link of [unlimited, limited, ending, secured, securedAndLimited]) {
       for (const kind of kinds) {
         given(link, expired('spring', 2)).when(kind).then({ type: 'expired' });
@@ -99,7 +99,7 @@ describe('what a visitor gets', () => {
   });
 });
 
-describe('what a visitor gets who sends a password', () => {
+describe('what a visitor who sends a password gets', () => {
   const given = answerSpecification<LinkState, LinkEvent, PasswordEntry, EntryAnswer>({
     initialState: noLink,
     evolve: evolveLink,
@@ -123,7 +123,7 @@ describe('what a visitor gets who sends a password', () => {
     given(securedAndLimited).when(accepted).then({ type: 'takeClick' });
   });
 
-  it('is nothing for a bot, whatever it knows', () => {
+  it('is nothing for a bot, even with the right password', () => {
     for (const link of [secured, securedAndLimited]) {
       given(link)
         .when(entry({ bot: true }))
@@ -134,7 +134,7 @@ describe('what a visitor gets who sends a password', () => {
     }
   });
 
-  it('is no such method where there is no password to be asked for', () => {
+  it('is “no such method” for a link without a password', () => {
     for (const told of [entry(), accepted]) {
       given().when(told).then({ type: 'noPassword' });
       for (const link of [unlimited, limited, ending]) {
@@ -144,7 +144,7 @@ describe('what a visitor gets who sends a password', () => {
     }
   });
 
-  it('is the news of what happened to the link, while the password was checked too', () => {
+  it('is the link’s expiry or block, also when it came during the check', () => {
     for (const told of [entry(), accepted]) {
       given(securedAndEnding)
         .when({ ...told, now: at(60).getTime() })
@@ -155,7 +155,7 @@ describe('what a visitor gets who sends a password', () => {
   });
 });
 
-describe('what is told of a link beforehand', () => {
+describe('the preview of a link', () => {
   const given = answerSpecification<LinkState, LinkEvent, Date, PreviewAnswer>({
     initialState: noLink,
     evolve: evolveLink,
@@ -168,14 +168,14 @@ describe('what is told of a link beforehand', () => {
     expiresAt: Infinity,
   } as const;
 
-  it('is where it leads, when it was made, and when it ends', () => {
+  it('tells its destination, when it was made, and when it ends', () => {
     given(unlimited).when(noon).then(told);
     given(ending)
       .when(noon)
       .then({ ...told, expiresAt: at(60).getTime() });
   });
 
-  it('is not the destination of a link with a password or a limit', () => {
+  it('hides the destination of a link with a password or a limit', () => {
     for (const link of [limited, secured, securedAndLimited]) {
       given(link)
         .when(noon)
@@ -183,7 +183,7 @@ describe('what is told of a link beforehand', () => {
     }
   });
 
-  it('is the news of what happened to it', () => {
+  it('tells the link’s expiry or block', () => {
     given().when(noon).then({ type: 'notFound' });
     given(ending).when(at(60)).then({ type: 'expired' });
     given(unlimited, expired('spring', 2)).when(noon).then({ type: 'expired' });
@@ -192,7 +192,7 @@ describe('what is told of a link beforehand', () => {
 });
 
 describe('a link as the edge keeps it', () => {
-  it('is worked out once', () => {
+  it('is computed once', () => {
     const data = { url: 'https://exämple.com/ä', maxClicks: 3, expiresAt: at(60).toISOString() };
     const state = evolveLink(noLink, created('spring', data, { account: 'acme' }));
     expect(servedLink(state, 1)).to.deep.equal({

@@ -6,7 +6,7 @@ import { rejection } from '../../ops/test/support/waiting.js';
 import { readForm } from './form-body.js';
 
 describe('a form', () => {
-  it('that was broken off before it is read keeps nobody waiting', async () => {
+  it('rejects when the client broke off before the form is read', async () => {
     const server = createServer().listen(0);
     await once(server, 'listening');
     const socket = connect((server.address() as AddressInfo).port);

@@ -64,7 +64,7 @@ describe('the click budget, on two nodes', () => {
     });
   }
 
-  it('refuses what it cannot give, and writes nothing then', async () => {
+  it('refuses a click that is not left, and writes nothing then', async () => {
     const past = { expiresAt: '2026-01-01T00:00:00.000Z', maxClicks: 9 };
     await recordHistory(
       nodes[0],
@@ -110,7 +110,7 @@ describe('the click budget, on two nodes', () => {
     await expectFolded();
   });
 
-  it('tells every edge of a link when its last click is taken', async () => {
+  it('notifies every edge of a link when its last click is taken', async () => {
     const logger = createLogger('silent');
     const listener = listenToPostgres(database.url, ['linklog_changes'], logger);
     const heard: unknown[] = [];

@@ -3,7 +3,7 @@ import type { Queryable } from '../../ops/platform/postgres/pool.js';
 import { DatabaseClock } from './shared-cache.js';
 
 describe('PostgreSQL’s clock', () => {
-  it('is known between two bounds, which the asking took apart', async () => {
+  it('is known between two bounds, as far apart as the query took', async () => {
     let now = 500;
     const slow = {
       query() {

@@ -5,7 +5,7 @@ const second = 1_000;
 /** What PostgreSQL's clock is ahead of this process's. */
 const ahead = 1_700_000_000_000;
 
-describe('what makes a copy of a link fresh', () => {
+describe('the freshness of a copy', () => {
   let now: number;
   let freshness: Freshness;
 
@@ -24,7 +24,7 @@ describe('what makes a copy of a link fresh', () => {
   });
   const accepts = (told: Partial<Copy> = {}): boolean => freshness.accepts(copy(told), now + ahead);
 
-  it('is its age, by PostgreSQL’s clock: a minute, whatever the store says', () => {
+  it('lasts a minute by PostgreSQL’s clock, whatever the store says', () => {
     const readAt = now + ahead;
     expect(accepts({ readAt })).to.be.true;
     now += 60 * second;
@@ -33,11 +33,11 @@ describe('what makes a copy of a link fresh', () => {
     expect(accepts({ readAt })).to.be.false;
   });
 
-  it('is not a time to come: that was no clock of ours', () => {
+  it('rules out copies from the future, which no clock of ours gave', () => {
     expect(accepts({ readAt: now + ahead + 1 })).to.be.false;
   });
 
-  it('is every change of it that was heard of', () => {
+  it('needs every change of the link that was heard of', () => {
     freshness.heard('spring', 3);
     freshness.heard('other', 9);
     expect(accepts()).to.be.false;
@@ -45,14 +45,14 @@ describe('what makes a copy of a link fresh', () => {
     expect(accepts({ sequence: 4 })).to.be.true;
   });
 
-  it('is the last of changes that are heard of in another order', () => {
+  it('needs the last change, in whatever order changes are heard of', () => {
     freshness.heard('spring', 4);
     freshness.heard('spring', 3);
     expect(accepts({ sequence: 3 })).to.be.false;
     expect(accepts({ sequence: 4 })).to.be.true;
   });
 
-  it('remembers changes for longer than a copy may be old, and no longer', () => {
+  it('remembers changes for just longer than a copy may be old', () => {
     freshness.heard('spring', 3);
     now += 120 * second;
     freshness.heard('other', 2);
@@ -63,7 +63,7 @@ describe('what makes a copy of a link fresh', () => {
     expect(freshness.isCurrent({ code: 'other', sequence: 1 })).to.be.false;
   });
 
-  it('remembers a change from when it was heard of last', () => {
+  it('remembers a change from the last time that it was heard of', () => {
     freshness.heard('spring', 3);
     now += 100 * second;
     freshness.heard('spring', 4);
@@ -72,7 +72,7 @@ describe('what makes a copy of a link fresh', () => {
     expect(accepts({ sequence: 3 })).to.be.false;
   });
 
-  it('is nothing before a minute of listening, at a start as after a gap', () => {
+  it('needs a minute of listening, after a start and after a gap', () => {
     const begun = new Freshness(() => now);
     expect(begun.settled).to.be.false;
     now += 600 * second;
@@ -88,7 +88,7 @@ describe('what makes a copy of a link fresh', () => {
     expect([freshness.settled, accepts()]).to.deep.equal([true, true]);
   });
 
-  it('holds for memory at once, gap or not: that is doubted by other means', () => {
+  it('does not concern links in memory, which have their own doubt after a gap', () => {
     freshness.gap(false);
     freshness.heard('spring', 3);
     expect(freshness.isCurrent(copy())).to.be.false;

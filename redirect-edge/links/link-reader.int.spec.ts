@@ -41,7 +41,7 @@ describe('the link reader', () => {
   const statusOf = async (code: string): Promise<string | null> =>
     (await reader.read(code))?.status ?? null;
 
-  it('finds a link that was asked for, and not found, a moment before it was made', async () => {
+  it('finds a link that a look-up missed a moment before it was made', async () => {
     expect(await reader.read('spring')).to.equal(null);
     await recordHistory(node, created('spring', { maxClicks: 3 }, { account: 'acme' }));
     const link = {
@@ -60,7 +60,7 @@ describe('the link reader', () => {
     expect(reader.cached('spring')).to.deep.equal(link);
   });
 
-  it('knows nobody’s link by the events of another of its partition', async () => {
+  it('does not confuse links of one partition', async () => {
     expect(await reader.read('springs')).to.equal(null);
     expect(await reader.read('SPRING')).to.equal(null);
   });
@@ -74,7 +74,7 @@ describe('the link reader', () => {
     });
   });
 
-  it('folds into the projected row the events above it, and asks for no others', async () => {
+  it('folds the later events into the projected row, and asks for no others', async () => {
     const asked: SubjectSequence[] = [];
     const watched: Outbox = {
       ...node.outbox,
@@ -99,7 +99,7 @@ describe('the link reader', () => {
     ]);
   });
 
-  it('sees what happened since, once it forgets', async () => {
+  it('reads the later changes of a forgotten link', async () => {
     await recordHistory(node, created('news'));
     expect(await statusOf('news')).to.equal('active');
     await transaction(node.pool, (tx) => node.outbox.record(tx, [blocked('news', 2)]));
@@ -142,7 +142,7 @@ describe('the link reader', () => {
     };
   };
 
-  it('answers “not found” only to those who were waiting when it looked', async () => {
+  it('answers “not found” only to the visitors who were waiting when it looked', async () => {
     const { slow, looked, release } = slowReader();
     const early = slow.read('late');
     await looked;
@@ -154,7 +154,7 @@ describe('the link reader', () => {
     expect(await later).to.include({ code: 'late', status: 'active' });
   });
 
-  it('does not keep what changed while its query was under way', async () => {
+  it('does not keep a link that changed during its query', async () => {
     await recordHistory(node, created('changing'), created('quiet'));
     const { slow, looked, release } = slowReader();
     const reading = Promise.all([slow.read('changing'), slow.read('quiet')]);
@@ -166,7 +166,7 @@ describe('the link reader', () => {
     expect(slow.cached('quiet')?.code).to.equal('quiet');
   });
 
-  it('reads again what it doubts: once, or always while nobody hears of changes', async () => {
+  it('reads links in doubt again: once, or always while changes are not heard of', async () => {
     await recordHistory(node, created('doubted'));
     const inMemory = (): boolean => reader.cached('doubted') !== undefined;
     await reader.read('doubted');
@@ -180,7 +180,7 @@ describe('the link reader', () => {
     expect(inMemory()).to.be.false;
   });
 
-  it('does not believe an answer that it began to doubt while it waited', async () => {
+  it('does not keep an answer that came into doubt while it waited', async () => {
     await recordHistory(node, created('overtaken'));
     const { slow, looked, release } = slowReader();
     const reading = slow.read('overtaken');

@@ -115,7 +115,7 @@ describe('the shared cache in Redis', () => {
     for (const { links } of [one, two]) links.changed(code, 2);
   };
 
-  it('spares the other edges PostgreSQL, with all that a visit needs', async () => {
+  it('gives the other edges all that a visit needs, without PostgreSQL', async () => {
     made += 1;
     const code = `whole-${made}`;
     const expiresAt = '2099-01-01T00:00:00.000Z';
@@ -128,7 +128,7 @@ describe('the shared cache in Redis', () => {
     expect(await operator.pttl(keyOf(code))).to.be.within(1, copyLifeMs);
   });
 
-  it('answers a tick’s visitors together, those it has and those it has not', async () => {
+  it('answers a tick’s visitors together, whether it has their links or not', async () => {
     const known = await sharedLink();
     await recordHistory(node, created('tick-new'));
     const asked = [known, 'tick-new', 'tick-none', known];
@@ -148,7 +148,7 @@ describe('the shared cache in Redis', () => {
     expect(await operator.keys('*')).to.deep.equal([keyOf('open')]);
   });
 
-  it('knows a block at once, and shares it', async () => {
+  it('shows a block at once, and shares it', async () => {
     const code = await sharedLink();
     await block(code);
     expect(await two.status(code)).to.equal('blocked');
@@ -158,7 +158,7 @@ describe('the shared cache in Redis', () => {
     expect(one.lookups.hit).to.equal(1);
   });
 
-  it('is refused by who has not listened for a minute', async () => {
+  it('is not used by an edge that has not listened for a minute', async () => {
     const code = await sharedLink();
     two.links.doubtAll(true);
     await transaction(node.pool, (tx) => node.outbox.record(tx, [blocked(code, 2)]));
@@ -173,14 +173,14 @@ describe('the shared cache in Redis', () => {
     expect(await new CopyStore(operator, installation).read([code])).to.not.include(null);
   });
 
-  it('is nothing when emptied', async () => {
+  it('finds nothing when emptied', async () => {
     const code = await sharedLink();
     await operator.flushall();
     expect(await two.status(code)).to.equal('active');
     expect(two.lookups).to.include({ hit: 0, miss: 1 });
   });
 
-  it('brings no block back out of an old dump, nor out of copies without an end', async () => {
+  it('never undoes a block, neither from an old dump nor from copies without an expiry', async () => {
     const code = await sharedLink();
     await operator.save();
     const dump = path.join(dataDir, 'dump.rdb');
@@ -208,7 +208,7 @@ describe('the shared cache in Redis', () => {
 
   const portOf = ({ url }: RedisServer): number => Number(new URL(url).port);
 
-  it('takes what is not ours for nothing', async () => {
+  it('ignores values that are not ours', async () => {
     const code = await sharedLink();
     const copy = JSON.parse((await operator.get(keyOf(code))) ?? '') as Record<string, unknown>;
     const misfits = [
@@ -263,7 +263,7 @@ describe('the shared cache in Redis', () => {
         return far.shared.circuit === state;
       });
 
-    it('slow, is not waited for, then left alone, then tried again', async () => {
+    it('slow, is not waited for, then not asked, then tried again', async () => {
       const code = await sharedLink();
       proxy.mute();
       expect(await far.status(code)).to.equal('active');
@@ -285,7 +285,7 @@ describe('the shared cache in Redis', () => {
       });
     });
 
-    it('silent, has its connection given up for a new one', async () => {
+    it('silent, gets a new connection', async () => {
       proxy.mute();
       const connection = far.redis.stream;
       await far.status('nobody');
@@ -294,7 +294,7 @@ describe('the shared cache in Redis', () => {
       await ready(far.redis);
     });
 
-    it('killed, is missed by nobody, and used again when it is back', async () => {
+    it('killed, fails no visit, and is used again when it is back', async () => {
       const code = await sharedLink();
       const port = portOf(server);
       process.kill(server.pid, 'SIGKILL');

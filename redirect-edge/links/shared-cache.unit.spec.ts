@@ -59,7 +59,7 @@ const step = fc.oneof(
 );
 type Step = typeof step extends fc.Arbitrary<infer Value> ? Value : never;
 
-const turn = async (): Promise<void> => {
+const ticks = async (): Promise<void> => {
   for (let index = 0; index < 4; index += 1) await new Promise(setImmediate);
 };
 
@@ -253,7 +253,7 @@ class World {
         this.now += one.seconds * 1_000;
         break;
     }
-    await turn();
+    await ticks();
   }
 
   /** Lets everything under way come to its end. */
@@ -263,13 +263,13 @@ class World {
       for (const { held } of this.edges) {
         for (const each of Object.values(held)) released = each.release() || released;
       }
-      await turn();
+      await ticks();
     }
   }
 }
 
 describe('the shared cache', () => {
-  it('brings no edge back to before what it knows, whatever happens in whatever order', async function () {
+  it('never brings an edge back to a state before the changes that it knows, in any order of events', async function () {
     this.timeout(120_000);
     const lookups = { hit: 0, refused: 0 };
     await fc.assert(

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { KnownWaits } from './password-check.js';
 
 describe('known waits', () => {
-  it('tells what is left of each, and forgets it at its end', () => {
+  it('give what is left of each, and forget it at its end', () => {
     let now = 1_000;
     const waits = new KnownWaits(() => now);
     waits.note('one', 60_000);
@@ -17,7 +17,7 @@ describe('known waits', () => {
     expect(waits.left('one')).to.equal(0);
   });
 
-  it('are bounded: with too many, those before are asked for again', () => {
+  it('are bounded: with too many, the earlier ones are forgotten', () => {
     const waits = new KnownWaits(() => 0);
     for (let number = 0; number <= 10_000; number += 1) waits.note(`${number}`, 1_000);
     expect([waits.left('0'), waits.left('10000')]).to.deep.equal([0, 1_000]);

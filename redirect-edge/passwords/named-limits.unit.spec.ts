@@ -5,7 +5,7 @@ import { NamedLimits } from './password-check.js';
 const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 describe('named limits', () => {
-  it('run so many tasks at once, the others in their order, and each name by itself', async () => {
+  it('run at most so many tasks of a name at once, the others in their order, each name by itself', async () => {
     const limits = new NamedLimits(2, 2);
     const inside: string[] = [];
     const leave = new Map<string, () => void>();

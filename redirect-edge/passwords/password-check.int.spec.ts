@@ -11,7 +11,7 @@ describe("the check of a visitor's password", () => {
   });
   after(() => database.drop());
 
-  it('refuses from memory who must wait, even with the right password, and nobody else', async () => {
+  it('refuses a waiting client from memory, even with the right password, and no other client', async () => {
     const hasher = new PasswordHasher();
     const [passwordHash = ''] = await hasher.hashAll('a key', ['right']);
     let verified = 0;

@@ -72,7 +72,7 @@ describe('the throttle of passwords', () => {
     expect(passed(admissions)).to.equal(30);
   });
 
-  it('keeps to itself: neither another link nor another client waits', async () => {
+  it('affects neither another link nor another client', async () => {
     const at = visitor();
     const throttle = node();
     for (let tries = 0; tries < 5; tries += 1) await guess(throttle, at);
@@ -134,7 +134,7 @@ describe('the throttle of passwords', () => {
     expect(passed(admissions)).to.equal(5);
   });
 
-  it('takes checks that died with their process for wrong ones', async () => {
+  it('counts checks that died with their process as wrong tries', async () => {
     const at = visitor();
     const dead = node();
     for (let tries = 0; tries < 5; tries += 1) await dead.admit(at);
@@ -142,7 +142,7 @@ describe('the throttle of passwords', () => {
     expectWait(await guess(node(), at), 60);
   });
 
-  it('gives back what was not checked', async () => {
+  it('does not count a try that was not checked', async () => {
     const at = visitor();
     const throttle = node();
     for (let tries = 0; tries < 20; tries += 1) {
@@ -151,7 +151,7 @@ describe('the throttle of passwords', () => {
     }
   });
 
-  it('leaves nothing behind for longer than two minutes', async () => {
+  it('deletes its rows after two minutes', async () => {
     await database.pool.query('DELETE FROM ledger.password_tries');
     const [old, recent] = [visitor(), visitor()];
     await guess(node(), old);

@@ -115,7 +115,7 @@ describe('Shipping from a worker thread', function () {
     const topic = topics.visits.name;
     const counted = new Set<number>();
     for (const { partition, first, next } of await log.ranges(topic)) {
-      let mark = 0;
+      let highWaterMark = 0;
       for await (const { records } of log.read(topic, partition, first, next)) {
         for (const { key, value } of records) {
           const event = readEvent(value);
@@ -123,10 +123,10 @@ describe('Shipping from a worker thread', function () {
           expect(event.subject).to.equal(key);
           expect(writeEvent(event)).to.equal(value);
           expect(event.correlationid).to.equal(String(event.sequence));
-          if (event.sequence <= mark) expect(counted).to.include(event.sequence);
+          if (event.sequence <= highWaterMark) expect(counted).to.include(event.sequence);
           else {
-            mark = event.sequence;
-            counted.add(mark);
+            highWaterMark = event.sequence;
+            counted.add(highWaterMark);
           }
         }
       }
@@ -134,7 +134,7 @@ describe('Shipping from a worker thread', function () {
     return [...counted].sort((a, b) => a - b);
   };
 
-  it('brings each visit as it was written, in one thread that is started once', async () => {
+  it('ships each visit as it was written, in one thread that is started once', async () => {
     const spool = await open();
     const last = await appendDuring(spool, () =>
       eventually('enough visits are shipped', () => spool.counters.shipped > 2_000),
@@ -145,7 +145,7 @@ describe('Shipping from a worker thread', function () {
     expect(workers).lengthOf(1);
   });
 
-  it('goes on where it was after the broker was killed, and brings all', async () => {
+  it('continues after the broker was killed, and ships all visits', async () => {
     const spool = await open();
     const last = await appendDuring(spool, async () => {
       await eventually('enough visits are shipped', () => spool.counters.shipped > 500);
@@ -157,7 +157,7 @@ describe('Shipping from a worker thread', function () {
     expect(await countedOf(spool.id)).to.deep.equal(range(1, last));
   });
 
-  it('goes on in a new thread after the first one died, and brings all', async () => {
+  it('continues in a new thread after the first one died, and ships all visits', async () => {
     const spool = await open();
     const last = await appendDuring(spool, async () => {
       for (const round of [1, 2, 3]) {
@@ -171,7 +171,7 @@ describe('Shipping from a worker thread', function () {
     expect(workers).lengthOf(4);
   });
 
-  it('ends with its process, killed with -9, whose visits another one brings', async () => {
+  it('ends with its process, killed with -9, and another process ships its visits', async () => {
     const child = spawn(process.execPath, [program, dataDir, JSON.stringify(settings)], {
       stdio: ['ignore', 'pipe', 'inherit'],
     });
@@ -206,7 +206,7 @@ describe('Shipping from a worker thread', function () {
     expect(await shipping.ship(chunk)).to.deep.equal({ records: 0, bytes: 0, through: 0 });
   });
 
-  it('does not outlive its end, nor begin after it', async () => {
+  it('neither continues nor begins after it was stopped', async () => {
     let reach = (): void => undefined;
     const late = shipFromWorker({
       kafka: settings,

@@ -13,14 +13,14 @@ import {
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { v7 } from 'uuid';
-import { Bench, FakeLog, range, visit } from './testing/harness.js';
+import { SpoolBench, FakeLog, range, visit } from './testing/harness.js';
 import { writeOrphan } from './testing/orphan-folder.js';
 import { eventually } from '../../ops/test/support/waiting.js';
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((a, b) => a + b, 0);
 
-describe('The spool of a process that is gone', () => {
-  const bench = new Bench();
+describe('The spool of an ended process', () => {
+  const bench = new SpoolBench();
   let dataDir: string;
   let log: FakeLog;
 
@@ -82,14 +82,14 @@ describe('The spool of a process that is gone', () => {
     expect(log.visitsOf(orphan.id)).to.deep.equal(range(1, 5));
   });
 
-  it('may be nothing but a torn write', async () => {
+  it('may hold only a torn write', async () => {
     const orphan = await writeOrphan(dataDir, [1]);
     await truncate(orphan.segments[0] ?? '', 10);
     await adoptAll();
     expect(log.records).to.be.empty;
   });
 
-  it('keeps aside what cannot be read of an earlier segment, and ships the rest', async () => {
+  it('has the unreadable part of an earlier segment put aside, and the rest shipped', async () => {
     const orphan = await writeOrphan(dataDir, [10, 10]);
     const [first = ''] = orphan.segments;
     const offset = sum(orphan.sizes.slice(0, 4));
@@ -144,7 +144,7 @@ describe('The spool of a process that is gone', () => {
     expect(log.visitsOf(orphan.id)).to.deep.equal(range(1, 2500));
   });
 
-  it('is not one while its owner lives', async () => {
+  it('is not adopted while its owner lives', async () => {
     log.isAway = true;
     const owner = await bench.open({ dataDir, ship: log.ship });
     await owner.append(visit(1));
@@ -155,7 +155,7 @@ describe('The spool of a process that is gone', () => {
     expect(bench.logged.filter(({ level }) => level === 50)).to.be.empty;
   });
 
-  it('is deleted when it was never used, but not in its first minute', async () => {
+  it('is deleted when it is empty, but not in its first minute', async () => {
     const [young, old] = [v7(), v7()].map((id) => join(dataDir, 'spool', id)) as [string, string];
     await mkdir(young, { recursive: true });
     await mkdir(old);
@@ -166,7 +166,7 @@ describe('The spool of a process that is gone', () => {
     expect(spool.counters.adopted).to.equal(0);
   });
 
-  it('is tried again while it cannot be read, at the cost of no other and of no space', async () => {
+  it('is tried again while it cannot be read; other spools are shipped, and no space is lost', async () => {
     const broken = await writeOrphan(dataDir, [3, 3]);
     const [first = ''] = broken.segments;
     const bytes = await readFile(first);
@@ -191,7 +191,7 @@ describe('The spool of a process that is gone', () => {
     expect(log.visitsOf(broken.id)).to.deep.equal(range(1, 6));
   });
 
-  it('is told apart from folders that are no spools', async () => {
+  it('is distinguished from folders that are no spools', async () => {
     const stranger = join(dataDir, 'spool', 'lost+found');
     await mkdir(stranger, { recursive: true });
     await writeFile(join(stranger, '0000000000000001.seg'), 'not ours');
@@ -201,7 +201,7 @@ describe('The spool of a process that is gone', () => {
     expect(await readdir(stranger)).lengthOf(1);
   });
 
-  it('is lost to nobody when two edges look at once', async () => {
+  it('is shipped once when two edges scan at once', async () => {
     const orphans = [];
     for (let count = 1; count <= 20; count += 1) orphans.push(await writeOrphan(dataDir, [count]));
     const logs = [log, new FakeLog()];

@@ -10,7 +10,7 @@ import { discardFolder, isNewborn, leaveFolder, type SpoolFolder } from './folde
 import { decodeRecords, maxRecordBytes } from './record.js';
 import {
   listSegments,
-  PositionFile,
+  openPosition,
   readPosition,
   type Segment,
   type ShippedPosition,
@@ -79,15 +79,15 @@ const openOrphan = async (
 ): Promise<Orphan | undefined> => {
   const segments = await listSegments(folder.path);
   if (segments.length === 0) return undefined;
-  const position = await PositionFile.open(folder.path);
+  const positionFile = await openPosition(folder.path);
   try {
     const from = await readPosition(folder.path);
     const last = await cutTornTail(segments, from, context.logger);
-    const backlog = new Backlog(folder.id, position, context, segments, from);
+    const backlog = new Backlog(folder.id, positionFile, context, segments, from);
     context.usage.bytes += backlog.fileBytes;
     return { folder, backlog, last };
   } catch (error) {
-    await position.close();
+    await positionFile.close();
     throw error;
   }
 };
@@ -176,13 +176,10 @@ export class Adoption {
     });
     if (!lock) return;
     const folder: SpoolFolder = { id, path, lock };
-    let orphan: Orphan | undefined;
-    try {
-      orphan = await openOrphan(folder, this.options);
-    } catch (error) {
+    const orphan = await openOrphan(folder, this.options).catch((error: unknown) => {
       leaveFolder(folder, logger);
       throw error;
-    }
+    });
     if (!orphan) {
       await discardFolder(folder, logger);
       return;

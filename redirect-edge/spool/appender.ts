@@ -7,7 +7,7 @@ import { RecordBuffer } from './record.js';
 import type { SegmentWriter } from './segment.js';
 
 /** A visit that is about to be redirected. The visitor's address never gets here. */
-export interface SpooledVisit {
+export interface NewVisit {
   readonly code: string;
   readonly at: Date;
   readonly bot: boolean;
@@ -18,7 +18,7 @@ export interface SpooledVisit {
 
 /** The LinkVisited event of a visit as it will stand in the log. */
 export const visitEvent = (
-  { code: subject, at: time, bot, account, requestId: correlationId }: SpooledVisit,
+  { code: subject, at: time, bot, account, requestId: correlationId }: NewVisit,
   id: string,
   source: string,
   sequence: number,
@@ -65,19 +65,16 @@ export class SpoolUnavailable extends Error {
   }
 }
 
-/** The appends of one event-loop tick: written together, they succeed or fail together. */
-interface Tick extends Deferred<void> {
-  readonly first: number;
-}
-
 /** Numbers visits and writes those of one event-loop tick at once. */
 export class Appender {
   readonly #buffer = new RecordBuffer();
   readonly #newId = eventIds();
   #next = 1;
   #written = 0;
+  /** Of the appends of this event-loop tick, which succeed or fail together. */
+  #tick: Deferred<void> | undefined;
+  #first = 0;
   #records = 0;
-  #tick: Tick | undefined;
   #stopped = false;
   /** The trouble that was logged last, so that a flood of refusals is one line. */
   #trouble: 'full' | 'failing' | undefined;
@@ -104,7 +101,7 @@ export class Appender {
   }
 
   /** See `Spool.append`. All appends of a tick get the same promise: that is what makes it cheap. */
-  append(visit: SpooledVisit): Promise<void> {
+  append(visit: NewVisit): Promise<void> {
     const { usage, maxBytes, source } = this.options;
     if (this.#stopped) return this.#refuse('SPOOL_STOPPED', 'The spool is shutting down');
     const sequence = this.#next;
@@ -123,7 +120,14 @@ export class Appender {
     // not mind gaps.
     this.#next = sequence + 1;
     this.#records += 1;
-    this.#tick ??= this.#newTick(sequence);
+    if (!this.#tick) {
+      this.#tick = deferred();
+      this.#first = sequence;
+      // After the poll phase: by then every request that has arrived has been handled.
+      setImmediate(() => {
+        this.#flush();
+      });
+    }
     return this.#tick.promise;
   }
 
@@ -135,14 +139,6 @@ export class Appender {
     this.options.onChange();
   }
 
-  #newTick(first: number): Tick {
-    // After the poll phase: by then every request that has arrived has been handled.
-    setImmediate(() => {
-      this.#flush();
-    });
-    return { first, ...deferred() };
-  }
-
   #flush(): void {
     const tick = this.#tick;
     if (!tick) return;
@@ -152,7 +148,7 @@ export class Appender {
     this.#records = 0;
     const bytes = this.#buffer.bytes();
     try {
-      writer.write(bytes, tick.first);
+      writer.write(bytes, this.#first);
     } catch (cause) {
       counters.refused += records;
       if (this.#trouble !== 'failing') {

@@ -6,7 +6,7 @@ import { eventIds, visitEvent } from './appender.js';
 describe('A visit’s event', () => {
   const at = new Date('2026-01-02T03:04:05.678Z');
 
-  it('says who numbered it and what caused it', () => {
+  it('names its source and the request that caused it', () => {
     const id = eventIds()();
     const visit = { code: 'spring', at, bot: true, account: 'acme', requestId: 'r-1' };
     expect(readEvent(visitEvent(visit, id, '/linklog/spool/s', 42))).to.deep.equal({

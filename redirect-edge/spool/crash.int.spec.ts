@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { EdgeTask } from './testing/edge-process.js';
-import { Bench, FakeLog, range, visitsOf } from './testing/harness.js';
+import { SpoolBench, FakeLog, range, visitsOf } from './testing/harness.js';
 import { writeOrphan } from './testing/orphan-folder.js';
 import { eventually } from '../../ops/test/support/waiting.js';
 
@@ -19,8 +19,8 @@ interface Report {
   readonly [field: string]: unknown;
 }
 
-describe('An edge’s spool, its process', () => {
-  const bench = new Bench();
+describe('The process of an edge’s spool', () => {
+  const bench = new SpoolBench();
   const children: ChildProcess[] = [];
   let dataDir: string;
 
@@ -76,7 +76,7 @@ describe('An edge’s spool, its process', () => {
   };
 
   for (const round of [1, 2, 3]) {
-    it(`killed with -9 while the log is away, loses nothing that it promised (${round})`, async () => {
+    it(`loses no acknowledged visit when killed with -9 while the log is away (${round})`, async () => {
       const { child, report } = start('write-without-log', 'edge');
       const { id } = await report();
       await sleep(200 + 200 * Math.random());
@@ -92,7 +92,7 @@ describe('An edge’s spool, its process', () => {
       expect(log.records.map(({ sequence }) => sequence)).to.deep.equal(found);
     });
 
-    it(`killed with -9 while it ships, leaves a log without gap or disorder (${round})`, async () => {
+    it(`leaves a log without gap or disorder when killed with -9 while it ships (${round})`, async () => {
       const { child, report } = start('write', 'edge');
       const { id } = await report();
       await sleep(200 + 200 * Math.random());
@@ -110,7 +110,7 @@ describe('An edge’s spool, its process', () => {
     });
   }
 
-  it('of two, exactly one adopts a third that was killed', async () => {
+  it('has its spool adopted by exactly one of two edges when it was killed', async () => {
     const dead = start('write-without-log', 'dead');
     const { id } = await dead.report();
     const adopters = ['left', 'right'].map((name) => start('adopt', name));
@@ -136,7 +136,7 @@ describe('An edge’s spool, its process', () => {
     expect(await readdir(join(dataDir, 'spool'))).to.deep.equal([]);
   });
 
-  it('that meets the end of the disk in the middle of a write, keeps what it promised, only', async () => {
+  it('keeps exactly the acknowledged visits when the disk is full in the middle of a write', async () => {
     // dash counts blocks of 512 bytes.
     const { child, report } = start('fill', 'edge', 'ulimit -f 301;');
     const result = await report();
@@ -158,7 +158,7 @@ describe('An edge’s spool, its process', () => {
       expect(maxRssMib).to.be.lessThan(160);
     });
 
-    it('does not grow with what it adopts', async () => {
+    it('does not grow with the spools that it adopts', async () => {
       const { id } = await writeOrphan(
         dataDir,
         Array.from({ length: 8 }, () => 25_000),

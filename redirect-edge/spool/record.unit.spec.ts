@@ -31,7 +31,7 @@ describe('The spool’s records', () => {
     );
   });
 
-  it('are a prefix, and all whole ones of it, when the bytes are cut anywhere', () => {
+  it('are all whole ones before the cut, when the bytes are cut anywhere', () => {
     fc.assert(
       fc.property(someRecords, fc.nat(), (records, at) => {
         const { bytes, ends } = encode(records);

@@ -1,10 +1,17 @@
 /** The files of one spool: segments of records, and how far they are shipped. */
-import { closeSync, fdatasyncSync, fsyncSync, ftruncateSync, openSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  fdatasyncSync,
+  fsyncSync,
+  ftruncateSync,
+  openSync,
+  writeSync,
+} from 'node:fs';
 import { open, readdir, readFile, stat, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
 import type { Logger } from 'pino';
-import { hasCode } from '../../ops/platform/errors.js';
 
 /** One file of a spool: records in ascending order of their sequence, and nothing else. */
 export interface Segment {
@@ -193,34 +200,22 @@ const decodePosition = (buffer: Buffer): ShippedPosition | undefined => {
 export const readPosition = async (folder: string): Promise<ShippedPosition | undefined> =>
   decodePosition(await readFile(positionPath(folder)));
 
+/** Opens the file of a spool's position, for `writePosition`. */
+export const openPosition = (folder: string): Promise<FileHandle> =>
+  open(positionPath(folder), constants.O_WRONLY | constants.O_CREAT, 0o600);
+
 /**
- * Keeps the position of a spool in one small file, written in place: that needs no space on a full
- * disk. It may lag behind or be lost; then records are shipped again, and readers drop them by
- * their sequence.
+ * Writes the position in place: that needs no space on a full disk. The position may lag behind or be
+ * lost; then records are shipped again, and readers drop them by their sequence.
  */
-export class PositionFile {
-  private constructor(private readonly handle: FileHandle) {}
-
-  static async open(folder: string): Promise<PositionFile> {
-    const path = positionPath(folder);
-    try {
-      return new PositionFile(await open(path, 'r+', 0o600));
-    } catch (error) {
-      if (!hasCode(error, 'ENOENT')) throw error;
-      return new PositionFile(await open(path, 'w+', 0o600));
-    }
-  }
-
-  async write({ segment, offset, through }: ShippedPosition): Promise<void> {
-    const buffer = Buffer.alloc(positionBytes);
-    buffer.writeDoubleBE(segment, 4);
-    buffer.writeDoubleBE(offset, 12);
-    buffer.writeDoubleBE(through, 20);
-    buffer.writeUInt32BE(crc32(buffer.subarray(4)), 0);
-    await this.handle.write(buffer, 0, positionBytes, 0);
-  }
-
-  async close(): Promise<void> {
-    await this.handle.close();
-  }
-}
+export const writePosition = async (
+  file: FileHandle,
+  { segment, offset, through }: ShippedPosition,
+): Promise<void> => {
+  const buffer = Buffer.alloc(positionBytes);
+  buffer.writeDoubleBE(segment, 4);
+  buffer.writeDoubleBE(offset, 12);
+  buffer.writeDoubleBE(through, 20);
+  buffer.writeUInt32BE(crc32(buffer.subarray(4)), 0);
+  await file.write(buffer, 0, positionBytes, 0);
+};

@@ -2,14 +2,14 @@ import { expect } from 'chai';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { shippedSoFar } from './shipped.js';
-import { Bench, FakeLog, range, visit } from './testing/harness.js';
+import { SpoolBench, FakeLog, range, visit } from './testing/harness.js';
 import { writeOrphan } from './testing/orphan-folder.js';
 import { eventually } from '../../ops/test/support/waiting.js';
 
 const generousMs = 20_000;
 
-describe('What a data directory’s spools had when they were asked', () => {
-  const bench = new Bench();
+describe('Waiting until a data directory’s spools are shipped', () => {
+  const bench = new SpoolBench();
   let dataDir: string;
   let log: FakeLog;
 
@@ -19,13 +19,13 @@ describe('What a data directory’s spools had when they were asked', () => {
   });
   afterEach(() => bench.clear());
 
-  it('is nothing where there is no spool, or an empty one', async () => {
+  it('ends at once where there is no spool, or an empty one', async () => {
     expect(await shippedSoFar(dataDir, generousMs)).to.equal(0);
     await bench.open({ dataDir, ship: log.ship });
     expect(await shippedSoFar(dataDir, generousMs)).to.equal(0);
   });
 
-  it('is in the log when it says so, though visits go on', async () => {
+  it('ends when the earlier visits are in the log, though visits go on', async () => {
     const spool = await bench.open({ dataDir, ship: log.ship, segmentBytes: 4_096 });
     for (let round = 0; round < 20; round += 1) {
       const before = range(round * 50 + 1, round * 50 + 50);
@@ -36,7 +36,7 @@ describe('What a data directory’s spools had when they were asked', () => {
     }
   });
 
-  it('is waited for until the log is back', async () => {
+  it('lasts until the log is back', async () => {
     const spool = await bench.open({ dataDir, ship: log.ship });
     log.isAway = true;
     await spool.append(visit(1));
@@ -48,7 +48,7 @@ describe('What a data directory’s spools had when they were asked', () => {
     expect(log.visitsOf(spool.id)).to.deep.equal([1]);
   });
 
-  it('is told in bytes when it did not get into the log in time', async () => {
+  it('returns the bytes that did not get into the log in time', async () => {
     const orphan = await writeOrphan(dataDir, [3, 2]);
     expect(await shippedSoFar(dataDir, 0)).to.equal(
       orphan.sizes.reduce((sum, size) => sum + size, 0),
@@ -56,7 +56,7 @@ describe('What a data directory’s spools had when they were asked', () => {
     expect(await readdir(join(dataDir, 'spool'))).to.deep.equal([orphan.id]);
   });
 
-  it('of a process that is gone is shipped by another, and then is nothing', async () => {
+  it('includes the spool of an ended process, which another process ships', async () => {
     const orphan = await writeOrphan(dataDir, [200, 100]);
     await bench.open({ dataDir, ship: log.ship });
     expect(await shippedSoFar(dataDir, generousMs)).to.equal(0);

@@ -9,7 +9,7 @@ import type { WakeUp } from '../../ops/platform/concurrency/wake-up.js';
 import type { Durations } from '../../ops/platform/metrics/durations.js';
 import type { SpoolContext } from './counters.js';
 import { maxRecordBytes } from './record.js';
-import type { PositionFile, Segment, ShippedPosition } from './segment.js';
+import { writePosition, type Segment, type ShippedPosition } from './segment.js';
 
 /** What of a chunk the log has. */
 export interface Shipped {
@@ -56,7 +56,7 @@ export class Backlog {
   /** @param from where to go on; at the start of the first segment unless given */
   constructor(
     private readonly spoolId: string,
-    private readonly position: PositionFile,
+    private readonly positionFile: FileHandle,
     private readonly context: SpoolContext,
     segments: readonly Segment[] = [],
     from?: ShippedPosition,
@@ -135,7 +135,7 @@ export class Backlog {
   /** Closes its files and leaves them where they are. */
   async close(): Promise<void> {
     await this.#closeSegment();
-    await this.position.close();
+    await this.positionFile.close();
     this.#chunk = undefined;
   }
 
@@ -143,7 +143,7 @@ export class Backlog {
     this.#offset = offset;
     this.#through = through;
     try {
-      await this.position.write({ segment: segment.first, offset, through });
+      await writePosition(this.positionFile, { segment: segment.first, offset, through });
     } catch (error) {
       // Only costs repeats after a crash, which readers drop.
       this.context.logger.warn({ err: error }, 'the position of a spool could not be written');

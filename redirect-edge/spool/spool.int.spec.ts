@@ -1,11 +1,11 @@
 import { expect } from 'chai';
 import { access, readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as tick, setTimeout as sleep } from 'node:timers/promises';
 import { SpoolUnavailable } from './appender.js';
 import { decodeRecords } from './record.js';
 import { nodeFiles, type SegmentFiles } from './segment.js';
-import { Bench, FakeLog, folderBytes, range, visit } from './testing/harness.js';
+import { SpoolBench, FakeLog, folderBytes, range, visit } from './testing/harness.js';
 import { eventually } from '../../ops/test/support/waiting.js';
 
 const refusal = async (promise: Promise<void>): Promise<SpoolUnavailable> => {
@@ -49,7 +49,7 @@ const faultyFiles = () => {
 };
 
 describe('The spool', () => {
-  const bench = new Bench();
+  const bench = new SpoolBench();
   let dataDir: string;
   let log: FakeLog;
 
@@ -62,7 +62,7 @@ describe('The spool', () => {
   const spoolDirs = () => readdir(join(dataDir, 'spool'));
 
   describe('when it appends', () => {
-    it('has the visits of one tick in the file, with one write, before it says so', async () => {
+    it('writes the visits of one tick to the file, with one write, before it resolves', async () => {
       const { faults, files } = faultyFiles();
       log.isAway = true;
       const spool = await bench.open({ dataDir, ship: log.ship, files });
@@ -96,7 +96,7 @@ describe('The spool', () => {
       );
     });
 
-    it('refuses what would go above the cap, and takes visits again once there is room', async () => {
+    it('refuses visits above the cap, and takes visits again once there is room', async () => {
       log.isAway = true;
       const maxBytes = 200_000;
       const spool = await bench.open({ dataDir, ship: log.ship, maxBytes });
@@ -187,7 +187,7 @@ describe('The spool', () => {
   });
 
   describe('when it ships', () => {
-    it('hands an idle spool’s visit over within 50 ms', async () => {
+    it('ships a visit of an idle spool within 50 ms', async () => {
       const spool = await bench.open({ dataDir, ship: log.ship });
       const waits: number[] = [];
       for (const number of range(1, 9)) {
@@ -220,7 +220,7 @@ describe('The spool', () => {
       expect(spool.counters).to.include({ appended: 12_000, shipped: 12_000, refused: 0 });
     });
 
-    it('tries until the log is back, ever more slowly, and says so once', async () => {
+    it('retries until the log is back, ever more slowly, and logs that once', async () => {
       log.isAway = true;
       const spool = await bench.open({ dataDir, ship: log.ship });
       await spool.append(visit(1));
@@ -233,7 +233,7 @@ describe('The spool', () => {
       expect(bench.logged.filter(({ msg }) => msg.startsWith('the log'))).lengthOf(2);
     });
 
-    it('does nothing when there is nothing to do', async () => {
+    it('uses no CPU when there is nothing to ship', async () => {
       const spool = await bench.open({ dataDir, ship: log.ship, scanEveryMs: 60_000 });
       await spool.append(visit(1));
       await eventually('the spool is shipped', () => spool.depth().events === 0);
@@ -246,7 +246,7 @@ describe('The spool', () => {
   });
 
   describe('when it stops', () => {
-    it('ships what it has, deletes its folder, and refuses more', async () => {
+    it('ships its visits, deletes its folder, and refuses more', async () => {
       const spool = await bench.open({ dataDir, ship: log.ship });
       const waiting = spool.append(visit(1));
       const stopping = spool.stop();
@@ -257,7 +257,7 @@ describe('The spool', () => {
       expect(await spoolDirs()).to.deep.equal([]);
     });
 
-    it('leaves for the next start what the log did not take, and knows how far it was', async () => {
+    it('leaves unshipped visits and its position for the next start', async () => {
       const spool = await bench.open({ dataDir, ship: log.ship });
       await spool.append(visit(1));
       await eventually('the spool is shipped', () => spool.depth().events === 0);
@@ -282,7 +282,7 @@ describe('The spool', () => {
         ship: () => new Promise(() => undefined),
       });
       await spool.append(visit(1));
-      await turn();
+      await tick();
       await spool.stop({ shipWithinMs: 50 });
       await access(join(dataDir, 'spool', spool.id));
     });

@@ -2,10 +2,10 @@ import type { Logger } from 'pino';
 import { WakeUp } from '../../ops/platform/concurrency/wake-up.js';
 import { spoolSource } from '../../schemas/events/envelope.js';
 import { Adoption } from './adoption.js';
-import { Appender, type SpooledVisit } from './appender.js';
+import { Appender, type NewVisit } from './appender.js';
 import { newCounters, type SpoolContext, type SpoolCounters } from './counters.js';
 import { createSpoolFolder, discardFolder, leaveFolder, spoolRoot } from './folder.js';
-import { nodeFiles, PositionFile, SegmentWriter, type SegmentFiles } from './segment.js';
+import { nodeFiles, openPosition, SegmentWriter, type SegmentFiles } from './segment.js';
 import { Backlog, Shipper, type ShipperOptions, type Shipping } from './shipper.js';
 
 export interface SpoolOptions {
@@ -44,7 +44,7 @@ export interface Spool {
    *   process dies before the promise settles the visit may be counted, as may one whose failed
    *   write could not even be taken back.
    */
-  append(visit: SpooledVisit): Promise<void>;
+  append(visit: NewVisit): Promise<void>;
   depth(): SpoolDepth;
   /**
    * Refuses further visits, ships for at most `shipWithinMs` (3,000), and unlocks the spool; what is
@@ -60,7 +60,7 @@ export const openSpool = async (options: SpoolOptions): Promise<Spool> => {
   const { dataDir, maxBytes, fsync, shipping, shipDurations: durations, logger } = options;
   const root = spoolRoot(dataDir);
   const folder = await createSpoolFolder(root, fsync);
-  const position = await PositionFile.open(folder.path).catch(async (error: unknown) => {
+  const positionFile = await openPosition(folder.path).catch(async (error: unknown) => {
     await discardFolder(folder, logger);
     throw error;
   });
@@ -68,7 +68,7 @@ export const openSpool = async (options: SpoolOptions): Promise<Spool> => {
   const context: SpoolContext = { counters: newCounters(), usage: { bytes: 0 }, logger };
   const abort = new AbortController();
   const { signal } = abort;
-  const backlog = new Backlog(folder.id, position, context);
+  const backlog = new Backlog(folder.id, positionFile, context);
   const shipper = new Shipper({ ...context, shipping, durations, signal });
   const adoption = new Adoption({
     ...context,

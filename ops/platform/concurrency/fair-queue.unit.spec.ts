@@ -23,7 +23,7 @@ const manual = () => {
 const none = (): Promise<void> => Promise.resolve();
 
 describe('the fair queue', () => {
-  it('runs so many at a time, and serves the lanes in turn', async () => {
+  it('runs at most so many jobs at a time, and serves the lanes round-robin', async () => {
     const { begun, work, end } = manual();
     const queue = new FairQueue(2, 100, none);
     const flood = queue.run('flood', 50, ['f1', 'f2', 'f3', 'f4'].map(work));
@@ -69,7 +69,7 @@ describe('the fair queue', () => {
     await Promise.all([flood, other]);
   });
 
-  it('lets a lane rest the longer, the worse the outcome', async () => {
+  it('lets a lane rest for longer after a worse outcome', async () => {
     const rests: number[] = [];
     const rest = (ms: number): Promise<void> => {
       rests.push(ms);
@@ -87,7 +87,7 @@ describe('the fair queue', () => {
     expect(second).to.equal(1_000_000);
   });
 
-  it('goes on after work that failed', async () => {
+  it('continues after work that failed', async () => {
     const queue = new FairQueue(1, 5, none);
     const fail = (): Promise<never> => Promise.reject(new Error('No'));
     const error: unknown = await queue.run('a', 3, [fail]).catch((reason: unknown) => reason);

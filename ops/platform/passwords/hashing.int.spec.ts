@@ -5,7 +5,7 @@ import { rejection } from '../../test/support/waiting.js';
 import { Hashing } from './password-hasher.js';
 
 describe('hashing', () => {
-  it('knows a password again, however it was typed, and no other', async () => {
+  it('verifies a password, however it was typed, and no other', async () => {
     const hashing = new Hashing();
     const hash = await hashing.hash('pässwörd');
     expect(hash).to.match(/^\$argon2id\$v=19\$m=19456,t=2,p=1\$/);
@@ -14,14 +14,14 @@ describe('hashing', () => {
     expect(await hashing.hash('pässwörd')).to.not.equal(hash);
   });
 
-  it('goes on after a hash that is none', async () => {
+  it('continues after an invalid hash', async () => {
     const hashing = new Hashing();
     expect(await rejection(hashing.verify('no hash', 'a secret'))).to.be.instanceOf(Error);
     const hashes = await Promise.all(['one', 'two', 'three'].map((word) => hashing.hash(word)));
     expect(await hashing.verify(hashes[1] ?? '', 'two')).to.equal(true);
   });
 
-  it('lets the event loop go first, where threads have priorities of their own', async function () {
+  it('gives the event loop priority, where threads have priorities of their own', async function () {
     if (process.platform !== 'linux') return;
     await new Hashing().hash('a secret');
     const threads = readdirSync('/proc/self/task').map(Number);

@@ -4,7 +4,7 @@
  * spool's id, and then for ever the number of the last visit that it promised to keep.
  */
 import { writeSync } from 'node:fs';
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as tick } from 'node:timers/promises';
 import type { KafkaSettings } from '../../../ops/platform/event-log/kafka/settings.js';
 import { createLogger } from '../../../ops/platform/logging.js';
 import { openSpool } from '../../spool/spool.js';
@@ -31,5 +31,5 @@ for (let last = 0; ; last += 50) {
     Array.from({ length: 50 }, (_, index) => spool.append(visit(last + index + 1))),
   );
   writeSync(1, `${last + 50} ${spool.counters.shipped}\n`);
-  await turn();
+  await tick();
 }

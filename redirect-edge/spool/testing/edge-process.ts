@@ -4,7 +4,7 @@
  * which it notes, past its own death, what it has promised (`.acked`) and shipped (`.log`).
  */
 import { openSync, readFileSync, writeSync } from 'node:fs';
-import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as tick, setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { SpoolUnavailable } from '../appender.js';
 import { shipHere } from '../../shipping/shipping.js';
@@ -74,7 +74,7 @@ switch (task as EdgeTask) {
       const results = await appendSome(1 + Math.floor(Math.random() * 40));
       const kept = results.flatMap((result) => ('value' in result ? [result.value] : []));
       writeSync(acked, kept.map((number) => `${number}\n`).join(''));
-      await turn();
+      await tick();
     }
   }
   case 'adopt':

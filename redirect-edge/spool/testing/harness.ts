@@ -7,9 +7,9 @@ import { readEvent } from '../../../schemas/events/codec.js';
 import { shipHere } from '../../shipping/shipping.js';
 import type { SpoolRecord } from '../record.js';
 import { openSpool, type Spool, type SpoolOptions } from '../spool.js';
-import type { SpooledVisit } from '../appender.js';
+import type { NewVisit } from '../appender.js';
 
-export const visit = (number: number): SpooledVisit => ({
+export const visit = (number: number): NewVisit => ({
   code: `code-${number % 7}`,
   at: new Date(1_750_000_000_000 + number),
   bot: number % 2 === 0,
@@ -44,13 +44,13 @@ export const visitsOf = (
   records: readonly Pick<SpoolRecord, 'key' | 'value'>[],
   spoolId: string,
 ): number[] => {
-  let mark = 0;
+  let highWaterMark = 0;
   const visits: number[] = [];
   for (const { key, value } of records) {
     const event = readEvent(value);
-    if (event.source !== `/linklog/spool/${spoolId}` || event.sequence <= mark) continue;
+    if (event.source !== `/linklog/spool/${spoolId}` || event.sequence <= highWaterMark) continue;
     if (event.subject !== key) throw new Error('The key is not the subject');
-    mark = event.sequence;
+    highWaterMark = event.sequence;
     visits.push(Number(event.correlationid));
   }
   return visits;
@@ -66,7 +66,7 @@ export const folderBytes = async (folder: string): Promise<number> => {
 };
 
 /** Data directories and spools of one test file, and an end to all of them. */
-export class Bench {
+export class SpoolBench {
   readonly #dirs: string[] = [];
   readonly #spools: Spool[] = [];
   readonly logged: { level: number; msg: string; [field: string]: unknown }[] = [];
