@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { ask } from '../support/http.js';
+import { Document } from '../support/openapi.js';
 import { RawClient } from '../support/raw-http.js';
 import { Bench, destination } from './harness.js';
 import { expectDocumented } from './hostile/answers.js';
@@ -35,6 +36,7 @@ const plans = {
 describe('hostile requests', () => {
   const bench = new Bench();
   let known: Known;
+  let document: Document;
   let clients: Record<HostileRequest['listener'], RawClient[]>;
   const destinations = new Set([destination, root, 'https://example.com/', 'http://127.0.0.1:1/']);
 
@@ -42,6 +44,7 @@ describe('hostile requests', () => {
     const plansFile = path.join(await temporaryDir(), 'plans.json');
     await writeFile(plansFile, JSON.stringify(plans));
     await bench.start({ PLANS_FILE: plansFile, ROOT_REDIRECT: root });
+    document = new Document((await bench.api('/openapi.json', null)).text);
     const pro = await bench.key('PRO', { name: 'größer' });
     const free = await bench.key('FREE');
     const revoked = await bench.key('PRO');
@@ -74,7 +77,9 @@ describe('hostile requests', () => {
     const bytes = bytesOf(request);
     const answers = await client.exchange({ bytes, toHead, last }, answeredWithinMs);
     if (!last) expect(answers).to.have.length(1);
-    for (const answer of answers) expectDocumented(request, answer, destinations);
+    for (const answer of answers) {
+      expectDocumented(request, answer, { destinations, document });
+    }
   };
 
   /** Sends all of them, each listener's by several clients at once. @returns what was wrong */

@@ -16,6 +16,7 @@ interface Response {
 /** An OpenAPI document as its reader has it: what holds for an answer is looked up in it. */
 export class Document {
   readonly #json: Json;
+  readonly #validators = new Map<Json, z.ZodType>();
 
   constructor(text: string) {
     this.#json = JSON.parse(text) as Json;
@@ -38,13 +39,31 @@ export class Document {
 
   /** A schema that stands for itself, with all that it may refer to. */
   #validator(schema: Json): z.ZodType {
+    const known = this.#validators.get(schema) ?? this.#makeValidator(schema);
+    this.#validators.set(schema, known);
+    return known;
+  }
+
+  #makeValidator(schema: Json): z.ZodType {
     const whole = { ...schema, $defs: this.#at('/components/schemas') };
     const text = JSON.stringify(whole).replaceAll('#/components/schemas/', '#/$defs/');
     return z.fromJSONSchema(JSON.parse(text) as Parameters<typeof z.fromJSONSchema>[0]);
   }
 
+  /** The path of the document that a request's path is an instance of, such as `/v2/qr/{shortCode}`. */
+  pathOf(requested: string): string | undefined {
+    const paths = Object.keys(this.#json['paths'] as Json);
+    return paths.find((path) =>
+      new RegExp(`^${path.replaceAll('.', '\\.').replace(/\{\w+\}/g, '[^/]+')}$`).test(requested),
+    );
+  }
+
   /** Fails unless the document says that this operation may answer so: status, headers and body. */
-  expectDescribed(method: string, path: string, answer: Answer): void {
+  expectDescribed(
+    method: string,
+    path: string,
+    answer: Pick<Answer, 'status' | 'headers' | 'text' | 'json'>,
+  ): void {
     const what = `${method} ${path}: ${answer.status}`;
     const operation = `/paths/${path.replaceAll('/', '~1')}/${method.toLowerCase()}`;
     const response = this.#at(`${operation}/responses/${answer.status}`) as Response | null;

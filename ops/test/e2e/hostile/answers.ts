@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import { z } from 'zod';
-import { batchResponse } from '../../../../schemas/http/batch.js';
 import {
   generalError,
   messages,
@@ -17,9 +16,8 @@ import {
   historyResponse,
   platformResponse,
 } from '../../../../schemas/http/operators.js';
-import { statsResponse, usageResponse } from '../../../../schemas/http/reports.js';
-import { linkResponse } from '../../../../schemas/http/shorten.js';
 import { originFormOf } from '../../../platform/http/refusal.js';
+import type { Document } from '../../support/openapi.js';
 import type { RawAnswer } from '../../support/raw-http.js';
 import { isWhole, type HostileRequest } from './requests.js';
 
@@ -27,12 +25,9 @@ import { isWhole, type HostileRequest } from './requests.js';
 const errors = z.union(
   [generalError, unauthorizedError, planError, monthlyLimitError].map((schema) => schema.strict()),
 );
-const successes = z.union(
+/** What operators get, and what the health of the edge's and the operators' listener looks like. */
+const undocumentedSuccesses = z.union(
   [
-    linkResponse,
-    batchResponse,
-    statsResponse,
-    usageResponse,
     healthResponse,
     z.object({ status: z.literal('pass') }),
     createdKeyResponse,
@@ -63,22 +58,42 @@ const rateLimitHeaders = [
   'x-api-key-name',
 ];
 
-const expectJson = ({ status, body }: RawAnswer): unknown => {
-  const json = JSON.parse(body.toString('utf8')) as { statusCode?: number; path?: string };
-  const parsed = (status < 400 ? successes : errors).safeParse(json);
-  expect(parsed.success, `no documented shape: ${JSON.stringify(json).slice(0, 500)}`).to.equal(
-    true,
-  );
+const expectJson = ({ status, body }: RawAnswer, schema: z.ZodType): { message?: unknown } => {
+  const json = JSON.parse(body.toString('utf8')) as {
+    statusCode?: number;
+    path?: string;
+    message?: unknown;
+  };
+  const { success } = schema.safeParse(json);
+  expect(success, `no documented shape: ${JSON.stringify(json).slice(0, 500)}`).to.equal(true);
   if (status >= 400) expect(json.statusCode).to.equal(status);
   if (json.path !== undefined) expect(json.path, 'the query is no part of it').to.not.include('?');
   return json;
+};
+
+/** A success of the API's: its OpenAPI document must have the operation, and the answer as it is. */
+const expectInDocument = (
+  document: Document,
+  method: string,
+  path: string,
+  { status, headers, body }: RawAnswer,
+): void => {
+  const documented = document.pathOf(path);
+  if (documented === undefined) throw new Error(`${path} is not in the OpenAPI document`);
+  const text = body.toString('utf8');
+  document.expectDescribed(method, documented, {
+    status,
+    headers: Object.fromEntries(headers),
+    text,
+    json: () => JSON.parse(text) as unknown,
+  });
 };
 
 /** @throws when an answer is not as the contract has it. */
 export const expectDocumented = (
   request: HostileRequest,
   answer: RawAnswer,
-  destinations: ReadonlySet<string>,
+  { destinations, document }: { destinations: ReadonlySet<string>; document: Document },
 ): void => {
   const { status, headers, body } = answer;
   const target = originFormOf(request.target);
@@ -106,8 +121,10 @@ export const expectDocumented = (
     else expect(body.toString('utf8')).to.not.match(insides);
     const documents = request.listener === 'api' && status === 200;
     if (documents && /^\/(?:openapi\.json|docs)/.test(target)) return;
-    if (type === 'application/json; charset=utf-8') {
-      ({ message } = expectJson(answer) as { message?: unknown });
+    if (request.listener === 'api' && status < 300) {
+      expectInDocument(document, request.method, target.split('?')[0] ?? '', answer);
+    } else if (type === 'application/json; charset=utf-8') {
+      ({ message } = expectJson(answer, status < 400 ? undocumentedSuccesses : errors));
     } else if (type === 'text/html; charset=utf-8') {
       expect(request.listener).to.equal('edge');
       expect(body.toString('utf8')).to.match(/^<!doctype html>/i);

@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { gzipSync } from 'node:zlib';
+import { paths } from '../../../../command-api/http/openapi/operations.js';
 
 /** What a hostile client knows of an installation. */
 export interface Known {
@@ -351,26 +352,28 @@ const tricks = [
   '#a?b',
 ];
 
+/** Paths of all listeners, less the first slash; braces stand for a segment that the client chooses. */
 const routes = [
-  'v2/shorten',
-  'v2/shorten/',
-  'v2/shorten/batch',
-  'V2/shorten',
-  'v2/usage',
-  'v2',
-  'v2/',
-  'admin/keys',
-  'admin/platform',
-  'admin/',
-  'metrics',
-  'health',
-  'health/ready',
+  ...Object.keys(paths).map((path) => path.slice(1)),
   'openapi.json',
   'docs',
+  'admin/keys',
+  'admin/keys/{id}',
+  'admin/platform',
+  'admin/links/{shortCode}/block',
+  'admin/links/{shortCode}/unblock',
+  'admin/links/{shortCode}/history',
+  'admin/reserved-aliases/{alias}/override',
+  'metrics',
   'robots.txt',
   'favicon.ico',
   '',
+  '{shortCode}',
+  '{shortCode}+',
 ];
+
+/** Paths that look like a route and are none. */
+const nearRoutes = ['v2', 'v2/', 'v2/shorten/', 'V2/shorten', 'admin/', '{id}/{id}'];
 
 const repeated = (pair: string, times: number): string => Array(times).fill(pair).join('&');
 
@@ -416,17 +419,17 @@ export const hostileRequest = (known: Known): fc.Arbitrary<HostileRequest> => {
     { weight: 4, arbitrary: pick(tricks) },
     { weight: 1, arbitrary: fc.string({ unit: 'binary', maxLength: 20 }).map(encodeURI_) },
   );
-  const path = fc.oneof(
-    { weight: 6, arbitrary: pick(routes) },
-    { weight: 6, arbitrary: segment },
-    { weight: 2, arbitrary: segment.map((code) => `${code}+`) },
-    { weight: 3, arbitrary: segment.map((code) => `v2/qr/${code}`) },
-    { weight: 3, arbitrary: segment.map((code) => `v2/stats/${code}`) },
-    { weight: 2, arbitrary: segment.map((id) => `admin/keys/${id}`) },
-    { weight: 2, arbitrary: segment.map((code) => `admin/links/${code}/history`) },
-    { weight: 1, arbitrary: segment.map((alias) => `admin/reserved-aliases/${alias}/override`) },
-    { weight: 2, arbitrary: fc.tuple(segment, segment).map(([a, b]) => `${a}/${b}`) },
-  );
+  const path = fc
+    .tuple(
+      fc.oneof(
+        { weight: 12, arbitrary: pick(routes) },
+        { weight: 6, arbitrary: fc.constant('{shortCode}') },
+        { weight: 3, arbitrary: pick(nearRoutes) },
+      ),
+      segment,
+      segment,
+    )
+    .map(([route, ...segments]) => route.replace(/\{\w+\}/g, () => segments.pop() ?? ''));
   const prefix = fc.oneof(
     { weight: 20, arbitrary: fc.constant('/') },
     {
