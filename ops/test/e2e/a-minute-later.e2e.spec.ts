@@ -115,11 +115,11 @@ describe('a minute later', () => {
     await sleep(end - Date.now() + 20);
   });
 
-  it('who has guessed wrong five times is let in with the password', async () => {
+  it('a visitor who guessed wrong five times gets in with the password after a minute', async () => {
     expect((await enter('secret')).status).to.equal(303);
   });
 
-  it('links have expired, to the moment, whether anybody had visited them or not', async () => {
+  it('links expire to the millisecond, visited before or not', async () => {
     for (const { shortCode } of Object.values(links)) {
       for (const options of [{}, { headers: { 'User-Agent': 'Googlebot/2.1' } }]) {
         expectError(await bench.visit(shortCode, options), {
@@ -140,7 +140,7 @@ describe('a minute later', () => {
     }
   });
 
-  it('the record of an expired link is kept, the visits after its end not counted', async () => {
+  it('an expired link keeps its statistics, and later visits are not counted', async () => {
     const { shortCode, createdAt, expiresAt } = links.warm;
     const stats = await bench.stats(shortCode, pro);
     expect(stats).to.deep.equal({
@@ -165,7 +165,7 @@ describe('a minute later', () => {
     }
   });
 
-  it('the key has another window, as long as the first', async () => {
+  it('a key gets a new window of 60 s', async () => {
     await sleep(Math.max(0, reset * 1_000 - Date.now()));
     const from = Math.floor(Date.now() / 1_000);
     const answers = await atOnce(80, () => bench.api('/v2/usage', free));
@@ -177,7 +177,7 @@ describe('a minute later', () => {
     expect(Number([...resets][0])).to.be.within(from + 59, until + 61);
   });
 
-  it('slow clients were cut off: 10 s for the headers, 30 s for all, looked at every 5 s', async () => {
+  it('slow clients are cut off: after 10 s for the headers, 30 s for the request, checked every 5 s', async () => {
     expect(slow).to.have.length(5);
     for (const { what, connection } of slow) {
       const ms = await connection.closed(0);
@@ -187,12 +187,12 @@ describe('a minute later', () => {
     }
   });
 
-  it('a connection on which nothing was asked was closed without a word', async () => {
+  it('an idle connection is closed without an answer', async () => {
     expect(await spare.closed(0)).to.be.within(9_500, 17_000);
     expect(spare.received()).to.equal('');
   });
 
-  it('a link that the service has come to know as unsafe is blocked, its event says by whom', async () => {
+  it('a link that Safe Browsing learns to be unsafe is blocked, with the checker as actor', async () => {
     await eventuallyPasses(30_000, async () => {
       expectError(await bench.visit(attacked.shortCode), {
         status: 410,

@@ -170,12 +170,12 @@ describe('a backup under load, restored into a new installation', () => {
     for (const path of [dir, target]) await rm(path, { recursive: true, force: true });
   });
 
-  it('was readable by its user alone', async () => {
+  it('is a file that only its owner can read', async () => {
     expect((await stat(file)).mode & 0o777).to.equal(0o600);
     expect(await readdir(dir)).to.deep.equal(['linklog.backup']);
   });
 
-  it('has keys, switches, overrides, histories, statistics and quotas as they were, at once', async () => {
+  it('restores keys, switches, overrides, histories, statistics and quotas', async () => {
     expect(restored.product.firstKey).to.equal(null);
     expect(await usage(restored, quiet)).to.deep.equal(usageBefore);
     expect(await look(restored)).to.deep.equal(seenBefore);
@@ -186,7 +186,7 @@ describe('a backup under load, restored into a new installation', () => {
     expect((await restored.api('/v2/usage', revoked.key)).status).to.equal(401);
   });
 
-  it('redirects as before, and gives no code out again', async () => {
+  it('redirects as before, and never reuses a code', async () => {
     const visit = await restored.visit(plain.shortCode);
     expect([visit.status, visit.headers.location]).to.deep.equal([302, destination]);
     expect(await statusOf(restored, usedUp)).to.equal(410);
@@ -195,7 +195,7 @@ describe('a backup under load, restored into a new installation', () => {
     expect(again.json()).to.include({ message: 'Alias is already taken' });
   });
 
-  it('asks for the same password', async () => {
+  it('keeps passwords', async () => {
     expect(await statusOf(restored, secret)).to.equal(200);
     const answers = await Promise.all(
       ['wrong word', 'open sesame'].map((password) =>
@@ -209,7 +209,7 @@ describe('a backup under load, restored into a new installation', () => {
     expect(answers.map(({ status }) => status)).to.deep.equal([401, 303]);
   });
 
-  it('has exactly what was left of a click limit', async () => {
+  it('keeps the clicks that were left of a limit, exactly', async () => {
     const answers = [];
     for (let turn = 0; turn < 4; turn += 1) answers.push(await statusOf(restored, limited));
     expect(answers).to.deep.equal([302, 302, 302, 410]);
@@ -219,7 +219,7 @@ describe('a backup under load, restored into a new installation', () => {
     expect([clickCount + left, left + gone]).to.deep.equal([1_000, 1_000]);
   });
 
-  it('has what the load was told of before the backup began', async () => {
+  it('has everything that was acknowledged before the backup began', async () => {
     for (const code of busyLinks) {
       expect((await restored.visit(code, { method: 'HEAD' })).status, code).to.equal(302);
     }
@@ -231,7 +231,7 @@ describe('a backup under load, restored into a new installation', () => {
     expect(qrCodes.used).to.be.at.least(acknowledged.qrCodes);
   });
 
-  describe('says in one line why it does nothing', () => {
+  describe('refuses with one line of explanation', () => {
     let empty: string;
 
     before(async () => {
@@ -260,7 +260,7 @@ describe('a backup under load, restored into a new installation', () => {
       expect(await readdir(empty)).to.deep.equal([]);
     };
 
-    it('where the target of a backup exists', async () => {
+    it('when the target file of a backup exists', async () => {
       const { size, mtimeMs } = await stat(file);
       await expectLine(
         ['backup', file],
@@ -270,14 +270,14 @@ describe('a backup under load, restored into a new installation', () => {
       expect(await stat(file)).to.include({ size, mtimeMs });
     });
 
-    it('where a backup cannot be written, or nothing runs that could be backed up', async () => {
+    it('when a backup cannot be written, or no service runs', async () => {
       const nowhere = path.join(dir, 'nowhere', 'a.backup');
       await expectLine(['backup', nowhere], target, /^linklog: \S+ cannot be written: ENOENT/);
       await expectLine(['backup', path.join(dir, 'a')], empty, /^linklog: no embedded PostgreSQL/);
       expect(await readdir(dir)).to.deep.equal(['linklog.backup']);
     });
 
-    it('where the service runs, or has been started before', async () => {
+    it('when the service of the restore’s target runs, or ran before', async () => {
       const { pid } = restored.product;
       await expectLine(
         ['restore', file],
@@ -287,7 +287,7 @@ describe('a backup under load, restored into a new installation', () => {
       await expectLine(['restore', file], old.product.dataDir, /is not empty: restore needs a new/);
     });
 
-    it('where the file is cut, altered, of a later version, of another kind, or not there', async () => {
+    it('when the backup is truncated, altered, of a later version, of another kind, or missing', async () => {
       const bytes = await readFile(file);
       const half = bytes.subarray(0, bytes.length / 2);
       const altered = Buffer.from(bytes);
@@ -302,7 +302,7 @@ describe('a backup under load, restored into a new installation', () => {
       await expectLine(['restore', dir], empty, `${dir} is no file`);
     });
 
-    it('where a restore was broken off, which no service starts on', async () => {
+    it('when an earlier restore was interrupted; no service starts on it either', async () => {
       const { child, ended } = await start(['restore', file], empty);
       await new Promise<void>((resolve) => {
         child.stderr?.on('data', (text: string) => {

@@ -60,7 +60,7 @@ describe('POST /v2/shorten/batch', () => {
   const made = (results: readonly Result[]): number =>
     results.filter(({ success }) => success).length;
 
-  it('makes links that redirect, each answered as it would be alone, in the order asked', async () => {
+  it('makes links that redirect, and answers in the order of the items', async () => {
     const urls = [
       { url: `${destination}&n=0` },
       { url: `${destination}&n=1`, alias: 'batch-order-1', maxClicks: 3 },
@@ -88,7 +88,7 @@ describe('POST /v2/shorten/batch', () => {
     expect(results[1]).to.include({ alias: 'batch-order-1', maxClicks: 3 });
   });
 
-  it('refuses each bad item with the words of POST /v2/shorten, and makes the others', async () => {
+  it('refuses a bad item with the message of POST /v2/shorten, and makes the others', async () => {
     const { key } = await bench.key('HOBBY');
     await bench.link(key, { alias: 'batch-taken' });
     const bad: readonly unknown[] = [
@@ -191,7 +191,7 @@ describe('POST /v2/shorten/batch', () => {
   });
 
   describe('of 35 links a month', () => {
-    it('makes those that there is room for, in their order', async () => {
+    it('makes as many as the quota allows, in order', async () => {
       const { key } = await bench.key('FREE');
       expect(made(await batch(some(30), key))).to.equal(30);
       const urls = [{ url: 'no' }, ...some(4), { url: 'no' }, ...some(3)];
@@ -213,7 +213,7 @@ describe('POST /v2/shorten/batch', () => {
       expect(after).to.include({ success: false, statusCode: 429 });
     });
 
-    it('never makes more, however many batches come at once', async () => {
+    it('never exceeds the quota with many batches at once', async () => {
       const { key } = await bench.key('FREE');
       const all = await atOnce(10, () => batch(some(8), key));
       expect(all.reduce((sum, results) => sum + made(results), 0)).to.equal(35);
@@ -221,7 +221,7 @@ describe('POST /v2/shorten/batch', () => {
     });
   });
 
-  it('costs one call, whatever becomes of it', async () => {
+  it('costs one call, whatever its outcome', async () => {
     const { key } = await bench.key('PRO');
     expect(made(await batch(some(50), key))).to.equal(50);
     expect(await usage(key)).to.deep.equal({ calls: 1, links: 50 });
@@ -257,7 +257,7 @@ describe('POST /v2/shorten/batch', () => {
     expectError(answer, { status: 413, message, path, method: 'POST' });
   });
 
-  it('is refused as a whole where the request is no good', async () => {
+  it('is refused as a whole when the request itself is invalid', async () => {
     const item = `{"url":"${destination}"}`;
     const polluted = `{"urls":[${item},{"url":"${destination}","x":{"__proto__":{}}}]}`;
     for (const [status, message, body, headers] of [
@@ -278,7 +278,7 @@ describe('POST /v2/shorten/batch', () => {
     const once = (name: string, body: unknown, key = pro): Promise<Answer> =>
       send(body, key, { 'Idempotency-Key': name });
 
-    it('is answered again as it was, failures of items included, and makes nothing more', async () => {
+    it('replays the answer, failed items included, and makes nothing new', async () => {
       const { key } = await bench.key('PRO');
       const body = { urls: [{ url: destination }, { url: 'no' }] };
       const first = await once('again', body, key);
@@ -294,7 +294,7 @@ describe('POST /v2/shorten/batch', () => {
       expectError(other, { status: 422, message, path, method: 'POST' });
     });
 
-    it('is a request of its own beside POST /v2/shorten', async () => {
+    it('is independent of the same key at POST /v2/shorten', async () => {
       const alone = await bench.shorten(
         pro,
         { url: destination },
@@ -311,7 +311,7 @@ describe('POST /v2/shorten/batch', () => {
       expect(made(resultsOf(await once('mended', { urls: some(1) })))).to.equal(1);
     });
 
-    it('makes its links once, however often it comes at once', async () => {
+    it('makes its links once when many copies come at once', async () => {
       const { key } = await bench.key('PRO');
       const answers = await atOnce(30, () => once('race', { urls: some(5) }, key));
       const done = answers.filter(({ status }) => status === 200);

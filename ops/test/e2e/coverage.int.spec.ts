@@ -18,14 +18,14 @@ describe('the table of what is tested where', () => {
   const names = (source: string, title: string): boolean =>
     ["'", '`'].some((quote) => source.includes(`${quote}${title}${quote}`));
 
-  it('has a row for every line but the heads', () => {
+  it('parses every row', () => {
     const lines = table.split('\n').filter((line) => line.startsWith('|'));
     const heads = lines.filter((line) => /^\| (Promise|-)/.test(line));
     expect(rows).to.have.length(lines.length - heads.length);
     for (const { promise, titles } of rows) expect(titles, promise).not.to.have.length(0);
   });
 
-  it('names tests that there are', () => {
+  it('names only tests that exist', () => {
     const missing = rows.flatMap(({ file, titles }) => {
       const source = readFileSync(path.join(folder, file), 'utf8');
       return titles.filter((title) => !names(source, title)).map((title) => `${file}: ${title}`);
@@ -33,7 +33,7 @@ describe('the table of what is tested where', () => {
     expect(missing).to.deep.equal([]);
   });
 
-  it('names every file of its folder', () => {
+  it('names every e2e file', () => {
     const files = readdirSync(folder).filter((file) => file.endsWith('.e2e.spec.ts'));
     const named = new Set(rows.map(({ file }) => file));
     expect(files.filter((file) => !named.has(file))).to.deep.equal([]);

@@ -41,7 +41,7 @@ describe('while PostgreSQL is away', () => {
     }
   });
 
-  it('a POST gets 503 with Retry-After, warm links go on, and a retry makes one link', async () => {
+  it('a POST gets 503 with Retry-After, cached links redirect, and a retry makes one link', async () => {
     const { shortCode } = await bench.link(pro);
     expect((await bench.visit(shortCode)).status).to.equal(302);
     const before = await bench.api('/v2/usage', pro);

@@ -41,7 +41,7 @@ describe('GET /docs', () => {
     expect(elsewhere).to.deep.equal([]);
   };
 
-  it('has a policy that lets nothing in from elsewhere, nor from the page itself', async () => {
+  it('has a content security policy without foreign origins or inline code', async () => {
     const answer = await bench.api('/docs', null);
     expect(answer.headers['content-type']).to.equal('text/html; charset=utf-8');
     const policy = answer.headers['content-security-policy'] ?? '';
@@ -49,7 +49,7 @@ describe('GET /docs', () => {
     expect(policy).not.to.match(/unsafe|https?:|\*/);
   });
 
-  it('shows every operation, each with its parts', async () => {
+  it('shows every operation with its parameters and answers', async () => {
     const document = (await bench.api('/openapi.json', null)).json() as {
       paths: Record<string, object>;
     };
@@ -65,7 +65,7 @@ describe('GET /docs', () => {
     expectNoComplaint();
   });
 
-  it('makes a link when tried out with a key, and says how curl would', async () => {
+  it('makes a link with “Try it out”, and shows the curl command', async () => {
     const { key } = await bench.key('PRO');
     await page.locator('.authorize').click();
     await page.locator('.modal-ux input').fill(key);

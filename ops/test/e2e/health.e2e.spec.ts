@@ -82,7 +82,7 @@ describe('the health of a product whose PostgreSQL is away', () => {
   ];
 
   for (const fault of faults) {
-    it(`is told in time on each listener when it ${fault.what}, and so is its return`, async () => {
+    it(`each listener reports 503 in time when PostgreSQL ${fault.what}, and 200 when it is back`, async () => {
       await eventually('all is well', () => allAnswer(200));
       fault.begin();
       try {

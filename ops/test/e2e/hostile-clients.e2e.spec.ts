@@ -46,7 +46,7 @@ describe('hostile clients', () => {
   const messageOf = ({ body }: RawAnswer): unknown =>
     (JSON.parse(body.toString()) as { message?: unknown }).message;
 
-  it('that send slowly, or never end, do not keep the others waiting', async () => {
+  it('that send slowly, or never finish, do not delay other clients', async () => {
     const { api, edge, admin, adminToken } = bench.product;
     const json = 'Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{';
     const form = 'Content-Type: application/x-www-form-urlencoded\r\nContent-Length: 99\r\n\r\np';
@@ -136,7 +136,7 @@ describe('hostile clients', () => {
     }
   });
 
-  it('that have no HTTP get the envelope all the same', async () => {
+  it('that send no HTTP get the error envelope', async () => {
     for (const name of listeners) {
       for (const bytes of [
         '\x16\x03\x01\x00\xa5\x01',
@@ -153,7 +153,7 @@ describe('hostile clients', () => {
     }
   });
 
-  it('that say a header too long get 431 in the envelope', async () => {
+  it('that send a header too long get 431 in the error envelope', async () => {
     for (const name of listeners) {
       const headers = { 'X-Long': 'x'.repeat(20_000) };
       const answer = await ask(`${bench.product[name]}/health?a=b`, { headers });
@@ -169,7 +169,7 @@ describe('hostile clients', () => {
     }
   });
 
-  it('that say a header twice are taken at their first word', async () => {
+  it('that send a header twice: the first one counts', async () => {
     const lines = (...values: string[]): string =>
       values.map((value) => `Authorization: Bearer ${value}\r\n`).join('');
     const get = (authorization: string): string =>
@@ -192,7 +192,7 @@ describe('hostile clients', () => {
       retryAfter: 1,
     };
 
-    it('change no later answer', async () => {
+    it('cannot change later answers', async () => {
       const json = JSON.stringify(inherited);
       const url = 'https://example.com/';
       for (const text of [
@@ -245,7 +245,7 @@ describe('hostile clients', () => {
     });
   });
 
-  it('that nest JSON 10,000 levels deep get an answer to what stands at its top', async () => {
+  it('that nest JSON 10,000 levels deep get a validation error', async () => {
     const headers = { 'Content-Type': 'application/json' };
     for (const [open, close] of [
       ['[', ']'],
@@ -282,7 +282,7 @@ describe('hostile clients', () => {
 
     // A key is found by its SHA-256, the only thing kept of it: no character of it is ever compared,
     // and how long the look-up takes tells of the hash of the guess, which says nothing of a key.
-    it('learn as much from a guess one character off as from any other', async () => {
+    it('learn nothing from a guess that is one character off', async () => {
       const token = bench.product.adminToken;
       const off = (text: string, at: number): string =>
         text.slice(0, at) + (text[at] === 'a' ? 'b' : 'a') + text.slice(at + 1);
@@ -306,7 +306,7 @@ describe('hostile clients', () => {
       }
     });
 
-    it('would not find one in what is kept, only its SHA-256', async () => {
+    it('would find only SHA-256 hashes in the database', async () => {
       const hash = createHash('sha256').update(pro).digest('hex');
       const { dataDir } = bench.product;
       const entries = await readdir(dataDir, { recursive: true, withFileTypes: true });

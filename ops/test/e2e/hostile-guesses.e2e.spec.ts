@@ -27,7 +27,7 @@ describe('a flood of guesses at one link', () => {
     expect(rssMiB.most - rssMiB.before).to.be.below(slackMiB);
   };
 
-  it('from an address each is refused beyond what can be checked, and hurts nobody else', async function () {
+  it('from many addresses is refused beyond the checking capacity, and does not slow other visitors', async function () {
     this.timeout(120_000);
     const figures = await flood(true);
     const { answers, sent } = figures.guesses;
@@ -38,7 +38,7 @@ describe('a flood of guesses at one link', () => {
     expect(lines.length, 'a line for all, not one for each').to.be.below(20);
   });
 
-  it('from one address gets a few tries and then 429, and hurts nobody else', async function () {
+  it('from one address gets a few tries and then 429, and does not slow other visitors', async function () {
     this.timeout(120_000);
     const figures = await flood(false);
     const { answers } = figures.guesses;

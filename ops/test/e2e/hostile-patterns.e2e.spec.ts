@@ -95,12 +95,12 @@ describe('the regular expressions of the product', () => {
     }
   });
 
-  it('are found', () => {
+  it('are found in the source', () => {
     expect(patterns.length).to.be.above(40);
     expect(patterns.some(({ file }) => file.endsWith('client-address.js'))).to.equal(true);
   });
 
-  it('each end in good time on 64 KiB of whatever they repeat', function () {
+  it('each end in time on 64 KiB of what they repeat', function () {
     this.timeout(120_000);
     const slow = patterns.filter(({ literal }) => {
       const sandbox = { pattern: regexpOf(literal), inputs };
@@ -116,7 +116,7 @@ describe('the regular expressions of the product', () => {
     expect(slow).to.deep.equal([]);
   });
 
-  it('and so does that of bots, on a user agent as long as headers may be', () => {
+  it('of bots end in time on the longest user agent', () => {
     for (const input of inputs) isBot(input.slice(0, 16_384));
   });
 });

@@ -104,7 +104,7 @@ describe('hostile requests', () => {
     return faults;
   };
 
-  it(`${total.toLocaleString('en')} of them are all answered as documented`, async function () {
+  it(`${total.toLocaleString('en')} are all answered as documented`, async function () {
     this.timeout(240_000);
     const before = await bench.product.rssMiB();
     const seed = Math.trunc(Math.random() * 2 ** 31);

@@ -25,14 +25,14 @@ describe('Idempotency-Key', () => {
     expect(again.headers['idempotency-replayed']).to.equal('true');
   };
 
-  it('gives the first answer again, byte for byte', async () => {
+  it('replays the first answer byte for byte', async () => {
     const body = { url: destination, alias: 'once-only', expiresIn: 600, maxClicks: 3 };
     const first = await post('again', body);
     expectReplay(await post('again', body), first);
     expectReplay(await post('again', body), first);
   });
 
-  it('gives it although the link is gone by then', async () => {
+  it('replays it even when the link is gone', async () => {
     const body = { url: destination, alias: 'soon-gone', maxClicks: 1 };
     const first = await post('gone', body);
     expect((await bench.visit('soon-gone')).status).to.equal(302);
@@ -40,13 +40,13 @@ describe('Idempotency-Key', () => {
     expect((await bench.visit('soon-gone')).status).to.equal(410);
   });
 
-  it('refuses another body, even one that means the same', async () => {
+  it('refuses another body, even an equivalent one', async () => {
     await post('other', { url: destination });
     expectRefused(await post('other', { url: `${destination}&c` }), 422, mismatch);
     expectRefused(await post('other', { url: destination, alias: null }), 422, mismatch);
   });
 
-  it('keeps no failure: a retry may succeed, also with another body', async () => {
+  it('keeps no failure: a retry can succeed, also with another body', async () => {
     expectRefused(await post('failed', { url: 'no' }), 400, 'Please provide a valid URL');
     expect((await post('failed', { url: destination })).status).to.equal(201);
     const taken = { url: destination, alias: 'taken-first' };
@@ -56,7 +56,7 @@ describe('Idempotency-Key', () => {
     expect((await post('taken', { ...taken, alias: 'taken-never' })).status).to.equal(201);
   });
 
-  it('keeps no monthly 429 either', async () => {
+  it('keeps no monthly 429', async () => {
     const { id, key } = await bench.key('FREE');
     for (let link = 0; link < 35; link += 1) await bench.link(key);
     const refused = await post('next-month', { url: destination }, key);
@@ -76,7 +76,7 @@ describe('Idempotency-Key', () => {
     expect(theirs.text).not.to.equal(first.text);
   });
 
-  it('is compared exactly', async () => {
+  it('is case-sensitive', async () => {
     const first = await post('Exact', { url: destination });
     for (const key of ['exact', 'Exact.', ' '.repeat(3) + 'exacT']) {
       const answer = await post(key, { url: destination });
@@ -104,7 +104,7 @@ describe('Idempotency-Key', () => {
     }
   });
 
-  it('makes one link of a hundred at once: the others are in flight, or replays', async () => {
+  it('makes one link from a hundred copies at once: the others get 409 or a replay', async () => {
     for (let round = 0; round < 10; round += 1) {
       const { id, key } = await bench.key('PRO');
       const answers = await atOnce(100, () => post('race', { url: destination }, key));
@@ -127,7 +127,7 @@ describe('Idempotency-Key', () => {
     }
   });
 
-  it('does not hold up a hundred different ones', async () => {
+  it('does not serialise a hundred different keys', async () => {
     const { key } = await bench.key('PRO');
     const answers = await atOnce(100, (n) => post(`own-${n}`, { url: destination }, key));
     expect(new Set(answers.map(({ text }) => text)).size).to.equal(100);

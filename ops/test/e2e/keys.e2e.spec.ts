@@ -15,7 +15,7 @@ import { eventuallyPasses } from '../support/waiting.js';
 describe('API keys', () => {
   const bench = withProduct();
 
-  it('let the first one of an installation in', async () => {
+  it('begin with one that the first start prints', async () => {
     const { firstKey } = bench.product;
     if (firstKey === null) throw new Error('A new installation has a first key');
     expect(firstKey).to.match(/^ll_[0-9A-Za-z]{38}$/);
@@ -70,7 +70,7 @@ describe('API keys', () => {
       });
     }
 
-    it('costs a key nothing', async () => {
+    it('costs no call', async () => {
       const { id, key } = await bench.key('FREE');
       for (let call = 0; call < 5; call += 1) await bench.api('/v2/shorten', mistyped(key));
       const seen = (await bench.admin('GET', `/admin/keys/${id}`)).json();
@@ -109,7 +109,7 @@ describe('API keys', () => {
     const make = (body: unknown): ReturnType<typeof bench.admin> =>
       bench.admin('POST', '/admin/keys', body);
 
-    it('with exactly these fields, the key among them this once', async () => {
+    it('with exactly these fields; the key is shown once', async () => {
       const answer = await make({ name: 'mine', plan: 'INDIE', account: 'acme', extra: 1 });
       const made = answer.json() as IssuedKey;
       expectBody(answer, 201, {
@@ -141,7 +141,7 @@ describe('API keys', () => {
       expect((await bench.admin('GET', '/admin/keys?limit=1000')).text).not.to.include(made.key);
     });
 
-    it('in the default account unless one is given', async () => {
+    it('in the default account when none is given', async () => {
       const made = (await make({ name: 'no account', plan: 'FREE' })).json() as IssuedKey;
       expect(made.account).to.equal('default');
     });
@@ -175,7 +175,7 @@ describe('API keys', () => {
       }
     });
 
-    it('may be inactive for a while', async () => {
+    it('can be deactivated and activated', async () => {
       const { id, key } = await bench.key('HOBBY');
       const patch = (change: object): ReturnType<typeof bench.admin> =>
         bench.admin('PATCH', `/admin/keys/${id}`, change);
@@ -191,7 +191,7 @@ describe('API keys', () => {
       });
     });
 
-    it('change name and plan within 1 s, also while the minute is spent', async () => {
+    it('change name and plan within 1 s, even with the minute used up', async () => {
       const { id, key } = await bench.key('FREE');
       for (let call = 0; call < 61; call += 1) await bench.api('/v2/usage', key);
       expect((await bench.api('/v2/usage', key)).status).to.equal(429);
@@ -229,7 +229,7 @@ describe('API keys', () => {
       expect((await bench.stats(shortCode, sibling)).shortCode).to.equal(shortCode);
     });
 
-    it('are found by their id only', async () => {
+    it('are found by id only', async () => {
       for (const id of ['nothing', 'a%00b', '00000000-0000-7000-8000-000000000000']) {
         for (const [method, body] of [
           ['GET', undefined],
@@ -259,7 +259,7 @@ describe('API keys', () => {
       expect(seen).to.include(made.id);
     });
 
-    it('in pages that begin behind a key', async () => {
+    it('are listed from a given key on', async () => {
       for (const after of ['', 'nothing', '%00']) {
         const answer = await bench.admin('GET', `/admin/keys?after=${after}`);
         expectError(answer, {
@@ -270,7 +270,7 @@ describe('API keys', () => {
       }
     });
 
-    it('by nobody without the admin token', async () => {
+    it('are not managed without the admin token', async () => {
       const { key } = await bench.key('PRO');
       const headers = [
         {},
@@ -291,7 +291,7 @@ describe('API keys', () => {
       }
     });
 
-    it('on their own listener only', async () => {
+    it('are managed on the operators’ listener only', async () => {
       const headers = { Authorization: `Bearer ${bench.product.adminToken}` };
       for (const origin of [bench.product.api, bench.product.edge]) {
         const answer = await ask(`${origin}/admin/keys`, { headers });

@@ -77,7 +77,7 @@ describe('limits', () => {
     }
   });
 
-  it('one key’s minute is none of another’s, in one account', async () => {
+  it('keys of one account have separate minutes', async () => {
     const spent = await bench.key('FREE');
     const fresh = await bench.key('FREE');
     for (let call = 0; call < 61; call += 1) await bench.api('/v2/usage', spent.key);
@@ -100,7 +100,7 @@ describe('limits', () => {
     expect(usage).to.deep.include({ calls: { used: 37, limit: 2_000 } });
   });
 
-  describe('the headers of a known key are on every answer', () => {
+  describe('rate-limit headers are on every answer to a known key', () => {
     const post = (body: unknown, headers: Record<string, string> = {}): Ask => ({
       method: 'POST',
       body,
@@ -160,19 +160,19 @@ describe('limits', () => {
       });
     }
 
-    it('is made where none came, another each time', async () => {
+    it('is generated when there is none', async () => {
       const made = [await idOf(null), await idOf(null)];
       for (const id of made) expect(id).to.match(uuid);
       expect(made[0]).not.to.equal(made[1]);
     });
 
     for (const id of ['', 'x'.repeat(129), 'a b', 'ä', '\t']) {
-      it(`is made where what came is none: ${JSON.stringify(id.slice(0, 10))}`, async () => {
+      it(`is generated when it is invalid: ${JSON.stringify(id.slice(0, 10))}`, async () => {
         expect(await idOf(id)).to.match(uuid);
       });
     }
 
-    it('stands in the operators’ answers too', async () => {
+    it('is in the operators’ answers too', async () => {
       const answer = await ask(`${bench.product.admin}/admin/keys`, {
         headers: { 'X-Request-Id': 'operator-1' },
       });
@@ -237,7 +237,7 @@ describe('limits', () => {
       });
     }
 
-    it('has nothing beside it on the API and the operators’ listener', async () => {
+    it('is the only public path of the API and the operators’ listener', async () => {
       for (const origin of [bench.product.api, bench.product.admin]) {
         for (const path of ['/', '/nothing', '/healthy', '/health/', '/V2/usage', '/v2usage']) {
           const answer = await ask(origin + path);

@@ -22,7 +22,7 @@ describe('201 means live', () => {
     }
   });
 
-  it(`${times} aliases redirect at once, not found a moment before`, async () => {
+  it(`${times} aliases redirect at once, although they were 404 just before`, async () => {
     for (let time = 0; time < times; time += 1) {
       const alias = `asked-for-${time}`;
       expect((await bench.visit(alias)).status).to.equal(404);
@@ -33,7 +33,7 @@ describe('201 means live', () => {
     }
   });
 
-  it('links redirect at once while others keep asking for them', async () => {
+  it('links redirect at once while other visitors keep requesting them', async () => {
     for (let round = 0; round < 10; round += 1) {
       const alias = `hot-before-birth-${round}`;
       let made = false;
@@ -56,7 +56,7 @@ describe('201 means live', () => {
     }
   });
 
-  it(`${times} links made at once all redirect`, async () => {
+  it(`${times} links made concurrently all redirect`, async () => {
     const links = await atOnce(times, () => bench.link(pro, { maxClicks: 1 }));
     const visits = await Promise.all(links.map(({ shortCode }) => bench.visit(shortCode)));
     expect(statuses(visits)).to.deep.equal({ 302: times });
@@ -69,7 +69,7 @@ describe('201 means live', () => {
     }
   });
 
-  it('the last click is the last at once', async () => {
+  it('the last click of a limit takes effect at once', async () => {
     for (let time = 0; time < times; time += 1) {
       const { shortCode } = await bench.link(pro, { maxClicks: 1 });
       expect((await bench.visit(shortCode)).status).to.equal(302);

@@ -43,7 +43,7 @@ describe('while the log on Kafka is away', function () {
     return { calls: calls.used, links: links.used };
   };
 
-  it('refuses POSTs soon, spends nothing, and goes on by itself afterwards', async () => {
+  it('refuses POSTs within 2 s, spends no quota, and recovers by itself', async () => {
     const { key } = await bench.key('PRO');
     await bench.link(key);
     await pause();
@@ -68,7 +68,7 @@ describe('while the log on Kafka is away', function () {
     });
   });
 
-  it('makes one link of a request that is retried with its Idempotency-Key', async () => {
+  it('makes one link from a request that is retried with its Idempotency-Key', async () => {
     const { key } = await bench.key('PRO');
     const headers = { 'Idempotency-Key': 'order-1' };
     const body = { url: destination, alias: 'one-link' };
@@ -92,7 +92,7 @@ describe('while the log on Kafka is away', function () {
     expect(again.status, 'without the key it is another request').to.equal(400);
   });
 
-  it('lets operators act: 202, and in effect within a second', async () => {
+  it('accepts operators’ changes with 202, in effect within a second', async () => {
     const { key, id } = await bench.key('PRO');
     const { shortCode } = await bench.link(key);
     expect((await bench.visit(shortCode)).status).to.equal(302);
@@ -125,7 +125,7 @@ describe('while the log on Kafka is away', function () {
     });
   });
 
-  it('redirects on, counts every visit afterwards, and keeps click limits', async () => {
+  it('keeps redirecting, counts every visit afterwards, and keeps click limits', async () => {
     const { key } = await bench.key('PRO');
     const { shortCode } = await bench.link(key);
     const { shortCode: limited } = await bench.link(key, { maxClicks: 3 });

@@ -104,7 +104,7 @@ describe('the metrics of the running product', () => {
     for (let index = 0; index < count; index += 1) await act(index);
   };
 
-  it('need no token, are there to be read only, and on the operators’ listener only', async () => {
+  it('need no token, are read-only, and on the operators’ listener only', async () => {
     const { product } = bench;
     for (const admin of product.admins) {
       const answer = await ask(`${admin}/metrics`);
@@ -169,7 +169,7 @@ describe('the metrics of the running product', () => {
     expect(risen).to.deep.equal([252, 3, 4, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 270, 251]);
   });
 
-  it('tell of the edge’s memory, and of its spool until the projections have all of it', async () => {
+  it('show the edge’s cache, and its spool until the projections have caught up', async () => {
     const { key } = await bench.key('PRO');
     const { shortCode } = await bench.link(key);
     const lookups = 'linklog_edge_cache_lookups_total';
@@ -209,7 +209,7 @@ describe('the metrics of the running product', () => {
     ]);
   });
 
-  it('count every request of the API and of operators, and who was let in', async () => {
+  it('count every request of the API and of operators, and every admission', async () => {
     const [pro, free, hobby] = await Promise.all([
       bench.key('PRO'),
       bench.key('FREE'),
@@ -283,7 +283,7 @@ describe('the metrics of the running product', () => {
     ]);
   });
 
-  it('tell of the web safety check and of what it asks', async () => {
+  it('count the web safety check’s verdicts and look-ups', async () => {
     const { key } = await bench.key('PRO');
     const verdict = (name: string): readonly [string, Labels] => [
       'linklog_web_safety_verdicts_total',
@@ -327,7 +327,7 @@ describe('the metrics of the running product', () => {
     });
   });
 
-  it('tell of PostgreSQL’s connections, the outbox, passwords and the process', async () => {
+  it('show PostgreSQL’s connections, the outbox, passwords and the process', async () => {
     const series = await scrape();
     const pools = series.filter(({ name }) => name === 'linklog_postgres_pool_max_connections');
     expect(pools.map(({ labels }) => labels['pool'])).to.have.members([
@@ -350,7 +350,7 @@ describe('the metrics of the running product', () => {
     expect(value('process_resident_memory_bytes')).to.be.above(1e7);
   });
 
-  it('stay bounded whatever is asked for', async () => {
+  it('have a bounded number of series', async () => {
     const { key } = await bench.key('PRO');
     const random = (): string => Math.random().toString(36).slice(2);
     const methods = ['GET', 'HEAD', 'POST', 'DELETE', 'PROPFIND', 'MKCOL', 'REPORT'];
@@ -384,7 +384,7 @@ describe('the metrics of the running product', () => {
     }
   });
 
-  it('hold nothing secret', async () => {
+  it('hold no secret', async () => {
     const { key, id, name } = await bench.key('PRO', { name: 'secret key name' });
     const { shortCode } = await bench.link(key, {
       url: secretDestination,
@@ -402,7 +402,7 @@ describe('the metrics of the running product', () => {
     expect(text).not.to.match(/:\/\/|ll_[0-9A-Za-z]/);
   });
 
-  it('are in ops/docs/metrics.md, each by its name', async () => {
+  it('are all named in ops/docs/metrics.md', async () => {
     const page = await readFile(projectFile('ops', 'docs', 'metrics.md'), 'utf8');
     const text = await texts();
     const names = [...text.matchAll(/^# TYPE (linklog_\w+) /gm)].map(([, name]) => name ?? '');

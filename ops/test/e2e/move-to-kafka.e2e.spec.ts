@@ -35,7 +35,7 @@ describe('an embedded installation that moves to Kafka', function () {
   const linklog = (args: readonly string[], env: Record<string, string>): Promise<Said> =>
     startLinklogCli(args, env).ended;
 
-  it('has the same links, counts, limits and keys there, and goes on', async () => {
+  it('keeps links, counts, limits and keys, and goes on', async () => {
     const { key } = await old.key('PRO');
     const { shortCode } = await old.link(key);
     const { shortCode: limited } = await old.link(key, { maxClicks: 3 });
@@ -70,7 +70,7 @@ describe('an embedded installation that moves to Kafka', function () {
     });
   });
 
-  it('is filled once, and not started on another log', async () => {
+  it('fills Kafka once, and does not start on another log', async () => {
     await moved.product.stop();
     const again = await linklog(['restore', file], { DATA_DIR: target, ...onKafka });
     expect(again.exitCode).to.not.equal(0);

@@ -39,7 +39,7 @@ describe('GET /openapi.json', () => {
     await rm(dir, { recursive: true, force: true });
   });
 
-  it('needs no key, and is asked for again only when it has changed', async () => {
+  it('needs no key, and has an ETag', async () => {
     const answer = await bench.api('/openapi.json', null);
     expect(answer.status).to.equal(200);
     expect(answer.headers).to.include({
@@ -74,11 +74,11 @@ describe('GET /openapi.json', () => {
     }
   });
 
-  it('has examples that are what it says', () => {
+  it('has examples that match their schemas', () => {
     expect(document.expectExamplesToHold()).to.be.above(20);
   });
 
-  describe('says truly what is answered', () => {
+  describe('describes every answer', () => {
     const seen: string[] = [];
     let alias: string;
 
@@ -141,7 +141,7 @@ describe('GET /openapi.json', () => {
       expect(why.map(({ statusCode }) => statusCode)).to.deep.equal([403, 429]);
     });
 
-    it('when a link is asked about', async () => {
+    it('when statistics or a QR code are requested', async () => {
       await bench.link(pro, { alias });
       for (const operation of gets) await described(operation, 200, pro);
       const { headers } = await described(gets[0], 200, pro, {}, '?format=svg&size=100');
@@ -168,7 +168,7 @@ describe('GET /openapi.json', () => {
       }
     });
 
-    it('when a plan has not the feature, or no more of it', async () => {
+    it('when the plan lacks the feature or the quota is used up', async () => {
       const hobby = (await bench.key('HOBBY')).key;
       const aliased = { body: { url: destination, alias } };
       await described('POST /v2/shorten', 403, hobby, aliased);
@@ -215,7 +215,7 @@ describe('GET /openapi.json', () => {
       }
     });
 
-    it('when it is another method’s path', async () => {
+    it('when the method is not allowed', async () => {
       for (const operation of [...everywhere, 'GET /health', 'GET /health/ready']) {
         const [method = '', at = ''] = operation.split(' ');
         const answer = await bench.api(at.replace('{shortCode}', alias), pro, { method: 'DELETE' });
@@ -242,7 +242,7 @@ describe('GET /openapi.json', () => {
       }
     });
 
-    it('and nothing else', () => {
+    it('and describes no other status', () => {
       const said = [...everywhere, 'GET /health', 'GET /health/ready'].flatMap((operation) => {
         const [method = '', at = ''] = operation.split(' ');
         return document.statusesOf(method, at).map((status) => `${operation} ${status}`);

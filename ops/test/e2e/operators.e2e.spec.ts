@@ -97,7 +97,7 @@ describe('operators', () => {
   };
 
   describe('switches', () => {
-    it('are told, and answered as they are after a change', async () => {
+    it('are readable, and a change answers with the new state', async () => {
       expect(await done('GET', '/admin/platform')).to.deep.equal({
         maintenance: false,
         features: featuresOn,
@@ -127,7 +127,7 @@ describe('operators', () => {
       ],
     ] as const;
     for (const [feature, message, more] of features) {
-      it(`${feature} off: refused at once, in a batch too, and nothing else is`, async () => {
+      it(`${feature} off: refused at once, in a batch too; everything else works`, async () => {
         const { key } = await bench.key('PRO');
         const kept = await bench.link(key, { alias: `before-${feature}`, expiresIn: 3_600 });
         await switchFeature(feature, false);
@@ -149,7 +149,7 @@ describe('operators', () => {
       });
     }
 
-    it('are each an event, with who and for which request; no change is none', async () => {
+    it('are recorded with actor and request id; no change records nothing', async () => {
       const before = await told('platform');
       const headers = { 'X-Actor': 'maria', 'X-Request-Id': 'switch-1' };
       const body = { maintenance: true, features: { qr: false, shortening: true } };
@@ -186,7 +186,7 @@ describe('operators', () => {
   });
 
   describe('maintenance', () => {
-    it('is 503 at API and edge within 1 s, not for health and operators, and costs nothing', async () => {
+    it('is 503 at API and edge within 1 s, except health and operators, and costs nothing', async () => {
       const { key, id } = await bench.key('FREE');
       const { shortCode } = await bench.link(key);
       expect((await bench.visit(shortCode)).status).to.equal(302);
@@ -239,7 +239,7 @@ describe('operators', () => {
       );
     });
 
-    it('ends as it was switched last, however quickly that was', async () => {
+    it('ends in the state of the last switch, however quickly they follow', async () => {
       for (let round = 0; round < 10; round += 1) {
         await done('PATCH', '/admin/platform', { maintenance: true });
         await done('PATCH', '/admin/platform', { maintenance: false });
@@ -265,7 +265,7 @@ describe('operators', () => {
         expect((await bench.visit(code)).status).to.equal(status);
       });
 
-    it('are seen at the edge within 1 s, and so are unblocks, warm or cold', async () => {
+    it('take effect at the edge within 1 s, as do unblocks, cached or not', async () => {
       const cold = await bench.link(pro);
       const limited = await bench.link(pro, { maxClicks: 100 });
       for (const { shortCode } of [link, limited]) {
@@ -295,7 +295,7 @@ describe('operators', () => {
       }
     });
 
-    it('leave the statistics, and keep the code from others', async () => {
+    it('keep the statistics, and the code stays taken', async () => {
       const { shortCode } = await bench.link(pro, { alias: 'blocked-alias' });
       await block('block', 'spam', shortCode);
       await seen(410, shortCode);
@@ -304,7 +304,7 @@ describe('operators', () => {
       expectRefused(again, 400, 'Alias is already taken');
     });
 
-    it('cover what is used up, which stays so beneath them', async () => {
+    it('hide that a link is used up; it is still so after an unblock', async () => {
       const { shortCode } = await bench.link(pro, { maxClicks: 1 });
       expect((await bench.visit(shortCode)).status).to.equal(302);
       await block('block', 'spam', shortCode);
@@ -319,7 +319,7 @@ describe('operators', () => {
       });
     });
 
-    it('are refused for what was never made', async () => {
+    it('are 404 for an unknown code', async () => {
       for (const what of ['block', 'unblock']) {
         for (const code of ['nothing0', 'x', 'a.b', '%00']) {
           const path = `/admin/links/${code}/${what}`;
@@ -342,7 +342,7 @@ describe('operators', () => {
       });
     }
 
-    it('need the admin token, and an actor that can be shown', async () => {
+    it('need the admin token, and a printable actor', async () => {
       const path = `/admin/links/${link.shortCode}/block`;
       const body = { reason: 'spam' };
       const nobody = await admin('POST', path, body, { Authorization: `Bearer ${pro}` });
@@ -360,7 +360,7 @@ describe('operators', () => {
     const history = async (code: string, query = ''): Promise<History> =>
       (await done('GET', `/admin/links/${code}/history${query}`)) as History;
 
-    it('tells what was done, by whom, for which request, at once and without secrets', async () => {
+    it('lists events with actor and request id, at once and without secrets', async () => {
       const headers = { 'X-Request-Id': 'made-1' };
       const made = await bench.shorten(pro, { url: destination, alias: 'historic' }, headers);
       const { shortCode } = made.json() as Link;
@@ -400,7 +400,7 @@ describe('operators', () => {
       expect(await history(shortCode)).to.deep.equal({ events, next: null });
     });
 
-    it('knows a link from its 201 on, and its end', async () => {
+    it('has a link from its 201 on, and its expiry', async () => {
       const { shortCode } = await bench.link(pro, { maxClicks: 1 });
       expect((await history(shortCode)).events).to.have.length(1);
       await bench.visit(shortCode);
@@ -411,7 +411,7 @@ describe('operators', () => {
       ]);
     });
 
-    it('comes in pages, each beginning where the last one ended', async () => {
+    it('comes in pages without gaps or repeats', async () => {
       const { shortCode } = await bench.link(pro);
       for (let change = 0; change < 6; change += 1) {
         const what = change % 2 === 0 ? 'block' : 'unblock';
@@ -433,7 +433,7 @@ describe('operators', () => {
       expect(await history(shortCode, '?after=7')).to.deep.equal({ events: [], next: null });
     });
 
-    it('is 404 for what was never made, wherever one begins to read', async () => {
+    it('is 404 for an unknown code, on any page', async () => {
       for (const code of ['nothing0', 'x', '%00']) {
         for (const query of ['', '?after=3']) {
           const path = `/admin/links/${code}/history`;
@@ -461,7 +461,7 @@ describe('operators', () => {
   describe('overrides of reserved aliases', () => {
     const pathOf = (alias: string): string => `/admin/reserved-aliases/${alias}/override`;
 
-    it('are events, with who and for which request; no change is none', async () => {
+    it('are recorded with actor and request id; no change records nothing', async () => {
       const at = pathOf('Admin');
       const headers = (id: string) => ({ 'X-Actor': 'maria', 'X-Request-Id': id });
       const acme = { alias: 'admin', account: 'acme' };
@@ -483,7 +483,7 @@ describe('operators', () => {
       ]);
     });
 
-    it('let the one account use the alias, however it is spelt, and nobody else', async () => {
+    it('let one account use the alias in any spelling, and no other account', async () => {
       const shorten = async (account: string, alias: string): Promise<unknown> => {
         const { key } = await bench.product.createKey({ plan: 'PRO', account });
         const answer = await ask(`${bench.product.api}/v2/shorten`, {
@@ -505,7 +505,7 @@ describe('operators', () => {
       expect(await shorten('acme', 'paypal')).to.equal(reserved);
     });
 
-    it('cannot be taken from an alias that has none', async () => {
+    it('are 404 when removed from an alias without one', async () => {
       for (const alias of ['never-there', 'x', '%00']) {
         const path = pathOf(alias);
         const message = 'Override not found';

@@ -258,7 +258,7 @@ describe('the order of checks', () => {
     }
   });
 
-  it('an unlimited plan has no monthly end', async () => {
+  it('a plan with null limits has no monthly limit', async () => {
     const { key } = await bench.key('PRO');
     for (let link = 0; link < 5; link += 1) await bench.link(key);
     const usage = (await bench.api('/v2/usage', key)).json();

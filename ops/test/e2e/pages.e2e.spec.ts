@@ -220,7 +220,7 @@ describe('the pages for visitors, in a browser', () => {
   ];
 
   for (const { name, status, aria, userAgent, open } of shown) {
-    it(`${name}: fits, is legible, and asks for nothing but itself`, () =>
+    it(`${name}: fits the window, is legible, and loads nothing else`, () =>
       withTab(userAgent === undefined ? {} : { userAgent }, async (tab) => {
         const { page, requests, complaints } = tab;
         const response = await open(tab);
@@ -248,7 +248,7 @@ describe('the pages for visitors, in a browser', () => {
       }));
   }
 
-  it('hears what a policy refuses: nothing is loaded or run that a page did not bring', () =>
+  it('detects violations of the content security policy', () =>
     withTab({}, async (tab) => {
       const { page, complaints, requests } = tab;
       await tab.open('/nothing0');
@@ -266,7 +266,7 @@ describe('the pages for visitors, in a browser', () => {
     const urls = (): string[] =>
       ['127.0.0.1', 'localhost'].map((host) => `http://${host}:${elsewhere.port}/a?b=1&c=%22`);
 
-    it('takes nothing but the keyboard, from the focus to the destination', () =>
+    it('works with the keyboard alone', () =>
       withTab({}, async (tab) => {
         const { page, complaints } = tab;
         const [url = ''] = urls();
@@ -319,7 +319,7 @@ describe('the pages for visitors, in a browser', () => {
       });
     }
 
-    it('is there again when the visitor goes back, and nothing is sent twice', () =>
+    it('is shown again after “back”, and nothing is sent twice', () =>
       withTab({}, async (tab) => {
         const { page } = tab;
         const [url = ''] = urls();
@@ -335,7 +335,7 @@ describe('the pages for visitors, in a browser', () => {
         expect(elsewhere.arrivals).to.have.length(arrived);
       }));
 
-    it('after a wrong try too, once the browser has asked whether to send it again', () =>
+    it('is shown again after a wrong password, too', () =>
       withTab({}, async (tab) => {
         const { page } = tab;
         const [url = ''] = urls();
@@ -353,7 +353,7 @@ describe('the pages for visitors, in a browser', () => {
         expect(elsewhere.arrivals).to.have.length(arrived);
       }));
 
-    it('asks for something to be entered, before anything is sent', () =>
+    it('requires an entry before it is sent', () =>
       withTab({}, async (tab) => {
         await tab.open(await path({ password }));
         const before = tab.requests.length;
@@ -363,7 +363,7 @@ describe('the pages for visitors, in a browser', () => {
       }));
   });
 
-  it('a destination is text, whatever it is made of', async () => {
+  it('a destination is shown as text, never as HTML', async () => {
     for (const url of ['javascript:alert(1)', '"><script>alert(1)</script>', 'data:text/html,x']) {
       expectRefused(await bench.shorten(pro, { url }), 400, 'Please provide a valid URL');
     }
@@ -383,7 +383,7 @@ describe('the pages for visitors, in a browser', () => {
     });
   });
 
-  it('a preview leads to its destination, which is not told where from', () =>
+  it('a preview leads to its destination without a referrer', () =>
     withTab({}, async (tab) => {
       const url = `http://localhost:${elsewhere.port}/from-a-preview`;
       await tab.open(`${await path({ url })}+`);

@@ -82,7 +82,7 @@ describe('a link with a password', () => {
       expect((await bench.stats(shortCode, pro)).clickCount).to.equal(clicks);
     });
 
-  it('is made without a word of it in the answer', async () => {
+  it('does not show the password in the answer', async () => {
     const answer = await bench.shorten(pro, { url: destination, password });
     expect(answer.status).to.equal(201);
     expect(answer.json()).to.have.all.keys('shortUrl', 'shortCode', 'url', 'createdAt');
@@ -101,7 +101,7 @@ describe('a link with a password', () => {
     });
   });
 
-  it('is made by the batch, each with its own', async () => {
+  it('can be made in a batch, each link with its own password', async () => {
     const passwords = Array.from({ length: 12 }, (_, index) => `password ${index}`);
     const urls = passwords.map((own) => ({ url: destination, password: own }));
     const answer = await bench.api('/v2/shorten/batch', pro, {
@@ -123,7 +123,7 @@ describe('a link with a password', () => {
     expect((await bench.visit(results[12]?.shortCode ?? '')).status).to.equal(302);
   });
 
-  it('gives its form for a GET, and the destination for the password', async () => {
+  it('gives a form for GET, and the destination for the password', async () => {
     const shortCode = await code();
     expectForm(await bench.visit(shortCode), 200);
     const client = newClient();
@@ -134,7 +134,7 @@ describe('a link with a password', () => {
     await expectClicks(shortCode, 2);
   });
 
-  it('may have a hundred characters of whatever kind, and its form lets them all in', async () => {
+  it('may have a password of 100 characters of any kind', async () => {
     const longest = '🔑'.repeat(100);
     const shortCode = await code({ password: longest });
     const page = await bench.visit(shortCode);
@@ -144,7 +144,7 @@ describe('a link with a password', () => {
     expectEntered(await enter(shortCode, longest, newClient()));
   });
 
-  it('shows itself to no bot and no HEAD, password or not', async () => {
+  it('gives its destination to no bot and no HEAD', async () => {
     const shortCode = await code();
     const googlebot = { 'User-Agent': 'Mozilla/5.0 (compatible; Googlebot/2.1)' };
     expectConcealed(await bench.visit(shortCode, { headers: googlebot }));
@@ -155,7 +155,7 @@ describe('a link with a password', () => {
     await expectClicks(shortCode, 0);
   });
 
-  it('names its methods, and no other link has a POST', async () => {
+  it('allows POST; other links do not', async () => {
     const shortCode = await code();
     const put = await bench.visit(shortCode, { method: 'PUT' });
     expectError(put, {
@@ -172,7 +172,7 @@ describe('a link with a password', () => {
     expect((await enter(`${open}+`, password, newClient())).headers.allow).to.equal('GET, HEAD');
   });
 
-  it('takes a form of at most 4 KiB, and nothing else', async () => {
+  it('accepts a form of at most 4 KiB, and no other body', async () => {
     const shortCode = await code();
     const path = `/${shortCode}`;
     const json: Ask = { method: 'POST', body: { password } };
@@ -190,13 +190,13 @@ describe('a link with a password', () => {
     expectForm(await enter(shortCode, 'x'.repeat(4_000), newClient()), 401);
   });
 
-  it('takes no entry without the field', async () => {
+  it('refuses a form without the field', async () => {
     const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
     const body = form({ other: password });
     expectForm(await bench.visit(await code(), { method: 'POST', headers, body }), 401);
   });
 
-  it('keeps to its limit of clicks, exactly, however many come with the password', async () => {
+  it('keeps its click limit exactly among concurrent visitors with the password', async () => {
     const shortCode = await code({ maxClicks: 7 });
     expectForm(await bench.visit(shortCode), 200);
     const answers = await atOnce(30, (index) =>
@@ -209,7 +209,7 @@ describe('a link with a password', () => {
     await expectClicks(shortCode, 7);
   });
 
-  describe('lets nobody guess', () => {
+  describe('limits guesses', () => {
     const expectThrottled = (answer: Answer, shortCode: string): void => {
       const retryAfter = Number(answer.headers['retry-after']);
       expectError(answer, {
@@ -222,7 +222,7 @@ describe('a link with a password', () => {
       expect(retryAfter).to.be.within(1, 30);
     };
 
-    it('more than five times a minute, be it right at last; others may still', async () => {
+    it('to five a minute, even if the sixth is right; other visitors are not affected', async () => {
       const shortCode = await code();
       const client = newClient();
       for (let tries = 0; tries < 5; tries += 1) {
@@ -239,14 +239,14 @@ describe('a link with a password', () => {
       expectEntered(await enter(await code(), password, client));
     });
 
-    it('all at once either', async () => {
+    it('when they come concurrently, too', async () => {
       const shortCode = await code();
       const client = newClient();
       const answers = await atOnce(40, (index) => enter(shortCode, `guess ${index}`, client));
       expect(statuses(answers)).to.deep.equal({ 401: 5, 429: 35 });
     });
 
-    it('from one /64, nor by telling a story about the way', async () => {
+    it('per IPv6 /64, whatever X-Forwarded-For says', async () => {
       const shortCode = await code();
       for (let tries = 0; tries < 5; tries += 1) {
         const client = `192.0.2.${tries}, 2001:db8:0:1::${tries}`;
@@ -268,7 +268,7 @@ describe('a link with a password', () => {
     });
   });
 
-  it('leaves neither passwords nor hashes nor addresses in what is said and spooled', async () => {
+  it('leaves no password, hash or address in logs and spool', async () => {
     const said = bench.product.stdout() + bench.product.stderr();
     expect(said).not.to.match(/argon2|correct horse|198\.51\.100/);
     const { spools, edges } = bench.product;
@@ -286,7 +286,7 @@ describe('a link with a password', () => {
 describe('a link with a password, asked directly', () => {
   const bench = withProduct();
 
-  it('believes no X-Forwarded-For', async () => {
+  it('ignores X-Forwarded-For', async () => {
     const pro = (await bench.key('PRO')).key;
     const { shortUrl } = await bench.link(pro, { password });
     const answers: Answer[] = [];

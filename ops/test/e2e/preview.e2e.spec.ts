@@ -29,7 +29,7 @@ describe('the preview of a link', () => {
     expect(answer.text.match(/<h1>/g)).to.have.length(1);
   };
 
-  it('says where it leads, when it was made and when it ends, and is not counted', async () => {
+  it('shows destination, creation and expiry, and is not counted', async () => {
     const { shortCode, createdAt, expiresAt } = await bench.link(pro, { expiresIn: 3_600 });
     const answer = await bench.visit(`${shortCode}+`);
     expectPage(answer, 200, 'Link preview');
@@ -46,7 +46,7 @@ describe('the preview of a link', () => {
     });
   });
 
-  it('writes nothing of the destination as HTML', async () => {
+  it('escapes the destination', async () => {
     const url = `https://example.com/?a="><script>alert('1')</script>&b=</a>`;
     const { text } = await bench.visit(`${await code({ url })}+`);
     expect(text).not.to.match(/<script|'1'|"><s/);
@@ -54,12 +54,12 @@ describe('the preview of a link', () => {
     expect(text).to.include('https://example.com/?a=&quot;&gt;&lt;script&gt;alert(&#39;1&#39;)');
   });
 
-  it('names the host as it is, not as it looks', async () => {
+  it('shows the host in punycode', async () => {
     const { text } = await bench.visit(`${await code({ url: 'https://exаmple.com/' })}+`);
     expect(text).to.include('xn--').and.not.to.include('exаmple');
   });
 
-  it('does not name the destination of a link with a password or a limit of clicks', async () => {
+  it('hides the destination of a link with a password or a click limit', async () => {
     for (const body of [{ password: 'long enough' }, { maxClicks: 1 }]) {
       const shortCode = await code(body);
       for (let look = 0; look < 3; look += 1) {
@@ -72,7 +72,7 @@ describe('the preview of a link', () => {
     }
   });
 
-  it('is not there without its link, and gone with it', async () => {
+  it('is 404 for an unknown link, and 410 for one that is gone', async () => {
     expectError(await bench.visit('nothing0+'), {
       status: 404,
       message: 'Short URL not found',

@@ -8,6 +8,7 @@ import type { AddressInfo } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import { copyClusterTemplate } from '../support/cluster.js';
 import { ask, atOnce } from '../support/http.js';
 import { postgresOf, startProduct, type Product } from '../support/product.js';
 import { Bench, destination, withProduct, type Link } from './harness.js';
@@ -50,7 +51,7 @@ describe('the process', () => {
     return bench;
   };
 
-  describe('does not start with a bad environment: exit code 78 and one line that names', () => {
+  describe('does not start with an invalid environment: exit code 78 and one line that names', () => {
     const table: readonly [Record<string, string>, string][] = [
       [{ API_PORT: 'http' }, 'API_PORT'],
       [{ API_PORT: '-1' }, 'API_PORT'],
@@ -106,6 +107,7 @@ describe('the process', () => {
       const squatter = createServer().listen(0, '127.0.0.1');
       await once(squatter, 'listening');
       const { port } = squatter.address() as AddressInfo;
+      await copyClusterTemplate(dir);
       const ended = await runToEnd({ DATA_DIR: dir, [`${name}_PORT`]: String(port) });
       squatter.close();
       expect(ended).to.include({ exitCode: 78, stdout: '' });
@@ -116,10 +118,10 @@ describe('the process', () => {
     });
   }
 
-  describe('that runs', () => {
+  describe('while it runs', () => {
     const shared = withProduct();
 
-    it('says when it is ready: addresses, pid and first key, and nothing else', async () => {
+    it('prints a ready line with addresses, pid and first key, and nothing else', async () => {
       const { api, edge, admin, pid, firstKey } = shared.product;
       expect(shared.product.ready).to.deep.equal({
         event: 'ready',
@@ -138,7 +140,7 @@ describe('the process', () => {
       expect(lines.filter((line) => line.startsWith('{'))).to.have.length(1);
     });
 
-    it('prints a line that works when pasted', async () => {
+    it('prints a curl command that works', async () => {
       const [line] = shared.product
         .stdout()
         .split('\n')
@@ -151,12 +153,12 @@ describe('the process', () => {
       expect([visit.status, visit.headers.location]).to.deep.equal([302, 'https://example.com/']);
     });
 
-    it('starts in a DATA_DIR of mode 0700, and leaves it closed to others', async () => {
+    it('starts in a DATA_DIR of mode 0700, and keeps it closed to others', async () => {
       // Made so by mkdtemp; PostgreSQL's group may at most pass it since.
       expect((await stat(shared.product.dataDir)).mode & 0o066).to.equal(0);
     });
 
-    it('has DATA_DIR to itself: a second one names the first one’s pid, and ends', async () => {
+    it('locks DATA_DIR: a second process names the first one’s pid, and ends', async () => {
       const { pid } = shared.product;
       const second = await runToEnd({ DATA_DIR: shared.product.dataDir });
       expect(second).to.include({ exitCode: 1, stdout: '' });
@@ -169,7 +171,7 @@ describe('the process', () => {
     });
   });
 
-  it('names addresses that can be connected to, where it listens on all', async () => {
+  it('names addresses that clients can connect to when it listens on all', async () => {
     const { product } = await start({ HOST: '0.0.0.0', ADMIN_HOST: '' });
     for (const address of [product.api, product.edge, product.admin]) {
       expect(address).to.match(/^http:\/\/127\.0\.0\.1:\d+$/);
@@ -248,7 +250,7 @@ describe('the process', () => {
   };
 
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-    it(`drains at ${signal}: what is in flight is answered, nothing new is taken`, async () => {
+    it(`drains at ${signal}: requests in flight are answered, new connections refused`, async () => {
       const bench = await start();
       const { product } = bench;
       const idle = await connectTo(product.edge);
@@ -276,7 +278,7 @@ describe('the process', () => {
     });
   }
 
-  it('ends within 10 s though clients never finish, on each of its listeners', async () => {
+  it('ends within 10 s even if clients never finish their requests', async () => {
     const { product } = await start();
     await halfSent(product, 'never-sent');
     for (const origin of [product.edge, product.admin]) {
@@ -355,7 +357,7 @@ describe('the process', () => {
     });
   }
 
-  it('takes an empty variable for an unset one', async () => {
+  it('treats an empty variable as unset', async () => {
     const names = ['HOST', 'API_HOST', 'SHORT_URL_HOST', 'UPGRADE_URL', 'ADMIN_TOKEN'];
     const more = ['DATABASE_URL', 'KAFKA_BROKERS', 'REDIS_URL', 'EVENTSTORE_URL', 'PLANS_FILE'];
     const all = [...names, ...more, 'ROOT_REDIRECT', 'LOG_LEVEL', 'SPOOL_MAX_BYTES', 'SPOOL_FSYNC'];

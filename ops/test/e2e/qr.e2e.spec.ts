@@ -49,7 +49,7 @@ describe('GET /v2/qr', () => {
     return body.qrCodes.used;
   };
 
-  it('is a PNG of 300 pixels unless told, with its headers', async () => {
+  it('is a PNG of 300 pixels by default, with its headers', async () => {
     const answer = await qr();
     expect(answer.status).to.equal(200);
     expect(answer.headers).to.include({
@@ -73,7 +73,7 @@ describe('GET /v2/qr', () => {
     expect(answer.text).to.not.match(/<script|href/);
   });
 
-  it('has exactly the size that was asked for', async () => {
+  it('has exactly the requested size', async () => {
     // Of these, some do not divide by their modules; a renderer that rounds down is one short.
     for (const size of [100, 101, 104, 113, 115, 118, 124, 126, 185, 243, 300, 501, 999, 1_000]) {
       for (const margin of [0, 1, 4, 10]) {
@@ -83,7 +83,7 @@ describe('GET /v2/qr', () => {
     }
   });
 
-  it('has the colours that were asked for', async () => {
+  it('has the requested colours', async () => {
     const svg = (await image('?format=svg&dark=123456&light=abcdef')).toString();
     expect(svg)
       .to.match(/fill="#abcdef" d=/)
@@ -96,7 +96,7 @@ describe('GET /v2/qr', () => {
     expect(png.includes(Buffer.from('tRNS\x00\x80', 'latin1'))).to.be.true;
   });
 
-  it('answers 304 to who has it, for nothing; another look has another tag', async () => {
+  it('answers 304 to its ETag, for free; another look has another ETag', async () => {
     const { key } = await bench.key('FREE');
     const headers = { 'If-None-Match': (await qr('', key)).headers.etag ?? '' };
     for (const tag of [headers['If-None-Match'], `"other", W/${headers['If-None-Match']}`]) {
@@ -152,11 +152,11 @@ describe('GET /v2/qr', () => {
     }
   });
 
-  it('takes no notice of what it does not know', async () => {
+  it('ignores unknown parameters', async () => {
     expect(await image('?colour=red&x=1')).to.deep.equal(await image(''));
   });
 
-  it('is there from the link’s 201 on, for every account’s key', async () => {
+  it('is available from the link’s 201 on, to keys of every account', async () => {
     const other = (await bench.key('FREE', { account: 'another' })).key;
     for (let round = 0; round < 5; round += 1) {
       const { shortCode } = await bench.link(pro);
@@ -164,7 +164,7 @@ describe('GET /v2/qr', () => {
     }
   });
 
-  it('is 404 for what was never made, and 401 without a key', async () => {
+  it('is 404 for an unknown code, and 401 without a key', async () => {
     const message = 'Short URL not found';
     for (const code of ['nothing0', 'ab', 'x'.repeat(51), 'QR-CODE', 'a.b', '%00']) {
       const answer = await qr('', pro, code);
@@ -173,7 +173,7 @@ describe('GET /v2/qr', () => {
     expectBody(await qr('', 'll_nobody'), 401, invalidKey);
   });
 
-  it('is 410 for what is used up or blocked, and spends nothing', async () => {
+  it('is 410 for a used-up or blocked link, and spends nothing', async () => {
     const { key } = await bench.key('HOBBY');
     const used = await bench.link(key, { alias: 'qr-used-up', maxClicks: 1 });
     expect((await qr('', key, used.shortCode)).status).to.equal(200);
@@ -195,7 +195,7 @@ describe('GET /v2/qr', () => {
     expect(await spent(key)).to.equal(1);
   });
 
-  it('has 35 a month on FREE, exactly, however many are asked for at once', async () => {
+  it('has 35 a month on FREE, exactly, also with concurrent requests', async () => {
     const { key } = await bench.key('FREE');
     const answers = await atOnce(55, (n) => qr(`?size=${100 + n}`, key));
     expect(statuses(answers)).to.deep.equal({ 200: 35, 429: 20 });
@@ -209,7 +209,7 @@ describe('GET /v2/qr', () => {
     expect((await qr('', key, 'nothing0')).status).to.equal(404);
   });
 
-  it('costs nothing to HEAD, refused or not, and one call each time', async () => {
+  it('HEAD costs one call and no QR code', async () => {
     const { key } = await bench.key('FREE');
     const head = await qr('?size=200', key, link.shortCode, 'HEAD');
     expect([head.status, head.bytes.length]).to.deep.equal([200, 0]);
@@ -244,7 +244,7 @@ describe('GET /v2/qr', () => {
     expect((await qr()).status).to.equal(200);
   });
 
-  it('leads where the link leads', async () => {
+  it('holds the short URL', async () => {
     const [text] = await readQrCodes([{ format: 'png', bytes: await image('') }]);
     const { pathname } = new URL(text ?? '');
     expect((await bench.visit(pathname.slice(1))).headers.location).to.equal(destination);
@@ -257,7 +257,7 @@ describe('a QR code, read back by another’s reader', () => {
 
   const looks = sampleLooks(300, seededRandom(seed));
 
-  it('is tried in every format, size, level, margin and pair of colours', () => {
+  it('covers every format, size, level, margin and pair of colours', () => {
     for (const name of ['format', 'size', 'ecc', 'margin', 'colours'] as const) {
       const missed = choices[name].filter((value) => !looks.some((look) => look[name] === value));
       expect(missed, name).to.deep.equal([]);
@@ -272,7 +272,7 @@ describe('a QR code, read back by another’s reader', () => {
     });
   }
 
-  it('is so where there is little room: modules of one pixel', async () => {
+  it('is readable with modules of one pixel', async () => {
     const links = await randomLinks(bench.product, 43, seededRandom(seed + 2));
     const looks = [100, 101, 102, 103, 104, 110].flatMap((size) =>
       [0, 1, 4, 10].flatMap((margin) =>
@@ -286,7 +286,7 @@ describe('a QR code, read back by another’s reader', () => {
     expect(await misread(bench.product, links.slice(-5), looks)).to.deep.equal([]);
   });
 
-  it('is so light on dark, where a reader looks for that, and when pale', async () => {
+  it('is readable light on dark, with a reader that supports it, and in pale colours', async () => {
     const links = await randomLinks(bench.product, 5, seededRandom(seed + 1));
     const look = { format: 'png', size: 300, ecc: 'M', margin: 4 } as const;
     const asked = ([dark, light]: readonly [string, string]) => ({

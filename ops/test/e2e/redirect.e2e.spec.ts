@@ -89,7 +89,7 @@ describe('the redirect edge', () => {
     expectRedirect(await bench.visit(await code(), { method: 'HEAD' }), destination);
   });
 
-  it('redirects whatever the query, which it does not pass on', async () => {
+  it('ignores the query, and does not pass it on', async () => {
     expectRedirect(await bench.visit(`${await code()}?utm_source=mail`), destination);
   });
 
@@ -98,7 +98,7 @@ describe('the redirect edge', () => {
     expectRedirect(await bench.visit('per%2Dcent'), destination);
   });
 
-  describe('keeps the destination in Location as it was sent', () => {
+  describe('keeps the destination in Location unchanged', () => {
     const destinations: readonly [string, string?][] = [
       ['https://example.com'],
       ['HTTPS://EXAMPLE.COM/Path'],
@@ -119,7 +119,7 @@ describe('the redirect edge', () => {
     }
   });
 
-  describe('knows no such code', () => {
+  describe('answers 404', () => {
     const message = 'Short URL not found';
     const unknown = [
       'nothing0',
@@ -138,16 +138,16 @@ describe('the redirect edge', () => {
       });
     }
 
-    it('without the query in the envelope’s path', async () => {
+    it('without the query in the error’s path', async () => {
       const answer = await bench.visit('nothing0?secret=1');
       expectError(answer, { status: 404, message, path: '/nothing0' });
     });
 
-    it('with a page for people', async () => {
+    it('with a page for browsers', async () => {
       expectPage(await bench.visit('nothing0', html), 404, message);
     });
 
-    it('with the envelope for whoever does not name text/html', async () => {
+    it('with JSON for clients that do not accept text/html', async () => {
       for (const accept of ['*/*', 'application/json', 'text/*', 'text/html;q=0,*/*;q=0.1']) {
         const answer = await bench.visit('nothing0', { headers: { Accept: accept } });
         expectError(answer, { status: 404, message, path: '/nothing0' });
@@ -165,7 +165,7 @@ describe('the redirect edge', () => {
   describe('with a click limit', () => {
     const message = 'This link has expired';
 
-    it('redirects so many visitors, and the next one gets 410', async () => {
+    it('redirects as many visitors as the limit, and the next one gets 410', async () => {
       const limited = await code({ maxClicks: 3 });
       for (let click = 0; click < 3; click += 1) {
         expectRedirect(await bench.visit(limited), destination);
@@ -200,7 +200,7 @@ describe('the redirect edge', () => {
       expect((await bench.visit(limited, agent(bot))).status).to.equal(410);
     });
 
-    it('is exact among visitors at once', async () => {
+    it('is exact among concurrent visitors', async () => {
       const limited = await code({ maxClicks: 10 });
       const answers = await atOnce(50, () => bench.visit(limited));
       expect(statuses(answers)).to.deep.equal({ 302: 10, 410: 40 });
@@ -243,7 +243,7 @@ describe('the redirect edge', () => {
     });
   });
 
-  it('takes no other method', async () => {
+  it('refuses other methods', async () => {
     const known = await code();
     for (const path of [known, 'nothing0', '', 'health']) {
       for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
@@ -259,7 +259,7 @@ describe('the redirect edge', () => {
     }
   });
 
-  it('has robots.txt and favicon.ico, which are never codes', async () => {
+  it('serves robots.txt and favicon.ico, which are never codes', async () => {
     const robots = await bench.visit('robots.txt');
     expect(robots.status).to.equal(200);
     expect(robots.headers['content-type']).to.match(/^text\/plain/);
@@ -276,7 +276,7 @@ describe('the redirect edge', () => {
     expectPage(await bench.visit('', html), 404, message);
   });
 
-  it('survives targets that are no paths', async () => {
+  it('survives request targets that are no paths', async () => {
     for (const path of ['/', '/example.com/a', '\\', '%00', '%E0%A4%A', '..', '../..//', ';x']) {
       const message = 'Short URL not found';
       expectError(await bench.visit(path), { status: 404, message, path: `/${path}` });
@@ -288,7 +288,7 @@ describe('the redirect edge with ROOT_REDIRECT and SHORT_URL_HOST', () => {
   const home = 'https://www.example.com/home';
   const bench = withProduct({ ROOT_REDIRECT: home, SHORT_URL_HOST: 'https://sho.rt/' });
 
-  it('leads from its root to that URL', async () => {
+  it('redirects its root to that URL', async () => {
     const answer = await bench.visit('');
     expect(answer.status).to.equal(302);
     expect(answer.headers.location).to.equal(home);
@@ -302,7 +302,7 @@ describe('the redirect edge with ROOT_REDIRECT and SHORT_URL_HOST', () => {
     expect((await bench.visit(link.shortCode)).headers.location).to.equal(destination);
   });
 
-  it('takes no destination on that host, at either scheme’s default port', async () => {
+  it('refuses destinations on that host, at either scheme’s default port', async () => {
     const { key } = await bench.key('PRO');
     for (const url of [
       'https://sho.rt/abc',

@@ -63,7 +63,7 @@ describe('what all answers have in common', () => {
       headers: { Authorization: `Bearer ${bench.product.adminToken}`, ...options.headers },
     });
 
-  describe('the headers of a known key', () => {
+  describe('rate-limit headers', () => {
     const expectStatus = (answer: Answer, status: number): void => {
       expect(answer.status, answer.text).to.equal(status);
       expect(answer.headers).to.include.all.keys(...rateHeaders);
@@ -116,7 +116,7 @@ describe('what all answers have in common', () => {
     });
   });
 
-  it('UPGRADE_URL is what a 403 and a monthly 429 point to, as it was configured', async () => {
+  it('a 403 and a monthly 429 point to UPGRADE_URL as configured', async () => {
     const { key } = await bench.key('FREE');
     const gated = await bench.shorten(key, { url: destination, alias: 'not-on-free' });
     expect([gated.status, gated.json()]).to.deep.equal([
@@ -179,7 +179,7 @@ describe('what all answers have in common', () => {
     }
   });
 
-  it('405 names the methods that there are, on every path', async () => {
+  it('405 names the allowed methods, on every path', async () => {
     const allowed: readonly [string, readonly string[]][] = [
       ['/v2/shorten', ['POST']],
       ['/v2/shorten/batch', ['POST']],
@@ -209,7 +209,7 @@ describe('what all answers have in common', () => {
     }
   });
 
-  it('an envelope’s path is the one that was asked for, as it was written, less the query', async () => {
+  it('an error’s path is the requested one, unchanged, without the query', async () => {
     const paths = ['/v2/stats/%6eothing', '/v2/stats/%E0%A4%A', '/v2/stats/a%2Fb', '/v2/%75sage'];
     for (const path of paths) {
       const message = path.includes('/stats/') ? 'Short URL not found' : 'Not Found';
@@ -234,7 +234,7 @@ describe('what all answers have in common', () => {
     expect((await bench.visit(encoded)).headers.location).to.equal(destination);
   });
 
-  it('no answer depends on the language that is asked for', async () => {
+  it('no answer depends on Accept-Language', async () => {
     const { text } = await bench.visit('nothing0', { headers: { Accept: 'text/html' } });
     for (const language of ['de', 'ja;q=0.9, *;q=0.1', 'xx-nonsense', '']) {
       const languages = { 'Accept-Language': language };
@@ -249,7 +249,7 @@ describe('what all answers have in common', () => {
     }
   });
 
-  describe('when something breaks inside', () => {
+  describe('at an internal error', () => {
     let postgres: pg.Client;
 
     before(async () => {
@@ -270,7 +270,7 @@ describe('what all answers have in common', () => {
     };
     const message = 'Internal server error';
 
-    it('the API says Internal server error and no more, and the log tells of which request', async () => {
+    it('the API says Internal server error and no more, and the log has the request id', async () => {
       await without('ledger', 'links', async () => {
         const answer = await bench.shorten(
           pro,
@@ -289,7 +289,7 @@ describe('what all answers have in common', () => {
       expect(line).to.include('ledger.links');
     });
 
-    it('the edge says the same where it must look, in JSON even to a browser', async () => {
+    it('the edge says the same after a failed look-up, in JSON even to a browser', async () => {
       await without('projection_redirects', 'links', async () => {
         const answer = await bench.visit('unseen00');
         expectEnvelope(answer, { status: 500, message, path: '/unseen00' });
@@ -298,7 +298,7 @@ describe('what all answers have in common', () => {
       expect((await bench.visit('unseen00')).status).to.equal(404);
     });
 
-    it('operators are told no more', async () => {
+    it('operators get no details either', async () => {
       await without('ledger', 'api_keys', async () => {
         const answer = await admin('/admin/keys');
         expectError(answer, { status: 500, message, path: '/admin/keys' });

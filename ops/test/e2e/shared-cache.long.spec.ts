@@ -173,13 +173,13 @@ describe('two edges that share a Redis', () => {
     return [answer.status, answer.json() as HealthResponse];
   };
 
-  it('use what the other one has read', async () => {
+  it('use what the other edge has cached', async () => {
     await isShared();
     const [status, { dependencies }] = await ready(two);
     expect([status, dependencies['redis']]).to.deep.equal([200, { state: 'up' }]);
   });
 
-  it('both know of a block, whatever lies in Redis, and of its end', async () => {
+  it('both apply a block and an unblock, whatever Redis holds', async () => {
     const code = await sharedLink();
     await decide('block', code);
     await expectBlocked(code);
@@ -189,7 +189,7 @@ describe('two edges that share a Redis', () => {
     }
   });
 
-  it('know of a block when an old dump is restored', async function () {
+  it('apply a block when an old dump of Redis is restored', async function () {
     this.timeout(60_000);
     const codes = [await sharedLink(), await sharedLink(), await sharedLink()];
     const port = Number(new URL(redis.url).port);
@@ -204,7 +204,7 @@ describe('two edges that share a Redis', () => {
     await expectBlocked(...codes);
   });
 
-  it('serve and block while Redis hangs, and say that it does', async function () {
+  it('serve and block while Redis hangs, and report it', async function () {
     this.timeout(60_000);
     const code = await sharedLink();
     proxy.mute();
@@ -219,7 +219,7 @@ describe('two edges that share a Redis', () => {
     await isInUse();
   });
 
-  it('serve and block while Redis is gone, ready all the same', async function () {
+  it('serve and block while Redis is down, and stay ready', async function () {
     this.timeout(60_000);
     const code = await sharedLink();
     const port = Number(new URL(redis.url).port);

@@ -29,7 +29,7 @@ describe('POST /v2/shorten', () => {
   const host = (): string => `http://localhost:${new URL(bench.product.edge).port}`;
 
   describe('answers 201 with the link', () => {
-    it('without what was not asked for', async () => {
+    it('without optional fields when they were not sent', async () => {
       const answer = await shorten({ url: destination });
       const link = answer.json() as Link;
       expect(link).to.deep.equal({
@@ -47,7 +47,7 @@ describe('POST /v2/shorten', () => {
       expect(answer.headers).not.to.have.property('idempotency-replayed');
     });
 
-    it('with all that was', async () => {
+    it('with every optional field that was sent', async () => {
       const link = await bench.link(pro, { alias: 'All-of_it', expiresIn: 3_600, maxClicks: 7 });
       expect(link).to.deep.equal({
         shortUrl: `${host()}/All-of_it`,
@@ -60,7 +60,7 @@ describe('POST /v2/shorten', () => {
       });
     });
 
-    it('taking null for absent and stripping what is not listed', async () => {
+    it('treating null as absent, and ignoring unknown fields', async () => {
       const link = await bench.link(pro, {
         alias: null,
         password: null,
@@ -75,12 +75,12 @@ describe('POST /v2/shorten', () => {
       expect(Date.parse(link.createdAt)).to.be.above(0);
     });
 
-    it('and another code each time', async () => {
+    it('with another code each time', async () => {
       const links = await Promise.all(Array.from({ length: 50 }, () => bench.link(pro)));
       expect(new Set(links.map(({ shortCode }) => shortCode)).size).to.equal(50);
     });
 
-    it('whatever the content type’s case and parameters', async () => {
+    it('for any case and parameters of the content type', async () => {
       for (const type of [
         'APPLICATION/JSON',
         'application/json; charset=utf-8',
@@ -94,7 +94,7 @@ describe('POST /v2/shorten', () => {
     });
   });
 
-  describe('takes a destination exactly as it was sent', () => {
+  describe('keeps a destination exactly as it was sent', () => {
     const pad = (length: number): string => 'https://example.com/'.padEnd(length, 'x');
     const taken = [
       'https://example.com',
@@ -118,7 +118,7 @@ describe('POST /v2/shorten', () => {
       });
     }
 
-    it('save for outer white space', async () => {
+    it('except for surrounding white space', async () => {
       const { url } = await bench.link(pro, { url: ' \t\n https://example.com/trimmed \r\n' });
       expect(url).to.equal('https://example.com/trimmed');
     });
@@ -161,7 +161,7 @@ describe('POST /v2/shorten', () => {
       });
     }
 
-    it('but not one that leads back to us', async () => {
+    it('but not one that leads to our own hosts', async () => {
       const { api, edge, admin } = bench.product;
       const ports = [api, edge, admin].map((address) => new URL(address).port);
       const own = ports.flatMap((port) => [
@@ -251,7 +251,7 @@ describe('POST /v2/shorten', () => {
       { maxClicks: 1 },
       { maxClicks: 1_000_000_000 },
     ];
-    it('nothing that is just within the bounds', async () => {
+    it('nothing that is just within the limits', async () => {
       for (const fields of bounds) {
         expect(await bench.link(pro, fields), JSON.stringify(fields)).to.include(
           'expiresIn' in fields || 'password' in fields ? {} : fields,
@@ -259,7 +259,7 @@ describe('POST /v2/shorten', () => {
       }
     });
 
-    it('the first wrong field in the specification’s order, whatever the body’s order', async () => {
+    it('with the first wrong field in the contract’s order, whatever the body’s order', async () => {
       const wrong = { maxClicks: 0, expiresIn: 1, password: 'a', alias: 'a', url: 'a' };
       const { url, ...noUrl } = wrong;
       const { alias: short, ...noAlias } = noUrl;
@@ -273,7 +273,7 @@ describe('POST /v2/shorten', () => {
       expectRefused(await shorten({ ...noExpiry, url: destination }), 400, clicksLow);
     });
 
-    it('an alias that is in use, by whomever, and whatever became of it', async () => {
+    it('an alias that is or was in use, in any account', async () => {
       const other = (await bench.key('HOBBY', { account: 'other' })).key;
       await bench.link(pro, { alias: 'in-use', maxClicks: 1 });
       const again = { url: destination, alias: 'in-use' };
@@ -290,7 +290,7 @@ describe('POST /v2/shorten', () => {
       expectRefused(answer, 400, 'Alias is already taken');
     });
 
-    it('no alias that differs by case', async () => {
+    it('no alias that differs only in case', async () => {
       await bench.link(pro, { alias: 'CaseMatters', url: 'https://example.com/upper' });
       await bench.link(pro, { alias: 'casematters', url: 'https://example.com/lower' });
       const upper = await bench.visit('CaseMatters');
@@ -331,7 +331,7 @@ describe('POST /v2/shorten', () => {
       });
     }
 
-    it('may be packed, but not in a way that cannot be unpacked', async () => {
+    it('may be compressed, in a known and valid encoding', async () => {
       const text = JSON.stringify({ url: destination });
       const packed = (encoding: string, body: Buffer): Promise<Answer> =>
         bench.shorten(pro, body, { 'Content-Type': json, 'Content-Encoding': encoding });
@@ -346,14 +346,14 @@ describe('POST /v2/shorten', () => {
       expectRefused(unknown, 415, 'Content-Type must be application/json');
     });
 
-    it('that is empty thinks {}', async () => {
+    it('that is empty counts as {}', async () => {
       expectRefused(await post(''), 400, badUrl);
       expectRefused(await post(' \n'), 400, badUrl);
       expectRefused(await post('{}'), 400, badUrl);
     });
 
     for (const text of ['null', '[]', '"https://example.com/"', '42', 'true']) {
-      it(`that is no object misses the URL: ${text}`, async () => {
+      it(`that is no object lacks the URL: ${text}`, async () => {
         expectRefused(await post(text), 400, badUrl);
       });
     }
@@ -373,7 +373,7 @@ describe('POST /v2/shorten', () => {
       });
     }
 
-    it('minds no depth', async () => {
+    it('may be nested deeply', async () => {
       const depth = 10_000;
       const nested = `{${url},"a":${'['.repeat(depth)}${']'.repeat(depth)}}`;
       expect((await post(nested)).status).to.equal(201);
@@ -381,20 +381,20 @@ describe('POST /v2/shorten', () => {
 
     const types = ['text/plain', 'application/x-www-form-urlencoded', 'application/jsonx', 'json'];
     for (const type of [...types, 'application/vnd.api+json', 'multipart/form-data; boundary=x']) {
-      it(`wants another type than ${type}`, async () => {
+      it(`must not be of type ${type}`, async () => {
         const answer = await post(`{${url}}`, type);
         expectRefused(answer, 415, 'Content-Type must be application/json');
       });
     }
 
-    it('wants a type at all', async () => {
+    it('must have a type', async () => {
       const answer = await bench.api('/v2/shorten', pro, { method: 'POST', body: `{${url}}` });
       expectRefused(answer, 415, 'Content-Type must be application/json');
       const none = await bench.api('/v2/shorten', pro, { method: 'POST' });
       expectRefused(none, 415, 'Content-Type must be application/json');
     });
 
-    it('takes 64 KiB and no byte more', async () => {
+    it('may have 64 KiB and no byte more', async () => {
       const body = (bytes: number): string => {
         const start = `{${url},"padding":"`;
         return `${start.padEnd(bytes - 2, 'x')}"}`;
@@ -408,7 +408,7 @@ describe('POST /v2/shorten', () => {
       expectRefused(await send(body(65_537)), 413, 'Request body is too large');
     });
 
-    it('counts bytes, not characters', async () => {
+    it('is measured in bytes, not characters', async () => {
       const text = `{${url},"padding":"${'ä'.repeat(40_000)}"}`;
       expect(text.length).to.be.below(65_536);
       expectRefused(await post(text), 413, 'Request body is too large');

@@ -11,7 +11,7 @@ describe('GET /v2/stats/:shortCode', () => {
     pro = (await bench.key('PRO')).key;
   });
 
-  it('gives exactly seven fields', async () => {
+  it('has exactly seven fields', async () => {
     const link = await bench.link(pro);
     const answer = await bench.api(`/v2/stats/${link.shortCode}`, pro);
     expect(answer.status).to.equal(200);
@@ -28,7 +28,7 @@ describe('GET /v2/stats/:shortCode', () => {
     });
   });
 
-  it('gives what the link has, the same before and after it was projected', async () => {
+  it('is the same before and after the link was projected', async () => {
     const link = await bench.link(pro, { alias: 'with-limits', expiresIn: 600, maxClicks: 9 });
     const expected = {
       shortCode: 'with-limits',
@@ -63,7 +63,7 @@ describe('GET /v2/stats/:shortCode', () => {
     });
   }
 
-  it('keeps the record of a link that is gone', async () => {
+  it('has the statistics of a link that is gone', async () => {
     const { shortCode } = await bench.link(pro, { maxClicks: 2 });
     const answers = await atOnce(5, () => bench.visit(shortCode));
     expect(statuses(answers)).to.deep.equal({ 302: 2, 410: 3 });
@@ -73,7 +73,7 @@ describe('GET /v2/stats/:shortCode', () => {
     });
   });
 
-  describe('knows no such code', () => {
+  describe('answers 404 for a code', () => {
     const notFound = { status: 404, message: 'Short URL not found' };
 
     for (const code of ['nothing0', 'ab', 'a.b', '%2e%2e', 'a%00b', 'a'.repeat(60)]) {
@@ -83,7 +83,7 @@ describe('GET /v2/stats/:shortCode', () => {
       });
     }
 
-    it('of another account, and tells it from no unknown one', async () => {
+    it('of another account, exactly as for an unknown one', async () => {
       const { shortCode } = await bench.link(pro);
       const { key } = await bench.key('PRO', { account: 'other' });
       for (const code of [shortCode, 'nothing0']) {
@@ -95,7 +95,7 @@ describe('GET /v2/stats/:shortCode', () => {
       expect((await bench.stats(theirs.shortCode, key)).clickCount).to.equal(0);
     });
 
-    it('but that of another key of the account', async () => {
+    it('but not for one of another key of the account', async () => {
       const { shortCode } = await bench.link(pro);
       const { key } = await bench.key('FREE');
       expect((await bench.stats(shortCode, key)).shortCode).to.equal(shortCode);
@@ -114,7 +114,7 @@ describe('GET /v2/stats/:shortCode', () => {
     expect(answer.headers).to.have.property('x-ratelimit-remaining');
   });
 
-  it('reads no body', async () => {
+  it('ignores a body', async () => {
     const { shortCode } = await bench.link(pro);
     const answer = await bench.api(`/v2/stats/${shortCode}`, pro, {
       headers: { 'Content-Type': 'text/plain' },
@@ -123,7 +123,7 @@ describe('GET /v2/stats/:shortCode', () => {
     expect(answer.status).to.equal(200);
   });
 
-  it('takes no other method', async () => {
+  it('refuses other methods', async () => {
     for (const method of ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
       const path = '/v2/stats/nothing0';
       const answer = await bench.api(path, pro, { method });
@@ -151,7 +151,7 @@ describe('GET /v2/usage', () => {
     { plan: 'PRO', calls: 500_000, links: 3_000 },
   ] as const;
   for (const { plan, calls, links } of table) {
-    it(`tells what a ${plan} key has spent, and costs none of it`, async () => {
+    it(`shows what a ${plan} key has spent, and spends nothing`, async () => {
       const { key } = await bench.key(plan);
       const expected = (usedCalls: number, usedLinks: number): object => ({
         plan,
@@ -174,7 +174,7 @@ describe('GET /v2/usage', () => {
     });
   }
 
-  it('is the key’s own, within one account too', async () => {
+  it('is per key, also within one account', async () => {
     const first = await bench.key('PRO');
     const second = await bench.key('PRO');
     await bench.link(first.key);
@@ -182,7 +182,7 @@ describe('GET /v2/usage', () => {
     expect(usage).to.deep.include({ links: { used: 0, limit: 3_000 } });
   });
 
-  it('is exact after hundreds of calls at once', async () => {
+  it('is exact after hundreds of concurrent calls', async () => {
     const { key } = await bench.key('PRO');
     await atOnce(300, (n) => bench.api(n % 2 === 0 ? '/v2/usage' : '/v2/stats/nothing0', key));
     expect((await bench.api('/v2/usage', key)).json()).to.deep.include({

@@ -53,7 +53,7 @@ describe('two nodes on one database', () => {
       body: new URLSearchParams({ password }).toString(),
     });
 
-  it('let a client guess five times a minute in all, and tell it to wait 30 s at most', async () => {
+  it('let a client guess five times a minute in total, with a wait of 30 s at most', async () => {
     const { shortCode } = await bench.link(pro, { password: 'secret' });
     const answers = await atOnce(40, (index) =>
       enter(alternately(edges, index), shortCode, `guess ${index}`),
@@ -68,7 +68,7 @@ describe('two nodes on one database', () => {
     }
   });
 
-  it('know a link and a key that the other has made, from its 201 on', async () => {
+  it('see a link and a key of the other node from its 201 on', async () => {
     for (let round = 0; round < 20; round += 1) {
       const [here, there] = round % 2 === 0 ? [0, 1] : ([1, 0] as const);
       const alias = `round-${round}`;
@@ -86,7 +86,7 @@ describe('two nodes on one database', () => {
     expect((await usage(apis[1], key)).status).to.equal(200);
   });
 
-  it('refuse a key from the moment that it is switched off or revoked', async () => {
+  it('refuse a key as soon as it is deactivated or revoked', async () => {
     const { id, key } = await bench.key('FREE');
     await bench.admin('PATCH', `/admin/keys/${id}`, { active: false });
     for (const api of apis) expectBody(await usage(api, key), 401, invalidKey);
@@ -96,19 +96,19 @@ describe('two nodes on one database', () => {
     for (const api of apis) expectBody(await usage(api, key), 401, invalidKey);
   });
 
-  it('give a key its limit once', async () => {
+  it('share a key’s limits', async () => {
     const { key } = await bench.key('FREE');
     const answers = await atOnce(100, (index) => usage(alternately(apis, index), key));
     expect(statuses(answers)).to.deep.equal({ 200: 60, 429: 40 });
   });
 
-  it('redirect as many visitors as a link may have', async () => {
+  it('share a link’s click limit', async () => {
     const { shortCode } = await bench.link(pro, { maxClicks: 25 });
     const answers = await atOnce(100, (index) => ask(`${alternately(edges, index)}/${shortCode}`));
     expect(statuses(answers)).to.deep.equal({ 302: 25, 410: 75 });
   });
 
-  it('hear of a block and of maintenance', async () => {
+  it('both apply a block and maintenance', async () => {
     const { shortCode } = await bench.link(pro);
     const statusAt = async (edge: string): Promise<number> =>
       (await ask(`${edge}/${shortCode}`)).status;

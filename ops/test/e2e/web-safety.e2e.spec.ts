@@ -54,7 +54,7 @@ describe('the web safety check of the running product', () => {
     return (answer.json() as { links: { used: number } }).links.used;
   };
 
-  it('accepts what is safe, and asks for it once', async () => {
+  it('accepts a safe URL, and looks it up once', async () => {
     const url = 'https://fine.example/a?b=c';
     const { shortCode } = await bench.link(pro.key, { url });
     await bench.link(pro.key, { url });
@@ -62,7 +62,7 @@ describe('the web safety check of the running product', () => {
     expect((await bench.visit(shortCode)).headers.location).to.equal(url);
   });
 
-  it('refuses what the service knows, and no link is spent', async () => {
+  it('refuses a URL that Safe Browsing lists, and spends no link', async () => {
     const links = await linksOf();
     const body = { url: 'https://evil.example/', alias: 'not-spent-unsafe' };
     expectRefused(await shorten(body), 400, unsafe);
@@ -72,7 +72,7 @@ describe('the web safety check of the running product', () => {
     await bench.link(pro.key, { alias: 'not-spent-unsafe' });
   });
 
-  it('refuses what is on the blocklist, without asking anybody', async () => {
+  it('refuses a URL on the blocklist, without a look-up', async () => {
     const blocked = [
       'https://blocked.example/',
       'http://www.BLOCKED.example.:8080/x?y#z',
@@ -128,7 +128,7 @@ describe('the web safety check of the running product', () => {
     expect(await linksOf()).to.equal(links + 2);
   });
 
-  it('gives 503 while the service gives no answer, and no link is spent', async () => {
+  it('answers 503 while Safe Browsing is away, and spends no link', async () => {
     const links = await linksOf();
     const idempotent = { 'Idempotency-Key': 'after-the-outage' };
     const body = { url: 'https://outage.example/', alias: 'not-spent-unknown' };
@@ -158,7 +158,7 @@ describe('the web safety check of the running product', () => {
     expect((await shorten(body, idempotent)).status).to.equal(201);
   });
 
-  it('lets a batch be tried again that made nothing for want of the service', async () => {
+  it('a batch that failed for lack of Safe Browsing can be retried', async () => {
     const batch = async (name: string, urls: object[]): Promise<[Answer, unknown[]]> => {
       const headers = { 'Idempotency-Key': name };
       const options = { method: 'POST', headers, body: { urls } };
@@ -182,7 +182,7 @@ describe('the web safety check of the running product', () => {
     expect(kept.headers['idempotency-replayed']).to.equal('true');
   });
 
-  it('follows the blocklist’s file while it runs, and keeps the old list when it breaks', async () => {
+  it('reloads the blocklist file, and keeps the old list when the new one is invalid', async () => {
     const url = (host: string): { url: string } => ({ url: `https://${host}.example/` });
     await bench.link(pro.key, url('listed-later'));
 
@@ -213,7 +213,7 @@ describe('the web safety check of the running product', () => {
     });
   });
 
-  it('blocks live links that the blocklist names from now on, and keeps to an unblock', async () => {
+  it('blocks live links that a new blocklist names, and respects an unblock', async () => {
     const link = await bench.link(pro.key, { url: 'https://attacked-later.example/login' });
     const other = await bench.link(pro.key, { url: 'https://not-attacked.example/' });
     expect((await bench.visit(link.shortCode)).status).to.equal(302);
@@ -256,7 +256,7 @@ describe('the web safety check of the running product', () => {
     expect((await bench.visit(link.shortCode)).status).to.equal(302);
   });
 
-  it('never writes the service’s key to the log', () => {
+  it('never logs the API key of Safe Browsing', () => {
     expect(bench.product.stderr()).to.not.include('a-key');
   });
 });
@@ -283,7 +283,7 @@ describe('the configuration of the web safety check', () => {
     });
   }
 
-  it('ends with one line for a list that is none', async () => {
+  it('ends with one line for an invalid blocklist', async () => {
     const folder = await temporaryDir();
     const dataDir = await temporaryDir();
     const file = path.join(folder, 'list.txt');

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { startEmbeddedPostgres } from '../../local/postgres/index.js';
@@ -14,13 +15,14 @@ export const makeClusterTemplate = async (dataDir: string): Promise<void> => {
 };
 
 /**
- * Copies the template's cluster into a new data directory: initdb takes more than 1 s of CPU, a copy
- * 0.1 s. Does nothing where a test file runs alone, without a template.
+ * Copies the template's cluster into a data directory that has none: initdb takes more than 1 s of CPU, a
+ * copy 0.1 s. Does nothing where the directory does not exist, or where a test file runs without a template.
  */
 export const copyClusterTemplate = async (dataDir: string): Promise<void> => {
   // eslint-disable-next-line no-restricted-properties -- the test run's, not the product's
   const template = process.env[templateVariable];
-  if (template === undefined) return;
+  if (template === undefined || !existsSync(dataDir)) return;
+  if (existsSync(path.join(dataDir, 'postgres'))) return;
   // `cp -a` and not `fs.cp`, which does not keep the owner: as root, PostgreSQL runs as another user.
   await promisify(execFile)('cp', ['-a', path.join(template, 'postgres'), dataDir]);
 };

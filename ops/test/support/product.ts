@@ -207,8 +207,7 @@ export const startProduct = async (
   isStack = onStack,
 ): Promise<Product> => {
   const dataDir = options.dataDir ?? (await temporaryDir());
-  const isOnOwnCluster = options.dataDir === undefined && !options.env?.['DATABASE_URL'];
-  if (isOnOwnCluster) await copyClusterTemplate(dataDir);
+  if (!options.env?.['DATABASE_URL']) await copyClusterTemplate(dataDir);
   const env = { ...(await serversFor(dataDir, isStack)), DATA_DIR: dataDir, ...options.env };
   const running = launch(env, isStack ? [stackFile] : [mainFile]);
   const { child, ended } = running;
