@@ -6,6 +6,7 @@ import { testDatabase, type TestDatabase } from '../ops/test/support/database.js
 import { topics } from '../schemas/events/topics.js';
 import { projectionStatus, startProjectors, type Projectors } from './main.js';
 import { blocked, created, metered, recordOf, spooledVisit } from '../schemas/testing/events.js';
+import { projections } from './projections.js';
 import { eventually, rejection } from '../ops/test/support/waiting.js';
 import { openTestLog } from '../ops/test/support/node.js';
 
@@ -52,20 +53,28 @@ describe('the projectors', () => {
     await log.append(topics.visits.name, [recordOf(spooledVisit('a'))]);
     await log.append(topics.usage.name, [recordOf(metered('key-1', 1, 1))]);
     const none = { deadLetters: 0, parked: 0 };
-    expect(await projectionStatus(database.pool, log)).to.deep.equal([
-      { name: 'redirects', lag: 4, ...none },
-      { name: 'quotas', lag: 5, ...none },
-      { name: 'stats', lag: 5, ...none },
-      { name: 'history', lag: 4, ...none },
+    const appended = new Map<string, number>([
+      [topics.links.name, 4],
+      [topics.visits.name, 1],
+      [topics.usage.name, 1],
     ]);
+    expect(await projectionStatus(database.pool, log)).to.deep.equal(
+      projections.map((projection) => ({
+        name: projection.name,
+        lag: projection.topics.reduce((lag, topic) => lag + (appended.get(topic) ?? 0), 0),
+        ...none,
+      })),
+    );
     const projectors = await start();
-    await eventually('the projections are caught up', isCaughtUp);
-    expect(await projectionStatus(database.pool, log)).to.deep.equal([
-      { name: 'redirects', lag: 0, deadLetters: 1, parked: 2 },
-      { name: 'quotas', lag: 0, ...none },
-      { name: 'stats', lag: 0, deadLetters: 1, parked: 2 },
-      { name: 'history', lag: 0, ...none },
-    ]);
+    await eventually('the projectors are caught up', isCaughtUp);
+    // Their tables have a column that cannot hold the click limit.
+    const poisoned = ['redirects', 'stats'];
+    expect(await projectionStatus(database.pool, log)).to.deep.equal(
+      projections.map(({ name }) => ({
+        ...{ name, lag: 0 },
+        ...(poisoned.includes(name) ? { deadLetters: 1, parked: 2 } : none),
+      })),
+    );
     await projectors.stop();
   });
 

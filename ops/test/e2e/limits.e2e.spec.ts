@@ -10,6 +10,7 @@ import {
   monthly,
   withProduct,
 } from './harness.js';
+import { projectionNames } from '../../../projectors/runtime/projection.js';
 
 const rateLimited = 'Rate limit exceeded. Try again in the next minute.';
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
@@ -209,10 +210,7 @@ describe('limits', () => {
           ),
         });
         expect(report.projections.map((projection) => projection.name)).to.have.members([
-          'redirects',
-          'quotas',
-          'stats',
-          'history',
+          ...projectionNames,
         ]);
         for (const projection of report.projections) {
           expect(projection).to.include({ deadLetters: 0, parked: 0 });

@@ -14,6 +14,7 @@ import { testRedis } from '../support/redis.js';
 import { eventually } from '../support/waiting.js';
 import { Bench } from './harness.js';
 import { temporaryDir } from '../support/process.js';
+import { projectionNames } from '../../../projectors/runtime/projection.js';
 
 const requests = 'linklog_http_request_duration_seconds_count';
 /** Of several processes: what all share, and limits, is not added up; nor what must be well in each. */
@@ -202,10 +203,7 @@ describe('the metrics of the running product', () => {
     }
     const projections = series.filter(({ name }) => name === 'linklog_projection_lag_seconds');
     expect(projections.map(({ labels }) => labels['projection'])).to.have.members([
-      'redirects',
-      'quotas',
-      'stats',
-      'history',
+      ...projectionNames,
     ]);
   });
 

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { shareSchema } from '../../../projectors/runtime/checkpoints.js';
+import { projectionNames } from '../../../projectors/runtime/projection.js';
 import { startLinklogCli } from '../../test/support/process.js';
 import { eventually } from '../../test/support/waiting.js';
 import { onService } from './testing/on-service.js';
@@ -11,7 +12,7 @@ describe('the command line, on a running service', () => {
 
   describe('says in one line what is wrong with', () => {
     const plans = 'it is one of FREE, HOBBY, INDIE, PRO';
-    const names = 'it is one of redirects, quotas, stats, history';
+    const names = `it is one of ${projectionNames.join(', ')}`;
     const create = ['keys', 'create', '--name', 'x', '--plan', 'PRO'];
     const wrong: readonly (readonly [readonly string[], number, string])[] = [
       [['kyes', 'list'], 2, "unknown command 'kyes' (did you mean keys?)"],

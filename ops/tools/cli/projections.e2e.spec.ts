@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { projections } from '../../../projectors/projections.js';
 import { shareSchema } from '../../../projectors/runtime/checkpoints.js';
-import { liveSchema } from '../../../projectors/runtime/projection.js';
+import { liveSchema, projectionNames } from '../../../projectors/runtime/projection.js';
 import { dump } from '../../../projectors/testing/tables.js';
 import { blocked, created, recordOf } from '../../../schemas/testing/events.js';
 import { openEventLog } from '../../app/event-log.js';
@@ -24,14 +24,11 @@ describe('the command line, on a running service', () => {
       await projected();
       const none = { lag: 0, deadLetters: 0, parked: 0 };
       expect(await json('projections', 'status')).to.deep.equal({
-        projections: ['redirects', 'quotas', 'stats', 'history'].map((name) => ({ name, ...none })),
+        projections: projectionNames.map((name) => ({ name, ...none })),
       });
       expect((await text('projections', 'status')).split('\n')).to.deep.equal([
         'PROJECTION  LAG  DEAD LETTERS  PARKED',
-        'redirects     0             0       0',
-        'quotas        0             0       0',
-        'stats         0             0       0',
-        'history       0             0       0',
+        ...projectionNames.map((name) => `${name.padEnd(10)}    0             0       0`),
         '',
       ]);
     });

@@ -1,0 +1,57 @@
+import { expect } from 'chai';
+import { testDatabase, type TestDatabase } from '../ops/test/support/database.js';
+import { projections } from './projections.js';
+import { liveSchema, projectionNames, type ProjectionSchema } from './runtime/projection.js';
+import { describeSchema } from './testing/tables.js';
+
+const runtimeTables = ['checkpoints', 'dead_letters', 'high_water_marks'];
+
+describe('every projection', () => {
+  let database: TestDatabase;
+
+  before(async () => {
+    database = await testDatabase('projections');
+    await database.pool.query(`SELECT public.create_projection('of_the_spec')`);
+  });
+
+  after(() => database.drop());
+
+  const tablesOf = async (schema: string): Promise<readonly string[]> => {
+    const { rows } = await database.pool.query<{ tablename: string }>(
+      'SELECT tablename FROM pg_tables WHERE schemaname = $1',
+      [schema],
+    );
+    return rows.map(({ tablename }) => tablename);
+  };
+
+  it('is named as in the list of names', () => {
+    const hint = 'the name in <name>/projection.ts must be the one in projectionNames';
+    expect(
+      projections.map(({ name }) => name),
+      hint,
+    ).to.deep.equal([...projectionNames]);
+  });
+
+  for (const name of projectionNames) {
+    it(`has tables made by a migration: ${name}`, async () => {
+      const hint = `add a numbered file to ops/migrations/ with SELECT public.create_projection('${name}') and the tables of projection_${name}`;
+      const tables = await tablesOf(liveSchema(name));
+      expect(tables, hint).to.include.members(runtimeTables);
+      expect(tables.length, hint).to.be.greaterThan(runtimeTables.length);
+    });
+
+    it(`has the runtime's tables as create_projection makes them: ${name}`, async () => {
+      const [own, expected] = await Promise.all(
+        [liveSchema(name), 'projection_of_the_spec' as ProjectionSchema].map(async (schema) => {
+          const relations = (await describeSchema(database.pool, schema)) as {
+            readonly relname: string;
+          }[];
+          return relations.filter(({ relname }) =>
+            runtimeTables.some((table) => relname.startsWith(table)),
+          );
+        }),
+      );
+      expect(own).to.deep.equal(expected);
+    });
+  }
+});
