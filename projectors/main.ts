@@ -7,7 +7,7 @@ import { projections } from './projections.js';
 import { createBatchHandler } from './runtime/batch.js';
 import { catchUp, endsOf } from './runtime/catch-up.js';
 import { readCheckpoint, requireKnownCheckpoints } from './runtime/checkpoints.js';
-import { startProjection, statusOf, type ProjectionStatus } from './runtime/live-projection.js';
+import { readerLag, startProjection, type ReaderLag } from './runtime/live-projection.js';
 import { liveSchema, type ProjectionName } from './runtime/projection.js';
 
 export interface Projectors {
@@ -45,9 +45,18 @@ export const startProjectors = async (deps: {
   };
 };
 
+export interface ProjectionStatus extends ReaderLag {
+  readonly name: ProjectionName;
+}
+
 /** How far each projection is behind the log, in records, and its dead letters. */
 export const projectionStatus = (pool: Pool, log: EventLog): Promise<readonly ProjectionStatus[]> =>
-  Promise.all(projections.map((projection) => statusOf(pool, log, projection)));
+  Promise.all(
+    projections.map(async ({ name, topics }) => ({
+      name,
+      ...(await readerLag(pool, log, liveSchema(name), topics)),
+    })),
+  );
 
 /** The offset below which every projection of a topic has applied one of its partitions. */
 export const appliedThrough = async (

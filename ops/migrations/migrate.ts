@@ -7,13 +7,13 @@ import { refuseUnfinishedRestore } from './unfinished-restore.js';
 
 const migrationPattern = /^(\d{4})_.+\.sql$/;
 
-/** The database was migrated by a later version of Linklog than this one. */
+/** A later version of Linklog has migrated the database. */
 export class DatabaseTooNew extends Error {
   readonly code = 'DATABASE_TOO_NEW';
   readonly retryable = false;
 }
 
-/** The database was not migrated to this version yet. */
+/** The database is not migrated to this version yet. */
 export class DatabaseTooOld extends Error {
   readonly code = 'DATABASE_TOO_OLD';
   readonly retryable = false;
@@ -41,8 +41,7 @@ const refuseUnknown = (applied: ReadonlySet<string>, files: readonly string[]): 
 };
 
 /**
- * Sees that the database's tables are those of this version, and changes nothing: for tools beside
- * the service.
+ * Checks that the database has the tables of this version, and changes nothing: for tools.
  *
  * @throws DatabaseTooOld, DatabaseTooNew, RestoreUnfinished
  */
@@ -63,15 +62,14 @@ export const requireMigrated = async (client: Queryable): Promise<void> => {
 };
 
 /**
- * Brings the database's tables up to this version: each numbered file once, all in one transaction.
+ * Migrates the database to this version: each numbered file once, all in one transaction.
  *
  * @throws DatabaseTooNew, RestoreUnfinished
  */
 export const migrate = async (pool: Pool): Promise<void> => {
   const files = migrationFiles();
   await transaction(pool, async (tx) => {
-    // The pool's limit is for the service's statements: a large table may take minutes, and another
-    // starter as long to wait for it.
+    // A large table may take minutes, and another process that starts waits as long for the lock.
     await tx.query('SET LOCAL statement_timeout = 0');
     await tx.query('SELECT pg_advisory_xact_lock($1)', [advisoryLocks.migrations]);
     await tx.query(`CREATE TABLE IF NOT EXISTS public.migrations (

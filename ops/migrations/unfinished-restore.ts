@@ -1,6 +1,6 @@
 import type { Queryable } from '../platform/postgres/pool.js';
 
-/** A restore into this database was begun and never ended: what it holds is a part of something. */
+/** A restore into this database began and did not end: the database holds a part of the backup. */
 export class RestoreUnfinished extends Error {
   readonly code = 'RESTORE_UNFINISHED';
   readonly retryable = false;
@@ -14,24 +14,24 @@ export class RestoreUnfinished extends Error {
   }
 }
 
-// A table of its own, and of no migration: it is there while a restore runs, and only then.
-const mark = 'public.unfinished_restore';
+// No migration makes this table: it exists while a restore runs, and only then.
+const table = 'public.unfinished_restore';
 
-/** Keeps everybody from starting on this database until `markFinished`. */
+/** Until `markFinished`, no service starts on this database. */
 export const markUnfinished = async (client: Queryable): Promise<void> => {
-  await client.query(`CREATE TABLE ${mark} ()`);
+  await client.query(`CREATE TABLE ${table} ()`);
 };
 
-/** When this has committed, all that was written before it is on the disk, too. */
+/** When this has committed, everything written before is on the disk, too. */
 export const markFinished = async (client: Queryable): Promise<void> => {
-  await client.query(`DROP TABLE ${mark}`);
+  await client.query(`DROP TABLE ${table}`);
 };
 
 /** @throws RestoreUnfinished */
 export const refuseUnfinishedRestore = async (client: Queryable): Promise<void> => {
   const { rows } = await client.query<{ found: boolean }>(
     'SELECT to_regclass($1) IS NOT NULL AS found',
-    [mark],
+    [table],
   );
   if (rows[0]?.found === true) throw new RestoreUnfinished();
 };

@@ -2,7 +2,7 @@ import { firstFailure } from '../../ops/platform/concurrency/deferred.js';
 import { ConfigError } from '../../ops/platform/config/config.js';
 import type { EventLog } from '../../ops/platform/event-log/port.js';
 import type { Logger } from '../../ops/platform/logging.js';
-import type { Metrics } from '../../ops/platform/metrics/metrics.js';
+import type { Metrics, Sample } from '../../ops/platform/metrics/metrics.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { topicNames } from '../../schemas/events/topics.js';
 import { readCheckpoint } from '../runtime/checkpoints.js';
@@ -66,37 +66,27 @@ export const startArchive = (deps: ArchiveDeps & { readonly store: ArchiveStore 
   };
 };
 
-/** Exposes the archive's lag; no sample while PostgreSQL or the log is away. */
-const exposeArchive = (metrics: Metrics, archive: Archive): void => {
-  const gauge = (name: string, help: string, of: (lag: ReaderLag) => number): void => {
-    metrics.gauge({
-      name,
-      help,
-      read: async () => {
-        try {
-          return [[{}, of(await archive.status())]];
-        } catch {
-          // `linklog_dependency_up` shows which of them is away.
-          return [];
-        }
-      },
-    });
-  };
-  gauge(
-    'linklog_archive_lag_events',
-    'Events of the log that are not in the archive yet',
-    ({ lag }) => lag,
-  );
-  gauge(
-    'linklog_archive_dead_letters',
-    'Events that the archive has no place for',
-    ({ deadLetters }) => deadLetters,
-  );
-  gauge(
+const gauges: readonly (readonly [name: string, help: string, of: keyof ReaderLag])[] = [
+  ['linklog_archive_lag_events', 'Events of the log that are not in the archive yet', 'lag'],
+  ['linklog_archive_dead_letters', 'Events that the archive has no place for', 'deadLetters'],
+  [
     'linklog_archive_parked_events',
     'Events that wait behind one that the archive has no place for',
-    ({ parked }) => parked,
-  );
+    'parked',
+  ],
+];
+
+/** Exposes the archive's lag; no sample while PostgreSQL or the log is away. */
+const exposeArchive = (metrics: Metrics, archive: Archive): void => {
+  for (const [name, help, of] of gauges) {
+    const read = (): Promise<readonly Sample[]> =>
+      archive.status().then(
+        (lag) => [[{}, lag[of]]],
+        // `linklog_dependency_up` shows which of them is away.
+        () => [],
+      );
+    metrics.gauge({ name, help, read });
+  }
 };
 
 /**

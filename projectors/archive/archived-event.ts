@@ -1,4 +1,11 @@
-import { catalogue, type EventName, type LinklogEvent } from '../../schemas/events/catalogue.js';
+import {
+  isAliasOverrideEvent,
+  isApiKeyEvent,
+  isLinkEvent,
+  isPlatformEvent,
+  isUsageEvent,
+  type LinklogEvent,
+} from '../../schemas/events/catalogue.js';
 import { withoutSecrets } from '../../schemas/events/redact.js';
 
 /** An event as EventStoreDB stores it; attributes other than id and type are metadata. */
@@ -11,33 +18,17 @@ export interface ArchivedEvent {
   readonly size: number;
 }
 
-/** The category of each type's streams: the name before the subject. The platform is one stream. */
-const categories: Readonly<Record<EventName, string | null>> = {
-  LinkCreated: 'link',
-  LinkExpired: 'link',
-  LinkBlocked: 'link',
-  LinkUnblocked: 'link',
-  LinkVisited: 'visits',
-  ApiKeyCreated: 'key',
-  ApiKeyChanged: 'key',
-  ApiKeyRevoked: 'key',
-  AliasOverrideGranted: 'alias',
-  AliasOverrideRevoked: 'alias',
-  CallsMetered: 'usage',
-  QrRendered: 'usage',
-  MaintenanceSwitched: null,
-  FeatureSwitched: null,
-};
-
-const categoryByType = new Map<string, string | null>(
-  Object.entries(catalogue).map(([name, { type }]) => [type, categories[name as EventName]]),
-);
-
-/** The name of an event's stream. */
-export const streamOf = ({ type, subject }: LinklogEvent): string => {
-  const category = categoryByType.get(type);
-  if (category === undefined) throw new Error(`No stream for ${type}`);
-  return category === null ? 'platform' : `${category}-${subject}`;
+/** The name of an event's stream. `$by_category` sorts streams by the part before the subject. */
+export const streamOf = (event: LinklogEvent): string => {
+  const { subject } = event;
+  if (isLinkEvent(event)) return `link-${subject}`;
+  if (event.type === 'linklog.LinkVisited.v1') return `visits-${subject}`;
+  if (isApiKeyEvent(event)) return `key-${subject}`;
+  if (isAliasOverrideEvent(event)) return `alias-${subject}`;
+  if (isUsageEvent(event)) return `usage-${subject}`;
+  if (isPlatformEvent(event)) return 'platform';
+  const unknown: never = event;
+  return unknown;
 };
 
 /** The event less its secrets. */

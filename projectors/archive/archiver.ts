@@ -17,7 +17,7 @@ import {
   type DeadLetter,
 } from '../runtime/dead-letters.js';
 import { archiveSchema } from '../runtime/projection.js';
-import { readRecord, type IncomingRecord, type ReadableRecord } from '../runtime/read-record.js';
+import { readRecord, type ReadableRecord } from '../runtime/read-record.js';
 import { archivedEvent, streamOf, type ArchivedEvent } from './archived-event.js';
 import {
   AppendTooLarge,
@@ -35,24 +35,13 @@ const maxAppendBytes = 1_000_000;
 
 type Appendable = Pick<ArchiveStore, 'append' | 'ids'>;
 
-/** The part of a batch that is not archived yet. */
-interface Due {
-  /** Without repeats. */
-  readonly incoming: readonly IncomingRecord[];
-  readonly raised: HighWaterMarks;
-  /** Subjects that have dead letters. */
-  readonly blocked: Set<string>;
-  /** By stream, the revision of its next event. */
-  readonly revisions: ReadonlyMap<string, number>;
-}
-
 /**
- * Reads the progress that concerns a batch, all of one moment: high-water marks or revisions of a
- * later moment would give its events other places.
+ * Reads a batch without its repeats, the subjects with dead letters, and by stream the revision of its
+ * next event: all of one moment, or its events would get other places.
  *
  * @throws BatchNotAtCheckpoint
  */
-const readDue = (pool: Pool, batch: Batch, logId: string): Promise<Due> =>
+const readDue = (pool: Pool, batch: Batch, logId: string) =>
   transaction(pool, async (tx) => {
     await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
     await requireAtCheckpoint(tx, archiveSchema, batch, logId);
@@ -70,7 +59,7 @@ const readDue = (pool: Pool, batch: Batch, logId: string): Promise<Due> =>
       [topic, partition, [...new Set(streams)]],
     );
     return {
-      incoming: fresh,
+      fresh,
       raised,
       blocked: await blockedSubjects(tx, archiveSchema, batch, fresh),
       revisions: new Map(rows.map(({ stream, next }) => [stream, next])),
@@ -86,7 +75,11 @@ const saveProgress = (
   pool: Pool,
   batch: Batch,
   logId: string,
-  done: Pick<Due, 'raised' | 'revisions'> & { readonly letters: readonly DeadLetter[] },
+  done: {
+    readonly raised: HighWaterMarks;
+    readonly revisions: ReadonlyMap<string, number>;
+    readonly letters: readonly DeadLetter[];
+  },
 ): Promise<void> =>
   transaction(pool, async (tx) => {
     // A crash of PostgreSQL may undo the last batches, each as a whole: they are archived again.
@@ -175,11 +168,11 @@ export const createArchiver = (options: {
   return async (batch) => {
     const { topic, partition } = batch;
     const logId = log.logId(topic);
-    const { incoming, raised, blocked, revisions: next } = await readDue(pool, batch, logId);
+    const { fresh, raised, blocked, revisions: next } = await readDue(pool, batch, logId);
 
     const letters: DeadLetter[] = [];
     const byStream = new Map<string, ReadableRecord[]>();
-    for (const one of incoming) {
+    for (const one of fresh) {
       if ('error' in one) {
         letters.push({ incoming: one, error: one.error.message });
         blocked.add(one.subject);

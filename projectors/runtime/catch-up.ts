@@ -43,13 +43,10 @@ export const endsOf = async (
   log: EventLog,
   projection: Projection,
 ): Promise<readonly CatchUpTarget[]> => {
-  const targets: CatchUpTarget[] = [];
-  for (const topic of projection.topics) {
-    for (const { partition, next } of await log.ranges(topic)) {
-      targets.push({ topic, partition, to: next });
-    }
-  }
-  return targets;
+  const ends = projection.topics.map(async (topic) =>
+    (await log.ranges(topic)).map(({ partition, next }) => ({ topic, partition, to: next })),
+  );
+  return (await Promise.all(ends)).flat();
 };
 
 /** Joins pieces of the log to larger batches: each batch has a cost of its own. */

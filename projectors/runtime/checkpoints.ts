@@ -66,6 +66,14 @@ export const readCheckpoints = async (
   return rows;
 };
 
+/** The checkpoint of a partition among those of a schema. */
+export const checkpointOf = (
+  checkpoints: readonly Checkpoint[],
+  topic: TopicName,
+  partition: number,
+): Checkpoint | undefined =>
+  checkpoints.find((known) => known.topic === topic && known.partition === partition);
+
 /** The checkpoint of one partition; `null` while nothing of it was applied. */
 export const readCheckpoint = async (
   client: Queryable,
@@ -145,10 +153,8 @@ export const requireKnownCheckpoints = async (
   for (const topic of projection.topics) {
     const logId = log.logId(topic);
     for (const range of await log.ranges(topic)) {
-      const position = checkpoints.find(
-        (known) => known.topic === topic && known.partition === range.partition,
-      );
-      checkPosition(topic, range, logId, position ?? { logId, offset: 0 });
+      const position = checkpointOf(checkpoints, topic, range.partition) ?? { logId, offset: 0 };
+      checkPosition(topic, range, logId, position);
     }
   }
 };

@@ -9,13 +9,8 @@ import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { readEvent } from '../../schemas/events/codec.js';
 import type { TopicName } from '../../schemas/events/topics.js';
 import { createBatchHandler } from './batch.js';
-import { readCheckpoint, readCheckpoints } from './checkpoints.js';
-import {
-  liveSchema,
-  type Projection,
-  type ProjectionName,
-  type ProjectionSchema,
-} from './projection.js';
+import { checkpointOf, readCheckpoint, readCheckpoints } from './checkpoints.js';
+import { liveSchema, type Projection, type ProjectionSchema } from './projection.js';
 
 export interface RunningProjection extends Subscription {
   /** The age of the oldest event that this process was given and has not applied yet. */
@@ -99,10 +94,6 @@ export interface ReaderLag {
   readonly parked: number;
 }
 
-export interface ProjectionStatus extends ReaderLag {
-  readonly name: ProjectionName;
-}
-
 /** How far the reader that keeps its checkpoints in `schema` is behind the log. */
 export const readerLag = async (
   pool: Pool,
@@ -119,21 +110,10 @@ export const readerLag = async (
   let lag = 0;
   for (const topic of topics) {
     for (const range of await log.ranges(topic)) {
-      const known = checkpoints.find(
-        (checkpoint) => checkpoint.topic === topic && checkpoint.partition === range.partition,
-      );
+      const known = checkpointOf(checkpoints, topic, range.partition);
       lag += range.next - (known?.logId === log.logId(topic) ? known.offset : range.first);
     }
   }
   const { deadLetters, parked } = letters.rows[0] ?? { deadLetters: 0, parked: 0 };
   return { lag, deadLetters, parked };
 };
-
-export const statusOf = async (
-  pool: Pool,
-  log: EventLog,
-  { name, topics }: Projection,
-): Promise<ProjectionStatus> => ({
-  name,
-  ...(await readerLag(pool, log, liveSchema(name), topics)),
-});

@@ -27,8 +27,8 @@ import { cloneSchema, NoPreviousProjection, swapIn } from './schema-swap.js';
 import { shareSchema } from './checkpoints.js';
 import { liveSchema, type Projection } from './projection.js';
 import { rebuild, RebuildRunning, rollBack, withRebuildLock } from './rebuild.js';
-import { startProjection, statusOf } from './live-projection.js';
 import { openTestLog } from '../../ops/test/support/node.js';
+import { readerLag, startProjection } from './live-projection.js';
 
 const logger = createLogger('silent');
 
@@ -83,7 +83,7 @@ describe('a rebuild', () => {
   };
 
   const isCaughtUp = async (projection: Projection): Promise<boolean> =>
-    (await statusOf(database.pool, log, projection)).lag === 0;
+    (await readerLag(database.pool, log, liveSchema(projection.name), projection.topics)).lag === 0;
 
   /** Runs the live projection until it has applied all that there is. */
   const catchUpLive = async (projection: Projection): Promise<void> => {

@@ -2,7 +2,7 @@ import type { PoolClient } from 'pg';
 import type { EventLog } from '../../ops/platform/event-log/port.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import { advisoryLocks } from '../../ops/platform/postgres/advisory-locks.js';
-import type { Pool } from '../../ops/platform/postgres/pool.js';
+import { withConnection, type Pool } from '../../ops/platform/postgres/pool.js';
 import { createBatchHandler, type BatchOutcome } from './batch.js';
 import { catchUp, catchUpBatchSize, endsOf, type CatchUpTarget } from './catch-up.js';
 import { readCheckpoints, requireKnownCheckpoints } from './checkpoints.js';
@@ -48,20 +48,13 @@ const roundsAtMost = 10;
  *
  * @throws RebuildRunning
  */
-export const withRebuildLock = async <Result>(
+export const withRebuildLock = <Result>(
   pool: Pool,
   name: ProjectionName,
   work: (client: PoolClient) => Promise<Result>,
-): Promise<Result> => {
-  const lock = [advisoryLocks.projectionRebuild, lockNumber(name)];
-  const client = await pool.connect();
-  let broken: Error | undefined;
-  // The connection is idle for long; its loss shows at the next statement.
-  const onError = (error: Error): void => {
-    broken = error;
-  };
-  client.on('error', onError);
-  try {
+): Promise<Result> =>
+  withConnection(pool, async (client, onBroken) => {
+    const lock = [advisoryLocks.projectionRebuild, lockNumber(name)];
     const { rows } = await client.query<{ taken: boolean }>(
       'SELECT pg_try_advisory_lock($1, $2) AS taken',
       lock,
@@ -70,16 +63,10 @@ export const withRebuildLock = async <Result>(
     try {
       return await work(client);
     } finally {
-      await client.query('SELECT pg_advisory_unlock($1, $2)', lock).catch((error: unknown) => {
-        // The connection is closed below, and the lock goes with it.
-        broken = error as Error;
-      });
+      // If this fails, the connection is closed, and the lock goes with it.
+      await client.query('SELECT pg_advisory_unlock($1, $2)', lock).catch(onBroken);
     }
-  } finally {
-    client.off('error', onError);
-    client.release(broken);
-  }
-};
+  });
 
 /** Brings `schema` to the end of the log and to the live checkpoints, and swaps it in. */
 const catchUpAndSwap = async (

@@ -1,6 +1,6 @@
 import type { PoolClient } from 'pg';
 import type { Client, Queryable } from '../../ops/platform/postgres/pool.js';
-import { ownSchema, readCheckpoints } from './checkpoints.js';
+import { checkpointOf, ownSchema, readCheckpoints } from './checkpoints.js';
 import {
   liveSchema,
   nextSchema,
@@ -128,10 +128,8 @@ export const swapIn = async (
     await finish();
     const applied = await readCheckpoints(client, schema);
     for (const { topic, partition, logId, offset } of await readCheckpoints(client, live)) {
-      const found = applied.find(
-        (other) => other.topic === topic && other.partition === partition && other.logId === logId,
-      );
-      if (!found || found.offset < offset) {
+      const found = checkpointOf(applied, topic, partition);
+      if (found?.logId !== logId || found.offset < offset) {
         throw new Error(
           `${schema} is not at offset ${offset} of ${topic}/${partition} of ${logId}`,
         );

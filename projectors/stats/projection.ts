@@ -1,14 +1,7 @@
 import type { Client } from '../../ops/platform/postgres/pool.js';
 import type { EventNamed, LinklogEvent } from '../../schemas/events/catalogue.js';
 import { topics } from '../../schemas/events/topics.js';
-
 import type { Projection, ProjectionSchema } from '../runtime/projection.js';
-
-interface Clicks {
-  clicks: number;
-  bots: number;
-  lastAccessed: string | null;
-}
 
 const insertLinks = async (
   tx: Client,
@@ -32,43 +25,26 @@ const insertLinks = async (
   );
 };
 
-/** What the visits add to each code. */
-const countVisits = (visits: readonly EventNamed<'LinkVisited'>[]): Map<string, Clicks> => {
-  const counts = new Map<string, Clicks>();
-  for (const { subject, time, data } of visits) {
-    let count = counts.get(subject);
-    if (!count) counts.set(subject, (count = { clicks: 0, bots: 0, lastAccessed: null }));
-    if (data.bot) {
-      count.bots += 1;
-    } else {
-      count.clicks += 1;
-      // Timestamps have one fixed form, so they compare as strings.
-      if (count.lastAccessed === null || time > count.lastAccessed) count.lastAccessed = time;
-    }
-  }
-  return counts;
-};
-
 const addClicks = async (
   tx: Client,
   schema: ProjectionSchema,
   visits: readonly EventNamed<'LinkVisited'>[],
 ): Promise<void> => {
   if (visits.length === 0) return;
-  const counts = countVisits(visits);
-  const values = [...counts.values()];
   await tx.query(
     `INSERT INTO ${schema}.clicks AS c (code, clicks, bots, last_accessed)
-     SELECT * FROM unnest($1::text[], $2::bigint[], $3::bigint[], $4::timestamptz[])
+     SELECT code, count(*) FILTER (WHERE NOT bot), count(*) FILTER (WHERE bot),
+       max(visited_at) FILTER (WHERE NOT bot)
+     FROM unnest($1::text[], $2::boolean[], $3::timestamptz[]) AS v (code, bot, visited_at)
+     GROUP BY code
      ON CONFLICT (code) DO UPDATE SET
        clicks = c.clicks + excluded.clicks,
        bots = c.bots + excluded.bots,
        last_accessed = greatest(c.last_accessed, excluded.last_accessed)`,
     [
-      [...counts.keys()],
-      values.map(({ clicks }) => clicks),
-      values.map(({ bots }) => bots),
-      values.map(({ lastAccessed }) => lastAccessed),
+      visits.map(({ subject }) => subject),
+      visits.map(({ data }) => data.bot),
+      visits.map(({ time }) => time),
     ],
   );
 };
@@ -79,7 +55,7 @@ const isCreation = (event: LinklogEvent): event is EventNamed<'LinkCreated'> =>
 const isVisit = (event: LinklogEvent): event is EventNamed<'LinkVisited'> =>
   event.type === 'linklog.LinkVisited.v1';
 
-/** What is known of each link's clicks, for its owner. A link's record outlives the link. */
+/** Each link's clicks, for its owner. A link's row outlives the link. */
 export const stats: Projection = {
   name: 'stats',
   topics: [topics.links.name, topics.visits.name],

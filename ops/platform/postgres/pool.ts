@@ -91,59 +91,69 @@ export const onCommit = (tx: Client, then: () => void): void => {
   committed.get(tx)?.push(then);
 };
 
+/** Runs `work` with a connection of the pool. One that broke meanwhile is closed, not used again. */
+export const withConnection = async <Result>(
+  pool: Pool,
+  work: (client: pg.PoolClient, onBroken: (error: Error) => void) => Promise<Result>,
+): Promise<Result> => {
+  const client = await pool.connect();
+  let broken: Error | undefined;
+  const onBroken = (error: Error): void => {
+    broken = error;
+  };
+  // The pool listens to idle connections only; a loss that nobody listens to ends the process.
+  client.on('error', onBroken);
+  try {
+    return await work(client, onBroken);
+  } catch (error) {
+    broken ??= isConnectionError(error) ? (error as Error) : undefined;
+    throw error;
+  } finally {
+    client.off('error', onBroken);
+    client.release(broken);
+  }
+};
+
 /**
  * Runs `work` in one transaction: committed when it resolves, rolled back when it throws.
  *
  * @throws OutcomeUnknown when the answer to COMMIT is lost; TransactionAborted when `work` swallowed
  * the failure of a statement; otherwise what `work` threw.
  */
-export const transaction = async <Result>(
+export const transaction = <Result>(
   pool: Pool,
   work: (client: Client) => Promise<Result>,
-): Promise<Result> => {
-  const client = await pool.connect();
-  let broken: Error | undefined;
-  // The pool listens to idle connections only; a loss that nobody listens to ends the process.
-  const onError = (error: Error): void => {
-    broken = error;
-  };
-  client.on('error', onError);
-  try {
-    await client.query('BEGIN');
-    const callAfterwards: (() => void)[] = [];
-    committed.set(client, callAfterwards);
-    let result: Result;
+): Promise<Result> =>
+  withConnection(pool, async (client, onBroken) => {
     try {
-      result = await work(client);
-    } catch (error) {
-      await client.query('ROLLBACK').catch((rollbackError: unknown) => {
-        // The connection is gone, and the transaction with it: what `work` threw is the news.
-        broken = rollbackError as Error;
-      });
-      throw error;
+      await client.query('BEGIN');
+      const callAfterwards: (() => void)[] = [];
+      committed.set(client, callAfterwards);
+      let result: Result;
+      try {
+        result = await work(client);
+      } catch (error) {
+        // If this fails, the connection is gone, and the transaction with it.
+        await client.query('ROLLBACK').catch(onBroken);
+        throw error;
+      }
+      let ended: string;
+      try {
+        ended = (await client.query('COMMIT')).command;
+      } catch (cause) {
+        onBroken(cause as Error);
+        // An answer from the server itself (it has a SQLSTATE) means that nothing was committed.
+        if ((cause as Partial<pg.DatabaseError>).severity === 'ERROR') throw cause;
+        throw new OutcomeUnknown('The answer to COMMIT was lost', { cause });
+      }
+      // What PostgreSQL answers, without an error, where a statement had failed before.
+      if (ended === 'ROLLBACK') throw new TransactionAborted();
+      for (const call of callAfterwards) call();
+      return result;
+    } finally {
+      committed.delete(client);
     }
-    let ended: string;
-    try {
-      ended = (await client.query('COMMIT')).command;
-    } catch (cause) {
-      broken = cause as Error;
-      // An answer from the server itself (it has a SQLSTATE) means that nothing was committed.
-      if ((cause as Partial<pg.DatabaseError>).severity === 'ERROR') throw cause;
-      throw new OutcomeUnknown('The answer to COMMIT was lost', { cause });
-    }
-    // What PostgreSQL answers, without an error, where a statement had failed before.
-    if (ended === 'ROLLBACK') throw new TransactionAborted();
-    for (const call of callAfterwards) call();
-    return result;
-  } catch (error) {
-    broken ??= isConnectionError(error) ? (error as Error) : undefined;
-    throw error;
-  } finally {
-    committed.delete(client);
-    client.off('error', onError);
-    client.release(broken);
-  }
-};
+  });
 
 /** Errors of the client itself, which have no code: also of a statement after the loss. */
 const connectionMessage =
