@@ -39,7 +39,7 @@ import { createQrCodeQuota } from './ledger/qr-codes.js';
 import { createShortenHandler } from './ledger/shorten.js';
 import { createLinkStats } from './reports/link-stats.js';
 import { readReservedWords } from './reserved-words.js';
-import { recheckSchedule } from './safety/recheck-schedule.js';
+import { recheckSchedule } from './safety/recheck.js';
 import { createRecheck } from './safety/recheck.js';
 import type { WebSafety } from './safety/web-safety.js';
 

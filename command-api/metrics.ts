@@ -18,7 +18,7 @@ const admissionTypes = Object.keys(outcomes) as AdmissionOutcome['type'][];
 const samples = (label: string, counts: Readonly<Record<string, number>>): readonly Sample[] =>
   Object.entries(counts).map(([value, count]) => [{ [label]: value }, count]);
 
-/** Tells of who was let in, and of the web safety check. */
+/** Metrics of admission and of the web safety check. */
 export const exposeApi = (
   metrics: Metrics,
   admissions: AdmissionCounts,

@@ -1,9 +1,4 @@
-import {
-  evolveLedgerLink,
-  freeCode,
-  type LedgerLinkEvent,
-  type LedgerLinkState,
-} from '../../schemas/folds/ledger-link.js';
+import { evolveLedgerLink, freeCode } from '../../schemas/folds/ledger-link.js';
 import { deciderSpecification } from '../../schemas/testing/decider-specification.js';
 import {
   at,

@@ -1,9 +1,9 @@
 import type { PlanName, PlanTable } from '../../schemas/plans.js';
 
-/** A request that wants to pass. Only GET /v2/usage is not metered: it counts for the minute only. */
+/** A request to admit. One that is not metered counts for the minute limit only. */
 export interface Call {
   readonly metered: boolean;
-  /** The log is away, and the request would need it: it is told so, and costs nothing. */
+  /** The request needs the log, which is away: it is refused and costs nothing. */
   readonly held?: boolean;
 }
 
@@ -22,7 +22,7 @@ export interface RateWindow {
   readonly resetAt: Date;
 }
 
-/** What a key has spent in the month, as the ledger had it when the call passed. */
+/** What a key had spent in the month when the call was admitted. */
 export interface MonthlyUsage {
   readonly calls: number;
   readonly links: number;
@@ -38,7 +38,7 @@ export interface GrantedMeter {
   readonly windowResetAt: Date;
   readonly windowCalls: number;
   readonly usage: MonthlyUsage;
-  /** How many of the group's calls the ledger let pass and counted, of either kind. */
+  /** The group's calls that the ledger admitted and counted, by kind. */
   readonly grantedMetered: number;
   readonly grantedUnmetered: number;
 }
@@ -51,7 +51,7 @@ export type AdmissionOutcome =
   | { readonly type: 'callsExhausted'; readonly call: AdmittedCall }
   | { readonly type: 'admitted'; readonly call: AdmittedCall };
 
-/** What every answer to a known key tells, and what later checks go by. */
+/** The facts behind the rate-limit headers and the later checks. */
 export interface AdmittedCall {
   readonly now: Date;
   readonly key: CallingKey;
@@ -59,7 +59,7 @@ export interface AdmittedCall {
   readonly usage: MonthlyUsage;
 }
 
-/** Shares what the ledger granted to a key out among the key's calls, in their order. */
+/** Gives each of a key's calls its outcome: what the ledger granted goes to the first calls. */
 export const admitCalls = (
   calls: readonly Call[],
   meter: GrantedMeter,
@@ -91,7 +91,7 @@ export const admitCalls = (
     const granted = call.metered ? metered > 0 : unmetered > 0;
     if (!granted) {
       const refused = callNow();
-      // The window is full with the whole group: those who come later in it may still be granted.
+      // The window is full only with the whole group: a later call may still be granted.
       return full
         ? { type: 'rateLimited', call: { ...refused, window: { ...refused.window, remaining: 0 } } }
         : { type: 'callsExhausted', call: refused };

@@ -1,5 +1,6 @@
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { createBatcher } from '../../ops/platform/concurrency/batcher.js';
+import type { PlatformFeature } from '../../schemas/folds/platform.js';
 import { planNames, type PlanName, type PlanTable } from '../../schemas/plans.js';
 import {
   admitCalls,
@@ -8,38 +9,31 @@ import {
   type GrantedMeter,
 } from '../domain/rate-limits.js';
 
-/** A call by the SHA-256 of its key; `null` where no text came that could be one. */
+/** A call, with the SHA-256 of its key; `null` if the request had no well-formed key. */
 export interface CallByHash extends Call {
   readonly keyHash: string | null;
 }
 
-/** The platform's switches, as the ledger had them when the call passed. */
-export interface PlatformSwitches {
-  readonly maintenance: boolean;
-  readonly shortening: boolean;
-  readonly aliases: boolean;
-  readonly passwords: boolean;
-  readonly expiration: boolean;
-  readonly qr: boolean;
-}
+/** The platform's switches at the time of admission. */
+export type PlatformSwitches = Readonly<Record<PlatformFeature | 'maintenance', boolean>>;
 
 export interface Admitted {
   readonly admission: AdmissionOutcome;
   readonly platform: PlatformSwitches;
 }
 
-/** How many calls met each outcome; they only ever rise. */
+/** Calls by outcome since the start. */
 export type AdmissionCounts = Readonly<Record<AdmissionOutcome['type'], number>>;
 
 export interface Admission {
   readonly counts: AdmissionCounts;
-  /** Decides whether a call passes, and counts it if it does. */
+  /** Decides whether a call is admitted, and counts it if so. */
   admit(call: CallByHash): Promise<Admitted>;
 }
 
 const maxGroup = 1_000;
 const maxWaiting = 20_000;
-/** How long a full window is refused from memory: as long as any later change may take to be seen. */
+/** Milliseconds that a full window is refused from memory: the time that any change may take. */
 const refusalMs = 1_000;
 const maxRefusals = 10_000;
 
@@ -61,8 +55,8 @@ interface Row extends PlatformSwitches {
 }
 
 /**
- * One statement a group: finds the keys, locks their meters in order, grants what minute and month
- * have room for, counts it. By PostgreSQL's clock, read after the locks are held.
+ * One statement for a group of calls: it finds the keys, locks their meters in order, grants what the
+ * minute and the month have room for, and counts that. The time is PostgreSQL's, read under the locks.
  */
 const statement = `
   WITH asked AS (
@@ -151,7 +145,7 @@ const meterOf = (row: Row): GrantedMeter => ({
   grantedUnmetered: row.granted_unmetered,
 });
 
-/** Where every call passes; what it grants is exact on any number of nodes and through any crash. */
+/** Admits calls. Its limits are exact on any number of nodes and through any crash. */
 export const createAdmission = (pool: Pool, table: PlanTable): Admission => {
   const limits = planNames.map((plan) => table.plans[plan]);
 

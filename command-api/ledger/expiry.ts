@@ -7,8 +7,8 @@ import { decideExpireLink } from '../domain/link.js';
 const pageSize = 500;
 
 /**
- * Writes LinkExpired for links whose time is up, a page at a time; returns how many. Any node may
- * do it at any time: rows that another one holds are passed over, and the lock decides who writes.
+ * Writes LinkExpired for one page of links that are due; returns how many. Any node may run this at
+ * any time: rows locked by another node are skipped.
  */
 export const expireDueLinks = (pool: Pool, outbox: Outbox): Promise<number> =>
   transaction(pool, async (tx) => {
@@ -17,7 +17,7 @@ export const expireDueLinks = (pool: Pool, outbox: Outbox): Promise<number> =>
     const { results } = await decideAll(
       tx,
       outbox,
-      // They are locked already. Edges compare the end of a link themselves: no notice is needed.
+      // The rows are locked already. Edges check `expiresAt` themselves, so they need no notice.
       { ...ledgerLinks, lock: () => Promise.resolve(due), changeOf: () => null },
       [...due.keys()].map((subject) => ({
         subject,

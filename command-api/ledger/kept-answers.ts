@@ -1,6 +1,6 @@
 import type { Client, Queryable } from '../../ops/platform/postgres/pool.js';
 
-/** What an Idempotency-Key is good for: one API key, one path. */
+/** The scope of an Idempotency-Key: one API key, one path. */
 export interface IdempotencyScope {
   readonly keyId: string;
   readonly path: string;
@@ -69,7 +69,7 @@ export const findAnswers = async (
   });
 };
 
-/** Keeps answers in the deciding transaction, whose locks keep rivals out; an outdated one gives way. */
+/** Keeps answers in the deciding transaction, under its locks; replaces one older than 24 hours. */
 export const saveAnswers = async (
   tx: Client,
   answers: readonly KeptAnswer[],

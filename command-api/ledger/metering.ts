@@ -17,8 +17,8 @@ interface Due {
  * Turns minutes into CallsMetered events; returns how many. The keys' meters are locked first, as
  * admission does.
  *
- * A call that was being admitted as its minute was closed opens that minute again, which then gives
- * a second event: it is the sum that counts.
+ * A call that is admitted while its minute is closed opens that minute again. The minute then has a
+ * second event; the sum of both is right.
  */
 const close = (pool: Pool, outbox: Outbox, due: Due): Promise<number> =>
   transaction(pool, async (tx) => {

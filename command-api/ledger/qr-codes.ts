@@ -5,7 +5,7 @@ import { transaction, type Pool } from '../../ops/platform/postgres/pool.js';
 import { newEvent } from '../../schemas/events/codec.js';
 import { lockMeters, saveMeters } from './meters.js';
 
-/** A QR code that was rendered, and is to be paid for before it is handed out. */
+/** A rendered QR code, to be counted before it is sent. */
 export interface SpendQrCode {
   readonly keyId: string;
   readonly account: string;
@@ -22,7 +22,7 @@ export interface QrCodeQuota {
 const maxGroup = 200;
 const maxWaiting = 2_000;
 
-/** Where QR codes are spent: monthly quota and event in one transaction, in groups. */
+/** Counts QR codes in groups: monthly quota and event in one transaction. */
 export const createQrCodeQuota = (pool: Pool, outbox: Outbox): QrCodeQuota => {
   const run = (commands: readonly SpendQrCode[]): Promise<readonly ('spent' | 'exhausted')[]> =>
     transaction(pool, async (tx) => {

@@ -39,11 +39,11 @@ export interface ShortenHandler {
   shorten(command: ShortenCommand): Promise<ShortenResult>;
 }
 
-/** Requests; a batch of 50 links is one. */
+/** Commands in a group; a batch of 50 links is one command. */
 const maxGroup = 200;
 const maxWaiting = 5_000;
 
-/** A link of a group, on its way to its outcome. */
+/** A link of a group; it gets its outcome when the group is decided. */
 interface Candidate {
   create: CreateLink;
   readonly linkLimit: number | null;
@@ -52,8 +52,8 @@ interface Candidate {
 }
 
 /**
- * Gives each link the outcome that it has if every code is free that is not known to be taken, one
- * after the other; returns the rows that this takes.
+ * Gives each link its outcome, one after the other, as if every code were free that is not in
+ * `taken`. Returns the rows to insert.
  */
 const plan = (
   candidates: readonly Candidate[],
@@ -97,9 +97,9 @@ const plan = (
  * Decides a group of links in one transaction. Locks are taken in one order everywhere: the keys'
  * meters, then the codes, then the log's partitions; each in the order of its own keys.
  *
- * Where others hang on a code that was lost (a link that its quota has room for now, or that needs
- * another generated code), the group's rows are taken back and all are inserted anew: one that was
- * inserted later would be out of order, and two groups could wait for each other.
+ * Another group may take a code first. If that changes other outcomes (the quota has room for another
+ * link, or a link needs another generated code), all rows of the group are rolled back and inserted
+ * again: a row inserted later would break the lock order, and two groups could deadlock.
  */
 const decideGroup = async (
   tx: Client,
@@ -174,7 +174,7 @@ const findAnswered = async (
   );
 };
 
-/** Where links are made: alias, monthly quota, event and kept answer in one transaction. */
+/** Creates links: alias, monthly quota, event and kept answer in one transaction. */
 export const createShortenHandler = (options: {
   readonly pool: Pool;
   readonly outbox: Outbox;

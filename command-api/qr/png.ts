@@ -1,5 +1,12 @@
 import { crc32, deflateSync } from 'node:zlib';
-import type { Colour } from './colour.js';
+
+/** Each 0 to 255; `alpha` 255 is opaque. */
+export interface Colour {
+  readonly red: number;
+  readonly green: number;
+  readonly blue: number;
+  readonly alpha: number;
+}
 
 const signature = Buffer.from('\x89PNG\r\n\x1a\n', 'latin1');
 

@@ -1,8 +1,37 @@
 import { create } from 'qrcode';
 import type { QrQuery } from '../../schemas/http/qr.js';
-import { parseColour, type Colour } from './colour.js';
-import { layOut, type Layout } from './layout.js';
-import { encodePng } from './png.js';
+import { encodePng, type Colour } from './png.js';
+
+/** `#` and 3, 6 or 8 hex digits. */
+export const parseColour = (hex: string): Colour => {
+  const digits = hex.slice(1);
+  const long = digits.length === 3 ? digits.replace(/./g, '$&$&') : digits;
+  const [red = 0, green = 0, blue = 0, alpha = 255] = Buffer.from(long, 'hex');
+  return { red, green, blue, alpha };
+};
+
+/** Where the modules of a code lie in its image. In pixels, but `modules`: how many on a side. */
+export interface Layout {
+  readonly size: number;
+  readonly modules: number;
+  /** Of a module. */
+  readonly scale: number;
+  /** Left of the code, and above it. */
+  readonly start: number;
+}
+
+/**
+ * Every module is a whole number of pixels, for modules of unequal widths are what readers fail on:
+ * the quiet zone takes what is left over, so it is `margin` modules wide or wider, and narrower only
+ * where the image has no room for it.
+ */
+export const layOut = (size: number, modules: number, margin: number): Layout => {
+  const scale = Math.max(1, Math.floor(size / (modules + 2 * margin)));
+  const start = Math.floor((size - modules * scale) / 2);
+  // zbar does not find modules of one pixel that begin at an even one.
+  const shift = scale === 1 && start % 2 === 0 && start + modules < size ? 1 : 0;
+  return { size, modules, scale, start: start + shift };
+};
 
 /** Whether the module of a column and a row is a dark one; outside the code none is. */
 type IsDark = (column: number, row: number) => boolean;

@@ -17,7 +17,7 @@ export type FindLinkHistory = (
   limit: number,
 ) => Promise<HistoryPage | null>;
 
-/** Reads the history projection, and the outbox for what it does not know yet. */
+/** Reads the history projection, and the outbox for later events. */
 export const createLinkHistory = (pool: Pool, outbox: Outbox): FindLinkHistory => {
   const find: FindLinkHistory = async (code, after, limit) => {
     const { rows } = await pool.query<{ sequence: number; event: string }>(
@@ -29,16 +29,16 @@ export const createLinkHistory = (pool: Pool, outbox: Outbox): FindLinkHistory =
       sequence,
       event: JSON.parse(event) as object,
     }));
-    const mark = known.at(-1)?.sequence ?? after;
+    const highWaterMark = known.at(-1)?.sequence ?? after;
     const newer =
       known.length > limit
         ? []
-        : await outbox.after(topics.links.name, [{ subject: code, sequence: mark }]);
+        : await outbox.after(topics.links.name, [{ subject: code, sequence: highWaterMark }]);
     const all = [
       ...known,
       ...newer.map((event) => ({ sequence: event.sequence, event: withoutSecrets(event) })),
     ];
-    // Nothing after the last event is an empty page; nothing at all is no link.
+    // No event after `after` is an empty page; no event at all means no such link.
     if (all.length === 0 && (after === 0 || !(await find(code, 0, 1)))) return null;
     const page = all.slice(0, limit);
     return {

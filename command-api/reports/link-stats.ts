@@ -22,8 +22,8 @@ interface Row {
 export type FindLinkStats = (code: string) => Promise<LinkStats | null>;
 
 /**
- * Reads the statistics projection; a link that it does not know yet is taken from the outbox, so
- * that nobody sees less than was acknowledged.
+ * Reads the statistics projection. A link that the projection lacks is read from the outbox, so that
+ * a client always finds a link after its 201.
  */
 export const createLinkStats =
   (pool: Pool, outbox: Outbox): FindLinkStats =>

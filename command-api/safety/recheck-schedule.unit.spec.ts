@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { blocklistScan, recheckSchedule } from './recheck-schedule.js';
+import { blocklistScan, recheckSchedule } from './recheck.js';
 
 const minuteMs = 60_000;
 const dayMs = 1_440 * minuteMs;

@@ -10,8 +10,8 @@ import type { LedgerLinkEvent } from '../../schemas/folds/ledger-link.js';
 import { blocked, created, expired, unblocked } from '../../schemas/testing/events.js';
 import { createLinkBlockHandler } from '../ledger/link-blocks.js';
 import { actor } from '../testing/keys.js';
-import { openBlocklistFile, type BlocklistFile } from './blocklist-file.js';
-import { recheckSchedule, type Scan } from './recheck-schedule.js';
+import { openBlocklistFile, type BlocklistFile } from './blocklist.js';
+import { recheckSchedule, type Scan } from './recheck.js';
 import { createRecheck } from './recheck.js';
 import { createSafeBrowsing, safeBrowsingLimits } from './safe-browsing.js';
 import {

@@ -11,13 +11,78 @@ import {
   theBeginning,
   type LiveLink,
 } from '../ledger/safety-scans.js';
-import { blocklistScan, type Scan } from './recheck-schedule.js';
 import { maxUrlsPerCall } from './threat-matches.js';
 import type { Recheckers } from './web-safety.js';
 
-/** A page takes one call of 2 s at most and a transaction; who has died is waited for so long. */
+/**
+ * A scan over the live links, oldest first, in pages. All nodes share it: its position is a row in
+ * the database, and the node with the lease takes the next page.
+ */
+export interface Scan {
+  readonly name: string;
+  /** It sees links of at least this age. */
+  readonly ageMs: number;
+  /** Milliseconds from one full page to the next. */
+  readonly paceMs: number;
+  /** Milliseconds of rest after the last link; `null` ends the scan there. */
+  readonly restMs: number | null;
+  /** Whether it begins at the oldest link again after its rest, or goes on with new links. */
+  readonly again: boolean;
+  /** What is asked about each link. */
+  readonly asks: 'blocklist' | 'everybody';
+}
+
+const secondMs = 1_000;
+const minuteMs = 60 * secondMs;
+const hourMs = 60 * minuteMs;
+const dayMs = 24 * hourMs;
+
+/** Follows the youngest links up to an age: each is seen once, at that age or a twelfth later. */
+const atAge = (name: string, ageMs: number): Scan => ({
+  name,
+  ageMs,
+  paceMs: 0,
+  restMs: ageMs / 12,
+  again: false,
+  asks: 'everybody',
+});
+
+/**
+ * Young links soon and often: an attack begins right after its link was made, and lists hear of it
+ * minutes or hours later. All links every three days, at one page in ten seconds, which is less than
+ * Google's 10,000 free calls a day however many links there are.
+ */
+export const recheckSchedule: readonly Scan[] = [
+  atAge('1 minute', minuteMs),
+  atAge('10 minutes', 10 * minuteMs),
+  atAge('1 hour', hourMs),
+  atAge('1 day', dayMs),
+  {
+    name: 'every 3 days',
+    ageMs: dayMs,
+    paceMs: 10 * secondMs,
+    restMs: 3 * dayMs,
+    again: true,
+    asks: 'everybody',
+  },
+];
+
+/**
+ * All live links once, at once, when a blocklist was not seen before. Those that are too young for it
+ * were made under that list, or are seen a minute later: another node may not have read it yet.
+ */
+export const blocklistScan = (version: string): Scan => ({
+  name: `blocklist ${version}`,
+  ageMs: 0,
+  paceMs: 0,
+  restMs: null,
+  again: false,
+  asks: 'blocklist',
+});
+
+/** Lease: after this, another worker takes the page. A page takes one call (2 s) and a transaction. */
 const leaseMs = 30_000;
-/** While nobody can say what is safe. */
+/** Milliseconds until the next try while the web safety service is away. */
 const retryMs = 10_000;
 
 const actor = 'web-safety';
@@ -26,7 +91,7 @@ const actor = 'web-safety';
  * Checks links again that were safe when they were made, one page at a time, and blocks those that
  * are not any more. Nothing is blocked, and no scan goes on, while the service cannot answer.
  *
- * @returns what does the next page that is due: 1, or 0 when none is
+ * @returns a function that checks the next page that is due: 1, or 0 if none is
  */
 export const createRecheck = (deps: {
   readonly pool: Pool;
@@ -39,13 +104,13 @@ export const createRecheck = (deps: {
   const { pool, safety, blocks, schedule, logger, pageSize = maxUrlsPerCall } = deps;
   let announced = '';
 
-  /** The scans that this process can do: a blocklist's by those alone who have read that list. */
+  /** The scans that this process can do. Only nodes that have read a blocklist scan for it. */
   const scans = async (): Promise<readonly Scan[]> => {
     const version = safety.blocklist.version();
     const own = blocklistScan(version);
     if (announced !== version) {
       await announceScans(pool, [own.name, ...schedule.map(({ name }) => name)]);
-      // A list that comes back has links to find that were made under the one between.
+      // An earlier list that returns is scanned again: links were made while it was not in use.
       await forgetScans(pool, blocklistScan('').name, own.name);
       announced = version;
     }

@@ -8,14 +8,14 @@ import { maxUrlsPerCall, type FindThreats, type ThreatMatch } from './threat-mat
 import { createVerdictCache, type KnownVerdict } from './verdict-cache.js';
 
 export interface SafeBrowsingLimits {
-  /** A check that has taken as long answers `unknown`. */
+  /** Milliseconds after which a check answers `unknown`. */
   readonly timeoutMs: number;
   readonly maxCalls: number;
   readonly maxWaiting: number;
   readonly maxCached: number;
-  /** How long a URL that was not found is held for safe. */
+  /** Milliseconds that a verdict `safe` is cached. */
   readonly safeMs: number;
-  /** The same of one that was found, where the service does not say. */
+  /** Milliseconds that a verdict `unsafe` is cached, unless the service gives a time. */
   readonly unsafeMs: number;
   readonly failures: number;
   readonly pauseMs: number;
@@ -32,7 +32,7 @@ export const safeBrowsingLimits: SafeBrowsingLimits = {
   pauseMs: 5_000,
 };
 
-/** What was asked and answered so far; but for the breaker's state, it only ever rises. */
+/** Counters since the start, and the breaker's state. */
 export interface SafeBrowsingActivity {
   readonly cache: { readonly hit: number; readonly miss: number };
   readonly calls: { readonly answered: number; readonly failed: number };
@@ -42,8 +42,8 @@ export interface SafeBrowsingActivity {
 export interface SafeBrowsing extends SafetyCheck {
   readonly activity: SafeBrowsingActivity;
   /**
-   * About links that were accepted before. No URL is held for safe because it was a while ago, and
-   * nobody who waits for `check` waits for this: it has calls of its own, one after the other.
+   * Checks links that were accepted before. It ignores cached verdicts `safe`, and makes its own
+   * calls, one after the other, so that no `check` waits for it.
    */
   readonly recheck: SafetyCheck['check'];
 }
@@ -53,10 +53,10 @@ interface Waiting {
   readonly resolve: (verdict: SafetyVerdict) => void;
 }
 
-/** A call that began at once ends by its own time-out, and is counted, before its check gives up. */
+/** Milliseconds added to a check's time-out, so that the call's own time-out comes first. */
 const graceMs = 50;
 
-/** As the service compares them, and as it is asked: without what only the browser sees. */
+/** The form in which the service compares URLs: without the fragment. */
 const askedForm = (text: string): string => {
   const url = new URL(text);
   url.hash = '';
@@ -67,7 +67,7 @@ const askedForm = (text: string): string => {
 
 const sameForm = (text: string): string => (URL.canParse(text) ? askedForm(text) : text);
 
-/** What an answer says of each URL that was asked for. */
+/** The verdict on each URL; `null` if the answer names a URL that was not asked for. */
 const verdictsOf = (
   urls: readonly string[],
   matches: readonly ThreatMatch[],
@@ -77,7 +77,7 @@ const verdictsOf = (
 > | null => {
   const found = new Map(matches.map((match) => [sameForm(match.url), match]));
   const asked = new Set(urls);
-  // A match of something else: one of ours was found, and we cannot tell which.
+  // One of the URLs was found, and the answer does not tell which.
   if ([...found.keys()].some((url) => !asked.has(url))) return null;
   return new Map(
     urls.map((url) => {
@@ -88,8 +88,8 @@ const verdictsOf = (
 };
 
 /**
- * Asks a reputation service, as seldom as it can: verdicts are cached, a URL is asked for once at a
- * time, the URLs of one event-loop tick share a call. It never fails open.
+ * Asks a reputation service with few calls: verdicts are cached, equal URLs share a query, the URLs of
+ * one event-loop tick share a call. While the service is away, the verdict is `unknown`.
  */
 export const createSafeBrowsing = (options: {
   readonly findThreats: FindThreats;
@@ -181,7 +181,7 @@ export const createSafeBrowsing = (options: {
     return asked;
   };
 
-  /** `unknown` at the latest when the time is over; the answer may still come for the next. */
+  /** `unknown` after the time-out; a late answer still fills the cache. */
   const inTime = async (asked: Promise<SafetyVerdict>[]): Promise<SafetyVerdict[]> => {
     let timer: NodeJS.Timeout | undefined;
     const late = new Promise<SafetyVerdict>((resolve) => {

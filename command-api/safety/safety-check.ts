@@ -1,4 +1,4 @@
-/** `unknown`: nobody could say in time; such a URL must not be accepted. */
+/** `unknown`: no verdict in time; such a URL must not be accepted. */
 export type SafetyVerdict = 'safe' | 'unsafe' | 'unknown';
 
 export interface SafetyCheck {

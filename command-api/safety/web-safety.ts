@@ -1,7 +1,7 @@
 import type { Config } from '../../ops/platform/config/config.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import { projectFile } from '../../ops/platform/files/project-file.js';
-import { openBlocklistFile } from './blocklist-file.js';
+import { openBlocklistFile } from './blocklist.js';
 import {
   createSafeBrowsing,
   safeBrowsingLimits,
@@ -10,22 +10,22 @@ import {
 import { checkInOrder, type SafetyCheck, type SafetyVerdict } from './safety-check.js';
 import { createThreatFinder } from './threat-matches.js';
 
-/** Somebody to ask about links that were accepted before, and the reason for what is found. */
+/** A check for links that were accepted before, and the reason to block what it finds. */
 export interface Rechecker extends SafetyCheck {
   readonly reason: string;
 }
 
 export interface Recheckers {
-  /** Another version says another list. */
+  /** Changes with the list. */
   readonly blocklist: Rechecker & { version(): string };
   readonly services: readonly Rechecker[];
 }
 
 export interface WebSafety extends SafetyCheck {
-  /** Takes over what has changed in the blocklist's file. */
+  /** Reads the blocklist's file again if it has changed. */
   refresh(): Promise<void>;
   readonly recheckers: Recheckers;
-  /** URLs by what was known of them in time; only ever rise. */
+  /** URLs by verdict since the start. */
   readonly verdicts: Readonly<Record<SafetyVerdict, number>>;
   /** `null` where it is not configured. */
   readonly safeBrowsing: SafeBrowsingActivity | null;

@@ -5,8 +5,7 @@ import {
   type AliasOverride,
 } from '../../schemas/folds/alias-override.js';
 import type { Client } from '../platform/postgres/pool.js';
-import type { LedgerState } from './decide.js';
-import type { LedgerSchema } from './schema.js';
+import type { LedgerSchema, LedgerState } from './decide.js';
 
 /**
  * Takes the aliases' rows until the transaction ends. An alias without a row has nothing to lock, so

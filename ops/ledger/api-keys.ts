@@ -2,8 +2,7 @@ import type { ApiKeyEvent } from '../../schemas/events/catalogue.js';
 import { evolveApiKey, noKey, type ApiKey, type ApiKeyState } from '../../schemas/folds/api-key.js';
 import type { PlanName } from '../../schemas/plans.js';
 import type { Client } from '../platform/postgres/pool.js';
-import type { LedgerState } from './decide.js';
-import type { LedgerSchema } from './schema.js';
+import type { LedgerSchema, LedgerState } from './decide.js';
 
 export type KnownKey = Exclude<ApiKeyState, { readonly status: 'none' }>;
 

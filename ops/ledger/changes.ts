@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { notify } from '../platform/postgres/listener.js';
 import type { Queryable } from '../platform/postgres/pool.js';
 
-/** A change to what other processes may have cached. */
+/** A change that makes the caches of other processes outdated. */
 const change = z.discriminatedUnion('kind', [
   /** The sequence of the event that says what was changed. */
   z.object({ kind: z.literal('link'), code: z.string(), sequence: z.int() }),

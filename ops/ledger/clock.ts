@@ -1,8 +1,8 @@
 import type { Queryable } from '../platform/postgres/pool.js';
 
 /**
- * PostgreSQL's time, in milliseconds: the one clock that the ledger decides by, on however many
- * nodes. Asked for after the rows are locked, so that it is never older than what they hold.
+ * PostgreSQL's time, to the millisecond: the only clock that the ledger uses, on all nodes. Read it
+ * after the rows are locked, so that it is never older than their state.
  */
 export const ledgerNow = async (client: Queryable): Promise<Date> => {
   const { rows } = await client.query<{ now: Date }>({

@@ -6,6 +6,9 @@ import { transaction, type Client, type Pool } from '../platform/postgres/pool.j
 import { notifyChange, type Change } from './changes.js';
 import { ledgerNow } from './clock.js';
 
+/** Where a ledger's tables are: the live ones, or temporary ones of one session, for a private fold. */
+export type LedgerSchema = 'ledger' | 'pg_temp';
+
 /** One kind of state in the ledger: how its rows are locked, folded and saved. */
 export interface LedgerState<State, Event extends LinklogEvent> {
   /** Of a subject that has no row. */
@@ -32,7 +35,7 @@ export interface Decided<State, Outcome> {
 
 /**
  * Runs commands in a transaction: lock, decide, evolve, save, notify, record. Several commands on one
- * subject are decided in their order. Recording takes the log's locks, so this is to be the
+ * subject are decided in their order. Recording takes the log's locks, so call this as the
  * transaction's last step.
  */
 export const decideAll = async <State, Event extends LinklogEvent, Reason extends string>(

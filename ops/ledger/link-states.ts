@@ -12,9 +12,8 @@ export interface KnownLink {
 }
 
 /**
- * The states of links as of now: the projected rows, and whatever events the outbox has above them.
- * So a link is known from the moment that its 201 was sent, however far the projector lags. Codes
- * that were never made are not in the answer.
+ * The current states of links: the projected rows, and the later events of the outbox. So a link is
+ * found as soon as its 201 was sent, however far the projector lags. Unknown codes are left out.
  */
 export const readLinkStates = async (
   postgres: Queryable,

@@ -6,8 +6,7 @@ import {
   type LedgerLinkState,
 } from '../../schemas/folds/ledger-link.js';
 import type { Client } from '../platform/postgres/pool.js';
-import type { LedgerState } from './decide.js';
-import type { LedgerSchema } from './schema.js';
+import type { LedgerSchema, LedgerState } from './decide.js';
 
 interface Row {
   readonly code: string;

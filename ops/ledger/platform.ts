@@ -3,19 +3,13 @@ import {
   evolvePlatform,
   initialPlatform,
   platformSubject,
+  type PlatformFeature,
   type PlatformState,
 } from '../../schemas/folds/platform.js';
 import type { Client, Queryable } from '../platform/postgres/pool.js';
-import type { LedgerState } from './decide.js';
-import type { LedgerSchema } from './schema.js';
+import type { LedgerSchema, LedgerState } from './decide.js';
 
-interface Row {
-  readonly maintenance: boolean;
-  readonly shortening: boolean;
-  readonly aliases: boolean;
-  readonly passwords: boolean;
-  readonly expiration: boolean;
-  readonly qr: boolean;
+interface Row extends Readonly<Record<PlatformFeature | 'maintenance', boolean>> {
   readonly sequence: number;
   readonly last_event_at: Date;
 }

@@ -1,6 +1,5 @@
-import { componentHeaders } from './headers.js';
 import { paths } from './operations.js';
-import { componentResponses } from './responses.js';
+import { componentHeaders, componentResponses } from './responses.js';
 import { componentSchemas } from './schemas.js';
 
 const description = `Make short links, and see what became of them.

@@ -10,17 +10,17 @@ import type { Admitted, Admission, PlatformSwitches } from '../../ledger/admissi
 import type { RequestState } from '../app.js';
 import { failure, json, unavailable, type Reply } from '../reply.js';
 
-/** A request that has passed the admission admission. */
+/** A request that admission let in. */
 export interface V2State extends RequestState {
   call: AdmittedCall;
   platform: PlatformSwitches;
 }
 
 const bearer = /^Bearer +(\S+) *$/i;
-/** How long a client should wait before it looks whether maintenance is over, in seconds. */
+/** `Retry-After` during maintenance, in seconds. */
 const maintenanceRetryAfter = 60;
 
-/** RFC 8187's characters would do, but the contract keeps all that is visible, and the space. */
+/** Visible ASCII and the space stay; everything else is percent-encoded, as the contract says. */
 const headerText = (name: string): string =>
   name.replace(/[^\x20-\x7e]+/g, (text) => encodeURIComponent(text));
 
@@ -96,7 +96,7 @@ export const admitRequest = async (
   admission: Admission,
   options: {
     readonly metered: boolean;
-    /** Whether what is asked for needs a log that is away. */
+    /** Whether the request needs the log while that is away. */
     readonly held: boolean;
     readonly callLimit: (call: AdmittedCall) => number;
     readonly upgradeUrl: string;

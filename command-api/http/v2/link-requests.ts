@@ -23,7 +23,7 @@ export interface LinkRequestDeps {
   readonly passwords: Pick<PasswordHasher, 'hashAll'>;
 }
 
-/** Lacks nothing but the hash of its password. */
+/** Checked; only the hash of its password is missing. */
 export interface Ready {
   readonly type: 'ready';
   readonly create: Omit<CreateLink, 'passwordHash'>;
@@ -38,7 +38,7 @@ export interface LinkRequests {
   /** One outcome for each item, in their order; their URLs are checked together. */
   prepare(items: readonly unknown[], state: V2State): Promise<readonly Prepared[]>;
   /**
-   * Hashes the passwords of what is ready: last, since it is the one check that costs something.
+   * Hashes the passwords. Last, because hashing is expensive.
    *
    * @throws Overloaded
    */
@@ -48,7 +48,7 @@ export interface LinkRequests {
   refusals(call: AdmittedCall): Readonly<Record<ShortenRefusal, Reply>>;
 }
 
-/** Seconds after which a client may ask again whether a URL is safe. */
+/** `Retry-After` while the web safety service is away, in seconds. */
 const safetyRetryAfter = 5;
 
 /** A request on its way through the checks. */
@@ -81,7 +81,7 @@ const gatedMessages: Readonly<Record<GatedFeature, string>> = {
   passwordProtection: 'Password protection requires',
 };
 
-/** What is switched off for everybody, in the specification's order. */
+/** The first feature of the request that is switched off, in the specification's order. */
 const switchedOff = (request: ShortenRequest, platform: PlatformSwitches): string | null => {
   if (!platform.shortening) return messages.shorteningOff;
   if (request.alias !== null && !platform.aliases) return messages.aliasesOff;

@@ -1,5 +1,5 @@
 import type { KeyMeter } from '../../../schemas/folds/key-meter.js';
-import type { LedgerSchema } from '../schema.js';
+import type { LedgerSchema } from '../decide.js';
 import type { Client } from '../../platform/postgres/pool.js';
 
 /** The keys' meters as far as they are folds of the log; locked until the transaction ends. */

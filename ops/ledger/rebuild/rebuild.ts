@@ -14,7 +14,7 @@ import { lockOverrides, saveOverrides } from '../alias-overrides.js';
 import { lockKeys, saveKey } from '../api-keys.js';
 import { insertLinks, lockLinks, saveLinks } from '../links.js';
 import { readPlatform, savePlatform } from '../platform.js';
-import type { LedgerSchema } from '../schema.js';
+import type { LedgerSchema } from '../decide.js';
 import { transaction, type Client, type Pool } from '../../platform/postgres/pool.js';
 import {
   foldLedgerLinks,
@@ -106,7 +106,7 @@ const steps: readonly {
   { topic: topics.links.name, add: addLinks },
   {
     topic: topics.visits.name,
-    // Only those are the ledger's; the others are the many.
+    // Visits of links without a limit are no part of the ledger, and they are the most.
     only: isLimitedVisit,
     add: (tx, schema, events) => addVisits(tx, schema, events.filter(isLimitedVisit)),
   },
@@ -116,7 +116,7 @@ const steps: readonly {
   },
 ];
 
-/** What cannot be read is nobody's: projections set it aside, and so it is here. */
+/** The event of a record; none if it cannot be read. Projections set such records aside, too. */
 const readable = ({ value }: LogRecord): readonly LinklogEvent[] => {
   try {
     return [readEvent(value)];

@@ -1,6 +1,6 @@
 /**
- * What of the ledger's tables is no fold of the log. It is working state: neither rebuilt nor
- * verified, nor carried by a backup; an installation begins without it.
+ * The part of the ledger's tables that is no fold of the log: working state. It is not rebuilt, not
+ * verified and not in a backup; a new installation starts without it.
  */
 export const workingState = {
   tables: [

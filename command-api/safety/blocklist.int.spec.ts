@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { ConfigError } from '../../ops/platform/config/config.js';
 import { createLogger } from '../../ops/platform/logging.js';
-import { openBlocklistFile, type BlocklistFile } from './blocklist-file.js';
+import { openBlocklistFile, type BlocklistFile } from './blocklist.js';
 import { openWebSafety } from './web-safety.js';
 
 describe('the blocklist in a file', () => {

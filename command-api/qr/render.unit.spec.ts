@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { layOut } from './layout.js';
+import { layOut } from './render.js';
 
 describe('the layout of a QR code', () => {
   it('gives each module the same whole number of pixels, and the quiet zone what is left', () => {

@@ -1,2 +1,0 @@
-/** Where a ledger's tables are: the live one's, or a session's own temporary ones, for a fold that nobody else sees. */
-export type LedgerSchema = 'ledger' | 'pg_temp';
