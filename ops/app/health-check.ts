@@ -61,10 +61,10 @@ export const createHealthCheck = (deps: {
   /** Logs changes only, not each look. */
   const report = (dependency: string, look: Look<unknown>): void => {
     if (look.state === 'up') {
-      if (down.delete(dependency)) logger.info({ dependency }, 'dependency is up again');
+      if (down.delete(dependency)) logger.info({ dependency }, 'a dependency is up again');
     } else if (!down.has(dependency)) {
       down.add(dependency);
-      logger.warn({ dependency, code: look.code, err: look.err }, 'dependency is down');
+      logger.warn({ dependency, code: look.code, err: look.err }, 'a dependency is down');
     }
   };
 

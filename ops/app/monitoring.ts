@@ -56,7 +56,7 @@ export const startMonitoring = (deps: {
 
   const handler: RequestListener = (request, response) => {
     respond(request, response).catch((err: unknown) => {
-      logger.error({ err, path: request.url }, 'request failed');
+      logger.error({ err, path: request.url }, 'a request failed');
       response.writeHead(500).end();
     });
   };

@@ -41,25 +41,13 @@ export interface Server {
 interface Run {
   readonly child: Child;
   readonly exited: Promise<ServerExit>;
-  /** From now on its end is no accident. */
-  expectEnd(): void;
 }
 
-const runOf = (child: Child): Run => {
-  let isExpected = false;
-  return {
-    child,
-    exited: child.exited.then(async (exit) => {
-      if (isExpected) return { status: 'stopped' };
-      const output = await lastOutput(child).catch(
-        (error: unknown) => `(no log: ${String(error)})`,
-      );
-      return { status: 'died', reason: describeExit(exit), output };
-    }),
-    expectEnd() {
-      isExpected = true;
-    },
-  };
+const exitOf = async (child: Child, isExpected: () => boolean): Promise<ServerExit> => {
+  const exit = await child.exited;
+  if (isExpected()) return { status: 'stopped' };
+  const output = await lastOutput(child).catch((error: unknown) => `(no log: ${String(error)})`);
+  return { status: 'died', reason: describeExit(exit), output };
 };
 
 /** Up to 5 s in all. */
@@ -81,6 +69,8 @@ export const startServer = async (options: {
 }): Promise<Server> => {
   const { port: place, begin, ready, sweep } = options;
   let run: Run | null = null;
+  /** Children whose end is no accident. */
+  const ended = new WeakSet<Child>();
   let port = typeof place === 'number' ? place : 0;
   let wasReady = false;
   let stopping: Promise<void> | null = null;
@@ -93,15 +83,15 @@ export const startServer = async (options: {
   const isStopping = (): boolean => stopping !== null;
   const end = async (): Promise<void> => {
     if (run === null) return;
-    run.expectEnd();
+    ended.add(run.child);
     await stopChild(run.child);
     await sweep?.();
   };
   const attempt = async (): Promise<void> => {
     if (isStopping()) throw new ServerFailed('the server was stopped at its start');
     if (typeof place !== 'number' && !wasReady) port = await place();
-    run = runOf(await begin(port));
-    const { child } = run;
+    const child = await begin(port);
+    run = { child, exited: exitOf(child, () => ended.has(child)) };
     if (isStopping()) await end();
     await ready(child, port);
     wasReady = true;
