@@ -82,7 +82,6 @@ export const sendJson = (
 
 /** An error in the general envelope. */
 export const sendError = (
-  request: IncomingMessage,
   response: ServerResponse,
   error: Pick<GeneralError, 'statusCode' | 'message' | 'errorType' | 'retryAfter'>,
   headers: Headers = {},
@@ -90,8 +89,8 @@ export const sendError = (
   const body: GeneralError = {
     statusCode: error.statusCode,
     timestamp: new Date().toISOString(),
-    path: pathOf(request),
-    method: request.method ?? 'GET',
+    path: pathOf(response.req),
+    method: response.req.method ?? 'GET',
     message: error.message,
     ...(error.errorType && { errorType: error.errorType }),
     ...(error.retryAfter !== undefined && { retryAfter: error.retryAfter }),
@@ -100,15 +99,11 @@ export const sendError = (
 };
 
 /** A page for clients that ask for HTML, the general envelope for all others. */
-export const sendFailure = (
-  request: IncomingMessage,
-  response: ServerResponse,
-  name: FailureName,
-): void => {
+export const sendFailure = (response: ServerResponse, name: FailureName): void => {
   const { status: statusCode, message, errorType, retryAfter }: Failure = failures[name];
   const headers: Headers = retryAfter === undefined ? {} : { 'Retry-After': String(retryAfter) };
-  if (namesHtml(request.headers.accept)) sendPage(response, statusCode, pages[name], headers);
-  else sendError(request, response, { statusCode, message, errorType }, headers);
+  if (namesHtml(response.req.headers.accept)) sendPage(response, statusCode, pages[name], headers);
+  else sendError(response, { statusCode, message, errorType }, headers);
 };
 
 /** 302; 303 after a POST, so that the destination is asked for with a GET. */
@@ -128,36 +123,27 @@ export const sendRedirect = (
 
 /** A body that nobody reads would hold the connection: it is closed. */
 export const refuseBody = (
-  request: IncomingMessage,
   response: ServerResponse,
   error: Pick<GeneralError, 'statusCode' | 'message'>,
   headers: Headers = {},
 ): void => {
   response.setHeader('Connection', 'close');
-  sendError(request, response, error, headers);
+  sendError(response, error, headers);
 };
 
-export const refuseMethod = (
-  request: IncomingMessage,
-  response: ServerResponse,
-  allow: string,
-): void => {
+export const refuseMethod = (response: ServerResponse, allow: string): void => {
   const error = { statusCode: 405, message: messages.methodNotAllowed };
-  refuseBody(request, response, error, { Allow: allow });
+  refuseBody(response, error, { Allow: allow });
 };
 
 /** 429, with the wait. */
-export const sendTooManyAttempts = (
-  request: IncomingMessage,
-  response: ServerResponse,
-  waitMs: number,
-): void => {
+export const sendTooManyAttempts = (response: ServerResponse, waitMs: number): void => {
   const retryAfter = retryAfterSeconds(waitMs);
   const headers = { 'Retry-After': String(retryAfter) };
-  if (namesHtml(request.headers.accept))
+  if (namesHtml(response.req.headers.accept))
     sendPage(response, 429, tooManyAttemptsPage(retryAfter), headers);
   else {
     const error = { statusCode: 429, message: messages.tooManyAttempts, retryAfter };
-    sendError(request, response, error, headers);
+    sendError(response, error, headers);
   }
 };

@@ -1,4 +1,4 @@
-import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import type { RequestListener, ServerResponse } from 'node:http';
 import { Overloaded } from '../../ops/platform/concurrency/batcher.js';
 import { hasCode } from '../../ops/platform/errors.js';
 import { healthStatus, type HealthCheck } from '../../ops/platform/http/health.js';
@@ -100,23 +100,15 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
   const visits = createVisits(deps, noteOverload);
 
   /** All methods but GET and HEAD: only links with a password have another one. */
-  const respondToOther = async (
-    request: IncomingMessage,
-    response: ServerResponse,
-    path: string,
-  ): Promise<void> => {
+  const respondToOther = async (response: ServerResponse, path: string): Promise<void> => {
     const code = fixedPaths.has(path) ? null : codeOf(path);
-    if (deps.platform.maintenance) sendFailure(request, response, 'maintenance');
-    else if (code === null) refuseMethod(request, response, 'GET, HEAD');
-    else if (request.method === 'POST') await visits.enterPassword(request, response, code);
-    else await visits.refuseOther(request, response, code);
+    if (deps.platform.maintenance) sendFailure(response, 'maintenance');
+    else if (code === null) refuseMethod(response, 'GET, HEAD');
+    else if (response.req.method === 'POST') await visits.enterPassword(response, code);
+    else await visits.refuseOther(response, code);
   };
 
-  const respond = async (
-    request: IncomingMessage,
-    response: ServerResponse,
-    path: string,
-  ): Promise<void> => {
+  const respond = async (response: ServerResponse, path: string): Promise<void> => {
     if (path === '/health') {
       sendJson(response, 200, { status: 'pass' });
       return;
@@ -127,12 +119,12 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
       return;
     }
     if (deps.platform.maintenance) {
-      sendFailure(request, response, 'maintenance');
+      sendFailure(response, 'maintenance');
       return;
     }
     switch (path) {
       case '/':
-        if (deps.rootRedirect === null) sendFailure(request, response, 'notFound');
+        if (deps.rootRedirect === null) sendFailure(response, 'notFound');
         else sendRedirect(response, deps.rootRedirect);
         return;
       case '/robots.txt':
@@ -146,12 +138,12 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
     }
     const code = codeOf(path);
     if (code !== null) {
-      await visits.follow(request, response, code);
+      await visits.follow(response, code);
       return;
     }
     const previewed = previewedCodeOf(path);
-    if (previewed === null) sendFailure(request, response, 'notFound');
-    else await visits.preview(request, response, previewed);
+    if (previewed === null) sendFailure(response, 'notFound');
+    else await visits.preview(response, previewed);
   };
 
   return (request, response) => {
@@ -161,7 +153,7 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
     const record = (): void => {
       requests.record(routeOf(path), request.method, response.statusCode, startedAt);
     };
-    const answered = (read ? respond : respondToOther)(request, response, path);
+    const answered = (read ? respond : respondToOther)(response, path);
     answered.then(record, (err: unknown) => {
       const transient = isTransient(err);
       const abandoned = !request.complete && hasCode(err, 'ECONNRESET');
@@ -170,8 +162,8 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
       else if (transient) logger.warn({ err }, 'a visit could not be served');
       else logger.error({ err }, 'a visit failed');
       if (response.headersSent) response.destroy();
-      else if (transient) sendFailure(request, response, 'unavailable');
-      else sendError(request, response, { statusCode: 500, message: messages.internal });
+      else if (transient) sendFailure(response, 'unavailable');
+      else sendError(response, { statusCode: 500, message: messages.internal });
       record();
     });
   };

@@ -36,19 +36,16 @@ dd + dt { margin-top: 1rem; }
 
 const styleHash = createHash('sha256').update(style).digest('base64');
 
-const policy = (formAction: string): string =>
-  `default-src 'none'; style-src 'sha256-${styleHash}'; base-uri 'none'; ` +
-  `form-action ${formAction}; frame-ancestors 'none'`;
-
 /** A page, with the policy that belongs to it. */
 export interface Page {
   readonly html: Buffer;
   readonly securityPolicy: string;
 }
 
-const withPolicy = policy("'none'");
 /** Chromium applies `form-action` to the redirect after the form too: `'self'` alone would end there. */
-const withFormPolicy = policy("'self' http: https:");
+const policyOf = (form: boolean): string =>
+  `default-src 'none'; style-src 'sha256-${styleHash}'; base-uri 'none'; ` +
+  `form-action ${form ? "'self' http: https:" : "'none'"}; frame-ancestors 'none'`;
 
 /** Characters that mean something in HTML, in text and in quoted attributes. */
 const special: Readonly<Record<string, string>> = {
@@ -91,7 +88,7 @@ ${body}
 </body>
 </html>
 `;
-  return { html: Buffer.from(html), securityPolicy: form ? withFormPolicy : withPolicy };
+  return { html: Buffer.from(html), securityPolicy: policyOf(form) };
 };
 
 const notice = (title: string, text: string): Page => makePage({ title, body: `<p>${text}</p>` });

@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import {
   clientAddress,
   networkOf,
@@ -48,11 +48,7 @@ export interface VisitDeps {
   readonly trustedProxies: ProxyTrust;
 }
 
-type LinkHandler = (
-  request: IncomingMessage,
-  response: ServerResponse,
-  code: string,
-) => Promise<void>;
+type LinkHandler = (response: ServerResponse, code: string) => Promise<void>;
 
 const readMethods = 'GET, HEAD';
 
@@ -70,24 +66,23 @@ export const createVisits = (deps: VisitDeps, noteOverload: () => void) => {
 
   /** Counts the visit where it has to be counted, and then answers it. */
   const act = async (
-    request: IncomingMessage,
     response: ServerResponse,
     link: ServedLink,
     answer: VisitAnswer | Exclude<EntryAnswer, { readonly type: 'checkPassword' }>,
     { bot, now }: Pick<VisitRequest, 'bot' | 'now'>,
   ): Promise<void> => {
-    const status = request.method === 'POST' ? 303 : 302;
+    const status = response.req.method === 'POST' ? 303 : 302;
     const { code, account, location } = link;
     switch (answer.type) {
       case 'redirect':
         if (answer.counted) {
-          const requestId = requestIdOf(request.headers['x-request-id']);
+          const requestId = requestIdOf(response.req.headers['x-request-id']);
           await spool.append({ code, account, bot, at: new Date(now), requestId });
         }
         sendRedirect(response, location, status);
         return;
       case 'takeClick': {
-        const requestId = requestIdOf(request.headers['x-request-id']);
+        const requestId = requestIdOf(response.req.headers['x-request-id']);
         const outcome = await clicks.take({ code, requestId });
         if (outcome === 'taken') {
           sendRedirect(response, location, status);
@@ -95,7 +90,7 @@ export const createVisits = (deps: VisitDeps, noteOverload: () => void) => {
         }
         // The link in memory is older than this refusal.
         links.forget(code);
-        sendFailure(request, response, outcome);
+        sendFailure(response, outcome);
         return;
       }
       case 'askPassword':
@@ -105,12 +100,12 @@ export const createVisits = (deps: VisitDeps, noteOverload: () => void) => {
         sendPage(response, 200, pages.concealed);
         return;
       case 'noPassword':
-        refuseMethod(request, response, readMethods);
+        refuseMethod(response, readMethods);
         return;
       case 'notFound':
       case 'expired':
       case 'blocked':
-        sendFailure(request, response, answer.type);
+        sendFailure(response, answer.type);
         return;
       default: {
         const unknown: never = answer;
@@ -120,52 +115,52 @@ export const createVisits = (deps: VisitDeps, noteOverload: () => void) => {
   };
 
   /** GET and HEAD /:shortCode */
-  const follow: LinkHandler = async (request, response, code) => {
+  const follow: LinkHandler = async (response, code) => {
     const link = links.cached(code) ?? (await links.read(code));
     if (!link) {
-      sendFailure(request, response, 'notFound');
+      sendFailure(response, 'notFound');
       return;
     }
     const visit = {
-      head: request.method === 'HEAD',
-      bot: isBot(request.headers['user-agent']),
+      head: response.req.method === 'HEAD',
+      bot: isBot(response.req.headers['user-agent']),
       now: Date.now(),
     };
-    await act(request, response, link, answerVisit(link, visit), visit);
+    await act(response, link, answerVisit(link, visit), visit);
   };
 
   /** POST /:shortCode: the form of a link with a password. */
-  const enterPassword: LinkHandler = async (request, response, code) => {
+  const enterPassword: LinkHandler = async (response, code) => {
     const link = await find(code);
     if (!link) {
-      refuseMethod(request, response, readMethods);
+      refuseMethod(response, readMethods);
       return;
     }
-    const bot = isBot(request.headers['user-agent']);
+    const bot = isBot(response.req.headers['user-agent']);
     const arrival = { bot, now: Date.now() };
     const before = answerEntry(link, { ...arrival, accepted: false });
     if (before.type !== 'checkPassword') {
       // The body stays unread.
       response.setHeader('Connection', 'close');
-      await act(request, response, link, before, arrival);
+      await act(response, link, before, arrival);
       return;
     }
-    const form = await readForm(request, maxBodyBytes);
+    const form = await readForm(response.req, maxBodyBytes);
     if (!(form instanceof URLSearchParams)) {
-      refuseBody(request, response, formRefusals[form]);
+      refuseBody(response, formRefusals[form]);
       return;
     }
     const password = form.get('password') ?? '';
-    const network = networkOf(clientAddress(request, trustedProxies));
+    const network = networkOf(clientAddress(response.req, trustedProxies));
     const { passwordHash } = before;
     const outcome = await passwords.check({ code, passwordHash, password, network });
     switch (outcome.type) {
       case 'throttled':
-        sendTooManyAttempts(request, response, outcome.waitMs);
+        sendTooManyAttempts(response, outcome.waitMs);
         return;
       case 'overloaded':
         noteOverload();
-        sendFailure(request, response, 'unavailable');
+        sendFailure(response, 'unavailable');
         return;
       case 'wrong':
         sendPage(response, 401, pages.wrongPassword);
@@ -176,7 +171,7 @@ export const createVisits = (deps: VisitDeps, noteOverload: () => void) => {
         const checked = { bot, now: Date.now() };
         const after = answerEntry(current, { ...checked, accepted: true });
         if (after.type === 'checkPassword') throw new Error('A right password is checked once');
-        await act(request, response, current, after, checked);
+        await act(response, current, after, checked);
         return;
       }
       default: {
@@ -187,19 +182,19 @@ export const createVisits = (deps: VisitDeps, noteOverload: () => void) => {
   };
 
   /** GET and HEAD /:shortCode+ */
-  const preview: LinkHandler = async (request, response, code) => {
+  const preview: LinkHandler = async (response, code) => {
     const cached = links.cached(code);
     // Memory does not see a limit used up, and a preview takes no click from the ledger.
     const link = cached && !cached.limited ? cached : await links.read(code);
     const answer = answerPreview(link, Date.now());
     if (answer.type === 'preview') sendPage(response, 200, previewPage(answer));
-    else sendFailure(request, response, answer.type);
+    else sendFailure(response, answer.type);
   };
 
   /** Every other method. */
-  const refuseOther: LinkHandler = async (request, response, code) => {
+  const refuseOther: LinkHandler = async (response, code) => {
     const hasPassword = ((await find(code))?.passwordHash ?? null) !== null;
-    refuseMethod(request, response, hasPassword ? `${readMethods}, POST` : readMethods);
+    refuseMethod(response, hasPassword ? `${readMethods}, POST` : readMethods);
   };
 
   return { follow, enterPassword, preview, refuseOther };

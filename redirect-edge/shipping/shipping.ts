@@ -42,7 +42,7 @@ export interface WorkerSettings {
 /** Asks the worker to ship a chunk of shared memory. */
 export interface ChunkToShip {
   readonly id: number;
-  readonly chunk: Uint8Array<SharedArrayBuffer>;
+  readonly chunk: Uint8Array;
 }
 
 /** What the worker says: what became of a chunk, or a line for the log. */
@@ -110,11 +110,7 @@ export const shipFromWorker = (options: {
       lastId += 1;
       const outcome = deferred<Shipped>();
       waiting.set(lastId, outcome);
-      const message: ChunkToShip = {
-        id: lastId,
-        chunk: chunk as Uint8Array as Uint8Array<SharedArrayBuffer>,
-      };
-      worker.postMessage(message);
+      worker.postMessage({ id: lastId, chunk } satisfies ChunkToShip);
       return outcome.promise;
     },
     async stop() {
