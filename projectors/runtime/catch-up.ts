@@ -6,7 +6,7 @@ import {
   type EventLog,
   type LogRecord,
 } from '../../ops/platform/event-log/port.js';
-import type { Pool } from '../../ops/platform/postgres/pool.js';
+import type { Queryable } from '../../ops/platform/postgres/pool.js';
 import type { TopicName } from '../../schemas/events/topics.js';
 import type { BatchHandler, BatchOutcome } from './batch.js';
 import { BatchNotAtCheckpoint, readCheckpoint } from './checkpoints.js';
@@ -21,11 +21,14 @@ export interface CatchUpTarget {
 }
 
 export interface CatchUpOptions {
-  readonly pool: Pool;
-  readonly log: EventLog;
+  /** Reads the checkpoints. */
+  readonly pool: Queryable;
+  readonly log: Pick<EventLog, 'logId' | 'ranges' | 'read'>;
   readonly schema: ProjectionSchema;
   readonly handle: BatchHandler;
   readonly onBatch: (outcome: BatchOutcome, records: number) => void;
+  /** Moves a checkpoint to a target where the log holds nothing up to it; an error unless given. */
+  readonly skipTo?: (target: CatchUpTarget) => Promise<void>;
   /** Ends the catch-up after the batches in hand. */
   readonly signal?: AbortSignal | undefined;
 }
@@ -65,10 +68,11 @@ export async function* joined(pieces: AsyncIterable<Batch>, size: number): Async
 
 /** Applies one partition from its checkpoint on; starts there again after a failure that may pass. */
 const catchUpPartition = async (
-  { pool, log, schema, handle, onBatch }: CatchUpOptions,
-  { topic, partition, to }: CatchUpTarget,
+  { pool, log, schema, handle, onBatch, skipTo }: CatchUpOptions,
+  target: CatchUpTarget,
   signal: AbortSignal,
 ): Promise<void> => {
+  const { topic, partition, to } = target;
   let failures = 0;
   const applyAll = async (): Promise<void> => {
     for (;;) {
@@ -87,7 +91,9 @@ const catchUpPartition = async (
         batches += 1;
         failures = 0;
       }
-      if (batches === 0) throw new Error(`${topic}/${partition} holds nothing from ${from} on`);
+      if (batches > 0) continue;
+      if (!skipTo) throw new Error(`${topic}/${partition} holds nothing from ${from} on`);
+      await skipTo(target);
     }
   };
   await retry(applyAll, {

@@ -1,3 +1,6 @@
+import { createHash } from 'node:crypto';
+import { pipeline } from 'node:stream/promises';
+import { createGzip } from 'node:zlib';
 import { closeAllMinutes } from '../../../command-api/ledger/metering.js';
 import { shippedSoFar } from '../../../redirect-edge/spool/shipped.js';
 import { topics, type TopicName } from '../../../schemas/events/topics.js';
@@ -8,7 +11,6 @@ import { linklogVersion } from '../../platform/files/project-file.js';
 import { serviceDirs } from '../../local/stack/topology.js';
 import { backupFormat, recordsIn, type BackupBatch, type BackupHead } from './format.js';
 import { writeNewFile } from '../../platform/files/new-file.js';
-import { writeBackup } from './write.js';
 
 export interface BackupOptions {
   readonly pool: Pool;
@@ -88,6 +90,49 @@ const gather = async (options: BackupOptions): Promise<number> => {
   await closeAllMinutes(pool, outbox);
   await delivery.settled();
   return unshipped.reduce((sum, bytes) => sum + bytes, 0);
+};
+
+/** A fifth of the time of zlib's own choice, for files that are a quarter larger. */
+const gzipLevel = 1;
+
+/** Writes a backup piece by piece; returns how many records and bytes it has. */
+export const writeBackup = async (
+  head: BackupHead,
+  batches: AsyncIterable<BackupBatch>,
+  append: (chunk: Buffer) => Promise<void>,
+  signal?: AbortSignal,
+): Promise<{ readonly records: number; readonly bytes: number }> => {
+  let records = 0;
+  let bytes = 0;
+
+  async function* lines(): AsyncGenerator<string> {
+    for await (const batch of batches) {
+      yield `${JSON.stringify(batch)}\n`;
+      records += batch.records.length;
+    }
+    yield `${JSON.stringify({ end: { records } })}\n`;
+  }
+
+  async function* framed(body: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+    const hash = createHash('sha256');
+    const hashed = (chunk: Buffer): Buffer => {
+      hash.update(chunk);
+      return chunk;
+    };
+    yield hashed(Buffer.from(`${JSON.stringify(head)}\n`));
+    for await (const chunk of body) yield hashed(chunk);
+    yield hash.digest();
+  }
+
+  const written = async (chunks: AsyncIterable<Buffer>): Promise<void> => {
+    for await (const chunk of chunks) {
+      await append(chunk);
+      bytes += chunk.length;
+    }
+  };
+
+  await pipeline(lines, createGzip({ level: gzipLevel }), framed, written, { signal });
+  return { records, bytes };
 };
 
 /** Writes the whole log to a file, while the service is live. */

@@ -8,7 +8,7 @@ import { rejection } from '../../test/support/waiting.js';
 import type { BackupBatch, BackupHead } from './format.js';
 import { FileExists, writeNewFile } from '../../platform/files/new-file.js';
 import { BadBackup, openBackup } from './read.js';
-import { writeBackup } from './write.js';
+import { writeBackup } from './backup.js';
 
 describe('the file of a backup', () => {
   let dir: string;

@@ -35,12 +35,11 @@ import { serviceDir } from '../../local/stack/topology.js';
 import { testDatabase, type TestDatabase } from '../../test/support/database.js';
 import { rejection } from '../../test/support/waiting.js';
 import { testNode, type TestNode } from '../../test/support/node.js';
-import { takeBackup } from './backup.js';
+import { takeBackup, writeBackup } from './backup.js';
 import type { BackupHead } from './format.js';
 import { writeNewFile } from '../../platform/files/new-file.js';
 import { BadBackup, openBackup } from './read.js';
 import { checkBackup, restoreInto } from './restore.js';
-import { writeBackup } from './write.js';
 
 const logger = createLogger('silent');
 

@@ -1,10 +1,37 @@
-import type { EventNamed, LinklogEvent } from '../../../../schemas/events/catalogue.js';
+import {
+  isAliasOverrideEvent,
+  isApiKeyEvent,
+  type EventNamed,
+  type LinklogEvent,
+} from '../../../../schemas/events/catalogue.js';
 import { topics } from '../../../../schemas/events/topics.js';
-import { unusedMeter, type KeyMeter } from '../../../../schemas/folds/key-meter.js';
+import type { AliasOverride } from '../../../../schemas/folds/alias-override.js';
+import type { ApiKeyState } from '../../../../schemas/folds/api-key.js';
+import { spendingOf, unusedMeter, type KeyMeter } from '../../../../schemas/folds/key-meter.js';
 import type { PlanName, PlanTable } from '../../../../schemas/plans.js';
-import { foldMeters } from '../../../ledger/rebuild/folds.js';
-import { Accounts, type KnownKey } from './accounts.js';
+import { foldKeys, foldMeters, foldOverrides } from '../../../ledger/rebuild/folds.js';
 import { happenedBy, partsOf, readParts, type Grounds, type LookBack } from './read.js';
+
+export type KnownKey = Exclude<ApiKeyState, { readonly status: 'none' }>;
+
+/** The keys and overrides of all accounts. They are few. */
+export class Accounts {
+  readonly keys = new Map<string, KnownKey>();
+  readonly overrides = new Map<string, AliasOverride>();
+  /** The actor of each key's last event. */
+  readonly lastActors = new Map<string, string>();
+
+  add(events: readonly LinklogEvent[]): void {
+    for (const event of events.filter(isApiKeyEvent)) {
+      for (const [id, state] of foldKeys(this.keys, [event])) {
+        this.keys.set(id, state);
+        this.lastActors.set(id, event.actor ?? 'unknown');
+      }
+    }
+    const overrides = foldOverrides(this.overrides, events.filter(isAliasOverrideEvent));
+    for (const [alias, override] of overrides) this.overrides.set(alias, override);
+  }
+}
 
 /** A month's quota, and what was spent of it. */
 export interface Spent {
@@ -33,7 +60,7 @@ export interface KeyThen extends Grounds {
   readonly qrCodes: Spent;
 }
 
-/** No key, or more than one, goes by what was asked for. */
+/** Zero or several keys match the id or name. */
 export class NoSuchKey extends Error {
   readonly code = 'NO_SUCH_KEY';
   readonly retryable = false;
@@ -66,12 +93,9 @@ const spentOf = (used: number, usedAtMost: number, limit: number | null): Spent 
   exhausted: limit === null || usedAtMost < limit ? false : used >= limit ? true : null,
 });
 
-type SpendingEvent = EventNamed<'LinkCreated' | 'CallsMetered' | 'QrRendered'>;
+type SpendingEvent = Parameters<typeof foldMeters>[1][number];
 
-const isSpending = (event: LinklogEvent): event is SpendingEvent =>
-  event.type === 'linklog.LinkCreated.v1' ||
-  event.type === 'linklog.CallsMetered.v1' ||
-  event.type === 'linklog.QrRendered.v1';
+const isSpending = (event: LinklogEvent): event is SpendingEvent => spendingOf(event) !== null;
 
 /**
  * What a key was at a moment, and what it had spent in that month. A minute's calls become an event

@@ -9,7 +9,7 @@ import { initialPlatform, type PlatformState } from '../../../../schemas/folds/p
 import type { PlanName } from '../../../../schemas/plans.js';
 import { foldLedgerLinks, foldPlatform } from '../../../ledger/rebuild/folds.js';
 import { murmur2 } from '../../../platform/event-log/partition.js';
-import { Accounts, type KnownKey } from './accounts.js';
+import { Accounts, type KnownKey } from './key.js';
 import { happenedBy, partsOf, readParts, type Grounds, type LookBack, type Part } from './read.js';
 
 export interface PlatformThen extends Grounds {

@@ -1,3 +1,4 @@
+import pLimit, { type LimitFunction } from 'p-limit';
 import { setImmediate as yieldToEventLoop, setTimeout as sleep } from 'node:timers/promises';
 import { readRecord } from '../../../../projectors/runtime/read-record.js';
 import type { LinklogEvent } from '../../../../schemas/events/catalogue.js';
@@ -5,13 +6,12 @@ import type { TopicName } from '../../../../schemas/events/topics.js';
 import { rangesOf } from '../../backup/backup.js';
 import { partitionOf } from '../../../platform/event-log/partition.js';
 import type { Batch, EventLog, PartitionRange } from '../../../platform/event-log/port.js';
-import { ahead, atMost } from './ahead.js';
 import { matcherOf, topicsOf, type EventFilter } from './filter.js';
 import { mergeInOrder, type PartitionEvents, type PlacedEvent } from './order.js';
 import { repeatsOfPartition } from './repeats.js';
 
 const followEveryMs = 250;
-/** Fewer than a pool has connections: who waits in a pool's own queue gives up after a while. */
+/** Fewer than a pool has connections: a query that waits for a connection fails after a while. */
 const readingsAtOnce = 4;
 
 /** A record that projections set aside, too: what stands there is no event that can be told. */
@@ -61,6 +61,31 @@ const partitionsFor = async (
     );
 };
 
+/** Asks for the next value while the caller works on the last one: one more is in memory. */
+async function* ahead<Value>(
+  values: AsyncIterable<Value>,
+  limited: LimitFunction,
+): AsyncGenerator<Value> {
+  const iterator = values[Symbol.asyncIterator]();
+  const ask = (): Promise<IteratorResult<Value>> => {
+    const asked = limited(() => iterator.next());
+    // The caller that awaits it gets the failure; nobody may await it any more.
+    asked.catch(() => undefined);
+    return asked;
+  };
+  let next = ask();
+  try {
+    for (;;) {
+      const result = await next;
+      if (result.done) return;
+      next = ask();
+      yield result.value;
+    }
+  } finally {
+    await iterator.return?.();
+  }
+}
+
 /**
  * The events that a filter asks for, in the order of `mergeInOrder`: all that the log holds at the
  * start. A follower goes on in rounds, each of them in that order, as events come.
@@ -73,7 +98,7 @@ export async function* replay(options: ReplayOptions): AsyncGenerator<readonly P
   const matches = matcherOf(filter);
   const repeats = new Map<string, (event: LinklogEvent) => boolean>();
   const readUpTo = new Map<string, number>();
-  const limited = atMost(readingsAtOnce);
+  const limited = pLimit(readingsAtOnce);
   let [done, total] = [0, 0];
 
   const isRepeatIn = (name: string): ((event: LinklogEvent) => boolean) => {

@@ -1,13 +1,106 @@
 import type { LinklogEvent } from '../../../../schemas/events/catalogue.js';
 import { readEvent, UnreadableEvent } from '../../../../schemas/events/codec.js';
+import { originOf } from '../../../../schemas/events/envelope.js';
 import { withoutSecrets } from '../../../../schemas/events/redact.js';
-import type { TopicName } from '../../../../schemas/events/topics.js';
+import { topics, type TopicName } from '../../../../schemas/events/topics.js';
+import { spendingOf } from '../../../../schemas/folds/key-meter.js';
+import { isLimitedVisit } from '../../../ledger/rebuild/folds.js';
+import { partitionOf } from '../../../platform/event-log/partition.js';
 import type { EventLog, LogRecord } from '../../../platform/event-log/port.js';
 import type { Pool } from '../../../platform/postgres/pool.js';
-import { mayHold, patternOf, type Pattern } from './patterns.js';
-import { offsetIn, type LogPartition, type FoldPositions } from './fold-positions.js';
-import { readLog, readTable } from './records.js';
+import { offsetIn, readTable, type FoldPositions, type Stretch } from './reading.js';
 import type { Difference, ExplainedDifference, ExplainingEvent, Place } from './report.js';
+
+/** Which events a row is a fold of. */
+interface Pattern {
+  readonly topics: readonly TopicName[];
+  readonly partition?: number;
+  /** The key of their records, where they have one in common: what has another is not even read. */
+  readonly key?: string;
+  readonly matches: (event: LinklogEvent | null, record: LogRecord) => boolean;
+}
+
+const { links, visits, accounts, platform, usage } = topics;
+
+const bySubject = (topic: { readonly name: TopicName }, key: unknown): Pattern => ({
+  topics: [topic.name],
+  key: String(key),
+  matches: (event) => event !== null,
+});
+
+const bySpending = (keyId: unknown, month?: unknown): Pattern => ({
+  topics: [links.name, usage.name],
+  matches(event) {
+    const spending = event && spendingOf(event);
+    return spending?.keyId === keyId && (month === undefined || spending?.month === month);
+  },
+});
+
+/** The tables that every projection has. */
+const ofProjection = (table: string, key: Difference['key']): Pattern | null => {
+  const inPartition = {
+    topics: [key['topic'] as TopicName],
+    partition: Number(key['partition']),
+  };
+  if (table === 'high_water_marks') {
+    return {
+      ...inPartition,
+      matches: (event) => event !== null && originOf(event) === key['origin'],
+    };
+  }
+  if (table === 'dead_letters') {
+    return { ...inPartition, matches: (_event, { offset }) => offset === key['record_offset'] };
+  }
+  return null;
+};
+
+/** A table that is not named here is none of links or keys: its differences are told all the same. */
+const patternOf = ({ model, table, key }: Difference): Pattern | null => {
+  switch (`${model}.${table}`) {
+    case 'redirects.links':
+    case 'stats.links':
+      return bySubject(links, key['code']);
+    case 'history.events':
+      return {
+        ...bySubject(links, key['code']),
+        matches: (event) => event?.sequence === key['sequence'],
+      };
+    case 'stats.clicks':
+      return bySubject(visits, key['code']);
+    case 'quotas.months':
+      return bySpending(key['key_id'], key['month']);
+    case 'ledger.links':
+      return {
+        ...bySubject(links, key['code']),
+        topics: [links.name, visits.name],
+        matches: (event) =>
+          event !== null && (event.type !== 'linklog.LinkVisited.v1' || isLimitedVisit(event)),
+      };
+    case 'ledger.key_meters':
+      return bySpending(key['key_id']);
+    case 'ledger.api_keys':
+      return bySubject(accounts, key['id']);
+    case 'ledger.alias_overrides':
+      return bySubject(accounts, key['alias']);
+    case 'ledger.platform':
+      return { topics: [platform.name], matches: (event) => event !== null };
+    default:
+      return model === 'ledger' ? null : ofProjection(table, key);
+  }
+};
+
+const partitionCounts = new Map<TopicName, number>(
+  Object.values(topics).map(({ name, partitions }) => [name, partitions]),
+);
+
+/** Whether a partition may hold events of the pattern. */
+const mayHold = (pattern: Pattern, topic: TopicName, partition: number): boolean => {
+  if (!pattern.topics.includes(topic)) return false;
+  const { key } = pattern;
+  const only =
+    key === undefined ? pattern.partition : partitionOf(key, partitionCounts.get(topic) ?? 1);
+  return (only ?? partition) === partition;
+};
 
 /** Of the events of a difference, as many of the first and as many of the last are told. */
 const toldOfEachEnd = 5;
@@ -103,7 +196,7 @@ const show = (
 interface Compared {
   readonly pool: Pool;
   readonly log: EventLog;
-  readonly partitions: readonly LogPartition[];
+  readonly partitions: readonly Stretch[];
   readonly logged: ReadonlyMap<number, number>;
   readonly positions: FoldPositions;
   readonly signal: AbortSignal | undefined;
@@ -118,13 +211,13 @@ export const explain = async (
   const caring = (topic: TopicName, partition: number): readonly Explanation[] =>
     explanations.filter((explanation) => explanation.cares(topic, partition));
 
-  for (const { topic, partition, next } of partitions) {
+  for (const { topic, partition, to: end } of partitions) {
     const shown = caring(topic, partition).map((explanation) => {
       const checkpoints = positions.checkpoints.get(explanation.difference.model);
-      return { explanation, to: checkpoints ? offsetIn(checkpoints, topic, partition) : next };
+      return { explanation, to: checkpoints ? offsetIn(checkpoints, topic, partition) : end };
     });
-    const stretch = { topic, partition, from: 0, to: Math.max(0, ...shown.map(({ to }) => to)) };
-    for await (const { records } of readLog(log, stretch, () => undefined)) {
+    const to = Math.max(0, ...shown.map((each) => each.to));
+    for await (const { records } of log.read(topic, partition, 0, to)) {
       signal?.throwIfAborted();
       show(shown, { in: 'log', topic, partition }, records);
     }
@@ -136,7 +229,7 @@ export const explain = async (
       .map((explanation) => ({ explanation, to: next }));
     if (shown.length === 0) continue;
     const stretch = { ...end, from: logged.get(end.partitionId) ?? 0, to: next };
-    for await (const { records } of readTable(pool, stretch, () => undefined)) {
+    for await (const { records } of readTable(pool, stretch)) {
       signal?.throwIfAborted();
       show(shown, { in: end.in, topic, partition }, records);
     }

@@ -1,23 +1,32 @@
+import pLimit from 'p-limit';
 import type { PoolClient } from 'pg';
 import { applyBatch } from '../../../../projectors/runtime/batch.js';
+import { catchUp } from '../../../../projectors/runtime/catch-up.js';
 import { readCheckpoints, type Checkpoint } from '../../../../projectors/runtime/checkpoints.js';
-import { cloneTables } from '../../../../projectors/runtime/schema-swap.js';
 import {
   liveSchema,
-  type ProjectionSchema,
   type Projection,
+  type ProjectionSchema,
 } from '../../../../projectors/runtime/projection.js';
-import type { TopicName } from '../../../../schemas/events/topics.js';
+import { cloneTables } from '../../../../projectors/runtime/schema-swap.js';
 import { addToLedger, ledgerTopics } from '../../../ledger/rebuild/rebuild.js';
 import { foldedTables, workingState } from '../../../ledger/rebuild/working-state.js';
 import type { Batch, EventLog } from '../../../platform/event-log/port.js';
-import type { Model } from './report.js';
+import type { Pool } from '../../../platform/postgres/pool.js';
+import {
+  noticing,
+  offsetIn,
+  readLog,
+  readTable,
+  type Stretch,
+  type TableStretch,
+} from './reading.js';
+import type { Gap, Model } from './report.js';
 
 /** Folds the log once more, in the temporary tables of a session of its own. */
 export interface Fold {
   readonly model: Model;
   readonly client: PoolClient;
-  readonly topics: readonly TopicName[];
   /** Where the live tables are. */
   readonly live: ProjectionSchema | 'ledger';
   /** Tables of that schema that are no rows of the fold; columns that are none, by table. */
@@ -25,9 +34,14 @@ export interface Fold {
     readonly isTable: (name: string) => boolean;
     readonly columns: Readonly<Record<string, readonly string[]>>;
   };
-  apply(batch: Batch): Promise<void>;
-  /** Goes on at a later offset: the log has nothing in between. */
-  skipTo(topic: TopicName, partition: number, offset: number): Promise<void>;
+}
+
+export interface FoldOptions {
+  /** Runs the work on one batch: in a transaction of its own, or in the one that is open. */
+  readonly step: <Result>(client: PoolClient, work: () => Promise<Result>) => Promise<Result>;
+  readonly onRecords: (count: number) => void;
+  readonly onGap: (gap: Gap) => void;
+  readonly signal: AbortSignal;
 }
 
 export interface ProjectionFold extends Fold {
@@ -35,6 +49,8 @@ export interface ProjectionFold extends Fold {
   liveCheckpoints(): Promise<readonly Checkpoint[]>;
   /** How far the fold is. */
   ownCheckpoints(): Promise<readonly Checkpoint[]>;
+  /** Brings the fold to where the live tables are. */
+  foldTo(live: readonly Checkpoint[], options: FoldOptions): Promise<void>;
 }
 
 /** The projector's own code, from its checkpoint to its dead letters. */
@@ -46,10 +62,18 @@ export const foldProjection = async (
   const live = liveSchema(projection.name);
   const schema = 'pg_temp';
   await cloneTables(client, live, schema);
+  const ownCheckpoints = () => readCheckpoints(client, schema);
+  const skipTo = async ({ topic, partition, to }: Omit<Stretch, 'from'>): Promise<void> => {
+    await client.query(
+      `INSERT INTO ${schema}.checkpoints (topic, partition, log_id, next_offset)
+       VALUES ($1, $2, $3, $4)
+       ON CONFLICT (topic, partition) DO UPDATE SET next_offset = excluded.next_offset`,
+      [topic, partition, log.logId(topic), to],
+    );
+  };
   return {
     model: projection.name,
     client,
-    topics: projection.topics,
     live,
     ignored: {
       // They say how far the fold goes.
@@ -57,19 +81,43 @@ export const foldProjection = async (
       // The words of an error may change from version to version.
       columns: { dead_letters: ['error'] },
     },
-    async apply(batch) {
-      await applyBatch(client, { projection, schema, log }, batch);
-    },
-    async skipTo(topic, partition, offset) {
-      await client.query(
-        `INSERT INTO ${schema}.checkpoints (topic, partition, log_id, next_offset)
-         VALUES ($1, $2, $3, $4)
-         ON CONFLICT (topic, partition) DO UPDATE SET next_offset = excluded.next_offset`,
-        [topic, partition, log.logId(topic), offset],
+    liveCheckpoints: () => readCheckpoints(client, live),
+    ownCheckpoints,
+    async foldTo(checkpoints, { step, onRecords, onGap, signal }) {
+      // A session has one transaction at a time.
+      const oneAtATime = pLimit(1);
+      const apply = async (batch: Batch) => {
+        const { topic, partition, records } = batch;
+        const first = records[0]?.offset ?? 0;
+        if (first > offsetIn(await ownCheckpoints(), topic, partition)) {
+          await skipTo({ topic, partition, to: first });
+        }
+        return (await applyBatch(client, { projection, schema, log }, batch)).outcome;
+      };
+      await catchUp(
+        {
+          pool: client,
+          log: {
+            logId: (topic) => log.logId(topic),
+            ranges: (topic) => log.ranges(topic),
+            read: (topic, partition, from, to) =>
+              noticing(
+                { topic, partition, from, to, in: 'log' },
+                log.read(topic, partition, from, to),
+                onGap,
+              ),
+          },
+          schema,
+          handle: (batch) => oneAtATime(() => step(client, () => apply(batch))),
+          onBatch: (_outcome, records) => {
+            onRecords(records);
+          },
+          skipTo: (target) => oneAtATime(() => step(client, () => skipTo(target))),
+          signal,
+        },
+        checkpoints.map(({ topic, partition, offset }) => ({ topic, partition, to: offset })),
       );
     },
-    liveCheckpoints: () => readCheckpoints(client, live),
-    ownCheckpoints: () => readCheckpoints(client, schema),
   };
 };
 
@@ -79,24 +127,41 @@ export interface LedgerFold extends Fold {
    * In the transaction that sees the live tables.
    */
   addOpenMinutes(): Promise<void>;
+  /** Folds stretches of the log, then of the table, topic by topic: each refers to those before it. */
+  foldAll(
+    stretches: { readonly log: readonly Stretch[]; readonly table: readonly TableStretch[] },
+    options: FoldOptions,
+  ): Promise<void>;
 }
 
 /** The code of a restore. */
-export const foldLedger = async (client: PoolClient): Promise<LedgerFold> => {
+export const foldLedger = async (client: PoolClient, log: EventLog): Promise<LedgerFold> => {
   await cloneTables(client, 'ledger', 'pg_temp', foldedTables);
   await client.query('INSERT INTO pg_temp.platform DEFAULT VALUES');
   return {
     model: 'ledger',
     client,
-    topics: ledgerTopics,
     live: 'ledger',
     ignored: {
       isTable: (name) => !(foldedTables as readonly string[]).includes(name),
       columns: workingState.columns,
     },
-    apply: ({ topic, records }) => addToLedger(client, 'pg_temp', topic, records),
-    // Its repeats are told by sequence alone.
-    skipTo: () => Promise.resolve(),
+    async foldAll(stretches, { step, onRecords, onGap, signal }) {
+      const fold = async (batches: AsyncIterable<Batch>): Promise<void> => {
+        for await (const { topic, records } of batches) {
+          signal.throwIfAborted();
+          await step(client, () => addToLedger(client, 'pg_temp', topic, records));
+          onRecords(records.length);
+        }
+      };
+      for (const topic of ledgerTopics) {
+        const ofTopic = (stretch: Stretch): boolean => stretch.topic === topic;
+        for (const each of stretches.log.filter(ofTopic)) await fold(readLog(log, each, onGap));
+        for (const each of stretches.table.filter(ofTopic)) {
+          await fold(noticing(each, readTable(client, each), onGap));
+        }
+      }
+    },
     async addOpenMinutes() {
       // A call that is not metered begins the month too, and leaves no event; so may no month be later
       // than the current one.
@@ -117,4 +182,53 @@ export const foldLedger = async (client: PoolClient): Promise<LedgerFold> => {
         WHERE e.key_id = m.key_id`);
     },
   };
+};
+
+/**
+ * Comparing large tables takes longer than a service's statements may, and a session waits for others.
+ * Prepared statements are planned anew, for the tables grow from nothing under them.
+ */
+const settings = `
+  SET statement_timeout = 0;
+  SET idle_in_transaction_session_timeout = 0;
+  SET temp_buffers = '32MB';
+  SET plan_cache_mode = force_custom_plan;
+  SET timezone = 'UTC'`;
+
+/**
+ * Runs `work`, which opens connections of its own. They are closed after it: their temporary tables,
+ * and what they do in a transaction, go with them, however it ends.
+ */
+export const withSessions = async <Result>(
+  pool: Pool,
+  work: (open: () => Promise<PoolClient>) => Promise<Result>,
+): Promise<Result> => {
+  const clients: PoolClient[] = [];
+  const open = async (): Promise<PoolClient> => {
+    const client = await pool.connect();
+    // A loss shows at the next statement; one that nobody listens to would end the process.
+    client.on('error', () => undefined);
+    clients.push(client);
+    await client.query(settings);
+    return client;
+  };
+  try {
+    return await work(open);
+  } finally {
+    for (const client of clients) client.release(true);
+  }
+};
+
+/** Begins a transaction in each of the sessions, all of which see the database at one moment. */
+export const beginTogether = async (clients: readonly PoolClient[]): Promise<void> => {
+  let snapshot: string | undefined;
+  for (const client of clients) {
+    await client.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
+    if (snapshot === undefined) {
+      const { rows } = await client.query<{ id: string }>('SELECT pg_export_snapshot() AS id');
+      snapshot = rows[0]?.id ?? '';
+    } else {
+      await client.query(`SET TRANSACTION SNAPSHOT '${snapshot}'`);
+    }
+  }
 };

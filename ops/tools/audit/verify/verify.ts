@@ -1,19 +1,32 @@
-import type { EventLog } from '../../../platform/event-log/port.js';
-import type { Pool } from '../../../platform/postgres/pool.js';
 import { projections } from '../../../../projectors/projections.js';
 import {
   requireKnownCheckpoints,
   type Checkpoint,
 } from '../../../../projectors/runtime/checkpoints.js';
-import { ledgerTopics } from '../../../ledger/rebuild/rebuild.js';
+import { transactionOn } from '../../../../projectors/runtime/schema-swap.js';
+import { concurrently } from '../../../platform/concurrency/concurrently.js';
+import type { EventLog } from '../../../platform/event-log/port.js';
+import type { Pool } from '../../../platform/postgres/pool.js';
 import { compareTables, identityOf } from './compare.js';
 import { explain } from './explain.js';
-import { FoldRunner, inItsOwn, inTheOpenOne, type Reader, type Step } from './fold-runner.js';
-import { foldLedger, foldProjection, type Fold, type ProjectionFold } from './folds.js';
-import { offsetIn, partitionsOf, type FoldPositions } from './fold-positions.js';
-import { batchSize, tableEnds } from './records.js';
-import type { Model, SetAside, Verification } from './report.js';
-import { beginTogether, withSessions } from './sessions.js';
+import {
+  beginTogether,
+  foldLedger,
+  foldProjection,
+  withSessions,
+  type Fold,
+  type FoldOptions,
+  type ProjectionFold,
+} from './folds.js';
+import {
+  batchSize,
+  offsetIn,
+  tableEnds,
+  wholeLog,
+  type FoldPositions,
+  type TableStretch,
+} from './reading.js';
+import type { Gap, Model, SetAside, Verification } from './report.js';
 
 export interface VerifyOptions {
   /** Patient; one of its connections is used for each model, and one more. */
@@ -30,6 +43,26 @@ export interface VerifyOptions {
 const roundsAtMost = 10;
 /** A rebuild may take the place of live tables in the middle of a comparison: then another one is due. */
 const comparisonsAtMost = 5;
+
+/** Read at once. Each fold reads two partitions: with the sessions that makes nine connections. */
+const foldsAtOnce = 2;
+
+const recordsBelow = (checkpoints: readonly Checkpoint[]): number =>
+  checkpoints.reduce((sum, { offset }) => sum + offset, 0);
+
+/** Leaves out gaps that are a part of another one: of a fold whose round ended in the middle of it. */
+const withoutParts = (gaps: readonly Gap[]): readonly Gap[] =>
+  gaps.filter(
+    (gap) =>
+      !gaps.some(
+        ({ in: where, topic, partition, from, to }) =>
+          where === gap.in &&
+          topic === gap.topic &&
+          partition === gap.partition &&
+          from < gap.from &&
+          to >= gap.to,
+      ),
+  );
 
 const setAsideBy = async ({ client, live, model }: Fold): Promise<SetAside> => {
   const { rows } = await client.query<Omit<SetAside, 'model'>>(
@@ -52,8 +85,18 @@ const setAsideBy = async ({ client, live, model }: Fold): Promise<SetAside> => {
  * @throws the signal's reason
  */
 export const verify = async (options: VerifyOptions): Promise<Verification> => {
-  const { pool, log, limit = 10, signal } = options;
-  const runner = new FoldRunner(options);
+  const { pool, log, limit = 10, progress, signal } = options;
+  const gaps = new Map<string, Gap>();
+  /** Every fold reads a gap up to where its own live tables are: the longest one is told. */
+  const onGap = (gap: Gap): void => {
+    const start = `${gap.in} ${gap.topic}/${gap.partition} ${gap.from}`;
+    if ((gaps.get(start)?.to ?? 0) < gap.to) gaps.set(start, gap);
+  };
+  let [done, total, events] = [0, 0, 0];
+  const advance = (records: number): void => {
+    done += records;
+    progress?.(done, Math.max(done, total));
+  };
   for (const projection of projections) await requireKnownCheckpoints(pool, log, projection);
 
   return withSessions(pool, async (open) => {
@@ -61,15 +104,14 @@ export const verify = async (options: VerifyOptions): Promise<Verification> => {
     for (const projection of projections) {
       readModels.push(await foldProjection(await open(), projection, log));
     }
-    const ledger = await foldLedger(await open());
+    const ledger = await foldLedger(await open(), log);
     const folds: readonly Fold[] = [...readModels, ledger];
 
     // In this order: what the table has logged by now is below the log's ends.
     const logged = new Map(
       (await tableEnds(pool)).map(({ partitionId, logged: end }) => [partitionId, end] as const),
     );
-    const partitions = await partitionsOf(log);
-    runner.expect(partitions.reduce((sum, { next }) => sum + next, 0));
+    const partitions = await wholeLog(log);
 
     /**
      * Brings the folds to where the live tables are, as their sessions see them. The ledger needs of
@@ -77,13 +119,12 @@ export const verify = async (options: VerifyOptions): Promise<Verification> => {
      * what was there at a moment. `null` when a fold is past its live tables: these were replaced.
      */
     const catchUp = async (
-      step: Step,
+      step: FoldOptions['step'],
       before: FoldPositions | null,
     ): Promise<FoldPositions | null> => {
       // After the log's ends: whatever an event below those refers to stands in the table.
       const table = await tableEnds(ledger.client);
       const checkpoints = new Map<Model, readonly Checkpoint[]>();
-      const due = new Map<ProjectionFold, readonly Checkpoint[]>();
       for (const fold of readModels) {
         const live = await fold.liveCheckpoints();
         const own = await fold.ownCheckpoints();
@@ -91,41 +132,46 @@ export const verify = async (options: VerifyOptions): Promise<Verification> => {
           return null;
         }
         checkpoints.set(fold.model, live);
-        due.set(fold, own);
+        total += recordsBelow(live) - recordsBelow(own);
       }
-      // The ledger's topics one after the other, for they refer to those before them.
-      for (const topic of ledgerTopics) {
-        const ofTopic = partitions.filter((known) => known.topic === topic);
-        await runner.each(ofTopic, async ({ partition, next }) => {
-          const readers: Reader[] = before ? [] : [{ fold: ledger, from: 0, to: next }];
-          for (const [fold, own] of due) {
-            const from = offsetIn(own, topic, partition);
-            const to = offsetIn(checkpoints.get(fold.model) ?? [], topic, partition);
-            if (from < to) readers.push({ fold, from, to });
-          }
-          if (readers.length > 0) await runner.feed({ topic, partition }, readers, step);
-        });
-        for (const end of table.filter((known) => known.topic === topic)) {
+      const stretches = {
+        log: before ? [] : partitions,
+        table: table.map((end): TableStretch => {
           const known = before?.table.find(({ partitionId }) => partitionId === end.partitionId);
-          const from = known?.next ?? logged.get(end.partitionId) ?? 0;
-          await runner.feedTable(ledger, end, from, step);
-        }
-      }
+          return { ...end, from: known?.next ?? logged.get(end.partitionId) ?? 0, to: end.next };
+        }),
+      };
+      for (const { from, to } of [...stretches.log, ...stretches.table]) total += to - from;
+      advance(0);
+
+      const onLedgerRecords = (records: number): void => {
+        events += records;
+        advance(records);
+      };
+      const work = [
+        (ending: AbortSignal) =>
+          ledger.foldAll(stretches, { step, onGap, onRecords: onLedgerRecords, signal: ending }),
+        ...readModels.map((fold) => (ending: AbortSignal) => {
+          const live = checkpoints.get(fold.model) ?? [];
+          return fold.foldTo(live, { step, onGap, onRecords: advance, signal: ending });
+        }),
+      ];
+      await concurrently(work, { atOnce: foldsAtOnce, signal }, (fold, ending) => fold(ending));
       return { table, checkpoints };
     };
 
     let positions: FoldPositions | null = null;
     for (let round = 0; round < roundsAtMost; round += 1) {
-      const before = runner.done;
-      positions = await catchUp(inItsOwn, positions);
-      if (runner.done - before <= batchSize) break;
+      const before = done;
+      positions = (await catchUp(transactionOn, positions)) ?? positions;
+      if (done - before <= batchSize) break;
     }
 
     /** `null` when live tables were replaced in the middle of it. */
     const compare = async () => {
       await beginTogether(folds.map(({ client }) => client));
       const identities = await Promise.all(folds.map(identityOf));
-      const end = await catchUp(inTheOpenOne, positions);
+      const end = await catchUp((_client, work) => work(), positions);
       if (end === null) return null;
       await ledger.addOpenMinutes();
       const tables = await Promise.all(folds.map((fold) => compareTables(fold, limit)));
@@ -153,12 +199,12 @@ export const verify = async (options: VerifyOptions): Promise<Verification> => {
       tables.flatMap(({ told }) => told),
     );
     return {
-      events: runner.done,
+      events,
       tables: tables.map(({ model, table, rows, differences: count }) => {
         return { model, table, rows, differences: count };
       }),
       differences,
-      gaps: runner.gaps,
+      gaps: withoutParts([...gaps.values()]),
       setAside: setAside.filter(({ deadLetters, parked }) => deadLetters + parked > 0),
     };
   });

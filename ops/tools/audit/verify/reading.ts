@@ -1,13 +1,17 @@
+import type { Checkpoint } from '../../../../projectors/runtime/checkpoints.js';
 import { joined } from '../../../../projectors/runtime/catch-up.js';
 import type { TopicName } from '../../../../schemas/events/topics.js';
-import type { Batch, EventLog, LogRecord } from '../../../platform/event-log/port.js';
+import { ledgerTopics } from '../../../ledger/rebuild/rebuild.js';
+import {
+  checkPosition,
+  type Batch,
+  type EventLog,
+  type LogRecord,
+} from '../../../platform/event-log/port.js';
 import type { Queryable } from '../../../platform/postgres/pool.js';
-import type { Gap, Place } from './report.js';
+import type { Gap, Model, Place } from './report.js';
 
-/**
- * Records in a batch. Each fold parses its own events of it, so what is in memory at once is this many,
- * times the folds, times the partitions that are read at once.
- */
+/** Records in a batch of the ledger's fold, and in a page of the table. */
 export const batchSize = 2_000;
 
 /** A stretch of a partition. */
@@ -25,45 +29,39 @@ export interface TableStretch extends Stretch {
   readonly in: Place['in'];
 }
 
-/** Hands out the batches without a gap in any of them, and tells of gaps. */
-async function* whole(
-  { topic, partition, from, to }: Stretch,
+/** Passes the batches of a stretch on, and tells of offsets at which there is no record. */
+export async function* noticing(
+  { topic, partition, from, to, in: where }: Stretch & Pick<Place, 'in'>,
   batches: AsyncIterable<Batch>,
-  onGap: (gap: Omit<Gap, 'in'>) => void | Promise<void>,
+  onGap: (gap: Gap) => void,
 ): AsyncGenerator<Batch> {
   let next = from;
-  const expect = async (offset: number): Promise<void> => {
-    if (offset > next) await onGap({ topic, partition, from: next, to: offset });
-    next = offset;
+  const expect = (offset: number): void => {
+    if (offset > next) onGap({ in: where, topic, partition, from: next, to: offset });
   };
-  for await (const { records } of batches) {
-    let run: LogRecord[] = [];
-    for (const record of records) {
-      if (record.offset !== next) {
-        if (run.length > 0) yield { topic, partition, records: run };
-        run = [];
-        await expect(record.offset);
-      }
-      run.push(record);
-      next += 1;
+  for await (const batch of batches) {
+    for (const { offset } of batch.records) {
+      expect(offset);
+      next = offset + 1;
     }
-    yield { topic, partition, records: run };
+    yield batch;
   }
-  await expect(to);
+  expect(to);
 }
 
 /** Reads from the log proper. */
 export const readLog = (
   log: EventLog,
   stretch: Stretch,
-  onGap: (gap: Gap) => void | Promise<void>,
+  onGap: (gap: Gap) => void,
 ): AsyncGenerator<Batch> => {
   const { topic, partition, from, to } = stretch;
   const batches = joined(log.read(topic, partition, from, to), batchSize);
-  return whole(stretch, batches, (gap) => onGap({ ...gap, in: 'log' }));
+  return noticing({ ...stretch, in: 'log' }, batches, onGap);
 };
 
-async function* tablePages(
+/** Reads from the table, as the session sees it. */
+export async function* readTable(
   client: Queryable,
   { topic, partition, partitionId, from, to }: TableStretch,
 ): AsyncGenerator<Batch> {
@@ -80,14 +78,6 @@ async function* tablePages(
     next = last.offset + 1;
   }
 }
-
-/** Reads from the table, as the session sees it. */
-export const readTable = (
-  client: Queryable,
-  stretch: TableStretch,
-  onGap: (gap: Gap) => void | Promise<void>,
-): AsyncGenerator<Batch> =>
-  whole(stretch, tablePages(client, stretch), (gap) => onGap({ ...gap, in: stretch.in }));
 
 /** A partition of the table that is the log, or the outbox before a log on Kafka. */
 export interface TableEnd {
@@ -111,3 +101,35 @@ export const tableEnds = async (client: Queryable): Promise<readonly TableEnd[]>
   );
   return rows;
 };
+
+/**
+ * The whole log, up to where each partition ends now, in the order in which the ledger is folded.
+ *
+ * @throws ForeignPosition when the log does not begin with its first record any more
+ */
+export const wholeLog = async (log: EventLog): Promise<readonly Stretch[]> => {
+  const partitions: Stretch[] = [];
+  for (const topic of ledgerTopics) {
+    const logId = log.logId(topic);
+    for (const range of await log.ranges(topic)) {
+      checkPosition(topic, range, logId, { logId, offset: 0 });
+      partitions.push({ topic, partition: range.partition, from: 0, to: range.next });
+    }
+  }
+  return partitions;
+};
+
+/** How far the folds are. */
+export interface FoldPositions {
+  /** Of the ledger: how far it has each partition of the table. */
+  readonly table: readonly TableEnd[];
+  /** Of the live read models, and of their folds. */
+  readonly checkpoints: ReadonlyMap<Model, readonly Checkpoint[]>;
+}
+
+export const offsetIn = (
+  checkpoints: readonly Checkpoint[],
+  topic: TopicName,
+  partition: number,
+): number =>
+  checkpoints.find((known) => known.topic === topic && known.partition === partition)?.offset ?? 0;
