@@ -2,7 +2,7 @@ import { destination, pino, type Logger } from 'pino';
 
 export type { Logger } from 'pino';
 
-/** What of an error may be logged: PostgreSQL's `detail` and the like can quote stored values. */
+/** The parts of an error that may be logged: PostgreSQL's `detail` and the like can quote stored values. */
 const describeError = (error: unknown): unknown => {
   if (!(error instanceof Error)) return String(error);
   const { name, message, stack, cause } = error;

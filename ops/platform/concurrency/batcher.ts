@@ -1,4 +1,4 @@
-/** More commands wait than the batcher may hold: the caller should answer 503. */
+/** The batcher is full: the caller should answer 503. */
 export class Overloaded extends Error {
   readonly code = 'OVERLOADED';
   readonly retryable = true;

@@ -4,7 +4,7 @@ const states = ['closed', 'open', 'probing'] as const;
 
 export type BreakerState = (typeof states)[number];
 
-/** For a gauge that tells the state: 1 for the one that it is. */
+/** For a gauge of the state: 1 for the current one, 0 for the others. */
 export const breakerSamples = (current: BreakerState): readonly Sample[] =>
   states.map((state) => [{ state }, state === current ? 1 : 0]);
 
@@ -20,7 +20,7 @@ export interface CircuitBreaker {
   failed(): void;
 }
 
-/** Spares a service that fails, and its callers the wait: after some failures in a row, a pause. */
+/** After some failures in a row, permits no calls for a while: callers need not wait for them. */
 export const createCircuitBreaker = (options: {
   /** Failures in a row that open it. */
   readonly failures: number;

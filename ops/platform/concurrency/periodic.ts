@@ -7,7 +7,7 @@ export interface Periodic {
 
 /**
  * Runs a task now and then: at once again as long as it reports work done, otherwise `everyMs`
- * later. What it throws is logged; the next turn tries again.
+ * later. What it throws is logged; the next run tries again.
  */
 export const periodically = (options: {
   readonly name: string;
@@ -21,7 +21,7 @@ export const periodically = (options: {
   let timer: NodeJS.Timeout | undefined;
   let running: Promise<void> = Promise.resolve();
 
-  const turn = async (): Promise<void> => {
+  const runOnce = async (): Promise<void> => {
     let done = 0;
     try {
       done = await task();
@@ -32,7 +32,7 @@ export const periodically = (options: {
   };
   const schedule = (ms: number): void => {
     timer = setTimeout(() => {
-      running = turn();
+      running = runOnce();
     }, ms);
   };
   schedule(0);

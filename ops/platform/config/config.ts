@@ -35,7 +35,7 @@ const readPlans = (file: string): PlanTable => {
   throw new ConfigError(`PLANS_FILE: ${place}${issue?.message ?? ''}`);
 };
 
-/** A file that its user reads later, and must be able to. */
+/** The absolute path of a file that is read later. @throws ConfigError where it cannot be read */
 const readableFile = (variable: string, file: string): string => {
   const absolute = path.resolve(file);
   try {

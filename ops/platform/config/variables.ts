@@ -34,7 +34,10 @@ const addressBlocks = z.string().transform((text, ctx) => {
   return trustIn(blocks);
 });
 
-/** What the client of EventStoreDB understands; of anything else it warns by quoting all, secrets too. */
+/**
+ * The options that EventStoreDB's client knows. About others it warns, and quotes the whole string,
+ * secrets too.
+ */
 const eventStoreOptions = [
   'tls',
   'tlsCAFile',

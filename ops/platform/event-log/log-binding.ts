@@ -1,6 +1,6 @@
 import type { Queryable } from '../postgres/pool.js';
 
-/** Where the events of a database belong that keeps its log itself. */
+/** The name of the log of a database that keeps its log itself. */
 export const embeddedLog = 'postgres';
 
 /** The database's events belong to another log than the configured one. */

@@ -39,7 +39,7 @@ export interface Position {
   readonly offset: number;
 }
 
-/** What a partition holds now: offsets from `first` up to, not including, `next`. */
+/** The offsets of a partition: from `first` up to, not including, `next`. */
 export interface PartitionRange {
   readonly partition: number;
   readonly first: number;
@@ -53,8 +53,8 @@ export interface SubscribeOptions {
   /** The reader's checkpoint; `null` begins at the start of the partition. */
   readonly position: (topic: TopicName, partition: number) => Promise<Position | null>;
   /**
-   * Takes a batch; the next one of its partition comes when it has resolved. What it throws is
-   * logged, and the partition goes on from `position` again, after a pause that grows to 5 s.
+   * Takes a batch; the next one of its partition comes when it has resolved. Its failure is logged,
+   * and the partition goes on from `position`, after a pause that grows to 5 s.
    */
   readonly handle: (batch: Batch) => Promise<void>;
   /** Records in a batch at most; 1,000 unless told. */
@@ -67,15 +67,15 @@ export interface SubscribeOptions {
 }
 
 export interface Subscription {
-  /** Rejects with what no retry can mend (`ForeignPosition`); resolves after `stop`. */
+  /** Rejects with a failure that no retry can mend (`ForeignPosition`); resolves after `stop`. */
   readonly done: Promise<void>;
   /** Resolves when no `handle` is running and none will. */
   stop(): Promise<void>;
 }
 
 /**
- * What a reader's `handle` throws when its checkpoint is not where the batch begins: another reader
- * moved it. No failure: the subscription goes on from `position`.
+ * Thrown by a reader's `handle` when its checkpoint is not where the batch begins: another reader moved
+ * it. No failure: the subscription goes on from `position`.
  */
 export class PositionMoved extends Error {
   readonly code: string = 'POSITION_MOVED';
@@ -99,8 +99,8 @@ export class ForeignPosition extends Error {
 }
 
 /**
- * Refuses a checkpoint of another log or outside of what the partition holds. The checkpoint is to be
- * read before the range: another reader of the group may move it past an end that was asked for earlier.
+ * Refuses a checkpoint of another log, or outside the partition's range. Read the checkpoint before the
+ * range: another reader of the group may move it past an end that was read earlier.
  */
 export const checkPosition = (
   topic: TopicName,

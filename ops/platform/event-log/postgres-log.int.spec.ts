@@ -11,7 +11,7 @@ import { describeEventLog } from '../../test/conformance/event-log/event-log.sui
 import {
   codeIn,
   eventIn,
-  idOf,
+  eventIdOf,
   manyPartitions,
   newCode,
   recordsOf,
@@ -26,7 +26,7 @@ import {
   fence,
   Positions,
   startReader,
-  type Reader,
+  type LogReader,
 } from '../../test/conformance/event-log/reader.js';
 import {
   createSerialIdLog,
@@ -45,7 +45,7 @@ describeEventLog('embedded in PostgreSQL', () => openPostgresHarness('log'));
 describe('the embedded log, apart from the suite', () => {
   let harness: PostgresHarness;
   let client: PostgresClient;
-  let readers: Reader[] = [];
+  let readers: LogReader[] = [];
 
   before(async () => {
     harness = await openPostgresHarness('embedded_log');
@@ -59,7 +59,7 @@ describe('the embedded log, apart from the suite', () => {
 
   after(() => harness.close());
 
-  const follow = (...args: Parameters<typeof startReader>): Reader => {
+  const follow = (...args: Parameters<typeof startReader>): LogReader => {
     const reader = startReader(...args);
     readers.push(reader);
     return reader;
@@ -87,7 +87,7 @@ describe('the embedded log, apart from the suite', () => {
     await sleep(700);
     expect(fetches).to.equal(0);
     held.resolve();
-    await reader.has(backlog.map(idOf));
+    await reader.has(backlog.map(eventIdOf));
     expect(fetches).to.be.above(0);
   });
 
@@ -104,10 +104,10 @@ describe('the embedded log, apart from the suite', () => {
       },
     });
     const begin = performance.now();
-    for (let turn = 0; turn < 20; turn += 1) {
+    for (let round = 0; round < 20; round += 1) {
       const records = recordsOf(links, newCode(), 1);
       await client.log.append(links, records);
-      await reader.has(records.map(idOf));
+      await reader.has(records.map(eventIdOf));
     }
     // 20 pauses of 50 ms; half a second more for each one that was overslept.
     expect(performance.now() - begin).to.be.below(3_000);
@@ -203,9 +203,9 @@ describe('the embedded log, apart from the suite', () => {
         await one.log.append(topic, records);
         const ids = [];
         for await (const batch of other.log.read(topic, 2, 0, 10)) {
-          ids.push(...batch.records.map(idOf));
+          ids.push(...batch.records.map(eventIdOf));
         }
-        expect(ids).to.deep.equal(records.map(idOf));
+        expect(ids).to.deep.equal(records.map(eventIdOf));
       }
       for (const opened of clients) await opened.crash();
     });
@@ -308,7 +308,7 @@ describe('the embedded log, apart from the suite', () => {
       const decided = naive.decide([early], { hold: held.promise });
       await eventually('it has its id', async () => (await naive.idsGiven()) > 0);
       await naive.append(links, late);
-      await reader.has(late.map(idOf));
+      await reader.has(late.map(eventIdOf));
       held.resolve();
       await decided;
       await fence(naive, reader, [links]);

@@ -69,7 +69,7 @@ export interface PostgresLog {
 /**
  * The embedded adapter: an append-only table of PostgreSQL, for one machine.
  *
- * `listener` hears `linklog_log`: it makes readers quick, who also look by themselves now and then.
+ * `listener` hears `linklog_log`, so that readers are quick; they also look now and then.
  *
  * @throws PartitionsDiffer
  */
@@ -151,7 +151,7 @@ export const openPostgresLog = async (options: {
         ranges,
         partitionsOf,
       }),
-    // Pool and listener are the process's.
+    // Pool and listener belong to the caller.
     close: () => Promise.resolve(),
   };
 
@@ -178,9 +178,9 @@ export const openPostgresLog = async (options: {
       const { rows } = await pool.query<{ value: string }>({
         name: 'outbox-after',
         text: `SELECT e.value
-               FROM unnest($1::text[], $2::smallint[], $3::bigint[]) AS m (key, partition_id, mark)
-               JOIN log.events e ON e.key = m.key AND e.partition_id = m.partition_id
-                AND e.ledger_sequence > m.mark
+               FROM unnest($1::text[], $2::smallint[], $3::bigint[]) AS known (key, partition_id, sequence)
+               JOIN log.events e ON e.key = known.key AND e.partition_id = known.partition_id
+                AND e.ledger_sequence > known.sequence
                ORDER BY e.key, e.ledger_sequence`,
         values: [
           known.map(({ subject }) => subject),

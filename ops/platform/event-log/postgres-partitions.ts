@@ -1,21 +1,21 @@
 import { topics, type TopicName } from '../../../schemas/events/topics.js';
 import type { Pool } from '../postgres/pool.js';
 
-/** A partition as the table knows it: `id` is what stands in each record's row. */
+/** A partition in the table; each record's row has its `id`. */
 export interface KnownPartition {
   readonly id: number;
   readonly topic: TopicName;
   readonly partition: number;
 }
 
-/** The partition counts are fixed when the log is made; another count would break every key's order. */
+/** The number of partitions is fixed when the log is made: another one would break every key's order. */
 export class PartitionsDiffer extends Error {
   readonly code = 'PARTITIONS_DIFFER';
   readonly retryable = false;
 }
 
 /**
- * The partitions of every topic; those of a topic that the log does not know yet are made.
+ * The partitions of every topic; those of a new topic are created.
  *
  * @throws PartitionsDiffer
  */

@@ -1,14 +1,14 @@
 import { METHODS, STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 import { messages, type GeneralError } from '../../../schemas/http/errors.js';
 
-/** What node tells of a request that it could not read. */
+/** Node's error about a request that it could not read. */
 export type Unread = NodeJS.ErrnoException & {
-  /** What came last, and how far the parser got in it. */
+  /** The last packet, and how far the parser got in it. */
   readonly rawPacket?: Buffer;
   readonly bytesParsed?: number;
 };
 
-/** What a listener itself answers to a request that its handler cannot be given. */
+/** The listener's own answer to a request that its handler cannot take. */
 export interface Refusal {
   readonly status: number;
   readonly message: string;
@@ -16,27 +16,27 @@ export interface Refusal {
 
 const badRequest: Refusal = { status: 400, message: messages.badRequest };
 
-/** By node's code for what was wrong; anything else is a bad request. */
+/** By node's error code; any other is a bad request. */
 const refusals: ReadonlyMap<string, Refusal> = new Map([
   ['HPE_HEADER_OVERFLOW', { status: 431, message: messages.headersTooLarge }],
   ['HPE_CHUNK_EXTENSIONS_OVERFLOW', { status: 413, message: messages.bodyTooLarge }],
   ['ERR_HTTP_REQUEST_TIMEOUT', { status: 408, message: messages.requestTimeout }],
 ]);
 
-/** What the parser found, as a client may know it; `null` for what only we object to. */
+/** The answer to a parser's error; `null`: a request that the parser accepted and we do not. */
 export const refusalOf = (error: NodeJS.ErrnoException | null): Refusal =>
   refusals.get(error?.code ?? '') ?? badRequest;
 
 const absoluteForm = /^https?:\/\/[^/?#]*/i;
 
-/** A request's target as our handlers know it: a proxy may name the whole URL (RFC 9112, 3.2.2). */
+/** A request's target from its path on: a proxy may send the whole URL (RFC 9112, 3.2.2). */
 export const originFormOf = (target: string): string => {
   if (target.startsWith('/')) return target;
   const rest = target.replace(absoluteForm, '');
   return rest.startsWith('/') ? rest : `/${rest}`;
 };
 
-/** RFC 9112, 3.2: one Host, unless the client is of the time before there were any. */
+/** RFC 9112, 3.2: a request has one Host; HTTP/1.0 needs none. */
 export const isBadRequest = ({ rawHeaders, httpVersionMinor }: IncomingMessage): boolean => {
   let hosts = 0;
   for (let at = 0; at < rawHeaders.length; at += 2) {
@@ -64,7 +64,7 @@ const headersOf = (body: string): Record<string, string> => ({
   Connection: 'close',
 });
 
-/** Refuses a request of which the head was read. */
+/** Refuses a request whose head was read. */
 export const refuse = (
   request: IncomingMessage,
   response: ServerResponse,
@@ -78,7 +78,7 @@ export const refuse = (
 const beginning = /^([!-~]{1,20}) ([!-~]*)/;
 const requestLines = new RegExp(`(${METHODS.join('|')}) ([!-~]*) HTTP/1\\.[01]\\r\\n`, 'g');
 
-/** What is wrong with the line that a request begins with. */
+/** Errors in the request line itself. */
 const lineErrors: ReadonlySet<string | undefined> = new Set([
   'HPE_INVALID_METHOD',
   'HPE_INVALID_URL',
@@ -87,10 +87,10 @@ const lineErrors: ReadonlySet<string | undefined> = new Set([
 ]);
 
 /**
- * What can be read of the line that a refused request begins with; the parser gives up without
- * telling. It may stand behind the rest of another request, which may be anything, so the last line
- * that the parser took for one counts; where it took none, the packet's beginning, if it is this
- * request's.
+ * Method and target of a request that the parser refused, as far as they can be read: the parser does
+ * not give them. The packet may begin with the rest of another request, so the last request line that
+ * the parser accepted counts. Where it accepted none, the packet's beginning counts, if this request
+ * begins there.
  */
 const lineOf = (error: Unread, begins: boolean): { method: string; target: string } => {
   const packet = error.rawPacket?.toString('latin1') ?? '';
@@ -102,7 +102,7 @@ const lineOf = (error: Unread, begins: boolean): { method: string; target: strin
   return { method, target };
 };
 
-/** Refuses what never became a request; `begins`: no other request begins in its last packet. */
+/** The bytes that refuse an unread request; `begins`: no other request begins in its last packet. */
 export const refusalBytes = (error: Unread, begins: boolean): string => {
   const refusal = refusalOf(error);
   const { method, target } = lineOf(error, begins);

@@ -18,7 +18,7 @@ import {
 
 export interface HttpListener {
   readonly host: string;
-  /** The real one, also where 0 was asked for. */
+  /** The real port, also where the configuration has 0. */
   readonly port: number;
   /** An address that can be connected to: never a wildcard, IPv6 in brackets. */
   readonly url: string;
@@ -28,12 +28,12 @@ export interface HttpListener {
 
 const maxConnections = 10_000;
 
-/** How long a client may go on sending after the last answer of its connection. */
+/** How long a client may keep sending after the last answer of its connection. */
 const lingerMs = 1_000;
 
 /**
  * Ends a connection so that its last answer arrives. Where the client is still sending (a body that
- * was refused), closing at once would reset the connection, and with it an answer not read yet.
+ * was refused), closing at once would reset the connection, and lose an answer that is not read yet.
  */
 const closeGently = (socket: Socket): void => {
   const timer = setTimeout(() => socket.destroy(), lingerMs);
@@ -49,7 +49,7 @@ const reachable = (host: string): string => {
   return host.includes(':') ? `[${host}]` : host;
 };
 
-/** Where a client of this machine reaches what listens there. */
+/** The URL for a client on this machine. */
 export const urlOf = ({ host, port }: Listen): string => `http://${reachable(host)}:${port}`;
 
 const listenError = (error: NodeJS.ErrnoException, name: string, { host, port }: Listen): Error => {
@@ -67,7 +67,7 @@ const listenError = (error: NodeJS.ErrnoException, name: string, { host, port }:
   return error;
 };
 
-/** How often a listener that drains looks for connections that wait for nothing any more. */
+/** How often a draining listener looks for idle connections. */
 const sweepMs = 100;
 
 const close = (server: Server, sockets: ReadonlySet<Socket>, graceMs: number): Promise<void> =>
@@ -75,7 +75,7 @@ const close = (server: Server, sockets: ReadonlySet<Socket>, graceMs: number): P
     const timer = setTimeout(() => {
       for (const socket of sockets) socket.destroy();
     }, graceMs);
-    // Those answered meanwhile are idle from then on; node counts none as idle that never asked.
+    // A connection is idle after its answer. Node does not count those that never sent a request.
     const sweep = setInterval(() => {
       server.closeIdleConnections();
       for (const socket of sockets) {
@@ -90,36 +90,36 @@ const close = (server: Server, sockets: ReadonlySet<Socket>, graceMs: number): P
     server.closeIdleConnections();
   });
 
-/** A request and its answer, done or not. */
+/** The latest request of a connection, answered or not. */
 interface Exchange {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
-  /** Of its connection, when its head had come. */
+  /** Read from the connection when the request's head was complete. */
   readonly bytesRead: number;
 }
 
 /**
- * Answers what the parser cannot make sense of, or what did not come in time, and ends the connection:
- * nobody knows where the next request would begin.
+ * Answers bytes that the parser cannot read, or that came too late, and ends the connection: nobody
+ * knows where the next request would begin.
  */
 const refuseRest = (error: Unread, socket: Socket, latest: Exchange | undefined): void => {
   const answered = latest?.response.headersSent ?? true;
   if (latest && !answered && latest.request.complete) {
-    // It stands behind a request that was well-formed, which is answered first.
+    // A well-formed request came before it, and is answered first.
     latest.response.setHeader('Connection', 'close');
   } else if (latest && !answered) {
     refuse(latest.request, latest.response, refusalOf(error));
   } else {
-    // The rest of a body whose request has its answer gets no second one.
+    // The rest of a body gets no answer where its request has one already.
     const begun = latest !== undefined && !latest.request.complete;
-    // A packet that another request began with does not begin with this one.
+    // The packet does not begin with this request where another one began in it.
     const begins = latest?.bytesRead !== socket.bytesRead;
     if (!begun) socket.write(refusalBytes(error, begins));
     socket.destroySoon();
   }
 };
 
-/** Where a listener was bound. */
+/** The address that a listener was bound to. */
 export type Bound = Pick<HttpListener, 'host' | 'port' | 'url'>;
 
 /**
@@ -142,7 +142,7 @@ export const listen = async (
     keepAliveTimeout: 65_000,
     connectionsCheckingInterval: 5_000,
     maxHeaderSize: 16_384,
-    // Asked for below, where the refusal has a body.
+    // Checked below, where the refusal has a body.
     requireHostHeader: false,
   });
   server.maxConnections = maxConnections;
@@ -151,7 +151,7 @@ export const listen = async (
   const latest = new WeakMap<Socket, Exchange>();
   server.on('connection', (socket) => {
     sockets.add(socket);
-    // What node calls behind the last answer of a connection.
+    // Node calls this after the last answer of a connection.
     socket.destroySoon = () => {
       closing.add(socket);
       closeGently(socket);
@@ -168,7 +168,7 @@ export const listen = async (
       const listening = { host, port, url: urlOf({ host, port }) };
       const handler = makeHandler(listening);
       const serve: RequestListener = (request, response) => {
-        // It stood behind the last answer, and can have none.
+        // It came after the last answer of the connection.
         if (closing.has(request.socket)) return;
         const { socket } = request;
         latest.set(socket, { request, response, bytesRead: socket.bytesRead });
@@ -181,10 +181,10 @@ export const listen = async (
         handler(request, response);
       };
       server.on('request', serve);
-      // What else a client expects may be left undone, by RFC 9110.
+      // RFC 9110 allows a server to ignore other expectations.
       server.on('checkExpectation', serve);
       server.on('connect', (request: IncomingMessage, socket: Socket) => {
-        // No tunnel, but an answer as to any other method; node leaves the socket to us.
+        // It gets an answer like any other method, and no tunnel. Node leaves the socket to us.
         socket.on('error', () => socket.destroy());
         const response = new ServerResponse(request);
         response.shouldKeepAlive = false;
@@ -196,8 +196,8 @@ export const listen = async (
       });
       server.on('clientError', (error: Unread, socket: Socket) => {
         if (closing.has(socket)) return;
-        // A spare connection, as browsers open them, on which nothing was asked in time: an answer
-        // might be taken for that of the request which is just coming.
+        // Browsers open spare connections. An answer to no request might be taken for the answer to
+        // the next one.
         const unused = socket.bytesRead === 0;
         if (error.code === 'ECONNRESET' || !socket.writable || unused) socket.destroy();
         else refuseRest(error, socket, latest.get(socket));

@@ -1,4 +1,4 @@
-/** Seconds: from a redirect out of memory to what no client waits for. */
+/** Seconds: from a redirect out of memory to more than any client waits. */
 const bounds = [
   0.000_25, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ] as const;
@@ -42,7 +42,7 @@ export class DurationHistogram {
     private readonly help: string,
   ) {}
 
-  /** Where durations with these labels are recorded: to be kept, for each call makes a new series. */
+  /** A new series with these labels: keep it, for each call makes another one. */
   child(labels: Labels = {}): Durations {
     const durations = new Durations();
     this.#children.push({ labels, durations });

@@ -3,7 +3,7 @@ import type { Metrics } from './metrics.js';
 
 type Projection = HealthReport['projections'][number];
 
-/** Tells what GET /health/ready tells, and how many seconds the projections are behind. */
+/** Exposes the report of GET /health/ready, and the lag of the projections in seconds. */
 export const exposeHealth = (
   metrics: Metrics,
   health: HealthCheck,
@@ -54,7 +54,7 @@ export const exposeHealth = (
     labels,
     read: async () => {
       const { projections } = await health();
-      // What another process has applied meanwhile is behind nobody.
+      // A projection that another process has brought to the end of the log has no lag.
       const level = new Set(projections.filter(({ lag }) => lag === 0).map(({ name }) => name));
       return [...secondsBehind()].map(([projection, seconds]) => [
         { projection },

@@ -1,6 +1,6 @@
 import type { DurationHistogram, Durations } from './durations.js';
 
-/** Those that get a label of their own; clients may send some thirty others. */
+/** The methods with a label of their own; clients may send some thirty others. */
 const knownMethods: ReadonlySet<string> = new Set([
   'GET',
   'HEAD',
@@ -11,7 +11,7 @@ const knownMethods: ReadonlySet<string> = new Set([
   'OPTIONS',
 ]);
 
-/** Takes down the requests of one listener, once each is answered. */
+/** Records the answered requests of one listener. */
 export interface RequestRecorder {
   /**
    * `route` is a pattern such as `/:shortCode`, or `other`; never a path that a client can choose.

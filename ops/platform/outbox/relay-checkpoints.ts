@@ -2,18 +2,18 @@ import type { TopicName } from '../../../schemas/events/topics.js';
 import type { EventLog } from '../event-log/port.js';
 import type { Pool } from '../postgres/pool.js';
 
-/** How long sent events stay at least: what is written down of them elsewhere may be looked up. */
+/** How long sent events stay at least, so that they can be looked up. */
 const keptFor = '1 day';
 const maxDeleted = 5_000;
 
-/** What was sent of a partition of the outbox. */
+/** The sent part of a partition of the outbox. */
 interface Sent {
   readonly partitionId: number;
   readonly topic: TopicName;
   readonly next: number;
 }
 
-/** Notes where the log proper ends now that these were sent: they are all before that. */
+/** Saves where the log proper ends now: all that was sent is before that. */
 export const saveRelayCheckpoints = async (
   pool: Pool,
   log: Pick<EventLog, 'ranges'>,

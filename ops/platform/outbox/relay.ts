@@ -17,7 +17,7 @@ const maxRecords = 1_000;
 const idleMs = 5_000;
 const checkpointEveryMs = 60_000;
 
-/** What is due of one partition. */
+/** The next events to send of one partition. */
 interface Due {
   readonly partitionId: number;
   readonly topic: TopicName;

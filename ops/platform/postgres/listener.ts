@@ -3,7 +3,7 @@ import type { Logger } from '../logging.js';
 import { keepConnection } from './own-connection.js';
 import type { Queryable } from './pool.js';
 
-/** What is NOTIFYed: appends to the log, changes to what may be cached, what the relay has sent. */
+/** Appends to the log, changes of cached state, and the relay's progress. */
 export type Channel = 'linklog_log' | 'linklog_changes' | 'linklog_sent';
 
 const pingMs = 300;

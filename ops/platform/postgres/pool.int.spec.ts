@@ -73,7 +73,7 @@ describe('a transaction', () => {
   it('leaves its connection fit for the next one, also after a failed statement', async () => {
     const one = createPool({ url: database.url, name: 'one', max: 1, logger });
     const pids: unknown[] = [];
-    for (let turn = 0; turn < 2; turn += 1) {
+    for (let round = 0; round < 2; round += 1) {
       const error = await rejection(
         transaction(one, async (tx) => {
           pids.push((await tx.query('SELECT pg_backend_pid() AS pid')).rows[0]);

@@ -1,9 +1,8 @@
-/** One Ctrl-C may come twice, from the terminal and from npm: only a later one is a second one. */
+/** One Ctrl-C may come twice, from the terminal and from npm: only a later signal counts as a second. */
 const againAfterMs = 500;
 
 /**
- * Hears SIGINT and SIGTERM: `first` is to end things well, `again` is for those who do not want to
- * wait for that.
+ * Listens to SIGINT and SIGTERM: `first` is to begin a clean stop, `again` to end at once.
  *
  * @returns how to stop hearing them
  */

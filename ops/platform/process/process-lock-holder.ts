@@ -4,9 +4,9 @@ import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
 import { z } from 'zod';
 
 /**
- * Who holds a lock. A pid alone does not say: pids are used again, and after a reboot they all are.
+ * The holder of a lock. A pid alone is not enough: pids are used again, above all after a reboot.
  * `start` (clock ticks since boot) and `boot` (the kernel's id of this boot) are null where the
- * system does not tell them. `token` tells this very taking of the lock from every other.
+ * system does not give them. `token` is new for each acquisition of the lock.
  */
 export interface Holder {
   readonly pid: number;
@@ -41,7 +41,7 @@ const bootId = (): string | null => {
   try {
     return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
   } catch (error) {
-    // Not Linux, or a sandbox that hides it: then the pid and its start time must do.
+    // Not Linux, or a sandbox that hides it: the pid and its start time are enough then.
     if (hasCode(error, 'ENOENT', 'EACCES', 'EPERM')) return null;
     throw error;
   }
@@ -64,19 +64,19 @@ export const thisProcess = (): Holder => ({
   token: randomBytes(8).toString('hex'),
 });
 
-/** In doubt true: a lock wrongly thought held costs a message, one wrongly thought free costs data. */
-export const isAlive = (holder: Holder): boolean => {
+/** In doubt true: a lock wrongly taken as held costs a message, one wrongly taken as free costs data. */
+export const isHolderAlive = (holder: Holder): boolean => {
   if (holder.pid === 0) return false;
   const boot = bootId();
   if (holder.boot !== null && boot !== null && holder.boot !== boot) return false;
   const stat = procStat(holder.pid);
   if (stat === null) return processExists(holder.pid);
-  // A zombie has closed all its files; only its parent has not looked yet.
+  // A zombie has closed all its files; its parent has not waited for it yet.
   if (stat.state === 'Z' || stat.state === 'X') return false;
   return holder.start === null || holder.start === stat.start;
 };
 
-/** What a lock file says; null when there is none. One that says nothing names a holder with pid 0. */
+/** The holder in a lock file; null without a file. An unreadable file gives a holder with pid 0. */
 export const readHolder = (file: string): Holder | null => {
   let fd: number;
   try {

@@ -1,7 +1,7 @@
 import { linkSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isAlive, readHolder, thisProcess, type Holder } from './process-lock-holder.js';
+import { isHolderAlive, readHolder, thisProcess, type Holder } from './process-lock-holder.js';
 import { hasCode } from '../errors.js';
 
 /** A live process has the directory. A retry helps once that process has ended. */
@@ -24,16 +24,16 @@ export interface ProcessLock {
 }
 
 const waitStepMs = 50;
-/** A take-over lasts microseconds; longer than this, the process in the midst of it is stopped. */
+/** A take-over lasts microseconds. After this time, the process that does it must be stopped. */
 const takeOverMs = 1_000;
 
 type Attempt =
   | { readonly status: 'taken'; readonly token: string }
   | { readonly status: 'held'; readonly pid: number }
-  /** Another process moves at this very moment: look again. */
+  /** Another process takes the lock at this moment: look again. */
   | { readonly status: 'moving'; readonly pid: number };
 
-/** Writes who we are to a file of its own, so that it can appear elsewhere complete or not at all. */
+/** Writes this process's record to a file, which is then moved or linked: complete or not at all. */
 const withCandidate = <T>(path: string, use: (file: string, me: Holder) => T): T => {
   const me = thisProcess();
   const file = `${path}.new-${me.token}`;
@@ -79,7 +79,7 @@ const attempt = (path: string): Attempt => {
     const token = takeLock(path);
     return token === null ? { status: 'moving', pid: 0 } : { status: 'taken', token };
   }
-  if (isAlive(found)) return { status: 'held', pid: found.pid };
+  if (isHolderAlive(found)) return { status: 'held', pid: found.pid };
 
   const guard = `${path}.${found.token}`;
   const guarded = attempt(guard);
@@ -96,8 +96,8 @@ const attempt = (path: string): Attempt => {
  * Takes `<dir>/lock` for this process, and takes it over from a holder that has died. The directory
  * must exist. The same directory cannot be taken twice, not by one process either.
  *
- * It judges by pid, so all who share the directory must see the same processes: two containers on one
- * volume do not see each other.
+ * It judges by pid, so all processes that share the directory must see each other: two containers on
+ * one volume do not.
  *
  * @param options.waitMs how long to wait for a live holder, in milliseconds; 0, the default: not at all
  * @throws LockHeld when a live process has it at the end of the wait
@@ -128,5 +128,5 @@ export const acquireLock = async (
 /** Whether a live process, this one included, has the directory. */
 export const isLocked = (dir: string): boolean => {
   const holder = readHolder(join(dir, 'lock'));
-  return holder !== null && isAlive(holder);
+  return holder !== null && isHolderAlive(holder);
 };

@@ -4,17 +4,17 @@ import { patchKafkajs } from './kafkajs-patches.js';
 import { sendReadyBatches } from './ready-batches.js';
 import type { KafkaSettings } from './settings.js';
 
-/** What kafkajs retries by itself; whoever calls it decides what comes after. */
-export const retry = { initialRetryTime: 50, maxRetryTime: 1_000, retries: 5 } as const;
+/** The retries of kafkajs itself; its callers decide what comes after. */
+export const requestRetry = { initialRetryTime: 50, maxRetryTime: 1_000, retries: 5 } as const;
 
-/** All that kafkajs's own lines need of a logger. */
+/** The part of a logger that kafkajs's lines need. */
 export type KafkaLogger = Pick<Logger, 'isLevelEnabled'> & {
   debug(details: object, message: string): void;
 };
 
 /**
- * For debugging only, whatever kafkajs thinks of it: whoever called kafkajs is told by a rejection,
- * and logs what that means. It reports each refused connection, and each new leader, as an error.
+ * Logs the lines of kafkajs at level debug: it reports each refused connection, and each new leader, as
+ * an error. Its callers get a rejection, and log that.
  */
 const logInto =
   (logger: KafkaLogger): logCreator =>
@@ -40,7 +40,7 @@ export const createKafkaClient = (
     ...(settings.sasl && { sasl: settings.sasl as SASLOptions }),
     connectionTimeout: 1_000,
     requestTimeout: 3_000,
-    retry,
+    retry: requestRetry,
     logLevel: logger.isLevelEnabled('debug') ? logLevel.INFO : logLevel.NOTHING,
     logCreator: logInto(logger),
     ...(socketFactory && { socketFactory }),

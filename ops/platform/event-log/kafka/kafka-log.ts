@@ -18,8 +18,8 @@ const closeMs = 3_000;
 
 export interface KafkaLog extends EventLog {
   /**
-   * Resolves when the cluster answers and its topics are as they must be; until then it is tried
-   * again and again. Rejects with `TopicDiffers`, and when the log is closed before.
+   * Resolves when the cluster answers and its topics are as they must be; until then the log tries
+   * again. Rejects with `TopicDiffers`, and when the log is closed before.
    */
   readonly ready: Promise<void>;
 }
@@ -28,7 +28,7 @@ export interface KafkaLog extends EventLog {
 export const openKafkaLog = (options: {
   readonly settings: KafkaSettings;
   readonly logger: Logger;
-  /** Hears the cluster's name for this log before anything is written; what it throws is final. */
+  /** Called with the cluster's name for this log before the first write; its failure is final. */
   readonly bindToLog?: (logName: string) => Promise<void>;
   /** How sockets are made, for tests that cut them. */
   readonly socketFactory?: ISocketFactory;

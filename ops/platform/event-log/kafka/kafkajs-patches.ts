@@ -1,7 +1,6 @@
 /**
- * kafkajs (2.2.4) is no longer maintained, and has faults that a long-lived service cannot live
- * with. They are mended in its own classes, here and nowhere else; where it is not built as it was
- * when that was measured, nothing is mended blindly: `patchKafkajs` throws.
+ * kafkajs (2.2.4) is no longer maintained, and has faults that a long-lived service cannot live with.
+ * This file patches its classes. Where a class is not as expected, `patchKafkajs` throws.
  */
 import { createRequire } from 'node:module';
 import type { Socket } from 'node:net';
@@ -13,14 +12,14 @@ interface SocketRequest {
   timeoutRequest(): void;
 }
 
-/** Each connection has one: what waits to be sent, and what waits for its answer. */
+/** Of a connection: the requests that wait to be sent, and those that wait for their answers. */
 interface RequestQueue {
   readonly pending: readonly unknown[];
   readonly inflight: ReadonlyMap<number, SocketRequest>;
   readonly enforceRequestTimeout: boolean;
 }
 
-/** What was received on the way to a whole answer: its size first, in four bytes. */
+/** An answer is received in chunks: first its size, in four bytes. */
 interface Connection {
   readonly socket?: Socket;
   readonly isConnected: () => boolean;
@@ -29,18 +28,18 @@ interface Connection {
   bytesNeeded: number;
 }
 
-/** What a client knows of one broker. */
+/** A client's view of one broker. */
 interface Broker {
-  /** Which requests it takes; known once it has answered. */
+  /** The versions of requests that it takes; `null` until it has answered. */
   readonly versions: object | null;
 }
 
-/** What a fetch brought of one partition. */
+/** The records of one partition in a fetch. */
 interface FetchedBatch {
   readonly isEmpty: () => boolean;
 }
 
-/** A consumer's membership, by which it fetches; the time in milliseconds. */
+/** A consumer's membership in its group; the time in milliseconds. */
 interface ConsumerGroup {
   maxWaitTime: number;
 }
@@ -66,9 +65,9 @@ const replace = <Instance, Method extends string, Result, Args extends unknown[]
 };
 
 /**
- * It looks for pending requests once a millisecond on every open connection, also where none are
- * pending: some 4 % of a core for a connection that does nothing. With nothing pending there is
- * nothing to look for: each request that must wait asks for a look of its own.
+ * kafkajs checks for pending requests once a millisecond on every open connection, also where none are
+ * pending: some 4 % of a core for an idle connection. Each request that must wait schedules a check
+ * itself, so none is needed without pending requests.
  */
 const calmIdleConnections = (): void => {
   const queue = load('kafkajs/src/network/requestQueue/index.js') as Class<
@@ -84,8 +83,8 @@ const calmIdleConnections = (): void => {
 };
 
 /**
- * It looks for late requests ten times a second on every open connection, and a projector has eleven.
- * One look at the moment when the first of them can be late sees as much, and sooner.
+ * kafkajs checks for late requests ten times a second on every open connection, and a projector has
+ * eleven. One check at the moment when the first request can be late is enough.
  */
 const lookForLateRequestsInTime = (): void => {
   const file = load('kafkajs/src/network/requestQueue/index.js') as unknown;
@@ -98,13 +97,13 @@ const lookForLateRequestsInTime = (): void => {
     const timer = setTimeout(() => {
       looks.delete(queue);
       const now = Date.now();
-      // Those of a lost connection have been rejected, and stand here no more.
+      // Requests of a lost connection were rejected, and are not listed here.
       for (const request of [...queue.inflight.values()]) {
         if (now >= request.sentAt + request.requestTimeout) request.timeoutRequest();
       }
       lookInTime(queue);
     }, at - Date.now());
-    // The connection keeps the process alive, not the look at it.
+    // Only the connection is to keep the process alive.
     looks.set(queue, { at, timer: timer.unref() });
   };
 
@@ -137,9 +136,9 @@ const lookForLateRequestsInTime = (): void => {
 };
 
 /**
- * A connection that was lost within an answer keeps the answer's beginning, and takes the first
- * bytes of the next connection for the rest of it, or what still comes on the old socket for its
- * own: it reads nonsense from then on, and throws where nobody can catch it.
+ * A connection that is lost within an answer keeps the beginning of that answer. It takes the first
+ * bytes of the next connection, or late bytes of the old socket, for the rest: from then on it reads
+ * nonsense, and throws where nobody can catch it.
  */
 const forgetLostAnswers = (): void => {
   const connection = load('kafkajs/src/network/connection.js') as Class<
@@ -161,9 +160,9 @@ const forgetLostAnswers = (): void => {
 };
 
 /**
- * A broker that takes the connection and then does not answer which requests it takes (it is stopped, or
- * hangs) counts as connected from the second try on, is never asked again, and can be sent nothing: for
- * as long as the client lives, "Broker not connected".
+ * A broker that accepts the connection and does not answer which versions it takes (it is stopped, or
+ * hangs) counts as connected from the second try on. It is never asked again, and every request fails
+ * with "Broker not connected" for as long as the client lives.
  */
 const askUntilAnswered = (): void => {
   const broker = load('kafkajs/src/broker/index.js') as Class<Broker, 'isConnected', boolean>;
@@ -174,16 +173,15 @@ const askUntilAnswered = (): void => {
   });
 };
 
-/** So many fetches without a record: the topics are quiet. */
+/** After so many fetches without a record, the topics are quiet. */
 const quietFetches = 10;
-/** A member is heard of only between its fetches: much longer, and its group takes it for gone. */
+/** Between fetches only, a member sends heartbeats: with a longer wait, its group would drop it. */
 const quietFactor = 2.5;
 
 /**
- * It asks for records as often where none come as where they come all the time, which was half of
- * what an idle projector took. A record ends a fetch at once however long that may wait; only what
- * needs a new fetch waits for it: a partition that is resumed, another member, the end. So the wait
- * is as long as it was told to, and longer once nothing happens.
+ * kafkajs fetches as often from quiet topics as from busy ones, which was half of an idle projector's
+ * CPU. A record ends a fetch at once, however long the fetch may wait. Only a resumed partition, a new
+ * member and the end wait for the next fetch. So the wait grows where nothing happens.
  */
 const waitLongerWhileQuiet = (): void => {
   const group = load('kafkajs/src/consumer/consumerGroup.js') as Class<
@@ -205,7 +203,7 @@ const waitLongerWhileQuiet = (): void => {
   });
 };
 
-/** Mends kafkajs in this process, once. */
+/** Patches kafkajs in this process, once. */
 export const patchKafkajs = (): void => {
   if (patched in globalThis) return;
   calmIdleConnections();

@@ -8,7 +8,7 @@ import { WakeUp } from '../../concurrency/wake-up.js';
 import type { Batch } from '../port.js';
 import type { ClusterAdmin } from './admin.js';
 import { createGroupMember, type GroupMember } from './group-member.js';
-import { recordOf } from './records.js';
+import { logRecordOf } from './records.js';
 import type { KafkaSettings } from './settings.js';
 import { topicIn } from './topics.js';
 
@@ -48,7 +48,7 @@ class PartitionRead {
   /** Takes those records of a fetch that are due; returns whether there were any. */
   add({ messages }: EachBatchPayload['batch']): boolean {
     const { topic, partition, next, to } = this;
-    const records = messages.map(recordOf).filter(({ offset }) => offset >= next && offset < to);
+    const records = messages.map(logRecordOf).filter(({ offset }) => offset >= next && offset < to);
     const [first] = records;
     if (!first) return false;
     if (first.offset !== next) {

@@ -1,13 +1,13 @@
 import type { Kafka, Message, Producer, TopicMessages } from 'kafkajs';
 import { createBatcher } from '../../concurrency/batcher.js';
-import { retry } from './client.js';
+import { requestRetry } from './client.js';
 import { ReadyBatch } from './ready-batches.js';
 import { recordBatch } from './record-batch.js';
 import type { OutgoingRecord } from './records.js';
 
 /**
- * What a request may have, of several calls too: it costs much beside a record, and all of it may be of
- * one partition, whose share must be less than a broker takes (1 MiB unless told).
+ * Bytes of a request, which may hold records of several calls: a request costs much more than a record.
+ * All of it may go to one partition, whose share must be less than a broker takes (1 MiB by default).
  */
 const maxBytes = 768 * 1_024;
 
@@ -84,7 +84,7 @@ export const createRecordProducer = (kafka: Kafka): RecordProducer => {
         message.partition ?? 0,
     idempotent: false,
     maxInFlightRequests: 1,
-    retry,
+    retry: requestRetry,
   });
   let connected: Promise<void> | undefined;
 

@@ -62,7 +62,10 @@ const isReady = ({ topicData }: Produce): boolean =>
     partitions.every(({ messages }) => messages.every(({ value }) => value instanceof ReadyBatch)),
   );
 
-/** In this thread, once; other producers' requests stay as they were. A broker that asks for an older request gets none: its encoder throws. */
+/**
+ * Patches the request in this thread, once. Other producers' requests stay as they are. For a broker
+ * that needs an older request, the encoder throws.
+ */
 export const sendReadyBatches = (): void => {
   if (installed in globalThis) return;
   const original = load(file) as ProduceRequest;

@@ -11,11 +11,11 @@ const crc32c = load('kafkajs/src/protocol/recordBatch/crc32C/index.js') as (
 ) => number;
 
 const headBytes = 61;
-/** Where what the checksum covers begins. */
+/** The checksum covers the bytes from here on. */
 const checkedFrom = 21;
 const magic = 2;
 const none = -1;
-/** Attributes and the time since the batch's own. */
+/** Attributes, and the time since the batch's time. */
 const fixedBytes = 2;
 
 /** Bytes of a number that is not negative, in zigzag and 7 bits each. */
@@ -45,7 +45,7 @@ const sized = (text: string): Buffer => {
   return Buffer.concat([size, bytes]);
 };
 
-/** What stands beside each value, which is one CloudEvent as JSON: one header. */
+/** Each value is one CloudEvent as JSON, and has one header that says so. */
 const headers = Buffer.concat([
   Buffer.from([2]),
   sized('content-type'),

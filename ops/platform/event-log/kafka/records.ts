@@ -20,8 +20,8 @@ export const outgoingRecord = (topic: TopicName, key: Buffer, value: Buffer): Ou
   value,
 });
 
-/** A record as the port has it. What is not ours (no key, no value) gives empty text: a dead letter. */
-export const recordOf = ({ offset, key, value }: KafkaMessage): LogRecord => ({
+/** A record of the port. A missing key or value, not written by us, gives empty text: a dead letter. */
+export const logRecordOf = ({ offset, key, value }: KafkaMessage): LogRecord => ({
   offset: Number(offset),
   key: key?.toString() ?? '',
   value: value?.toString() ?? '',

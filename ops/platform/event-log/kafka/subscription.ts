@@ -10,7 +10,7 @@ import {
   type Subscription,
 } from '../port.js';
 import { createGroupMember, type Assignment } from './group-member.js';
-import { recordOf } from './records.js';
+import { logRecordOf } from './records.js';
 import type { KafkaSettings } from './settings.js';
 import { topicIn } from './topics.js';
 
@@ -127,7 +127,7 @@ export const startKafkaSubscription = (
       const { messages } = payload.batch;
       const isDone = (): boolean => signal.aborted || !payload.isRunning() || payload.isStale();
       for (let from = 0; from < messages.length && !isDone(); from += maxBatch) {
-        const records = messages.slice(from, from + maxBatch).map(recordOf);
+        const records = messages.slice(from, from + maxBatch).map(logRecordOf);
         await options.handle({ topic, partition, records });
         cursor.advance(records);
         payload.resolveOffset(String(records.at(-1)?.offset));

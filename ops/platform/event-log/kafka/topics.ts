@@ -2,7 +2,7 @@ import kafkajs, { type Admin } from 'kafkajs';
 import { topics, type TopicName } from '../../../../schemas/events/topics.js';
 import type { KafkaSettings } from './settings.js';
 
-/** A topic that is there is not as the log needs it: nothing that is written would be safe. */
+/** A topic exists, and is not as the log needs it: no record in it would be safe. */
 export class TopicDiffers extends Error {
   readonly code = 'TOPIC_DIFFERS';
   readonly retryable = false;
@@ -32,7 +32,7 @@ const create = async (admin: Admin, settings: KafkaSettings): Promise<void> => {
     ...required,
     'min.insync.replicas': String(inSync),
   }).map(([name, value]) => ({ name, value }));
-  // Another process may be quicker; that is no failure, and what it made is checked all the same.
+  // Another process may be quicker. That is no failure: every topic is checked later.
   await admin.createTopics({
     topics: missing.map(({ name, partitions }) => ({
       topic: topicIn(settings, name),
@@ -75,7 +75,7 @@ const check = async (admin: Admin, settings: KafkaSettings): Promise<void> => {
 };
 
 /**
- * Makes the topics that are not there, and sees that each is as the log needs it.
+ * Creates the missing topics, and checks that each is as the log needs it.
  *
  * @throws TopicDiffers
  */

@@ -1,18 +1,18 @@
 import type { TopicName } from '../../../../schemas/events/topics.js';
 import type { EventLog } from '../../../platform/event-log/port.js';
 import type { LogHarness } from './harness.js';
-import { Positions, startReader, type Reader, type ReaderOptions } from './reader.js';
+import { Positions, startReader, type LogReader, type ReaderOptions } from './reader.js';
 
 /**
  * What the tests of the suite work with. The log is one and the same for all of them, because some
  * logs cannot be emptied: a test begins where the log ends.
  */
-export interface Bench {
+export interface LogBench {
   readonly log: EventLog;
   readonly harness: LogHarness;
   readonly ends: (names: readonly TopicName[]) => Promise<Positions>;
   /** Starts a reader that is stopped after the test; of another client's log, if one is given. */
-  readonly follow: (options: ReaderOptions, log?: EventLog) => Reader;
+  readonly follow: (options: ReaderOptions, log?: EventLog) => LogReader;
   /** Runs after the test, before its readers are stopped: lets go of what a handler waits for. */
   readonly afterwards: (release: () => void) => void;
 }
@@ -21,9 +21,9 @@ export interface Bench {
 const openMs = 300_000;
 
 /** Opens the log for the tests of the surrounding `describe`. */
-export const benchOf = (open: () => Promise<LogHarness>): (() => Bench) => {
-  let bench: Bench | null = null;
-  let readers: Reader[] = [];
+export const benchOf = (open: () => Promise<LogHarness>): (() => LogBench) => {
+  let bench: LogBench | null = null;
+  let readers: LogReader[] = [];
   let releases: (() => void)[] = [];
 
   before(async function () {

@@ -2,13 +2,13 @@ import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { topics } from '../../../../schemas/events/topics.js';
 import type { NewRecord } from '../../../platform/event-log/port.js';
-import type { Bench } from './bench.js';
-import { idOf, newCode, recordsOf } from './events.js';
+import type { LogBench } from './bench.js';
+import { eventIdOf, newCode, recordsOf } from './events.js';
 import { fence } from './reader.js';
 
 const links = topics.links.name;
 
-export const describeConnections = (bench: () => Bench): void => {
+export const describeConnections = (bench: () => LogBench): void => {
   describe('lost connections', () => {
     /** As every sender does: again until the log has it, which may make it a repeat. */
     const insist = async (records: readonly NewRecord[]): Promise<void> => {
@@ -29,7 +29,7 @@ export const describeConnections = (bench: () => Bench): void => {
       await harness.cutConnections();
       const records = recordsOf(links, newCode(), 3);
       await insist(records);
-      await reader.has(records.map(idOf));
+      await reader.has(records.map(eventIdOf));
     });
 
     it('skip nothing while records are written, read and handled', async () => {
@@ -48,7 +48,7 @@ export const describeConnections = (bench: () => Bench): void => {
         while (cutting) {
           const records = recordsOf(links, code, 4);
           await insist(records);
-          sent.push(...records.map(idOf));
+          sent.push(...records.map(eventIdOf));
           await sleep(3);
         }
       };

@@ -2,15 +2,15 @@ import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { topics } from '../../../../schemas/events/topics.js';
 import { eventually } from '../../support/waiting.js';
-import type { Bench } from './bench.js';
-import { codeIn, idOf, manyPartitions, newCode, recordsOf } from './events.js';
+import type { LogBench } from './bench.js';
+import { codeIn, eventIdOf, manyPartitions, newCode, recordsOf } from './events.js';
 import { fence, Positions } from './reader.js';
 import { deferred } from '../../../platform/concurrency/deferred.js';
 
 const links = topics.links.name;
 const visits = topics.visits.name;
 
-export const describeDelivery = (bench: () => Bench): void => {
+export const describeDelivery = (bench: () => LogBench): void => {
   describe('delivery', () => {
     it('resumes at the checkpoint, also in another client', async () => {
       const { log, harness, follow, ends } = bench();
@@ -18,15 +18,15 @@ export const describeDelivery = (bench: () => Bench): void => {
       const first = follow({ topics: [links], positions });
       const before = recordsOf(links, newCode(), 5);
       await log.append(links, before);
-      await first.has(before.map(idOf));
+      await first.has(before.map(eventIdOf));
       await first.subscription.stop();
 
       const after = recordsOf(links, newCode(), 5);
       await log.append(links, after);
       const other = await harness.connect();
       const second = follow({ topics: [links], positions }, other.log);
-      await second.has(after.map(idOf));
-      expect(second.ids).to.deep.equal(after.map(idOf));
+      await second.has(after.map(eventIdOf));
+      expect(second.ids).to.deep.equal(after.map(eventIdOf));
     });
 
     it('replays the whole log to a reader without checkpoints', async () => {
@@ -55,10 +55,10 @@ export const describeDelivery = (bench: () => Bench): void => {
       const reader = follow({ topics: [links], positions: await ends([links]), mayWaitMs: 0 });
       await fence(log, reader, [links]);
       const begin = performance.now();
-      for (let turn = 0; turn < 20; turn += 1) {
+      for (let round = 0; round < 20; round += 1) {
         const records = recordsOf(links, newCode(), 1);
         await log.append(links, records);
-        await reader.has(records.map(idOf));
+        await reader.has(records.map(eventIdOf));
       }
       // A reader that only looks now and then, each half second say, takes twice as long.
       expect(performance.now() - begin).to.be.below(5_000);
@@ -73,8 +73,8 @@ export const describeDelivery = (bench: () => Bench): void => {
       const records = recordsOf(links, newCode(), 30);
       await log.append(links, records);
       for (const reader of readers) {
-        await reader.has(records.map(idOf));
-        expect(reader.ids).to.deep.equal(records.map(idOf));
+        await reader.has(records.map(eventIdOf));
+        expect(reader.ids).to.deep.equal(records.map(eventIdOf));
       }
     });
 
@@ -87,7 +87,7 @@ export const describeDelivery = (bench: () => Bench): void => {
       for (const topic of manyPartitions) {
         for (const record of recordsOf(topic, newCode(), 4)) {
           await log.append(topic, [record]);
-          sent.set(idOf(record), topic);
+          sent.set(eventIdOf(record), topic);
         }
       }
       await fence(log, all, asked);
@@ -98,7 +98,7 @@ export const describeDelivery = (bench: () => Bench): void => {
       }
       expect(new Set(all.received.map(({ topic }) => topic))).to.deep.equal(new Set(asked));
       for (const record of all.received) {
-        const topic = sent.get(idOf(record));
+        const topic = sent.get(eventIdOf(record));
         if (topic !== undefined) expect(record.topic).to.equal(topic);
       }
     });
@@ -118,7 +118,7 @@ export const describeDelivery = (bench: () => Bench): void => {
           topics: [links],
           positions: await ends([links]),
           handle: async ({ records }) => {
-            worked = records.map(idOf);
+            worked = records.map(eventIdOf);
             await stuck.promise;
           },
         },
@@ -130,8 +130,8 @@ export const describeDelivery = (bench: () => Bench): void => {
       await crashing.crash();
 
       const heir = follow({ group, topics: [links], positions });
-      await heir.has(records.map(idOf));
-      expect(heir.ids).to.deep.equal(records.map(idOf));
+      await heir.has(records.map(eventIdOf));
+      expect(heir.ids).to.deep.equal(records.map(eventIdOf));
       expect(heir.ids).to.include.members([...worked]);
     });
 
@@ -157,8 +157,8 @@ export const describeDelivery = (bench: () => Bench): void => {
           out -= records.length;
         },
       });
-      await reader.has(backlog.map(idOf));
-      expect(reader.ids).to.deep.equal(backlog.map(idOf));
+      await reader.has(backlog.map(eventIdOf));
+      expect(reader.ids).to.deep.equal(backlog.map(eventIdOf));
       expect(most).to.be.at.most(maxBatch);
       expect(batches).to.be.at.least(backlog.length / maxBatch);
     });
@@ -174,17 +174,17 @@ export const describeDelivery = (bench: () => Bench): void => {
         positions: await ends([links]),
         maxBatch: 4,
         handle: (batch) => {
-          attempts.push(batch.records.map(idOf));
+          attempts.push(batch.records.map(eventIdOf));
           return attempts.length <= 3
             ? Promise.reject(new Error('Not this time'))
             : Promise.resolve();
         },
       });
       await log.append(links, records);
-      await reader.has(records.map(idOf));
-      expect(reader.ids).to.deep.equal(records.map(idOf));
+      await reader.has(records.map(eventIdOf));
+      expect(reader.ids).to.deep.equal(records.map(eventIdOf));
       for (const attempt of attempts.slice(0, 4)) {
-        expect(attempt[0]).to.equal(records.map(idOf)[0]);
+        expect(attempt[0]).to.equal(records.map(eventIdOf)[0]);
       }
     });
 
@@ -208,7 +208,7 @@ export const describeDelivery = (bench: () => Bench): void => {
           return Promise.reject(new Error('Not at the checkpoint'));
         },
       });
-      const rest = records.slice(4).map(idOf);
+      const rest = records.slice(4).map(eventIdOf);
       await reader.has(rest);
       expect(reader.ids).to.deep.equal(rest);
     });
@@ -236,11 +236,11 @@ export const describeDelivery = (bench: () => Bench): void => {
         recordsOf(links, codeIn(links, partition), 2),
       );
       await log.append(links, others);
-      await reader.has(others.map(idOf));
-      expect(stuck.map(idOf).filter((id) => reader.ids.includes(id))).to.deep.equal([]);
+      await reader.has(others.map(eventIdOf));
+      expect(stuck.map(eventIdOf).filter((id) => reader.ids.includes(id))).to.deep.equal([]);
       failing = false;
-      await reader.has(stuck.map(idOf));
-      expect([...reader.ids].sort()).to.deep.equal([...others, ...stuck].map(idOf).sort());
+      await reader.has(stuck.map(eventIdOf));
+      expect([...reader.ids].sort()).to.deep.equal([...others, ...stuck].map(eventIdOf).sort());
     });
   });
 };

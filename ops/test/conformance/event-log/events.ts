@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { v7 as uuid } from 'uuid';
 import type { LinklogEvent } from '../../../../schemas/events/catalogue.js';
-import { newEvent, writeEvent } from '../../../../schemas/events/codec.js';
+import { newEvent } from '../../../../schemas/events/codec.js';
 import { topics, type TopicName } from '../../../../schemas/events/topics.js';
+import { recordOf } from '../../../../schemas/testing/events.js';
 import { partitionOf } from '../../../platform/event-log/partition.js';
 import type { NewRecord } from '../../../platform/event-log/port.js';
 
-/** Topics of many partitions: enough for whatever has to do with partitions. */
+/** Topics with many partitions, for tests that need several. */
 export const manyPartitions = [topics.links.name, topics.visits.name, topics.usage.name] as const;
 
 export type ManyPartitions = (typeof manyPartitions)[number];
@@ -47,14 +48,9 @@ export const eventIn = (topic: ManyPartitions, subject: string, sequence = 1): L
   }
 };
 
-export const recordOf = (event: LinklogEvent): NewRecord => ({
-  key: event.subject,
-  value: writeEvent(event),
-});
-
 /** So many records of one key, in order. */
 export const recordsOf = (topic: ManyPartitions, key: string, count: number): NewRecord[] =>
   Array.from({ length: count }, (_, index) => recordOf(eventIn(topic, key, index + 1)));
 
-/** The id of the event in a record: what tells records apart, wherever they are. */
-export const idOf = ({ value }: NewRecord): string => (JSON.parse(value) as { id: string }).id;
+/** The id of the event in a record; each record of the tests has its own. */
+export const eventIdOf = ({ value }: NewRecord): string => (JSON.parse(value) as { id: string }).id;

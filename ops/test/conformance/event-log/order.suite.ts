@@ -4,23 +4,16 @@ import { v7 as uuid } from 'uuid';
 import { newEvent } from '../../../../schemas/events/codec.js';
 import { topics } from '../../../../schemas/events/topics.js';
 import { partitionOf } from '../../../platform/event-log/partition.js';
-import type { Bench } from './bench.js';
-import {
-  codeIn,
-  eventIn,
-  idOf,
-  manyPartitions,
-  newCode,
-  partitionCount,
-  recordOf,
-} from './events.js';
+import type { LogBench } from './bench.js';
+import { codeIn, eventIn, eventIdOf, manyPartitions, newCode, partitionCount } from './events.js';
+import { recordOf } from '../../../../schemas/testing/events.js';
 import { fence } from './reader.js';
 import { storm, violations, type Writable } from './storm.js';
 import { deferred } from '../../../platform/concurrency/deferred.js';
 
 const links = topics.links.name;
 
-export const describeOrder = (bench: () => Bench): void => {
+export const describeOrder = (bench: () => LogBench): void => {
   describe('order', () => {
     it('is that of appending, within a partition', async () => {
       const { log, follow, ends } = bench();
@@ -33,14 +26,14 @@ export const describeOrder = (bench: () => Bench): void => {
         await log.append(links, records);
         for (const record of records) {
           const partition = partitionOf(record.key, partitionCount(links));
-          appended.push({ id: idOf(record), partition });
+          appended.push({ id: eventIdOf(record), partition });
         }
       }
       await reader.has(appended.map(({ id }) => id));
       for (let partition = 0; partition < partitionCount(links); partition += 1) {
         const received = reader.received.filter((record) => record.partition === partition);
         const due = appended.filter((record) => record.partition === partition);
-        expect(received.map(idOf)).to.deep.equal(due.map(({ id }) => id));
+        expect(received.map(eventIdOf)).to.deep.equal(due.map(({ id }) => id));
       }
     });
 
@@ -59,7 +52,7 @@ export const describeOrder = (bench: () => Bench): void => {
       await harness.decide(events.slice(20));
       const ids = events.map(({ id }) => id);
       await reader.has(ids);
-      expect(reader.received.map(idOf)).to.deep.equal(ids);
+      expect(reader.received.map(eventIdOf)).to.deep.equal(ids);
     });
 
     it('holds for a key: all its records are in the partition that partitionOf names', async () => {

@@ -2,14 +2,14 @@ import { expect } from 'chai';
 import { topics } from '../../../../schemas/events/topics.js';
 import { eventually, rejection } from '../../support/waiting.js';
 import { ForeignPosition, type Position } from '../../../platform/event-log/port.js';
-import type { Bench } from './bench.js';
-import { codeIn, idOf, recordsOf } from './events.js';
+import type { LogBench } from './bench.js';
+import { codeIn, eventIdOf, recordsOf } from './events.js';
 import { Positions } from './reader.js';
 
 const links = topics.links.name;
 const partition = 5;
 
-export const describePositions = (bench: () => Bench): void => {
+export const describePositions = (bench: () => LogBench): void => {
   describe('a checkpoint', () => {
     const here = async (): Promise<Position & { readonly first: number }> => {
       const { log } = bench();
@@ -77,7 +77,7 @@ export const describePositions = (bench: () => Bench): void => {
       const reader = follow({ topics: [links], positions });
       const records = recordsOf(links, codeIn(links, partition), 1);
       await log.append(links, records);
-      await reader.has(records.map(idOf));
+      await reader.has(records.map(eventIdOf));
       await reader.subscription.stop();
       await reader.subscription.done;
     });
@@ -104,8 +104,8 @@ export const describePositions = (bench: () => Bench): void => {
       const ours = recordsOf(links, codeIn(links, partition), 1);
       await eventually('the other has moved', () => moved);
       await log.append(links, ours);
-      await reader.has(ours.map(idOf));
-      expect(reader.ids).not.to.include.members(theirs.map(idOf));
+      await reader.has(ours.map(eventIdOf));
+      expect(reader.ids).not.to.include.members(theirs.map(eventIdOf));
     });
 
     it('names its log in the same way in every client', async () => {

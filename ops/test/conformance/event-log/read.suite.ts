@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { topics } from '../../../../schemas/events/topics.js';
-import type { Bench } from './bench.js';
-import { codeIn, eventIn, idOf, partitionCount, recordOf, recordsOf } from './events.js';
+import type { LogBench } from './bench.js';
+import { codeIn, eventIn, eventIdOf, partitionCount, recordsOf } from './events.js';
+import { recordOf } from '../../../../schemas/testing/events.js';
 import type { LogRecord } from '../../../platform/event-log/port.js';
 
 const visits = topics.visits.name;
@@ -9,7 +10,7 @@ const partition = 6;
 /** More than any adapter reads at once. */
 const many = 2_500;
 
-export const describeRead = (bench: () => Bench): void => {
+export const describeRead = (bench: () => LogBench): void => {
   describe('read and ranges', () => {
     let ids: readonly string[];
     let from: number;
@@ -32,7 +33,7 @@ export const describeRead = (bench: () => Bench): void => {
     before(async () => {
       from = (await rangeOf(partition)).next;
       const records = recordsOf(visits, codeIn(visits, partition), many);
-      ids = records.map(idOf);
+      ids = records.map(eventIdOf);
       await bench().log.append(visits, records);
     });
 
@@ -41,7 +42,7 @@ export const describeRead = (bench: () => Bench): void => {
       expect(pieces.length).to.be.above(1);
       expect(Math.min(...pieces.map(({ length }) => length))).to.be.above(0);
       const records = pieces.flat();
-      expect(records.map(idOf)).to.deep.equal(ids);
+      expect(records.map(eventIdOf)).to.deep.equal(ids);
       expect(records.map(({ offset }) => offset)).to.deep.equal(
         ids.map((_, index) => from + index),
       );
@@ -55,7 +56,7 @@ export const describeRead = (bench: () => Bench): void => {
         [many - 1, many],
       ] as const) {
         const records = (await collect(from + begin, from + end)).flat();
-        expect(records.map(idOf)).to.deep.equal(ids.slice(begin, end));
+        expect(records.map(eventIdOf)).to.deep.equal(ids.slice(begin, end));
       }
       expect(await collect(from + 5, from + 5)).to.deep.equal([]);
     });

@@ -9,7 +9,8 @@ import type {
   SubscribeOptions,
   Subscription,
 } from '../../../platform/event-log/port.js';
-import { codeIn, eventIn, idOf, partitionCount, recordOf, type ManyPartitions } from './events.js';
+import { codeIn, eventIn, eventIdOf, partitionCount, type ManyPartitions } from './events.js';
+import { recordOf } from '../../../../schemas/testing/events.js';
 
 /** Where a reader stands in each partition: its checkpoints. */
 export class Positions {
@@ -39,7 +40,7 @@ export interface Received extends LogRecord {
   readonly partition: number;
 }
 
-export interface Reader {
+export interface LogReader {
   /** What was handled, in the order in which it was handled. */
   readonly received: readonly Received[];
   /** Their events' ids, likewise. */
@@ -65,7 +66,7 @@ export interface ReaderOptions extends Partial<
 export const startReader = (
   log: Pick<EventLog, 'subscribe' | 'logId'>,
   options: ReaderOptions,
-): Reader => {
+): LogReader => {
   const { positions, handle } = options;
   const received: Received[] = [];
   const ids: string[] = [];
@@ -82,8 +83,8 @@ export const startReader = (
       await handle?.(batch);
       for (const record of records) {
         received.push({ ...record, topic, partition });
-        ids.push(idOf(record));
-        handled.add(idOf(record));
+        ids.push(eventIdOf(record));
+        handled.add(eventIdOf(record));
       }
       const offset = (records.at(-1)?.offset ?? 0) + 1;
       positions.set(topic, partition, { logId: log.logId(topic), offset });
@@ -111,7 +112,7 @@ export const startReader = (
  */
 export const fence = async (
   log: Pick<EventLog, 'append'>,
-  reader: Reader,
+  reader: LogReader,
   names: readonly ManyPartitions[],
 ): Promise<ReadonlySet<string>> => {
   const ids: string[] = [];
@@ -120,7 +121,7 @@ export const fence = async (
       recordOf(eventIn(topic, codeIn(topic, partition))),
     );
     await log.append(topic, records);
-    ids.push(...records.map(idOf));
+    ids.push(...records.map(eventIdOf));
   }
   await reader.has(ids);
   return new Set(ids);

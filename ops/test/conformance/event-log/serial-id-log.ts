@@ -5,7 +5,8 @@ import type { TopicName } from '../../../../schemas/events/topics.js';
 import { transaction, type Pool, type Queryable } from '../../../platform/postgres/pool.js';
 import { partitionOf } from '../../../platform/event-log/partition.js';
 import type { EventLog, LogRecord, NewRecord } from '../../../platform/event-log/port.js';
-import { partitionCount, recordOf } from './events.js';
+import { partitionCount } from './events.js';
+import { recordOf } from '../../../../schemas/testing/events.js';
 import type { LogHarness } from './harness.js';
 
 export interface SerialIdLog

@@ -1,14 +1,14 @@
 import { expect } from 'chai';
 import { topics } from '../../../../schemas/events/topics.js';
 import { eventually, settledWithin } from '../../support/waiting.js';
-import type { Bench } from './bench.js';
-import { idOf, newCode, recordsOf } from './events.js';
+import type { LogBench } from './bench.js';
+import { eventIdOf, newCode, recordsOf } from './events.js';
 import { fence } from './reader.js';
 import { deferred } from '../../../platform/concurrency/deferred.js';
 
 const links = topics.links.name;
 
-export const describeStop = (bench: () => Bench): void => {
+export const describeStop = (bench: () => LogBench): void => {
   describe('stop', () => {
     it('waits for the batch that is being handled, and no other one begins', async () => {
       const { log, follow, ends, afterwards } = bench();
@@ -62,11 +62,11 @@ export const describeStop = (bench: () => Bench): void => {
       const records = recordsOf(links, newCode(), 200);
       await log.append(links, records);
       const first = follow({ topics: [links], positions, maxBatch: 10 });
-      await first.has(records.slice(0, 40).map(idOf));
+      await first.has(records.slice(0, 40).map(eventIdOf));
       await first.subscription.stop();
       const second = follow({ topics: [links], positions });
-      await second.has(records.slice(first.ids.length).map(idOf));
-      expect([...first.ids, ...second.ids]).to.deep.equal(records.map(idOf));
+      await second.has(records.slice(first.ids.length).map(eventIdOf));
+      expect([...first.ids, ...second.ids]).to.deep.equal(records.map(eventIdOf));
     });
 
     it('is quick while there is nothing to do', async () => {

@@ -1,7 +1,8 @@
 import { randomInt } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EventLog } from '../../../platform/event-log/port.js';
-import { eventIn, idOf, manyPartitions, newCode, recordOf } from './events.js';
+import { eventIn, eventIdOf, manyPartitions, newCode } from './events.js';
+import { recordOf } from '../../../../schemas/testing/events.js';
 import type { LogHarness } from './harness.js';
 import type { Positions, Received } from './reader.js';
 
@@ -35,7 +36,7 @@ export const storm = async (log: Writable, writers = 8): Promise<StormResult> =>
         recordOf(eventIn(topic, any(codes))),
       );
       await log.append(topic, records);
-      for (const record of records) committed.add(idOf(record));
+      for (const record of records) committed.add(eventIdOf(record));
       return;
     }
     const events = Array.from({ length: 1 + randomInt(3) }, () =>
@@ -69,7 +70,7 @@ export const violations = (
   const expected = new Map<string, number>();
   for (const record of received) {
     const { topic, partition, offset } = record;
-    const id = idOf(record);
+    const id = eventIdOf(record);
     if (seen.has(id)) found.push(`repeated ${id}`);
     seen.add(id);
     if (rolledBack.has(id)) found.push(`rolled back ${id}`);
