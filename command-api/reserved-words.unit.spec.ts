@@ -97,7 +97,7 @@ const honest = [
   '1000',
 ];
 
-describe('the reserved words', () => {
+describe('command API: reserved words', () => {
   const words = readReservedWords();
   const findReservation = reservedAliases(words);
   const whole = [...words.systemRoutes, ...words.brands, ...words.governments];

@@ -12,7 +12,7 @@ import { openTestLog } from '../ops/test/support/node.js';
 
 const logger = createLogger('silent');
 
-describe('the projectors', () => {
+describe('projectors: projectors', () => {
   let database: TestDatabase;
   let log: EventLog;
   let running: Projectors[];

@@ -6,7 +6,7 @@ import { describeSchema } from './testing/tables.js';
 
 const runtimeTables = ['checkpoints', 'dead_letters', 'high_water_marks'];
 
-describe('every projection', () => {
+describe('projectors: every projection', () => {
   let database: TestDatabase;
 
   before(async () => {

@@ -21,7 +21,7 @@ import { deferred } from '../ops/platform/concurrency/deferred.js';
 
 const logger = createLogger('silent');
 
-describe('the changes that an edge hears of', () => {
+describe('redirect edge: changes that an edge hears of', () => {
   let database: TestDatabase;
   /** Where operators decide: never cut off. */
   let node: TestNode;

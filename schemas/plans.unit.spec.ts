@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { defaultPlanTable, planHas, planNames, planTable } from './plans.js';
 
-describe('the plans', () => {
+describe('schemas: plans', () => {
   it('are the specification’s unless told otherwise', () => {
     const rows = planNames.map((name) => {
       const plan = defaultPlanTable.plans[name];

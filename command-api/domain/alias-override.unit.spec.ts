@@ -25,7 +25,7 @@ const to = (account: string | null): SetAliasOverride => ({ alias: 'admin', acco
 const told = { id: idOf(1), time: at(10), actor: 'maria', correlationId: 'request-1' };
 const granted = overrideGranted('admin', 1, 'acme');
 
-describe('an override of a reserved alias', () => {
+describe('command API: override of a reserved alias', () => {
   it('is granted to one account, or to another instead', () => {
     given()
       .when(to('acme'))

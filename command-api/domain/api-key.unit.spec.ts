@@ -40,7 +40,7 @@ const revoke: ApiKeyCommand = { type: 'RevokeApiKey' };
 const told = { id: idOf(1), actor: 'maria', correlationId: 'request-1', time: at(10) };
 const made = keyCreated('key-1');
 
-describe('creating an API key', () => {
+describe('command API: creating an API key', () => {
   it('makes an active key', () => {
     given()
       .when(create)
@@ -53,7 +53,7 @@ describe('creating an API key', () => {
   });
 });
 
-describe('changing an API key', () => {
+describe('command API: changing an API key', () => {
   const changes: readonly [Partial<{ name: string; plan: 'PRO'; active: boolean }>, string][] = [
     [{ name: 'shop' }, 'its name'],
     [{ plan: 'PRO' }, 'its plan'],
@@ -95,7 +95,7 @@ describe('changing an API key', () => {
   });
 });
 
-describe('revoking an API key', () => {
+describe('command API: revoking an API key', () => {
   it('is for good, and once', () => {
     given(made)
       .when(revoke)
@@ -111,7 +111,7 @@ describe('revoking an API key', () => {
   });
 });
 
-describe('the events of an API key', () => {
+describe('command API: events of an API key', () => {
   const command: fc.Arbitrary<ApiKeyCommand> = fc.oneof(
     fc.constant(create),
     fc.record(

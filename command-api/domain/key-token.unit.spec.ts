@@ -5,7 +5,7 @@ import { hashKeyToken, isKeyToken, keyAlphabet, keyToken } from './key-token.js'
 const letter = fc.constantFrom(...Array.from(keyAlphabet));
 const secret = fc.string({ unit: letter, minLength: 32, maxLength: 32 });
 
-describe('a key', () => {
+describe('command API: key', () => {
   it('is ll_, 32 characters, and 6 of checksum', () => {
     fc.assert(
       fc.property(secret, (text) => {

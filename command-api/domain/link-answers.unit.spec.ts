@@ -25,7 +25,7 @@ const batch = (...items: readonly BatchItem[]): AnswerForm => ({
   items,
 });
 
-describe('the answer to a request for links', () => {
+describe('command API: answer to a request for links', () => {
   it('is the link, with what was asked for and nothing else', () => {
     const form: AnswerForm = { type: 'link', shortUrlHost };
     const url = 'https://example.com/spring';

@@ -35,7 +35,7 @@ const told = {
   correlationId: 'request-1',
 };
 
-describe('blocking a link', () => {
+describe('command API: blocking a link', () => {
   it('blocks it, expired or not, with its reason', () => {
     given(made)
       .when(block)
@@ -62,7 +62,7 @@ describe('blocking a link', () => {
   });
 });
 
-describe('unblocking a link', () => {
+describe('command API: unblocking a link', () => {
   it('lifts its block, also where it expired beneath', () => {
     given(made, blocked('spring', 2))
       .when(unblock)
@@ -78,7 +78,7 @@ describe('unblocking a link', () => {
   });
 });
 
-describe('blocking a link that was found unsafe', () => {
+describe('command API: blocking a link that was found unsafe', () => {
   const blockUnsafe: LinkBlockCommand = { type: 'BlockUnsafeLink', reason: 'phishing' };
 
   it('blocks it with the reason, as an operator would', () => {
@@ -103,7 +103,7 @@ describe('blocking a link that was found unsafe', () => {
   });
 });
 
-describe('a code that nobody has', () => {
+describe('command API: code that nobody has', () => {
   it('is neither blocked nor unblocked', () => {
     for (const command of [block, unblock, { ...block, type: 'BlockUnsafeLink' as const }]) {
       given().when(command).thenRefused('notFound');

@@ -40,7 +40,7 @@ const createLink: CreateLink = {
   requestId: 'request-1',
 };
 
-describe('creating a link', () => {
+describe('command API: creating a link', () => {
   const given = deciderSpecification({
     initialState: freeCode,
     evolve: evolveLedgerLink,
@@ -84,7 +84,7 @@ describe('creating a link', () => {
   });
 });
 
-describe('expiring a link', () => {
+describe('command API: expiring a link', () => {
   const given = deciderSpecification({
     initialState: freeCode,
     evolve: evolveLedgerLink,
@@ -133,7 +133,7 @@ describe('expiring a link', () => {
   });
 });
 
-describe('the events of a link', () => {
+describe('command API: events of a link', () => {
   interface Step {
     readonly type: 'create' | 'sweep' | 'block' | 'unblock';
     readonly seconds: number;

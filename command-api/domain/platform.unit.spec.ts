@@ -28,7 +28,7 @@ const told = (event: number) => ({
   correlationId: 'request-1',
 });
 
-describe('switching the platform', () => {
+describe('command API: switching the platform', () => {
   it('switches what is named and leaves the rest', () => {
     given()
       .when({ maintenance: true })

@@ -35,7 +35,7 @@ const told = (admissions: readonly AdmissionOutcome[]) =>
     return [admission.type, window.remaining, usage.calls];
   });
 
-describe('what the ledger granted', () => {
+describe('command API: what the ledger granted', () => {
   it('is handed out in the order of the calls, each with what is left after it', () => {
     const calls = [metered, unmetered, metered];
     const granted = meter({ windowCalls: 10, grantedMetered: 2, grantedUnmetered: 1 });

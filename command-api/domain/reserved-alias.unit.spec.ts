@@ -17,7 +17,7 @@ const table = (reservation: Reservation | null, aliases: readonly string[]): voi
   }
 };
 
-describe('a reserved alias', () => {
+describe('command API: reserved alias', () => {
   describe('is one whatever its case, look-alike digits and separators', () => {
     table('systemRoute', ['admin', 'Admin', 'ADMIN', 'adm1n', '4dmin', 'ad-min', '_admin_', 'AP1']);
     table('systemRoute', ['well-known', 'well_known', 'wellknown', 'r0b0t5', 'q-r']);

@@ -6,7 +6,7 @@ import { connect, type AddressInfo } from 'node:net';
 import { bodyReader, type Read } from './requests.js';
 import { deferred } from '../../ops/platform/concurrency/deferred.js';
 
-describe('a body', () => {
+describe('command API: body', () => {
   it('that was broken off before it is read is its sender’s fault', async () => {
     const arrived = deferred();
     const app = new Koa();

@@ -16,7 +16,7 @@ const monthFromNow = (months: number): string => {
 
 const lastMonth = `date_trunc('month', now() AT TIME ZONE 'UTC' - interval '1 month')`;
 
-describe('admission, on two nodes', () => {
+describe('command API: admission, on two nodes', () => {
   let database: TestDatabase;
   let nodes: readonly [TestNode, TestNode];
   let admissions: readonly [Admission, Admission];

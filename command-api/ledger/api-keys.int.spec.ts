@@ -7,7 +7,7 @@ import { evolveApiKey, noKey } from '../../schemas/folds/api-key.js';
 import { actor, newKey, setMeter, type TestKey } from '../testing/keys.js';
 import { createApiKeyHandler, type ApiKeyHandler } from './api-keys.js';
 
-describe('the API-key handler, on two nodes', () => {
+describe('command API: API-key handler, on two nodes', () => {
   let database: TestDatabase;
   let nodes: readonly [TestNode, TestNode];
   let handlers: readonly [ApiKeyHandler, ApiKeyHandler];

@@ -6,7 +6,7 @@ import { named, testNode, type TestNode } from '../../ops/test/support/node.js';
 import { at, blocked, created, expired, visited } from '../../schemas/testing/events.js';
 import { expireDueLinks } from './expiry.js';
 
-describe('the expiry of links by time, on two nodes', () => {
+describe('command API: expiry of links by time, on two nodes', () => {
   let database: TestDatabase;
   let nodes: readonly [TestNode, TestNode];
 

@@ -17,7 +17,7 @@ const answer = (told: Partial<KeptAnswer> = {}): KeptAnswer => ({
 
 const hour = 3_600_000;
 
-describe('kept answers', () => {
+describe('command API: kept answers', () => {
   let database: TestDatabase;
 
   before(async () => {

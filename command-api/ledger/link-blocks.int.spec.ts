@@ -19,7 +19,7 @@ import { createPlatformHandler } from './platform.js';
 const block = { type: 'BlockLink', reason: 'phishing' } as const;
 const unblock = { type: 'UnblockLink', reason: 'a mistake' } as const;
 
-describe('blocks and switches, on two nodes', () => {
+describe('command API: blocks and switches, on two nodes', () => {
   let database: TestDatabase;
   let nodes: readonly [TestNode, TestNode];
   let handlers: readonly [LinkBlockHandler, LinkBlockHandler];

@@ -9,7 +9,7 @@ import { meterOf, newKey, type TestKey } from '../testing/keys.js';
 import { createAdmission } from './admission.js';
 import { closeAllMinutes, closeMinutes } from './metering.js';
 
-describe('the metering of calls, on two nodes', () => {
+describe('command API: metering of calls, on two nodes', () => {
   let database: TestDatabase;
   let nodes: readonly [TestNode, TestNode];
 

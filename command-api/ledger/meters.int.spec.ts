@@ -7,7 +7,7 @@ import { lockMeters, saveMeters } from './meters.js';
 
 const thisMonth = (): string => `${new Date().toISOString().slice(0, 7)}-01`;
 
-describe('the meters of links', () => {
+describe('command API: meters of links', () => {
   let database: TestDatabase;
   let node: TestNode;
   let key: TestKey;

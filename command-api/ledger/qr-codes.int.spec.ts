@@ -5,7 +5,7 @@ import { named, testNode, type TestNode } from '../../ops/test/support/node.js';
 import { meterOf, newKey, setMeter, type TestKey } from '../testing/keys.js';
 import { createQrCodeQuota, type QrCodeQuota } from './qr-codes.js';
 
-describe('the spending of QR codes, on two nodes', () => {
+describe('command API: spending of QR codes, on two nodes', () => {
   let database: TestDatabase;
   let nodes: readonly [TestNode, TestNode];
   let quotas: readonly [QrCodeQuota, QrCodeQuota];

@@ -18,7 +18,7 @@ import {
 
 const randomCode = customAlphabet('0123456789abcdefghijklmnopqrstuvwxyz', 8);
 
-describe('the shorten handler, on two nodes', () => {
+describe('command API: shorten handler, on two nodes', () => {
   let database: TestDatabase;
   let nodes: readonly [TestNode, TestNode];
   let handlers: readonly [ShortenHandler, ShortenHandler];

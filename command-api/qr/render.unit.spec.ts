@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { layOut } from './render.js';
 
-describe('the layout of a QR code', () => {
+describe('command API: layout of a QR code', () => {
   it('gives each module the same whole number of pixels, and the quiet zone what is left', () => {
     expect(layOut(300, 25, 4)).to.deep.equal({ size: 300, modules: 25, scale: 9, start: 37 });
     expect(layOut(300, 25, 0)).to.deep.equal({ size: 300, modules: 25, scale: 12, start: 0 });

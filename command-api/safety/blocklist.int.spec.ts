@@ -7,7 +7,7 @@ import { createLogger } from '../../ops/platform/logging.js';
 import { openBlocklistFile, type BlocklistFile } from './blocklist.js';
 import { openWebSafety } from './web-safety.js';
 
-describe('the blocklist in a file', () => {
+describe('command API: blocklist in a file', () => {
   const logger = createLogger('silent');
   let folder: string;
   let file: string;

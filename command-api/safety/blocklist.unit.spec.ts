@@ -15,7 +15,7 @@ const table = (entry: string, on: readonly string[], off: readonly string[]): vo
   });
 };
 
-describe('the blocklist', () => {
+describe('command API: blocklist', () => {
   table(
     'evil.example',
     [

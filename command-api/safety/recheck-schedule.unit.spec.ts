@@ -4,7 +4,7 @@ import { blocklistScan, recheckSchedule } from './recheck.js';
 const minuteMs = 60_000;
 const dayMs = 1_440 * minuteMs;
 
-describe('the schedule of looks at links that were made', () => {
+describe('command API: schedule of looks at links that were made', () => {
   it('is young links soon and often, and every link every three days', () => {
     const ages = recheckSchedule.filter(({ again }) => !again).map(({ ageMs }) => ageMs);
     expect(ages).to.deep.equal([minuteMs, 10 * minuteMs, 60 * minuteMs, dayMs]);

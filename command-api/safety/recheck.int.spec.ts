@@ -23,7 +23,7 @@ import { createThreatFinder } from './threat-matches.js';
 const logger = createLogger('silent');
 const minuteMs = 60_000;
 
-describe('links that are checked again, by two nodes', () => {
+describe('command API: links that are checked again, by two nodes', () => {
   let database: TestDatabase;
   let nodes: readonly [TestNode, TestNode];
   let double: SafeBrowsingDouble;

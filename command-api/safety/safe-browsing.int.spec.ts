@@ -16,7 +16,7 @@ import { createThreatFinder } from './threat-matches.js';
 const good = 'https://good.example/';
 const evil = 'https://evil.example/';
 
-describe('Safe Browsing, asked over HTTP', () => {
+describe('command API: safe Browsing, asked over HTTP', () => {
   let double: SafeBrowsingDouble;
   let time: number;
   beforeEach(async () => {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { checkInOrder, type SafetyCheck, type SafetyVerdict } from './safety-check.js';
 
-describe('safety checks in order', () => {
+describe('command API: safety checks in order', () => {
   const knows = (verdicts: Readonly<Record<string, SafetyVerdict>>) => {
     const asked: (readonly string[])[] = [];
     const check: SafetyCheck = {

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { createVerdictCache } from './verdict-cache.js';
 
-describe('the cache of verdicts', () => {
+describe('command API: cache of verdicts', () => {
   it('knows a verdict for as long as it holds', () => {
     let time = 0;
     const cache = createVerdictCache({ maxEntries: 10, now: () => time });

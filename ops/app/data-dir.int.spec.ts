@@ -11,7 +11,7 @@ import { rejection, settledWithin } from '../test/support/waiting.js';
 
 const module = new URL('./data-dir.js', import.meta.url).href;
 
-describe('the data directory', () => {
+describe('composition root: data directory', () => {
   let folder: string;
   let dataDir: string;
   let children: ChildProcess[] = [];

@@ -14,7 +14,7 @@ const projection = { name: 'redirects', lag: 0, deadLetters: 0, parked: 0 };
 const up = { state: 'up' };
 const spool = { events: 3, bytes: 200 };
 
-describe('the health check', () => {
+describe('composition root: health check', () => {
   const check = (deps: Partial<Deps> = {}) =>
     createHealthCheck({
       dependencies: { postgres: fine, log: fine },

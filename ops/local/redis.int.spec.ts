@@ -8,7 +8,7 @@ import { startRedis, type RedisOptions, type RedisServer } from './redis.js';
 
 const logger = createLogger('silent');
 
-describe('Redis as a child process', () => {
+describe('local servers: Redis as a child process', () => {
   const dirs: string[] = [];
   const servers: RedisServer[] = [];
 

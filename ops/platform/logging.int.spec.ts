@@ -24,7 +24,7 @@ const logged = (level: string, body: string): Record<string, unknown>[] => {
     .map((line) => JSON.parse(line) as Record<string, unknown>);
 };
 
-describe('the log of the process', () => {
+describe('platform: log of the process', () => {
   it('is JSON lines on stderr, with an ISO time, from its level on', () => {
     const lines = logged('info', `logger.debug('no'); logger.info({ port: 1 }, 'yes');`);
     expect(lines).to.have.lengthOf(1);

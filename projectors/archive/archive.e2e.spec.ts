@@ -8,7 +8,7 @@ import { ask } from '../../ops/test/support/http.js';
 import { startProduct, type Product } from '../../ops/test/support/product.js';
 import { eventually } from '../../ops/test/support/waiting.js';
 
-describe('the archive of the running product', () => {
+describe('archive: archive of the running product', () => {
   let double: EventStoreDouble;
   let product: Product;
 

@@ -36,7 +36,7 @@ const accounts = topics.accounts.name;
 
 const idsOf = (events: readonly LinklogEvent[]): readonly string[] => events.map(({ id }) => id);
 
-describe('the archive', () => {
+describe('archive: archive', () => {
   let database: TestDatabase;
   let double: EventStoreDouble;
   let stores: ArchiveStore[];

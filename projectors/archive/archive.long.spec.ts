@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { archiveUnderKills } from '../../ops/test/support/archive/kills.js';
 
-describe('the archive of 100,000 events, EventStoreDB killed 20 times', function () {
+describe('archive: archive of 100,000 events, EventStoreDB killed 20 times', function () {
   this.timeout(3_600_000);
 
   it('has each once, in order, in every stream', async () => {

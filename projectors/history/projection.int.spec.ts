@@ -5,7 +5,7 @@ import { feed, type Feed } from '../testing/harness.js';
 import { emptyTables } from '../testing/tables.js';
 import { history } from './projection.js';
 
-describe('the projection history', () => {
+describe('projectors: projection history', () => {
   let database: TestDatabase;
   let given: Feed;
 

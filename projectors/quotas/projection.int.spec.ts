@@ -5,7 +5,7 @@ import { feed, type Feed } from '../testing/harness.js';
 import { emptyTables } from '../testing/tables.js';
 import { quotas } from './projection.js';
 
-describe('the projection quotas', () => {
+describe('projectors: projection quotas', () => {
   let database: TestDatabase;
   let given: Feed;
 

@@ -8,7 +8,7 @@ import { feed, type Feed } from '../testing/harness.js';
 import { emptyTables } from '../testing/tables.js';
 import { redirects } from './projection.js';
 
-describe('the projection redirects', () => {
+describe('projectors: projection redirects', () => {
   let database: TestDatabase;
   let given: Feed;
 

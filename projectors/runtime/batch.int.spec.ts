@@ -16,7 +16,7 @@ const schema = 'projection_stats';
 
 const visit = (sequence: number) => recordOf(spooledVisit('abc', { sequence }));
 
-describe('the handler of batches', () => {
+describe('projectors: handler of batches', () => {
   let database: TestDatabase;
   let live: Feed;
 

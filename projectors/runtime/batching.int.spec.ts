@@ -113,7 +113,7 @@ const contentOf = async (database: TestDatabase, projection: Projection): Promis
   return { ...rest, letters: rows };
 };
 
-describe('however a history is cut into batches', () => {
+describe('projectors: however a history is cut into batches', () => {
   for (const projection of projections) {
     describe(projection.name, () => {
       let database: TestDatabase;

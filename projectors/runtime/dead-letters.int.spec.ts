@@ -45,7 +45,7 @@ interface LetterRow {
   readonly error: string | null;
 }
 
-describe('dead letters', () => {
+describe('projectors: dead letters', () => {
   let database: TestDatabase;
   let live: Feed;
 

@@ -4,7 +4,7 @@ import { topics } from '../../schemas/events/topics.js';
 import { created, recordOf } from '../../schemas/testing/events.js';
 import { LagTracker } from './live-projection.js';
 
-describe('the batches that are not applied yet', () => {
+describe('projectors: batches that are not applied yet', () => {
   const event = created('a');
   const happened = Date.parse(event.time);
   const batchOf = (partition: number, value = recordOf(event).value): Batch => ({

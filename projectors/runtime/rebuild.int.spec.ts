@@ -32,7 +32,7 @@ import { readerLag, startProjection } from './live-projection.js';
 
 const logger = createLogger('silent');
 
-describe('a rebuild', () => {
+describe('projectors: rebuild', () => {
   let database: TestDatabase;
   let log: EventLog;
   let running: Subscription[];

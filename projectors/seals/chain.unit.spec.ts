@@ -17,7 +17,7 @@ const someRecords = fc
   .array(fc.record({ key: text, value: text }), { minLength: 1, maxLength: 30 })
   .map(numbered);
 
-describe('the chain of a partition', () => {
+describe('seals: chain of a partition', () => {
   it('is this one for good: what was signed years ago must fit', () => {
     const records = numbered([
       { key: 'hello', value: '{"a":1}' },

@@ -10,7 +10,7 @@ import { createLogger } from '../../ops/platform/logging.js';
 import { openSealKey, signerOfProcess } from './seal-key.js';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 
-describe('the key that seals the log', () => {
+describe('seals: key that seals the log', () => {
   let database: TestDatabase;
   let dir: string;
   let file: string;

@@ -17,7 +17,7 @@ const visits = topics.visits.name;
 /** Nothing is signed because of the time. */
 const patient = { records: 10, ms: 3_600_000 };
 
-describe('sealing', () => {
+describe('seals: sealing', () => {
   let database: TestDatabase;
   let log: EventLog;
   let signer: Signer;

@@ -18,7 +18,7 @@ const statement = {
   time: '2026-05-20T12:00:00.000Z',
 };
 
-describe('a checkpoint', () => {
+describe('seals: checkpoint', () => {
   const { privateKey } = generateKeyPairSync('ed25519');
   const signer = signerOf(privateKey);
   const keys = new Map([[signer.keyId, createPublicKey(privateKey)]]);

@@ -5,7 +5,7 @@ import { feed, type Feed } from '../testing/harness.js';
 import { emptyTables } from '../testing/tables.js';
 import { stats } from './projection.js';
 
-describe('the projection stats', () => {
+describe('projectors: projection stats', () => {
   let database: TestDatabase;
   let given: Feed;
 

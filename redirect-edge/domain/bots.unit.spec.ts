@@ -162,7 +162,7 @@ const inApp = [
   `Mozilla/5.0 (Windows NT 10.0; WOW64) AppleWebKit/537.36 (KHTML, like Gecko) discord/1.0.9025 Chrome/108.0.5359.215 Electron/22.3.12 Safari/537.36`,
 ];
 
-describe('bots', () => {
+describe('redirect edge: bots', () => {
   const groups = { crawlers, previewers };
   for (const [group, agents] of Object.entries(groups)) {
     for (const agent of agents) {
@@ -175,7 +175,7 @@ describe('bots', () => {
   }
 });
 
-describe('visitors', () => {
+describe('redirect edge: visitors', () => {
   for (const [group, agents] of Object.entries({ programs, browsers, inApp })) {
     for (const agent of agents) {
       it(`are ${group} such as ${agent.slice(-70)}`, () => {
@@ -192,7 +192,7 @@ describe('visitors', () => {
   });
 });
 
-describe('the memory of user agents', () => {
+describe('redirect edge: memory of user agents', () => {
   it('judges later agents rightly, however many it has seen', () => {
     for (let number = 0; number < 5_000; number += 1) isBot(`curl/${number}`);
     expect(isBot('Twitterbot/1.0')).to.be.true;

@@ -46,7 +46,7 @@ const told = (number: number, time: Date) => ({
   correlationId: 'request-1',
 });
 
-describe('taking a click', () => {
+describe('redirect edge: taking a click', () => {
   it('numbers the visit among the link’s clicks', () => {
     given(made(3), visited('spring', 1))
       .when(at(1))
@@ -107,7 +107,7 @@ describe('taking a click', () => {
   });
 });
 
-describe('the clicks of a link', () => {
+describe('redirect edge: clicks of a link', () => {
   interface Step {
     readonly type: 'click' | 'block' | 'unblock' | 'expire';
     readonly seconds: number;

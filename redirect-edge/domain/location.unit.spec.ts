@@ -6,7 +6,7 @@ import { locationOf } from './visit.js';
 
 const schema = shortenRequest(() => false);
 
-describe('a Location', () => {
+describe('redirect edge: Location', () => {
   const untouched = [
     'https://example.com',
     'HTTP://Example.COM:80/A/../b?q=a+b&c=%7E%zz#f#g',

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { retryAfterSeconds } from './password-tries.js';
 
-describe('Retry-After', () => {
+describe('redirect edge: Retry-After', () => {
   it('is in whole seconds, never too early for what is left, never 0 and never above 30', () => {
     const cases = [
       [0.2, 1],

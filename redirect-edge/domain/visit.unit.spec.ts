@@ -43,7 +43,7 @@ const securedAndLimited = created('spring', { passwordHash, maxClicks: 3 });
 const securedAndEnding = created('spring', { passwordHash, expiresAt: at(60).toISOString() });
 const ending = created('spring', { expiresAt: at(60).toISOString() });
 
-describe('what a visitor gets', () => {
+describe('redirect edge: what a visitor gets', () => {
   it('is the destination, counted, bots too; HEAD is not counted', () => {
     given(unlimited).when(visit()).then({ type: 'redirect', counted: true });
     given(unlimited)
@@ -99,7 +99,7 @@ describe('what a visitor gets', () => {
   });
 });
 
-describe('what a visitor who sends a password gets', () => {
+describe('redirect edge: what a visitor who sends a password gets', () => {
   const given = answerSpecification<LinkState, LinkEvent, PasswordEntry, EntryAnswer>({
     initialState: noLink,
     evolve: evolveLink,
@@ -155,7 +155,7 @@ describe('what a visitor who sends a password gets', () => {
   });
 });
 
-describe('the preview of a link', () => {
+describe('redirect edge: preview of a link', () => {
   const given = answerSpecification<LinkState, LinkEvent, Date, PreviewAnswer>({
     initialState: noLink,
     evolve: evolveLink,
@@ -191,7 +191,7 @@ describe('the preview of a link', () => {
   });
 });
 
-describe('a link as the edge keeps it', () => {
+describe('redirect edge: link as the edge keeps it', () => {
   it('is computed once', () => {
     const data = { url: 'https://exämple.com/ä', maxClicks: 3, expiresAt: at(60).toISOString() };
     const state = evolveLink(noLink, created('spring', data, { account: 'acme' }));

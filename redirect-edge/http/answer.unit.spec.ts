@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { namesHtml } from './answer.js';
 
-describe('an Accept header', () => {
+describe('redirect edge: Accept header', () => {
   const naming = [
     'text/html',
     'TEXT/HTML',

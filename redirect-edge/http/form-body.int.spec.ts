@@ -5,7 +5,7 @@ import { connect, type AddressInfo } from 'node:net';
 import { rejection } from '../../ops/test/support/waiting.js';
 import { readForm } from './form-body.js';
 
-describe('a form', () => {
+describe('redirect edge: form', () => {
   it('rejects when the client broke off before the form is read', async () => {
     const server = createServer().listen(0);
     await once(server, 'listening');

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { createFloodLog } from './handler.js';
 
-describe('the log of frequent events', () => {
+describe('redirect edge: log of frequent events', () => {
   it('reports the first event at once, and then the number since the last report', () => {
     const told: number[] = [];
     const note = createFloodLog(100, (times) => told.push(times));

@@ -15,7 +15,7 @@ const count = (outcomes: readonly string[]): Record<string, number> => {
   return counts;
 };
 
-describe('the click budget, on two nodes', () => {
+describe('redirect edge: click budget, on two nodes', () => {
   let database: TestDatabase;
   let nodes: readonly [TestNode, TestNode];
   let budgets: readonly [ClickBudget, ClickBudget];

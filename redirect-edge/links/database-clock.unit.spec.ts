@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { Queryable } from '../../ops/platform/postgres/pool.js';
 import { DatabaseClock } from './shared-cache.js';
 
-describe('PostgreSQL’s clock', () => {
+describe('redirect edge: PostgreSQL’s clock', () => {
   it('is known between two bounds, as far apart as the query took', async () => {
     let now = 500;
     const slow = {

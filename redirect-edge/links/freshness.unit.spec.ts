@@ -5,7 +5,7 @@ const second = 1_000;
 /** What PostgreSQL's clock is ahead of this process's. */
 const ahead = 1_700_000_000_000;
 
-describe('the freshness of a copy', () => {
+describe('redirect edge: freshness of a copy', () => {
   let now: number;
   let freshness: Freshness;
 

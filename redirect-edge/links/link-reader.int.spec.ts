@@ -11,7 +11,7 @@ import { rowOfState } from '../../schemas/read-models/redirects.js';
 import { at, blocked, created, expired, unblocked } from '../../schemas/testing/events.js';
 import { LinkCache, LinkReader } from './link-reader.js';
 
-describe('the link reader', () => {
+describe('redirect edge: link reader', () => {
   let database: TestDatabase;
   let node: TestNode;
   let reader: LinkReader;

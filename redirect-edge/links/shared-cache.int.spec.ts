@@ -24,7 +24,7 @@ const keyOf = (code: string): string => `linklog:${installation}:link-v1:${code}
 /** What no time-out of a test of answers may end: the machine may be busy. */
 const patientMs = 10_000;
 
-describe('the shared cache in Redis', () => {
+describe('redirect edge: shared cache in Redis', () => {
   let database: TestDatabase;
   let node: TestNode;
   let dataDir: string;

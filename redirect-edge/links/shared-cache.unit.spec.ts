@@ -268,7 +268,7 @@ class World {
   }
 }
 
-describe('the shared cache', () => {
+describe('redirect edge: shared cache', () => {
   it('never brings an edge back to a state before the changes that it knows, in any order of events', async function () {
     this.timeout(120_000);
     const lookups = { hit: 0, refused: 0 };

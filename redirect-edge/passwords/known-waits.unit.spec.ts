@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { KnownWaits } from './password-check.js';
 
-describe('known waits', () => {
+describe('redirect edge: known waits', () => {
   it('give what is left of each, and forget it at its end', () => {
     let now = 1_000;
     const waits = new KnownWaits(() => now);

@@ -4,7 +4,7 @@ import { NamedLimits } from './password-check.js';
 
 const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-describe('named limits', () => {
+describe('redirect edge: named limits', () => {
   it('run at most so many tasks of a name at once, the others in their order, each name by itself', async () => {
     const limits = new NamedLimits(2, 2);
     const inside: string[] = [];

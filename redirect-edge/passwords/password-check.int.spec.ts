@@ -4,7 +4,7 @@ import { testDatabase, type TestDatabase } from '../../ops/test/support/database
 import { PasswordCheck, type PasswordTry, type TryOutcome } from './password-check.js';
 import { ClientHash, Throttle } from './throttle.js';
 
-describe("the check of a visitor's password", () => {
+describe("redirect edge: check of a visitor's password", () => {
   let database: TestDatabase;
   before(async () => {
     database = await testDatabase('password_check');

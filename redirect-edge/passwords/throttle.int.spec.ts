@@ -9,7 +9,7 @@ import {
   type ThrottledClient,
 } from './throttle.js';
 
-describe('the throttle of passwords', () => {
+describe('redirect edge: throttle of passwords', () => {
   let database: TestDatabase;
   before(async () => {
     database = await testDatabase('throttle');

@@ -26,7 +26,7 @@ const logger = createLogger('silent');
 /** A broker that was killed needs some time to be itself again, and the machine may be busy. */
 const patienceMs = 120_000;
 
-describe('Shipping from a worker thread', function () {
+describe('redirect edge: shipping from a worker thread', function () {
   this.timeout(patienceMs);
 
   let kafka: TestKafka;

@@ -19,7 +19,7 @@ import { eventually } from '../../ops/test/support/waiting.js';
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((a, b) => a + b, 0);
 
-describe('The spool of an ended process', () => {
+describe('redirect edge: spool of an ended process', () => {
   const bench = new SpoolBench();
   let dataDir: string;
   let log: FakeLog;

@@ -3,7 +3,7 @@ import { version } from 'uuid';
 import { readEvent } from '../../schemas/events/codec.js';
 import { eventIds, visitEvent } from './appender.js';
 
-describe('A visit’s event', () => {
+describe('redirect edge: visit’s event', () => {
   const at = new Date('2026-01-02T03:04:05.678Z');
 
   it('names its source and the request that caused it', () => {

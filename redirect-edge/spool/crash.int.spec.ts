@@ -19,7 +19,7 @@ interface Report {
   readonly [field: string]: unknown;
 }
 
-describe('The process of an edge’s spool', () => {
+describe('redirect edge: process of an edge’s spool', () => {
   const bench = new SpoolBench();
   const children: ChildProcess[] = [];
   let dataDir: string;

@@ -21,7 +21,7 @@ const encode = (records: readonly SpoolRecord[]): { bytes: Buffer; ends: number[
   return { bytes: Buffer.from(buffer.bytes()), ends };
 };
 
-describe('The spool’s records', () => {
+describe('redirect edge: spool’s records', () => {
   it('are read as they were written', () => {
     fc.assert(
       fc.property(someRecords, (records) => {

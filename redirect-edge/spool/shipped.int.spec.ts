@@ -8,7 +8,7 @@ import { eventually } from '../../ops/test/support/waiting.js';
 
 const generousMs = 20_000;
 
-describe('Waiting until a data directory’s spools are shipped', () => {
+describe('redirect edge: waiting until a data directory’s spools are shipped', () => {
   const bench = new SpoolBench();
   let dataDir: string;
   let log: FakeLog;

@@ -48,7 +48,7 @@ const faultyFiles = () => {
   return { faults, files };
 };
 
-describe('The spool', () => {
+describe('redirect edge: spool', () => {
   const bench = new SpoolBench();
   let dataDir: string;
   let log: FakeLog;

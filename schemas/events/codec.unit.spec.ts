@@ -25,7 +25,7 @@ const link = JSON.parse(writeEvent(created('spring'))) as Record<string, unknown
 const withChange = (change: Record<string, unknown>): string =>
   JSON.stringify({ ...link, ...change });
 
-describe('the rules of CloudEvents, as these specs check them', () => {
+describe('schemas: rules of CloudEvents, as these specs check them', () => {
   const faulty: readonly Record<string, unknown>[] = [
     { specversion: '0.3' },
     { type: '' },
@@ -49,7 +49,7 @@ describe('the rules of CloudEvents, as these specs check them', () => {
   }
 });
 
-describe('the codec of events', () => {
+describe('schemas: codec of events', () => {
   it('reads what it wrote, and writes nothing but CloudEvents', () => {
     fc.assert(
       fc.property(someEvent, (event) => {
@@ -122,7 +122,7 @@ describe('the codec of events', () => {
   }
 });
 
-describe('upcasting', () => {
+describe('schemas: upcasting', () => {
   const { GuestSeated } = defineEvents('links', {
     GuestSeated: {
       version: 3,
@@ -170,7 +170,7 @@ describe('upcasting', () => {
   });
 });
 
-describe('the catalogue', () => {
+describe('schemas: catalogue', () => {
   it('knows each definition under its own name, in versions that follow each other', () => {
     for (const [name, definition] of Object.entries(catalogue)) {
       const versions = [...definition.retired.map((older) => older.version), definition.version];
@@ -195,7 +195,7 @@ describe('the catalogue', () => {
   });
 });
 
-describe('a new event', () => {
+describe('schemas: new event', () => {
   it('is the ledger’s, and leaves out what is not told', () => {
     const event = newEvent(
       'LinkExpired',

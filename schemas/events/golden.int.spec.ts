@@ -17,7 +17,7 @@ const parse = (text: string): Record<string, unknown> & { data: Record<string, u
 const definitions = Object.values(catalogue);
 const currentTypes = new Set<string>(definitions.map(({ type }) => type));
 
-describe('the golden files of the events', () => {
+describe('schemas: golden files of the events', () => {
   it('are there for every type and version, and none is left over', () => {
     const versions = definitions.flatMap(({ name, version, retired }) =>
       [version, ...retired.map((older) => older.version)].map(

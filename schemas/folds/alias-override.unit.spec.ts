@@ -4,7 +4,7 @@ import { evolveAliasOverride, noOverride } from './alias-override.js';
 
 const given = foldSpecification({ initialState: noOverride, evolve: evolveAliasOverride });
 
-describe('an override of a reserved alias', () => {
+describe('schemas: override of a reserved alias', () => {
   it('belongs to nobody until it is granted', () => {
     given().then({ account: null, sequence: 0, lastEventAt: new Date(0) });
   });

@@ -15,7 +15,7 @@ const key: ApiKey = {
   lastEventAt: noon,
 };
 
-describe('an API key’s state', () => {
+describe('schemas: API key’s state', () => {
   it('is active from its creation', () => {
     given(keyCreated('key-1')).then({ status: 'active', key });
   });

@@ -13,7 +13,7 @@ const spending = fc.record({
   qrCodes: fc.nat(100),
 });
 
-describe('what a key has spent', () => {
+describe('schemas: what a key has spent', () => {
   it('is the sum of the latest month, in whatever order its events come', () => {
     fc.assert(
       fc.property(fc.array(spending, { minLength: 1 }), (spendings) => {

@@ -24,7 +24,7 @@ const taken: LedgerLink = {
   lastEventAt: noon,
 };
 
-describe('a link in the ledger', () => {
+describe('schemas: link in the ledger', () => {
   it('is taken by LinkCreated', () => {
     given(made).then(taken);
   });

@@ -22,7 +22,7 @@ const active: LinkState = { status: 'active', link };
 const expiredByClicks: LinkState = { status: 'expired', link, reason: 'clicks' };
 const blockedState: LinkState = { status: 'blocked', link, expired: null };
 
-describe('a link’s state', () => {
+describe('schemas: link’s state', () => {
   it('is what LinkCreated said', () => {
     given(made).then(active);
   });

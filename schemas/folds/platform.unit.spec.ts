@@ -5,7 +5,7 @@ import { evolvePlatform, initialPlatform } from './platform.js';
 const given = foldSpecification({ initialState: initialPlatform, evolve: evolvePlatform });
 const allOn = { shortening: true, aliases: true, passwords: true, expiration: true, qr: true };
 
-describe('the platform’s switches', () => {
+describe('schemas: platform’s switches', () => {
   it('are all on, and maintenance is not, until something is switched', () => {
     given().then({
       maintenance: false,

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { batchRequest, batchResponse } from './batch.js';
 
-describe('the body of POST /v2/shorten/batch', () => {
+describe('schemas: body of POST /v2/shorten/batch', () => {
   it('has 1 to 50 items, whatever they are', () => {
     for (const urls of [[null], [{ url: 5 }, 'x'], Array.from({ length: 50 }, () => ({}))]) {
       expect(batchRequest.parse({ urls, more: 1 })).to.deep.equal({ urls });
@@ -28,7 +28,7 @@ describe('the body of POST /v2/shorten/batch', () => {
   }
 });
 
-describe('the answer of POST /v2/shorten/batch', () => {
+describe('schemas: answer of POST /v2/shorten/batch', () => {
   const url = 'https://example.com/';
   const results = [
     {

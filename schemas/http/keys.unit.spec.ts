@@ -18,7 +18,7 @@ const messageOf = (
 
 const badNames = ['', 'x'.repeat(101), 'a\nb', 'a\u0000', 'a\u007f', 'a\u009f', '\ud800', 5, null];
 
-describe('the body of POST /admin/keys', () => {
+describe('schemas: body of POST /admin/keys', () => {
   it('has the account default unless one is given, and nothing that is not listed', () => {
     expect(createKeyRequest.parse({ name: 'site', plan: 'FREE', color: 1 })).to.deep.equal({
       name: 'site',
@@ -66,7 +66,7 @@ describe('the body of POST /admin/keys', () => {
   }
 });
 
-describe('the body of PATCH /admin/keys/:id', () => {
+describe('schemas: body of PATCH /admin/keys/:id', () => {
   it('has what is to be changed and nothing else', () => {
     for (const body of [{ name: 'new' }, { plan: 'PRO' }, { active: false }]) {
       expect(changeKeyRequest.parse({ ...body, account: 'other', id: 'k' })).to.deep.equal(body);

@@ -10,7 +10,7 @@ const messageOf = (schema: z.ZodType, body: unknown): string | null => {
 const named = (value: unknown): string =>
   (value === undefined ? 'nothing' : JSON.stringify(value)).slice(0, 60);
 
-describe('the body of PATCH /admin/platform', () => {
+describe('schemas: body of PATCH /admin/platform', () => {
   it('has what is to be switched, and leaves out the rest', () => {
     for (const body of [
       { maintenance: true },
@@ -47,7 +47,7 @@ describe('the body of PATCH /admin/platform', () => {
   }
 });
 
-describe('the body of a block', () => {
+describe('schemas: body of a block', () => {
   it('has a reason of any language', () => {
     for (const reason of ['x', 'Käse – 日本', 'x'.repeat(500)]) {
       expect(blockRequest.parse({ reason, more: 1 })).to.deep.equal({ reason });
@@ -63,7 +63,7 @@ describe('the body of a block', () => {
   }
 });
 
-describe('the body of an override', () => {
+describe('schemas: body of an override', () => {
   it('has an account', () => {
     expect(aliasOverrideRequest.parse({ account: 'Acme.Inc_2-b', x: 1 })).to.deep.equal({
       account: 'Acme.Inc_2-b',

@@ -6,7 +6,7 @@ const messageOf = (query: unknown): string | null => {
   return result.success ? null : (result.error.issues[0]?.message ?? '');
 };
 
-describe('the query of GET /v2/qr', () => {
+describe('schemas: query of GET /v2/qr', () => {
   it('has a default for everything, and takes no notice of what is not listed', () => {
     expect(qrQuery.parse({ colour: 'red' })).to.deep.equal({
       format: 'png',

@@ -22,7 +22,7 @@ const messageOf = (body: unknown): string | null => {
 
 const nothingElse = { alias: null, password: null, expiresIn: null, maxClicks: null };
 
-describe('the body of POST /v2/shorten', () => {
+describe('schemas: body of POST /v2/shorten', () => {
   it('has null for what was not asked for, and nothing that is not listed', () => {
     const body = { url, maxClicks: null, color: 'red', toString: 1 };
     expect(schema.parse(body)).to.deep.equal({ url, ...nothingElse });
@@ -154,7 +154,7 @@ describe('the body of POST /v2/shorten', () => {
   });
 });
 
-describe('the rule for destinations', () => {
+describe('schemas: rule for destinations', () => {
   const pieces = fc.constantFrom(
     ...['http://', 'HTTPS://', 'https:', '//', '/', '\\', '@', ':', '?', '#', '%', '%00', '..'],
     ...[
@@ -222,7 +222,7 @@ describe('the rule for destinations', () => {
   });
 });
 
-describe('a short code', () => {
+describe('schemas: short code', () => {
   it('is what an alias may be', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'binary', maxLength: 52 }), (alias) => {
@@ -232,7 +232,7 @@ describe('a short code', () => {
   });
 });
 
-describe('properties that are disallowed', () => {
+describe('schemas: properties that are disallowed', () => {
   const nested = (json: string, depth: number): unknown =>
     JSON.parse('{"a":['.repeat(depth) + json + ']}'.repeat(depth));
 

@@ -21,7 +21,7 @@ const someState: fc.Arbitrary<LinkState> = fc.oneof(
   fc.record({ status: fc.constant('blocked' as const), link, expired: fc.option(reason) }),
 );
 
-describe('the read model of redirects', () => {
+describe('schemas: read model of redirects', () => {
   it('gives back every state that it was given', () => {
     fc.assert(
       fc.property(someState, fc.integer({ min: 1 }), (state, sequence) => {

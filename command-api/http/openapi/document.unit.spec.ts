@@ -29,7 +29,7 @@ const operations = Object.entries(document.paths).flatMap(([path, item]) =>
     .map(([method, operation]) => ({ path, method, operation: operation as Json })),
 );
 
-describe('the OpenAPI document', () => {
+describe('command API: OpenAPI document', () => {
   it('has every route under /v2, and no other', () => {
     // Handlers ask for what they need when they are called.
     const idempotency = { post: () => () => undefined } as unknown as Idempotency;

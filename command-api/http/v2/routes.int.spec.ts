@@ -8,7 +8,7 @@ import { ask } from '../../../ops/test/support/http.js';
 import { createApp } from '../app.js';
 import { createV2, type V2Deps } from './routes.js';
 
-describe('/v2, where the admission handler fails', () => {
+describe('command API: /v2, where the admission handler fails', () => {
   let server: Server;
 
   const start = async (error: Error): Promise<string> => {

@@ -10,7 +10,7 @@ const deps = {
 const routes = v2Routes(deps);
 const pathOf = ({ path }: V2Route): string => `/v2${path.replace(/:\w+/g, 'spring')}`;
 
-describe('the routes under /v2', () => {
+describe('command API: routes under /v2', () => {
   it('need the log, every one of them that is not a GET', () => {
     const { requirementsOf } = createV2(deps, routes);
     for (const one of routes) {

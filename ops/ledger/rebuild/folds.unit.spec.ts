@@ -47,7 +47,7 @@ const expectRepeatsDropped = <Event>(
   );
 };
 
-describe('the ledger as a fold of the log', () => {
+describe('ledger: ledger as a fold of the log', () => {
   const none = new Map<never, never>();
 
   it('counts no event of a link twice, and no link that was made', () => {

@@ -60,7 +60,7 @@ const isAlive = (pid: number): boolean => {
   }
 };
 
-describe('Kafka as a child process', function () {
+describe('local servers: Kafka as a child process', function () {
   // What may be fetched, and starts many times on a machine with other work.
   this.timeout(kafkaStartMs);
 

@@ -41,7 +41,7 @@ const caught = async (failing: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => error,
   );
 
-describe('the programs of PostgreSQL', () => {
+describe('local servers: programs of PostgreSQL', () => {
   let dir: string;
   let real: NativePackage;
 

@@ -29,7 +29,7 @@ const query = async (url: string, sql: string): Promise<unknown[]> => {
   }
 };
 
-describe(`the embedded PostgreSQL, started by ${isRoot ? 'root' : 'an ordinary user'}`, () => {
+describe(`local servers: embedded PostgreSQL, started by ${isRoot ? 'root' : 'an ordinary user'}`, () => {
   let dataDir: string;
   let children: ChildProcess[];
   let running: EmbeddedPostgres[];
@@ -360,7 +360,7 @@ describe(`the embedded PostgreSQL, started by ${isRoot ? 'root' : 'an ordinary u
   });
 });
 
-describe('the port of the embedded PostgreSQL', () => {
+describe('local servers: port of the embedded PostgreSQL', () => {
   it('is chosen again when another process took it first', async () => {
     const dataDir = mkdtempSync(join(tmpdir(), 'linklog-embedded-'));
     await (await startEmbeddedPostgres({ dataDir, logger })).stop();

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { cutLogFile, openLogFile, tailOf } from './log-file.js';
 
-describe('the log file of a server', () => {
+describe('local servers: log file of a server', () => {
   let dir: string;
   let path: string;
 

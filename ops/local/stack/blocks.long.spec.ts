@@ -8,7 +8,7 @@ import { startStackProcess, type RunningStack } from '../../test/support/stack.j
 const rounds = 10;
 
 /** A phishing link must be blocked now, whatever else has stopped. */
-describe('a block on the stack', function () {
+describe('local servers: block on the stack', function () {
   this.timeout(kafkaStartMs + 180_000);
 
   let stack: RunningStack;

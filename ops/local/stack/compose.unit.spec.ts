@@ -24,7 +24,7 @@ const folders = { api: 'command-api', edge: 'redirect-edge', projector: 'project
 /** What containers are told besides: where to listen, and what a cluster of three is good for. */
 const ofContainers = ['ADMIN_HOST', 'HOST', 'KAFKA_MIN_INSYNC_REPLICAS', 'KAFKA_REPLICAS'];
 
-describe('docker-compose.yml', () => {
+describe('local servers: docker-compose.yml', () => {
   const text = readFileSync(projectFile('docker-compose.yml'), 'utf8');
   const { services, volumes } = compose.parse(parse(text, { merge: true }));
   const all = Object.entries(services);

@@ -18,7 +18,7 @@ const failureOf = async (PATH: string, file: string, call: string): Promise<unkn
   return JSON.parse(stdout);
 };
 
-describe('A program that is missing', () => {
+describe('local servers: program that is missing', () => {
   let dir: string;
 
   beforeEach(async () => {

@@ -8,7 +8,7 @@ import { startStackProduct, type Product } from '../../test/support/product.js';
 const rounds = Number(inheritedEnvironment()['LINKLOG_RACE_ROUNDS'] ?? '2');
 const racers = 1_000;
 
-describe(`races over two APIs and two edges, ${rounds} rounds`, function () {
+describe(`local servers: races over two APIs and two edges, ${rounds} rounds`, function () {
   this.timeout(kafkaStartMs + rounds * 60_000);
 
   let product: Product;

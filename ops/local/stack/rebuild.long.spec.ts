@@ -13,7 +13,7 @@ const links = 10;
 const visitors = 4;
 
 /** What is asked meanwhile tells whether the swap can be seen: a count that falls, a link that is away. */
-describe('projections rebuilt from Kafka while the stack is used', function () {
+describe('local servers: projections rebuilt from Kafka while the stack is used', function () {
   this.timeout(kafkaStartMs + 180_000);
 
   let stack: RunningStack;

@@ -94,7 +94,7 @@ const isAlive = (pid: number): boolean => {
   }
 };
 
-describe('npm run stack', function () {
+describe('local servers: npm run stack', function () {
   // Kafka is fetched the first time ever.
   this.timeout(kafkaStartMs);
 

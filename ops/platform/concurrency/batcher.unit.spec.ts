@@ -9,7 +9,7 @@ const tick = (): Promise<void> =>
     setImmediate(resolve);
   });
 
-describe('the batcher', () => {
+describe('platform: batcher', () => {
   /** A batcher whose batches are recorded, and answered with each command's double. */
   const doubling = (
     limits: { maxBatch?: number; maxWaiting?: number; sizeOf?: (command: number) => number } = {},

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { createCircuitBreaker, type CircuitBreaker } from './circuit-breaker.js';
 
-describe('the circuit breaker', () => {
+describe('platform: circuit breaker', () => {
   let time: number;
   let changes: string[];
   let breaker: CircuitBreaker;

@@ -4,7 +4,7 @@ import { rejection } from '../../test/support/waiting.js';
 import { concurrently } from './concurrently.js';
 import { deferred } from './deferred.js';
 
-describe('work done concurrently', () => {
+describe('platform: work done concurrently', () => {
   it('is done for every item, so many at a time', async () => {
     const done: number[] = [];
     let [running, most] = [0, 0];

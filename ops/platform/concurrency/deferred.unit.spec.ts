@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { rejection } from '../../test/support/waiting.js';
 import { deferred, firstFailure } from './deferred.js';
 
-describe('the first failure', () => {
+describe('platform: first failure', () => {
   it('is that of the promise that fails first, whatever the others do', async () => {
     const [first, second, third] = [deferred(), deferred(), deferred()];
     const failed = firstFailure([first.promise, second.promise, third.promise]);

@@ -22,7 +22,7 @@ const manual = () => {
 
 const none = (): Promise<void> => Promise.resolve();
 
-describe('the fair queue', () => {
+describe('platform: fair queue', () => {
   it('runs at most so many jobs at a time, and serves the lanes round-robin', async () => {
     const { begun, work, end } = manual();
     const queue = new FairQueue(2, 100, none);

@@ -8,7 +8,7 @@ import { deferred } from './deferred.js';
 const logger = createLogger('silent');
 const never = 3_600_000;
 
-describe('a periodic task', () => {
+describe('platform: periodic task', () => {
   it('runs at once, and again at once as long as there is work', async () => {
     const work = [3, 2, 1, 0];
     let runs = 0;

@@ -16,7 +16,7 @@ const failing = (failures: number) => {
   };
 };
 
-describe('retry', () => {
+describe('platform: retry', () => {
   it('tries until it succeeds, and reports each failure', async () => {
     const { work, calls } = failing(3);
     const failures: unknown[] = [];
@@ -67,7 +67,7 @@ describe('retry', () => {
   });
 });
 
-describe('a backoff', () => {
+describe('platform: backoff', () => {
   it('doubles its pauses up to the longest, and begins anew after a reset', () => {
     const backoff = new Backoff(pauses);
     expect([1, 2, 3, 4].map(() => backoff.next())).to.deep.equal([1, 2, 4, 4]);

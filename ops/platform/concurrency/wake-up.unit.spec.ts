@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { settledWithin } from '../../test/support/waiting.js';
 import { WakeUp } from './wake-up.js';
 
-describe('a wake-up', () => {
+describe('platform: wake-up', () => {
   it('ends a sleep', async () => {
     const wakeUp = new WakeUp();
     const sleeping = wakeUp.sleep(60_000);

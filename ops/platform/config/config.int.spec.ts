@@ -5,7 +5,7 @@ import path from 'node:path';
 import { defaultPlanTable } from '../../../schemas/plans.js';
 import { ConfigError, readConfig } from './config.js';
 
-describe('PLANS_FILE', () => {
+describe('platform: PLANS_FILE', () => {
   let folder: string;
 
   before(() => {

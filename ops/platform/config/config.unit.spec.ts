@@ -14,7 +14,7 @@ const refusal = (env: NodeJS.ProcessEnv): string => {
   throw new Error('The configuration was accepted');
 };
 
-describe('the configuration', () => {
+describe('platform: configuration', () => {
   it('has the defaults of the contract', () => {
     const { trustedProxies, ...config } = readConfig({});
     expect(trustedProxies('127.0.0.1')).to.equal(false);

@@ -20,7 +20,7 @@ const byKafkajs = (key: string, count: number): number =>
     message: { key, value: null },
   });
 
-describe('the partition of a key', () => {
+describe('platform: partition of a key', () => {
   // The vectors of Apache Kafka's own test of Utils.murmur2.
   for (const [key, hash] of [
     ['21', -973932308],

@@ -42,7 +42,7 @@ const logger = createLogger('silent');
 
 describeEventLog('embedded in PostgreSQL', () => openPostgresHarness('log'));
 
-describe('the embedded log, apart from the suite', () => {
+describe('platform: embedded log, apart from the suite', () => {
   let harness: PostgresHarness;
   let client: PostgresClient;
   let readers: LogReader[] = [];

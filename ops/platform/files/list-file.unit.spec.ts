@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { parseList } from './list-file.js';
 
-describe('a list file', () => {
+describe('platform: list file', () => {
   it('has one entry a line, with its number', () => {
     expect(parseList('a\n\n  b c\t\r\nd')).to.deep.equal([
       { text: 'a', line: 1 },

@@ -11,7 +11,7 @@ const from = (remoteAddress: string, forwarded?: string): IncomingMessage =>
     headers: forwarded === undefined ? {} : { 'x-forwarded-for': forwarded },
   }) as unknown as IncomingMessage;
 
-describe('the client’s address', () => {
+describe('platform: client’s address', () => {
   const proxies = trusting('10.0.0.0/8, 2001:db8:f::/48,192.0.2.1');
 
   it('is the socket’s, whatever a stranger says', () => {
@@ -41,7 +41,7 @@ describe('the client’s address', () => {
   }
 });
 
-describe('the trust in proxies', () => {
+describe('platform: trust in proxies', () => {
   it('is the same for an address that was asked for before, however many were since', () => {
     const isTrusted = trusting('10.0.0.0/8,2001:db8:f::/48');
     const asked = Array.from({ length: 3_000 }, (_, n) => `${n % 20}.0.${n >> 8}.${n & 255}`);
@@ -52,7 +52,7 @@ describe('the trust in proxies', () => {
   });
 });
 
-describe('the network of a client', () => {
+describe('platform: network of a client', () => {
   const networks: readonly [string, string][] = [
     ['198.51.100.1', '198.51.100.1'],
     ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
@@ -69,7 +69,7 @@ describe('the network of a client', () => {
   }
 });
 
-describe('TRUSTED_PROXIES', () => {
+describe('platform: TRUSTED_PROXIES', () => {
   const wrong = [
     '10.0.0.0/33',
     '10.0.0/8',

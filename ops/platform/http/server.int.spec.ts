@@ -14,7 +14,7 @@ const anyPort = { host: '127.0.0.1', port: 0 };
 /** Far more than any test takes: only what must be cut waits for it. */
 const longGrace = 20_000;
 
-describe('a listener', () => {
+describe('platform: listener', () => {
   let agent: Agent;
   let stops: (() => Promise<void>)[] = [];
 

@@ -7,7 +7,7 @@ const seriesOf = async (metrics: Metrics): Promise<readonly Series[]> =>
 
 const requests = 'linklog_http_request_duration_seconds';
 
-describe('the metrics of a process', () => {
+describe('platform: metrics of a process', () => {
   it('are read when somebody asks', async () => {
     const metrics = createMetrics();
     let depth = 3;

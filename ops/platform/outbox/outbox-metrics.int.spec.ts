@@ -9,7 +9,7 @@ import { createMetrics } from '../metrics/metrics.js';
 import { transaction } from '../postgres/pool.js';
 import { measureOutbox } from './outbox-metrics.js';
 
-describe('the measured outbox', () => {
+describe('platform: measured outbox', () => {
   let database: TestDatabase;
   let node: TestNode;
 

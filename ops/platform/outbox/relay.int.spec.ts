@@ -51,7 +51,7 @@ class HeldLog implements Pick<EventLog, 'append' | 'ranges'> {
   }
 }
 
-describe('the relay from the outbox to the log proper', () => {
+describe('platform: relay from the outbox to the log proper', () => {
   let database: TestDatabase;
   let node: TestNode;
   let listener: NotificationListener;

@@ -4,7 +4,7 @@ import { getPriority } from 'node:os';
 import { rejection } from '../../test/support/waiting.js';
 import { Hashing } from './password-hasher.js';
 
-describe('hashing', () => {
+describe('platform: hashing', () => {
   it('verifies a password, however it was typed, and no other', async () => {
     const hashing = new Hashing();
     const hash = await hashing.hash('pässwörd');

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { WrongRests } from './password-hasher.js';
 
-describe('the rests after wrong passwords', () => {
+describe('platform: rests after wrong passwords', () => {
   const wrong = (rests: WrongRests, times: number): readonly number[] =>
     Array.from({ length: times }, () => rests.after('a', false));
 

@@ -8,7 +8,7 @@ import { eventually } from '../../test/support/waiting.js';
 const lock = 4_711;
 const file = fileURLToPath(new URL('testing/lock-process.js', import.meta.url));
 
-describe('work that one process does at a time', () => {
+describe('platform: work that one process does at a time', () => {
   let database: TestDatabase;
   const children: ChildProcess[] = [];
 

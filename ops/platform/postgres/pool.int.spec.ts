@@ -17,7 +17,7 @@ import {
 
 const logger = createLogger('silent');
 
-describe('a transaction', () => {
+describe('platform: transaction', () => {
   let database: TestDatabase;
   let pool: Pool;
 
@@ -190,7 +190,7 @@ describe('a transaction', () => {
   });
 });
 
-describe('a connection error', () => {
+describe('platform: connection error', () => {
   let database: TestDatabase;
 
   before(async () => {

@@ -1,6 +1,6 @@
 import { startProduct } from '../../test/support/product.js';
 
-describe('Ctrl-C under npm', () => {
+describe('platform: Ctrl-C under npm', () => {
   it('arrives twice where the shell hands its process over, and still drains', async () => {
     const product = await startProduct();
     try {

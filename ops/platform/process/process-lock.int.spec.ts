@@ -57,7 +57,7 @@ const refusal = async (taking: Promise<unknown>): Promise<LockHeld> => {
   throw new Error('the lock was taken');
 };
 
-describe('the lock on a directory', () => {
+describe('platform: lock on a directory', () => {
   let dir: string;
 
   beforeEach(() => {

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { nameOf, planFaults, type Fault } from './faults.js';
 import { seededRandom } from './random.js';
 
-describe('The plan of faults', () => {
+describe('chaos: plan of faults', () => {
   const pids = {
     api: [1, 2],
     edge: [3, 4],

@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { expect } from 'chai';
 import { killRounds } from './kill-rounds.js';
 
-describe('The product, killed with -9 under load', () => {
+describe('chaos: product, killed with -9 under load', () => {
   it('keeps every promise, and takes over what the killed one left running', async function () {
     this.timeout(120_000);
     const seed = randomInt(1, 2 ** 31);

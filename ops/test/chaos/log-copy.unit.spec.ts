@@ -22,7 +22,7 @@ const copyOf = (events: readonly LinklogEvent[]): LogCopy => {
 const visitOf = (code: string, sequence: number): LinklogEvent =>
   visited(code, null, { source, sequence });
 
-describe('A copy of the log', () => {
+describe('chaos: copy of the log', () => {
   it('counts an event once, however often it was sent', () => {
     const copy = copyOf([visitOf('abc', 1), visitOf('abc', 2), visitOf('abc', 1)]);
     expect(copy.visits.get('abc')).to.have.length(2);
@@ -53,7 +53,7 @@ describe('A copy of the log', () => {
   });
 });
 
-describe('Read models held against the log', () => {
+describe('chaos: read models held against the log', () => {
   const log = copyOf([created('abc'), visitOf('abc', 1), visitOf('abc', 2)]);
   const row = {
     code: 'abc',

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { randomInt } from 'node:crypto';
 import { stackRounds } from './stack-rounds.js';
 
-describe('The stack, each part killed with -9 under load', () => {
+describe('chaos: stack, each part killed with -9 under load', () => {
   it('keeps every promise, and its read models are a fold of the log', async function () {
     this.timeout(480_000);
     const seed = randomInt(1, 2 ** 31);

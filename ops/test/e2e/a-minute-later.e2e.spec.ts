@@ -12,7 +12,7 @@ import { connectTo, type RawConnection } from '../support/raw-http.js';
 /** The shortest life that a link may have, and the length of a per-minute window. */
 const minuteMs = 60_000;
 
-describe('a minute later', () => {
+describe('product: minute later', () => {
   const bench = new Bench();
   let reputation: SafeBrowsingDouble;
   let attacked: Link;

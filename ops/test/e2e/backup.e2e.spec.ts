@@ -39,7 +39,7 @@ const repeatedly = (act: () => Promise<void>): Load => {
   };
 };
 
-describe('a backup under load, restored into a new installation', () => {
+describe('product: backup under load, restored into a new installation', () => {
   const old = new Bench();
   const restored = new Bench();
   let dir: string;

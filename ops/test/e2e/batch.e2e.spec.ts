@@ -22,7 +22,7 @@ type Result = Readonly<Record<string, unknown>> & {
   readonly success: boolean;
 };
 
-describe('POST /v2/shorten/batch', () => {
+describe('command API: POST /v2/shorten/batch', () => {
   const bench = withProduct();
   let pro: string;
 

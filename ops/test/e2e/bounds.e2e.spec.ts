@@ -13,7 +13,7 @@ const hugeBytes = 100 * mebibyte;
 const slackMiB = 80;
 const maxRssMiB = 300;
 
-describe('bounds', () => {
+describe('product: bounds', () => {
   const bench = withProduct();
   let pro: string;
 

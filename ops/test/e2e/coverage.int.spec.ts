@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { projectFile } from '../../platform/files/project-file.js';
 
-describe('the table of what is tested where', () => {
+describe('e2e tests: table of what is tested where', () => {
   const folder = projectFile('ops', 'test', 'e2e');
   const table = readFileSync(path.join(folder, 'README.md'), 'utf8');
   const rows = [...table.matchAll(/^\| (.+?) +\| \[[^\]]+\]\(([^)]+)\) +\| (.+?) +\|$/gm)].map(

@@ -7,7 +7,7 @@ import { sealKeyFileIn } from '../../app/data-dir.js';
 import { Bench, destination, expectRefused } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
 
-describe('while PostgreSQL is away', () => {
+describe('product: while PostgreSQL is away', () => {
   /** Its PostgreSQL is the one that the product under test reaches through a relay. */
   const database = new Bench();
   const bench = new Bench();

@@ -3,7 +3,7 @@ import type { Browser, Page } from 'playwright-core';
 import { launchBrowser } from '../support/browser.js';
 import { withProduct } from './harness.js';
 
-describe('GET /docs', () => {
+describe('command API: GET /docs', () => {
   const bench = withProduct();
   let browser: Browser;
   let page: Page;

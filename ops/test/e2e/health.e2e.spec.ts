@@ -16,7 +16,7 @@ interface Report {
   readonly projections: readonly { readonly lag: number }[];
 }
 
-describe('the health of a product whose PostgreSQL is away', () => {
+describe('product: health of a product whose PostgreSQL is away', () => {
   const bench = new Bench();
   let database: TestDatabase;
   let proxy: TcpProxy;

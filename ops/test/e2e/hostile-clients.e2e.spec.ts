@@ -19,7 +19,7 @@ const listeners = ['api', 'edge', 'admin'] as const;
 /** On each listener; the bound of a listener is 10,000 connections. */
 const slowOnes = 300;
 
-describe('hostile clients', () => {
+describe('product: hostile clients', () => {
   const bench = withProduct();
   let pro: string;
   let link: Link;

@@ -22,7 +22,7 @@ const counting = async (): Promise<{ port: number; connections: () => number; se
   return { port, connections: () => connections, server };
 };
 
-describe('hostile destinations', () => {
+describe('product: hostile destinations', () => {
   const bench = withProduct({ ROOT_REDIRECT: root });
   let pro: string;
   let link: Link;
@@ -223,7 +223,7 @@ describe('hostile destinations', () => {
   });
 });
 
-describe('a destination', () => {
+describe('product: destination', () => {
   const bench = new Bench();
   let double: SafeBrowsingDouble;
 

@@ -5,7 +5,7 @@ import { withProduct } from './harness.js';
 const slackMiB = 120;
 
 /** The short form of `ops/test/bench/password-guesses.ts`, which measures what this does not: times. */
-describe('a flood of guesses at one link', () => {
+describe('redirect edge: flood of guesses at one link', () => {
   const bench = withProduct(behindProxy);
 
   const flood = (manyClients: boolean): Promise<FloodFigures> =>

@@ -84,7 +84,7 @@ const worstInputs = function* (): Generator<string> {
   }
 };
 
-describe('the regular expressions of the product', () => {
+describe('product: regular expressions of the product', () => {
   let patterns: Pattern[];
   const inputs = [...worstInputs()];
 

@@ -33,7 +33,7 @@ const plans = {
   gates: { customAlias: 'HOBBY', passwordProtection: 'INDIE' },
 };
 
-describe('hostile requests', () => {
+describe('product: hostile requests', () => {
   const bench = new Bench();
   let known: Known;
   let document: Document;

@@ -5,7 +5,7 @@ import { destination, expectRefused, withProduct } from './harness.js';
 const mismatch = 'Idempotency-Key was already used with another request body';
 const badKey = 'Idempotency-Key must be between 1 and 255 characters';
 
-describe('Idempotency-Key', () => {
+describe('command API: Idempotency-Key', () => {
   const bench = withProduct();
   let pro: string;
 

@@ -12,7 +12,7 @@ import {
 } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
 
-describe('API keys', () => {
+describe('command API: API keys', () => {
   const bench = withProduct();
 
   it('begin with one that the first start prints', async () => {

@@ -15,7 +15,7 @@ import { projectionNames } from '../../../projectors/runtime/projection.js';
 const rateLimited = 'Rate limit exceeded. Try again in the next minute.';
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
 
-describe('limits', () => {
+describe('command API: limits', () => {
   const bench = withProduct();
 
   interface RateHeaders {

@@ -4,7 +4,7 @@ import { destination, withProduct } from './harness.js';
 
 const times = 100;
 
-describe('201 means live', () => {
+describe('command API: 201 means live', () => {
   const bench = withProduct();
   let pro: string;
 

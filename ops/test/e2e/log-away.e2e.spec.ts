@@ -8,7 +8,7 @@ import { eventuallyPasses } from '../support/waiting.js';
 const answerMs = 4_000;
 const logAway = 'The event log is temporarily unavailable';
 
-describe('while the log on Kafka is away', function () {
+describe('product: while the log on Kafka is away', function () {
   this.timeout(120_000);
   const bench = new Bench();
   let kafka: TestKafka;

@@ -34,7 +34,7 @@ const ofSeveral = {
 const localAddress = '127.0.0.77';
 const secretDestination = 'https://secret-destination.example/hidden?token=abcdef';
 
-describe('the metrics of the running product', () => {
+describe('product: metrics of the running product', () => {
   const bench = new Bench();
   let double: SafeBrowsingDouble;
   let archive: EventStoreDouble;

@@ -7,7 +7,7 @@ import { Bench } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import { type Said, startLinklogCli, temporaryDir } from '../support/process.js';
 
-describe('an embedded installation that moves to Kafka', function () {
+describe('product: embedded installation that moves to Kafka', function () {
   this.timeout(120_000);
   const old = new Bench();
   const moved = new Bench();

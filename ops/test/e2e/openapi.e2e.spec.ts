@@ -19,7 +19,7 @@ const plans = {
   gates: { customAlias: 'INDIE', passwordProtection: 'PRO' },
 };
 
-describe('GET /openapi.json', () => {
+describe('command API: GET /openapi.json', () => {
   const bench = new Bench();
   let dir: string;
   let document: Document;

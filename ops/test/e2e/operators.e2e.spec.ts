@@ -36,7 +36,7 @@ interface History {
   readonly next: number | null;
 }
 
-describe('operators', () => {
+describe('command API: operators', () => {
   const bench = withProduct();
   let pool: Pool;
   let pro: string;

@@ -53,7 +53,7 @@ const post = (body: unknown, headers: Record<string, string> = {}): Ask => ({
 const large = 'x'.repeat(70_000);
 const text = { 'Content-Type': 'text/plain' };
 
-describe('the order of checks', () => {
+describe('command API: order of checks', () => {
   const bench = new Bench();
   let folder: string;
   let pro: IssuedKey;

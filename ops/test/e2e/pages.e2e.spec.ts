@@ -13,7 +13,7 @@ const desktop = { width: 1_280, height: 800 };
 /** The narrowest that WCAG asks for: a desktop's window at 400 %. */
 const narrow = { width: 320, height: 640 };
 
-describe('the pages for visitors, in a browser', () => {
+describe('redirect edge: pages for visitors, in a browser', () => {
   const bench = withProduct();
   let browser: Browser;
   let elsewhere: Destination;

@@ -11,7 +11,7 @@ const html = 'text/html,application/xhtml+xml,*/*;q=0.8';
 
 const form = (fields: Record<string, string>): string => new URLSearchParams(fields).toString();
 
-describe('a link with a password', () => {
+describe('redirect edge: link with a password', () => {
   // The tests' own addresses stand for those of a proxy's clients.
   const bench = withProduct({ TRUSTED_PROXIES: '127.0.0.1/32, ::1' });
   let pro: string;
@@ -283,7 +283,7 @@ describe('a link with a password', () => {
   });
 });
 
-describe('a link with a password, asked directly', () => {
+describe('redirect edge: link with a password, asked directly', () => {
   const bench = withProduct();
 
   it('ignores X-Forwarded-For', async () => {

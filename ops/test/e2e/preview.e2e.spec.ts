@@ -6,7 +6,7 @@ import { eventuallyPasses } from '../support/waiting.js';
 const escaped = 'https://example.com/somewhere?a=1&amp;b=2';
 const html = { headers: { Accept: 'text/html' } };
 
-describe('the preview of a link', () => {
+describe('redirect edge: preview of a link', () => {
   const bench = withProduct();
   let pro: string;
 

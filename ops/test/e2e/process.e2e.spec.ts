@@ -30,7 +30,7 @@ const levels = (stderr: string): number[] =>
     .filter((line) => line.startsWith('{'))
     .map((line) => (JSON.parse(line) as { level: number }).level);
 
-describe('the process', () => {
+describe('product: process', () => {
   let dir: string;
   let benches: Bench[];
 

@@ -25,7 +25,7 @@ const pngSize = (png: Buffer): readonly [number, number] => {
   return [png.readUInt32BE(16), png.readUInt32BE(20)];
 };
 
-describe('GET /v2/qr', () => {
+describe('command API: GET /v2/qr', () => {
   const bench = withProduct();
   let pro: string;
   let link: Link;
@@ -251,7 +251,7 @@ describe('GET /v2/qr', () => {
   });
 });
 
-describe('a QR code, read back by another’s reader', () => {
+describe('command API: QR code, read back by another’s reader', () => {
   const bench = withProduct({ SHORT_URL_HOST: longHost });
   const seed = 20_261_121;
 

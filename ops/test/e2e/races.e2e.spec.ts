@@ -12,7 +12,7 @@ const inEachRound = (title: string, run: (round: number) => Promise<void>): void
   });
 };
 
-describe('races', () => {
+describe('product: races', () => {
   const bench = withProduct();
 
   inEachRound('300 racers for one alias: exactly one gets it', async (round) => {

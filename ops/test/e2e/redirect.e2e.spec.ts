@@ -42,7 +42,7 @@ const agent = (userAgent: string | undefined): Ask =>
 
 const html = { headers: { Accept: 'text/html,application/xhtml+xml,*/*;q=0.8' } };
 
-describe('the redirect edge', () => {
+describe('redirect edge: redirect edge', () => {
   const bench = withProduct();
   let pro: string;
 
@@ -284,7 +284,7 @@ describe('the redirect edge', () => {
   });
 });
 
-describe('the redirect edge with ROOT_REDIRECT and SHORT_URL_HOST', () => {
+describe('redirect edge: redirect edge with ROOT_REDIRECT and SHORT_URL_HOST', () => {
   const home = 'https://www.example.com/home';
   const bench = withProduct({ ROOT_REDIRECT: home, SHORT_URL_HOST: 'https://sho.rt/' });
 

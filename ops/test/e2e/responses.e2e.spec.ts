@@ -27,7 +27,7 @@ const rateHeaders = [
 
 const upgradeUrl = 'https://pay.example/plans?from=linklog';
 
-describe('what all answers have in common', () => {
+describe('product: what all answers have in common', () => {
   const bench = new Bench();
   let double: SafeBrowsingDouble;
   let pro: string;

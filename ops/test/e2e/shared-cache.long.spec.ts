@@ -24,7 +24,7 @@ const settlingMs = 60_000;
 /** The contract's 1 s, with room for a busy machine. */
 const heardWithinMs = 2_000;
 
-describe('two edges that share a Redis', () => {
+describe('redirect edge: two edges that share a Redis', () => {
   let database: TestDatabase;
   let dataDir: string;
   let redis: RedisServer;

@@ -14,7 +14,7 @@ import {
 const json = 'application/json';
 const badUrl = 'Please provide a valid URL';
 
-describe('POST /v2/shorten', () => {
+describe('command API: POST /v2/shorten', () => {
   const bench = withProduct();
   /** Its limits are far above what these tests need. */
   let pro: string;

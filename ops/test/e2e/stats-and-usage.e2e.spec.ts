@@ -3,7 +3,7 @@ import { atOnce, statuses } from '../support/http.js';
 import { destination, expectError, resetDate, timestampPattern, withProduct } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
 
-describe('GET /v2/stats/:shortCode', () => {
+describe('command API: GET /v2/stats/:shortCode', () => {
   const bench = withProduct();
   let pro: string;
 
@@ -141,7 +141,7 @@ describe('GET /v2/stats/:shortCode', () => {
   });
 });
 
-describe('GET /v2/usage', () => {
+describe('command API: GET /v2/usage', () => {
   const bench = withProduct();
 
   const table = [

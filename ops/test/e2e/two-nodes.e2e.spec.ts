@@ -7,7 +7,7 @@ import { Bench, destination, expectBody, invalidKey } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
 
 /** Two processes with all that is between them in one PostgreSQL, as on two machines. */
-describe('two nodes on one database', () => {
+describe('product: two nodes on one database', () => {
   const bench = new Bench();
   let other: Product | undefined;
   let edges: readonly [string, string];

@@ -14,7 +14,7 @@ import { runToEnd, temporaryDir } from '../support/process.js';
 const unsafe = 'URL appears to be unsafe and cannot be shortened';
 const unavailable = 'Web safety check is temporarily unavailable';
 
-describe('the web safety check of the running product', () => {
+describe('command API: web safety check of the running product', () => {
   const bench = new Bench();
   let double: SafeBrowsingDouble;
   let folder: string;
@@ -261,7 +261,7 @@ describe('the web safety check of the running product', () => {
   });
 });
 
-describe('the configuration of the web safety check', () => {
+describe('command API: configuration of the web safety check', () => {
   const wrong: readonly [Record<string, string>, RegExp][] = [
     [{ BLOCKLIST_FILE: '/nowhere/blocklist.txt' }, /^linklog: BLOCKLIST_FILE .*ENOENT/m],
     [{ BLOCKLIST_FILE: '/' }, /^linklog: BLOCKLIST_FILE .*directory/m],

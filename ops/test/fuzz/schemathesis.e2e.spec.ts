@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { fuzz } from './fuzz.js';
 
-describe('The API, fuzzed by schemathesis after its own document', () => {
+describe('fuzzing: API, fuzzed by schemathesis after its own document', () => {
   it('does what the document says, whatever it is asked', async function () {
     this.timeout(600_000);
     const { exitCode, report, errors } = await fuzz();

@@ -308,7 +308,7 @@ for (const logName of ['embedded', 'on Kafka'] as const) {
   });
 }
 
-describe('the document of the ten questions', () => {
+describe('audit: document of the ten questions', () => {
   it('has ten, and no command that was not run', () => {
     expect(new Set(commands.map(({ question }) => question)).size).to.equal(10);
     const missing = commands.filter((command) => !executed.has(command));

@@ -7,7 +7,7 @@ import { testDatabase, type TestDatabase } from '../../test/support/database.js'
 import { testNode } from '../../test/support/node.js';
 import { startLinklogCli } from '../../test/support/process.js';
 
-describe('linklog restore, into a PostgreSQL of one’s own', () => {
+describe('backup: linklog restore, into a PostgreSQL of one’s own', () => {
   let database: TestDatabase;
   let dir: string;
 

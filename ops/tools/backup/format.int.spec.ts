@@ -10,7 +10,7 @@ import { FileExists, writeNewFile } from '../../platform/files/new-file.js';
 import { BadBackup, openBackup } from './read.js';
 import { writeBackup } from './backup.js';
 
-describe('the file of a backup', () => {
+describe('backup: file of a backup', () => {
   let dir: string;
   let file: string;
 

@@ -43,7 +43,7 @@ import { checkBackup, restoreInto } from './restore.js';
 
 const logger = createLogger('silent');
 
-describe('a backup that is restored', () => {
+describe('backup: backup that is restored', () => {
   let dir: string;
   let file: string;
   let source: TestDatabase;

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { nearest, oneOf } from './arguments.js';
 import { CliError } from './errors.js';
 
-describe('choices on the command line', () => {
+describe('CLI: choices on the command line', () => {
   const plans = ['FREE', 'HOBBY', 'INDIE', 'PRO'] as const;
 
   const refusal = (word: string): CliError => {

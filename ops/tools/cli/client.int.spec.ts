@@ -23,7 +23,7 @@ const keyWithUsage = (id: string) => ({
   },
 });
 
-describe("the command line's client", () => {
+describe("CLI: command line's client", () => {
   let server: Server;
   let url: string;
   let client: AdminClient;

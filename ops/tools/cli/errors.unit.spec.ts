@@ -4,7 +4,7 @@ import { ServerUnavailable } from '../../local/postgres/index.js';
 import { ConfigError } from '../../platform/config/config.js';
 import { CliError, failureOf } from './errors.js';
 
-describe('failures of a command', () => {
+describe('CLI: failures of a command', () => {
   it('are one line and an exit code each', () => {
     const failures: readonly (readonly [unknown, string, number])[] = [
       [new CliError('USAGE', 'no such thing'), 'no such thing', 2],

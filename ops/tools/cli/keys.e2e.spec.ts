@@ -3,7 +3,7 @@ import { readEvent } from '../../../schemas/events/codec.js';
 import { actorName } from './service.js';
 import { onService, type Key } from './testing/on-service.js';
 
-describe('the command line, on a running service', () => {
+describe('CLI: command line, on a running service', () => {
   const { service, text, json, createKey, expectFailure, usage } = onService();
 
   describe('keys', () => {

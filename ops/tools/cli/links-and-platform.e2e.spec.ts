@@ -4,7 +4,7 @@ import { eventually } from '../../test/support/waiting.js';
 import { actorName } from './service.js';
 import { onService } from './testing/on-service.js';
 
-describe('the command line, on a running service', () => {
+describe('CLI: command line, on a running service', () => {
   const { service, text, json, createKey, expectFailure, shorten, visit } = onService();
 
   it('shows and switches the platform', async () => {

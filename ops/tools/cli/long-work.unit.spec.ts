@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { progressLines } from './long-work.js';
 
-describe('progress without a terminal', () => {
+describe('CLI: progress without a terminal', () => {
   it('is a line at the start and one every three seconds', () => {
     const lines: string[] = [];
     let now = 0;

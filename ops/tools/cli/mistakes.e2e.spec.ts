@@ -7,7 +7,7 @@ import { onService } from './testing/on-service.js';
 
 const nobody = '01990000-0000-7000-8000-000000000000';
 
-describe('the command line, on a running service', () => {
+describe('CLI: command line, on a running service', () => {
   const { service, linklog, expectFailure } = onService();
 
   describe('says in one line what is wrong with', () => {

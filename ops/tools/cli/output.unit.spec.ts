@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { count, counted, facts, table } from './output.js';
 
-describe('output for people', () => {
+describe('CLI: output for people', () => {
   it('groups thousands, and knows one from many', () => {
     expect(count(1_234_567)).to.equal('1,234,567');
     expect(counted(0, 'link')).to.equal('0 links');

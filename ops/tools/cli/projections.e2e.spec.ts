@@ -15,7 +15,7 @@ import { ask } from '../../test/support/http.js';
 import { eventually } from '../../test/support/waiting.js';
 import { onService } from './testing/on-service.js';
 
-describe('the command line, on a running service', () => {
+describe('CLI: command line, on a running service', () => {
   const { service, linklog, text, json, createKey, expectFailure, shorten, visit, projected } =
     onService();
 

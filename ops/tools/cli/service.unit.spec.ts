@@ -7,7 +7,7 @@ import { ConfigError, readConfig } from '../../platform/config/config.js';
 import { CliError } from './errors.js';
 import { findService, visibleName } from './service.js';
 
-describe('where the service is', () => {
+describe('CLI: where the service is', () => {
   let dataDir: string;
 
   beforeEach(() => {

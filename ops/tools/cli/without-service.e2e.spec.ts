@@ -6,7 +6,7 @@ import { startLinklogCli, type Said } from '../../test/support/process.js';
 
 const nobody = '01990000-0000-7000-8000-000000000000';
 
-describe('the command line, without a service', () => {
+describe('CLI: command line, without a service', () => {
   let dataDir: string;
 
   before(async () => {

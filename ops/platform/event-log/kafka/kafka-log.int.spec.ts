@@ -23,7 +23,7 @@ const logger = createLogger('silent');
 describeEventLog('on Kafka', () => openKafkaHarness('log'));
 describeEventLog('on Kafka 3.9', () => openKafkaHarness('log39', '3.9.1'));
 
-describe('the log on Kafka, apart from the suite', function () {
+describe('platform: log on Kafka, apart from the suite', function () {
   this.timeout(kafkaStartMs);
   let harness: KafkaHarness;
 

@@ -68,7 +68,7 @@ const answerTo = (request: Buffer, text: string): Buffer => {
   return answer;
 };
 
-describe('kafkajs, mended', function () {
+describe('platform: kafkajs, mended', function () {
   this.timeout(60_000);
 
   before(() => {

@@ -40,7 +40,7 @@ const byKafkajs = async (
   return buffer;
 };
 
-describe('A record batch', () => {
+describe('platform: record batch', () => {
   const now = 1_790_000_000_000;
 
   it('is, to the byte, what kafkajs makes of the records', async () => {

@@ -28,7 +28,7 @@ const run = promisify(execFile);
 const event = (id: string, data: object = { n: 1 }) =>
   jsonEvent({ id, type: 'happened', data: { ...data }, metadata: { by: 'test' } });
 
-describe("EventStoreDB's double", () => {
+describe("test support: EventStoreDB's double", () => {
   let dir: string;
   let double: EventStoreDouble;
   let client: EventStoreDBClient;

@@ -40,7 +40,7 @@ const piecemeal = (log: EventLog): EventLog => ({
   },
 });
 
-describe('looking back', () => {
+describe('audit: looking back', () => {
   let database: TestDatabase;
   let log: EventLog;
 

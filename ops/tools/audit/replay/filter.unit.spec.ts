@@ -12,7 +12,7 @@ const events = [
   keyCreated('spring', {}, { time: at(4), actor: 'alice' }),
 ];
 
-describe('the filter of a replay', () => {
+describe('audit: filter of a replay', () => {
   const cases: readonly (readonly [EventFilter, readonly number[]])[] = [
     [{}, [0, 1, 2, 3, 4]],
     [{ since: at(1).toISOString() }, [1, 2, 3, 4]],

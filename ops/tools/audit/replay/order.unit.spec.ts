@@ -61,7 +61,7 @@ const byDefinition = (partitions: readonly (readonly PlacedEvent[])[]): PlacedEv
     })
     .map(({ placed }) => placed);
 
-describe('the order of a replay', () => {
+describe('audit: order of a replay', () => {
   const someSizes = fc.array(fc.integer({ min: 0, max: 5 }), { maxLength: 12 });
   const somePartitions = fc.uniqueArray(
     fc.record({

@@ -6,7 +6,7 @@ import { repeatsOfPartition } from './repeats.js';
 const seen = (spool: string, sequence: number) =>
   visited('spring', null, { sequence, source: spoolSource(spool) });
 
-describe('repeats in a partition', () => {
+describe('audit: repeats in a partition', () => {
   it('are what is not above the mark of its subject, or of its spool', () => {
     const isRepeat = repeatsOfPartition();
     const events = [

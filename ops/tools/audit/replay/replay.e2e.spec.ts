@@ -12,7 +12,7 @@ import { eventually } from '../../../test/support/waiting.js';
 import { openTestLog } from '../../../test/support/node.js';
 import { type Said, startLinklogCli } from '../../../test/support/process.js';
 
-describe('linklog audit replay and history', () => {
+describe('audit: linklog audit replay and history', () => {
   let product: Product;
   const code = 'spring-sale';
   const destination = 'https://example.com/spring';

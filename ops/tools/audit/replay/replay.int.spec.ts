@@ -80,7 +80,7 @@ const bytesOf = async (
   return Buffer.concat(chunks);
 };
 
-describe('a replay', () => {
+describe('audit: replay', () => {
   let kafka: TestKafka;
   let database: TestDatabase;
   let node: TestNode;

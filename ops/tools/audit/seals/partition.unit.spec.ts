@@ -100,7 +100,7 @@ const changed = (records: readonly LogRecord[], at: number): readonly LogRecord[
 
 const exactly = (offset: number, what = 'differs') => ({ first: offset, last: offset, what });
 
-describe('the verification of a partition', () => {
+describe('audit: verification of a partition', () => {
   it('finds nothing where nothing was done, and proves what seals cover', async () => {
     expect(await verify(log20)).to.deep.equal({
       ...place,

@@ -22,7 +22,7 @@ import {
 
 const visits = topics.visits.name;
 
-describe('linklog audit seal', function () {
+describe('audit: linklog audit seal', function () {
   this.timeout(180_000);
   let dir: string;
   let database: TestDatabase;

@@ -46,7 +46,7 @@ const brokenIn = ({ partitions }: SealVerdict) =>
     broken === null ? [] : [{ topic, partition, ...broken }],
   );
 
-describe('the seals of an embedded log', () => {
+describe('audit: seals of an embedded log', () => {
   let database: TestDatabase;
   let log: EventLog;
   let signer: Signer;
@@ -221,7 +221,7 @@ describe('the seals of an embedded log', () => {
   });
 });
 
-describe('the seals of a log on Kafka', function () {
+describe('audit: seals of a log on Kafka', function () {
   this.timeout(kafkaStartMs);
 
   it('name the offset of an event that is another one in a copy of the log', async () => {
