@@ -1,5 +1,5 @@
 /**
- * `npm test`: runs every spec but the long ones, in several mocha processes at once, since most tests wait
+ * `npm test`: runs lint and every spec but the long ones, in several processes at once, since most tests wait
  * more than they compute. A process runs one e2e spec, the int specs of one folder, or all unit specs.
  * The output of a room is printed whole, once all its processes have ended.
  */
@@ -17,10 +17,23 @@ import { temporaryDir } from './support/process.js';
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 const mocha = fileURLToPath(import.meta.resolve('mocha/bin/mocha.js'));
 const atOnce = Math.min(2 * availableParallelism(), 8);
-/** Batches that begin first, so that none of them is left alone at the end. */
-const longest = ['ops/test/e2e/a-minute-later.e2e.spec.js'];
+/** Batches that begin first, the longest at the top, so that none of them is left alone at the end. */
+const longest = [
+  'ops/test/e2e/process.e2e.spec.js',
+  'ops/test/e2e/a-minute-later.e2e.spec.js',
+  'ops/platform/event-log/kafka: int specs',
+  'ops/local/postgres: int specs',
+  'ops/tools/cli/projections.e2e.spec.js',
+  'ops/test/fuzz/schemathesis.e2e.spec.js',
+  'ops/tools/audit/questions.e2e.spec.js',
+  'projectors/runtime: int specs',
+  'command-api/ledger: int specs',
+  'ops/test/e2e/log-away.e2e.spec.js',
+  'ops/test/e2e/races.e2e.spec.js',
+  'ops/test/e2e/qr.e2e.spec.js',
+];
 
-/** The spec files of one process. */
+/** What one process runs. */
 interface Batch {
   readonly room: string;
   readonly name: string;
@@ -59,16 +72,23 @@ const batches = (): readonly Batch[] => {
   return [...new Set([...first, ...found.values()])];
 };
 
+const lint: Batch = { room: 'lint', name: 'npm run lint', files: [] };
+
 const run = async (batch: Batch): Promise<Ended> => {
   const began = performance.now();
-  const child = spawn(process.execPath, [mocha, ...batch.files], { cwd: root });
+  const child =
+    batch === lint
+      ? spawn('npm', ['run', 'lint'], { cwd: root })
+      : spawn(process.execPath, [mocha, ...batch.files], { cwd: root });
   let output = '';
   for (const stream of [child.stdout, child.stderr]) {
     stream.setEncoding('utf8').on('data', (text: string) => (output += text));
   }
   const [exitCode] = (await once(child, 'close')) as [number | null];
   const seconds = Math.round((performance.now() - began) / 1_000);
-  return { ...batch, output, passed: exitCode === 0, seconds };
+  const passed = exitCode === 0;
+  process.stderr.write(`${passed ? 'passed' : 'FAILED'} after ${seconds} s: ${batch.name}\n`);
+  return { ...batch, output, passed, seconds };
 };
 
 const countIn = (ended: readonly Ended[], what: 'passing' | 'failing'): number =>
@@ -82,7 +102,10 @@ await makeClusterTemplate(template);
 process.env[templateVariable] = template;
 
 const limit = pLimit(atOnce);
-const running = batches().map((batch) => ({ room: batch.room, ended: limit(() => run(batch)) }));
+const running = [lint, ...batches()].map((batch) => ({
+  room: batch.room,
+  ended: limit(() => run(batch)),
+}));
 const printRoom = async (room: string): Promise<void> => {
   const ended = await Promise.all(
     running.filter((one) => one.room === room).map((one) => one.ended),
