@@ -44,7 +44,7 @@ describe('projectors: projectors', () => {
     return rows[0]?.count ?? 0;
   };
 
-  it('tell how far they are behind, what is dead and what is parked', async () => {
+  it('report lag, dead letters and parked events', async () => {
     const poison = created('b', { maxClicks: 3_000_000_000 });
     await log.append(
       topics.links.name,
@@ -78,7 +78,7 @@ describe('projectors: projectors', () => {
     await projectors.stop();
   });
 
-  it('follow what is appended, and go on where they stopped', async () => {
+  it('apply appended events, and continue at their checkpoints after a restart', async () => {
     const first = await start();
     await log.append(topics.links.name, [recordOf(created('a'))]);
     await eventually('the projections are caught up', isCaughtUp);
@@ -91,7 +91,7 @@ describe('projectors: projectors', () => {
     expect(await count('projection_redirects.links')).to.equal(2);
   });
 
-  it('run twice, as after a start that overlaps a stop, and count each event once', async () => {
+  it('count each event once when two of them run', async () => {
     const both = [await start(), await start()];
     for (let sequence = 1; sequence <= 200; sequence += 1) {
       await log.append(topics.visits.name, [recordOf(spooledVisit('a', { sequence }))]);
@@ -102,7 +102,7 @@ describe('projectors: projectors', () => {
     expect(rows).to.deep.equal([{ clicks: 200 }]);
   });
 
-  it('do not start on tables that were made from another log', async () => {
+  it('do not start on tables made from another log', async () => {
     const projectors = await start();
     await log.append(topics.links.name, [recordOf(created('a'))]);
     await eventually('the projections are caught up', isCaughtUp);

@@ -152,7 +152,7 @@ describe('archive: archive', () => {
       expect(double.calls.append).to.be.greaterThan(4);
     });
 
-    it('leaves out what the log has twice, in one batch and in the next', async () => {
+    it('leaves out repeats, in one batch and in the next', async () => {
       const archive = archiver(database.pool, open());
       const [one, two, three] = [1, 2, 3].map((sequence) => spooledVisit('abc', { sequence }));
       if (!one || !two || !three) throw new Error('there are three');
@@ -252,7 +252,7 @@ describe('archive: archive', () => {
       expect(ids('visits-abc')).to.deep.equal(idsOf(events));
     });
 
-    it('says so when events are lost that it had, and is filled again from the start', async () => {
+    it('reports lost events, and can be filled again from the start', async () => {
       const archive = archiver(database.pool, open());
       await archive(visits, 0, records.slice(0, 4));
       double.streams.cut('visits-abc', 2);
@@ -264,8 +264,8 @@ describe('archive: archive', () => {
     });
   });
 
-  describe('given what it has no place for', () => {
-    it('sets aside what cannot be read, parks what comes behind, and takes the rest', async () => {
+  describe('given events that it cannot take', () => {
+    it('sets broken records aside, parks the events behind them, and takes the rest', async () => {
       const foreign = { key: 'bad', value: '{}' };
       const [good, late] = [created('good'), created('bad')];
       await archiver(database.pool, open())(links, 0, [foreign, recordOf(late), recordOf(good)]);
@@ -297,7 +297,7 @@ describe('archive: archive', () => {
       ]);
     });
 
-    it('sets aside what belongs where others have written, and never writes behind that', async () => {
+    it('sets an event aside whose place another writer has taken, and stops there', async () => {
       const event = { type: 'theirs', contentType: 'application/json', data: '', metadata: '' };
       const events = [created('abc'), blocked('abc', 2), unblocked('abc', 3)];
       const archive = archiver(database.pool, open());
@@ -333,7 +333,7 @@ describe('archive: archive', () => {
       expect(ids('link-abc')).to.have.length(1);
     });
 
-    it('fails of a cluster that is away, and finds it when it is back', async () => {
+    it('fails while the cluster is away, and finds it when it is back', async () => {
       const { port } = double;
       const store = open(`esdb+discover://127.0.0.1:${port}?tls=false&maxDiscoverAttempts=2`);
       await store.ping();
@@ -380,7 +380,7 @@ describe('archive: archive', () => {
       return archive;
     };
 
-    it('catches up after an outage; meanwhile it says how far it is behind', async () => {
+    it('catches up after an outage, and reports its lag meanwhile', async () => {
       const { port } = double;
       double.kill();
       const running = start();
@@ -395,7 +395,7 @@ describe('archive: archive', () => {
       await running.check();
     });
 
-    it('goes on after a stall that was longer than it waits for an answer', async () => {
+    it('goes on after a stall longer than its deadline', async () => {
       const running = start();
       double.stall();
       const event = created('a');

@@ -55,7 +55,7 @@ describe('projectors: projection quotas', () => {
     ]);
   });
 
-  it('counts calls in the month of their minute, not of the event that tells of them', async () => {
+  it('counts calls in the month of their minute, not in that of their event', async () => {
     await given.events(metered('key-1', 1, 7, new Date('2026-04-30T23:59:00.000Z')));
     expect(await months()).to.deep.equal([
       { key_id: 'key-1', month: '2026-04-01', calls: 7, links: 0, qr_codes: 0 },

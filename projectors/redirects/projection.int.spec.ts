@@ -81,7 +81,7 @@ describe('projectors: projection redirects', () => {
     ]);
   });
 
-  it('has the row of the state that the fold comes to', async () => {
+  it('writes the row of the folded state', async () => {
     const history: LinkEvent[] = [
       created('abc', { expiresAt: at(60).toISOString() }),
       blocked('abc', 2),

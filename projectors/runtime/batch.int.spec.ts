@@ -71,7 +71,7 @@ describe('projectors: handler of batches', () => {
     expect(error).to.be.instanceOf(BatchNotAtCheckpoint);
   });
 
-  it('applies one of two equal batches that come at once, also where they are the first', async () => {
+  it('applies one of two equal concurrent batches, also at offset 0', async () => {
     for (const offset of [0, 1, 2]) {
       const twice = await Promise.allSettled([
         live.records(visits, [visit(offset + 1)], offset),
@@ -82,7 +82,7 @@ describe('projectors: handler of batches', () => {
     expect((await content())['clicks']).to.deep.equal(['(abc,3,0,"2026-05-20 12:00:00+00")']);
   });
 
-  it('leaves nothing of a batch whose transaction was not committed, and applies it again', async () => {
+  it('leaves no trace of an uncommitted batch, and applies it again', async () => {
     const before = await content();
     const batch = {
       topic: visits,
@@ -146,7 +146,7 @@ describe('projectors: handler of batches', () => {
     });
   }
 
-  it('keeps apart what is of different topics at the same offsets', async () => {
+  it('keeps events of different topics at equal offsets apart', async () => {
     await live.events(created('abc'), spooledVisit('abc'));
     const { checkpoints, links, clicks } = await content();
     expect(checkpoints).to.have.length(2);

@@ -137,7 +137,7 @@ describe('projectors: however a history is cut into batches', () => {
         return contentOf(database, projection);
       };
 
-      it('and whatever repeats there are, the rows are those of one batch', async () => {
+      it('and with any repeats, the rows are those of one batch', async () => {
         await fc.assert(
           fc.asyncProperty(
             fc.array(step, { minLength: 1, maxLength: 40 }),

@@ -177,7 +177,7 @@ describe('projectors: dead letters', () => {
     });
   });
 
-  it('hold each occurrence of an event but once', async () => {
+  it('hold a repeated event once', async () => {
     await live.records(links, [poisonous('b'), poisonous('b'), blocked('b', 2)].map(recordOf));
     const outcome = await live.records(links, [poisonous('b'), blocked('b', 2)].map(recordOf));
     expect(outcome).to.deep.equal({ applied: 0, repeats: 2, deadLetters: 0, parked: 0 });
@@ -185,7 +185,7 @@ describe('projectors: dead letters', () => {
   });
 
   describe('redriven', () => {
-    it('are applied in their order once the cause is gone, and are dead no more', async () => {
+    it('are applied in order and leave the table when the cause is gone', async () => {
       const { fault, projection } = withFault('b');
       const events = [created('b'), blocked('b', 2), expired('b', 3), unblocked('b', 4)];
       await feed(database.pool, projection).records(links, events.map(recordOf));
@@ -224,7 +224,7 @@ describe('projectors: dead letters', () => {
       expect(parked(left)).to.deep.equal([3]);
     });
 
-    it('apply what came before the one that fails, which then stands at the head', async () => {
+    it('apply the events before the first failure, which stays', async () => {
       const { fault, projection } = withFault('b');
       const events = [created('b'), expired('b', 2), blocked('b', 3)];
       await feed(database.pool, projection).records(links, events.map(recordOf));
@@ -240,7 +240,7 @@ describe('projectors: dead letters', () => {
       expect((await letters()).map(({ error }) => error)).to.deep.equal(['bug 2', null]);
     });
 
-    it('count an event once that could not be read when it came twice', async () => {
+    it('count an event once that came twice as a broken record', async () => {
       const feedStats = feed(database.pool, stats);
       const record = recordOf(spooledVisit('a', { sequence: 1 }));
       const other = recordOf(spooledVisit('b', { sequence: 2 }));
@@ -264,7 +264,7 @@ describe('projectors: dead letters', () => {
       expect(highWaterMarks?.[0]).to.match(/,2\)$/);
     });
 
-    it('are as many as there are, in pieces', async () => {
+    it('are all redriven, in several transactions', async () => {
       const { fault, projection } = withFault('code-0');
       const all: Projection = {
         ...projection,
@@ -298,7 +298,7 @@ describe('projectors: dead letters', () => {
       expect(rows?.[0]).to.match(/^\(b,active,,.*,39\)$/);
     });
 
-    it('are tried in a transaction that leaves all as it was when PostgreSQL fails', async () => {
+    it('stay as they were when PostgreSQL fails', async () => {
       await live.records(links, [recordOf(poisonous('b'))]);
       const before = await dump(database.pool, schema);
       const unlucky: Projection = {

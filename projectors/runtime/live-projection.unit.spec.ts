@@ -41,13 +41,13 @@ describe('projectors: batches that are not applied yet', () => {
     expect(lag.secondsBehind(happened + 10_000)).to.equal(0);
   });
 
-  it('are others’ when these moved the checkpoint', async () => {
+  it('do not count when another reader has moved the checkpoint', async () => {
     const lag = new LagTracker();
     await settle(lag.applying(batchOf(0), failing(new PositionMoved('Moved'))));
     expect(lag.secondsBehind(happened + 9_000)).to.equal(0);
   });
 
-  it('do not mind a record that cannot be read, nor a clock that is behind', async () => {
+  it('have age 0 with a broken record, or with a clock that is behind', async () => {
     const lag = new LagTracker();
     await settle(lag.applying(batchOf(0, 'no event'), failing(new Error('Away'))));
     expect(lag.secondsBehind(happened + 9_000)).to.equal(0);

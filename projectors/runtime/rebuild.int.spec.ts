@@ -123,7 +123,7 @@ describe('projectors: rebuild', () => {
     });
   }
 
-  it('tells how far it is, and what became of the records', async () => {
+  it('reports its progress and counts the outcomes of the records', async () => {
     await append(history());
     const heard: (readonly [number, number])[] = [];
     const outcome = await rebuild({
@@ -144,7 +144,7 @@ describe('projectors: rebuild', () => {
     expect(Object.values(content).flat()).to.deep.equal([]);
   });
 
-  it('mends what somebody broke in the live tables, and keeps that as previous', async () => {
+  it('repairs broken live tables, and keeps the broken ones as previous', async () => {
     const { pool } = database;
     await append(history());
     await catchUpLive(stats);
@@ -156,7 +156,7 @@ describe('projectors: rebuild', () => {
     expect(await dump(pool, 'projection_stats_previous')).to.deep.equal(broken);
   });
 
-  it('drops what an earlier try left', async () => {
+  it('drops the tables that an earlier rebuild left', async () => {
     await append(history());
     await database.pool.query(`CREATE SCHEMA projection_stats_next;
       CREATE TABLE projection_stats_next.leftover (); CREATE TABLE projection_stats_next.clicks ()`);
@@ -164,7 +164,7 @@ describe('projectors: rebuild', () => {
     expect(Object.keys(await dump(database.pool, 'projection_stats'))).not.to.include('leftover');
   });
 
-  it('goes on after failures that pass by themselves', async () => {
+  it('goes on after transient failures', async () => {
     await append(history());
     let failures = 3;
     const unlucky: Projection = {
@@ -195,7 +195,7 @@ describe('projectors: rebuild', () => {
     await rebuildNow(stats);
   });
 
-  it('that is ended while it builds, or while it waits for the swap, leaves nothing behind', async () => {
+  it('that the signal ends, while building or while waiting for the swap, leaves nothing behind', async () => {
     const { pool } = database;
     await append(history());
     await catchUpLive(stats);
@@ -245,7 +245,7 @@ describe('projectors: rebuild', () => {
     expect(await dump(pool, 'projection_stats')).to.deep.equal(before);
   });
 
-  it('is refused while another one of the same projection runs, and of another is not', async () => {
+  it('is refused while the same projection is rebuilt, not while another one is', async () => {
     await append(history());
     let release = (): void => undefined;
     const released = new Promise<void>((resolve) => (release = resolve));
@@ -364,7 +364,7 @@ describe('projectors: rebuild', () => {
     }
   }).timeout(60_000);
 
-  it('waits with the swap for a live batch in flight, which is then in neither place twice', async () => {
+  it('swaps after the live batch in flight, which is applied once', async () => {
     const { pool } = database;
     await append(history());
     let inFlight = (): void => undefined;
@@ -405,7 +405,7 @@ describe('projectors: rebuild', () => {
       );
     };
 
-    it('by what was live before, brought to where the log is; and that is undone likewise', async () => {
+    it('by the previous tables, caught up with the log; that can be undone too', async () => {
       const { pool } = database;
       await append(history());
       await catchUpLive(stats);
@@ -448,7 +448,7 @@ describe('projectors: rebuild', () => {
       expect(await describeSchema(pool, 'projection_stats')).to.deep.equal(shape);
     });
 
-    it('only where there is a previous one, with the tables of now', async () => {
+    it('only if there are previous tables, of the same shape as the live ones', async () => {
       const { pool } = database;
       const never = await rejection(rollBackNow(stats));
       expect(never).to.be.instanceOf(NoPreviousProjection);
@@ -468,7 +468,7 @@ describe('projectors: rebuild', () => {
       }
     });
 
-    it('when nothing but that is going on, and with the log that it was made from', async () => {
+    it('only with the same log, and while no other rebuild runs', async () => {
       const { pool } = database;
       await append(history());
       await catchUpLive(stats);

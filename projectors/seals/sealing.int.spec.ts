@@ -91,7 +91,7 @@ describe('seals: sealing', () => {
     await sealing.stop();
   });
 
-  it('signs what has waited for long enough, also what a projector that is gone has left', async () => {
+  it('signs records that waited long enough, also those that a stopped projector left', async () => {
     const first = await start();
     await visit(3);
     await eventually('the chain has all', async () => (await chained()) === 3);
@@ -105,7 +105,7 @@ describe('seals: sealing', () => {
     expect((await checkpoints())[1]?.hash).to.deep.equal(await hashAt(5));
   });
 
-  it('makes one chain, however many do it at once, and whatever breaks', async () => {
+  it('makes one chain with several projectors and broken connections', async () => {
     const victims = createPool({ url: database.url, name: 'victims', max: 4, logger });
     const { log: theirs } = await openTestLog({ pool: victims, url: database.url, logger });
     await start({ records: 7, ms: 100 });
@@ -130,7 +130,7 @@ describe('seals: sealing', () => {
     for (const { nextOffset, hash } of all) expect(hash).to.deep.equal(await hashAt(nextOffset));
   });
 
-  it('has a chain for every partition there is, made once', async () => {
+  it('makes one chain for every partition', async () => {
     const both = [await start(), await start()];
     await Promise.all(both.map((sealing) => sealing.stop()));
     const { rows } = await database.pool.query('SELECT topic FROM seals.chains');
@@ -138,7 +138,7 @@ describe('seals: sealing', () => {
     expect(rows).to.have.length(partitions.flat().length);
   });
 
-  it('starts while another projector seals what has come since it looked where the log ends', async () => {
+  it('starts while another projector seals new records', async () => {
     await visit(1);
     await sealAll({ pool: database.pool, log, signer });
     const busy: EventLog = {
@@ -154,7 +154,7 @@ describe('seals: sealing', () => {
     expect(await chained()).to.be.at.least(1 + topicNames.length);
   });
 
-  it('does not go on with the chains of another log, nor with a log that was cut', async () => {
+  it('refuses the chains of another log, and a log that was cut', async () => {
     await visit(3);
     await sealAll({ pool: database.pool, log, signer });
     const sealing = await start();

@@ -53,7 +53,7 @@ describe('seals: checkpoint', () => {
     });
   }
 
-  it('is read from a file as it was written, and nothing with a line too many is', () => {
+  it('is read from a file unchanged; a name with a line break is refused', () => {
     const file = { linklogSeals: 1, checkpoints: [signed] };
     expect(checkpointFile.parse(JSON.parse(JSON.stringify(file))).checkpoints).to.deep.equal([
       signed,

@@ -52,7 +52,7 @@ describe('projectors: projection stats', () => {
     ]);
   });
 
-  it('counts clicks, and bots apart', async () => {
+  it('counts clicks and bots separately', async () => {
     await given.events(
       spooledVisit('abc', { sequence: 1 }),
       spooledVisit('def', { sequence: 2 }),

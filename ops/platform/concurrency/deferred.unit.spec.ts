@@ -12,7 +12,7 @@ describe('platform: first failure', () => {
     expect(await rejection(failed)).to.have.property('message', 'second');
   });
 
-  it('is nobody’s duty to await', async () => {
+  it('may go unawaited', async () => {
     const broken = deferred();
     void firstFailure([broken.promise]);
     broken.reject(new Error('nobody awaits this'));
