@@ -47,6 +47,15 @@ export class Freshness {
     return sequence >= (this.#changes.get(code)?.sequence ?? 0);
   }
 
+  /**
+   * To be called before links are read: the function that it returns tells whether one of them has
+   * its last change. After a slower reading than changes are remembered, none is known to have it.
+   */
+  reading(): (link: Pick<Copy, 'code' | 'sequence'>) => boolean {
+    const begunAt = this.now();
+    return (link) => this.now() - begunAt <= rememberMs && this.isCurrent(link);
+  }
+
   /** Whether every change was heard of for as long as copies live. */
   get settled(): boolean {
     return this.#listeningSince !== null && this.now() - this.#listeningSince >= copyLifeMs;

@@ -147,6 +147,7 @@ export class LinkReader {
 
   async #readAll(codes: readonly string[]): Promise<readonly (ServedLink | null)[]> {
     const generation = this.#generation;
+    const isCurrent = this.freshness.reading();
     const asked = [...new Set(codes)];
     const found = new Map(await this.shared?.get(asked));
     for (const link of await this.#readPostgres(asked.filter((code) => !found.has(code)))) {
@@ -154,7 +155,7 @@ export class LinkReader {
     }
     for (const link of found.values()) {
       // A link that changed meanwhile goes to the waiting visitors, and is not kept.
-      if (cacheable(link) && this.freshness.isCurrent(link)) this.cache.set(link, generation);
+      if (cacheable(link) && isCurrent(link)) this.cache.set(link, generation);
     }
     return codes.map((code) => found.get(code) ?? null);
   }

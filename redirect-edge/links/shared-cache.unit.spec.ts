@@ -290,4 +290,26 @@ describe('redirect edge: shared cache', () => {
     expect(lookups.hit).to.be.above(100);
     expect(lookups.refused).to.be.above(20);
   });
+
+  it('keeps no link whose reading took longer than a change is remembered', async () => {
+    const world = new World();
+    await world.start();
+    const steps: readonly Step[] = [
+      { type: 'change', code: 'b' },
+      { type: 'visit', edge: 2, code: 'b' },
+      { type: 'release', edge: 2, what: 'read' },
+      { type: 'change', code: 'b' },
+      { type: 'hear', edge: 2 },
+      { type: 'wait', seconds: 130 },
+      // Hearing of another change, the edge drops the old one.
+      { type: 'change', code: 'a' },
+      { type: 'change', code: 'a' },
+      { type: 'hear', edge: 2 },
+      { type: 'release', edge: 2, what: 'postgres' },
+      { type: 'visit', edge: 2, code: 'b' },
+    ];
+    for (const one of steps) await world.take(one);
+    await world.end();
+    expect(world.violations).to.deep.equal([]);
+  });
 });
