@@ -1,19 +1,15 @@
 import { aliasOverrides } from '../../ops/ledger/alias-overrides.js';
 import { decideOne } from '../../ops/ledger/decide.js';
-import type { Outbox, Receipt } from '../../ops/platform/outbox/port.js';
+import type { Outbox } from '../../ops/platform/outbox/port.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import type { Actor } from '../../schemas/decision.js';
 import { decideAliasOverride, type SetAliasOverride } from '../domain/alias-override.js';
 
-export interface AliasOverrideHandler {
-  /** `null` where there was nothing to change. */
-  set(command: SetAliasOverride, actor: Actor): Promise<Receipt | null>;
-  /** The account that may use each of the aliases (lower case), so far as there is one. */
-  accountsOf(aliases: readonly string[]): Promise<ReadonlyMap<string, string>>;
-}
+export type AliasOverrideHandler = ReturnType<typeof createAliasOverrideHandler>;
 
-export const createAliasOverrideHandler = (pool: Pool, outbox: Outbox): AliasOverrideHandler => ({
-  async set(command, actor) {
+export const createAliasOverrideHandler = (pool: Pool, outbox: Outbox) => ({
+  /** `null` where there was nothing to change. */
+  async set(command: SetAliasOverride, actor: Actor) {
     const { decision, receipt } = await decideOne(pool, outbox, aliasOverrides, {
       ...actor,
       subject: command.alias,
@@ -21,7 +17,8 @@ export const createAliasOverrideHandler = (pool: Pool, outbox: Outbox): AliasOve
     });
     return decision.type === 'accepted' ? receipt : null;
   },
-  async accountsOf(aliases) {
+  /** The account that may use each of the aliases (lower case), if there is one. */
+  async accountsOf(aliases: readonly string[]): Promise<ReadonlyMap<string, string>> {
     const { rows } = await pool.query<{ alias: string; account: string }>({
       name: 'overrides-find',
       text: `SELECT alias, account FROM ledger.alias_overrides

@@ -39,21 +39,9 @@ export interface KeyWithUsage {
   readonly qrCodes: number;
 }
 
-export interface ApiKeyHandler {
-  /** Decides one change and records its event, in one transaction. */
-  handle(id: string, command: ApiKeyCommand, actor: Actor): Promise<ApiKeyOutcome>;
-  /** Creates a key with a random secret. */
-  issue(
-    key: { readonly name: string; readonly plan: PlanName; readonly account: string },
-    actor: Actor,
-  ): Promise<IssuedKey>;
-  /** The keys in the order of their making, after `after` (an id) if given. */
-  list(limit: number, after: string | null): Promise<readonly KeyWithUsage[]>;
-  find(id: string): Promise<KeyWithUsage | null>;
-  any(): Promise<boolean>;
-}
+export type ApiKeyHandler = ReturnType<typeof createApiKeyHandler>;
 
-export const createApiKeyHandler = (pool: Pool, outbox: Outbox): ApiKeyHandler => {
+export const createApiKeyHandler = (pool: Pool, outbox: Outbox) => {
   const query = async (
     condition: string,
     values: readonly unknown[],
@@ -73,17 +61,17 @@ export const createApiKeyHandler = (pool: Pool, outbox: Outbox): ApiKeyHandler =
        ${condition}`,
       [...values],
     );
-    return rows.map((row) => ({
-      state: stateOfRow(row),
-      minuteCalls: row.minuteCalls,
-      month: row.month,
-      calls: row.calls,
-      links: row.links,
-      qrCodes: row.qrCodes,
-    }));
+    return rows.map(({ minuteCalls, month, calls, links, qrCodes, ...row }) => {
+      return { state: stateOfRow(row), minuteCalls, month, calls, links, qrCodes };
+    });
   };
 
-  const handle: ApiKeyHandler['handle'] = async (subject, command, actor) => {
+  /** Decides one change and records its event, in one transaction. */
+  const handle = async (
+    subject: string,
+    command: ApiKeyCommand,
+    actor: Actor,
+  ): Promise<ApiKeyOutcome> => {
     const { decision, state, receipt } = await decideOne(pool, outbox, apiKeys, {
       ...actor,
       subject,
@@ -96,7 +84,11 @@ export const createApiKeyHandler = (pool: Pool, outbox: Outbox): ApiKeyHandler =
 
   return {
     handle,
-    async issue(key, actor) {
+    /** Creates a key with a random secret. */
+    async issue(
+      key: { readonly name: string; readonly plan: PlanName; readonly account: string },
+      actor: Actor,
+    ): Promise<IssuedKey> {
       const token = keyToken(randomSecret());
       const id = uuidv7();
       const command = { type: 'CreateApiKey', id, ...key, hash: hashKeyToken(token) } as const;
@@ -104,8 +96,10 @@ export const createApiKeyHandler = (pool: Pool, outbox: Outbox): ApiKeyHandler =
       if (outcome.type === 'refused') throw new Error(`A new key was refused: ${outcome.reason}`);
       return { token, state: outcome.state, receipt: outcome.receipt };
     },
-    list: (limit, after) => query('WHERE k.id > $2 ORDER BY k.id LIMIT $1', [limit, after ?? '']),
-    find: async (id) => (await query('WHERE k.id = $1', [id]))[0] ?? null,
+    /** The keys in the order of their making, after `after` (an id) if given. */
+    list: (limit: number, after: string | null) =>
+      query('WHERE k.id > $2 ORDER BY k.id LIMIT $1', [limit, after ?? '']),
+    find: async (id: string) => (await query('WHERE k.id = $1', [id]))[0] ?? null,
     async any() {
       const { rows } = await pool.query('SELECT FROM ledger.api_keys LIMIT 1');
       return rows.length > 0;

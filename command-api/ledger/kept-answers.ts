@@ -24,25 +24,16 @@ export interface KeptAnswer extends IdempotencyScope {
   readonly codes: readonly string[];
 }
 
-interface Row {
-  readonly key_id: string;
-  readonly path: string;
-  readonly idempotency_key: string;
-  readonly body_hash: Buffer;
-  readonly status: number;
-  readonly answer: string;
-  readonly codes: readonly string[];
-}
-
 /** The answers kept in the scopes, in the order of the scopes; `null` where there is none. */
 export const findAnswers = async (
   client: Queryable,
   scopes: readonly IdempotencyScope[],
 ): Promise<readonly (KeptAnswer | null)[]> => {
   if (scopes.length === 0) return [];
-  const { rows } = await client.query<{ position: number } & Row>({
+  const { rows } = await client.query<KeptAnswer & { position: number }>({
     name: 'idempotency-find',
-    text: `SELECT s.position, i.*
+    text: `SELECT s.position, key_id AS "keyId", path, idempotency_key AS "idempotencyKey",
+                  i.body_hash AS "bodyHash", i.status, i.answer, i.codes
            FROM unnest($1::text[], $2::text[], $3::text[])
              WITH ORDINALITY AS s (key_id, path, idempotency_key, position)
            JOIN ledger.idempotency i USING (key_id, path, idempotency_key)
@@ -53,20 +44,8 @@ export const findAnswers = async (
       scopes.map(({ idempotencyKey }) => idempotencyKey),
     ],
   });
-  const found = new Map(rows.map((row) => [row.position, row]));
-  return scopes.map((_, index) => {
-    const row = found.get(index + 1);
-    if (!row) return null;
-    return {
-      keyId: row.key_id,
-      path: row.path,
-      idempotencyKey: row.idempotency_key,
-      bodyHash: row.body_hash,
-      status: row.status,
-      answer: row.answer,
-      codes: row.codes,
-    };
-  });
+  const found = new Map(rows.map(({ position, ...answer }) => [position, answer]));
+  return scopes.map((_, index) => found.get(index + 1) ?? null);
 };
 
 /** Keeps answers in the deciding transaction, under its locks; replaces one older than 24 hours. */

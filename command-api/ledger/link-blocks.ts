@@ -1,18 +1,13 @@
 import { decideAll } from '../../ops/ledger/decide.js';
 import { ledgerLinks } from '../../ops/ledger/links.js';
-import type { Outbox, Receipt } from '../../ops/platform/outbox/port.js';
+import type { Outbox } from '../../ops/platform/outbox/port.js';
 import { transaction, type Pool } from '../../ops/platform/postgres/pool.js';
 import type { Actor } from '../../schemas/decision.js';
 import { decideLinkBlock, type LinkBlockCommand } from '../domain/link-block.js';
 
-export interface LinkBlockHandler {
-  /** Decides a block or an unblock, records its event and tells every edge, in one transaction. */
-  handle(code: string, command: LinkBlockCommand, actor: Actor): Promise<Receipt | 'notFound'>;
-  /** The same for what the web-safety check has found. @returns the codes that are blocked now */
-  blockUnsafe(codes: readonly string[], reason: string, actor: Actor): Promise<readonly string[]>;
-}
+export type LinkBlockHandler = ReturnType<typeof createLinkBlockHandler>;
 
-export const createLinkBlockHandler = (pool: Pool, outbox: Outbox): LinkBlockHandler => {
+export const createLinkBlockHandler = (pool: Pool, outbox: Outbox) => {
   const run = (codes: readonly string[], command: LinkBlockCommand, actor: Actor) =>
     transaction(pool, (tx) =>
       decideAll(
@@ -28,12 +23,14 @@ export const createLinkBlockHandler = (pool: Pool, outbox: Outbox): LinkBlockHan
     );
 
   return {
-    async handle(code, command, actor) {
+    /** Decides a block or an unblock, records its event and tells every edge, in one transaction. */
+    async handle(code: string, command: LinkBlockCommand, actor: Actor) {
       const { results, receipt } = await run([code], command, actor);
       const decision = results[0]?.decision;
       return decision?.type === 'refused' ? decision.reason : receipt;
     },
-    async blockUnsafe(codes, reason, actor) {
+    /** The same for what the web-safety check has found. @returns the codes that are blocked now */
+    async blockUnsafe(codes: readonly string[], reason: string, actor: Actor) {
       const { results } = await run(codes, { type: 'BlockUnsafeLink', reason }, actor);
       return codes.filter((_, index) => results[index]?.decision.type === 'accepted');
     },

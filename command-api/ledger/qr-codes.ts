@@ -15,15 +15,13 @@ export interface SpendQrCode {
   readonly requestId: string;
 }
 
-export interface QrCodeQuota {
-  spend(command: SpendQrCode): Promise<'spent' | 'exhausted'>;
-}
+export type QrCodeQuota = ReturnType<typeof createQrCodeQuota>;
 
 const maxGroup = 200;
 const maxWaiting = 2_000;
 
 /** Counts QR codes in groups: monthly quota and event in one transaction. */
-export const createQrCodeQuota = (pool: Pool, outbox: Outbox): QrCodeQuota => {
+export const createQrCodeQuota = (pool: Pool, outbox: Outbox) => {
   const run = (commands: readonly SpendQrCode[]): Promise<readonly ('spent' | 'exhausted')[]> =>
     transaction(pool, async (tx) => {
       const keyIds = commands.map(({ keyId }) => keyId);
@@ -55,5 +53,5 @@ export const createQrCodeQuota = (pool: Pool, outbox: Outbox): QrCodeQuota => {
     });
 
   const batcher = createBatcher({ maxBatch: maxGroup, maxWaiting, run });
-  return { spend: (command) => batcher.submit(command) };
+  return { spend: (command: SpendQrCode) => batcher.submit(command) };
 };

@@ -35,9 +35,7 @@ export type ShortenResult =
   /** The same request was answered before, perhaps by another node a moment ago. */
   | { readonly type: 'answered'; readonly answer: KeptAnswer };
 
-export interface ShortenHandler {
-  shorten(command: ShortenCommand): Promise<ShortenResult>;
-}
+export type ShortenHandler = ReturnType<typeof createShortenHandler>;
 
 /** Commands in a group; a batch of 50 links is one command. */
 const maxGroup = 200;
@@ -179,7 +177,7 @@ export const createShortenHandler = (options: {
   readonly pool: Pool;
   readonly outbox: Outbox;
   readonly generateCode: () => string;
-}): ShortenHandler => {
+}) => {
   const { pool, outbox, generateCode } = options;
 
   const run = (commands: readonly ShortenCommand[]): Promise<readonly ShortenResult[]> =>
@@ -220,5 +218,5 @@ export const createShortenHandler = (options: {
     });
 
   const batcher = createBatcher({ maxBatch: maxGroup, maxWaiting, run });
-  return { shorten: (command) => batcher.submit(command) };
+  return { shorten: (command: ShortenCommand) => batcher.submit(command) };
 };

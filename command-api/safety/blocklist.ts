@@ -15,9 +15,11 @@ export type ParsedBlocklist =
   | { readonly type: 'parsed'; readonly blocklist: Blocklist }
   | { readonly type: 'malformed'; readonly line: number; readonly entry: string };
 
-type Entry =
-  | { readonly type: 'host'; readonly host: string }
-  | { readonly type: 'prefix'; readonly prefix: CanonicalUrl };
+/** A host with all below it, or the beginning of a URL. */
+interface Entry {
+  readonly isHost: boolean;
+  readonly prefix: CanonicalUrl;
+}
 
 const httpScheme = /^https?:\/\//i;
 
@@ -26,8 +28,7 @@ const parseEntry = (text: string): Entry | null => {
   if (/\s|^[/?#]|:\/\/|@/.test(written) || !URL.canParse(`http://${written}`)) return null;
   const prefix = canonicalUrl(new URL(`http://${written}`));
   if (prefix.host === '') return null;
-  const isHost = !/[/?]/.test(written) && prefix.port === '';
-  return isHost ? { type: 'host', host: prefix.host } : { type: 'prefix', prefix };
+  return { isHost: !/[/?]/.test(written) && prefix.port === '', prefix };
 };
 
 /** The host and all that it is a subdomain of. */
@@ -52,13 +53,9 @@ export const parseBlocklist = (text: string): ParsedBlocklist => {
   for (const { text: written, line } of list) {
     const entry = parseEntry(written);
     if (!entry) return { type: 'malformed', line, entry: written };
-    if (entry.type === 'host') {
-      hosts.add(entry.host);
-      continue;
-    }
-    const same = prefixes.get(entry.prefix.host);
-    if (same) same.push(entry.prefix);
-    else prefixes.set(entry.prefix.host, [entry.prefix]);
+    const { isHost, prefix } = entry;
+    if (isHost) hosts.add(prefix.host);
+    else prefixes.set(prefix.host, [...(prefixes.get(prefix.host) ?? []), prefix]);
   }
   const blocklist: Blocklist = {
     entries: list.length,
@@ -77,41 +74,9 @@ export const parseBlocklist = (text: string): ParsedBlocklist => {
 export interface BlocklistFile extends SafetyCheck {
   /** Reads the file again if it has changed; logs what is wrong with it. */
   refresh(): Promise<void>;
-  /** Identifies the list in use: SHA-256 of its text. */
+  /** Identifies the list in use: SHA-256 of its text, the same on every node that has this list. */
   version(): string;
 }
-
-type Reading =
-  | {
-      readonly type: 'read';
-      readonly version: string;
-      /** Of the text: the same on every node that has this list. */
-      readonly digest: string;
-      readonly blocklist: Blocklist;
-    }
-  | { readonly type: 'unchanged' }
-  | { readonly type: 'failed'; readonly version: string; readonly reason: string };
-
-/** Reads the file if it is another than the one of that version. */
-const read = async (file: string, known: string): Promise<Reading> => {
-  let version = '';
-  try {
-    const { mtimeMs, ctimeMs, size, ino } = await stat(file);
-    // Taken before the text: what is written meanwhile is found at the next look.
-    version = [mtimeMs, ctimeMs, size, ino].join(':');
-    if (version === known) return { type: 'unchanged' };
-    const text = await readFile(file, 'utf8');
-    const parsed = parseBlocklist(text);
-    if (parsed.type === 'parsed') {
-      const digest = createHash('sha256').update(text).digest('hex');
-      return { type: 'read', version, digest, blocklist: parsed.blocklist };
-    }
-    const reason = `line ${parsed.line} is neither a host nor a URL prefix: ${parsed.entry}`;
-    return { type: 'failed', version, reason };
-  } catch (error) {
-    return { type: 'failed', version, reason: (error as Error).message };
-  }
-};
 
 /**
  * The list in a file, as of the last `refresh`. Call that every few seconds: notifications of file
@@ -120,41 +85,49 @@ const read = async (file: string, known: string): Promise<Reading> => {
  * @throws ConfigError if the file cannot be read at the start; later the old list is kept
  */
 export const openBlocklistFile = async (file: string, logger: Logger): Promise<BlocklistFile> => {
-  const first = await read(file, '');
-  if (first.type !== 'read') {
-    const reason = first.type === 'failed' ? first.reason : 'it has no version';
-    throw new ConfigError(`BLOCKLIST_FILE cannot be used: ${reason}`);
-  }
-  let { version, digest, blocklist } = first;
+  let lastSeen = '';
+  let digest = '';
+  let blocklist: Blocklist = { entries: 0, has: () => false };
   let complaint = '';
+
+  /** Reads the list if the file has changed. @returns whether it has */
+  const read = async (): Promise<boolean> => {
+    const known = lastSeen;
+    lastSeen = '';
+    const { mtimeMs, ctimeMs, size, ino } = await stat(file);
+    // Taken before the text: what is written meanwhile is found at the next look.
+    lastSeen = [mtimeMs, ctimeMs, size, ino].join(':');
+    if (lastSeen === known) return false;
+    const text = await readFile(file, 'utf8');
+    const parsed = parseBlocklist(text);
+    if (parsed.type === 'malformed') {
+      throw new Error(`line ${parsed.line} is neither a host nor a URL prefix: ${parsed.entry}`);
+    }
+    ({ blocklist } = parsed);
+    digest = createHash('sha256').update(text).digest('hex');
+    return true;
+  };
+
+  try {
+    await read();
+  } catch (error) {
+    throw new ConfigError(`BLOCKLIST_FILE cannot be used: ${(error as Error).message}`);
+  }
 
   return {
     check: (urls) => Promise.resolve(urls.map((url) => (blocklist.has(url) ? 'unsafe' : 'safe'))),
     version: () => digest,
     async refresh() {
-      const reading = await read(file, version);
-      switch (reading.type) {
-        case 'unchanged':
-          return;
-        case 'read':
-          ({ version, digest, blocklist } = reading);
-          complaint = '';
-          logger.info({ file, entries: blocklist.entries }, 'the blocklist was read again');
-          return;
-        case 'failed':
-          version = reading.version;
-          // Logged once for each fault.
-          if (complaint === reading.reason) return;
-          complaint = reading.reason;
-          logger.error(
-            { file, reason: complaint },
-            'the blocklist cannot be used: the old is kept',
-          );
-          return;
-        default: {
-          const unknown: never = reading;
-          return unknown;
-        }
+      try {
+        if (!(await read())) return;
+        complaint = '';
+        logger.info({ file, entries: blocklist.entries }, 'the blocklist was read again');
+      } catch (error) {
+        const reason = (error as Error).message;
+        // Logged once for each fault.
+        if (complaint === reason) return;
+        complaint = reason;
+        logger.error({ file, reason }, 'the blocklist cannot be used: the old is kept');
       }
     },
   };

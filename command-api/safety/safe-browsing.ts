@@ -7,30 +7,21 @@ import type { SafetyCheck, SafetyVerdict } from './safety-check.js';
 import { maxUrlsPerCall, type FindThreats, type ThreatMatch } from './threat-matches.js';
 import { createVerdictCache, type KnownVerdict } from './verdict-cache.js';
 
-export interface SafeBrowsingLimits {
+export const safeBrowsingLimits = {
   /** Milliseconds after which a check answers `unknown`. */
-  readonly timeoutMs: number;
-  readonly maxCalls: number;
-  readonly maxWaiting: number;
-  readonly maxCached: number;
-  /** Milliseconds that a verdict `safe` is cached. */
-  readonly safeMs: number;
-  /** Milliseconds that a verdict `unsafe` is cached, unless the service gives a time. */
-  readonly unsafeMs: number;
-  readonly failures: number;
-  readonly pauseMs: number;
-}
-
-export const safeBrowsingLimits: SafeBrowsingLimits = {
   timeoutMs: 2_000,
   maxCalls: 4,
   maxWaiting: 5_000,
   maxCached: 50_000,
+  /** Milliseconds that a verdict `safe` is cached. */
   safeMs: 300_000,
+  /** Milliseconds that a verdict `unsafe` is cached, unless the service gives a time. */
   unsafeMs: 300_000,
   failures: 5,
   pauseMs: 5_000,
 };
+
+export type SafeBrowsingLimits = typeof safeBrowsingLimits;
 
 /** Counters since the start, and the breaker's state. */
 export interface SafeBrowsingActivity {

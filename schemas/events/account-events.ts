@@ -23,21 +23,12 @@ export const keyEvents = defineEvents('accounts', {
     data: z.strictObject({ name: z.string(), plan: planName, active: z.boolean() }),
   },
   /** For good. */
-  ApiKeyRevoked: {
-    version: 1,
-    data: z.strictObject({}),
-  },
+  ApiKeyRevoked: { version: 1, data: z.strictObject({}) },
 });
 
 /** Subject: the alias, lower case. */
 export const overrideEvents = defineEvents('accounts', {
   /** One account may use it although it is reserved. */
-  AliasOverrideGranted: {
-    version: 1,
-    data: z.strictObject({ account: z.string() }),
-  },
-  AliasOverrideRevoked: {
-    version: 1,
-    data: z.strictObject({}),
-  },
+  AliasOverrideGranted: { version: 1, data: z.strictObject({ account: z.string() }) },
+  AliasOverrideRevoked: { version: 1, data: z.strictObject({}) },
 });

@@ -21,19 +21,10 @@ export const linkEvents = defineEvents('links', {
     }),
   },
   /** A link expires once, whatever expires it. */
-  LinkExpired: {
-    version: 1,
-    data: z.strictObject({ reason: z.enum(['time', 'clicks']) }),
-  },
+  LinkExpired: { version: 1, data: z.strictObject({ reason: z.enum(['time', 'clicks']) }) },
   /** By an operator or by the web-safety check. */
-  LinkBlocked: {
-    version: 1,
-    data: z.strictObject({ reason: z.string() }),
-  },
-  LinkUnblocked: {
-    version: 1,
-    data: z.strictObject({ reason: z.string() }),
-  },
+  LinkBlocked: { version: 1, data: z.strictObject({ reason: z.string() }) },
+  LinkUnblocked: { version: 1, data: z.strictObject({ reason: z.string() }) },
 });
 
 /** Subject: the short code. */

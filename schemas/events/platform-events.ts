@@ -6,10 +6,7 @@ export const platformFeature = z.enum(['shortening', 'aliases', 'passwords', 'ex
 
 /** Subject: `platform`. */
 export const platformEvents = defineEvents('platform', {
-  MaintenanceSwitched: {
-    version: 1,
-    data: z.strictObject({ on: z.boolean() }),
-  },
+  MaintenanceSwitched: { version: 1, data: z.strictObject({ on: z.boolean() }) },
   FeatureSwitched: {
     version: 1,
     data: z.strictObject({ feature: platformFeature, on: z.boolean() }),

@@ -13,8 +13,5 @@ export const usageEvents = defineEvents('usage', {
       calls: z.int().min(1),
     }),
   },
-  QrRendered: {
-    version: 1,
-    data: z.strictObject({ code: z.string() }),
-  },
+  QrRendered: { version: 1, data: z.strictObject({ code: z.string() }) },
 });

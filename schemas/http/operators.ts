@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { platformFeature } from '../events/platform-events.js';
 import { accountName } from './keys.js';
 
 const flag = (name: string) => z.boolean({ error: `${name} must be true or false` }).optional();
@@ -37,13 +38,7 @@ export type SwitchPlatformRequest = z.input<typeof switchPlatformRequest>;
 /** GET and PATCH /admin/platform */
 export const platformResponse = z.object({
   maintenance: z.boolean(),
-  features: z.object({
-    shortening: z.boolean(),
-    aliases: z.boolean(),
-    passwords: z.boolean(),
-    expiration: z.boolean(),
-    qr: z.boolean(),
-  }),
+  features: z.record(platformFeature, z.boolean()),
 });
 export type PlatformResponse = z.infer<typeof platformResponse>;
 
