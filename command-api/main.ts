@@ -21,7 +21,6 @@ import { createAdminApp } from './http/admin/app.js';
 import { createApp, type AppDeps, type RequestState } from './http/app.js';
 import { documentation } from './http/docs/files.js';
 import { failure, send } from './http/reply.js';
-import { staticFiles } from './http/static-files.js';
 import { createIdempotency } from './http/v2/idempotency.js';
 import { createLinkRequests } from './http/v2/link-requests.js';
 import { createV2, type V2Deps } from './http/v2/routes.js';
@@ -73,9 +72,9 @@ export interface CommandApi {
 /** The clients' application: /v2/*, health, and the documentation of both. */
 const createApiApp = (deps: V2Deps, appDeps: AppDeps): Koa<RequestState> => {
   const v2 = createV2(deps);
-  const files = documentation();
-  const app = createApp(appDeps, (path) => (files.has(path) ? path : v2.routeOf(path)));
-  app.use(staticFiles(files));
+  const docs = documentation();
+  const app = createApp(appDeps, (path) => (docs.has(path) ? path : v2.routeOf(path)));
+  app.use(docs.serve);
   app.use(async (ctx) => {
     if (ctx.path === '/v2' || ctx.path.startsWith('/v2/')) await v2.handle(ctx);
     else send(ctx, failure(404, messages.notFound));

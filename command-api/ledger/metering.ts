@@ -5,25 +5,17 @@ import { newEvent } from '../../schemas/events/codec.js';
 
 const pageSize = 500;
 
-/** Which minutes are to be closed. */
-interface Due {
-  /** `null`: of any key, a page of keys at most. */
-  readonly keyIds: readonly string[] | null;
-  readonly minutes: 'past' | 'all';
-  readonly ofHeldKeys: 'leave' | 'wait';
-}
-
 /**
  * Turns minutes into CallsMetered events; returns how many. The keys' meters are locked first, as
- * admission does.
+ * admission does. All minutes of `keyIds`; for `null`, the past minutes of a page of keys, without
+ * those that admission holds.
  *
  * A call that is admitted while its minute is closed opens that minute again. The minute then has a
  * second event; the sum of both is right.
  */
-const close = (pool: Pool, outbox: Outbox, due: Due): Promise<number> =>
+const close = (pool: Pool, outbox: Outbox, keyIds: readonly string[] | null): Promise<number> =>
   transaction(pool, async (tx) => {
-    const isDue =
-      due.minutes === 'all' ? 'true' : `minute < date_trunc('minute', clock_timestamp())`;
+    const isDue = keyIds ? 'true' : `minute < date_trunc('minute', clock_timestamp())`;
     const { rows } = await tx.query<{
       key_id: string;
       account: string;
@@ -32,7 +24,7 @@ const close = (pool: Pool, outbox: Outbox, due: Due): Promise<number> =>
       calls: number;
       now: Date;
     }>({
-      name: `metering-close-${due.minutes}-${due.ofHeldKeys}`,
+      name: `metering-close-${keyIds ? 'all' : 'past'}`,
       text: `
         WITH due AS (
           SELECT DISTINCT key_id FROM ledger.usage_minutes
@@ -42,7 +34,7 @@ const close = (pool: Pool, outbox: Outbox, due: Due): Promise<number> =>
           SELECT m.key_id, m.usage_sequence, k.account
           FROM ledger.key_meters m JOIN ledger.api_keys k ON k.id = m.key_id
           WHERE m.key_id IN (SELECT key_id FROM due)
-          ORDER BY m.key_id FOR UPDATE OF m ${due.ofHeldKeys === 'leave' ? 'SKIP LOCKED' : ''}
+          ORDER BY m.key_id FOR UPDATE OF m ${keyIds ? '' : 'SKIP LOCKED'}
         ),
         closed AS (
           DELETE FROM ledger.usage_minutes u USING locked
@@ -61,7 +53,7 @@ const close = (pool: Pool, outbox: Outbox, due: Due): Promise<number> =>
         )
         SELECT *, date_trunc('milliseconds', clock_timestamp()) AS now FROM numbered
         ORDER BY key_id, sequence`,
-      values: [due.keyIds],
+      values: [keyIds],
     });
     const events = rows.map(({ key_id, account, sequence, minute, calls, now }) =>
       newEvent(
@@ -79,7 +71,7 @@ const close = (pool: Pool, outbox: Outbox, due: Due): Promise<number> =>
  * left for the next time.
  */
 export const closeMinutes = (pool: Pool, outbox: Outbox): Promise<number> =>
-  close(pool, outbox, { keyIds: null, minutes: 'past', ofHeldKeys: 'leave' });
+  close(pool, outbox, null);
 
 /** Closes every minute with calls that were admitted before this, the current one too. */
 export const closeAllMinutes = async (pool: Pool, outbox: Outbox): Promise<void> => {
@@ -88,7 +80,6 @@ export const closeAllMinutes = async (pool: Pool, outbox: Outbox): Promise<void>
   );
   const keyIds = rows.map(({ key_id }) => key_id);
   for (let at = 0; at < keyIds.length; at += pageSize) {
-    const page = keyIds.slice(at, at + pageSize);
-    await close(pool, outbox, { keyIds: page, minutes: 'all', ofHeldKeys: 'wait' });
+    await close(pool, outbox, keyIds.slice(at, at + pageSize));
   }
 };

@@ -5,7 +5,7 @@ import {
 import type { Logger } from '../../ops/platform/logging.js';
 import type { SafetyCheck, SafetyVerdict } from './safety-check.js';
 import { maxUrlsPerCall, type FindThreats, type ThreatMatch } from './threat-matches.js';
-import { createVerdictCache, type KnownVerdict } from './verdict-cache.js';
+import { createVerdictCache } from './verdict-cache.js';
 
 export const safeBrowsingLimits = {
   /** Milliseconds after which a check answers `unknown`. */
@@ -58,24 +58,15 @@ const askedForm = (text: string): string => {
 
 const sameForm = (text: string): string => (URL.canParse(text) ? askedForm(text) : text);
 
-/** The verdict on each URL; `null` if the answer names a URL that was not asked for. */
-const verdictsOf = (
+/** The matches by URL; `null` if the answer names a URL that was not asked for. */
+const matchesByUrl = (
   urls: readonly string[],
   matches: readonly ThreatMatch[],
-): ReadonlyMap<
-  string,
-  { readonly verdict: KnownVerdict; readonly holdsMs: number | null }
-> | null => {
+): ReadonlyMap<string, ThreatMatch> | null => {
   const found = new Map(matches.map((match) => [sameForm(match.url), match]));
   const asked = new Set(urls);
   // One of the URLs was found, and the answer does not tell which.
-  if ([...found.keys()].some((url) => !asked.has(url))) return null;
-  return new Map(
-    urls.map((url) => {
-      const match = found.get(url);
-      return [url, { verdict: match ? 'unsafe' : 'safe', holdsMs: match?.holdsMs ?? null }];
-    }),
-  );
+  return [...found.keys()].every((url) => asked.has(url)) ? found : null;
 };
 
 /**
@@ -114,8 +105,8 @@ export const createSafeBrowsing = (options: {
   const callFor = async (batch: readonly Waiting[]): Promise<void> => {
     const urls = batch.map(({ url }) => url);
     const answer = await findThreats(urls);
-    const verdicts = answer.type === 'answered' ? verdictsOf(urls, answer.matches) : null;
-    if (verdicts) {
+    const matches = answer.type === 'answered' ? matchesByUrl(urls, answer.matches) : null;
+    if (matches) {
       activity.calls.answered += 1;
       breaker.succeeded();
     } else {
@@ -126,13 +117,10 @@ export const createSafeBrowsing = (options: {
       breaker.failed();
     }
     for (const { url, resolve } of batch) {
-      const known = verdicts?.get(url);
-      if (known) {
-        const { verdict, holdsMs } = known;
-        const usual = verdict === 'safe' ? limits.safeMs : limits.unsafeMs;
-        cache.set(url, verdict, holdsMs ?? usual);
-      }
-      resolve(known?.verdict ?? 'unknown');
+      const match = matches?.get(url);
+      if (match) cache.set(url, 'unsafe', match.holdsMs ?? limits.unsafeMs);
+      else if (matches) cache.set(url, 'safe', limits.safeMs);
+      resolve(match ? 'unsafe' : matches ? 'safe' : 'unknown');
     }
   };
 

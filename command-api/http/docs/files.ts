@@ -1,8 +1,11 @@
+import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import type { Context, Next } from 'koa';
 import { projectFile } from '../../../ops/platform/files/project-file.js';
+import { messages } from '../../../schemas/http/errors.js';
 import { openApiDocument } from '../openapi/document.js';
-import type { StaticFile } from '../static-files.js';
+import { failure, send } from '../reply.js';
 
 /** Everything comes from here, and nothing is written into the page. */
 const contentSecurityPolicy = [
@@ -25,32 +28,60 @@ const theirs = (name: string): Buffer =>
 
 const script = 'text/javascript; charset=utf-8';
 
-/** The API's document, and Swagger UI as its viewer: by their paths, as they are served. */
-export const documentation = (): ReadonlyMap<string, StaticFile> =>
-  new Map<string, StaticFile>([
-    [
-      '/openapi.json',
-      {
-        contentType: 'application/json; charset=utf-8',
-        body: Buffer.from(JSON.stringify(openApiDocument())),
-      },
-    ],
-    [
-      '/docs',
-      {
-        contentType: 'text/html; charset=utf-8',
-        body: ours('index.html'),
-        headers: {
-          'Content-Security-Policy': contentSecurityPolicy,
-          'Referrer-Policy': 'no-referrer',
-        },
-      },
-    ],
-    ['/docs/initializer.js', { contentType: script, body: ours('initializer.js') }],
-    ['/docs/swagger-ui-bundle.js', { contentType: script, body: theirs('swagger-ui-bundle.js') }],
-    [
-      '/docs/swagger-ui.css',
-      { contentType: 'text/css; charset=utf-8', body: theirs('swagger-ui.css') },
-    ],
-    ['/docs/favicon-32x32.png', { contentType: 'image/png', body: theirs('favicon-32x32.png') }],
+const file = (
+  contentType: string,
+  body: Buffer,
+  headers: Readonly<Record<string, string>> = {},
+) => {
+  const tag = createHash('sha256').update(body).digest('base64url');
+  return { contentType, body, headers: { ETag: `"${tag}"`, ...headers } };
+};
+
+const readFiles = () => {
+  const document = Buffer.from(JSON.stringify(openApiDocument()));
+  const pageHeaders = {
+    'Content-Security-Policy': contentSecurityPolicy,
+    'Referrer-Policy': 'no-referrer',
+  };
+  return new Map([
+    ['/openapi.json', file('application/json; charset=utf-8', document)],
+    ['/docs', file('text/html; charset=utf-8', ours('index.html'), pageHeaders)],
+    ['/docs/initializer.js', file(script, ours('initializer.js'))],
+    ['/docs/swagger-ui-bundle.js', file(script, theirs('swagger-ui-bundle.js'))],
+    ['/docs/swagger-ui.css', file('text/css; charset=utf-8', theirs('swagger-ui.css'))],
+    ['/docs/favicon-32x32.png', file('image/png', theirs('favicon-32x32.png'))],
   ]);
+};
+
+/** The API's document, and Swagger UI as its viewer: kept in memory, the same to everybody. */
+export const documentation = () => {
+  const files = readFiles();
+  return {
+    has: (path: string): boolean => files.has(path),
+    /** Serves the files by their paths; other paths are the next one's. */
+    async serve(this: void, ctx: Context, next: Next): Promise<void> {
+      const found = files.get(ctx.path);
+      if (!found) {
+        await next();
+        return;
+      }
+      if (ctx.method !== 'GET' && ctx.method !== 'HEAD') {
+        send(ctx, failure(405, messages.methodNotAllowed, { Allow: 'GET, HEAD' }));
+        return;
+      }
+      ctx.status = 200;
+      ctx.set({
+        // Kept, but asked for again each time: another version has the same paths.
+        'Cache-Control': 'no-cache',
+        'X-Content-Type-Options': 'nosniff',
+        ...found.headers,
+      });
+      if (ctx.fresh) {
+        ctx.status = 304;
+        return;
+      }
+      ctx.type = found.contentType;
+      ctx.body = found.body;
+    },
+  };
+};

@@ -54,11 +54,11 @@ const ofKnownKey = [
 /** Of every answer. */
 const ofAll = ['X-Request-Id', 'Cache-Control'] as const satisfies readonly HeaderName[];
 
-const examplesOf = (bodies: Readonly<Record<string, object>>): Part =>
-  Object.fromEntries(Object.entries(bodies).map(([name, value]) => [name, { value }]));
-
 const json = (schema: JsonSchema, bodies: Readonly<Record<string, object>>): Part => ({
-  'application/json': { schema, examples: examplesOf(bodies) },
+  'application/json': {
+    schema,
+    examples: Object.fromEntries(Object.entries(bodies).map(([name, value]) => [name, { value }])),
+  },
 });
 
 /** A success of `/v2`, as JSON. */

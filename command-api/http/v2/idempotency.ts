@@ -17,18 +17,14 @@ export type PostWork = (
   request: IdempotentRequest | null,
 ) => Promise<Reply>;
 
-export interface Idempotency {
-  /** A POST with a body of at most `bodyLimit` bytes: replays an earlier answer, or does its work. */
-  post(bodyLimit: number, work: PostWork): Handler<V2State>;
-  /** A kept answer once more: 422 if it was another body's, 409 until the log has its links. */
-  replay(answer: KeptAnswer, bodyHash: Buffer): Promise<Reply>;
-}
+export type Idempotency = ReturnType<typeof createIdempotency>;
 
 /** Finds the answers that were kept, and knows the requests of this process that are in flight. */
-export const createIdempotency = (pool: Pool, delivery: OutboxDelivery): Idempotency => {
+export const createIdempotency = (pool: Pool, delivery: OutboxDelivery) => {
   const inFlight = new Set<string>();
 
-  const replay: Idempotency['replay'] = async (answer, bodyHash) => {
+  /** A kept answer once more: 422 if it was another body's, 409 until the log has its links. */
+  const replay = async (answer: KeptAnswer, bodyHash: Buffer): Promise<Reply> => {
     if (!answer.bodyHash.equals(bodyHash)) return failure(422, messages.idempotencyMismatch);
     return (await delivery.hasLoggedFirst(topics.links.name, answer.codes))
       ? json(answer.status, answer.answer, { 'Idempotency-Replayed': 'true' })
@@ -52,7 +48,8 @@ export const createIdempotency = (pool: Pool, delivery: OutboxDelivery): Idempot
 
   return {
     replay,
-    post(bodyLimit, work) {
+    /** A POST with a body of at most `bodyLimit` bytes: replays an earlier answer, or does its work. */
+    post(bodyLimit: number, work: PostWork): Handler<V2State> {
       const readBody = bodyReader(bodyLimit);
       return async (ctx, state) => {
         const body = await readBody(ctx);

@@ -33,20 +33,7 @@ export interface Ready {
 /** A request for a link that only the ledger can still refuse, or the reply that refuses it. */
 export type Prepared = Ready | { readonly type: 'refused'; readonly reply: Reply };
 
-/** What POST /v2/shorten and each item of a batch have in common. */
-export interface LinkRequests {
-  /** One outcome for each item, in their order; their URLs are checked together. */
-  prepare(items: readonly unknown[], state: V2State): Promise<readonly Prepared[]>;
-  /**
-   * Hashes the passwords. Last, because hashing is expensive.
-   *
-   * @throws Overloaded
-   */
-  complete(ready: readonly Ready[], call: AdmittedCall): Promise<readonly CreateLink[]>;
-  linkLimitOf(call: AdmittedCall): number | null;
-  /** The replies to a single link that the ledger refused. */
-  refusals(call: AdmittedCall): Readonly<Record<ShortenRefusal, Reply>>;
-}
+export type LinkRequests = ReturnType<typeof createLinkRequests>;
 
 /** `Retry-After` while the web safety service is away, in seconds. */
 const safetyRetryAfter = 5;
@@ -61,25 +48,17 @@ const refused = (reply: Reply): Extract<Prepared, { readonly type: 'refused' }> 
   reply,
 });
 
-const unsafety = (verdict: SafetyVerdict): Reply | null => {
-  switch (verdict) {
-    case 'safe':
-      return null;
-    case 'unsafe':
-      return failure(400, messages.urlUnsafe);
-    case 'unknown':
-      return unavailable(messages.safetyUnavailable, safetyRetryAfter);
-    default: {
-      const unknown: never = verdict;
-      return unknown;
-    }
-  }
+const safetyReplies: Readonly<Record<SafetyVerdict, Reply | null>> = {
+  safe: null,
+  unsafe: failure(400, messages.urlUnsafe),
+  unknown: unavailable(messages.safetyUnavailable, safetyRetryAfter),
 };
 
-const gatedMessages: Readonly<Record<GatedFeature, string>> = {
-  customAlias: 'Custom aliases require',
-  passwordProtection: 'Password protection requires',
-};
+/** The features that a plan may lack, in the contract's order, each with the field that needs it. */
+const gatedFeatures = [
+  { feature: 'customAlias', field: 'alias', needs: 'Custom aliases require' },
+  { feature: 'passwordProtection', field: 'password', needs: 'Password protection requires' },
+] as const satisfies readonly { feature: GatedFeature; field: string; needs: string }[];
 
 /** The first feature of the request that is switched off, in the specification's order. */
 const switchedOff = (request: ShortenRequest, platform: PlatformSwitches): string | null => {
@@ -90,19 +69,18 @@ const switchedOff = (request: ShortenRequest, platform: PlatformSwitches): strin
   return null;
 };
 
-const gatedFeatures = (request: ShortenRequest): readonly GatedFeature[] => [
-  ...(request.alias === null ? [] : ['customAlias' as const]),
-  ...(request.password === null ? [] : ['passwordProtection' as const]),
-];
-
-export const createLinkRequests = (deps: LinkRequestDeps): LinkRequests => {
+/** What POST /v2/shorten and each item of a batch have in common. */
+export const createLinkRequests = (deps: LinkRequestDeps) => {
   const { plans, upgradeUrl } = deps;
   const schema = shortenRequest(deps.isOwnHost);
 
-  const planRefusal = (feature: GatedFeature, currentPlan: PlanError['currentPlan']): Reply => {
+  const planRefusal = (
+    { feature, needs }: (typeof gatedFeatures)[number],
+    currentPlan: PlanError['currentPlan'],
+  ): Reply => {
     const body: PlanError = {
       statusCode: 403,
-      message: `${gatedMessages[feature]} the ${plans.gates[feature]} plan or higher.`,
+      message: `${needs} the ${plans.gates[feature]} plan or higher.`,
       error: 'Forbidden',
       feature,
       currentPlan,
@@ -122,7 +100,9 @@ export const createLinkRequests = (deps: LinkRequestDeps): LinkRequests => {
     const off = switchedOff(request, platform);
     if (off !== null) return failure(400, off);
     const { plan } = call.key;
-    const lacking = gatedFeatures(request).find((feature) => !planHas(plans, plan, feature));
+    const lacking = gatedFeatures.find(({ feature, field }) => {
+      return request[field] !== null && !planHas(plans, plan, feature);
+    });
     if (lacking) return planRefusal(lacking, plan);
     const limit = linkLimitOf(call);
     return limit !== null && call.usage.links >= limit ? linksExhausted(call) : null;
@@ -165,7 +145,8 @@ export const createLinkRequests = (deps: LinkRequestDeps): LinkRequests => {
 
   return {
     linkLimitOf,
-    async prepare(items, state) {
+    /** One outcome for each item, in their order; their URLs are checked together. */
+    async prepare(items: readonly unknown[], state: V2State): Promise<readonly Prepared[]> {
       const all = items.map((item) => checked(item, state));
       const accepted = all.flatMap((item) => (item.type === 'accepted' ? [item.request] : []));
       const verdicts = [...(await deps.safety.check(accepted.map(({ url }) => url)))];
@@ -173,7 +154,7 @@ export const createLinkRequests = (deps: LinkRequestDeps): LinkRequests => {
       return all.map((item): Prepared => {
         if (item.type === 'refused') return item;
         const { request } = item;
-        const unsafe = unsafety(verdicts.shift() ?? 'unknown');
+        const unsafe = safetyReplies[verdicts.shift() ?? 'unknown'];
         if (unsafe) return refused(unsafe);
         if (request.alias !== null && forbidden.has(request.alias)) {
           return refused(failure(400, messages.aliasReserved));
@@ -182,24 +163,22 @@ export const createLinkRequests = (deps: LinkRequestDeps): LinkRequests => {
         return { type: 'ready', create, password: request.password };
       });
     },
-    async complete(ready, call) {
-      const protectedOnes = ready.flatMap((request) =>
-        request.password === null ? [] : [{ request, password: request.password }],
-      );
-      const hashes = await deps.passwords.hashAll(
-        call.key.id,
-        protectedOnes.map(({ password }) => password),
-      );
-      const hashOf = new Map(protectedOnes.map(({ request }, index) => [request, hashes[index]]));
-      return ready.map((request) => {
-        const passwordHash = hashOf.get(request) ?? null;
-        if (request.password !== null && passwordHash === null) {
-          throw new Error('A password was left unhashed');
-        }
-        return { ...request.create, passwordHash };
+    /**
+     * Hashes the passwords. Last, because hashing is expensive.
+     *
+     * @throws Overloaded
+     */
+    async complete(ready: readonly Ready[], call: AdmittedCall): Promise<readonly CreateLink[]> {
+      const passwords = ready.flatMap(({ password }) => (password === null ? [] : [password]));
+      const hashes = [...(await deps.passwords.hashAll(call.key.id, passwords))];
+      return ready.map(({ create, password }) => {
+        const passwordHash = password === null ? null : hashes.shift();
+        if (passwordHash === undefined) throw new Error('A password was left unhashed');
+        return { ...create, passwordHash };
       });
     },
-    refusals: (call) => ({
+    /** The replies to a single link that the ledger refused. */
+    refusals: (call: AdmittedCall): Readonly<Record<ShortenRefusal, Reply>> => ({
       aliasTaken: failure(400, messages.aliasTaken),
       linksExhausted: linksExhausted(call),
     }),

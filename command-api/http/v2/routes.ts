@@ -61,18 +61,8 @@ export const v2Routes = (deps: V2Deps): readonly V2Route[] => {
   ];
 };
 
-/** What admission has to know of a request before its route runs. */
-export type Requirements = Required<Pick<V2Route, 'writes' | 'metered'>>;
-
-export interface V2 {
-  handle(ctx: Context): Promise<void>;
-  /** The pattern of the route that a path leads to. */
-  routeOf(path: string): string | null;
-  readonly requirementsOf: (method: string, path: string) => Requirements;
-}
-
 /** Everything under /v2, in the contract's order of checks. */
-export const createV2 = (deps: V2Deps, routes = v2Routes(deps)): V2 => {
+export const createV2 = (deps: V2Deps, routes = v2Routes(deps)) => {
   const { plans, upgradeUrl } = deps;
   const router = new Router({ prefix: '/v2', sensitive: true, strict: true });
   const routeOfLayer = new Map(
@@ -80,7 +70,8 @@ export const createV2 = (deps: V2Deps, routes = v2Routes(deps)): V2 => {
   );
   const dispatch = dispatcher(router);
 
-  const requirementsOf = (method: string, path: string): Requirements => {
+  /** What admission has to know of a request before its route runs. */
+  const requirementsOf = (method: string, path: string) => {
     const { path: ofPath, pathAndMethod } = router.match(path, method);
     const found = pathAndMethod[0] && routeOfLayer.get(pathAndMethod[0]);
     return {
