@@ -3,7 +3,8 @@ import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { closeAllMinutes } from '../../../command-api/ledger/metering.js';
 import { shippedSoFar } from '../../../redirect-edge/spool/shipped.js';
-import { topics, type TopicName } from '../../../schemas/events/topics.js';
+import type { TopicName } from '../../../schemas/events/topics.js';
+import { ledgerTopics } from '../../ledger/rebuild/rebuild.js';
 import type { EventLog, PartitionRange } from '../../platform/event-log/port.js';
 import type { Outbox, OutboxDelivery } from '../../platform/outbox/port.js';
 import type { Pool } from '../../platform/postgres/pool.js';
@@ -29,35 +30,14 @@ export interface BackupOptions {
   readonly signal?: AbortSignal;
 }
 
-export interface BackupOutcome {
-  readonly records: number;
-  readonly bytes: number;
-  /** Bytes of visits that were still in a spool: they are not in the backup. */
-  readonly unshippedBytes: number;
-}
-
-/** In the order of the file: none refers to a later one. */
-const inOrder: readonly TopicName[] = [
-  topics.accounts.name,
-  topics.platform.name,
-  topics.links.name,
-  topics.visits.name,
-  topics.usage.name,
-];
-
-export interface TopicRanges {
-  readonly topic: TopicName;
-  readonly partitions: readonly PartitionRange[];
-}
-
 /**
- * The ends of all topics, those that refer to others first: so whatever a record refers to is in
+ * The ends of all topics, in the order of the file. Those that refer to others are asked first: so whatever a record refers to is in
  * the backup with it, and an event that comes meanwhile is missing together with its consequences.
  */
-export const rangesOf = async (log: EventLog): Promise<readonly TopicRanges[]> => {
-  const ranges: TopicRanges[] = [];
-  for (const topic of [...inOrder].reverse()) {
-    ranges.unshift({ topic, partitions: await log.ranges(topic) });
+const rangesOf = async (log: EventLog) => {
+  const ranges = [];
+  for (const topic of [...ledgerTopics].reverse()) {
+    ranges.unshift({ topic, partitions: [...(await log.ranges(topic))] });
   }
   return ranges;
 };
@@ -136,19 +116,21 @@ export const writeBackup = async (
 };
 
 /** Writes the whole log to a file, while the service is live. */
-export const takeBackup = async (options: BackupOptions): Promise<BackupOutcome> => {
+export const takeBackup = async (options: BackupOptions) => {
   const { log, file, replace, progress, signal } = options;
-  let outcome: BackupOutcome | undefined;
+  let written: Awaited<ReturnType<typeof writeBackup>> | undefined;
+  /** Of visits that were still in a spool: they are not in the backup. */
+  let unshippedBytes = 0;
 
   const write = async (append: (chunk: Buffer) => Promise<void>): Promise<void> => {
-    const unshippedBytes = await gather(options);
+    unshippedBytes = await gather(options);
     signal?.throwIfAborted();
     const ranges = await rangesOf(log);
     const head: BackupHead = {
       linklogBackup: backupFormat,
       linklog: linklogVersion(),
       createdAt: new Date().toISOString(),
-      topics: ranges.map(({ topic, partitions }) => ({ topic, partitions: [...partitions] })),
+      topics: ranges,
     };
     const total = recordsIn(head);
     async function* batches(): AsyncGenerator<BackupBatch> {
@@ -164,7 +146,7 @@ export const takeBackup = async (options: BackupOptions): Promise<BackupOutcome>
         }
       }
     }
-    outcome = { ...(await writeBackup(head, batches(), append, signal)), unshippedBytes };
+    written = await writeBackup(head, batches(), append, signal);
   };
 
   try {
@@ -174,6 +156,6 @@ export const takeBackup = async (options: BackupOptions): Promise<BackupOutcome>
     signal?.throwIfAborted();
     throw error;
   }
-  if (!outcome) throw new Error('A backup that was written has an outcome');
-  return outcome;
+  if (!written) throw new Error('A backup that was written has an outcome');
+  return { ...written, unshippedBytes };
 };

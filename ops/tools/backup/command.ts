@@ -5,10 +5,9 @@ import { checkBackup, restoreInto, type RestorePhase } from './restore.js';
 import { publishedAddresses } from '../../app/data-dir.js';
 import type { Config } from '../../platform/config/config.js';
 import type { CommandContext } from '../cli/context.js';
-import { runOnDatabase } from '../cli/database.js';
+import { runOnDatabase, withNewInstallation } from '../cli/database.js';
 import { CliError } from '../cli/errors.js';
 import { interruptible, secondsSince, showProgress, type Progress } from '../cli/long-work.js';
-import { withNewInstallation } from '../cli/installation.js';
 import { count, counted, type Answer } from '../cli/output.js';
 
 const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(1)} MB`;

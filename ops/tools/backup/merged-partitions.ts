@@ -4,11 +4,9 @@ import type { EventLog } from '../../platform/event-log/port.js';
 import { transaction, type Pool } from '../../platform/postgres/pool.js';
 import type { BackupHead } from './format.js';
 
-type LinkVisited = EventNamed<'LinkVisited'>;
-
 /** A visit that a spool numbered, and its text. */
 export interface SpooledVisit {
-  readonly event: LinkVisited;
+  readonly event: EventNamed<'LinkVisited'>;
   readonly value: string;
 }
 
@@ -34,18 +32,12 @@ const pageSize = 1_000;
  * ascend by their sequence, for readers take what does not for a repeat; the backup's partitions,
  * one after the other, would not. So they are kept in PostgreSQL until all are there.
  */
-export interface MergedVisits {
-  add(visits: readonly SpooledVisit[]): Promise<void>;
-  /** Appends all of them: those of a spool by their sequence, and all as near to time as that lets. */
-  append(log: EventLog, topic: TopicName): Promise<void>;
-}
-
-export const mergeVisits = async (pool: Pool): Promise<MergedVisits> => {
+export const mergeVisits = async (pool: Pool) => {
   await pool.query(`CREATE UNLOGGED TABLE ${table} (
     source text COLLATE "C", sequence bigint, time timestamptz, key text, value text
   )`);
   return {
-    async add(visits) {
+    async add(visits: readonly SpooledVisit[]): Promise<void> {
       await pool.query(
         `INSERT INTO ${table} SELECT * FROM
            unnest($1::text[], $2::bigint[], $3::timestamptz[], $4::text[], $5::text[])`,
@@ -58,7 +50,8 @@ export const mergeVisits = async (pool: Pool): Promise<MergedVisits> => {
         ],
       );
     },
-    append: (log, topic) =>
+    /** Appends all of them: those of a spool by their sequence, and all as near to time as that lets. */
+    append: (log: EventLog, topic: TopicName): Promise<void> =>
       transaction(pool, async (tx) => {
         // Sorting may take a while, and so may a log that is slow to append.
         await tx.query(`SET LOCAL statement_timeout = 0;

@@ -19,20 +19,6 @@ export class BadBackup extends Error {
   readonly retryable = false;
 }
 
-export interface BackupFile {
-  readonly head: BackupHead;
-  /** How many records there are, by the head. */
-  readonly total: number;
-  /**
-   * Hands out every batch, in order, each when the one before was taken; then sees that the file is
-   * whole and as it was written.
-   *
-   * @throws BadBackup, at the end at the latest; what `take` threw
-   */
-  read(take: (batch: BackupBatch) => Promise<void>, signal?: AbortSignal): Promise<void>;
-  close(): Promise<void>;
-}
-
 const newline = 0x0a;
 /** A head names five topics and their partitions. */
 const headBytes = 65_536;
@@ -115,18 +101,24 @@ export const openBackup = async (file: string): Promise<BackupFile> => {
   }
 };
 
-const readFrom = async (file: string, handle: FileHandle): Promise<BackupFile> => {
-  const { size, isFile } = await handle.stat().then((stat) => ({
-    size: stat.size,
-    isFile: stat.isFile(),
-  }));
-  if (!isFile) throw new BadBackup(`${file} is no file`);
+const readFrom = async (file: string, handle: FileHandle) => {
+  const stat = await handle.stat();
+  if (!stat.isFile()) throw new BadBackup(`${file} is no file`);
   const { head, bytes: headLine } = await readHead(file, handle);
-  const bodyEnd = size - digestBytes;
+  const bodyEnd = stat.size - digestBytes;
   if (bodyEnd <= headLine.length) throw damaged(file);
   const total = recordsIn(head);
 
-  const read: BackupFile['read'] = async (take, signal) => {
+  /**
+   * Hands out every batch, in order, each when the one before was taken; then sees that the file is
+   * whole and as it was written.
+   *
+   * @throws BadBackup, at the end at the latest; what `take` threw
+   */
+  const read = async (
+    take: (batch: BackupBatch) => Promise<void>,
+    signal?: AbortSignal,
+  ): Promise<void> => {
     const hash = createHash('sha256').update(headLine);
     const seen = { records: 0, ended: false };
     /** What the taker threw, if anything, and thus no fault of the file. */
@@ -172,5 +164,7 @@ const readFrom = async (file: string, handle: FileHandle): Promise<BackupFile> =
     if (!seen.ended || !hash.digest().equals(buffer)) throw damaged(file);
   };
 
-  return { head, total, read, close: () => handle.close() };
+  return { head, total, read, close: (): Promise<void> => handle.close() };
 };
+
+export type BackupFile = Awaited<ReturnType<typeof readFrom>>;

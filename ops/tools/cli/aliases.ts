@@ -1,28 +1,7 @@
 import type { Command } from 'commander';
 import { notEmpty, required } from './arguments.js';
-import type { AdminClient } from './client.js';
 import { examples, type CommandContext } from './context.js';
-import { noticeOf, type Answer } from './output.js';
-
-interface AllowOptions {
-  readonly account?: string;
-}
-
-const allow = async (
-  connect: () => AdminClient,
-  alias: string,
-  options: AllowOptions,
-): Promise<Answer> => {
-  const account = required(options.account, '--account', 'aliases allow');
-  const { value, inLog } = await connect().allowAlias(alias, account);
-  const text = `The account ${account} may use ${value.alias}`;
-  return { json: value, text, notice: noticeOf(inLog) };
-};
-
-const disallow = async (client: AdminClient, alias: string): Promise<Answer> => {
-  const { value, inLog } = await client.disallowAlias(alias);
-  return { json: value, text: `Nobody may use ${value.alias}`, notice: noticeOf(inLog) };
-};
+import { changed } from './output.js';
 
 /** Adds `linklog aliases …`. */
 export const addAliasCommands = (program: Command, { connect, print }: CommandContext): void => {
@@ -37,8 +16,10 @@ export const addAliasCommands = (program: Command, { connect, print }: CommandCo
     .argument('<alias>', 'the alias, in whatever case', notEmpty('alias'))
     .option('--account <account>', 'the account; another one loses it')
     .addHelpText('after', examples('aliases allow support --account acme'))
-    .action(async (alias: string, options: AllowOptions) => {
-      print(await allow(connect, alias, options));
+    .action(async (alias: string, options: { readonly account?: string }) => {
+      const account = required(options.account, '--account', 'aliases allow');
+      const change = await connect().allowAlias(alias, account);
+      print(changed(change, (known) => `The account ${account} may use ${known.alias}`));
     });
 
   aliases
@@ -47,6 +28,7 @@ export const addAliasCommands = (program: Command, { connect, print }: CommandCo
     .argument('<alias>', 'the alias, in whatever case', notEmpty('alias'))
     .addHelpText('after', examples('aliases disallow support'))
     .action(async (alias: string) => {
-      print(await disallow(connect(), alias));
+      const change = await connect().disallowAlias(alias);
+      print(changed(change, (known) => `Nobody may use ${known.alias}`));
     });
 };

@@ -1,7 +1,7 @@
 import { request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { z } from 'zod';
-import { healthResponse, type HealthResponse } from '../../../schemas/http/health.js';
+import { healthResponse } from '../../../schemas/http/health.js';
 import {
   createdKeyResponse,
   keyPageResponse,
@@ -9,14 +9,12 @@ import {
   keyWithUsageResponse,
   type ChangeKeyRequest,
   type CreateKeyRequest,
-  type KeyWithUsageResponse,
 } from '../../../schemas/http/keys.js';
 import {
   aliasOverrideResponse,
   blockResponse,
   historyResponse,
   platformResponse,
-  type HistoryResponse,
   type SwitchPlatformRequest,
 } from '../../../schemas/http/operators.js';
 import { hasCode } from '../../platform/errors.js';
@@ -158,6 +156,20 @@ export const createAdminClient = ({ url, token }: Service, actor: string) => {
     return read(schema, answer);
   };
 
+  const pages = async <Page extends { readonly next: string | number | null }>(
+    path: string,
+    schema: z.ZodType<Page>,
+  ): Promise<readonly Page[]> => {
+    const all: Page[] = [];
+    let after = '';
+    for (;;) {
+      const page = await get(`${path}?limit=${pageSize}${after}`, schema);
+      all.push(page);
+      if (page.next === null) return all;
+      after = `&after=${encodeURIComponent(page.next)}`;
+    }
+  };
+
   const change = async <Schema extends z.ZodType>(
     method: Method,
     path: string,
@@ -178,20 +190,7 @@ export const createAdminClient = ({ url, token }: Service, actor: string) => {
   return {
     createKey: (key: CreateKeyRequest) => change('POST', '/admin/keys', createdKeyResponse, key),
     /** All keys, oldest first. */
-    async listKeys(): Promise<readonly KeyWithUsageResponse[]> {
-      const all: KeyWithUsageResponse[] = [];
-      let next: string | null = null;
-      do {
-        const after: string = next === null ? '' : `&after=${encodeURIComponent(next)}`;
-        const page: z.output<typeof keyPageResponse> = await get(
-          `/admin/keys?limit=${pageSize}${after}`,
-          keyPageResponse,
-        );
-        all.push(...page.keys);
-        ({ next } = page);
-      } while (next !== null);
-      return all;
-    },
+    listKeys: async () => (await pages('/admin/keys', keyPageResponse)).flatMap(({ keys }) => keys),
     findKey: (id: string) => get(keyPath(id), keyWithUsageResponse),
     changeKey: (id: string, wanted: ChangeKeyRequest) =>
       change('PATCH', keyPath(id), keyResponse, wanted),
@@ -199,28 +198,15 @@ export const createAdminClient = ({ url, token }: Service, actor: string) => {
     readPlatform: () => get('/admin/platform', platformResponse),
     switchPlatform: (switches: SwitchPlatformRequest) =>
       change('PATCH', '/admin/platform', platformResponse, switches),
-    blockLink: (code: string, reason: string) =>
-      change('POST', linkPath(code, 'block'), blockResponse, { reason }),
-    unblockLink: (code: string, reason: string) =>
-      change('POST', linkPath(code, 'unblock'), blockResponse, { reason }),
+    setBlocked: (code: string, call: 'block' | 'unblock', reason: string) =>
+      change('POST', linkPath(code, call), blockResponse, { reason }),
     /** All that was done to a link, oldest first. */
-    async linkHistory(code: string): Promise<HistoryResponse['events']> {
-      const all: HistoryResponse['events'] = [];
-      let after: number | null = 0;
-      while (after !== null) {
-        const page: HistoryResponse = await get(
-          linkPath(code, `history?limit=${pageSize}&after=${after}`),
-          historyResponse,
-        );
-        all.push(...page.events);
-        after = page.next;
-      }
-      return all;
-    },
+    linkHistory: async (code: string) =>
+      (await pages(linkPath(code, 'history'), historyResponse)).flatMap(({ events }) => events),
     allowAlias: (alias: string, account: string) =>
       change('PUT', overridePath(alias), aliasOverrideResponse, { account }),
     disallowAlias: (alias: string) => change('DELETE', overridePath(alias), aliasOverrideResponse),
-    async health(): Promise<HealthResponse> {
+    async health() {
       const answer = await send('GET', '/health/ready');
       // 503 is an answer too: the report tells what is down.
       if (answer.status !== 200 && answer.status !== 503) throw refusal(answer);

@@ -1,15 +1,15 @@
 import { Option, type Command } from 'commander';
 import type {
   ChangeKeyRequest,
+  CreatedKeyResponse,
   KeyResponse,
   KeyWithUsageResponse,
 } from '../../../schemas/http/keys.js';
 import { planNames, type PlanName } from '../../../schemas/plans.js';
 import { oneOf, required } from './arguments.js';
-import type { AdminClient, Changed } from './client.js';
 import { examples, type CommandContext } from './context.js';
 import { CliError } from './errors.js';
-import { count, counted, facts, noticeOf, table, type Answer } from './output.js';
+import { changed, count, counted, facts, table } from './output.js';
 
 /** A key's id goes into addresses and logs; the key itself must not. */
 const keyId = (id: string): string => {
@@ -57,47 +57,11 @@ const rowOf = (key: KeyWithUsageResponse): readonly string[] => [
   key.createdAt.slice(0, 10),
 ];
 
-/** The answer to a change, with a word when its event is still on its way. */
-const changed = <Value extends KeyResponse>(
-  { value, inLog }: Changed<Value>,
-  text: (key: Value) => string,
-): Answer => ({
-  json: value,
-  text: text(value),
-  notice: noticeOf(inLog),
-});
-
 interface CreateOptions {
   readonly name?: string;
   readonly plan?: PlanName;
   readonly account: string;
 }
-
-const create = async (connect: () => AdminClient, options: CreateOptions): Promise<Answer> => {
-  const request = {
-    name: required(options.name, '--name', 'keys create'),
-    plan: required(options.plan, '--plan', 'keys create'),
-    account: options.account,
-  };
-  return changed(await connect().createKey(request), (key) =>
-    [
-      facts([...factsOf(key), ['key', key.key]]),
-      '',
-      'The key is shown this once: keep it safe.',
-    ].join('\n'),
-  );
-};
-
-const list = async (client: AdminClient): Promise<Answer> => {
-  const keys = await client.listKeys();
-  const text = keys.length === 0 ? 'There are no keys yet.' : table(head, keys.map(rowOf));
-  return { json: { keys }, text };
-};
-
-const show = async (client: AdminClient, id: string): Promise<Answer> => {
-  const key = await client.findKey(id);
-  return { json: key, text: facts([...factsOf(key), ...usageFacts(key)]) };
-};
 
 interface ChangeOptions {
   readonly name?: string;
@@ -113,18 +77,6 @@ const requestOf = ({ name, plan: wanted, active, inactive }: ChangeOptions): Cha
   }
   return { name, plan: wanted, active: switched };
 };
-
-const change = async (
-  connect: () => AdminClient,
-  id: string,
-  options: ChangeOptions,
-): Promise<Answer> => {
-  const request = requestOf(options);
-  return changed(await connect().changeKey(id, request), (key) => facts(factsOf(key)));
-};
-
-const revoke = async (client: AdminClient, id: string): Promise<Answer> =>
-  changed(await client.revokeKey(id), (key) => `Revoked, for good: ${key.name} (${key.id})`);
 
 /** Adds `linklog keys …`. */
 export const addKeyCommands = (program: Command, { connect, print }: CommandContext): void => {
@@ -147,7 +99,14 @@ export const addKeyCommands = (program: Command, { connect, print }: CommandCont
       ),
     )
     .action(async (options: CreateOptions) => {
-      print(await create(connect, options));
+      const request = {
+        name: required(options.name, '--name', 'keys create'),
+        plan: required(options.plan, '--plan', 'keys create'),
+        account: options.account,
+      };
+      const textOf = (key: CreatedKeyResponse): string =>
+        `${facts([...factsOf(key), ['key', key.key]])}\n\nThe key is shown this once: keep it safe.`;
+      print(changed(await connect().createKey(request), textOf));
     });
 
   keys
@@ -158,7 +117,9 @@ export const addKeyCommands = (program: Command, { connect, print }: CommandCont
       examples('keys list', "keys list --json | jq -r '.keys[] | select(.active) | .name'"),
     )
     .action(async () => {
-      print(await list(connect()));
+      const all = await connect().listKeys();
+      const text = all.length === 0 ? 'There are no keys yet.' : table(head, all.map(rowOf));
+      print({ json: { keys: all }, text });
     });
 
   keys
@@ -167,7 +128,8 @@ export const addKeyCommands = (program: Command, { connect, print }: CommandCont
     .argument('<id>', 'its id, see "linklog keys list"', keyId)
     .addHelpText('after', examples('keys show 01990000-0000-7000-8000-000000000000'))
     .action(async (id: string) => {
-      print(await show(connect(), id));
+      const key = await connect().findKey(id);
+      print({ json: key, text: facts([...factsOf(key), ...usageFacts(key)]) });
     });
 
   keys
@@ -186,7 +148,8 @@ export const addKeyCommands = (program: Command, { connect, print }: CommandCont
       ),
     )
     .action(async (id: string, options: ChangeOptions) => {
-      print(await change(connect, id, options));
+      const request = requestOf(options);
+      print(changed(await connect().changeKey(id, request), (key) => facts(factsOf(key))));
     });
 
   keys
@@ -195,6 +158,8 @@ export const addKeyCommands = (program: Command, { connect, print }: CommandCont
     .argument('<id>', 'its id, see "linklog keys list"', keyId)
     .addHelpText('after', examples('keys revoke 01990000-0000-7000-8000-000000000000'))
     .action(async (id: string) => {
-      print(await revoke(connect(), id));
+      const textOf = ({ name, id: of }: KeyResponse): string =>
+        `Revoked, for good: ${name} (${of})`;
+      print(changed(await connect().revokeKey(id), textOf));
     });
 };

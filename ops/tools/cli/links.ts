@@ -1,38 +1,13 @@
 import type { Command } from 'commander';
 import type { HistoryResponse } from '../../../schemas/http/operators.js';
 import { notEmpty, required } from './arguments.js';
-import type { AdminClient } from './client.js';
 import { examples, type CommandContext } from './context.js';
-import { noticeOf, table, type Answer } from './output.js';
-
-interface ReasonOption {
-  readonly reason?: string;
-}
-
-const change = async (
-  connect: () => AdminClient,
-  what: 'block' | 'unblock',
-  code: string,
-  options: ReasonOption,
-): Promise<Answer> => {
-  const reason = required(options.reason, '--reason', `links ${what}`);
-  const client = connect();
-  const { value, inLog } = await (what === 'block'
-    ? client.blockLink(code, reason)
-    : client.unblockLink(code, reason));
-  const text = `${value.blocked ? 'Blocked' : 'Unblocked'}: ${value.shortCode}`;
-  return { json: value, text, notice: noticeOf(inLog) };
-};
+import { changed, table } from './output.js';
 
 const rowOf = ({ time, type, actor, data }: HistoryResponse['events'][number]): string[] => {
   const what = /^linklog\.(.+)\.v\d+$/.exec(type)?.[1] ?? type;
   const why = data['reason'] ?? data['url'];
   return [time, what, actor ?? '', typeof why === 'string' ? why : ''];
-};
-
-const history = async (client: AdminClient, code: string): Promise<Answer> => {
-  const events = await client.linkHistory(code);
-  return { json: { events }, text: table(['TIME', 'WHAT', 'WHO', 'WHY'], events.map(rowOf)) };
 };
 
 /** Adds `linklog links …`. */
@@ -53,8 +28,12 @@ export const addLinkCommands = (program: Command, { connect, print }: CommandCon
       .argument('<code>', 'its short code', notEmpty('short code'))
       .option('--reason <reason>', 'why, for its history; 1 to 500 characters')
       .addHelpText('after', examples(`links ${what} spring-sale --reason "${reason}"`))
-      .action(async (code: string, options: ReasonOption) => {
-        print(await change(connect, what, code, options));
+      .action(async (code: string, options: { readonly reason?: string }) => {
+        const given = required(options.reason, '--reason', `links ${what}`);
+        const change = await connect().setBlocked(code, what, given);
+        print(
+          changed(change, (link) => `${link.blocked ? 'Blocked' : 'Unblocked'}: ${link.shortCode}`),
+        );
       });
   }
 
@@ -70,6 +49,8 @@ export const addLinkCommands = (program: Command, { connect, print }: CommandCon
       ),
     )
     .action(async (code: string) => {
-      print(await history(connect(), code));
+      const events = await connect().linkHistory(code);
+      const head = ['TIME', 'WHAT', 'WHO', 'WHY'];
+      print({ json: { events }, text: table(head, events.map(rowOf)) });
     });
 };

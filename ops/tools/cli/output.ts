@@ -1,4 +1,5 @@
 import { once } from 'node:events';
+import type { Changed } from './client.js';
 
 /** What a command answers. */
 export interface Answer {
@@ -12,9 +13,15 @@ export interface Answer {
   readonly exitCode?: number;
 }
 
-/** The notice of a change whose event is not in the log yet. */
-export const noticeOf = (inLog: boolean): string | undefined =>
-  inLog ? undefined : 'this is in effect; the log is away and gets its event later';
+/** The answer to a change, with a notice while its event is not in the log yet. */
+export const changed = <Value extends object>(
+  { value, inLog }: Changed<Value>,
+  textOf: (value: Value) => string,
+): Answer => ({
+  json: value,
+  text: textOf(value),
+  notice: inLog ? undefined : 'this is in effect; the log is away and gets its event later',
+});
 
 export const count = (value: number): string => value.toLocaleString('en-US');
 

@@ -1,10 +1,9 @@
 import { Option, type Command } from 'commander';
-import type { PlatformResponse } from '../../../schemas/http/operators.js';
+import type { PlatformResponse, SwitchPlatformRequest } from '../../../schemas/http/operators.js';
 import { oneOf } from './arguments.js';
-import type { AdminClient } from './client.js';
 import { examples, type CommandContext } from './context.js';
 import { CliError } from './errors.js';
-import { facts, noticeOf, type Answer } from './output.js';
+import { changed, facts } from './output.js';
 
 const features = ['shortening', 'aliases', 'passwords', 'expiration', 'qr'] as const;
 
@@ -21,12 +20,7 @@ const textOf = ({ maintenance, features: known }: PlatformResponse): string =>
     ...features.map((name) => [name, known[name] ? 'on' : 'off'] as const),
   ]);
 
-const show = async (client: AdminClient): Promise<Answer> => {
-  const platform = await client.readPlatform();
-  return { json: platform, text: textOf(platform) };
-};
-
-const set = async (connect: () => AdminClient, wanted: Switches): Promise<Answer> => {
+const requestOf = (wanted: Switches): SwitchPlatformRequest => {
   const named = switches.flatMap((name) => {
     const position = wanted[name];
     return position === undefined ? [] : [[name, position === 'on'] as const];
@@ -36,8 +30,7 @@ const set = async (connect: () => AdminClient, wanted: Switches): Promise<Answer
     throw new CliError('USAGE', `nothing to switch: give one of ${options}`);
   }
   const { maintenance, ...rest } = Object.fromEntries(named);
-  const { value, inLog } = await connect().switchPlatform({ maintenance, features: rest });
-  return { json: value, text: textOf(value), notice: noticeOf(inLog) };
+  return { maintenance, features: rest };
 };
 
 /** Adds `linklog platform …`. */
@@ -52,7 +45,8 @@ export const addPlatformCommands = (program: Command, { connect, print }: Comman
     .description('what is on and what is off')
     .addHelpText('after', examples('platform show', 'platform show --json | jq .features.qr'))
     .action(async () => {
-      print(await show(connect()));
+      const state = await connect().readPlatform();
+      print({ json: state, text: textOf(state) });
     });
 
   const setCommand = platform
@@ -74,6 +68,7 @@ export const addPlatformCommands = (program: Command, { connect, print }: Comman
     setCommand.addOption(new Option(`--${name} <on|off>`, meanings[name]).argParser(onOrOff));
   }
   setCommand.action(async (wanted: Switches) => {
-    print(await set(connect, wanted));
+    const request = requestOf(wanted);
+    print(changed(await connect().switchPlatform(request), textOf));
   });
 };

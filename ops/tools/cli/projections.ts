@@ -7,9 +7,9 @@ import {
 } from '../../../projectors/runtime/projection.js';
 import { rebuild as rebuildProjection, rollBack } from '../../../projectors/runtime/rebuild.js';
 import { redrive as redriveProjection } from '../../../projectors/runtime/redrive.js';
+import type { HealthResponse } from '../../../schemas/http/health.js';
 import type { Config } from '../../platform/config/config.js';
 import { oneOf } from './arguments.js';
-import type { AdminClient } from './client.js';
 import { examples, type CommandContext } from './context.js';
 import { runOnDatabase, withDatabase } from './database.js';
 import { secondsSince } from './long-work.js';
@@ -25,8 +25,7 @@ const projectionOf = (name: ProjectionName): Projection => {
 
 const head = ['PROJECTION', 'LAG', 'DEAD LETTERS', 'PARKED'];
 
-const status = async (client: AdminClient): Promise<Answer> => {
-  const health = await client.health();
+const statusOf = (health: HealthResponse): Answer => {
   const down = Object.entries(health.dependencies)
     .filter(([, { state }]) => state === 'down')
     .map(([name]) => name);
@@ -138,7 +137,7 @@ export const addProjectionCommands = (program: Command, context: CommandContext)
       ),
     )
     .action(async () => {
-      print(await status(connect()));
+      print(statusOf(await connect().health()));
     });
 
   addRebuildCommand(group, context);

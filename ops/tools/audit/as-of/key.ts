@@ -8,9 +8,9 @@ import { topics } from '../../../../schemas/events/topics.js';
 import type { AliasOverride } from '../../../../schemas/folds/alias-override.js';
 import type { ApiKeyState } from '../../../../schemas/folds/api-key.js';
 import { spendingOf, unusedMeter, type KeyMeter } from '../../../../schemas/folds/key-meter.js';
-import type { PlanName, PlanTable } from '../../../../schemas/plans.js';
+import type { PlanTable } from '../../../../schemas/plans.js';
 import { foldKeys, foldMeters, foldOverrides } from '../../../ledger/rebuild/folds.js';
-import { happenedBy, partsOf, readParts, type Grounds, type LookBack } from './read.js';
+import { happenedBy, partsOf, readParts, type LookBack } from './read.js';
 
 export type KnownKey = Exclude<ApiKeyState, { readonly status: 'none' }>;
 
@@ -44,22 +44,6 @@ export interface Spent {
   readonly exhausted: boolean | null;
 }
 
-export interface KeyThen extends Grounds {
-  readonly asOf: string;
-  readonly id: string;
-  readonly name: string;
-  readonly plan: PlanName;
-  readonly account: string;
-  readonly status: KnownKey['status'];
-  readonly createdAt: string;
-  readonly lastChange: { readonly at: string; readonly by: string };
-  /** The month's first day, UTC. */
-  readonly month: string;
-  readonly calls: Spent;
-  readonly links: Spent;
-  readonly qrCodes: Spent;
-}
-
 /** Zero or several keys match the id or name. */
 export class NoSuchKey extends Error {
   readonly code = 'NO_SUCH_KEY';
@@ -86,13 +70,6 @@ const findKey = (
   );
 };
 
-const spentOf = (used: number, usedAtMost: number, limit: number | null): Spent => ({
-  used,
-  usedAtMost,
-  limit,
-  exhausted: limit === null || usedAtMost < limit ? false : used >= limit ? true : null,
-});
-
 type SpendingEvent = Parameters<typeof foldMeters>[1][number];
 
 const isSpending = (event: LinklogEvent): event is SpendingEvent => spendingOf(event) !== null;
@@ -104,11 +81,7 @@ const isSpending = (event: LinklogEvent): event is SpendingEvent => spendingOf(e
  *
  * @throws NoSuchKey
  */
-export const keyAsOf = async (
-  look: LookBack,
-  wanted: string,
-  { plans }: PlanTable,
-): Promise<KeyThen> => {
+export const keyAsOf = async (look: LookBack, wanted: string, { plans }: PlanTable) => {
   const { log, moment } = look;
   const happened = happenedBy(moment);
   const accounts = new Accounts();
@@ -117,6 +90,7 @@ export const keyAsOf = async (
   });
   const { id, state } = findKey(accounts, wanted, moment);
 
+  /** The month's first day, UTC. */
   const month = `${moment.toISOString().slice(0, 7)}-01`;
   const known = new Set<string>();
   const isNew = (event: EventNamed<'LinkCreated'>): boolean => {
@@ -132,8 +106,10 @@ export const keyAsOf = async (
   };
   let least: KeyMeter = unusedMeter;
   let most: KeyMeter = unusedMeter;
-  const add = (meter: KeyMeter, events: readonly SpendingEvent[]): KeyMeter =>
-    foldMeters(new Map([[id, meter]]), events).get(id) ?? meter;
+  const add = (meter: KeyMeter, events: readonly SpendingEvent[], over: boolean): KeyMeter => {
+    const counted = events.filter((event) => counts(event, over));
+    return foldMeters(new Map([[id, meter]]), counted).get(id) ?? meter;
+  };
 
   const ofSpending = await readParts(
     look,
@@ -147,22 +123,19 @@ export const keyAsOf = async (
             ? event.data.keyId === id && event.time >= month && happened(event) && isNew(event)
             : event.type === 'linklog.CallsMetered.v1' || happened(event),
         );
-      least = add(
-        least,
-        events.filter((event) => counts(event, true)),
-      );
-      most = add(
-        most,
-        events.filter((event) => counts(event, false)),
-      );
+      least = add(least, events, true);
+      most = add(most, events, false);
     },
   );
 
   const { key, status } = state;
   const plan = plans[key.plan];
-  const [low, high] = [least, most].map((meter) => (meter.month === month ? meter : unusedMeter));
-  const spent = (what: 'calls' | 'links' | 'qrCodes', limit: number | null): Spent =>
-    spentOf(low?.[what] ?? 0, high?.[what] ?? 0, limit);
+  const spent = (what: 'calls' | 'links' | 'qrCodes', limit: number | null): Spent => {
+    const used = least.month === month ? least[what] : 0;
+    const usedAtMost = most.month === month ? most[what] : 0;
+    const exhausted = limit === null || usedAtMost < limit ? false : used >= limit ? true : null;
+    return { used, usedAtMost, limit, exhausted };
+  };
   return {
     asOf: moment.toISOString(),
     id,
@@ -183,3 +156,5 @@ export const keyAsOf = async (
     unreadable: ofAccounts.unreadable + ofSpending.unreadable,
   };
 };
+
+export type KeyThen = Awaited<ReturnType<typeof keyAsOf>>;

@@ -12,7 +12,7 @@ import {
   type Link,
   type LinkState,
 } from '../../../../schemas/folds/link.js';
-import { happenedBy, partsOf, readParts, type Grounds, type LookBack } from './read.js';
+import { happenedBy, partsOf, readParts, type LookBack } from './read.js';
 
 /** Who did something to a link, and why. */
 interface Deed {
@@ -21,36 +21,12 @@ interface Deed {
   readonly reason: string;
 }
 
-export type LinkThen = Grounds & { readonly asOf: string; readonly shortCode: string } & (
-    | {
-        readonly state: 'none';
-        /** When it was made, if it was made after the moment. */
-        readonly madeLater: string | null;
-      }
-    | {
-        /** What a visitor would have been told: a block hides whatever it covers. */
-        readonly state: 'active' | 'expired' | 'blocked';
-        readonly expired: ExpiryReason | null;
-        readonly blocked: Deed | null;
-        readonly url: string;
-        readonly account: string;
-        readonly keyId: string;
-        readonly createdAt: string;
-        readonly expiresAt: string | null;
-        readonly maxClicks: number | null;
-        readonly hasPassword: boolean;
-        /** Visits that were redirected, those of bots apart. */
-        readonly clickCount: number;
-        readonly botCount: number;
-        readonly lastAccessed: string | null;
-      }
-  );
-
 /** The link as its own events tell it. */
 class Story {
   state: LinkState = noLink;
   keyId = '';
   blocked: Deed | null = null;
+  /** When the link was made, if that was after the moment. */
   madeLater: string | null = null;
 
   add(event: LinkEvent): void {
@@ -63,6 +39,7 @@ class Story {
   }
 }
 
+/** Visits that were redirected, those of bots apart. */
 class Clicks {
   clickCount = 0;
   botCount = 0;
@@ -89,7 +66,7 @@ const expiryOf = (state: Exclude<LinkState, { status: 'none' }>): ExpiryReason |
 };
 
 /** What a link was at a moment, by the log alone. */
-export const linkAsOf = async (look: LookBack, code: string): Promise<LinkThen> => {
+export const linkAsOf = async (look: LookBack, code: string) => {
   const { log, moment } = look;
   const happened = happenedBy(moment);
   // The ends of visits first: so whatever they are visits of is read, too.
@@ -116,14 +93,19 @@ export const linkAsOf = async (look: LookBack, code: string): Promise<LinkThen> 
 
   const { state, keyId, blocked, madeLater } = story;
   const common = { ...grounds, asOf: moment.toISOString(), shortCode: code };
-  if (state.status === 'none') return { ...common, state: 'none', madeLater };
+  if (state.status === 'none') return { ...common, state: 'none' as const, madeLater };
   const { link } = state;
   const expired = expiryOf(state) ?? (isOver(link, moment) ? 'time' : null);
   const { url, account, createdAt, expiresAt, maxClicks } = link;
   const { clickCount, botCount, lastAccessed } = clicks;
   return {
     ...common,
-    state: blocked ? 'blocked' : expired === null ? 'active' : 'expired',
+    // As a visitor is told: a block hides whether the link has expired.
+    state: blocked
+      ? ('blocked' as const)
+      : expired === null
+        ? ('active' as const)
+        : ('expired' as const),
     expired,
     blocked,
     url,
@@ -138,3 +120,5 @@ export const linkAsOf = async (look: LookBack, code: string): Promise<LinkThen> 
     lastAccessed,
   };
 };
+
+export type LinkThen = Awaited<ReturnType<typeof linkAsOf>>;

@@ -5,29 +5,11 @@ import {
 } from '../../../../schemas/events/catalogue.js';
 import { topics } from '../../../../schemas/events/topics.js';
 import type { LedgerLink } from '../../../../schemas/folds/ledger-link.js';
-import { initialPlatform, type PlatformState } from '../../../../schemas/folds/platform.js';
-import type { PlanName } from '../../../../schemas/plans.js';
+import { initialPlatform } from '../../../../schemas/folds/platform.js';
 import { foldLedgerLinks, foldPlatform } from '../../../ledger/rebuild/folds.js';
 import { murmur2 } from '../../../platform/event-log/partition.js';
-import { Accounts, type KnownKey } from './key.js';
-import { happenedBy, partsOf, readParts, type Grounds, type LookBack, type Part } from './read.js';
-
-export interface PlatformThen extends Grounds {
-  readonly asOf: string;
-  readonly maintenance: boolean;
-  readonly features: PlatformState['features'];
-  /** Reserved aliases that one account may use. */
-  readonly overrides: readonly { readonly alias: string; readonly account: string }[];
-  readonly links: { readonly active: number; readonly expired: number; readonly blocked: number };
-  readonly keys: readonly {
-    readonly id: string;
-    readonly name: string;
-    readonly plan: PlanName;
-    readonly account: string;
-    readonly status: KnownKey['status'];
-    readonly createdAt: string;
-  }[];
-}
+import { Accounts } from './key.js';
+import { happenedBy, partsOf, readParts, type LookBack, type Part } from './read.js';
 
 /** A partition with more records is read several times, each time for a part of its links. */
 const recordsAtOnce = 1_000_000;
@@ -111,10 +93,7 @@ class LinkCounts {
  * The switches, overrides, keys and numbers of links at a moment, by the log alone. `atOnce`: records
  * of links whose links are held in memory together.
  */
-export const platformAsOf = async (
-  look: LookBack,
-  atOnce = recordsAtOnce,
-): Promise<PlatformThen> => {
+export const platformAsOf = async (look: LookBack, atOnce = recordsAtOnce) => {
   const { log, moment } = look;
   const happened = happenedBy(moment);
   // Links first: the keys that made them are in the log before them.
@@ -144,6 +123,7 @@ export const platformAsOf = async (
     asOf: moment.toISOString(),
     maintenance,
     features,
+    /** Reserved aliases that one account may use. */
     overrides: [...accounts.overrides].flatMap(([alias, { account }]) =>
       account === null ? [] : [{ alias, account }],
     ),
@@ -159,3 +139,5 @@ export const platformAsOf = async (
     ...grounds,
   };
 };
+
+export type PlatformThen = Awaited<ReturnType<typeof platformAsOf>>;

@@ -46,14 +46,6 @@ export const happenedBy = (moment: Date): ((event: { readonly time: string }) =>
   return ({ time }) => time <= last;
 };
 
-const groundsOf = (parts: readonly Part[], unreadable: number): Grounds => {
-  const readUpTo: Record<string, Record<string, number>> = {};
-  for (const { topic, partition, next } of parts) {
-    readUpTo[topic] = { ...readUpTo[topic], [partition]: next };
-  }
-  return { readUpTo, unreadable };
-};
-
 /** Gives what can be read of the parts, one after the other, batch by batch, repeats among it. */
 export const readParts = async (
   { log, progress, signal }: LookBack,
@@ -61,6 +53,7 @@ export const readParts = async (
   take: (readings: readonly ReadableRecord[], part: Part) => void,
 ): Promise<Grounds> => {
   const total = parts.reduce((sum, { first, next }) => sum + next - first, 0);
+  const readUpTo: Record<string, Record<string, number>> = {};
   let done = 0;
   let unreadable = 0;
   progress?.(done, total);
@@ -79,8 +72,9 @@ export const readParts = async (
       progress?.(done, total);
     }
     if (offset !== next) throw new Error(`${topic}/${partition} ends at ${offset}, not at ${next}`);
+    readUpTo[topic] = { ...readUpTo[topic], [partition]: next };
   }
-  return groundsOf(parts, unreadable);
+  return { readUpTo, unreadable };
 };
 
 /**

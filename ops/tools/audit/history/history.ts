@@ -4,32 +4,16 @@ import { replay, type ReplayOptions } from '../replay/replay.js';
 /** What a link's life is made of. */
 export type LifeEvent = LinkEvent | EventNamed<'LinkVisited'>;
 
-export interface VisitsOfDay {
-  /** In UTC. */
-  readonly day: string;
-  readonly clicks: number;
-  readonly bots: number;
-}
-
-/** A link's visits, counted as its statistics count them: those of bots apart. */
-export interface VisitSummary {
-  readonly clicks: number;
-  readonly bots: number;
-  readonly first: string | null;
-  readonly last: string | null;
-  readonly days: readonly VisitsOfDay[];
-}
-
-/** Counts visits; memory holds a number of them for each day. */
-export const tallyVisits = (): {
-  readonly add: (visit: EventNamed<'LinkVisited'>) => void;
-  readonly summary: () => VisitSummary;
-} => {
+/**
+ * Counts visits as a link's statistics do, those of bots apart, and by their day in UTC. Memory holds
+ * two numbers for each day.
+ */
+export const tallyVisits = () => {
   const days = new Map<string, { clicks: number; bots: number }>();
   let first: string | null = null;
   let last: string | null = null;
   return {
-    add({ time, data }) {
+    add({ time, data }: EventNamed<'LinkVisited'>): void {
       // A spool that was cut off ships late: what comes last need not be the last.
       if (first === null || time < first) first = time;
       if (last === null || time > last) last = time;
@@ -53,6 +37,8 @@ export const tallyVisits = (): {
     },
   };
 };
+
+export type VisitSummary = ReturnType<ReturnType<typeof tallyVisits>['summary']>;
 
 /** All that the log has of a link, from one partition of links and one of visits, by time. */
 export async function* lifeOf(

@@ -3,9 +3,9 @@ import { setImmediate as yieldToEventLoop, setTimeout as sleep } from 'node:time
 import { readRecord } from '../../../../projectors/runtime/read-record.js';
 import type { LinklogEvent } from '../../../../schemas/events/catalogue.js';
 import type { TopicName } from '../../../../schemas/events/topics.js';
-import { rangesOf } from '../../backup/backup.js';
-import { partitionOf } from '../../../platform/event-log/partition.js';
-import type { Batch, EventLog, PartitionRange } from '../../../platform/event-log/port.js';
+import { ledgerTopics } from '../../../ledger/rebuild/rebuild.js';
+import type { Batch, EventLog } from '../../../platform/event-log/port.js';
+import { partsOf, type Part } from '../as-of/read.js';
 import { matcherOf, topicsOf, type EventFilter } from './filter.js';
 import { mergeInOrder, type PartitionEvents, type PlacedEvent } from './order.js';
 import { repeatsOfPartition } from './repeats.js';
@@ -35,31 +35,6 @@ export interface ReplayOptions {
   readonly progress?: ((done: number, total: number) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
 }
-
-interface TopicPartition extends PartitionRange {
-  readonly topic: TopicName;
-}
-
-/** The partitions that may hold what is asked for, with their ends of now. */
-const partitionsFor = async (
-  log: EventLog,
-  filter: EventFilter,
-): Promise<readonly TopicPartition[]> => {
-  const { code } = filter;
-  const wanted = topicsOf(filter);
-  const all = await rangesOf(log);
-  return all
-    .filter(({ topic }) => wanted.includes(topic))
-    .flatMap(({ topic, partitions }) =>
-      partitions
-        // A key keeps its partition for good.
-        .filter(
-          ({ partition }) =>
-            code === undefined || partition === partitionOf(code, partitions.length),
-        )
-        .map((range) => ({ topic, ...range })),
-    );
-};
 
 /** Asks for the next value while the caller works on the last one: one more is in memory. */
 async function* ahead<Value>(
@@ -95,17 +70,12 @@ async function* ahead<Value>(
  */
 export async function* replay(options: ReplayOptions): AsyncGenerator<readonly PlacedEvent[]> {
   const { log, filter, keepRepeats = false, follow = false, signal } = options;
+  const wanted = topicsOf(filter);
   const matches = matcherOf(filter);
   const repeats = new Map<string, (event: LinklogEvent) => boolean>();
   const readUpTo = new Map<string, number>();
   const limited = pLimit(readingsAtOnce);
   let [done, total] = [0, 0];
-
-  const isRepeatIn = (name: string): ((event: LinklogEvent) => boolean) => {
-    const known = repeats.get(name) ?? repeatsOfPartition();
-    repeats.set(name, known);
-    return known;
-  };
 
   const eventsIn = function* (batch: Batch, isRepeat: (event: LinklogEvent) => boolean) {
     const { topic, partition } = batch;
@@ -121,9 +91,10 @@ export async function* replay(options: ReplayOptions): AsyncGenerator<readonly P
     }
   };
 
-  async function* eventsOf({ topic, partition, first, next }: TopicPartition): PartitionEvents {
+  async function* eventsOf({ topic, partition, first, next }: Part): PartitionEvents {
     const name = `${topic}/${partition}`;
-    const isRepeat = isRepeatIn(name);
+    const isRepeat = repeats.get(name) ?? repeatsOfPartition();
+    repeats.set(name, isRepeat);
     let offset = first;
     for await (const batch of ahead(log.read(topic, partition, first, next), limited)) {
       // Batches that are there already would be worked on without a pause, while connections and
@@ -140,11 +111,14 @@ export async function* replay(options: ReplayOptions): AsyncGenerator<readonly P
   }
 
   for (;;) {
-    const partitions = (await partitionsFor(log, filter)).map((range) => {
-      const first = readUpTo.get(`${range.topic}/${range.partition}`) ?? range.first;
-      return { ...range, first };
-    });
-    const news = partitions.filter(({ first, next }) => first < next);
+    const parts: Part[] = [];
+    // In an order in which nothing is missing that an event refers to.
+    for (const topic of [...ledgerTopics].reverse().filter((name) => wanted.includes(name))) {
+      for (const part of await partsOf(log, topic, filter.code)) {
+        parts.push({ ...part, first: readUpTo.get(`${topic}/${part.partition}`) ?? part.first });
+      }
+    }
+    const news = parts.filter(({ first, next }) => first < next);
     total += news.reduce((sum, { first, next }) => sum + next - first, 0);
     options.progress?.(done, total);
     yield* mergeInOrder(news.map(eventsOf));

@@ -11,15 +11,10 @@ export class RecordsLeftOut extends Error {
 }
 
 /** Names on stderr each record that cannot be told, and knows at the end whether there were any. */
-export const reportUnreadable = (): {
-  readonly take: (record: UnreadableRecord) => void;
-  readonly count: () => number;
-  /** A word about them all, if there were any. */
-  readonly summary: () => string | undefined;
-} => {
+export const reportUnreadable = () => {
   let records = 0;
   return {
-    take({ topic, partition, offset, reason }) {
+    take({ topic, partition, offset, reason }: UnreadableRecord): void {
       records += 1;
       if (records > namedAtMost) return;
       // What a foreign writer wrote is not for the terminal to obey.
@@ -27,7 +22,8 @@ export const reportUnreadable = (): {
       process.stderr.write(`linklog: ${topic}/${partition} at offset ${offset}: ${plain}\n`);
     },
     count: () => records,
-    summary() {
+    /** A word about them all, if there were any. */
+    summary(): string | undefined {
       if (records === 0) return undefined;
       const were = records === 1 ? '1 record was' : `${count(records)} records were`;
       const named = records > namedAtMost ? `, of which the first ${namedAtMost} are named` : '';

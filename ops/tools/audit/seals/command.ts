@@ -78,19 +78,18 @@ const lineOf = (verdict: PartitionVerdict): readonly string[] => {
   return [`${place(verdict)}: ${where}: ${told[what]}`, ...lines];
 };
 
-export interface SealsToVerify {
-  /** Files: one, and more after the key was changed. */
-  readonly publicKeys: readonly string[];
-  /** A file; without it a log that was cut at its end looks whole. */
-  readonly checkpoint: string | undefined;
-}
-
 const withoutCheckpoint =
   'without --checkpoint, nobody sees whether the newest events were cut off together with their ' +
   'seals, or all was sealed anew by who has the key';
 
-/** `linklog audit verify --seals`. */
-export const verifySealsOf = async (config: Config, files: SealsToVerify): Promise<Answer> => {
+/**
+ * `linklog audit verify --seals`, with files: one public key, or more after the key was changed, and
+ * a checkpoint. Without a checkpoint, a log that was cut at its end looks whole.
+ */
+export const verifySealsOf = async (
+  config: Config,
+  files: { readonly publicKeys: readonly string[]; readonly checkpoint: string | undefined },
+): Promise<Answer> => {
   const keys = await readKeys(files.publicKeys);
   const known = files.checkpoint === undefined ? [] : await readCheckpoints(files.checkpoint);
   const words = { title: 'seals', stopped: 'the verification was stopped', ended: 'ended at once' };

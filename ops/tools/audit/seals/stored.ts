@@ -96,17 +96,14 @@ export const sealStore = (pool: Pool, log: Pick<EventLog, 'logId'>) => {
 
 export type SealStore = ReturnType<typeof sealStore>;
 
-/** A key that has signed, as the service published it. */
-export interface PublishedKey {
-  readonly id: string;
-  readonly publicKey: string;
-  readonly since: Date;
-  readonly retiredAt: Date | null;
-}
-
 /** The key that signs now first, then those that were retired, newest first. */
-export const publishedKeys = async (pool: Pool): Promise<readonly PublishedKey[]> => {
-  const { rows } = await pool.query<PublishedKey>(
+export const publishedKeys = async (pool: Pool) => {
+  const { rows } = await pool.query<{
+    id: string;
+    publicKey: string;
+    since: Date;
+    retiredAt: Date | null;
+  }>(
     `SELECT id, public_key AS "publicKey", since, retired_at AS "retiredAt" FROM seals.keys
      ORDER BY retired_at DESC NULLS FIRST`,
   );

@@ -16,16 +16,6 @@ export class CannotVerify extends Error {
   readonly retryable = false;
 }
 
-export interface SealVerdict {
-  readonly partitions: readonly PartitionVerdict[];
-  /** Records that are as they were sealed. */
-  readonly proven: number;
-  /** Records after the last seal of their partition. */
-  readonly unproven: number;
-  /** Whether nothing is broken, and no seal damaged. */
-  readonly isIntact: boolean;
-}
-
 export interface VerifyOptions {
   readonly pool: Pool;
   readonly log: EventLog;
@@ -75,7 +65,7 @@ const requireItsKey = async (pool: Pool, keys: TrustedKeys): Promise<void> => {
  *
  * @throws CannotVerify
  */
-export const verifySeals = async (options: VerifyOptions): Promise<SealVerdict> => {
+export const verifySeals = async (options: VerifyOptions) => {
   const { pool, log, keys, known, progress, signal } = options;
   for (const seal of known) requireFitting(seal, log, keys);
   await requireItsKey(pool, keys);
@@ -132,7 +122,9 @@ export const verifySeals = async (options: VerifyOptions): Promise<SealVerdict> 
     partitions.reduce((all, verdict) => all + of(verdict), 0);
   return {
     partitions,
+    /** Records that are as they were sealed. */
     proven: sum(({ provenTo }) => provenTo),
+    /** Records after the last seal of their partition. */
     unproven: sum(({ provenTo, end, broken }) =>
       broken === null ? Math.max(0, end - provenTo) : 0,
     ),
@@ -141,3 +133,5 @@ export const verifySeals = async (options: VerifyOptions): Promise<SealVerdict> 
     ),
   };
 };
+
+export type SealVerdict = Awaited<ReturnType<typeof verifySeals>>;

@@ -1,7 +1,7 @@
 import pLimit from 'p-limit';
 import type { PoolClient } from 'pg';
 import { applyBatch } from '../../../../projectors/runtime/batch.js';
-import { catchUp } from '../../../../projectors/runtime/catch-up.js';
+import { catchUp, joined } from '../../../../projectors/runtime/catch-up.js';
 import { readCheckpoints, type Checkpoint } from '../../../../projectors/runtime/checkpoints.js';
 import {
   liveSchema,
@@ -14,9 +14,9 @@ import { foldedTables, workingState } from '../../../ledger/rebuild/working-stat
 import type { Batch, EventLog } from '../../../platform/event-log/port.js';
 import type { Pool } from '../../../platform/postgres/pool.js';
 import {
+  batchSize,
   noticing,
   offsetIn,
-  readLog,
   readTable,
   type Stretch,
   type TableStretch,
@@ -44,21 +44,8 @@ export interface FoldOptions {
   readonly signal: AbortSignal;
 }
 
-export interface ProjectionFold extends Fold {
-  /** How far the live tables are, as the session sees them. */
-  liveCheckpoints(): Promise<readonly Checkpoint[]>;
-  /** How far the fold is. */
-  ownCheckpoints(): Promise<readonly Checkpoint[]>;
-  /** Brings the fold to where the live tables are. */
-  foldTo(live: readonly Checkpoint[], options: FoldOptions): Promise<void>;
-}
-
 /** The projector's own code, from its checkpoint to its dead letters. */
-export const foldProjection = async (
-  client: PoolClient,
-  projection: Projection,
-  log: EventLog,
-): Promise<ProjectionFold> => {
+export const foldProjection = async (client: PoolClient, projection: Projection, log: EventLog) => {
   const live = liveSchema(projection.name);
   const schema = 'pg_temp';
   await cloneTables(client, live, schema);
@@ -77,13 +64,19 @@ export const foldProjection = async (
     live,
     ignored: {
       // They say how far the fold goes.
-      isTable: (name) => name === 'checkpoints',
+      isTable: (name: string) => name === 'checkpoints',
       // The words of an error may change from version to version.
       columns: { dead_letters: ['error'] },
     },
+    /** How far the live tables are, as the session sees them. */
     liveCheckpoints: () => readCheckpoints(client, live),
+    /** How far the fold is. */
     ownCheckpoints,
-    async foldTo(checkpoints, { step, onRecords, onGap, signal }) {
+    /** Brings the fold to where the live tables are. */
+    async foldTo(
+      checkpoints: readonly Checkpoint[],
+      { step, onRecords, onGap, signal }: FoldOptions,
+    ): Promise<void> {
       // A session has one transaction at a time.
       const oneAtATime = pLimit(1);
       const apply = async (batch: Batch) => {
@@ -121,32 +114,25 @@ export const foldProjection = async (
   };
 };
 
-export interface LedgerFold extends Fold {
-  /**
-   * Adds what no event tells of yet: the calls of open minutes, and that a key's month has begun.
-   * In the transaction that sees the live tables.
-   */
-  addOpenMinutes(): Promise<void>;
-  /** Folds stretches of the log, then of the table, topic by topic: each refers to those before it. */
-  foldAll(
-    stretches: { readonly log: readonly Stretch[]; readonly table: readonly TableStretch[] },
-    options: FoldOptions,
-  ): Promise<void>;
-}
+export type ProjectionFold = Awaited<ReturnType<typeof foldProjection>>;
 
 /** The code of a restore. */
-export const foldLedger = async (client: PoolClient, log: EventLog): Promise<LedgerFold> => {
+export const foldLedger = async (client: PoolClient, log: EventLog) => {
   await cloneTables(client, 'ledger', 'pg_temp', foldedTables);
   await client.query('INSERT INTO pg_temp.platform DEFAULT VALUES');
   return {
-    model: 'ledger',
+    model: 'ledger' as const,
     client,
-    live: 'ledger',
+    live: 'ledger' as const,
     ignored: {
-      isTable: (name) => !(foldedTables as readonly string[]).includes(name),
+      isTable: (name: string) => !(foldedTables as readonly string[]).includes(name),
       columns: workingState.columns,
     },
-    async foldAll(stretches, { step, onRecords, onGap, signal }) {
+    /** Folds stretches of the log, then of the table, topic by topic: each refers to those before it. */
+    async foldAll(
+      stretches: { readonly log: readonly Stretch[]; readonly table: readonly TableStretch[] },
+      { step, onRecords, onGap, signal }: FoldOptions,
+    ): Promise<void> {
       const fold = async (batches: AsyncIterable<Batch>): Promise<void> => {
         for await (const { topic, records } of batches) {
           signal.throwIfAborted();
@@ -156,13 +142,20 @@ export const foldLedger = async (client: PoolClient, log: EventLog): Promise<Led
       };
       for (const topic of ledgerTopics) {
         const ofTopic = (stretch: Stretch): boolean => stretch.topic === topic;
-        for (const each of stretches.log.filter(ofTopic)) await fold(readLog(log, each, onGap));
+        for (const each of stretches.log.filter(ofTopic)) {
+          const batches = joined(log.read(topic, each.partition, each.from, each.to), batchSize);
+          await fold(noticing({ ...each, in: 'log' }, batches, onGap));
+        }
         for (const each of stretches.table.filter(ofTopic)) {
           await fold(noticing(each, readTable(client, each), onGap));
         }
       }
     },
-    async addOpenMinutes() {
+    /**
+     * Adds what no event tells of yet: the calls of open minutes, and that a key's month has begun.
+     * In the transaction that sees the live tables.
+     */
+    async addOpenMinutes(): Promise<void> {
       // A call that is not metered begins the month too, and leaves no event; so may no month be later
       // than the current one.
       await client.query(`

@@ -1,5 +1,4 @@
 import type { Checkpoint } from '../../../../projectors/runtime/checkpoints.js';
-import { joined } from '../../../../projectors/runtime/catch-up.js';
 import type { TopicName } from '../../../../schemas/events/topics.js';
 import { ledgerTopics } from '../../../ledger/rebuild/rebuild.js';
 import {
@@ -48,17 +47,6 @@ export async function* noticing(
   }
   expect(to);
 }
-
-/** Reads from the log proper. */
-export const readLog = (
-  log: EventLog,
-  stretch: Stretch,
-  onGap: (gap: Gap) => void,
-): AsyncGenerator<Batch> => {
-  const { topic, partition, from, to } = stretch;
-  const batches = joined(log.read(topic, partition, from, to), batchSize);
-  return noticing({ ...stretch, in: 'log' }, batches, onGap);
-};
 
 /** Reads from the table, as the session sees it. */
 export async function* readTable(
