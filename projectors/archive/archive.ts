@@ -11,17 +11,6 @@ import { archiveSchema } from '../runtime/projection.js';
 import { createArchiver } from './archiver.js';
 import { ArchiveCut, openArchiveStore, type ArchiveStore } from './store.js';
 
-export interface Archive {
-  /** Never resolves; rejects with what no retry can mend: a checkpoint of another log. */
-  readonly failed: Promise<never>;
-  /** How far the archive is behind the log, and its dead letters. */
-  status(): Promise<ReaderLag>;
-  /** Rejects while EventStoreDB cannot be used, or has lost events that it had. */
-  check(): Promise<void>;
-  /** Resolves when no batch is being archived and none will be. */
-  stop(): Promise<void>;
-}
-
 interface ArchiveDeps {
   readonly pool: Pool;
   readonly log: EventLog;
@@ -29,7 +18,7 @@ interface ArchiveDeps {
 }
 
 /** Copies every event of the log into EventStoreDB, until it is stopped. */
-export const startArchive = (deps: ArchiveDeps & { readonly store: ArchiveStore }): Archive => {
+export const startArchive = (deps: ArchiveDeps & { readonly store: ArchiveStore }) => {
   const { pool, log, store } = deps;
   const stopping = new AbortController();
   const archive = createArchiver({ ...deps, stopped: stopping.signal });
@@ -51,20 +40,26 @@ export const startArchive = (deps: ArchiveDeps & { readonly store: ArchiveStore 
     },
   });
   return {
+    /** Never resolves; rejects with what no retry can mend: a checkpoint of another log. */
     failed: firstFailure([subscription.done]),
+    /** How far the archive is behind the log, and its dead letters. */
     status: () => readerLag(pool, log, archiveSchema, topicNames),
-    async check() {
+    /** Rejects while EventStoreDB cannot be used, or has lost events that it had. */
+    async check(): Promise<void> {
       const [cut] = cuts.values();
       if (cut) throw cut;
       await store.ping();
     },
-    async stop() {
+    /** Resolves when no batch is being archived and none will be. */
+    async stop(): Promise<void> {
       stopping.abort(new Error('the archive is being stopped'));
       await subscription.stop();
       await store.close();
     },
   };
 };
+
+export type Archive = ReturnType<typeof startArchive>;
 
 const gauges: readonly (readonly [name: string, help: string, of: keyof ReaderLag])[] = [
   ['linklog_archive_lag_events', 'Events of the log that are not in the archive yet', 'lag'],

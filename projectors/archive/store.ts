@@ -53,26 +53,6 @@ export class WrongRevision extends Error {
 /** Deadline of a call, in milliseconds. A call without an answer by then has an unknown outcome. */
 const answerMs = 4_000;
 
-/** The calls to EventStoreDB that the archive needs. */
-export interface ArchiveStore {
-  /**
-   * Appends events to a stream; the first gets the revision `first`. The same events at the same
-   * revisions count as appended.
-   *
-   * @throws WrongRevision, AppendTooLarge, StreamRefused, ArchiveUnavailable
-   */
-  append(stream: string, first: number, events: readonly ArchivedEvent[]): Promise<void>;
-  /**
-   * The ids that a stream has from the revision `first` on, `count` at most.
-   *
-   * @throws StreamRefused, ArchiveUnavailable
-   */
-  ids(stream: string, first: number, count: number): Promise<readonly string[]>;
-  /** @throws ArchiveUnavailable */
-  ping(): Promise<void>;
-  close(): Promise<void>;
-}
-
 /** gRPC's status of an invalid request. */
 const invalidArgument = 3;
 
@@ -95,11 +75,12 @@ interface Internals {
 }
 
 /**
- * Opens the client of a connection string; it connects at its first call.
+ * The calls to EventStoreDB that the archive needs. The client of the connection string connects at
+ * its first call.
  *
  * @throws the client's error about a connection string that it cannot use
  */
-export const openArchiveStore = (url: string): ArchiveStore => {
+export const openArchiveStore = (url: string) => {
   const client = EventStoreDBClient.connectionString(url);
   const internals = client as unknown as Internals;
   // This makes each append a call with a deadline. The client's default is one stream of batches,
@@ -111,6 +92,11 @@ export const openArchiveStore = (url: string): ArchiveStore => {
   const { handleError } = internals;
   internals.handleError = (...args) => handleError(...args).catch(() => undefined);
 
+  /**
+   * The ids that a stream has from the revision `first` on, `count` at most.
+   *
+   * @throws StreamRefused, ArchiveUnavailable
+   */
   const ids = async (stream: string, first: number, count: number): Promise<readonly string[]> => {
     const reading = client.readStream<JSONEventType>(stream, {
       fromRevision: BigInt(first),
@@ -144,7 +130,13 @@ export const openArchiveStore = (url: string): ArchiveStore => {
   };
 
   return {
-    async append(stream, first, events) {
+    /**
+     * Appends events to a stream; the first gets the revision `first`. The same events at the same
+     * revisions count as appended.
+     *
+     * @throws WrongRevision, AppendTooLarge, StreamRefused, ArchiveUnavailable
+     */
+    async append(stream: string, first: number, events: readonly ArchivedEvent[]): Promise<void> {
       const proposed = events.map(({ id, type, data, metadata }) =>
         jsonEvent({ id, type, data: { ...data }, metadata: { ...metadata } }),
       );
@@ -166,10 +158,13 @@ export const openArchiveStore = (url: string): ArchiveStore => {
       }
     },
     ids,
-    async ping() {
+    /** @throws ArchiveUnavailable */
+    async ping(): Promise<void> {
       await ids('platform', 0, 1);
     },
     // An idle connection keeps no process alive.
     close: () => client.dispose(),
   };
 };
+
+export type ArchiveStore = ReturnType<typeof openArchiveStore>;

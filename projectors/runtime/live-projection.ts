@@ -1,9 +1,4 @@
-import {
-  PositionMoved,
-  type Batch,
-  type EventLog,
-  type Subscription,
-} from '../../ops/platform/event-log/port.js';
+import { PositionMoved, type Batch, type EventLog } from '../../ops/platform/event-log/port.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { readEvent } from '../../schemas/events/codec.js';
@@ -12,18 +7,13 @@ import { createBatchHandler } from './batch.js';
 import { checkpointOf, readCheckpoint, readCheckpoints } from './checkpoints.js';
 import { liveSchema, type Projection, type ProjectionSchema } from './projection.js';
 
-export interface RunningProjection extends Subscription {
-  /** The age of the oldest event that this process was given and has not applied yet. */
-  secondsBehind(): number;
-}
-
 /** Keeps a live projection up to date with the log, until it is stopped. */
 export const startProjection = (options: {
   readonly pool: Pool;
   readonly log: EventLog;
   readonly logger: Logger;
   readonly projection: Projection;
-}): RunningProjection => {
+}) => {
   const { pool, log, projection } = options;
   const handle = createBatchHandler(options);
   const lag = new LagTracker();
@@ -39,9 +29,12 @@ export const startProjection = (options: {
   return {
     done: subscription.done,
     stop: () => subscription.stop(),
+    /** The age of the oldest event that this process was given and has not applied yet. */
     secondsBehind: () => lag.secondsBehind(Date.now()),
   };
 };
+
+export type RunningProjection = ReturnType<typeof startProjection>;
 
 /** When a batch's first event happened; `null` if that record is broken: it becomes a dead letter. */
 const timeOf = ({ records: [first] }: Batch): number | null => {

@@ -27,13 +27,6 @@ const usualPace: SealingPace = { records: 1_000, ms: 5_000 };
 /** Milliseconds that records may wait for a larger batch: nobody reads what is not signed yet. */
 const mayWaitMs = 1_000;
 
-export interface Sealing {
-  /** Never resolves; rejects with what no retry can mend, such as `ForeignPosition`. */
-  readonly failed: Promise<never>;
-  /** Resolves when nothing is being sealed and nothing will be. */
-  stop(): Promise<void>;
-}
-
 interface SealingContext {
   readonly log: Pick<EventLog, 'logId'>;
   readonly signer: Signer;
@@ -201,7 +194,7 @@ export const startSealing = async (deps: {
   readonly logger: Logger;
   readonly signer: Signer;
   readonly pace?: SealingPace;
-}): Promise<Sealing> => {
+}) => {
   const { pool, log, logger, pace = usualPace } = deps;
   const context = { ...deps, pace };
   await ensureChains(pool, log);
@@ -245,8 +238,10 @@ export const startSealing = async (deps: {
   });
 
   return {
+    /** Never resolves; rejects with what no retry can mend, such as `ForeignPosition`. */
     failed: firstFailure([subscription.done]),
-    async stop() {
+    /** Resolves when nothing is being sealed and nothing will be. */
+    async stop(): Promise<void> {
       stopped = true;
       clearTimeout(timer);
       await subscription.stop();
@@ -254,3 +249,5 @@ export const startSealing = async (deps: {
     },
   };
 };
+
+export type Sealing = Awaited<ReturnType<typeof startSealing>>;

@@ -58,28 +58,24 @@ export const fingerprintsDigest = (fingerprints: Buffer): string =>
 export const keyIdOf = (publicKey: KeyObject): string =>
   digest('sha256', publicKey.export({ type: 'spki', format: 'der' }), 'hex').slice(0, 32);
 
-/** A private key that signs checkpoints. */
-export interface Signer {
-  readonly keyId: string;
-  readonly publicKey: KeyObject;
-  sign(said: Omit<SealStatement, 'keyId'>): SignedCheckpoint;
-}
-
 export const isEd25519 = (key: KeyObject): boolean => key.asymmetricKeyType === 'ed25519';
 
-export const signerOf = (privateKey: KeyObject): Signer => {
+/** Signs checkpoints with a private key. */
+export const signerOf = (privateKey: KeyObject) => {
   const publicKey = createPublicKey(privateKey);
   const keyId = keyIdOf(publicKey);
   return {
     keyId,
     publicKey,
-    sign(said) {
+    sign(said: Omit<SealStatement, 'keyId'>): SignedCheckpoint {
       const signed = { ...said, keyId };
       const signature = sign(null, statementOf(signed), privateKey).toString('base64');
       return { ...signed, signature };
     },
   };
 };
+
+export type Signer = ReturnType<typeof signerOf>;
 
 /** Keys that a verifier trusts, by their ids. */
 export type TrustedKeys = ReadonlyMap<string, KeyObject>;

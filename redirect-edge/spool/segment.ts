@@ -49,12 +49,8 @@ export const nodeFiles = {
   /** May write less than asked; returns how much. */
   write: (fd: number, bytes: Buffer, offset: number, length: number, position: number): number =>
     writeSync(fd, bytes, offset, length, position),
-  sync: (fd: number): void => {
-    fdatasyncSync(fd);
-  },
-  truncate: (fd: number, length: number): void => {
-    ftruncateSync(fd, length);
-  },
+  sync: fdatasyncSync,
+  truncate: ftruncateSync,
 };
 
 export type SegmentFiles = typeof nodeFiles;

@@ -3,7 +3,7 @@ import { WakeUp } from '../../ops/platform/concurrency/wake-up.js';
 import { spoolSource } from '../../schemas/events/envelope.js';
 import { Adoption } from './adoption.js';
 import { Appender, type NewVisit } from './appender.js';
-import { newCounters, type SpoolContext, type SpoolCounters } from './counters.js';
+import { newCounters, type SpoolContext } from './counters.js';
 import { createSpoolFolder, discardFolder, leaveFolder, spoolRoot } from './folder.js';
 import { nodeFiles, openPosition, SegmentWriter, type SegmentFiles } from './segment.js';
 import { Backlog, Shipper, type ShipperOptions, type Shipping } from './shipper.js';
@@ -32,31 +32,13 @@ export interface SpoolDepth {
   readonly events: number;
 }
 
-/** Makes visits durable in local files before they are redirected, and moves them to the log. */
-export interface Spool {
-  readonly id: string;
-  readonly counters: Readonly<SpoolCounters>;
-  /**
-   * Resolves when the visit survives `kill -9` (with `fsync`, power loss): a few microseconds of
-   * work, and one `write` for all visits of an event-loop tick.
-   *
-   * @throws SpoolUnavailable (as a rejection) when the visit is not kept: no redirect then. If the
-   *   process dies before the promise settles the visit may be counted, as may one whose failed
-   *   write could not even be taken back.
-   */
-  append(visit: NewVisit): Promise<void>;
-  depth(): SpoolDepth;
-  /**
-   * Refuses further visits, ships for at most `shipWithinMs` (3,000), and unlocks the spool; what is
-   * not shipped stays for the next start, or for another edge.
-   */
-  stop(options?: { readonly shipWithinMs?: number }): Promise<void>;
-}
-
 const defaultSegmentBytes = 8 * 1024 * 1024;
 
-/** Begins a new spool, and the shipping of it and of those whose owners have ended. */
-export const openSpool = async (options: SpoolOptions): Promise<Spool> => {
+/**
+ * Begins a new spool, which makes visits durable in local files before they are redirected, and the
+ * shipping of it and of those whose owners have ended.
+ */
+export const openSpool = async (options: SpoolOptions) => {
   const { dataDir, maxBytes, fsync, shipping, shipDurations: durations, logger } = options;
   const root = spoolRoot(dataDir);
   const folder = await createSpoolFolder(root, fsync);
@@ -128,14 +110,29 @@ export const openSpool = async (options: SpoolOptions): Promise<Spool> => {
   return {
     id: folder.id,
     counters: context.counters,
-    append: (visit) => appender.append(visit),
-    depth: () => {
+    /**
+     * Resolves when the visit survives `kill -9` (with `fsync`, power loss): a few microseconds of
+     * work, and one `write` for all visits of an event-loop tick.
+     *
+     * @throws SpoolUnavailable (as a rejection) when the visit is not kept: no redirect then. If the
+     *   process dies before the promise settles the visit may be counted, as may one whose failed
+     *   write could not even be taken back.
+     */
+    append: (visit: NewVisit) => appender.append(visit),
+    depth: (): SpoolDepth => {
       const adopted = adoption.depth();
       return {
         bytes: adopted.bytes + backlog.bytes,
         events: adopted.events + (backlog.isEmpty ? 0 : appender.written - backlog.through),
       };
     },
-    stop: ({ shipWithinMs = 3000 } = {}) => (stopped ??= stop(shipWithinMs)),
+    /**
+     * Refuses further visits, ships for at most `shipWithinMs`, and unlocks the spool; what is not
+     * shipped stays for the next start, or for another edge.
+     */
+    stop: ({ shipWithinMs = 3000 }: { readonly shipWithinMs?: number } = {}) =>
+      (stopped ??= stop(shipWithinMs)),
   };
 };
+
+export type Spool = Awaited<ReturnType<typeof openSpool>>;
