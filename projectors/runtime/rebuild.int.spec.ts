@@ -23,10 +23,17 @@ import {
 } from '../../schemas/testing/events.js';
 import { eventually, rejection } from '../../ops/test/support/waiting.js';
 import { describeSchema, dump } from '../testing/tables.js';
-import { cloneSchema, NoPreviousProjection, swapIn } from './schema-swap.js';
 import { shareSchema } from './checkpoints.js';
 import { liveSchema, type Projection } from './projection.js';
-import { rebuild, RebuildRunning, rollBack, withRebuildLock } from './rebuild.js';
+import {
+  cloneSchema,
+  NoPreviousProjection,
+  rebuild,
+  RebuildRunning,
+  rollBack,
+  swapIn,
+  withRebuildLock,
+} from './rebuild.js';
 import { openTestLog } from '../../ops/test/support/node.js';
 import { readerLag, startProjection } from './live-projection.js';
 

@@ -5,8 +5,13 @@ import { validate as isUuid } from 'uuid';
 import { periodically, type Periodic } from '../../ops/platform/concurrency/periodic.js';
 import { hasCode } from '../../ops/platform/errors.js';
 import { acquireLock } from '../../ops/platform/process/process-lock.js';
-import type { SpoolContext } from './counters.js';
-import { discardFolder, isNewborn, leaveFolder, type SpoolFolder } from './folder.js';
+import {
+  discardFolder,
+  isNewborn,
+  leaveFolder,
+  type SpoolContext,
+  type SpoolFolder,
+} from './folder.js';
 import { decodeRecords, maxRecordBytes } from './record.js';
 import {
   listSegments,

@@ -2,7 +2,7 @@ import { randomFillSync } from 'node:crypto';
 import { v7 } from 'uuid';
 import { deferred, type Deferred } from '../../ops/platform/concurrency/deferred.js';
 import { newEvent, writeEvent } from '../../schemas/events/codec.js';
-import type { SpoolContext } from './counters.js';
+import type { SpoolContext } from './folder.js';
 import { RecordBuffer } from './record.js';
 import type { SegmentWriter } from './segment.js';
 

@@ -7,7 +7,7 @@ import { untilAborted } from '../../ops/platform/concurrency/deferred.js';
 import { retry } from '../../ops/platform/concurrency/retry.js';
 import type { WakeUp } from '../../ops/platform/concurrency/wake-up.js';
 import type { Durations } from '../../ops/platform/metrics/durations.js';
-import type { SpoolContext } from './counters.js';
+import type { SpoolContext } from './folder.js';
 import { maxRecordBytes } from './record.js';
 import { writePosition, type Segment, type ShippedPosition } from './segment.js';
 

@@ -3,8 +3,14 @@ import { WakeUp } from '../../ops/platform/concurrency/wake-up.js';
 import { spoolSource } from '../../schemas/events/envelope.js';
 import { Adoption } from './adoption.js';
 import { Appender, type NewVisit } from './appender.js';
-import { newCounters, type SpoolContext } from './counters.js';
-import { createSpoolFolder, discardFolder, leaveFolder, spoolRoot } from './folder.js';
+import {
+  createSpoolFolder,
+  discardFolder,
+  leaveFolder,
+  newCounters,
+  spoolRoot,
+  type SpoolContext,
+} from './folder.js';
 import { nodeFiles, openPosition, SegmentWriter, type SegmentFiles } from './segment.js';
 import { Backlog, Shipper, type ShipperOptions, type Shipping } from './shipper.js';
 

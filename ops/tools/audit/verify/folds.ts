@@ -8,7 +8,7 @@ import {
   type Projection,
   type ProjectionSchema,
 } from '../../../../projectors/runtime/projection.js';
-import { cloneTables } from '../../../../projectors/runtime/schema-swap.js';
+import { cloneTables } from '../../../../projectors/runtime/rebuild.js';
 import { addToLedger, ledgerTopics } from '../../../ledger/rebuild/rebuild.js';
 import { foldedTables, workingState } from '../../../ledger/rebuild/working-state.js';
 import type { Batch, EventLog } from '../../../platform/event-log/port.js';

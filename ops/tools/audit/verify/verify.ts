@@ -3,7 +3,7 @@ import {
   requireKnownCheckpoints,
   type Checkpoint,
 } from '../../../../projectors/runtime/checkpoints.js';
-import { transactionOn } from '../../../../projectors/runtime/schema-swap.js';
+import { transactionOn } from '../../../../projectors/runtime/rebuild.js';
 import { concurrently } from '../../../platform/concurrency/concurrently.js';
 import type { EventLog } from '../../../platform/event-log/port.js';
 import type { Pool } from '../../../platform/postgres/pool.js';
