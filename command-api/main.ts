@@ -38,8 +38,7 @@ import { createQrCodeQuota } from './ledger/qr-codes.js';
 import { createShortenHandler } from './ledger/shorten.js';
 import { createLinkStats } from './reports/link-stats.js';
 import { readReservedWords } from './reserved-words.js';
-import { recheckSchedule } from './safety/recheck.js';
-import { createRecheck } from './safety/recheck.js';
+import { createRecheck, recheckSchedule } from './safety/recheck.js';
 import type { WebSafety } from './safety/web-safety.js';
 
 /** 62^8 codes: a collision is rare, and found when the code is taken. */
@@ -59,14 +58,6 @@ export interface CommandApiDeps {
   readonly health: HealthCheck;
   readonly metrics: Metrics;
   readonly logger: Logger;
-}
-
-export interface CommandApi {
-  readonly api: HttpListener;
-  readonly admin: HttpListener;
-  /** Makes the first key of a new installation; `null` where there are keys already. */
-  issueFirstKey(): Promise<IssuedKey | null>;
-  stop(graceMs: number): Promise<void>;
 }
 
 /** The clients' application: /v2/*, health, and the documentation of both. */
@@ -91,7 +82,7 @@ const listener = (app: Koa<RequestState>): RequestListener => {
 };
 
 /** Starts the command API, the operators' listener, and the ledger's periodic work. */
-export const startCommandApi = async (deps: CommandApiDeps): Promise<CommandApi> => {
+export const startCommandApi = async (deps: CommandApiDeps) => {
   const { config, pool, outbox, delivery, safety, health, metrics, logger } = deps;
   const { plans, upgradeUrl } = config;
   const generateCode = customAlphabet(keyAlphabet, codeLength);
@@ -175,7 +166,8 @@ export const startCommandApi = async (deps: CommandApiDeps): Promise<CommandApi>
   return {
     api,
     admin,
-    issueFirstKey: () =>
+    /** Makes the first key of a new installation; `null` where there are keys already. */
+    issueFirstKey: (): Promise<IssuedKey | null> =>
       // APIs that start at once must not make one each.
       transaction(pool, async (tx) => {
         await tx.query('SELECT pg_advisory_xact_lock($1)', [advisoryLocks.firstKey]);
@@ -183,7 +175,7 @@ export const startCommandApi = async (deps: CommandApiDeps): Promise<CommandApi>
         const actor = { actor: 'system', requestId: 'first-start' };
         return keys.issue({ name: 'first-key', plan: 'PRO', account: 'default' }, actor);
       }),
-    async stop(graceMs) {
+    async stop(graceMs: number): Promise<void> {
       await Promise.all([
         api.stop(graceMs),
         admin.stop(graceMs),

@@ -16,8 +16,6 @@ export interface LinkBlockCommand {
   readonly reason: string;
 }
 
-export type LinkBlockDecision = Decision<EventNamed<'LinkBlocked' | 'LinkUnblocked'>, 'notFound'>;
-
 /**
  * An operator may block and unblock a link at any time, expired or not. The web-safety check blocks
  * only live links, and never one that an operator has unblocked: its lists would block that link again
@@ -27,7 +25,7 @@ export const decideLinkBlock = (
   { type, reason }: LinkBlockCommand,
   link: LedgerLinkState,
   context: DecisionContext,
-): LinkBlockDecision => {
+): Decision<EventNamed<'LinkBlocked' | 'LinkUnblocked'>, 'notFound'> => {
   if (link.status === 'free') return refused('notFound');
   if (link.blocked === (type !== 'UnblockLink')) return unchanged;
   if (type === 'BlockUnsafeLink' && (link.cleared || link.expired !== null)) return unchanged;

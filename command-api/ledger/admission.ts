@@ -25,11 +25,7 @@ export interface Admitted {
 /** Calls by outcome since the start. */
 export type AdmissionCounts = Readonly<Record<AdmissionOutcome['type'], number>>;
 
-export interface Admission {
-  readonly counts: AdmissionCounts;
-  /** Decides whether a call is admitted, and counts it if so. */
-  admit(call: CallByHash): Promise<Admitted>;
-}
+export type Admission = ReturnType<typeof createAdmission>;
 
 const maxGroup = 1_000;
 const maxWaiting = 20_000;
@@ -146,7 +142,7 @@ const meterOf = (row: Row): GrantedMeter => ({
 });
 
 /** Admits calls. Its limits are exact on any number of nodes and through any crash. */
-export const createAdmission = (pool: Pool, table: PlanTable): Admission => {
+export const createAdmission = (pool: Pool, table: PlanTable) => {
   const limits = planNames.map((plan) => table.plans[plan]);
 
   const decide = async (calls: readonly CallByHash[]): Promise<readonly Admitted[]> => {
@@ -193,7 +189,7 @@ export const createAdmission = (pool: Pool, table: PlanTable): Admission => {
   const batcher = createBatcher({ maxBatch: maxGroup, maxWaiting, run: decide });
   const refusals = new Map<string, { readonly until: number; readonly admitted: Admitted }>();
 
-  const counts = {
+  const counts: Record<AdmissionOutcome['type'], number> = {
     admitted: 0,
     keyInvalid: 0,
     logAway: 0,
@@ -218,7 +214,8 @@ export const createAdmission = (pool: Pool, table: PlanTable): Admission => {
 
   return {
     counts,
-    async admit(call) {
+    /** Decides whether a call is admitted, and counts it if so. */
+    async admit(call: CallByHash): Promise<Admitted> {
       const admitted = await admit(call);
       counts[admitted.admission.type] += 1;
       return admitted;

@@ -2,11 +2,6 @@ import { createHash } from 'node:crypto';
 
 export type KnownVerdict = 'safe' | 'unsafe';
 
-export interface VerdictCache {
-  get(url: string): KnownVerdict | null;
-  set(url: string, verdict: KnownVerdict, forMs: number): void;
-}
-
 /** Digests have one length, whatever the URL's, so the bound is one of memory too. */
 const digest = (url: string): string => createHash('sha256').update(url).digest('base64');
 
@@ -14,11 +9,11 @@ const digest = (url: string): string => createHash('sha256').update(url).digest(
 export const createVerdictCache = (options: {
   readonly maxEntries: number;
   readonly now: () => number;
-}): VerdictCache => {
+}) => {
   const { maxEntries, now } = options;
   const entries = new Map<string, { readonly verdict: KnownVerdict; readonly until: number }>();
   return {
-    get(url) {
+    get(url: string): KnownVerdict | null {
       const name = digest(url);
       const entry = entries.get(name);
       if (!entry) return null;
@@ -26,7 +21,7 @@ export const createVerdictCache = (options: {
       entries.delete(name);
       return null;
     },
-    set(url, verdict, forMs) {
+    set(url: string, verdict: KnownVerdict, forMs: number): void {
       const name = digest(url);
       // A Map keeps the order of insertion: the oldest is the first.
       entries.delete(name);

@@ -69,7 +69,6 @@ export const aliasOverrideResponse = z.object({
   alias: z.string(),
   account: z.string().nullable(),
 });
-export type AliasOverrideResponse = z.infer<typeof aliasOverrideResponse>;
 
 /** GET /admin/links/:shortCode/history: CloudEvents, oldest first; what they hold is as it came. */
 export const historyResponse = z.object({

@@ -59,7 +59,7 @@ export const documentation = () => {
   return {
     has: (path: string): boolean => files.has(path),
     /** Serves the files by their paths; other paths are the next one's. */
-    async serve(this: void, ctx: Context, next: Next): Promise<void> {
+    serve: async (ctx: Context, next: Next): Promise<void> => {
       const found = files.get(ctx.path);
       if (!found) {
         await next();

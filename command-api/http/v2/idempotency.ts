@@ -11,7 +11,7 @@ import type { V2State } from './admitted-call.js';
 const maxKeyLength = 255;
 
 /** Answers a POST by its parsed body; `request` is `null` without an Idempotency-Key. */
-export type PostWork = (
+type PostWork = (
   json: unknown,
   state: V2State,
   request: IdempotentRequest | null,
