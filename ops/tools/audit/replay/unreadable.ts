@@ -14,7 +14,7 @@ export class RecordsLeftOut extends Error {
 export const reportUnreadable = () => {
   let records = 0;
   return {
-    take({ topic, partition, offset, reason }: UnreadableRecord): void {
+    take: ({ topic, partition, offset, reason }: UnreadableRecord): void => {
       records += 1;
       if (records > namedAtMost) return;
       // What a foreign writer wrote is not for the terminal to obey.
