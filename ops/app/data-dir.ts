@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { ConfigError } from '../platform/config/config.js';
-import { hasCode } from '../platform/errors.js';
+import { nullOnThrow } from '../platform/errors.js';
 import {
   acquireLock,
   isLocked,
@@ -20,28 +20,14 @@ const drainingFile = (dataDir: string): string => path.join(dataDir, 'draining')
 const tokenFile = (dataDir: string): string => path.join(dataDir, 'admin-token');
 const addressesFile = (dataDir: string): string => path.join(dataDir, 'service.json');
 
-const readText = (file: string): string | null => {
-  try {
-    return readFileSync(file, 'utf8');
-  } catch (error) {
-    if (hasCode(error, 'ENOENT')) return null;
-    throw error;
-  }
-};
+const readText = (file: string): string | null =>
+  nullOnThrow(() => readFileSync(file, 'utf8'), 'ENOENT');
 
 /** Renames the file into place, so that nobody ever reads half of it. */
 const writeWhole = (file: string, text: string, mode?: number): void => {
   writeFileSync(`${file}.new`, `${text}\n`, { mode });
   renameSync(`${file}.new`, file);
 };
-
-export interface DataDir {
-  /** Makes a successor wait for the lock instead of failing at once. */
-  markDraining(): void;
-  /** Where the running service can be reached, for the command line. */
-  publish(addresses: ServiceAddresses): void;
-  release(): void;
-}
 
 export interface ServiceAddresses {
   /** Set where this process runs the API. */
@@ -68,7 +54,7 @@ const lock = async (dataDir: string): Promise<ProcessLock> => {
  *
  * @throws LockHeld when another live process has it; ConfigError when it cannot be made.
  */
-export const openDataDir = async (dataDir: string): Promise<DataDir> => {
+export const openDataDir = async (dataDir: string) => {
   try {
     // The parents get the usual mode: PostgreSQL, which never runs as root, must be able to pass them.
     mkdirSync(path.dirname(dataDir), { recursive: true });
@@ -83,10 +69,12 @@ export const openDataDir = async (dataDir: string): Promise<DataDir> => {
   // A killed predecessor left its addresses, where another process may listen by now.
   rmSync(addressesFile(dataDir), { force: true });
   return {
+    /** Makes a successor wait for the lock instead of failing at once. */
     markDraining() {
       writeFileSync(drainingFile(dataDir), String(process.pid));
     },
-    publish(addresses) {
+    /** Where the running service can be reached, for the command line. */
+    publish(addresses: ServiceAddresses) {
       writeWhole(addressesFile(dataDir), JSON.stringify(addresses));
     },
     release() {

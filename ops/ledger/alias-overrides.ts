@@ -4,7 +4,7 @@ import {
   noOverride,
   type AliasOverride,
 } from '../../schemas/folds/alias-override.js';
-import type { Client } from '../platform/postgres/pool.js';
+import { valuesByField, type Client } from '../platform/postgres/pool.js';
 import type { LedgerSchema, LedgerState } from './decide.js';
 
 /**
@@ -30,7 +30,6 @@ export const saveOverrides = async (
   overrides: ReadonlyMap<string, AliasOverride>,
   schema: LedgerSchema = 'ledger',
 ): Promise<void> => {
-  const states = [...overrides.values()];
   await tx.query(
     `INSERT INTO ${schema}.alias_overrides (alias, account, sequence, last_event_at)
      SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::timestamptz[])
@@ -38,9 +37,7 @@ export const saveOverrides = async (
        last_event_at = excluded.last_event_at`,
     [
       [...overrides.keys()],
-      states.map(({ account }) => account),
-      states.map(({ sequence }) => sequence),
-      states.map(({ lastEventAt }) => lastEventAt),
+      ...valuesByField([...overrides.values()], 'account', 'sequence', 'lastEventAt'),
     ],
   );
 };

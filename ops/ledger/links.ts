@@ -5,59 +5,32 @@ import {
   type LedgerLinkEvent,
   type LedgerLinkState,
 } from '../../schemas/folds/ledger-link.js';
-import type { Client } from '../platform/postgres/pool.js';
+import { valuesByField, type Client } from '../platform/postgres/pool.js';
 import type { LedgerSchema, LedgerState } from './decide.js';
 
-interface Row {
-  readonly code: string;
-  readonly key_id: string;
-  readonly account: string;
-  readonly expired: LedgerLink['expired'];
-  readonly blocked: boolean;
-  readonly cleared: boolean;
-  readonly expires_at: Date | null;
-  readonly max_clicks: number | null;
-  readonly clicks: number;
-  readonly sequence: number;
-  readonly last_event_at: Date;
-}
+/** The columns of a link's row, each with the field of `LedgerLink` that it holds. */
+const fields = {
+  code: 'code',
+  key_id: 'keyId',
+  account: 'account',
+  expired: 'expired',
+  blocked: 'blocked',
+  cleared: 'cleared',
+  expires_at: 'expiresAt',
+  max_clicks: 'maxClicks',
+  clicks: 'clicks',
+  sequence: 'sequence',
+  last_event_at: 'lastEventAt',
+} as const satisfies Record<string, keyof LedgerLink>;
 
-const columns = `code, key_id, account, expired, blocked, cleared, expires_at, max_clicks, clicks,
-  sequence, last_event_at`;
-
-const linkOf = (row: Row): LedgerLink => ({
-  status: 'taken',
-  code: row.code,
-  keyId: row.key_id,
-  account: row.account,
-  expired: row.expired,
-  blocked: row.blocked,
-  cleared: row.cleared,
-  expiresAt: row.expires_at,
-  maxClicks: row.max_clicks,
-  clicks: row.clicks,
-  sequence: row.sequence,
-  lastEventAt: row.last_event_at,
-});
+const columns = Object.keys(fields).join(', ');
+const aliased = Object.entries(fields).map(([column, field]) => `${column} AS "${field}"`);
+const selected = `'taken' AS status, ${aliased.join(', ')}`;
 
 const byCode = (a: LedgerLink, b: LedgerLink): number => (a.code < b.code ? -1 : 1);
 
-const valuesOf = (links: readonly LedgerLink[]): unknown[] => {
-  const sorted = [...links].sort(byCode);
-  return [
-    sorted.map((link) => link.code),
-    sorted.map((link) => link.keyId),
-    sorted.map((link) => link.account),
-    sorted.map((link) => link.expired),
-    sorted.map((link) => link.blocked),
-    sorted.map((link) => link.cleared),
-    sorted.map((link) => link.expiresAt),
-    sorted.map((link) => link.maxClicks),
-    sorted.map((link) => link.clicks),
-    sorted.map((link) => link.sequence),
-    sorted.map((link) => link.lastEventAt),
-  ];
-};
+const valuesOf = (links: readonly LedgerLink[]): unknown[] =>
+  valuesByField([...links].sort(byCode), ...Object.values(fields));
 
 const input = `unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::boolean[],
   $6::boolean[], $7::timestamptz[], $8::integer[], $9::integer[], $10::bigint[], $11::timestamptz[])`;
@@ -83,13 +56,13 @@ export const lockLinks = async (
   codes: readonly string[],
   schema: LedgerSchema = 'ledger',
 ): Promise<ReadonlyMap<string, LedgerLink>> => {
-  const { rows } = await tx.query<Row>({
+  const { rows } = await tx.query<LedgerLink>({
     name: `links-lock-${schema}`,
-    text: `SELECT ${columns} FROM ${schema}.links WHERE code = ANY ($1::text[])
+    text: `SELECT ${selected} FROM ${schema}.links WHERE code = ANY ($1::text[])
            ORDER BY code FOR UPDATE`,
     values: [codes],
   });
-  return new Map(rows.map((row) => [row.code, linkOf(row)]));
+  return new Map(rows.map((link) => [link.code, link]));
 };
 
 /** Locks links whose time is up and that nobody else holds. */
@@ -97,14 +70,14 @@ export const lockDueLinks = async (
   tx: Client,
   limit: number,
 ): Promise<ReadonlyMap<string, LedgerLink>> => {
-  const { rows } = await tx.query<Row>({
+  const { rows } = await tx.query<LedgerLink>({
     name: 'links-lock-due',
-    text: `SELECT ${columns} FROM ledger.links
+    text: `SELECT ${selected} FROM ledger.links
            WHERE expired IS NULL AND expires_at <= clock_timestamp()
            ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED`,
     values: [limit],
   });
-  return new Map(rows.map((row) => [row.code, linkOf(row)]));
+  return new Map(rows.map((link) => [link.code, link]));
 };
 
 /** Writes what may change of links that the transaction has locked. */

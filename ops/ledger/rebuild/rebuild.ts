@@ -9,13 +9,19 @@ import {
 } from '../../../schemas/events/catalogue.js';
 import { readEvent, UnreadableEvent } from '../../../schemas/events/codec.js';
 import { topics, type TopicName } from '../../../schemas/events/topics.js';
+import type { KeyMeter } from '../../../schemas/folds/key-meter.js';
 import type { EventLog, LogRecord } from '../../platform/event-log/port.js';
 import { lockOverrides, saveOverrides } from '../alias-overrides.js';
 import { lockKeys, saveKey } from '../api-keys.js';
 import { insertLinks, lockLinks, saveLinks } from '../links.js';
 import { readPlatform, savePlatform } from '../platform.js';
 import type { LedgerSchema } from '../decide.js';
-import { transaction, type Client, type Pool } from '../../platform/postgres/pool.js';
+import {
+  transaction,
+  valuesByField,
+  type Client,
+  type Pool,
+} from '../../platform/postgres/pool.js';
 import {
   foldLedgerLinks,
   foldKeys,
@@ -23,9 +29,7 @@ import {
   foldOverrides,
   foldPlatform,
   isLimitedVisit,
-  type LimitedVisit,
 } from './folds.js';
-import { lockKeyMeters, saveKeyMeters } from './meter-rows.js';
 
 type EventOfLink = Parameters<typeof foldLedgerLinks>[1][number];
 
@@ -54,6 +58,40 @@ const addAccounts: Add = async (tx, schema, events) => {
 const addPlatform: Add = async (tx, schema, events) => {
   const known = await readPlatform(tx, 'FOR UPDATE', schema);
   await savePlatform(tx, foldPlatform(known, events.filter(isPlatformEvent)), schema);
+};
+
+const meterFields = ['month', 'calls', 'links', 'qrCodes', 'usageSequence'] as const;
+
+/** The keys' meters as far as they are folds of the log; locked until the transaction ends. */
+const lockKeyMeters = async (
+  tx: Client,
+  keyIds: readonly string[],
+  schema: LedgerSchema,
+): Promise<ReadonlyMap<string, KeyMeter>> => {
+  const { rows } = await tx.query<KeyMeter & { keyId: string }>(
+    `SELECT key_id AS "keyId", month, month_calls AS calls, month_links AS links,
+            month_qr_codes AS "qrCodes", usage_sequence AS "usageSequence"
+     FROM ${schema}.key_meters WHERE key_id = ANY ($1::text[]) ORDER BY key_id FOR UPDATE`,
+    [[...new Set(keyIds)]],
+  );
+  return new Map(rows.map(({ keyId, ...meter }) => [keyId, meter]));
+};
+
+/** Writes meters that the transaction has locked. A key that was never made has none. */
+const saveKeyMeters = async (
+  tx: Client,
+  meters: ReadonlyMap<string, KeyMeter>,
+  schema: LedgerSchema,
+): Promise<void> => {
+  await tx.query(
+    `UPDATE ${schema}.key_meters m
+     SET month = i.month, month_calls = i.calls, month_links = i.links,
+         month_qr_codes = i.qr_codes, usage_sequence = i.usage_sequence
+     FROM unnest($1::text[], $2::date[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[])
+       AS i (key_id, month, calls, links, qr_codes, usage_sequence)
+     WHERE m.key_id = i.key_id`,
+    [[...meters.keys()], ...valuesByField([...meters.values()], ...meterFields)],
+  );
 };
 
 const addSpendings: Add<Parameters<typeof foldMeters>[1][number]> = async (tx, schema, events) => {
@@ -90,10 +128,6 @@ const addLinks: Add = async (tx, schema, events) => {
   if (made.length > 0) await addSpendings(tx, schema, made);
 };
 
-const addVisits: Add<LimitedVisit> = async (tx, schema, events) => {
-  await addToLinks(tx, schema, events);
-};
-
 /** The topics in an order in which nothing comes before what it refers to. */
 const steps: readonly {
   readonly topic: TopicName;
@@ -108,7 +142,9 @@ const steps: readonly {
     topic: topics.visits.name,
     // Visits of links without a limit are no part of the ledger, and they are the most.
     only: isLimitedVisit,
-    add: (tx, schema, events) => addVisits(tx, schema, events.filter(isLimitedVisit)),
+    async add(tx, schema, events) {
+      await addToLinks(tx, schema, events.filter(isLimitedVisit));
+    },
   },
   {
     topic: topics.usage.name,

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { inheritedEnvironment } from '../../platform/config/config.js';
-import { hasCode } from '../../platform/errors.js';
+import { hasCode, nullOn } from '../../platform/errors.js';
 import { run } from '../process/child.js';
 import { ServerFailed, ServerUnavailable } from '../process/errors.js';
 import { lastLines } from '../process/log-file.js';
@@ -85,13 +85,8 @@ export const explainJava = (error: unknown): unknown => {
 
 /** The id of the cluster whose data this folder has; null where there are none yet. */
 export const clusterIdOf = async (logDir: string): Promise<string | null> => {
-  try {
-    const meta = await readFile(join(logDir, 'meta.properties'), 'utf8');
-    return /^cluster\.id=(.+)$/m.exec(meta)?.[1] ?? null;
-  } catch (error) {
-    if (hasCode(error, 'ENOENT')) return null;
-    throw error;
-  }
+  const meta = await nullOn(readFile(join(logDir, 'meta.properties'), 'utf8'), 'ENOENT');
+  return /^cluster\.id=(.+)$/m.exec(meta ?? '')?.[1] ?? null;
 };
 
 /** As Kafka makes them itself: 16 bytes; a leading hyphen would look like an option. */

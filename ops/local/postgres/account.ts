@@ -2,18 +2,9 @@ import { chmod, chown, mkdir, readFile, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { run, type Account } from '../process/child.js';
 import { ServerUnavailable } from '../process/errors.js';
-import { hasCode } from '../../platform/errors.js';
+import { hasCode, nullOn } from '../../platform/errors.js';
 import { explainSpawnError } from './binaries.js';
 import type { Layout } from './layout.js';
-
-const ownerOf = async (path: string): Promise<Account | null> => {
-  try {
-    return await stat(path);
-  } catch (error) {
-    if (hasCode(error, 'ENOENT')) return null;
-    throw error;
-  }
-};
 
 /** Read from the file itself: `getent` and `id` are not on every minimal system. */
 const nobody = async (): Promise<Account> => {
@@ -36,13 +27,9 @@ const nobody = async (): Promise<Account> => {
  */
 export const postgresAccount = async (layout: Layout): Promise<Account | null> => {
   const own = process.getuid?.();
-  let owner: Account | null;
-  try {
-    owner = await ownerOf(layout.cluster);
-  } catch (error) {
-    if (!hasCode(error, 'EACCES')) throw error;
-    throw notOurs(layout, 'another user', error);
-  }
+  const owner = await nullOn<Account>(stat(layout.cluster), 'ENOENT').catch((error: unknown) => {
+    throw hasCode(error, 'EACCES') ? notOurs(layout, 'another user', error) : error;
+  });
   if (own !== 0) {
     if (owner !== null && owner.uid !== own) throw notOurs(layout, `user ${owner.uid}`);
     return null;

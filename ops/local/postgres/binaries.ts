@@ -13,7 +13,7 @@ import { createRequire } from 'node:module';
 import { dirname, join, relative } from 'node:path';
 import type { Logger } from 'pino';
 import { z } from 'zod';
-import { hasCode } from '../../platform/errors.js';
+import { hasCode, nullOn } from '../../platform/errors.js';
 import { syncPath } from '../../platform/files/new-file.js';
 import { ServerFailed, ServerUnavailable } from '../process/errors.js';
 import { cachePlace, provideInCache } from '../process/program-cache.js';
@@ -60,14 +60,10 @@ const linkList = z.array(z.object({ source: z.string(), target: z.string() }));
  * @returns false where a link is missing and may not be made
  */
 const completeLinks = async (packageDir: string): Promise<boolean> => {
-  let content: string;
-  try {
-    content = await readFile(join(packageDir, 'native', 'pg-symlinks.json'), 'utf8');
-  } catch (error) {
-    // A platform's package without the list needs none.
-    if (hasCode(error, 'ENOENT')) return true;
-    throw error;
-  }
+  const list = readFile(join(packageDir, 'native', 'pg-symlinks.json'), 'utf8');
+  const content = await nullOn(list, 'ENOENT');
+  // A platform's package without the list needs none.
+  if (content === null) return true;
   for (const { source, target } of linkList.parse(JSON.parse(content))) {
     try {
       await symlink(relative(dirname(target), source), join(packageDir, target));

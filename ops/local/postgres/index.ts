@@ -1,7 +1,7 @@
 import { realpath } from 'node:fs/promises';
 import pg from 'pg';
 import type { Logger } from 'pino';
-import { hasCode } from '../../platform/errors.js';
+import { nullOn } from '../../platform/errors.js';
 import { pathExists } from '../../platform/files/new-file.js';
 import { launch, minimalEnv, untilReady } from '../process/child.js';
 import { ServerFailed } from '../process/errors.js';
@@ -116,13 +116,9 @@ export const startEmbeddedPostgres = async (options: {
  * @throws ServerUnavailable, or the system's EACCES, when the directory is another user's
  */
 export const runningPostgresUrl = async (dataDir: string): Promise<string | null> => {
-  let layout;
-  try {
-    layout = layoutOf(await realpath(dataDir));
-  } catch (error) {
-    if (hasCode(error, 'ENOENT')) return null;
-    throw error;
-  }
+  const dir = await nullOn(realpath(dataDir), 'ENOENT');
+  if (dir === null) return null;
+  const layout = layoutOf(dir);
   const account = await postgresAccount(layout);
   const recorded = await readPostmasterPid(layout);
   if (!recorded?.isReady) return null;

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { hasCode } from '../../platform/errors.js';
+import { nullOn } from '../../platform/errors.js';
 
 /** Where things are in a data directory. */
 export const layoutOf = (dataDir: string) => {
@@ -30,14 +30,7 @@ export const connectionUrl = (port: number, password: string): string =>
   // Without sslmode, a PGSSLMODE in the caller's environment would ask a local server for TLS.
   `postgres://${superuser}:${password}@127.0.0.1:${port}/postgres?sslmode=disable`;
 
-const readText = async (file: string): Promise<string | null> => {
-  try {
-    return await readFile(file, 'utf8');
-  } catch (error) {
-    if (hasCode(error, 'ENOENT')) return null;
-    throw error;
-  }
-};
+const readText = (file: string): Promise<string | null> => nullOn(readFile(file, 'utf8'), 'ENOENT');
 
 /** The superuser's password, or null where there is none. */
 export const readPassword = async (layout: Layout): Promise<string | null> => {
@@ -45,21 +38,15 @@ export const readPassword = async (layout: Layout): Promise<string | null> => {
   return password === '' ? null : password;
 };
 
-export interface PostmasterPid {
-  /** 0 when the file does not say, as after a power loss. */
-  readonly pid: number;
-  readonly port: number;
-  readonly isReady: boolean;
-}
-
 /** What PostgreSQL's pid file says, which may be out of date; null where there is none. */
-export const readPostmasterPid = async (layout: Layout): Promise<PostmasterPid | null> => {
+export const readPostmasterPid = async (layout: Layout) => {
   const content = await readText(layout.postmasterPid);
   if (content === null) return null;
   // The lines are numbered in PostgreSQL's miscadmin.h, LOCK_FILE_LINE_*.
   const line = content.split('\n');
   const pid = Number(line[0]);
   return {
+    /** 0 when the file does not say, as after a power loss. */
     pid: Number.isSafeInteger(pid) && pid > 0 ? pid : 0,
     port: Number(line[3] ?? 0),
     isReady: line[7]?.trim() === 'ready',

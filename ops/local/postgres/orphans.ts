@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import type { Logger } from 'pino';
+import { nullOnThrow } from '../../platform/errors.js';
 import { processExists } from '../../platform/process/process-lock-holder.js';
 import { run, type Account } from '../process/child.js';
 import {
   endOrphans,
-  isGone,
+  goneCodes,
   killAll,
   processesIn,
   programOf,
@@ -36,13 +37,9 @@ const heads = (pids: readonly number[]): number[] =>
 
 /** A child's command line has been overwritten with what it does: `postgres: checkpointer`. */
 const isPostmaster = (pid: number): boolean => {
-  try {
-    return !readFileSync(`/proc/${pid}/cmdline`, 'utf8').startsWith('postgres:');
-  } catch (error) {
-    // Without /proc only postmasters are found at all; with it, this one has just ended.
-    if (isGone(error)) return true;
-    throw error;
-  }
+  const line = nullOnThrow(() => readFileSync(`/proc/${pid}/cmdline`, 'utf8'), ...goneCodes);
+  // Without /proc only postmasters are found at all; with it, this one has just ended.
+  return !line?.startsWith('postgres:');
 };
 
 const steps: readonly EndStep[] = [

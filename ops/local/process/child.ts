@@ -1,5 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { closeSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { deferred, settledWithin } from '../../platform/concurrency/deferred.js';
@@ -119,7 +120,7 @@ export const launch = async (options: ChildOptions): Promise<Child> => {
     ...(env && { env }),
     // Its own session, so that Ctrl-C reaches us alone and we stop it after its clients.
     detached: true,
-    stdio: log === null ? ['ignore', 'pipe', 'inherit'] : ['ignore', log.fd, log.fd],
+    stdio: log === null ? ['ignore', 'pipe', 'inherit'] : ['ignore', log, log],
   });
   const { promise: exited, resolve } = deferred<Exit>();
   child.once('exit', (exitCode, signal) => {
@@ -130,7 +131,7 @@ export const launch = async (options: ChildOptions): Promise<Child> => {
   } catch (error) {
     throw await explain(error);
   } finally {
-    log?.close();
+    if (log !== null) closeSync(log);
   }
   child.on('error', (error) => {
     // Only a signal that may not be sent comes here now; the waits in stopChild show that it failed.

@@ -1,5 +1,13 @@
 import { expect } from 'chai';
-import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync, writeSync } from 'node:fs';
+import {
+  closeSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { cutLogFile, openLogFile, tailOf } from './log-file.js';
@@ -20,7 +28,7 @@ describe('local servers: log file of a server', () => {
   it('begins anew, and keeps the one before', async () => {
     writeFileSync(path, 'before');
     const log = await openLogFile(path);
-    log.close();
+    closeSync(log);
     expect(readFileSync(path, 'utf8')).to.equal('');
     expect(readFileSync(`${path}.1`, 'utf8')).to.equal('before');
   });
@@ -30,21 +38,21 @@ describe('local servers: log file of a server', () => {
     writeFileSync(victim, 'untouched');
     symlinkSync(victim, path);
     const log = await openLogFile(path);
-    writeSync(log.fd, 'new');
-    log.close();
+    writeSync(log, 'new');
+    closeSync(log);
     expect(readFileSync(victim, 'utf8')).to.equal('untouched');
     expect(readFileSync(path, 'utf8')).to.equal('new');
   });
 
   it('is cut while its writer goes on', async () => {
     const log = await openLogFile(path);
-    writeSync(log.fd, 'x'.repeat(100));
+    writeSync(log, 'x'.repeat(100));
     await cutLogFile(path, 100);
     expect(readFileSync(path, 'utf8')).to.have.length(100);
-    writeSync(log.fd, 'y');
+    writeSync(log, 'y');
     await cutLogFile(path, 100);
-    writeSync(log.fd, 'z');
-    log.close();
+    writeSync(log, 'z');
+    closeSync(log);
     expect(readFileSync(path, 'utf8')).to.equal('z');
     expect(readFileSync(`${path}.1`, 'utf8')).to.equal(`${'x'.repeat(100)}y`);
   });

@@ -1,40 +1,22 @@
-import { closeSync, openSync, readSync } from 'node:fs';
+import { openSync, readSync } from 'node:fs';
 import { copyFile, open, rename, stat, truncate } from 'node:fs/promises';
 import type { Logger } from 'pino';
-import { hasCode } from '../../platform/errors.js';
+import { nullOn } from '../../platform/errors.js';
 
 const maxBytes = 8 * 1024 * 1024;
 const checkMs = 30_000;
 const tailBytes = 16 * 1024;
 
-/** A server's output. The server writes to the file itself, so nothing is lost when we are killed. */
-export interface LogFile {
-  readonly path: string;
-  /** For the server's stdout and stderr. */
-  readonly fd: number;
-  close(): void;
-}
-
-const setAside = async (path: string): Promise<void> => {
-  try {
-    await rename(path, `${path}.1`);
-  } catch (error) {
-    if (!hasCode(error, 'ENOENT')) throw error;
-  }
-};
-
-/** Sets the last run's log aside as `<path>.1` and begins a new one. */
-export const openLogFile = async (path: string): Promise<LogFile> => {
-  await setAside(path);
+/**
+ * Sets the last run's log aside as `<path>.1` and begins a new one. The server writes to it itself, so
+ * nothing is lost when we are killed.
+ *
+ * @returns a file descriptor for the server's stdout and stderr
+ */
+export const openLogFile = async (path: string): Promise<number> => {
+  await nullOn(rename(path, `${path}.1`), 'ENOENT');
   // 'ax': appending, so that cutting the file leaves no hole; and never through a link laid there.
-  const fd = openSync(path, 'ax', 0o600);
-  return {
-    path,
-    fd,
-    close: () => {
-      closeSync(fd);
-    },
-  };
+  return openSync(path, 'ax', 0o600);
 };
 
 /** Moves what a log holds to `<path>.1` when it is longer than `limit` bytes. */

@@ -1,25 +1,21 @@
 import { readFileSync, statSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { hasCode } from '../../platform/errors.js';
+import { hasCode, nullOnThrow } from '../../platform/errors.js';
 import type { Logger } from '../../platform/logging.js';
 import { run, type Account } from './child.js';
 import { ServerFailed } from './errors.js';
 
-/** ESRCH and ENOENT: the process ended while we looked. */
-export const isGone = (error: unknown): boolean => hasCode(error, 'ENOENT', 'ESRCH');
+/** The process ended while we looked. */
+export const goneCodes = ['ENOENT', 'ESRCH'] as const;
 
 /** A process's program and parent, readable for everybody; null when it has ended. */
 export const programOf = (pid: number): { name: string; parent: number } | null => {
-  try {
-    const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    const end = text.lastIndexOf(')');
-    const parent = Number(text.slice(end + 2).split(' ')[1]);
-    return { name: text.slice(text.indexOf('(') + 1, end), parent };
-  } catch (error) {
-    if (isGone(error)) return null;
-    throw error;
-  }
+  const text = nullOnThrow(() => readFileSync(`/proc/${pid}/stat`, 'utf8'), ...goneCodes);
+  if (text === null) return null;
+  const end = text.lastIndexOf(')');
+  const parent = Number(text.slice(end + 2).split(' ')[1]);
+  return { name: text.slice(text.indexOf('(') + 1, end), parent };
 };
 
 /** The pids whose current directory is `dir`, compared by inode, so that no link or mount deceives. */
@@ -34,7 +30,7 @@ const pidsIn = async (dir: string, account: Account | null): Promise<number[]> =
       return cwd.dev === wanted.dev && cwd.ino === wanted.ino;
     } catch (error) {
       if (hasCode(error, 'EACCES', 'EPERM')) hidden.push(pid);
-      else if (!isGone(error)) throw error;
+      else if (!hasCode(error, ...goneCodes)) throw error;
       return false;
     }
   });
@@ -72,11 +68,7 @@ export const killAll: EndStep = { signal: 'SIGKILL', to: all, waitMs: 2_000 };
 const terminate: readonly EndStep[] = [{ signal: 'SIGTERM', to: all, waitMs: 6_000 }, killAll];
 
 const send = (pid: number, signal: NodeJS.Signals): void => {
-  try {
-    process.kill(pid, signal);
-  } catch (error) {
-    if (!isGone(error)) throw error;
-  }
+  nullOnThrow(() => process.kill(pid, signal), ...goneCodes);
 };
 
 /**

@@ -5,7 +5,7 @@ import type { Logger } from '../logging.js';
 import type { OnRecorded } from '../outbox/outbox-metrics.js';
 import { nothingRecorded, type Outbox, type Receipt } from '../outbox/port.js';
 import type { NotificationListener } from '../postgres/listener.js';
-import { onCommit, type Pool, type Queryable } from '../postgres/pool.js';
+import { onCommit, valuesByField, type Pool, type Queryable } from '../postgres/pool.js';
 import { installationOf } from './log-binding.js';
 import { partitionOf } from './partition.js';
 import type { Batch, EventLog, PartitionRange } from './port.js';
@@ -51,12 +51,7 @@ const insertRows = async (client: Queryable, rows: readonly Row[]): Promise<Rece
         FROM input i JOIN moved m ON m.id = i.partition_id
       )
       SELECT id AS "partitionId", next_offset AS next, pg_notify('linklog_log', '') FROM moved`,
-    values: [
-      rows.map((row) => row.partitionId),
-      rows.map((row) => row.key),
-      rows.map((row) => row.sequence),
-      rows.map((row) => row.value),
-    ],
+    values: valuesByField(rows, 'partitionId', 'key', 'sequence', 'value'),
   });
   return ends.map(({ partitionId, next }) => ({ partitionId, next }));
 };

@@ -1,5 +1,5 @@
 import { topics, type TopicName } from '../../../schemas/events/topics.js';
-import type { Pool } from '../postgres/pool.js';
+import { valuesByField, type Pool } from '../postgres/pool.js';
 
 /** A partition in the table; each record's row has its `id`. */
 export interface KnownPartition {
@@ -32,7 +32,7 @@ export const loadPartitions = async (
      FROM unnest($1::text[], $2::smallint[]) AS wanted (topic, partition)
      WHERE topic NOT IN (SELECT topic FROM log.partitions)
      ON CONFLICT DO NOTHING`,
-    [wanted.map(({ name }) => name), wanted.map(({ partition }) => partition)],
+    valuesByField(wanted, 'name', 'partition'),
   );
   const { rows } = await pool.query<KnownPartition>(
     'SELECT id, topic, partition FROM log.partitions ORDER BY topic, partition',

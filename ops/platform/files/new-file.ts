@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { link, lstat, open, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { hasCode } from '../errors.js';
+import { hasCode, nullOn } from '../errors.js';
 
 /** There is something already where a file is to be made. */
 export class FileExists extends Error {
@@ -24,15 +24,8 @@ export class CannotWrite extends Error {
 }
 
 /** Whether there is anything of this name, a broken link too. */
-export const pathExists = async (file: string): Promise<boolean> => {
-  try {
-    await lstat(file);
-    return true;
-  } catch (error) {
-    if (hasCode(error, 'ENOENT')) return false;
-    throw error;
-  }
-};
+export const pathExists = async (file: string): Promise<boolean> =>
+  (await nullOn(lstat(file), 'ENOENT')) !== null;
 
 /** Puts a file on the disk. A rename, and a link, are there once their folder is. */
 export const syncPath = async (file: string): Promise<void> => {

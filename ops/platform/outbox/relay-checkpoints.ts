@@ -1,6 +1,6 @@
 import type { TopicName } from '../../../schemas/events/topics.js';
 import type { EventLog } from '../event-log/port.js';
-import type { Pool } from '../postgres/pool.js';
+import { valuesByField, type Pool } from '../postgres/pool.js';
 
 /** How long sent events stay at least, so that they can be looked up. */
 const keptFor = '1 day';
@@ -34,11 +34,8 @@ export const saveRelayCheckpoints = async (
        USING (topic, partition)
      ON CONFLICT DO NOTHING`,
     [
-      sent.map(({ partitionId }) => partitionId),
-      sent.map(({ next }) => next),
-      ranges.map(({ topic }) => topic),
-      ranges.map(({ partition }) => partition),
-      ranges.map(({ next }) => next),
+      ...valuesByField(sent, 'partitionId', 'next'),
+      ...valuesByField(ranges, 'topic', 'partition', 'next'),
     ],
   );
 };

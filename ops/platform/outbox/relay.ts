@@ -8,7 +8,7 @@ import { advisoryLocks } from '../postgres/advisory-locks.js';
 import type { NotificationListener } from '../postgres/listener.js';
 import { holdLock } from '../postgres/lock-holder.js';
 import type { OwnConnection } from '../postgres/own-connection.js';
-import type { Pool } from '../postgres/pool.js';
+import { valuesByField, type Pool } from '../postgres/pool.js';
 import { saveRelayCheckpoints } from './relay-checkpoints.js';
 
 /** Records of a partition in one round. */
@@ -67,8 +67,7 @@ const markSent = async (pool: Pool, sent: readonly Due[]): Promise<void> => {
            )
            SELECT pg_notify('linklog_sent', $3)`,
     values: [
-      sent.map(({ partitionId }) => partitionId),
-      sent.map(({ next }) => next),
+      ...valuesByField(sent, 'partitionId', 'next'),
       JSON.stringify(sent.map(({ partitionId, next }) => [partitionId, next])),
     ],
   });

@@ -7,6 +7,12 @@ export type Client = pg.ClientBase;
 export type Queryable = Pick<pg.ClientBase, 'query'>;
 export type Pool = pg.Pool;
 
+/** The rows' values, one array for each field: the arguments of `unnest`. */
+export const valuesByField = <Row>(
+  rows: readonly Row[],
+  ...fields: readonly (keyof Row)[]
+): unknown[][] => fields.map((field) => rows.map((row) => row[field]));
+
 /**
  * COMMIT was sent and its answer never came: the transaction may or may not have taken effect. It
  * must not be tried again blindly.

@@ -1,7 +1,7 @@
-import { hasCode } from '../errors.js';
 import { randomBytes } from 'node:crypto';
 import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
 import { z } from 'zod';
+import { hasCode, nullOnThrow } from '../errors.js';
 
 /**
  * The holder of a lock. A pid alone is not enough: pids are used again, above all after a reboot.
@@ -23,29 +23,21 @@ const recorded = z.object({
   token: z.string().regex(/^[0-9a-f]{16}$/),
 });
 
+/** ESRCH: the process ended while it was read. EACCES: /proc is mounted with hidepid. */
+const readProc = (file: string): string | null =>
+  nullOnThrow(() => readFileSync(file, 'utf8'), 'ENOENT', 'ESRCH', 'EACCES', 'EPERM');
+
 /** State letter and start time of a process, or null where there is no such file. */
 const procStat = (pid: number): { state: string; start: string } | null => {
-  try {
-    const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The second field is the program's name in parentheses and may itself hold spaces and ")".
-    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
-    return { state: fields[0] ?? '', start: fields[19] ?? '' };
-  } catch (error) {
-    // ESRCH: it ended while it was read. EACCES: /proc is mounted with hidepid.
-    if (hasCode(error, 'ENOENT', 'ESRCH', 'EACCES', 'EPERM')) return null;
-    throw error;
-  }
+  const text = readProc(`/proc/${pid}/stat`);
+  if (text === null) return null;
+  // The second field is the program's name in parentheses and may itself hold spaces and ")".
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  return { state: fields[0] ?? '', start: fields[19] ?? '' };
 };
 
-const bootId = (): string | null => {
-  try {
-    return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
-  } catch (error) {
-    // Not Linux, or a sandbox that hides it: the pid and its start time are enough then.
-    if (hasCode(error, 'ENOENT', 'EACCES', 'EPERM')) return null;
-    throw error;
-  }
-};
+/** Null outside Linux, or in a sandbox: the pid and its start time are enough then. */
+const bootId = (): string | null => readProc('/proc/sys/kernel/random/boot_id')?.trim() ?? null;
 
 export const processExists = (pid: number): boolean => {
   try {
@@ -78,13 +70,8 @@ export const isHolderAlive = (holder: Holder): boolean => {
 
 /** The holder in a lock file; null without a file. An unreadable file gives a holder with pid 0. */
 export const readHolder = (file: string): Holder | null => {
-  let fd: number;
-  try {
-    fd = openSync(file, 'r');
-  } catch (error) {
-    if (hasCode(error, 'ENOENT')) return null;
-    throw error;
-  }
+  const fd = nullOnThrow(() => openSync(file, 'r'), 'ENOENT');
+  if (fd === null) return null;
   try {
     const { ino, ctimeNs } = fstatSync(fd, { bigint: true });
     // Lock files appear complete, so an empty one is left from a power loss, and its holder with it.

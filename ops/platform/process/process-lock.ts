@@ -1,8 +1,8 @@
-import { linkSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
+import { linkSync, renameSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isHolderAlive, readHolder, thisProcess, type Holder } from './process-lock-holder.js';
-import { hasCode } from '../errors.js';
+import { nullOnThrow } from '../errors.js';
 
 /** A live process has the directory. A retry helps once that process has ended. */
 export class LockHeld extends Error {
@@ -41,25 +41,18 @@ const withCandidate = <T>(path: string, use: (file: string, me: Holder) => T): T
   try {
     return use(file, me);
   } finally {
-    try {
-      unlinkSync(file);
-    } catch (error) {
-      // ENOENT: it was renamed to where it belongs.
-      if (!hasCode(error, 'ENOENT')) throw error;
-    }
+    // It may have been renamed to where it belongs.
+    rmSync(file, { force: true });
   }
 };
 
 const takeLock = (path: string): string | null =>
-  withCandidate(path, (file, me) => {
-    try {
+  withCandidate(path, (file, me) =>
+    nullOnThrow(() => {
       linkSync(file, path);
       return me.token;
-    } catch (error) {
-      if (hasCode(error, 'EEXIST')) return null;
-      throw error;
-    }
-  });
+    }, 'EEXIST'),
+  );
 
 const replace = (path: string): string =>
   withCandidate(path, (file, me) => {
