@@ -59,7 +59,7 @@ describe('command API: admission, on two nodes', () => {
     return counts;
   };
 
-  const passOf = ({ admission }: Admitted) => {
+  const callOf = ({ admission }: Admitted) => {
     if (admission.type === 'keyInvalid' || !admission.call) throw new Error('No call');
     return admission.call;
   };
@@ -76,7 +76,7 @@ describe('command API: admission, on two nodes', () => {
     const key = await newKey(nodes[0]);
     const results = await call(key, 200);
     expect(types(results)).to.deep.equal({ admitted: 60, rateLimited: 140 });
-    const admitted = results.filter(({ admission }) => admission.type === 'admitted').map(passOf);
+    const admitted = results.filter(({ admission }) => admission.type === 'admitted').map(callOf);
     const remaining = admitted.map(({ window }) => window.remaining);
     expect(remaining.sort((a, b) => a - b)).to.deep.equal(remaining.map((_, index) => index));
     const used = admitted.map(({ usage }) => usage.calls);
@@ -104,7 +104,7 @@ describe('command API: admission, on two nodes', () => {
       { admitted: 60, rateLimited: 140 },
       { admitted: 200 },
     ]);
-    expect(all.map(([first]) => first && passOf(first).key.id)).to.deep.equal(
+    expect(all.map(([first]) => first && callOf(first).key.id)).to.deep.equal(
       keys.map(({ id }) => id),
     );
   });
@@ -125,7 +125,7 @@ describe('command API: admission, on two nodes', () => {
     }
     const windows = new Map<number, number>();
     for (const result of results) {
-      const { window } = passOf(result);
+      const { window } = callOf(result);
       const resetAt = window.resetAt.getTime();
       const passed = result.admission.type === 'admitted' ? 1 : 0;
       windows.set(resetAt, (windows.get(resetAt) ?? 0) + passed);
@@ -161,7 +161,7 @@ describe('command API: admission, on two nodes', () => {
     );
     const results = await call(key, 40);
     expect(types(results)).to.deep.equal({ admitted: 5, callsExhausted: 35 });
-    for (const { usage } of results.map(passOf)) {
+    for (const { usage } of results.map(callOf)) {
       expect(usage.calls).to.be.within(1_995, 2_000);
       expect(usage.resetDate).to.equal(monthFromNow(1));
     }
@@ -188,7 +188,7 @@ describe('command API: admission, on two nodes', () => {
     const spent = `month_calls = 2000, month_links = 35, month_qr_codes = 35`;
     await setMeter(nodes[0], key, `${spent}, month = ${lastMonth}`);
     const [first] = await call(key, 1);
-    expect(first && passOf(first).usage).to.deep.equal({
+    expect(first && callOf(first).usage).to.deep.equal({
       calls: 1,
       links: 0,
       qrCodes: 0,
@@ -232,7 +232,7 @@ describe('command API: admission, on two nodes', () => {
     await keys.handle(key.id, { type: 'ChangeApiKey', plan: 'FREE' }, actor);
     const lowered = await call(key, 10);
     expect(types(lowered)).to.deep.equal({ rateLimited: 10 });
-    expect(lowered.map((result) => passOf(result).window.remaining)).to.include.members([0]);
+    expect(lowered.map((result) => callOf(result).window.remaining)).to.include.members([0]);
     admissions = newAdmissions();
     await keys.handle(key.id, { type: 'ChangeApiKey', plan: 'INDIE' }, actor);
     expect(types(await call(key, 300))).to.deep.equal({ admitted: 300 });
@@ -244,7 +244,7 @@ describe('command API: admission, on two nodes', () => {
     try {
       const results = await call(key, 10);
       expect(types(results)).to.deep.equal({ maintenance: 10 });
-      expect(results.map((result) => passOf(result).window.remaining)).to.include.members([60]);
+      expect(results.map((result) => callOf(result).window.remaining)).to.include.members([60]);
       const stranger = await admissions[0].admit({ keyHash: null, metered: true });
       expect(stranger.admission).to.deep.equal({ type: 'maintenance', call: null });
     } finally {

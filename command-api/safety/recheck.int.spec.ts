@@ -71,9 +71,9 @@ describe('command API: links that are checked again, by two nodes', () => {
     });
     /** Until nothing is due. */
     const all = async (): Promise<number> => {
-      let turns = 0;
-      while ((await recheck()) > 0) turns += 1;
-      return turns;
+      let rounds = 0;
+      while ((await recheck()) > 0) rounds += 1;
+      return rounds;
     };
     return { list, recheck, all };
   };
@@ -150,7 +150,7 @@ describe('command API: links that are checked again, by two nodes', () => {
     expect(event?.correlationid).to.match(/^recheck-/);
   });
 
-  it('asks in pages, each link once, however many nodes take turns', async () => {
+  it('asks in pages, each link once, however many nodes take rounds', async () => {
     const codes = Array.from({ length: 95 }, (_, index) => `many-${index}`);
     // Ten of them were made in the same millisecond: a page ends among them.
     const events = codes.map((code, index) => made(code, 5 * minuteMs - Math.max(0, index - 10)));
@@ -160,7 +160,7 @@ describe('command API: links that are checked again, by two nodes', () => {
     const runs = await Promise.all(
       [nodes[0], nodes[1], nodes[1]].map(async (node) => (await checker(node, { schedule })).all()),
     );
-    expect(runs.some((turns) => turns > 0)).to.equal(true);
+    expect(runs.some((rounds) => rounds > 0)).to.equal(true);
     // Whoever found the scan in another's hands was done early.
     await (await checker(nodes[0], { schedule })).all();
     expect(asked().sort()).to.deep.equal([...codes].sort());
@@ -228,21 +228,21 @@ describe('command API: links that are checked again, by two nodes', () => {
   it('looks once for a list that two nodes read, and anew for one that comes back', async () => {
     const one = await checker(nodes[0], { schedule: [] });
     const other = await checker(nodes[1], { schedule: [] });
-    const turns = async (): Promise<number> => (await one.all()) + (await other.all());
+    const rounds = async (): Promise<number> => (await one.all()) + (await other.all());
     const listed = async (text: string): Promise<void> => {
       await writeFile(file, text);
       await one.list.refresh();
       await other.list.refresh();
     };
-    expect(await turns()).to.equal(1);
+    expect(await rounds()).to.equal(1);
     await listed('spring.example\n');
-    expect(await turns()).to.equal(1);
-    expect(await turns()).to.equal(0);
+    expect(await rounds()).to.equal(1);
+    expect(await rounds()).to.equal(0);
     await listed('# nothing\n');
-    expect(await turns()).to.equal(1);
+    expect(await rounds()).to.equal(1);
     await record(made('spring', 0));
     await listed('spring.example\n');
-    expect(await turns()).to.equal(1);
+    expect(await rounds()).to.equal(1);
     expect((await blocks()).map(([code]) => code)).to.deep.equal(['spring']);
     const { rows } = await database.pool.query('SELECT name FROM ledger.safety_scans');
     expect(rows, 'what is over is forgotten').to.have.length(1);

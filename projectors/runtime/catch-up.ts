@@ -101,8 +101,8 @@ const catchUpPartition = async (
     pauses,
     isRetryable(error) {
       failures += 1;
-      const mayPass = error instanceof BatchNotAtCheckpoint || isTransient(error);
-      return mayPass && failures < failuresAtMost;
+      const mayHelp = error instanceof BatchNotAtCheckpoint || isTransient(error);
+      return mayHelp && failures < failuresAtMost;
     },
   });
 };

@@ -87,9 +87,12 @@ describe('seals: chain of a partition', () => {
         fc.pre(first < records.length && first < now.length);
         const before = extendChain(place, genesis, records);
         const after = extendChain(place, genesis, now);
-        const marksOf = (bytes: Buffer): readonly string[] =>
+        const fingerprintsOf = (bytes: Buffer): readonly string[] =>
           (bytes.toString('hex').match(/.{16}/g) ?? []).slice(0, first + 1);
-        const [were, are] = [marksOf(before.fingerprints), marksOf(after.fingerprints)];
+        const [were, are] = [
+          fingerprintsOf(before.fingerprints),
+          fingerprintsOf(after.fingerprints),
+        ];
         expect(are.slice(0, -1)).to.deep.equal(were.slice(0, -1));
         expect(are[first]).not.to.equal(were[first]);
         expect(after.hash).not.to.deep.equal(before.hash);

@@ -78,9 +78,9 @@ describe('redirect edge: link reader', () => {
     const asked: SubjectSequence[] = [];
     const watched: Outbox = {
       ...node.outbox,
-      after(topic, marks) {
-        asked.push(...marks);
-        return node.outbox.after(topic, marks);
+      after(topic, known) {
+        asked.push(...known);
+        return node.outbox.after(topic, known);
       },
     };
     const watchedReader = new LinkReader(node.pool, watched, new LinkCache(1e6));
@@ -126,8 +126,8 @@ describe('redirect edge: link reader', () => {
     const released = once(signals, 'release');
     const outbox: Outbox = {
       ...node.outbox,
-      async after(topic, marks) {
-        const events = await node.outbox.after(topic, marks);
+      async after(topic, known) {
+        const events = await node.outbox.after(topic, known);
         signals.emit('look');
         await released;
         return events;

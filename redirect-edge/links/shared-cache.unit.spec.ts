@@ -98,10 +98,8 @@ class World {
         }),
     } as unknown as Pool;
     const outbox = {
-      after: async (_topic: string, marks: readonly { subject: string }[]) => {
-        const seen = this.log.filter(({ subject }) =>
-          marks.some((mark) => mark.subject === subject),
-        );
+      after: async (_topic: string, known: readonly { subject: string }[]) => {
+        const seen = this.log.filter(({ subject }) => known.some((one) => one.subject === subject));
         await held.postgres.wait();
         return seen;
       },

@@ -73,7 +73,7 @@ const barred = async (dataDir: string, barrier: string): Promise<ServerUnavailab
 };
 
 /** Lets PostgreSQL's group pass a directory, and no one list it. */
-const letPass = async (dir: string, { gid }: Account): Promise<void> => {
+const letTraverse = async (dir: string, { gid }: Account): Promise<void> => {
   const { uid, mode } = await stat(dir);
   await chown(dir, uid, gid);
   await chmod(dir, (mode & 0o7777 & ~groupBits) | 0o010);
@@ -97,7 +97,7 @@ export const makeHome = async (layout: Layout, account: Account | null): Promise
     // Another group that has rights here would lose them.
     const groupIsFree = (mode & groupBits) === 0 || gid === 0 || gid === account.gid;
     if (barrier !== dataDir || !groupIsFree) throw await barred(dataDir, barrier);
-    await letPass(dataDir, account);
+    await letTraverse(dataDir, account);
     const still = await firstBarrier(account, dataDir);
     if (still !== null) throw await barred(dataDir, still);
   }

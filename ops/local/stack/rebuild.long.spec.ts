@@ -51,12 +51,12 @@ describe('local servers: projections rebuilt from Kafka while the stack is used'
     const isOver = (): boolean => rebuilding.signal.aborted;
 
     const visit = async (number: number): Promise<void> => {
-      for (let turn = number; !isOver(); turn += 1) {
-        const code = codes[turn % links] ?? '';
+      for (let visit = number; !isOver(); visit += 1) {
+        const code = codes[visit % links] ?? '';
         const count = visits.get(code);
         if (!count) throw new Error('A link without a count');
         count.asked += 1;
-        const { status } = await ask(`${stack.edges[turn % stack.edges.length] ?? ''}/${code}`);
+        const { status } = await ask(`${stack.edges[visit % stack.edges.length] ?? ''}/${code}`);
         expect(status, code).to.equal(302);
         count.answered += 1;
       }

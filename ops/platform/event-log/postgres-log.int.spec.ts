@@ -232,7 +232,7 @@ describe('platform: embedded log, apart from the suite', () => {
   });
 
   describe('the outbox', () => {
-    it('gives the subjects’ events above their marks, those of one subject in order', async () => {
+    it('gives the subjects’ events above their known, those of one subject in order', async () => {
       const [a, b, c] = ['a', 'b', 'c'].map((name) => `${name}-${newCode()}`) as [
         string,
         string,
@@ -265,14 +265,14 @@ describe('platform: embedded log, apart from the suite', () => {
       const code = newCode();
       const held = deferred();
       const event = eventIn(links, code);
-      const marks = [{ subject: code, sequence: 0 }];
+      const known = [{ subject: code, sequence: 0 }];
       await harness.decide([eventIn(links, code)], { rollBack: true });
       const decided = harness.decide([event], { hold: held.promise });
       await sleep(50);
-      expect(await client.outbox.after(links, marks)).to.deep.equal([]);
+      expect(await client.outbox.after(links, known)).to.deep.equal([]);
       held.resolve();
       await decided;
-      expect(await client.outbox.after(links, marks)).to.deep.equal([event]);
+      expect(await client.outbox.after(links, known)).to.deep.equal([event]);
     });
 
     it('records nothing, and locks nothing, where nothing was decided', async () => {

@@ -118,7 +118,7 @@ describe('product: backup under load, restored into a new installation', () => {
     const block = { reason: 'phishing' };
     await old.admin('POST', `/admin/links/${blocked.shortCode}/block`, block);
     await old.admin('PATCH', '/admin/platform', { features: { expiration: false } });
-    for (let turn = 0; turn < 3; turn += 1) {
+    for (let number = 0; number < 3; number += 1) {
       const answer = await old.api(`/v2/qr/${plain.shortCode}`, quiet.key);
       expect(answer.status).to.equal(200);
     }
@@ -211,7 +211,7 @@ describe('product: backup under load, restored into a new installation', () => {
 
   it('keeps the clicks that were left of a limit, exactly', async () => {
     const answers = [];
-    for (let turn = 0; turn < 4; turn += 1) answers.push(await statusOf(restored, limited));
+    for (let number = 0; number < 4; number += 1) answers.push(await statusOf(restored, limited));
     expect(answers).to.deep.equal([302, 302, 302, 410]);
     const { clickCount } = await restored.stats(contested.shortCode, busy.key);
     const visits = await atOnce(1_000, () => restored.visit(contested.shortCode));

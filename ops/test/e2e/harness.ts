@@ -44,7 +44,7 @@ export interface Stats {
 /** The product of one spec file, and what every file asks of it. */
 export class Bench {
   #product: Product | null = null;
-  #turn = 0;
+  #calls = 0;
 
   get product(): Product {
     if (!this.#product) throw new Error('The product is there from `before` to `after`');
@@ -109,8 +109,8 @@ export class Bench {
 
   /** Each node in its turn, where there are several: it must be all the same. */
   #next(addresses: readonly string[]): string {
-    this.#turn += 1;
-    return addresses[this.#turn % addresses.length] ?? '';
+    this.#calls += 1;
+    return addresses[this.#calls % addresses.length] ?? '';
   }
 
   admin(method: string, path: string, body?: unknown): Promise<Answer> {

@@ -46,28 +46,29 @@ export const underLoad = async (
 ): Promise<number> => {
   const ended = new AbortController();
   let acts = 0;
-  const act = async (turn: number): Promise<void> => {
-    const code = codes[turn % codes.length] ?? '';
+  const act = async (number: number): Promise<void> => {
+    const code = codes[number % codes.length] ?? '';
     const kinds = [
       () => bench.visit(codes[0] ?? ''),
-      () => bench.shorten(busy.key, { url: destination, ...(turn % 2 === 0 && { maxClicks: 2 }) }),
+      () =>
+        bench.shorten(busy.key, { url: destination, ...(number % 2 === 0 && { maxClicks: 2 }) }),
       async () => {
         const made = await bench.shorten(busy.key, { url: destination, maxClicks: 1 });
         await bench.visit((made.json() as { shortCode?: string }).shortCode ?? code);
       },
       () => bench.api(`/v2/qr/${code}`, busy.key),
       () =>
-        bench.admin('POST', `/admin/links/${code}/${turn % 4 < 2 ? 'block' : 'unblock'}`, {
-          reason: `turn ${turn}`,
+        bench.admin('POST', `/admin/links/${code}/${number % 4 < 2 ? 'block' : 'unblock'}`, {
+          reason: `number ${number}`,
         }),
-      () => bench.admin('PATCH', `/admin/keys/${busy.id}`, { name: `busy ${turn}` }),
-      () => bench.admin('PATCH', '/admin/platform', { features: { passwords: turn % 4 < 2 } }),
+      () => bench.admin('PATCH', `/admin/keys/${busy.id}`, { name: `busy ${number}` }),
+      () => bench.admin('PATCH', '/admin/platform', { features: { passwords: number % 4 < 2 } }),
     ];
-    await kinds[turn % kinds.length]?.();
+    await kinds[number % kinds.length]?.();
     acts += 1;
   };
   const run = async (from: number): Promise<void> => {
-    for (let turn = from; !ended.signal.aborted; turn += 1) await act(turn);
+    for (let number = from; !ended.signal.aborted; number += 1) await act(number);
   };
   const running = Promise.all([run(0), run(3), run(5)]);
   try {

@@ -74,9 +74,9 @@ export const linkAsOf = async (look: LookBack, code: string) => {
   const linkParts = await partsOf(log, topics.links.name, code);
   const story = new Story();
   const clicks = new Clicks();
-  const marks: Record<string, HighWaterMarks> = {};
+  const seen: Record<string, HighWaterMarks> = {};
   const grounds = await readParts(look, [...linkParts, ...visitParts], (readings, { topic }) => {
-    const known = (marks[topic] ??= new Map());
+    const known = (seen[topic] ??= new Map());
     const { fresh, raised } = dropRepeats(readings, known);
     for (const [origin, sequence] of raised) known.set(origin, sequence);
     for (const reading of fresh) {

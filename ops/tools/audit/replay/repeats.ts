@@ -6,7 +6,7 @@ const subjectsKept = 5_000;
 
 /**
  * Tells repeats from first occurrences, for the events of one partition in their order: first
- * occurrences of an origin ascend, so what is not above its mark was there before.
+ * occurrences of an origin ascend, so what is not above its highWaterMark was there before.
  *
  * Spools are few, and their marks are all kept. Subjects are as many as links: only the marks of those
  * seen last are kept, for the memory's sake. That is enough, since a sender repeats only what it had
@@ -31,8 +31,8 @@ export const repeatsOfPartition = (
     const { source, sequence } = event;
     const origin = originOf(event);
     const spooled = source !== ledgerSource;
-    const mark = spooled ? spools.get(origin) : (young.get(origin) ?? old.get(origin));
-    if (sequence <= (mark ?? 0)) return true;
+    const highWaterMark = spooled ? spools.get(origin) : (young.get(origin) ?? old.get(origin));
+    if (sequence <= (highWaterMark ?? 0)) return true;
     if (spooled) spools.set(origin, sequence);
     else keep(origin, sequence);
     return false;
