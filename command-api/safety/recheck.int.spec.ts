@@ -150,7 +150,7 @@ describe('command API: links that are checked again, by two nodes', () => {
     expect(event?.correlationid).to.match(/^recheck-/);
   });
 
-  it('asks in pages, each link once, however many nodes take rounds', async () => {
+  it('asks in pages, each link once, however many nodes take turns', async () => {
     const codes = Array.from({ length: 95 }, (_, index) => `many-${index}`);
     // Ten of them were made in the same millisecond: a page ends among them.
     const events = codes.map((code, index) => made(code, 5 * minuteMs - Math.max(0, index - 10)));

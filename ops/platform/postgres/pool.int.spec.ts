@@ -181,6 +181,18 @@ describe('platform: transaction', () => {
     });
   });
 
+  it('survives a loss of its connection before it listens to it', async () => {
+    const waiting = pool.connect();
+    pool.once('acquire', (client) => {
+      // As when PostgreSQL's farewell comes in one packet with the end of the connection's start.
+      queueMicrotask(() => {
+        client.emit('error', new Error('terminating connection due to administrator command'));
+      });
+    });
+    (await waiting).release(true);
+    expect(await transaction(pool, () => Promise.resolve('done'))).to.equal('done');
+  });
+
   it('reads bigint as a number, and refuses one that a number cannot hold', async () => {
     const { rows } = await pool.query(
       `SELECT 9007199254740991 AS "safe", date '2026-02-03' AS day`,

@@ -87,6 +87,11 @@ export const createPool = (options: {
     if (pool.ending) return;
     options.logger.warn({ err, pool: options.name }, 'idle PostgreSQL connection lost');
   });
+  // Between two users of a connection, and right after it was made, nobody listens for a moment. A loss
+  // in that moment would end the process; now the next statement fails instead.
+  pool.on('connect', (client) => {
+    client.on('error', () => undefined);
+  });
   return pool;
 };
 
