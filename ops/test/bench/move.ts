@@ -14,7 +14,7 @@ import { temporaryDir } from '../support/process.js';
 const [links = defaultLinks, visits = defaultVisits] = process.argv.slice(2).map(Number);
 
 /** They name the log and its offsets, which are others there. */
-const aboutTheLog = ['checkpoints', 'marks'];
+const aboutTheLog = ['checkpoints', 'high_water_marks'];
 
 const tablesOf = async (pool: Pool): Promise<readonly string[]> => {
   const { rows } = await pool.query<{ table: string }>(
