@@ -183,7 +183,7 @@ describe('platform: transaction', () => {
 
   it('survives a loss of its connection before it listens to it', async () => {
     const waiting = pool.connect();
-    pool.once('acquire', (client) => {
+    pool.once('acquire', (client: pg.PoolClient) => {
       // As when PostgreSQL's farewell comes in one packet with the end of the connection's start.
       queueMicrotask(() => {
         client.emit('error', new Error('terminating connection due to administrator command'));
