@@ -99,7 +99,7 @@ const countIn = (ended: readonly Ended[], what: 'passing' | 'failing'): number =
 
 const template = await temporaryDir();
 await makeClusterTemplate(template);
-// eslint-disable-next-line no-restricted-properties -- the mochas inherit this environment
+// Every mocha inherits this environment.
 process.env[templateVariable] = template;
 
 const limit = pLimit(atOnce);

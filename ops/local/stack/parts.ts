@@ -90,7 +90,7 @@ export class Parts {
     };
     for (const kind of partKinds) {
       for (const [index, part] of this.#of(kind).entries()) {
-        // Only `stop` ends the tries.
+        // Each failure is logged above and tried again; only `stop` ends the tries, by its abort.
         keep(part, kind, index).catch(() => undefined);
       }
     }

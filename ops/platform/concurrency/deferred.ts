@@ -42,6 +42,7 @@ export const untilAborted = async <Value>(
  */
 export const firstFailure = (promises: readonly Promise<unknown>[]): Promise<never> => {
   const failed = Promise.race(promises.map((promise) => promise.then(() => never)));
+  // Callers may await it, and need not; who made the promises has logged the failure.
   failed.catch(() => undefined);
   return failed;
 };

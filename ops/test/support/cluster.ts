@@ -19,7 +19,6 @@ export const makeClusterTemplate = async (dataDir: string): Promise<void> => {
  * copy 0.1 s. Does nothing where the directory does not exist, or where a test file runs without a template.
  */
 export const copyClusterTemplate = async (dataDir: string): Promise<void> => {
-  // eslint-disable-next-line no-restricted-properties -- the test run's, not the product's
   const template = process.env[templateVariable];
   if (template === undefined || !existsSync(dataDir)) return;
   if (existsSync(path.join(dataDir, 'postgres'))) return;

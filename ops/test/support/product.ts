@@ -29,7 +29,6 @@ import { within } from './waiting.js';
 const stackFile = fileURLToPath(new URL('../../app/stack.js', import.meta.url));
 
 /** Whether `startProduct` starts the stack, many processes, rather than all services in one. */
-// eslint-disable-next-line no-restricted-properties -- the test run's, not the product's
 export const onStack = process.env['LINKLOG_TEST_ON'] === 'stack';
 
 const stopWithinMs = 10_000;
