@@ -1,10 +1,8 @@
 import type { RequestListener } from 'node:http';
 import type Koa from 'koa';
-import { customAlphabet } from 'nanoid';
 import type { Config } from '../ops/platform/config/config.js';
 import type { HealthCheck } from '../ops/platform/http/health.js';
 import { listen, type HttpListener } from '../ops/platform/http/server.js';
-import { readLinkStates } from '../ops/ledger/link-states.js';
 import type { Logger } from '../ops/platform/logging.js';
 import type { Metrics } from '../ops/platform/metrics/metrics.js';
 import type { Outbox, OutboxDelivery } from '../ops/platform/outbox/port.js';
@@ -12,37 +10,22 @@ import { periodically } from '../ops/platform/concurrency/periodic.js';
 import type { PasswordHasher } from '../ops/platform/passwords/password-hasher.js';
 import { advisoryLocks } from '../ops/platform/postgres/advisory-locks.js';
 import { transaction, type Pool } from '../ops/platform/postgres/pool.js';
-import { noLink } from '../schemas/folds/link.js';
 import { messages } from '../schemas/http/errors.js';
-import { keyAlphabet } from './domain/key-token.js';
 import { ownHosts } from './domain/own-hosts.js';
-import { reservedAliases } from './domain/reserved-alias.js';
 import { createAdminApp } from './http/admin/app.js';
 import { createApp, type AppDeps, type RequestState } from './http/app.js';
 import { documentation } from './http/docs/files.js';
 import { failure, send } from './http/reply.js';
-import { createIdempotency } from './http/v2/idempotency.js';
-import { createLinkRequests } from './http/v2/link-requests.js';
 import { createV2, type V2Deps } from './http/v2/routes.js';
-import { createAliasOverrideHandler } from './ledger/alias-overrides.js';
 import { createLinkBlockHandler } from './ledger/link-blocks.js';
-import { createPlatformHandler } from './ledger/platform.js';
-import { createLinkHistory } from './reports/link-history.js';
 import { createAdmission } from './ledger/admission.js';
 import { createApiKeyHandler, type IssuedKey } from './ledger/api-keys.js';
 import { expireDueLinks } from './ledger/expiry.js';
 import { forgetAnswers } from './ledger/kept-answers.js';
 import { closeMinutes } from './ledger/metering.js';
 import { exposeApi } from './metrics.js';
-import { createQrCodeQuota } from './ledger/qr-codes.js';
-import { createShortenHandler } from './ledger/shorten.js';
-import { createLinkStats } from './reports/link-stats.js';
-import { readReservedWords } from './reserved-words.js';
 import { createRecheck, recheckSchedule } from './safety/recheck.js';
 import type { WebSafety } from './safety/web-safety.js';
-
-/** 62^8 codes: a collision is rare, and found when the code is taken. */
-const codeLength = 8;
 
 export interface CommandApiDeps {
   readonly config: Pick<Config, 'api' | 'admin' | 'ownHosts' | 'plans' | 'upgradeUrl'>;
@@ -61,10 +44,10 @@ export interface CommandApiDeps {
 }
 
 /** The clients' application: /v2/*, health, and the documentation of both. */
-const createApiApp = (deps: V2Deps, appDeps: AppDeps): Koa<RequestState> => {
+const createApiApp = (deps: V2Deps & AppDeps): Koa<RequestState> => {
   const v2 = createV2(deps);
   const docs = documentation();
-  const app = createApp(appDeps, (path) => (docs.has(path) ? path : v2.routeOf(path)));
+  const app = createApp(deps, (path) => (docs.has(path) ? path : v2.routeOf(path)));
   app.use(docs.serve);
   app.use(async (ctx) => {
     if (ctx.path === '/v2' || ctx.path.startsWith('/v2/')) await v2.handle(ctx);
@@ -83,59 +66,20 @@ const listener = (app: Koa<RequestState>): RequestListener => {
 
 /** Starts the command API, the operators' listener, and the ledger's periodic work. */
 export const startCommandApi = async (deps: CommandApiDeps) => {
-  const { config, pool, outbox, delivery, safety, health, metrics, logger } = deps;
+  const { config, pool, outbox, safety, metrics, logger } = deps;
   const { plans, upgradeUrl } = config;
-  const generateCode = customAlphabet(keyAlphabet, codeLength);
   const keys = createApiKeyHandler(pool, outbox);
-  const findReservation = reservedAliases(readReservedWords());
-
-  const overrides = createAliasOverrideHandler(pool, outbox);
-  const linkBlocks = createLinkBlockHandler(pool, outbox);
-  const adminApp = createAdminApp({
-    adminToken: deps.adminToken,
-    keys,
-    platform: createPlatformHandler(pool, outbox),
-    linkBlocks,
-    overrides,
-    findHistory: createLinkHistory(pool, outbox),
-    delivery,
-    plans,
-    health,
-    metrics,
-    requests: metrics.requests('admin'),
-    logger,
-  });
+  const adminApp = createAdminApp({ ...deps, plans, requests: metrics.requests('admin') });
   const admission = createAdmission(pool, plans);
   exposeApi(metrics, admission.counts, safety);
   const admin = await listen('ADMIN', config.admin, () => listener(adminApp));
   const api = await listen('API', config.api, (own) => {
-    const v2: V2Deps = {
-      admission,
-      handler: createShortenHandler({ pool, outbox, generateCode }),
-      idempotency: createIdempotency(pool, delivery),
-      delivery,
-      findStats: createLinkStats(pool, outbox),
-      requests: createLinkRequests({
-        isOwnHost: ownHosts(
-          [deps.shortUrlHost, ...config.ownHosts],
-          [own, admin, ...(deps.edge ? [deps.edge] : [])],
-        ),
-        plans,
-        safety,
-        findReservation,
-        overriddenFor: (aliases) => overrides.accountsOf(aliases),
-        generateCode,
-        upgradeUrl,
-        passwords: deps.passwords,
-      }),
-      qrCodes: createQrCodeQuota(pool, outbox),
-      findLink: async (code) =>
-        (await readLinkStates(pool, outbox, [code])).get(code)?.state ?? noLink,
-      shortUrlHost: deps.shortUrlHost,
-      plans,
-      upgradeUrl,
-    };
-    return listener(createApiApp(v2, { health, requests: metrics.requests('api'), logger }));
+    const isOwnHost = ownHosts(
+      [deps.shortUrlHost, ...config.ownHosts],
+      [own, admin, ...(deps.edge ? [deps.edge] : [])],
+    );
+    const requests = metrics.requests('api');
+    return listener(createApiApp({ ...deps, admission, plans, upgradeUrl, isOwnHost, requests }));
   });
 
   const tasks = [
@@ -156,7 +100,7 @@ export const startCommandApi = async (deps: CommandApiDeps) => {
       task: createRecheck({
         pool,
         safety: safety.recheckers,
-        blocks: linkBlocks,
+        blocks: createLinkBlockHandler(pool, outbox),
         schedule: recheckSchedule,
         logger,
       }),

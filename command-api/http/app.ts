@@ -7,7 +7,7 @@ import { isConnectionError, OutcomeUnknown } from '../../ops/platform/postgres/p
 import { requestIdOf } from '../../ops/platform/http/request-id.js';
 import { messages } from '../../schemas/http/errors.js';
 import type { LivenessResponse } from '../../schemas/http/health.js';
-import { failure, send, unavailable, type Reply } from './reply.js';
+import { failure, refusesMethod, send, unavailable, type Reply } from './reply.js';
 
 export interface RequestState {
   requestId: string;
@@ -70,10 +70,7 @@ export const createApp = (
       await next();
       return;
     }
-    if (ctx.method !== 'GET' && ctx.method !== 'HEAD') {
-      send(ctx, failure(405, messages.methodNotAllowed, { Allow: 'GET, HEAD' }));
-      return;
-    }
+    if (refusesMethod(ctx)) return;
     ctx.set('Cache-Control', 'no-store');
     if (ctx.path === '/health') {
       const alive: LivenessResponse = { status: 'pass' };

@@ -73,3 +73,10 @@ export const send = (ctx: Context, reply: Reply): void => {
   ctx.type = 'application/json';
   ctx.body = JSON.stringify(body);
 };
+
+/** For what can only be read: answers every other method with 405. @returns whether it did */
+export const refusesMethod = (ctx: Context): boolean => {
+  const refused = ctx.method !== 'GET' && ctx.method !== 'HEAD';
+  if (refused) send(ctx, failure(405, messages.methodNotAllowed, { Allow: 'GET, HEAD' }));
+  return refused;
+};

@@ -1,4 +1,4 @@
-import type Router from '@koa/router';
+import Router, { type RouterContext } from '@koa/router';
 import { koaBody } from 'koa-body';
 import type { Context } from 'koa';
 import type { z } from 'zod';
@@ -6,14 +6,18 @@ import { messages } from '../../schemas/http/errors.js';
 import { disallowedProperty } from '../../schemas/http/shorten.js';
 import { failure, send, type Reply } from './reply.js';
 
+/** The reply that refuses a request. */
+export interface Refused {
+  readonly type: 'refused';
+  readonly reply: Reply;
+}
+
 /** A part of a request that could be read, or the reply that refuses the request. */
-export type Read<Value> =
-  | { readonly type: 'read'; readonly value: Value }
-  | { readonly type: 'refused'; readonly reply: Reply };
+export type Read<Value> = { readonly type: 'read'; readonly value: Value } | Refused;
 
-const refused = (reply: Reply): Read<never> => ({ type: 'refused', reply });
+export const refused = (reply: Reply): Refused => ({ type: 'refused', reply });
 
-const tooLarge = (ctx: Context): Read<never> => {
+const tooLarge = (ctx: Context): Refused => {
   // The rest of the body is not read, so the connection is of no further use.
   ctx.set('Connection', 'close');
   return refused(failure(413, messages.bodyTooLarge));
@@ -90,31 +94,53 @@ export type Handler<State> = (
   parameter: (name: string) => string,
 ) => Promise<Reply> | Reply;
 
-/** A handler as the router's middleware. */
-export const route =
-  <State>(handler: Handler<State>) =>
-  async (ctx: Context & { params?: Record<string, string> }): Promise<void> => {
-    const parameter = (name: string): string => ctx.params?.[name] ?? '';
-    send(ctx, await handler(ctx, ctx.state, parameter));
-  };
+export interface Route<State> {
+  /** `GET` answers `HEAD` too. */
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** Behind the prefix. */
+  readonly path: string;
+  readonly handler: Handler<State>;
+}
 
-/** The pattern of the route that a path leads to, whatever the method. */
-export const routeFinder =
-  (router: Router): ((path: string) => string | null) =>
-  (path) => {
-    const pattern = router.match(path, 'GET').path[0]?.path;
-    return typeof pattern === 'string' ? pattern : null;
-  };
+/** Dispatches to the routes under a prefix: 404 for an unknown path, 405 for another method. */
+export const createDispatcher = <One extends Route<never>>(
+  prefix: string,
+  routes: readonly One[],
+) => {
+  const router = new Router({ prefix, sensitive: true, strict: true });
+  const routeOfLayer = new Map(
+    routes.map((one) => {
+      const answer = async (ctx: RouterContext): Promise<void> => {
+        const parameter = (name: string): string => ctx.params[name] ?? '';
+        send(ctx, await one.handler(ctx, ctx.state as never, parameter));
+      };
+      return [router.register(one.path, [one.method], answer), one];
+    }),
+  );
+  const dispatch = router.routes();
 
-/** Dispatches to a router's routes: 404 for an unknown path, 405 for another method. */
-export const dispatcher = (router: Router): ((ctx: Context) => Promise<void>) => {
-  const routes = router.routes();
-  return async (ctx) => {
-    const layers = router.match(ctx.path, ctx.method).path;
-    const methods = [...new Set(layers.flatMap((layer) => layer.methods))];
-    if (methods.length === 0) send(ctx, failure(404, messages.notFound));
-    else if (!methods.includes(ctx.method)) {
-      send(ctx, failure(405, messages.methodNotAllowed, { Allow: methods.join(', ') }));
-    } else await routes(ctx as never, () => Promise.resolve());
+  /** The routes of a path, and the one among them that has the method, too. */
+  const match = (path: string, method: string) => {
+    const { path: ofPath, pathAndMethod } = router.match(path, method);
+    return {
+      ofPath: ofPath.flatMap((layer) => routeOfLayer.get(layer) ?? []),
+      found: pathAndMethod[0] && routeOfLayer.get(pathAndMethod[0]),
+    };
+  };
+  return {
+    match,
+    /** The pattern of the route that a path leads to, whatever the method. */
+    routeOf(path: string): string | null {
+      const [route] = match(path, 'GET').ofPath;
+      return route ? prefix + route.path : null;
+    },
+    async dispatch(ctx: Context): Promise<void> {
+      const layers = router.match(ctx.path, ctx.method).path;
+      const methods = [...new Set(layers.flatMap((layer) => layer.methods))];
+      if (methods.length === 0) send(ctx, failure(404, messages.notFound));
+      else if (!methods.includes(ctx.method)) {
+        send(ctx, failure(405, messages.methodNotAllowed, { Allow: methods.join(', ') }));
+      } else await dispatch(ctx as never, () => Promise.resolve());
+    },
   };
 };

@@ -5,26 +5,28 @@ import type { Pool } from '../../ops/platform/postgres/pool.js';
 import type { Actor } from '../../schemas/decision.js';
 import { decideAliasOverride, type SetAliasOverride } from '../domain/alias-override.js';
 
-export type AliasOverrideHandler = ReturnType<typeof createAliasOverrideHandler>;
+export const setAliasOverride = (
+  pool: Pool,
+  outbox: Outbox,
+  command: SetAliasOverride,
+  actor: Actor,
+) =>
+  decideOne(pool, outbox, aliasOverrides, {
+    ...actor,
+    subject: command.alias,
+    decide: (override, context) => decideAliasOverride(command, override, context),
+  });
 
-export const createAliasOverrideHandler = (pool: Pool, outbox: Outbox) => ({
-  /** `null` where there was nothing to change. */
-  async set(command: SetAliasOverride, actor: Actor) {
-    const { decision, receipt } = await decideOne(pool, outbox, aliasOverrides, {
-      ...actor,
-      subject: command.alias,
-      decide: (override, context) => decideAliasOverride(command, override, context),
-    });
-    return decision.type === 'accepted' ? receipt : null;
-  },
-  /** The account that may use each of the aliases (lower case), if there is one. */
-  async accountsOf(aliases: readonly string[]): Promise<ReadonlyMap<string, string>> {
-    const { rows } = await pool.query<{ alias: string; account: string }>({
-      name: 'overrides-find',
-      text: `SELECT alias, account FROM ledger.alias_overrides
-             WHERE alias = ANY ($1::text[]) AND account IS NOT NULL`,
-      values: [aliases],
-    });
-    return new Map(rows.map(({ alias, account }) => [alias, account]));
-  },
-});
+/** The account that may use each of the aliases (lower case), if there is one. */
+export const overriddenFor = async (
+  pool: Pool,
+  aliases: readonly string[],
+): Promise<ReadonlyMap<string, string>> => {
+  const { rows } = await pool.query<{ alias: string; account: string }>({
+    name: 'overrides-find',
+    text: `SELECT alias, account FROM ledger.alias_overrides
+           WHERE alias = ANY ($1::text[]) AND account IS NOT NULL`,
+    values: [aliases],
+  });
+  return new Map(rows.map(({ alias, account }) => [alias, account]));
+};

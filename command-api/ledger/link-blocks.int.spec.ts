@@ -14,7 +14,9 @@ import { at, created } from '../../schemas/testing/events.js';
 import { actor } from '../testing/keys.js';
 import { expireDueLinks } from './expiry.js';
 import { createLinkBlockHandler, type LinkBlockHandler } from './link-blocks.js';
-import { createPlatformHandler } from './platform.js';
+import { switchPlatform } from './platform.js';
+import type { SwitchPlatform } from '../domain/platform.js';
+import { readPlatform } from '../../ops/ledger/platform.js';
 
 const block = { type: 'BlockLink', reason: 'phishing' } as const;
 const unblock = { type: 'UnblockLink', reason: 'a mistake' } as const;
@@ -127,20 +129,20 @@ describe('command API: blocks and switches, on two nodes', () => {
   });
 
   it('switches the platform on both nodes at once without losing one', async () => {
-    const platforms = nodes.map(({ pool, outbox }) => createPlatformHandler(pool, outbox));
-    const [one, other] = platforms;
-    if (!one || !other) throw new Error('There are two nodes');
-    await one.switch({ features: { passwords: true } }, actor);
+    const [one, other] = nodes;
+    const set = ({ pool, outbox }: TestNode, command: SwitchPlatform) =>
+      switchPlatform(pool, outbox, command, actor);
+    await set(one, { features: { passwords: true } });
     const before = (await eventsOf('platform', 'platform')).length;
     changes = [];
     await Promise.all([
-      one.switch({ maintenance: true }, actor),
-      other.switch({ maintenance: true, features: { qr: false } }, actor),
-      one.switch({ features: { aliases: false } }, actor),
-      other.switch({ features: { aliases: false, shortening: false } }, actor),
+      set(one, { maintenance: true }),
+      set(other, { maintenance: true, features: { qr: false } }),
+      set(one, { features: { aliases: false } }),
+      set(other, { features: { aliases: false, shortening: false } }),
     ]);
     const features = { aliases: false, qr: false, shortening: false };
-    expect(await other.read()).to.deep.include({
+    expect(await readPlatform(other.pool)).to.deep.include({
       maintenance: true,
       features: { ...features, passwords: true, expiration: true },
     });

@@ -3,12 +3,6 @@ import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { topics } from '../../schemas/events/topics.js';
 import type { StatsResponse } from '../../schemas/http/reports.js';
 
-/** A link's numbers, and whose they are. */
-export interface LinkStats {
-  readonly account: string;
-  readonly stats: StatsResponse;
-}
-
 interface Row {
   readonly url: string;
   readonly account: string;
@@ -19,52 +13,46 @@ interface Row {
   readonly last_accessed: Date | null;
 }
 
-export type FindLinkStats = (code: string) => Promise<LinkStats | null>;
-
 /**
- * Reads the statistics projection. A link that the projection lacks is read from the outbox, so that
- * a client always finds a link after its 201.
+ * A link's numbers, and whose they are, from the statistics projection. A link that the projection
+ * lacks is read from the outbox, so that a client always finds a link after its 201.
  */
-export const createLinkStats =
-  (pool: Pool, outbox: Outbox): FindLinkStats =>
-  async (code) => {
-    const { rows } = await pool.query<Row>({
-      name: 'link-stats',
-      text: `SELECT l.url, l.account, l.created_at, l.expires_at, l.max_clicks, c.clicks,
-                    c.last_accessed
-             FROM projection_stats.links l LEFT JOIN projection_stats.clicks c USING (code)
-             WHERE l.code = $1`,
-      values: [code],
-    });
-    const [row] = rows;
-    if (row) {
-      return {
-        account: row.account,
-        stats: {
-          shortCode: code,
-          url: row.url,
-          clickCount: row.clicks ?? 0,
-          createdAt: row.created_at.toISOString(),
-          lastAccessed: row.last_accessed?.toISOString() ?? null,
-          expiresAt: row.expires_at?.toISOString() ?? null,
-          maxClicks: row.max_clicks,
-        },
-      };
-    }
-    const events = await outbox.after(topics.links.name, [{ subject: code, sequence: 0 }]);
-    const created = events.find((event) => event.type === 'linklog.LinkCreated.v1');
-    if (!created) return null;
-    const { url, expiresAt, maxClicks } = created.data;
+export const findLinkStats = async (
+  pool: Pool,
+  outbox: Outbox,
+  code: string,
+): Promise<{ readonly account: string; readonly stats: StatsResponse } | null> => {
+  const { rows } = await pool.query<Row>({
+    name: 'link-stats',
+    text: `SELECT l.url, l.account, l.created_at, l.expires_at, l.max_clicks, c.clicks,
+                  c.last_accessed
+           FROM projection_stats.links l LEFT JOIN projection_stats.clicks c USING (code)
+           WHERE l.code = $1`,
+    values: [code],
+  });
+  const [row] = rows;
+  if (row) {
     return {
-      account: created.account ?? 'default',
+      account: row.account,
       stats: {
         shortCode: code,
-        url,
-        clickCount: 0,
-        createdAt: created.time,
-        lastAccessed: null,
-        expiresAt,
-        maxClicks,
+        url: row.url,
+        clickCount: row.clicks ?? 0,
+        createdAt: row.created_at.toISOString(),
+        lastAccessed: row.last_accessed?.toISOString() ?? null,
+        expiresAt: row.expires_at?.toISOString() ?? null,
+        maxClicks: row.max_clicks,
       },
     };
+  }
+  const events = await outbox.after(topics.links.name, [{ subject: code, sequence: 0 }]);
+  const created = events.find((event) => event.type === 'linklog.LinkCreated.v1');
+  if (!created) return null;
+  const { url, expiresAt, maxClicks } = created.data;
+  const createdAt = created.time;
+  const stats = { shortCode: code, url, createdAt, expiresAt, maxClicks };
+  return {
+    account: created.account ?? 'default',
+    stats: { ...stats, clickCount: 0, lastAccessed: null },
   };
+};

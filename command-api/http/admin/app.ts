@@ -1,22 +1,15 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import Router from '@koa/router';
-import type { OutboxDelivery } from '../../../ops/platform/outbox/port.js';
-import type { Context, default as Koa } from 'koa';
+import type Koa from 'koa';
 import type { Metrics } from '../../../ops/platform/metrics/metrics.js';
+import type { OutboxDelivery } from '../../../ops/platform/outbox/port.js';
 import { messages } from '../../../schemas/http/errors.js';
-import type { PlanTable } from '../../../schemas/plans.js';
-import type { AliasOverrideHandler } from '../../ledger/alias-overrides.js';
-import type { LinkBlockHandler } from '../../ledger/link-blocks.js';
-import type { PlatformHandler } from '../../ledger/platform.js';
-import type { FindLinkHistory } from '../../reports/link-history.js';
-import type { ApiKeyHandler } from '../../ledger/api-keys.js';
 import { createApp, type AppDeps, type RequestState } from '../app.js';
-import { failure, json, send } from '../reply.js';
-import { dispatcher, routeFinder } from '../requests.js';
-import { addKeyRoutes } from './keys.js';
-import { addLinkRoutes, addOverrideRoutes } from './links.js';
-import { addPlatformRoutes } from './platform.js';
-import { createSettle, type AdminState } from './requests.js';
+import { failure, json, refusesMethod, send } from '../reply.js';
+import { createDispatcher } from '../requests.js';
+import { keyRoutes } from './keys.js';
+import { linkRoutes, overrideRoutes } from './links.js';
+import { platformRoutes } from './platform.js';
+import { createSettle, type AdminDeps, type AdminRoutes, type AdminState } from './requests.js';
 
 const bearer = /^Bearer +(\S+) *$/i;
 const actorPattern = /^[\x21-\x7e]{1,64}$/;
@@ -24,51 +17,37 @@ const defaultActor = 'admin';
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
-export interface AdminDeps extends AppDeps {
-  readonly adminToken: string;
-  readonly keys: ApiKeyHandler;
-  readonly platform: PlatformHandler;
-  readonly linkBlocks: LinkBlockHandler;
-  readonly overrides: AliasOverrideHandler;
-  readonly findHistory: FindLinkHistory;
-  readonly delivery: OutboxDelivery;
-  readonly plans: PlanTable;
-  readonly metrics: Pick<Metrics, 'text' | 'contentType'>;
-}
+/** Every route under /admin. */
+export const adminRoutes: AdminRoutes = (deps) =>
+  [keyRoutes, platformRoutes, linkRoutes, overrideRoutes].flatMap((routes) => routes(deps));
 
 /**
  * The operators' application: /admin/* behind the admin token, and /metrics without one, since
  * scrapers have none and nothing in it is secret.
  */
-export const createAdminApp = (deps: AdminDeps): Koa<RequestState> => {
+export const createAdminApp = (
+  deps: AppDeps &
+    Omit<AdminDeps, 'settle'> & {
+      readonly adminToken: string;
+      readonly delivery: OutboxDelivery;
+      readonly metrics: Pick<Metrics, 'text' | 'contentType'>;
+    },
+): Koa<RequestState> => {
   const expected = digest(deps.adminToken);
   const isAdmin = (authorization: string | undefined): boolean =>
     timingSafeEqual(digest(bearer.exec(authorization ?? '')?.[1] ?? ''), expected);
 
-  const router = new Router({ prefix: '/admin', sensitive: true, strict: true });
-  const settle = createSettle(deps.delivery);
-  addKeyRoutes(router, deps.keys, deps.plans, settle);
-  addPlatformRoutes(router, deps.platform, settle);
-  addLinkRoutes(router, deps.linkBlocks, deps.findHistory, settle);
-  addOverrideRoutes(router, deps.overrides, settle);
-  const dispatch = dispatcher(router);
-  const findRoute = routeFinder(router);
-  const app = createApp(deps, (path) => (path === '/metrics' ? path : findRoute(path)));
-
-  const sendMetrics = async (ctx: Context): Promise<void> => {
-    if (ctx.method !== 'GET' && ctx.method !== 'HEAD') {
-      send(ctx, failure(405, messages.methodNotAllowed, { Allow: 'GET, HEAD' }));
-      return;
-    }
-    const { contentType } = deps.metrics;
-    send(ctx, { type: 'raw', status: 200, contentType, body: await deps.metrics.text() });
-  };
+  const routes = adminRoutes({ ...deps, settle: createSettle(deps.delivery) });
+  const router = createDispatcher('/admin', routes);
+  const app = createApp(deps, (path) => (path === '/metrics' ? path : router.routeOf(path)));
 
   app.use(async (ctx) => {
     const state = ctx.state as AdminState;
     ctx.set('Cache-Control', 'no-store');
     if (ctx.path === '/metrics') {
-      await sendMetrics(ctx);
+      if (refusesMethod(ctx)) return;
+      const { contentType } = deps.metrics;
+      send(ctx, { type: 'raw', status: 200, contentType, body: await deps.metrics.text() });
       return;
     }
     if (!ctx.path.startsWith('/admin/')) {
@@ -87,7 +66,7 @@ export const createAdminApp = (deps: AdminDeps): Koa<RequestState> => {
       return;
     }
     state.actor = { actor, requestId: state.requestId };
-    await dispatch(ctx);
+    await router.dispatch(ctx);
   });
   return app;
 };

@@ -1,4 +1,3 @@
-import type Router from '@koa/router';
 import { z } from 'zod';
 import {
   changeKeyRequest,
@@ -6,14 +5,12 @@ import {
   type KeyResponse,
   type KeyWithUsageResponse,
 } from '../../../schemas/http/keys.js';
-import type { PlanTable } from '../../../schemas/plans.js';
 import type { ApiKeyCommand } from '../../domain/api-key.js';
-import type { ApiKeyHandler, ApiKeyOutcome, KeyWithUsage } from '../../ledger/api-keys.js';
+import { createApiKeyHandler, type KeyWithUsage } from '../../ledger/api-keys.js';
 import type { KnownKey } from '../../../ops/ledger/api-keys.js';
 import type { Actor } from '../../../schemas/decision.js';
 import { failure, json, type Reply } from '../reply.js';
-import { route } from '../requests.js';
-import { pageLimit, withBody, withQuery, type AdminState, type Settle } from './requests.js';
+import { pageLimit, withBody, withQuery, type AdminRoutes } from './requests.js';
 
 /** Ids are UUIDs; what is none (PostgreSQL would choke on a null character) names no key. */
 const keyId = /^[0-9a-f-]{36}$/;
@@ -36,85 +33,66 @@ const keyOf = ({ status, key }: KnownKey): KeyResponse => ({
   createdAt: key.createdAt.toISOString(),
 });
 
-/** The admin calls for keys. */
-export const addKeyRoutes = (
-  router: Router,
-  handler: ApiKeyHandler,
-  { plans }: PlanTable,
-  settle: Settle,
-): void => {
-  const withUsage = (found: KeyWithUsage): KeyWithUsageResponse => ({
-    ...keyOf(found.state),
-    usage: {
-      minute: {
-        used: found.minuteCalls,
-        limit: plans[found.state.key.plan].requestsPerMinute,
-      },
-      month: {
-        month: found.month,
-        calls: found.calls,
-        links: found.links,
-        qrCodes: found.qrCodes,
-      },
-    },
-  });
+export const keyRoutes: AdminRoutes = ({ pool, outbox, plans: { plans }, settle }) => {
+  const keys = createApiKeyHandler(pool, outbox);
 
-  const unknownKey = (): Reply => failure(404, 'API key not found');
+  const withUsage = ({ state, ...spent }: KeyWithUsage): KeyWithUsageResponse => {
+    const { minuteCalls, ...month } = spent;
+    const limit = plans[state.key.plan].requestsPerMinute;
+    return { ...keyOf(state), usage: { minute: { used: minuteCalls, limit }, month } };
+  };
 
-  const replyTo = (outcome: ApiKeyOutcome): Promise<Reply> | Reply => {
+  const unknownKey = failure(404, 'API key not found');
+
+  const change = async (id: string, command: ApiKeyCommand, actor: Actor): Promise<Reply> => {
+    if (!keyId.test(id)) return unknownKey;
+    const outcome = await keys.handle(id, command, actor);
     if (outcome.type === 'done') return settle(outcome.receipt, 200, keyOf(outcome.state));
     return outcome.reason === 'unknown'
-      ? unknownKey()
+      ? unknownKey
       : failure(409, 'This API key has been revoked');
   };
 
-  const change = async (id: string, command: ApiKeyCommand, actor: Actor): Promise<Reply> =>
-    keyId.test(id) ? replyTo(await handler.handle(id, command, actor)) : unknownKey();
-
-  router.post(
-    '/keys',
-    route<AdminState>((ctx, { actor }) =>
-      withBody(ctx, createKeyRequest, async (request) => {
-        const { token, state, receipt } = await handler.issue(request, actor);
+  return [
+    {
+      method: 'POST',
+      path: '/keys',
+      handler: withBody(createKeyRequest, async (request, { actor }) => {
+        const { token, state, receipt } = await keys.issue(request, actor);
         return settle(receipt, 201, { ...keyOf(state), key: token });
       }),
-    ),
-  );
-
-  router.get(
-    '/keys',
-    route((ctx) =>
-      withQuery(ctx, pageQuery, async ({ limit, after }) => {
-        const keys = await handler.list(limit + 1, after);
-        const page = keys.slice(0, limit);
-        const next = keys.length > limit ? (page.at(-1)?.state.key.id ?? null) : null;
+    },
+    {
+      method: 'GET',
+      path: '/keys',
+      handler: withQuery(pageQuery, async ({ limit, after }) => {
+        const found = await keys.list(limit + 1, after);
+        const page = found.slice(0, limit);
+        const next = found.length > limit ? (page.at(-1)?.state.key.id ?? null) : null;
         return json(200, { keys: page.map(withUsage), next });
       }),
-    ),
-  );
-
-  router.get(
-    '/keys/:id',
-    route(async (_ctx, _state, parameter) => {
-      const id = parameter('id');
-      const found = keyId.test(id) ? await handler.find(id) : null;
-      return found ? json(200, withUsage(found)) : unknownKey();
-    }),
-  );
-
-  router.patch(
-    '/keys/:id',
-    route<AdminState>((ctx, { actor }, parameter) =>
-      withBody(ctx, changeKeyRequest, (changes) =>
+    },
+    {
+      method: 'GET',
+      path: '/keys/:id',
+      handler: async (_ctx, _state, parameter) => {
+        const id = parameter('id');
+        const found = keyId.test(id) ? await keys.find(id) : null;
+        return found ? json(200, withUsage(found)) : unknownKey;
+      },
+    },
+    {
+      method: 'PATCH',
+      path: '/keys/:id',
+      handler: withBody(changeKeyRequest, (changes, { actor }, parameter) =>
         change(parameter('id'), { type: 'ChangeApiKey', ...changes }, actor),
       ),
-    ),
-  );
-
-  router.delete(
-    '/keys/:id',
-    route<AdminState>((_ctx, { actor }, parameter) =>
-      change(parameter('id'), { type: 'RevokeApiKey' }, actor),
-    ),
-  );
+    },
+    {
+      method: 'DELETE',
+      path: '/keys/:id',
+      handler: (_ctx, { actor }, parameter) =>
+        change(parameter('id'), { type: 'RevokeApiKey' }, actor),
+    },
+  ];
 };

@@ -1,41 +1,65 @@
-import type { Context } from 'koa';
 import { z } from 'zod';
-import type { OutboxDelivery, Receipt } from '../../../ops/platform/outbox/port.js';
+import type { Outbox, OutboxDelivery, Receipt } from '../../../ops/platform/outbox/port.js';
+import type { Pool } from '../../../ops/platform/postgres/pool.js';
 import type { Actor } from '../../../schemas/decision.js';
+import type { PlanTable } from '../../../schemas/plans.js';
 import type { RequestState } from '../app.js';
 import { json, type Reply } from '../reply.js';
-import { bodyReader, parseAs, parseJson } from '../requests.js';
+import { bodyReader, parseAs, parseJson, type Handler, type Route } from '../requests.js';
 
 /** A request of an operator whose token was right. */
 export interface AdminState extends RequestState {
   actor: Actor;
 }
 
+export interface AdminDeps {
+  readonly pool: Pool;
+  readonly outbox: Outbox;
+  readonly plans: PlanTable;
+  /** Answers a change that is in effect: with its status, or with 202 while the log lacks its event. */
+  readonly settle: (receipt: Receipt, status: 200 | 201, body: object) => Promise<Reply>;
+}
+
+/** Makes the routes of one subject; their paths are below /admin. */
+export type AdminRoutes = (deps: AdminDeps) => readonly Route<AdminState>[];
+
+/** Milliseconds that a change which has taken effect waits for the log. */
+const logWithinMs = 2_000;
+
+export const createSettle =
+  (delivery: OutboxDelivery): AdminDeps['settle'] =>
+  async (receipt, status, body) =>
+    json((await delivery.logged(receipt, logWithinMs)) ? status : 202, body);
+
+type Parameter = Parameters<Handler<AdminState>>[2];
+
 const readBody = bodyReader(65_536);
 
 /** Parses an operator's body and answers it, or says what is wrong with it. */
-export const withBody = async <Schema extends z.ZodType>(
-  ctx: Context,
-  schema: Schema,
-  answer: (request: z.output<Schema>) => Promise<Reply>,
-): Promise<Reply> => {
-  const body = await readBody(ctx);
-  if (body.type === 'refused') return body.reply;
-  const parsed = parseJson(body.value);
-  if (parsed.type === 'refused') return parsed.reply;
-  const request = parseAs(schema, parsed.value);
-  return request.type === 'read' ? answer(request.value) : request.reply;
-};
+export const withBody =
+  <Schema extends z.ZodType>(
+    schema: Schema,
+    answer: (body: z.output<Schema>, state: AdminState, parameter: Parameter) => Promise<Reply>,
+  ): Handler<AdminState> =>
+  async (ctx, state, parameter) => {
+    const body = await readBody(ctx);
+    if (body.type === 'refused') return body.reply;
+    const parsed = parseJson(body.value);
+    if (parsed.type === 'refused') return parsed.reply;
+    const request = parseAs(schema, parsed.value);
+    return request.type === 'read' ? answer(request.value, state, parameter) : request.reply;
+  };
 
 /** Parses a query and answers it, or says what is wrong with it. */
-export const withQuery = async <Schema extends z.ZodType>(
-  ctx: Context,
-  schema: Schema,
-  answer: (query: z.output<Schema>) => Promise<Reply>,
-): Promise<Reply> => {
-  const query = parseAs(schema, { ...ctx.query });
-  return query.type === 'read' ? answer(query.value) : query.reply;
-};
+export const withQuery =
+  <Schema extends z.ZodType>(
+    schema: Schema,
+    answer: (query: z.output<Schema>, parameter: Parameter) => Promise<Reply>,
+  ): Handler<AdminState> =>
+  async (ctx, _state, parameter) => {
+    const query = parseAs(schema, { ...ctx.query });
+    return query.type === 'read' ? answer(query.value, parameter) : query.reply;
+  };
 
 const limitMessage = 'limit must be between 1 and 1000';
 
@@ -45,14 +69,3 @@ export const pageLimit = z
   .regex(/^\d{1,4}$/, limitMessage)
   .transform(Number)
   .refine((limit) => limit >= 1 && limit <= 1_000, limitMessage);
-
-/** Milliseconds that a change which has taken effect waits for the log. */
-const logWithinMs = 2_000;
-
-/** Answers a change that is in effect: with its status, or with 202 while the log lacks its event. */
-export type Settle = (receipt: Receipt, status: 200 | 201, body: object) => Promise<Reply>;
-
-export const createSettle =
-  (delivery: OutboxDelivery): Settle =>
-  async (receipt, status, body) =>
-    json((await delivery.logged(receipt, logWithinMs)) ? status : 202, body);

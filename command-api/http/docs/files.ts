@@ -3,9 +3,8 @@ import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Context, Next } from 'koa';
 import { projectFile } from '../../../ops/platform/files/project-file.js';
-import { messages } from '../../../schemas/http/errors.js';
 import { openApiDocument } from '../openapi/document.js';
-import { failure, send } from '../reply.js';
+import { refusesMethod } from '../reply.js';
 
 /** Everything comes from here, and nothing is written into the page. */
 const contentSecurityPolicy = [
@@ -65,10 +64,7 @@ export const documentation = () => {
         await next();
         return;
       }
-      if (ctx.method !== 'GET' && ctx.method !== 'HEAD') {
-        send(ctx, failure(405, messages.methodNotAllowed, { Allow: 'GET, HEAD' }));
-        return;
-      }
+      if (refusesMethod(ctx)) return;
       ctx.status = 200;
       ctx.set({
         // Kept, but asked for again each time: another version has the same paths.

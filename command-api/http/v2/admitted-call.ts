@@ -4,7 +4,8 @@ import {
   type MonthlyLimitError,
   type UnauthorizedError,
 } from '../../../schemas/http/errors.js';
-import type { AdmittedCall } from '../../domain/rate-limits.js';
+import type { PlanTable } from '../../../schemas/plans.js';
+import type { AdmittedCall, Call } from '../../domain/rate-limits.js';
 import { hashKeyToken, isKeyToken } from '../../domain/key-token.js';
 import type { Admitted, Admission, PlatformSwitches } from '../../ledger/admission.js';
 import type { RequestState } from '../app.js';
@@ -37,28 +38,26 @@ const unauthorized = (message: string): Reply => {
   return json(401, body, { 'WWW-Authenticate': 'Bearer' });
 };
 
-/** The seconds until a window resets; at least one. */
-const secondsLeft = ({ now, window }: AdmittedCall): number =>
-  Math.max(1, Math.ceil((window.resetAt.getTime() - now.getTime()) / 1_000));
+/** What the refusals of `/v2` are made from. */
+export interface PlanDeps {
+  readonly plans: PlanTable;
+  readonly upgradeUrl: string;
+}
 
-/** The monthly quota's own 429. */
+/** The 429 of a monthly quota. @param limit the plan's; `null`, which nothing exceeds, is shown as 0 */
 export const monthlyLimitReached = (
   message: string,
-  limit: number,
+  limit: number | null,
   { usage }: AdmittedCall,
-  upgradeUrl: string,
+  { upgradeUrl }: PlanDeps,
 ): Reply => {
   const { resetDate } = usage;
-  const body: MonthlyLimitError = { statusCode: 429, message, limit, resetDate, upgradeUrl };
+  const shown = limit ?? 0;
+  const body: MonthlyLimitError = { statusCode: 429, message, limit: shown, resetDate, upgradeUrl };
   return json(429, body);
 };
 
-const refusal = (
-  { admission }: Admitted,
-  hasKey: boolean,
-  callLimit: (call: AdmittedCall) => number,
-  upgradeUrl: string,
-): Reply | null => {
+const refusalOf = ({ admission }: Admitted, hasKey: boolean, deps: PlanDeps): Reply | null => {
   switch (admission.type) {
     case 'admitted':
       return null;
@@ -69,15 +68,16 @@ const refusal = (
     case 'logAway':
       return unavailable(messages.logUnavailable);
     case 'rateLimited': {
-      const retryAfter = secondsLeft(admission.call);
-      return {
-        ...failure(429, messages.rateLimited, { 'Retry-After': String(retryAfter) }),
-        retryAfter,
-      };
+      const { now, window } = admission.call;
+      const left = Math.ceil((window.resetAt.getTime() - now.getTime()) / 1_000);
+      const retryAfter = Math.max(1, left);
+      const headers = { 'Retry-After': String(retryAfter) };
+      return { ...failure(429, messages.rateLimited, headers), retryAfter };
     }
     case 'callsExhausted': {
       const { call } = admission;
-      return monthlyLimitReached(messages.callsExhausted, callLimit(call), call, upgradeUrl);
+      const { monthlyCalls } = deps.plans.plans[call.key.plan];
+      return monthlyLimitReached(messages.callsExhausted, monthlyCalls, call, deps);
     }
     default: {
       const unknown: never = admission;
@@ -93,19 +93,13 @@ const refusal = (
 export const admitRequest = async (
   ctx: Context,
   state: V2State,
-  admission: Admission,
-  options: {
-    readonly metered: boolean;
-    /** Whether the request needs the log while that is away. */
-    readonly held: boolean;
-    readonly callLimit: (call: AdmittedCall) => number;
-    readonly upgradeUrl: string;
-  },
+  deps: PlanDeps & { readonly admission: Admission },
+  requirements: Required<Call>,
 ): Promise<Reply | null> => {
   const { authorization } = ctx.headers;
   const token = bearer.exec(authorization ?? '')?.[1];
   const keyHash = token !== undefined && isKeyToken(token) ? hashKeyToken(token) : null;
-  const admitted = await admission.admit({ keyHash, metered: options.metered, held: options.held });
+  const admitted = await deps.admission.admit({ keyHash, ...requirements });
   const call = 'call' in admitted.admission ? admitted.admission.call : null;
   if (call) {
     ctx.set(rateLimitHeaders(call));
@@ -113,5 +107,5 @@ export const admitRequest = async (
     state.call = call;
   }
   state.platform = admitted.platform;
-  return refusal(admitted, token !== undefined, options.callLimit, options.upgradeUrl);
+  return refusalOf(admitted, token !== undefined, deps);
 };

@@ -17,8 +17,6 @@ type PostWork = (
   request: IdempotentRequest | null,
 ) => Promise<Reply>;
 
-export type Idempotency = ReturnType<typeof createIdempotency>;
-
 /** Finds the answers that were kept, and knows the requests of this process that are in flight. */
 export const createIdempotency = (pool: Pool, delivery: OutboxDelivery) => {
   const inFlight = new Set<string>();

@@ -1,25 +1,28 @@
+import { customAlphabet } from 'nanoid';
 import type { PasswordHasher } from '../../../ops/platform/passwords/password-hasher.js';
+import type { Pool } from '../../../ops/platform/postgres/pool.js';
 import { messages, type PlanError } from '../../../schemas/http/errors.js';
 import { shortenRequest, type ShortenRequest } from '../../../schemas/http/shorten.js';
-import { planHas, type GatedFeature, type PlanTable } from '../../../schemas/plans.js';
+import { planHas, type GatedFeature } from '../../../schemas/plans.js';
 import type { AdmittedCall } from '../../domain/rate-limits.js';
 import type { CreateLink, ShortenRefusal } from '../../domain/link.js';
-import type { FindReservation } from '../../domain/reserved-alias.js';
+import { keyAlphabet } from '../../domain/key-token.js';
+import { reservedAliases } from '../../domain/reserved-alias.js';
 import type { PlatformSwitches } from '../../ledger/admission.js';
+import { overriddenFor } from '../../ledger/alias-overrides.js';
+import { readReservedWords } from '../../reserved-words.js';
 import type { SafetyCheck, SafetyVerdict } from '../../safety/safety-check.js';
 import { failure, json, unavailable, type Reply } from '../reply.js';
-import { parseAs } from '../requests.js';
-import { monthlyLimitReached, type V2State } from './admitted-call.js';
+import { parseAs, refused, type Read, type Refused } from '../requests.js';
+import { monthlyLimitReached, type PlanDeps, type V2State } from './admitted-call.js';
 
-export interface LinkRequestDeps {
-  readonly plans: PlanTable;
+/** Generates short codes: of 62^8, so a collision is rare, and found when the code is taken. */
+export const generateCode = customAlphabet(keyAlphabet, 8);
+
+export interface LinkRequestDeps extends PlanDeps {
+  readonly pool: Pool;
   readonly isOwnHost: (destination: URL) => boolean;
   readonly safety: SafetyCheck;
-  readonly findReservation: FindReservation;
-  /** The account that may use each of these reserved aliases (lower case), if there is one. */
-  readonly overriddenFor: (aliases: readonly string[]) => Promise<ReadonlyMap<string, string>>;
-  readonly generateCode: () => string;
-  readonly upgradeUrl: string;
   readonly passwords: Pick<PasswordHasher, 'hashAll'>;
 }
 
@@ -30,23 +33,8 @@ export interface Ready {
   readonly password: string | null;
 }
 
-/** A request for a link that only the ledger can still refuse, or the reply that refuses it. */
-export type Prepared = Ready | { readonly type: 'refused'; readonly reply: Reply };
-
-export type LinkRequests = ReturnType<typeof createLinkRequests>;
-
 /** `Retry-After` while the web safety service is away, in seconds. */
 const safetyRetryAfter = 5;
-
-/** A request on its way through the checks. */
-type Checked =
-  | { readonly type: 'accepted'; readonly request: ShortenRequest }
-  | Extract<Prepared, { readonly type: 'refused' }>;
-
-const refused = (reply: Reply): Extract<Prepared, { readonly type: 'refused' }> => ({
-  type: 'refused',
-  reply,
-});
 
 const safetyReplies: Readonly<Record<SafetyVerdict, Reply | null>> = {
   safe: null,
@@ -73,6 +61,7 @@ const switchedOff = (request: ShortenRequest, platform: PlatformSwitches): strin
 export const createLinkRequests = (deps: LinkRequestDeps) => {
   const { plans, upgradeUrl } = deps;
   const schema = shortenRequest(deps.isOwnHost);
+  const findReservation = reservedAliases(readReservedWords());
 
   const planRefusal = (
     { feature, needs }: (typeof gatedFeatures)[number],
@@ -93,7 +82,7 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
     plans.plans[call.key.plan].monthlyLinks;
 
   const linksExhausted = (call: AdmittedCall): Reply =>
-    monthlyLimitReached(messages.linksExhausted, linkLimitOf(call) ?? 0, call, upgradeUrl);
+    monthlyLimitReached(messages.linksExhausted, linkLimitOf(call), call, deps);
 
   /** What the key, its plan and the platform's switches refuse, in the contract's order. */
   const refusalOf = (request: ShortenRequest, { call, platform }: V2State): Reply | null => {
@@ -108,11 +97,10 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
     return limit !== null && call.usage.links >= limit ? linksExhausted(call) : null;
   };
 
-  const checked = (body: unknown, state: V2State): Checked => {
+  const checked = (body: unknown, state: V2State): Read<ShortenRequest> => {
     const parsed = parseAs(schema, body);
-    if (parsed.type === 'refused') return parsed;
-    const reply = refusalOf(parsed.value, state);
-    return reply ? refused(reply) : { type: 'accepted', request: parsed.value };
+    const reply = parsed.type === 'read' ? refusalOf(parsed.value, state) : null;
+    return reply ? refused(reply) : parsed;
   };
 
   /** The aliases among the requests' that are reserved, and not for this account. */
@@ -121,10 +109,11 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
     { key }: AdmittedCall,
   ): Promise<ReadonlySet<string>> => {
     const reserved = requests.flatMap(({ alias }) =>
-      alias !== null && deps.findReservation(alias) !== null ? [alias] : [],
+      alias !== null && findReservation(alias) !== null ? [alias] : [],
     );
     if (reserved.length === 0) return new Set();
-    const accounts = await deps.overriddenFor(reserved.map((alias) => alias.toLowerCase()));
+    const names = reserved.map((alias) => alias.toLowerCase());
+    const accounts = await overriddenFor(deps.pool, names);
     return new Set(reserved.filter((alias) => accounts.get(alias.toLowerCase()) !== key.account));
   };
 
@@ -132,7 +121,7 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
     const { alias, url, expiresIn, maxClicks } = request;
     const { key } = state.call;
     return {
-      code: alias ?? deps.generateCode(),
+      code: alias ?? generateCode(),
       custom: alias !== null,
       url,
       expiresIn,
@@ -146,14 +135,17 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
   return {
     linkLimitOf,
     /** One outcome for each item, in their order; their URLs are checked together. */
-    async prepare(items: readonly unknown[], state: V2State): Promise<readonly Prepared[]> {
+    async prepare(
+      items: readonly unknown[],
+      state: V2State,
+    ): Promise<readonly (Ready | Refused)[]> {
       const all = items.map((item) => checked(item, state));
-      const accepted = all.flatMap((item) => (item.type === 'accepted' ? [item.request] : []));
+      const accepted = all.flatMap((item) => (item.type === 'read' ? [item.value] : []));
       const verdicts = [...(await deps.safety.check(accepted.map(({ url }) => url)))];
       const forbidden = await reservedFor(accepted, state.call);
-      return all.map((item): Prepared => {
+      return all.map((item): Ready | Refused => {
         if (item.type === 'refused') return item;
-        const { request } = item;
+        const request = item.value;
         const unsafe = safetyReplies[verdicts.shift() ?? 'unknown'];
         if (unsafe) return refused(unsafe);
         if (request.alias !== null && forbidden.has(request.alias)) {

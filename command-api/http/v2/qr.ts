@@ -1,24 +1,26 @@
 import { createHash } from 'node:crypto';
-import type { LinkState } from '../../../schemas/folds/link.js';
+import { readLinkStates } from '../../../ops/ledger/link-states.js';
+import type { Outbox } from '../../../ops/platform/outbox/port.js';
+import type { Pool } from '../../../ops/platform/postgres/pool.js';
+import { noLink, type LinkState } from '../../../schemas/folds/link.js';
 import { messages } from '../../../schemas/http/errors.js';
 import { qrQuery } from '../../../schemas/http/qr.js';
 import { shortCodePattern } from '../../../schemas/http/shorten.js';
-import type { PlanTable } from '../../../schemas/plans.js';
-import type { QrCodeQuota } from '../../ledger/qr-codes.js';
+import { createQrCodeQuota } from '../../ledger/qr-codes.js';
 import { renderQr } from '../../qr/render.js';
 import { failure, type Reply } from '../reply.js';
 import { parseAs, type Handler } from '../requests.js';
-import { monthlyLimitReached, type V2State } from './admitted-call.js';
+import { monthlyLimitReached, type PlanDeps, type V2State } from './admitted-call.js';
 
-export interface QrDeps {
-  readonly qrCodes: QrCodeQuota;
-  readonly findLink: (code: string) => Promise<LinkState>;
+export interface QrDeps extends PlanDeps {
+  readonly pool: Pool;
+  readonly outbox: Outbox;
   readonly shortUrlHost: string;
-  readonly plans: PlanTable;
-  readonly upgradeUrl: string;
 }
 
 const contentTypes = { png: 'image/png', svg: 'image/svg+xml' } as const;
+
+const expired: Reply = { ...failure(410, messages.linkExpired), errorType: 'EXPIRED' };
 
 /** Why a link has no QR code (any more), if so. */
 const goneReply = (state: LinkState, now: Date): Reply | null => {
@@ -28,11 +30,11 @@ const goneReply = (state: LinkState, now: Date): Reply | null => {
     case 'blocked':
       return { ...failure(410, messages.linkBlocked), errorType: 'BLOCKED' };
     case 'expired':
-      return { ...failure(410, messages.linkExpired), errorType: 'EXPIRED' };
+      return expired;
     case 'active': {
       const { expiresAt } = state.link;
       const over = expiresAt !== null && new Date(expiresAt) <= now;
-      return over ? { ...failure(410, messages.linkExpired), errorType: 'EXPIRED' } : null;
+      return over ? expired : null;
     }
     default: {
       const unknown: never = state;
@@ -42,22 +44,23 @@ const goneReply = (state: LinkState, now: Date): Reply | null => {
 };
 
 /** GET /v2/qr/:shortCode */
-export const createQrHandler =
-  (deps: QrDeps): Handler<V2State> =>
-  async (ctx, { call, platform, requestId }, parameter) => {
+export const createQrHandler = (deps: QrDeps): Handler<V2State> => {
+  const { pool, outbox } = deps;
+  const quota = createQrCodeQuota(pool, outbox);
+  return async (ctx, { call, platform, requestId }, parameter) => {
     const query = parseAs(qrQuery, { ...ctx.query });
     if (query.type === 'refused') return query.reply;
     if (!platform.qr) return failure(400, messages.qrOff);
 
     const code = parameter('shortCode');
-    const state = shortCodePattern.test(code) ? await deps.findLink(code) : null;
-    const gone = state ? goneReply(state, call.now) : failure(404, messages.codeNotFound);
+    const found = shortCodePattern.test(code) ? await readLinkStates(pool, outbox, [code]) : null;
+    const gone = goneReply(found?.get(code)?.state ?? noLink, call.now);
     if (gone) return gone;
 
     const { key } = call;
     const limit = deps.plans.plans[key.plan].monthlyQrCodes;
     const exhausted = (): Reply =>
-      monthlyLimitReached(messages.qrCodesExhausted, limit ?? 0, call, deps.upgradeUrl);
+      monthlyLimitReached(messages.qrCodesExhausted, limit, call, deps);
     if (limit !== null && call.usage.qrCodes >= limit) return exhausted();
 
     const text = `${deps.shortUrlHost}/${code}`;
@@ -73,8 +76,9 @@ export const createQrHandler =
     const body = renderQr(text, query.value);
     if (ctx.method === 'GET') {
       const { id: keyId, account } = key;
-      const outcome = await deps.qrCodes.spend({ keyId, account, code, limit, requestId });
+      const outcome = await quota.spend({ keyId, account, code, limit, requestId });
       if (outcome === 'exhausted') return exhausted();
     }
     return { type: 'raw', status: 200, contentType: type, body, headers };
   };
+};

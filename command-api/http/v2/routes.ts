@@ -1,26 +1,20 @@
-import Router from '@koa/router';
 import type { Context } from 'koa';
 import { messages } from '../../../schemas/http/errors.js';
 import type { UsageResponse } from '../../../schemas/http/reports.js';
 import { shortCodePattern } from '../../../schemas/http/shorten.js';
 import type { Admission } from '../../ledger/admission.js';
-import type { FindLinkStats } from '../../reports/link-stats.js';
+import { findLinkStats } from '../../reports/link-stats.js';
 import { failure, json, send } from '../reply.js';
-import { dispatcher, route, routeFinder, type Handler } from '../requests.js';
+import { createDispatcher, type Handler, type Route } from '../requests.js';
 import { admitRequest, type V2State } from './admitted-call.js';
 import { createQrHandler, type QrDeps } from './qr.js';
-import { batchRoute, shortenRoute, type ShortenDeps } from './shorten.js';
+import { createShortenHandlers, type ShortenDeps } from './shorten.js';
 
 export interface V2Deps extends ShortenDeps, QrDeps {
   readonly admission: Admission;
-  readonly findStats: FindLinkStats;
 }
 
-export interface V2Route {
-  /** `GET` answers `HEAD` too. */
-  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
-  readonly path: string;
-  readonly handler: Handler<V2State>;
+export interface V2Route extends Route<V2State> {
   /** Needs the log: 503 while that is away. By default, every route whose method is not GET. */
   readonly writes?: boolean;
   /** Costs a call of the month. Default: true; calls that cost none count for the minute alone. */
@@ -29,7 +23,8 @@ export interface V2Route {
 
 /** The routes under /v2; each is in `openapi/operations.ts` too. */
 export const v2Routes = (deps: V2Deps): readonly V2Route[] => {
-  const { plans } = deps;
+  const { pool, outbox, plans } = deps;
+  const links = createShortenHandlers(deps);
 
   const usage: Handler<V2State> = (_ctx, { call }) => {
     const plan = plans.plans[call.key.plan];
@@ -45,15 +40,15 @@ export const v2Routes = (deps: V2Deps): readonly V2Route[] => {
 
   const stats: Handler<V2State> = async (_ctx, { call }, parameter) => {
     const code = parameter('shortCode');
-    const found = shortCodePattern.test(code) ? await deps.findStats(code) : null;
+    const found = shortCodePattern.test(code) ? await findLinkStats(pool, outbox, code) : null;
     // Another account's link is answered like one that does not exist.
     if (found?.account !== call.key.account) return failure(404, messages.codeNotFound);
     return json(200, found.stats);
   };
 
   return [
-    { method: 'POST', path: '/shorten', handler: shortenRoute(deps) },
-    { method: 'POST', path: '/shorten/batch', handler: batchRoute(deps) },
+    { method: 'POST', path: '/shorten', handler: links.shorten },
+    { method: 'POST', path: '/shorten/batch', handler: links.shortenBatch },
     // A GET spends a QR code, in a transaction that waits for no log.
     { method: 'GET', path: '/qr/:shortCode', handler: createQrHandler(deps) },
     { method: 'GET', path: '/stats/:shortCode', handler: stats },
@@ -63,21 +58,15 @@ export const v2Routes = (deps: V2Deps): readonly V2Route[] => {
 
 /** Everything under /v2, in the contract's order of checks. */
 export const createV2 = (deps: V2Deps, routes = v2Routes(deps)) => {
-  const { plans, upgradeUrl } = deps;
-  const router = new Router({ prefix: '/v2', sensitive: true, strict: true });
-  const routeOfLayer = new Map(
-    routes.map((one) => [router.register(one.path, [one.method], route(one.handler)), one]),
-  );
-  const dispatch = dispatcher(router);
+  const router = createDispatcher('/v2', routes);
 
   /** What admission has to know of a request before its route runs. */
   const requirementsOf = (method: string, path: string) => {
-    const { path: ofPath, pathAndMethod } = router.match(path, method);
-    const found = pathAndMethod[0] && routeOfLayer.get(pathAndMethod[0]);
+    const { ofPath, found } = router.match(path, method);
     return {
       // A POST to an unknown path is told that the log is away, too.
       writes: found ? (found.writes ?? found.method !== 'GET') : method === 'POST',
-      metered: !ofPath.some((layer) => routeOfLayer.get(layer)?.metered === false),
+      metered: !ofPath.some((route) => route.metered === false),
     };
   };
 
@@ -85,14 +74,10 @@ export const createV2 = (deps: V2Deps, routes = v2Routes(deps)) => {
     // Before anything can fail: the error's answer has it too.
     ctx.set('Cache-Control', 'no-store');
     const { writes, metered } = requirementsOf(ctx.method, ctx.path);
-    const refusal = await admitRequest(ctx, ctx.state, deps.admission, {
-      metered,
-      held: writes && (await deps.delivery.isStalled()),
-      callLimit: ({ key }) => plans.plans[key.plan].monthlyCalls ?? 0,
-      upgradeUrl,
-    });
+    const held = writes && (await deps.delivery.isStalled());
+    const refusal = await admitRequest(ctx, ctx.state, deps, { metered, held });
     if (refusal) send(ctx, refusal);
-    else await dispatch(ctx);
+    else await router.dispatch(ctx);
   };
-  return { handle, routeOf: routeFinder(router), requirementsOf };
+  return { handle, routeOf: (path: string) => router.routeOf(path), requirementsOf };
 };

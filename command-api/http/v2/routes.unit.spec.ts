@@ -1,11 +1,8 @@
 import { expect } from 'chai';
-import type { Idempotency } from './idempotency.js';
 import { createV2, v2Routes, type V2Deps, type V2Route } from './routes.js';
 
 // Handlers ask for what they need when they are called.
-const deps = {
-  idempotency: { post: () => () => undefined } as unknown as Idempotency,
-} as V2Deps;
+const deps = {} as V2Deps;
 
 const routes = v2Routes(deps);
 const pathOf = ({ path }: V2Route): string => `/v2${path.replace(/:\w+/g, 'spring')}`;

@@ -5,11 +5,11 @@ import path from 'node:path';
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createAdmission } from '../../../command-api/ledger/admission.js';
-import { createAliasOverrideHandler } from '../../../command-api/ledger/alias-overrides.js';
+import { setAliasOverride } from '../../../command-api/ledger/alias-overrides.js';
 import { createApiKeyHandler } from '../../../command-api/ledger/api-keys.js';
 import { expireDueLinks } from '../../../command-api/ledger/expiry.js';
 import { createLinkBlockHandler } from '../../../command-api/ledger/link-blocks.js';
-import { createPlatformHandler } from '../../../command-api/ledger/platform.js';
+import { switchPlatform } from '../../../command-api/ledger/platform.js';
 import { createQrCodeQuota } from '../../../command-api/ledger/qr-codes.js';
 import { createShortenHandler } from '../../../command-api/ledger/shorten.js';
 import { actor, newKey, type TestKey } from '../../../command-api/testing/keys.js';
@@ -200,13 +200,12 @@ describe('backup: backup that is restored', () => {
       actor,
     );
     await keyHandler.handle(keys[2].id, { type: 'RevokeApiKey' }, actor);
-    const platform = createPlatformHandler(from.pool, from.outbox);
-    await platform.switch({ maintenance: true, features: { qr: false } }, actor);
-    await platform.switch({ maintenance: false }, actor);
-    const overrides = createAliasOverrideHandler(from.pool, from.outbox);
-    await overrides.set({ alias: 'docs', account: 'acme' }, actor);
-    await overrides.set({ alias: 'login', account: 'acme' }, actor);
-    await overrides.set({ alias: 'login', account: null }, actor);
+    const { pool, outbox } = from;
+    await switchPlatform(pool, outbox, { maintenance: true, features: { qr: false } }, actor);
+    await switchPlatform(pool, outbox, { maintenance: false }, actor);
+    await setAliasOverride(pool, outbox, { alias: 'docs', account: 'acme' }, actor);
+    await setAliasOverride(pool, outbox, { alias: 'login', account: 'acme' }, actor);
+    await setAliasOverride(pool, outbox, { alias: 'login', account: null }, actor);
 
     const source = spoolSource('one');
     const visits = [1, 2, 3, 2, 3, 4].map((sequence) =>

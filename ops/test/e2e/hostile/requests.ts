@@ -1,5 +1,7 @@
 import fc from 'fast-check';
 import { gzipSync } from 'node:zlib';
+import { adminRoutes } from '../../../../command-api/http/admin/app.js';
+import type { AdminDeps } from '../../../../command-api/http/admin/requests.js';
 import { paths } from '../../../../command-api/http/openapi/operations.js';
 
 /** What a hostile client knows of an installation. */
@@ -352,18 +354,17 @@ const tricks = [
   '#a?b',
 ];
 
+const adminPaths = new Set(
+  // Handlers ask for what they need when they are called.
+  adminRoutes({} as AdminDeps).map(({ path }) => `admin${path.replace(/:(\w+)/g, '{$1}')}`),
+);
+
 /** Paths of all listeners, less the first slash; braces stand for a segment that the client chooses. */
 const routes = [
   ...Object.keys(paths).map((path) => path.slice(1)),
   'openapi.json',
   'docs',
-  'admin/keys',
-  'admin/keys/{id}',
-  'admin/platform',
-  'admin/links/{shortCode}/block',
-  'admin/links/{shortCode}/unblock',
-  'admin/links/{shortCode}/history',
-  'admin/reserved-aliases/{alias}/override',
+  ...adminPaths,
   'metrics',
   'robots.txt',
   'favicon.ico',
