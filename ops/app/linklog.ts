@@ -1,7 +1,6 @@
-import { startCommandApi } from '../../command-api/main.js';
 import { openWebSafety } from '../../command-api/safety/web-safety.js';
 import { projectionStatus } from '../../projectors/main.js';
-import { startRedirectEdge, type RedirectEdge } from '../../redirect-edge/main.js';
+import type { RedirectEdge } from '../../redirect-edge/main.js';
 import { topics } from '../../schemas/events/topics.js';
 import { firstFailure, never } from '../platform/concurrency/deferred.js';
 import type { Config } from '../platform/config/config.js';
@@ -17,7 +16,6 @@ import { openDatabase } from './database.js';
 import { openEventLog } from './event-log.js';
 import { createHealthCheck } from './health-check.js';
 import { startMonitoring } from './monitoring.js';
-import { startProjectorService } from './projectors.js';
 import { requireShared, roles as allRoles, type Role } from './roles.js';
 import { startInOrder, type Stoppable } from './start-in-order.js';
 
@@ -72,13 +70,18 @@ export const startLinklog = (
     const { log, outbox, delivery } = eventLog;
 
     const ownSealKeyFile = roles.size === allRoles.length ? sealKeyFileIn(config.dataDir) : null;
+    // Each service's code is loaded where it runs: the rest would make a start slower.
     const projectors = roles.has('projectors')
-      ? await startProjectorService({ config, database, eventLog, ownSealKeyFile, metrics, logger })
+      ? await (
+          await import('./projectors.js')
+        ).startProjectorService({ config, database, eventLog, ownSealKeyFile, metrics, logger })
       : null;
     onStop(() => projectors?.stop());
 
     const redis =
-      config.redisUrl !== null && roles.has('edge') ? openRedis(config.redisUrl, logger) : null;
+      config.redisUrl !== null && roles.has('edge')
+        ? await openRedis(config.redisUrl, logger)
+        : null;
     onStop(() => redis?.disconnect());
 
     // Health asks for the edge's spool, and the edge serves health.
@@ -101,6 +104,7 @@ export const startLinklog = (
     exposePasswords(metrics, passwords);
 
     if (roles.has('edge')) {
+      const { startRedirectEdge } = await import('../../redirect-edge/main.js');
       edge = await startRedirectEdge({
         config,
         listener,
@@ -114,7 +118,9 @@ export const startLinklog = (
 
     const edgePort = edge?.edge.port ?? config.edge.port;
     const api = roles.has('api')
-      ? await startCommandApi({
+      ? await (
+          await import('../../command-api/main.js')
+        ).startCommandApi({
           config,
           adminToken: config.adminToken ?? adminTokenOf(config.dataDir),
           shortUrlHost: config.shortUrlHost ?? `http://localhost:${edgePort}`,

@@ -1,4 +1,4 @@
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import type { Logger } from './logging.js';
 
 /** A connection that expects an answer and hears nothing for so long is given up for a new one. */
@@ -7,9 +7,10 @@ const reconnectDelayMs = 500;
 
 /**
  * A client that fails at once while Redis is away, rather than keep commands for later; it connects
- * in the background, for as long as it takes.
+ * in the background, for as long as it takes. Without Redis, its client is not loaded.
  */
-export const openRedis = (url: string, logger: Logger): Redis => {
+export const openRedis = async (url: string, logger: Logger): Promise<Redis> => {
+  const { Redis } = await import('ioredis');
   const redis = new Redis(url, {
     connectionName: 'linklog',
     connectTimeout: 2_000,

@@ -37,7 +37,7 @@ describe('redirect edge: shared cache in Redis', () => {
     node = await testNode(database);
     dataDir = await mkdtemp(path.join(tmpdir(), 'linklog-shared-'));
     server = await startRedis({ dataDir, logger, tied: true, dump: true });
-    operator = openRedis(server.url, logger);
+    operator = await openRedis(server.url, logger);
     await ready(operator);
   });
 
@@ -56,7 +56,7 @@ describe('redirect edge: shared cache in Redis', () => {
   const makeEdge = async (url = server.url, timeoutMs = patientMs) => {
     let late = 0;
     const now = (): number => performance.now() + late;
-    const redis = openRedis(url, logger);
+    const redis = await openRedis(url, logger);
     const freshness = new Freshness(now);
     const clock = new DatabaseClock(node.pool);
     await clock.ask();

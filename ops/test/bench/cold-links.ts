@@ -33,7 +33,7 @@ const median = (values: readonly number[]): number =>
 const run = async (): Promise<void> => {
   const database = await testDatabase('cold');
   const node = await testNode(database);
-  const redis = openRedis((await testRedis()).url, logger);
+  const redis = await openRedis((await testRedis()).url, logger);
   await eventually('Redis is connected', () => redis.status === 'ready');
   const clock = new DatabaseClock(node.pool);
   await clock.ask();

@@ -98,7 +98,7 @@ describe('redirect edge: two edges that share a Redis', () => {
 
   /** What lies in Redis, by whatever key. */
   const copies = async (): Promise<number> => {
-    const client = openRedis(redis.url, logger);
+    const client = await openRedis(redis.url, logger);
     try {
       await eventually('Redis answers', () => client.status === 'ready');
       return await client.dbsize();
