@@ -33,12 +33,12 @@ const keyOf = ({ status, key }: KnownKey): KeyResponse => ({
   createdAt: key.createdAt.toISOString(),
 });
 
-export const keyRoutes: AdminRoutes = ({ pool, outbox, plans: { plans }, settle }) => {
+export const keyRoutes: AdminRoutes = ({ pool, outbox, plans, settle }) => {
   const keys = createApiKeyHandler(pool, outbox);
 
   const withUsage = ({ state, ...spent }: KeyWithUsage): KeyWithUsageResponse => {
     const { minuteCalls, ...month } = spent;
-    const limit = plans[state.key.plan].requestsPerMinute;
+    const limit = plans.plans[state.key.plan].requestsPerMinute;
     return { ...keyOf(state), usage: { minute: { used: minuteCalls, limit }, month } };
   };
 
