@@ -1,12 +1,14 @@
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { createBatcher } from '../../ops/platform/concurrency/batcher.js';
 import type { PlatformFeature } from '../../schemas/folds/platform.js';
-import { planNames, type PlanName, type PlanTable } from '../../schemas/plans.js';
+import { planNames, type PlanTable } from '../../schemas/plans.js';
 import {
   admitCalls,
   type AdmissionOutcome,
   type Call,
+  type CallingKey,
   type GrantedMeter,
+  type MonthlyUsage,
 } from '../domain/rate-limits.js';
 
 /** A call, with the SHA-256 of its key; `null` if the request had no well-formed key. */
@@ -33,22 +35,11 @@ const maxWaiting = 20_000;
 const refusalMs = 1_000;
 const maxRefusals = 10_000;
 
-interface Row extends PlatformSwitches {
-  readonly hash: string | null;
-  readonly id: string;
-  readonly name: string;
-  readonly plan: PlanName;
-  readonly account: string;
-  readonly now: Date;
-  readonly window_reset_at: Date;
-  readonly window_calls: number;
-  readonly month_calls: number;
-  readonly month_links: number;
-  readonly month_qr_codes: number;
-  readonly reset_date: string;
-  readonly granted_metered: number;
-  readonly granted_unmetered: number;
-}
+/** The switches, with a key's meter in one of the rows of the group. */
+type Row = PlatformSwitches &
+  CallingKey &
+  MonthlyUsage &
+  Omit<GrantedMeter, 'key' | 'usage'> & { readonly hash: string | null };
 
 /**
  * One statement for a group of calls: it finds the keys, locks their meters in order, grants what the
@@ -119,27 +110,11 @@ const statement = `
   SELECT p.maintenance, p.shortening, p.aliases, p.passwords, p.expiration, p.qr,
          g.hash, g.id, g.name, g.plan, g.account, g.now,
          CASE WHEN is_open THEN g.window_start ELSE g.now END + interval '60 seconds'
-           AS window_reset_at,
-         used_window::bigint AS window_calls, used_calls AS month_calls, used_links AS month_links,
-         used_qr_codes AS month_qr_codes,
-         (this_month + interval '1 month')::date AS reset_date,
-         granted_metered, granted_unmetered
+           AS "windowResetAt",
+         used_window::bigint AS "windowCalls", used_calls AS calls, used_links AS links,
+         used_qr_codes AS "qrCodes", (this_month + interval '1 month')::date AS "resetDate",
+         granted_metered AS "grantedMetered", granted_unmetered AS "grantedUnmetered"
   FROM ledger.platform p LEFT JOIN granted g ON true`;
-
-const meterOf = (row: Row): GrantedMeter => ({
-  now: row.now,
-  key: { id: row.id, name: row.name, plan: row.plan, account: row.account },
-  windowResetAt: row.window_reset_at,
-  windowCalls: row.window_calls,
-  usage: {
-    calls: row.month_calls,
-    links: row.month_links,
-    qrCodes: row.month_qr_codes,
-    resetDate: row.reset_date,
-  },
-  grantedMetered: row.granted_metered,
-  grantedUnmetered: row.granted_unmetered,
-});
 
 /** Admits calls. Its limits are exact on any number of nodes and through any crash. */
 export const createAdmission = (pool: Pool, table: PlanTable) => {
@@ -153,16 +128,19 @@ export const createAdmission = (pool: Pool, table: PlanTable) => {
       if (group) group.push(call);
       else groups.set(call.keyHash, [call]);
     }
-    const asked = [...groups.entries()];
+    /** Each group's calls that the ledger may grant, by kind. */
+    const asked = (metered: boolean): number[] =>
+      Array.from(
+        groups.values(),
+        (group) => group.filter((call) => !call.held && call.metered === metered).length,
+      );
     const { rows } = await pool.query<Row>({
       name: 'admission',
       text: statement,
       values: [
-        asked.map(([hash]) => hash),
-        asked.map(([, group]) => group.filter((call) => call.held !== true && call.metered).length),
-        asked.map(
-          ([, group]) => group.filter((call) => call.held !== true && !call.metered).length,
-        ),
+        [...groups.keys()],
+        asked(true),
+        asked(false),
         planNames,
         limits.map((plan) => plan.requestsPerMinute),
         limits.map((plan) => plan.monthlyCalls),
@@ -174,7 +152,10 @@ export const createAdmission = (pool: Pool, table: PlanTable) => {
     for (const row of rows) {
       const group = row.hash === null ? undefined : groups.get(row.hash);
       if (!group) continue;
-      const admitted = admitCalls(group, meterOf(row), table, row.maintenance);
+      const { id, name, plan, account, calls: monthCalls, links, qrCodes, resetDate } = row;
+      const key = { id, name, plan, account };
+      const usage = { calls: monthCalls, links, qrCodes, resetDate };
+      const admitted = admitCalls(group, { ...row, key, usage }, table, row.maintenance);
       group.forEach((call, index) => {
         const admission = admitted[index];
         if (admission) admissions.set(call, admission);

@@ -1,4 +1,4 @@
-import type { Client, Queryable } from '../../ops/platform/postgres/pool.js';
+import { valuesByField, type Client, type Queryable } from '../../ops/platform/postgres/pool.js';
 
 /** The scope of an Idempotency-Key: one API key, one path. */
 export interface IdempotencyScope {
@@ -27,9 +27,9 @@ export interface KeptAnswer extends IdempotencyScope {
 /** The answers kept in the scopes, in the order of the scopes; `null` where there is none. */
 export const findAnswers = async (
   client: Queryable,
-  scopes: readonly IdempotencyScope[],
+  scopes: readonly (IdempotencyScope | null)[],
 ): Promise<readonly (KeptAnswer | null)[]> => {
-  if (scopes.length === 0) return [];
+  if (scopes.every((scope) => scope === null)) return scopes.map(() => null);
   const { rows } = await client.query<KeptAnswer & { position: number }>({
     name: 'idempotency-find',
     text: `SELECT s.position, key_id AS "keyId", path, idempotency_key AS "idempotencyKey",
@@ -39,9 +39,9 @@ export const findAnswers = async (
            JOIN ledger.idempotency i USING (key_id, path, idempotency_key)
            WHERE i.created_at > clock_timestamp() - interval '24 hours'`,
     values: [
-      scopes.map(({ keyId }) => keyId),
-      scopes.map(({ path }) => path),
-      scopes.map(({ idempotencyKey }) => idempotencyKey),
+      scopes.map((scope) => scope?.keyId),
+      scopes.map((scope) => scope?.path),
+      scopes.map((scope) => scope?.idempotencyKey),
     ],
   });
   const found = new Map(rows.map(({ position, ...answer }) => [position, answer]));
@@ -67,12 +67,7 @@ export const saveAnswers = async (
              SET body_hash = excluded.body_hash, status = excluded.status,
                  answer = excluded.answer, codes = excluded.codes, created_at = excluded.created_at`,
     values: [
-      answers.map(({ keyId }) => keyId),
-      answers.map(({ path }) => path),
-      answers.map(({ idempotencyKey }) => idempotencyKey),
-      answers.map(({ bodyHash }) => bodyHash),
-      answers.map(({ status }) => status),
-      answers.map(({ answer }) => answer),
+      ...valuesByField(answers, 'keyId', 'path', 'idempotencyKey', 'bodyHash', 'status', 'answer'),
       // An array of arrays is a matrix to PostgreSQL; no code has a comma.
       answers.map(({ codes }) => codes.join(',')),
       now,

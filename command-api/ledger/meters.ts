@@ -1,4 +1,4 @@
-import type { Client } from '../../ops/platform/postgres/pool.js';
+import { valuesByField, type Client } from '../../ops/platform/postgres/pool.js';
 
 /** What a key has spent in the month, save for calls: those are admission's. */
 export interface KeyMeter {
@@ -50,7 +50,6 @@ export const lockMeters = async (
 
 /** Writes meters that the transaction has locked. */
 export const saveMeters = async (tx: Client, meters: Iterable<KeyMeter>): Promise<void> => {
-  const all = [...meters];
   await tx.query({
     name: 'meters-save',
     text: `
@@ -61,12 +60,6 @@ export const saveMeters = async (tx: Client, meters: Iterable<KeyMeter>): Promis
       FROM unnest($1::text[], $2::date[], $3::bigint[], $4::bigint[], $5::bigint[])
         AS i (key_id, month, links, qr_codes, usage_sequence)
       WHERE m.key_id = i.key_id`,
-    values: [
-      all.map(({ keyId }) => keyId),
-      all.map(({ month }) => month),
-      all.map(({ links }) => links),
-      all.map(({ qrCodes }) => qrCodes),
-      all.map(({ usageSequence }) => usageSequence),
-    ],
+    values: valuesByField([...meters], 'keyId', 'month', 'links', 'qrCodes', 'usageSequence'),
   });
 };

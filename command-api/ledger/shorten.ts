@@ -152,26 +152,6 @@ const answerToKeep = (
   return { ...scope, bodyHash, status: answer.status, answer: JSON.stringify(answer.body), codes };
 };
 
-/** The commands whose request was answered before, with that answer. */
-const findAnswered = async (
-  tx: Client,
-  commands: readonly ShortenCommand[],
-): Promise<ReadonlyMap<ShortenCommand, KeptAnswer>> => {
-  const scoped = commands.flatMap((command) =>
-    command.idempotency ? [{ command, scope: command.idempotency.scope }] : [],
-  );
-  const answers = await findAnswers(
-    tx,
-    scoped.map(({ scope }) => scope),
-  );
-  return new Map(
-    scoped.flatMap(({ command }, index) => {
-      const answer = answers[index];
-      return answer ? [[command, answer] as const] : [];
-    }),
-  );
-};
-
 /** Creates links: alias, monthly quota, event and kept answer in one transaction. */
 export const createShortenHandler = (options: {
   readonly pool: Pool;
@@ -182,36 +162,30 @@ export const createShortenHandler = (options: {
 
   const run = (commands: readonly ShortenCommand[]): Promise<readonly ShortenResult[]> =>
     transaction(pool, async (tx) => {
-      const { meters, now } = await lockMeters(
-        tx,
-        commands.map(({ keyId }) => keyId),
-      );
+      const keyIds = commands.map(({ keyId }) => keyId);
+      const { meters, now } = await lockMeters(tx, keyIds);
       // With the key's meter locked, no rival can answer the same request meanwhile.
-      const answered = await findAnswered(tx, commands);
-      const candidates = commands.map((command) => {
-        const { keyId, linkLimit, links } = command;
+      const scopes = commands.map(({ idempotency }) => idempotency?.scope ?? null);
+      const answered = await findAnswers(tx, scopes);
+      const candidates = commands.map(({ keyId, linkLimit, links }, index) => {
         const meter = meters.get(keyId);
         if (!meter) throw new Error(`The key ${keyId} has no meter`);
-        if (answered.has(command)) return [];
-        return links.map((create): Candidate => ({ create, linkLimit, meter }));
+        return answered[index]
+          ? []
+          : links.map((create): Candidate => ({ create, linkLimit, meter }));
       });
       await decideGroup(tx, candidates.flat(), now, generateCode);
-      const decided = commands.map((command, index) =>
-        answered.has(command) ? null : (candidates[index] ?? []).map(outcomeOf),
-      );
-      const events = decided.flatMap((outcomes) => (outcomes ?? []).flatMap(createdBy));
+      const decided = candidates.map((links) => links.map(outcomeOf));
+      const events = decided.flat().flatMap(createdBy);
       if (events.length > 0) await saveMeters(tx, meters.values());
-      const answers = commands.flatMap((command, index) => {
-        const outcomes = decided[index];
-        const answer = outcomes && answerToKeep(command, outcomes);
-        return answer ? [answer] : [];
-      });
+      const answers = commands.flatMap((command, index) =>
+        answered[index] ? [] : (answerToKeep(command, decided[index] ?? []) ?? []),
+      );
       await saveAnswers(tx, answers, now);
       const receipt = await outbox.record(tx, events);
-      return commands.map((command, index) => {
-        const answer = answered.get(command);
+      return decided.map((outcomes, index) => {
+        const answer = answered[index];
         if (answer) return { type: 'answered', answer };
-        const outcomes = decided[index] ?? [];
         const made = outcomes.some(({ type }) => type === 'created');
         return { type: 'decided', outcomes, receipt: made ? receipt : nothingRecorded };
       });

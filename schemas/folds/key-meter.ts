@@ -12,7 +12,7 @@ export interface Spending {
 
 const monthOf = (timestamp: string): string => `${timestamp.slice(0, 7)}-01`;
 
-const nothing = { calls: 0, links: 0, qrCodes: 0 };
+const nothing = { calls: 0, links: 0, qrCodes: 0 } as const;
 
 /** What an event says was spent; `null` for one that costs nothing. */
 export const spendingOf = (event: LinklogEvent): Spending | null => {
@@ -40,25 +40,18 @@ export interface KeyMeter {
   readonly usageSequence: number;
 }
 
-export const unusedMeter: KeyMeter = {
-  month: '1970-01-01',
-  calls: 0,
-  links: 0,
-  qrCodes: 0,
-  usageSequence: 0,
-};
+export const unusedMeter: KeyMeter = { month: '1970-01-01', ...nothing, usageSequence: 0 };
 
 /** What a spending makes of a meter. Months may come in any order; an earlier one says nothing. */
 export const addSpending = (meter: KeyMeter, spending: Spending): KeyMeter => {
-  const { month, calls, links, qrCodes } = spending;
+  const { month } = spending;
   if (month < meter.month) return meter;
-  const { usageSequence } = meter;
-  if (month > meter.month) return { month, calls, links, qrCodes, usageSequence };
+  const { calls, links, qrCodes } = month > meter.month ? nothing : meter;
   return {
     month,
-    calls: meter.calls + calls,
-    links: meter.links + links,
-    qrCodes: meter.qrCodes + qrCodes,
-    usageSequence,
+    calls: calls + spending.calls,
+    links: links + spending.links,
+    qrCodes: qrCodes + spending.qrCodes,
+    usageSequence: meter.usageSequence,
   };
 };
