@@ -44,6 +44,8 @@ const headers = (names: readonly HeaderName[]): Part =>
 const optionalHeaders = (names: readonly HeaderName[]): Part =>
   Object.fromEntries(names.map((name) => [name, { ...componentHeaders[name], required: false }]));
 
+/** Of every answer. */
+const ofAll = ['X-Request-Id', 'Cache-Control'] as const satisfies readonly HeaderName[];
 /** Of every answer to a request whose key is known. */
 const ofKnownKey = [
   'X-RateLimit-Limit',
@@ -51,10 +53,10 @@ const ofKnownKey = [
   'X-RateLimit-Reset',
   'X-API-Key-Name',
 ] as const satisfies readonly HeaderName[];
-/** Of every answer. */
-const ofAll = ['X-Request-Id', 'Cache-Control'] as const satisfies readonly HeaderName[];
 
-const json = (schema: JsonSchema, bodies: Readonly<Record<string, object>>): Part => ({
+type Examples = Readonly<Record<string, object>>;
+
+const json = (schema: JsonSchema, bodies: Examples): Part => ({
   'application/json': {
     schema,
     examples: Object.fromEntries(Object.entries(bodies).map(([name, value]) => [name, { value }])),
@@ -65,7 +67,7 @@ const json = (schema: JsonSchema, bodies: Readonly<Record<string, object>>): Par
 export const success = (
   description: string,
   name: SchemaName,
-  bodies: Readonly<Record<string, object>>,
+  bodies: Examples,
   more: Part = {},
 ): Part => ({
   description,
@@ -81,63 +83,43 @@ export const madeOnce = (...[description, name, bodies, more]: Parameters<typeof
     ...more,
   });
 
+const ofImage = headers([...ofAll, ...ofKnownKey, 'ETag']);
+
 /** The image of a QR code, and the answer to who has it already. */
 export const qrImages = {
   200: {
     description: 'The image.',
-    headers: headers([...ofAll, ...ofKnownKey, 'ETag']),
+    headers: ofImage,
     content: {
       // Bytes have no schema.
       'image/png': {},
       'image/svg+xml': { schema: { type: 'string', contentMediaType: 'image/svg+xml' } },
     },
   },
-  304: {
-    description: 'The image is the one of `If-None-Match`.',
-    headers: headers([...ofAll, ...ofKnownKey, 'ETag']),
-  },
+  304: { description: 'The image is the one of `If-None-Match`.', headers: ofImage },
 };
 
-/** The general envelope, in the order of its fields. */
-const general = (
-  statusCode: number,
-  message: string,
-  [method, path]: readonly [string, string],
-  more: object = {},
-): object => ({
-  statusCode,
-  timestamp: '2026-05-01T12:00:00.000Z',
-  path,
-  method,
-  message,
-  ...more,
-});
+/** A request that an example answers. */
+type Asked = readonly [method: string, path: string];
 
 const shorten = ['POST', '/v2/shorten'] as const;
 const stats = ['GET', '/v2/stats/spring-sale'] as const;
 const qr = ['GET', '/v2/qr/spring-sale'] as const;
 
-const error = (
-  description: string,
-  names: readonly HeaderName[],
-  bodies: Readonly<Record<string, object>>,
-  schema = refTo('GeneralError'),
-): Part => ({
-  description,
-  headers: headers([...ofAll, ...ofKnownKey, ...names]),
-  content: json(schema, bodies),
+/** The general envelope, in the order of its fields. */
+const general = (
+  statusCode: number,
+  message: string,
+  [method, path]: Asked = shorten,
+  more: object = {},
+): object => ({
+  ...{ statusCode, timestamp: '2026-05-01T12:00:00.000Z', path, method, message },
+  ...more,
 });
 
-/** Errors of which some come before the key is known, or without it. */
-const keyless = (
-  description: string,
-  names: readonly HeaderName[],
-  bodies: Readonly<Record<string, object>>,
-): Part => ({
-  description,
-  headers: { ...headers([...ofAll, ...names]), ...optionalHeaders(ofKnownKey) },
-  content: json(refTo('GeneralError'), bodies),
-});
+const ofError = headers([...ofAll, ...ofKnownKey]);
+/** Some of these errors come before the key is known, or without it. */
+const ofKeylessError = { ...headers(ofAll), ...optionalHeaders(ofKnownKey) };
 
 const monthlyLimit = {
   statusCode: 429,
@@ -147,23 +129,37 @@ const monthlyLimit = {
   upgradeUrl: 'https://example.com/billing',
 };
 
-/** Every error that more than one operation answers, by its name in `components.responses`. */
-export const componentResponses = {
-  BadRequest: error('What was sent is not valid; `message` says what.', [], {
-    url: general(400, 'Please provide a valid URL', shorten),
-    alias: general(400, messages.aliasTaken, shorten),
+const error = <Status extends number, Name extends string>(
+  status: Status,
+  name: Name,
+  description: string,
+  bodies: Examples,
+  {
+    schema = refTo('GeneralError'),
+    headers: own = ofError,
+  }: { schema?: Part; headers?: Part } = {},
+) => ({ status, name, response: { description, headers: own, content: json(schema, bodies) } });
+
+/** Every error that more than one operation answers; its name stands in `components.responses`. */
+const errorResponses = [
+  error(400, 'BadRequest', 'What was sent is not valid; `message` says what.', {
+    url: general(400, 'Please provide a valid URL'),
+    alias: general(400, messages.aliasTaken),
   }),
-  Unauthorized: {
-    description: 'No key, or one that is invalid, inactive or revoked.',
-    headers: headers([...ofAll, 'WWW-Authenticate']),
-    content: json(refTo('UnauthorizedError'), {
+  error(
+    401,
+    'Unauthorized',
+    'No key, or one that is invalid, inactive or revoked.',
+    {
       missing: { statusCode: 401, message: messages.keyMissing, error: 'Unauthorized' },
       invalid: { statusCode: 401, message: messages.keyInvalid, error: 'Unauthorized' },
-    }),
-  },
-  PlanRequired: error(
+    },
+    { schema: refTo('UnauthorizedError'), headers: headers([...ofAll, 'WWW-Authenticate']) },
+  ),
+  error(
+    403,
+    'PlanRequired',
     'The feature needs another plan.',
-    [],
     {
       password: {
         statusCode: 403,
@@ -174,84 +170,81 @@ export const componentResponses = {
         upgradeUrl: monthlyLimit.upgradeUrl,
       },
     },
-    refTo('PlanError'),
+    { schema: refTo('PlanError') },
   ),
-  NotFound: error('There was never such a short code.', [], {
+  error(404, 'NotFound', 'There was never such a short code.', {
     unknown: general(404, messages.codeNotFound, stats),
   }),
-  MethodNotAllowed: error('Another method than those of this path.', ['Allow'], {
-    method: general(405, messages.methodNotAllowed, ['DELETE', stats[1]]),
+  error(
+    405,
+    'MethodNotAllowed',
+    'Another method than those of this path.',
+    { method: general(405, messages.methodNotAllowed, ['DELETE', stats[1]]) },
+    { headers: { ...ofError, ...headers(['Allow']) } },
+  ),
+  error(409, 'Conflict', 'A request with this `Idempotency-Key` is still in progress.', {
+    inFlight: general(409, messages.idempotencyInFlight),
   }),
-  Conflict: error('A request with this `Idempotency-Key` is still in progress.', [], {
-    inFlight: general(409, messages.idempotencyInFlight, shorten),
-  }),
-  Gone: error('The link has expired, or was blocked.', [], {
+  error(410, 'Gone', 'The link has expired, or was blocked.', {
     expired: general(410, messages.linkExpired, qr, { errorType: 'EXPIRED' }),
     blocked: general(410, messages.linkBlocked, qr, { errorType: 'BLOCKED' }),
   }),
-  ContentTooLarge: error('The body has too many bytes.', [], {
-    body: general(413, messages.bodyTooLarge, shorten),
+  error(413, 'ContentTooLarge', 'The body has too many bytes.', {
+    body: general(413, messages.bodyTooLarge),
   }),
-  UnsupportedMediaType: error('The body is not `application/json`.', [], {
-    type: general(415, messages.contentType, shorten),
+  error(415, 'UnsupportedMediaType', 'The body is not `application/json`.', {
+    type: general(415, messages.contentType),
   }),
-  UnprocessableContent: error('The `Idempotency-Key` was used with another body.', [], {
-    mismatch: general(422, messages.idempotencyMismatch, shorten),
+  error(422, 'UnprocessableContent', 'The `Idempotency-Key` was used with another body.', {
+    mismatch: general(422, messages.idempotencyMismatch),
   }),
-  TooManyRequests: {
-    description:
-      'The limit per minute (then with `Retry-After` and `retryAfter`), or a monthly quota ' +
+  error(
+    429,
+    'TooManyRequests',
+    'The limit per minute (then with `Retry-After` and `retryAfter`), or a monthly quota ' +
       '(then with `resetDate`).',
-    headers: { ...headers([...ofAll, ...ofKnownKey]), ...optionalHeaders(['Retry-After']) },
-    content: json(
-      { anyOf: [refTo('GeneralError'), refTo('MonthlyLimitError')] },
-      {
-        minute: general(429, messages.rateLimited, stats, { retryAfter: 42 }),
-        month: monthlyLimit,
-      },
-    ),
-  },
-  InternalServerError: keyless('Something went wrong here; the detail is kept from clients.', [], {
-    internal: general(500, messages.internal, shorten),
-  }),
-  ServiceUnavailable: keyless(
-    'Maintenance, or something that is needed is away. A POST may still take effect later: only ' +
-      'a retry with the same `Idempotency-Key` is sure to make one link.',
-    ['Retry-After'],
+    { minute: general(429, messages.rateLimited, stats, { retryAfter: 42 }), month: monthlyLimit },
     {
-      maintenance: general(503, messages.maintenance, shorten),
-      unavailable: general(503, messages.unavailable, shorten),
-      safety: general(503, messages.safetyUnavailable, shorten),
+      schema: { anyOf: [refTo('GeneralError'), refTo('MonthlyLimitError')] },
+      headers: { ...ofError, ...optionalHeaders(['Retry-After']) },
     },
   ),
-};
+  error(
+    500,
+    'InternalServerError',
+    'Something went wrong here; the detail is kept from clients.',
+    { internal: general(500, messages.internal) },
+    { headers: ofKeylessError },
+  ),
+  error(
+    503,
+    'ServiceUnavailable',
+    'Maintenance, or something that is needed is away. A POST may still take effect later: only ' +
+      'a retry with the same `Idempotency-Key` is sure to make one link.',
+    {
+      maintenance: general(503, messages.maintenance),
+      unavailable: general(503, messages.unavailable),
+      safety: general(503, messages.safetyUnavailable),
+    },
+    { headers: { ...ofKeylessError, ...headers(['Retry-After']) } },
+  ),
+];
 
-const byStatus = {
-  400: 'BadRequest',
-  401: 'Unauthorized',
-  403: 'PlanRequired',
-  404: 'NotFound',
-  405: 'MethodNotAllowed',
-  409: 'Conflict',
-  410: 'Gone',
-  413: 'ContentTooLarge',
-  415: 'UnsupportedMediaType',
-  422: 'UnprocessableContent',
-  429: 'TooManyRequests',
-  500: 'InternalServerError',
-  503: 'ServiceUnavailable',
-} as const satisfies Record<number, keyof typeof componentResponses>;
+export const componentResponses = Object.fromEntries(
+  errorResponses.map(({ name, response }) => [name, response]),
+);
+
+type ErrorStatus = (typeof errorResponses)[number]['status'];
 
 /** What every operation of `/v2` may answer besides its own. */
-const common = [401, 405, 429, 500, 503] as const;
+const common: readonly ErrorStatus[] = [401, 405, 429, 500, 503];
 
 /** The errors of an operation of `/v2`: the common ones, and these. */
-export const errors = (...own: readonly (keyof typeof byStatus)[]): Part =>
+export const errors = (...own: readonly ErrorStatus[]): Part =>
   Object.fromEntries(
-    [...common, ...own].map((status) => [
-      status,
-      { $ref: `#/components/responses/${byStatus[status]}` },
-    ]),
+    errorResponses
+      .filter(({ status }) => common.includes(status) || own.includes(status))
+      .map(({ status, name }) => [status, { $ref: `#/components/responses/${name}` }]),
   );
 
 /** The answers of a health check: no key is asked for, so there is none to tell of. */
