@@ -3,23 +3,22 @@ import { messages, type GeneralError } from '../../schemas/http/errors.js';
 import { retryAfterSeconds } from '../domain/password-tries.js';
 import { pages, tooManyAttemptsPage, type Page, type PageName } from './pages.js';
 
-interface Failure {
-  readonly status: number;
-  readonly message: string;
-  readonly errorType?: GeneralError['errorType'];
-  /** Seconds. */
-  readonly retryAfter?: number;
-}
+/** What is an error's own of the general envelope. */
+type ErrorFields = Pick<GeneralError, 'statusCode' | 'message' | 'errorType' | 'retryAfter'>;
 
 const failures = {
-  notFound: { status: 404, message: messages.codeNotFound },
-  expired: { status: 410, message: messages.linkExpired, errorType: 'EXPIRED' },
-  blocked: { status: 410, message: messages.linkBlocked, errorType: 'BLOCKED' },
-  unavailable: { status: 503, message: messages.unavailable, retryAfter: 1 },
-  maintenance: { status: 503, message: messages.maintenance, retryAfter: 60 },
-} as const satisfies Partial<Record<PageName, Failure>>;
+  notFound: { statusCode: 404, message: messages.codeNotFound },
+  expired: { statusCode: 410, message: messages.linkExpired, errorType: 'EXPIRED' },
+  blocked: { statusCode: 410, message: messages.linkBlocked, errorType: 'BLOCKED' },
+  unavailable: { statusCode: 503, message: messages.unavailable },
+  maintenance: { statusCode: 503, message: messages.maintenance },
+} as const satisfies Partial<Record<PageName, ErrorFields>>;
 
-export type FailureName = keyof typeof failures;
+/** `Retry-After`, in seconds. */
+const retryAfterOf: Partial<Record<keyof typeof failures, string>> = {
+  unavailable: '1',
+  maintenance: '60',
+};
 
 /** Given to `writeHead` all at once: `setHeader` before it would make each of them slower. */
 type Headers = Readonly<Record<string, string>>;
@@ -83,27 +82,33 @@ export const sendJson = (
 /** An error in the general envelope. */
 export const sendError = (
   response: ServerResponse,
-  error: Pick<GeneralError, 'statusCode' | 'message' | 'errorType' | 'retryAfter'>,
+  { statusCode, ...error }: ErrorFields,
   headers: Headers = {},
 ): void => {
   const body: GeneralError = {
-    statusCode: error.statusCode,
+    statusCode,
     timestamp: new Date().toISOString(),
     path: pathOf(response.req),
     method: response.req.method ?? 'GET',
-    message: error.message,
-    ...(error.errorType && { errorType: error.errorType }),
-    ...(error.retryAfter !== undefined && { retryAfter: error.retryAfter }),
+    ...error,
   };
-  sendJson(response, error.statusCode, body, headers);
+  sendJson(response, statusCode, body, headers);
 };
 
 /** A page for clients that ask for HTML, the general envelope for all others. */
-export const sendFailure = (response: ServerResponse, name: FailureName): void => {
-  const { status: statusCode, message, errorType, retryAfter }: Failure = failures[name];
-  const headers: Headers = retryAfter === undefined ? {} : { 'Retry-After': String(retryAfter) };
-  if (namesHtml(response.req.headers.accept)) sendPage(response, statusCode, pages[name], headers);
-  else sendError(response, { statusCode, message, errorType }, headers);
+const sendPageOrError = (
+  response: ServerResponse,
+  error: ErrorFields,
+  page: Page,
+  retryAfter: string | undefined,
+): void => {
+  const headers: Headers = retryAfter === undefined ? {} : { 'Retry-After': retryAfter };
+  if (namesHtml(response.req.headers.accept)) sendPage(response, error.statusCode, page, headers);
+  else sendError(response, error, headers);
+};
+
+export const sendFailure = (response: ServerResponse, name: keyof typeof failures): void => {
+  sendPageOrError(response, failures[name], pages[name], retryAfterOf[name]);
 };
 
 /** 302; 303 after a POST, so that the destination is asked for with a GET. */
@@ -124,7 +129,7 @@ export const sendRedirect = (
 /** A body that nobody reads would hold the connection: it is closed. */
 export const refuseBody = (
   response: ServerResponse,
-  error: Pick<GeneralError, 'statusCode' | 'message'>,
+  error: ErrorFields,
   headers: Headers = {},
 ): void => {
   response.setHeader('Connection', 'close');
@@ -139,11 +144,6 @@ export const refuseMethod = (response: ServerResponse, allow: string): void => {
 /** 429, with the wait. */
 export const sendTooManyAttempts = (response: ServerResponse, waitMs: number): void => {
   const retryAfter = retryAfterSeconds(waitMs);
-  const headers = { 'Retry-After': String(retryAfter) };
-  if (namesHtml(response.req.headers.accept))
-    sendPage(response, 429, tooManyAttemptsPage(retryAfter), headers);
-  else {
-    const error = { statusCode: 429, message: messages.tooManyAttempts, retryAfter };
-    sendError(response, error, headers);
-  }
+  const error = { statusCode: 429, message: messages.tooManyAttempts, retryAfter };
+  sendPageOrError(response, error, tooManyAttemptsPage(retryAfter), String(retryAfter));
 };

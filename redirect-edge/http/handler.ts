@@ -29,36 +29,24 @@ const fixedPaths: ReadonlySet<string> = new Set([
 
 const robots = 'User-agent: *\nAllow: /\n';
 
-/** The path behind its slash, percent-decoded; `null` where the encoding is malformed. */
-const nameOf = (path: string): string | null => {
-  const name = path.slice(1);
-  if (!name.includes('%')) return name;
+/** The code that a path names, with or without the `+` of its preview; `null` where it names none. */
+const codeIn = (path: string): { readonly code: string; readonly previewed: boolean } | null => {
+  let name = path.slice(1);
   try {
-    return decodeURIComponent(name);
+    if (name.includes('%')) name = decodeURIComponent(name);
   } catch {
     return null;
   }
-};
-
-/** The code that a path names, or `null` where it cannot be one. */
-const codeOf = (path: string): string | null => {
-  const name = nameOf(path);
-  return name !== null && shortCodePattern.test(name) ? name : null;
-};
-
-/** The code whose preview a path names: `/code+`. */
-const previewedCodeOf = (path: string): string | null => {
-  const name = nameOf(path);
-  if (!name?.endsWith('+')) return null;
-  const code = name.slice(0, -1);
-  return shortCodePattern.test(code) ? code : null;
+  const previewed = name.endsWith('+');
+  const code = previewed ? name.slice(0, -1) : name;
+  return shortCodePattern.test(code) ? { code, previewed } : null;
 };
 
 /** The pattern that a path falls under, for the metrics. */
 const routeOf = (path: string): string => {
   if (fixedPaths.has(path)) return path;
-  if (codeOf(path) !== null) return '/:shortCode';
-  return previewedCodeOf(path) === null ? 'other' : '/:shortCode+';
+  const named = codeIn(path);
+  return named ? `/:shortCode${named.previewed ? '+' : ''}` : 'other';
 };
 
 const isTransient = (error: unknown): boolean =>
@@ -101,11 +89,11 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
 
   /** All methods but GET and HEAD: only links with a password have another one. */
   const respondToOther = async (response: ServerResponse, path: string): Promise<void> => {
-    const code = fixedPaths.has(path) ? null : codeOf(path);
+    const named = fixedPaths.has(path) ? null : codeIn(path);
     if (deps.platform.maintenance) sendFailure(response, 'maintenance');
-    else if (code === null) refuseMethod(response, 'GET, HEAD');
-    else if (response.req.method === 'POST') await visits.enterPassword(response, code);
-    else await visits.refuseOther(response, code);
+    else if (!named || named.previewed) refuseMethod(response, 'GET, HEAD');
+    else if (response.req.method === 'POST') await visits.enterPassword(response, named.code);
+    else await visits.refuseOther(response, named.code);
   };
 
   const respond = async (response: ServerResponse, path: string): Promise<void> => {
@@ -136,14 +124,10 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
         response.end();
         return;
     }
-    const code = codeOf(path);
-    if (code !== null) {
-      await visits.follow(response, code);
-      return;
-    }
-    const previewed = previewedCodeOf(path);
-    if (previewed === null) sendFailure(response, 'notFound');
-    else await visits.preview(response, previewed);
+    const named = codeIn(path);
+    if (!named) sendFailure(response, 'notFound');
+    else if (named.previewed) await visits.preview(response, named.code);
+    else await visits.follow(response, named.code);
   };
 
   return (request, response) => {
