@@ -11,9 +11,8 @@ export interface LiveLink extends Place {
 }
 
 /** A scan that is this process's to go on with until its lease is over. */
-export interface Lease {
+export interface Lease extends Place {
   readonly name: string;
-  readonly place: Place;
   /** Names the lease: a row that says otherwise was taken up by another process meanwhile. */
   readonly until: string;
 }
@@ -48,25 +47,18 @@ export const takeLease = async (
   names: readonly string[],
   leaseMs: number,
 ): Promise<Lease | null> => {
-  const { rows } = await pool.query<{
-    name: string;
-    past_created_at: Date;
-    past_code: string;
-    until: string;
-  }>({
+  const { rows } = await pool.query<Lease>({
     name: 'safety-scans-take',
     text: `UPDATE ledger.safety_scans w SET due_at = ${later('$2')}
            FROM (SELECT name FROM ledger.safety_scans
                  WHERE name = ANY ($1::text[]) AND due_at <= clock_timestamp()
                  ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED) due
            WHERE w.name = due.name
-           RETURNING w.name, past_created_at, past_code, w.due_at::text AS until`,
+           RETURNING w.name, past_created_at AS "createdAt", past_code AS code,
+                     w.due_at::text AS until`,
     values: [names, leaseMs],
   });
-  const [row] = rows;
-  if (!row) return null;
-  const { name, past_created_at: createdAt, past_code: code, until } = row;
-  return { name, place: { createdAt, code }, until };
+  return rows[0] ?? null;
 };
 
 /** Ends a lease: the scan goes on from that place, so much later; never, where that is `null`. */
@@ -96,14 +88,14 @@ export const readLiveLinks = async (
   ageMs: number,
   limit: number,
 ): Promise<readonly LiveLink[]> => {
-  const { rows } = await pool.query<{ code: string; url: string; created_at: Date }>({
+  const { rows } = await pool.query<LiveLink>({
     name: 'safety-live-links',
     // Not clock_timestamp(): the index could not end the scan there, and what is too young be read.
-    text: `SELECT code, url, created_at FROM projection_redirects.links
+    text: `SELECT code, url, created_at AS "createdAt" FROM projection_redirects.links
            WHERE status = 'active' AND (created_at, code) > ($1::timestamptz, $2::text)
              AND created_at <= statement_timestamp() - $3::float8 * interval '1 millisecond'
            ORDER BY created_at, code LIMIT $4`,
     values: [createdAt, code, ageMs, limit],
   });
-  return rows.map((row) => ({ code: row.code, url: row.url, createdAt: row.created_at }));
+  return rows;
 };

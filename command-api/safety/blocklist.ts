@@ -71,12 +71,7 @@ export const parseBlocklist = (text: string): ParsedBlocklist => {
   return { type: 'parsed', blocklist };
 };
 
-export interface BlocklistFile extends SafetyCheck {
-  /** Reads the file again if it has changed; logs what is wrong with it. */
-  refresh(): Promise<void>;
-  /** Identifies the list in use: SHA-256 of its text, the same on every node that has this list. */
-  version(): string;
-}
+export type BlocklistFile = Awaited<ReturnType<typeof openBlocklistFile>>;
 
 /**
  * The list in a file, as of the last `refresh`. Call that every few seconds: notifications of file
@@ -84,7 +79,7 @@ export interface BlocklistFile extends SafetyCheck {
  *
  * @throws ConfigError if the file cannot be read at the start; later the old list is kept
  */
-export const openBlocklistFile = async (file: string, logger: Logger): Promise<BlocklistFile> => {
+export const openBlocklistFile = async (file: string, logger: Logger) => {
   let lastSeen = '';
   let digest = '';
   let blocklist: Blocklist = { entries: 0, has: () => false };
@@ -114,9 +109,14 @@ export const openBlocklistFile = async (file: string, logger: Logger): Promise<B
     throw new ConfigError(`BLOCKLIST_FILE cannot be used: ${(error as Error).message}`);
   }
 
+  const check: SafetyCheck['check'] = (urls) =>
+    Promise.resolve(urls.map((url) => (blocklist.has(url) ? 'unsafe' : 'safe')));
+
   return {
-    check: (urls) => Promise.resolve(urls.map((url) => (blocklist.has(url) ? 'unsafe' : 'safe'))),
+    check,
+    /** Identifies the list in use: SHA-256 of its text, the same on every node that has this list. */
     version: () => digest,
+    /** Reads the file again if it has changed; logs what is wrong with it. */
     async refresh() {
       try {
         if (!(await read())) return;

@@ -141,19 +141,16 @@ export const createRecheck = (deps: {
 
   return async () => {
     const known = await scans();
-    const lease = await takeLease(
-      pool,
-      known.map(({ name }) => name),
-      leaseMs,
-    );
+    const names = known.map(({ name }) => name);
+    const lease = await takeLease(pool, names, leaseMs);
     const scan = known.find(({ name }) => name === lease?.name);
     if (!lease || !scan) return 0;
-    const links = await readLiveLinks(pool, lease.place, scan.ageMs, pageSize);
+    const links = await readLiveLinks(pool, lease, scan.ageMs, pageSize);
     if (!(await check(links, scan))) {
-      await endLease(pool, lease, lease.place, retryMs);
+      await endLease(pool, lease, lease, retryMs);
       return 1;
     }
-    const last = links.at(-1) ?? lease.place;
+    const last = links.at(-1) ?? lease;
     if (links.length === pageSize) await endLease(pool, lease, last, scan.paceMs);
     else await endLease(pool, lease, scan.again ? theBeginning : last, scan.restMs);
     return 1;

@@ -2,10 +2,11 @@ import {
   createCircuitBreaker,
   type BreakerState,
 } from '../../ops/platform/concurrency/circuit-breaker.js';
+import { deferred } from '../../ops/platform/concurrency/deferred.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import type { SafetyCheck, SafetyVerdict } from './safety-check.js';
 import { maxUrlsPerCall, type FindThreats, type ThreatMatch } from './threat-matches.js';
-import { createVerdictCache } from './verdict-cache.js';
+import { createVerdictCache, type KnownVerdict } from './verdict-cache.js';
 
 export const safeBrowsingLimits = {
   /** Milliseconds after which a check answers `unknown`. */
@@ -23,21 +24,7 @@ export const safeBrowsingLimits = {
 
 export type SafeBrowsingLimits = typeof safeBrowsingLimits;
 
-/** Counters since the start, and the breaker's state. */
-export interface SafeBrowsingActivity {
-  readonly cache: { readonly hit: number; readonly miss: number };
-  readonly calls: { readonly answered: number; readonly failed: number };
-  readonly breaker: BreakerState;
-}
-
-export interface SafeBrowsing extends SafetyCheck {
-  readonly activity: SafeBrowsingActivity;
-  /**
-   * Checks links that were accepted before. It ignores cached verdicts `safe`, and makes its own
-   * calls, one after the other, so that no `check` waits for it.
-   */
-  readonly recheck: SafetyCheck['check'];
-}
+export type SafeBrowsing = ReturnType<typeof createSafeBrowsing>;
 
 interface Waiting {
   readonly url: string;
@@ -58,15 +45,18 @@ const askedForm = (text: string): string => {
 
 const sameForm = (text: string): string => (URL.canParse(text) ? askedForm(text) : text);
 
-/** The matches by URL; `null` if the answer names a URL that was not asked for. */
+/** The matches by URL. @throws Error if the answer names a URL that was not asked for */
 const matchesByUrl = (
   urls: readonly string[],
   matches: readonly ThreatMatch[],
-): ReadonlyMap<string, ThreatMatch> | null => {
+): ReadonlyMap<string, ThreatMatch> => {
   const found = new Map(matches.map((match) => [sameForm(match.url), match]));
   const asked = new Set(urls);
   // One of the URLs was found, and the answer does not tell which.
-  return [...found.keys()].every((url) => asked.has(url)) ? found : null;
+  if (![...found.keys()].every((url) => asked.has(url))) {
+    throw new Error('It told of URLs not asked for');
+  }
+  return found;
 };
 
 /**
@@ -79,9 +69,10 @@ export const createSafeBrowsing = (options: {
   readonly limits?: SafeBrowsingLimits;
   /** Milliseconds of a clock that never goes back. */
   readonly now?: () => number;
-}): SafeBrowsing => {
+}) => {
   const { findThreats, logger, limits = safeBrowsingLimits } = options;
   const now = options.now ?? (() => performance.now());
+  /** Counters since the start, and the breaker's state. */
   const activity = {
     cache: { hit: 0, miss: 0 },
     calls: { answered: 0, failed: 0 },
@@ -102,39 +93,46 @@ export const createSafeBrowsing = (options: {
   let calls = 0;
   let scheduled = false;
 
-  const callFor = async (batch: readonly Waiting[]): Promise<void> => {
-    const urls = batch.map(({ url }) => url);
-    const answer = await findThreats(urls);
-    const matches = answer.type === 'answered' ? matchesByUrl(urls, answer.matches) : null;
-    if (matches) {
-      activity.calls.answered += 1;
-      breaker.succeeded();
-    } else {
-      const err =
-        answer.type === 'failed' ? answer.error : new Error('It told of URLs not asked for');
+  /** Asks about `maxUrlsPerCall` URLs at most. @returns no verdicts where there was no answer */
+  const call = async (urls: readonly string[]): Promise<ReadonlyMap<string, KnownVerdict>> => {
+    let matches: ReadonlyMap<string, ThreatMatch>;
+    try {
+      matches = matchesByUrl(urls, await findThreats(urls));
+    } catch (err) {
       logger.warn({ err, urls: urls.length }, 'the web safety service gave no answer');
       activity.calls.failed += 1;
       breaker.failed();
+      return new Map();
     }
-    for (const { url, resolve } of batch) {
-      const match = matches?.get(url);
-      if (match) cache.set(url, 'unsafe', match.holdsMs ?? limits.unsafeMs);
-      else if (matches) cache.set(url, 'safe', limits.safeMs);
-      resolve(match ? 'unsafe' : matches ? 'safe' : 'unknown');
-    }
+    activity.calls.answered += 1;
+    breaker.succeeded();
+    return new Map(
+      urls.map((url) => {
+        const match = matches.get(url);
+        const verdict = match ? 'unsafe' : 'safe';
+        cache.set(url, verdict, match ? (match.holdsMs ?? limits.unsafeMs) : limits.safeMs);
+        return [url, verdict];
+      }),
+    );
   };
 
   const pump = (): void => {
     scheduled = false;
-    while (waiting.length > 0) {
-      if (calls >= limits.maxCalls) return;
+    while (waiting.length > 0 && calls < limits.maxCalls) {
       const batch = waiting.splice(0, maxUrlsPerCall);
+      const settle = (verdicts: ReadonlyMap<string, KnownVerdict>): void => {
+        for (const { url, resolve } of batch) {
+          asking.delete(url);
+          resolve(verdicts.get(url) ?? 'unknown');
+        }
+      };
       if (!breaker.permits()) {
-        for (const { resolve } of batch) resolve('unknown');
+        settle(new Map());
         continue;
       }
       calls += 1;
-      void callFor(batch).finally(() => {
+      void call(batch.map(({ url }) => url)).then((verdicts) => {
+        settle(verdicts);
         calls -= 1;
         pump();
       });
@@ -143,21 +141,14 @@ export const createSafeBrowsing = (options: {
 
   const ask = (url: string): Promise<SafetyVerdict> => {
     if (waiting.length >= limits.maxWaiting) return Promise.resolve('unknown');
-    const asked = new Promise<SafetyVerdict>((resolve) => {
-      waiting.push({
-        url,
-        resolve: (verdict) => {
-          asking.delete(url);
-          resolve(verdict);
-        },
-      });
-    });
-    asking.set(url, asked);
+    const { promise, resolve } = deferred<SafetyVerdict>();
+    waiting.push({ url, resolve });
+    asking.set(url, promise);
     if (!scheduled) {
       scheduled = true;
       setImmediate(pump);
     }
-    return asked;
+    return promise;
   };
 
   /** `unknown` after the time-out; a late answer still fills the cache. */
@@ -175,23 +166,24 @@ export const createSafeBrowsing = (options: {
     }
   };
 
-  const recheck = async (urls: readonly string[]): Promise<readonly SafetyVerdict[]> => {
+  /**
+   * Checks links that were accepted before. It ignores cached verdicts `safe`, and makes its own
+   * calls, one after the other, so that no `check` waits for it.
+   */
+  const recheck: SafetyCheck['check'] = async (urls) => {
     const forms = urls.map(askedForm);
     const verdicts = new Map<string, SafetyVerdict>();
     for (const url of forms) if (cache.get(url) === 'unsafe') verdicts.set(url, 'unsafe');
     const open = [...new Set(forms)].filter((url) => !verdicts.has(url));
     while (open.length > 0 && breaker.permits()) {
-      await callFor(
-        open.splice(0, maxUrlsPerCall).map((url) => ({
-          url,
-          resolve: (verdict) => verdicts.set(url, verdict),
-        })),
-      );
+      for (const [url, verdict] of await call(open.splice(0, maxUrlsPerCall))) {
+        verdicts.set(url, verdict);
+      }
     }
     return forms.map((url) => verdicts.get(url) ?? 'unknown');
   };
 
-  const check = async (urls: readonly string[]): Promise<readonly SafetyVerdict[]> => {
+  const check: SafetyCheck['check'] = async (urls) => {
     const forms = urls.map(askedForm);
     const known = forms.map((url) => cache.get(url));
     const hits = known.filter((verdict) => verdict !== null);

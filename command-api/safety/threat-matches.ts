@@ -1,17 +1,13 @@
 import { z } from 'zod';
 
-/** What one call of `threatMatches:find` told. */
-export type ThreatMatches =
-  | { readonly type: 'answered'; readonly matches: readonly ThreatMatch[] }
-  | { readonly type: 'failed'; readonly error: unknown };
-
 export interface ThreatMatch {
   readonly url: string;
   /** How long the match may be held for true, in milliseconds; `null` where it was not said. */
   readonly holdsMs: number | null;
 }
 
-export type FindThreats = (urls: readonly string[]) => Promise<ThreatMatches>;
+/** One call of `threatMatches:find`. @throws what `fetch` threw; Error where the answer is of no use */
+export type FindThreats = (urls: readonly string[]) => Promise<readonly ThreatMatch[]>;
 
 /** The protocol's limit of URLs in one call. */
 export const maxUrlsPerCall = 500;
@@ -80,27 +76,19 @@ export const createThreatFinder = (options: {
   };
 
   return async (urls) => {
-    try {
-      const body = JSON.stringify({
-        client: { clientId: 'linklog', clientVersion: '2' },
-        threatInfo: { ...threatInfo, threatEntries: urls.map((url) => ({ url })) },
-      });
-      // The time counts until the answer's body is there.
-      const response = await post(body, AbortSignal.timeout(options.timeoutMs), true);
-      if (response.status !== 200) {
-        await response.body?.cancel();
-        return { type: 'failed', error: new Error(`It answered ${response.status}`) };
-      }
-      const { matches = [] } = answer.parse(await response.json());
-      return {
-        type: 'answered',
-        matches: matches.map(({ threat, cacheDuration }) => ({
-          url: threat.url,
-          holdsMs: cacheDuration ?? null,
-        })),
-      };
-    } catch (error) {
-      return { type: 'failed', error };
+    const body = JSON.stringify({
+      client: { clientId: 'linklog', clientVersion: '2' },
+      threatInfo: { ...threatInfo, threatEntries: urls.map((url) => ({ url })) },
+    });
+    // The time counts until the answer's body is there.
+    const response = await post(body, AbortSignal.timeout(options.timeoutMs), true);
+    if (response.status !== 200) {
+      await response.body?.cancel();
+      throw new Error(`It answered ${response.status}`);
     }
+    const { matches = [] } = answer.parse(await response.json());
+    return matches.map(({ threat, cacheDuration = null }) => {
+      return { url: threat.url, holdsMs: cacheDuration };
+    });
   };
 };

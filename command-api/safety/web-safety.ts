@@ -2,12 +2,8 @@ import type { Config } from '../../ops/platform/config/config.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import { projectFile } from '../../ops/platform/files/project-file.js';
 import { openBlocklistFile } from './blocklist.js';
-import {
-  createSafeBrowsing,
-  safeBrowsingLimits,
-  type SafeBrowsingActivity,
-} from './safe-browsing.js';
-import { checkInOrder, type SafetyCheck, type SafetyVerdict } from './safety-check.js';
+import { createSafeBrowsing, safeBrowsingLimits } from './safe-browsing.js';
+import { checkInOrder, type SafetyCheck } from './safety-check.js';
 import { createThreatFinder } from './threat-matches.js';
 
 /** A check for links that were accepted before, and the reason to block what it finds. */
@@ -21,15 +17,7 @@ export interface Recheckers {
   readonly services: readonly Rechecker[];
 }
 
-export interface WebSafety extends SafetyCheck {
-  /** Reads the blocklist's file again if it has changed. */
-  refresh(): Promise<void>;
-  readonly recheckers: Recheckers;
-  /** URLs by verdict since the start. */
-  readonly verdicts: Readonly<Record<SafetyVerdict, number>>;
-  /** `null` where it is not configured. */
-  readonly safeBrowsing: SafeBrowsingActivity | null;
-}
+export type WebSafety = Awaited<ReturnType<typeof openWebSafety>>;
 
 /**
  * The blocklist, and behind it Safe Browsing where it is configured. `refresh` is due every few
@@ -40,7 +28,7 @@ export interface WebSafety extends SafetyCheck {
 export const openWebSafety = async (
   { blocklistFile, safeBrowsing }: Config['safety'],
   logger: Logger,
-): Promise<WebSafety> => {
+) => {
   const file = blocklistFile ?? projectFile('command-api', 'safety', 'blocklist.txt');
   const blocklist = await openBlocklistFile(file, logger);
   const service = safeBrowsing
@@ -53,21 +41,25 @@ export const openWebSafety = async (
       })
     : null;
   const checks = checkInOrder(service ? [blocklist, service] : [blocklist]);
+  /** URLs by verdict since the start. */
   const verdicts = { safe: 0, unsafe: 0, unknown: 0 };
+  const check: SafetyCheck['check'] = async (urls) => {
+    const found = await checks.check(urls);
+    for (const verdict of found) verdicts[verdict] += 1;
+    return found;
+  };
+  const recheckers: Recheckers = {
+    blocklist: { ...blocklist, reason: 'The destination is on the blocklist' },
+    services: service
+      ? [{ check: service.recheck, reason: 'Safe Browsing lists the destination as unsafe' }]
+      : [],
+  };
   return {
-    async check(urls) {
-      const found = await checks.check(urls);
-      for (const verdict of found) verdicts[verdict] += 1;
-      return found;
-    },
+    check,
     refresh: () => blocklist.refresh(),
     verdicts,
-    recheckers: {
-      blocklist: { ...blocklist, reason: 'The destination is on the blocklist' },
-      services: service
-        ? [{ check: service.recheck, reason: 'Safe Browsing lists the destination as unsafe' }]
-        : [],
-    },
+    recheckers,
+    /** `null` where it is not configured. */
     safeBrowsing: service?.activity ?? null,
   };
 };
