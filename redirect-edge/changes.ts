@@ -9,11 +9,7 @@ import type { LinkReader } from './links/link-reader.js';
 /** Between tries to read the switches, in milliseconds. */
 const pauses = { firstMs: 500, longestMs: 500 };
 
-export interface ChangeWatch {
-  /** Whether the platform is in maintenance, by the last switches that were read. */
-  readonly maintenance: boolean;
-  stop(): void;
-}
+export type ChangeWatch = Awaited<ReturnType<typeof watchChanges>>;
 
 /**
  * Listens for changes to what this edge has in memory: links that were blocked or unblocked, and the
@@ -24,7 +20,7 @@ export const watchChanges = async (deps: {
   readonly pool: Queryable;
   readonly links: Pick<LinkReader, 'changed' | 'doubtAll'>;
   readonly logger: Logger;
-}): Promise<ChangeWatch> => {
+}) => {
   const { listener, pool, links, logger } = deps;
   let maintenance = false;
   /** Of the known switches: answers may come in another order than their queries. */
@@ -68,6 +64,7 @@ export const watchChanges = async (deps: {
   });
 
   return {
+    /** Whether the platform is in maintenance, by the last switches that were read. */
     get maintenance() {
       return maintenance;
     },

@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import type { Config } from '../ops/platform/config/config.js';
 import type { EventLog } from '../ops/platform/event-log/port.js';
 import type { HealthCheck } from '../ops/platform/http/health.js';
-import { listen, type HttpListener } from '../ops/platform/http/server.js';
+import { listen } from '../ops/platform/http/server.js';
 import type { Logger } from '../ops/platform/logging.js';
 import type { Metrics } from '../ops/platform/metrics/metrics.js';
 import type { Outbox } from '../ops/platform/outbox/port.js';
@@ -20,7 +20,7 @@ import { PasswordCheck } from './passwords/password-check.js';
 import { exposeEdge, exposeSharedCache } from './metrics.js';
 import { ClientHash, forgetTries, Throttle } from './passwords/throttle.js';
 import { openShipping } from './shipping/shipping.js';
-import { openSpool, type SpoolDepth } from './spool/spool.js';
+import { openSpool } from './spool/spool.js';
 
 /** Room for about 100,000 links of usual length. */
 const cacheBytes = 48 * 1_024 * 1_024;
@@ -42,15 +42,10 @@ export interface RedirectEdgeDeps {
   readonly logger: Logger;
 }
 
-export interface RedirectEdge {
-  readonly edge: HttpListener;
-  spoolDepth(): SpoolDepth;
-  /** Answers requests in flight for at most `graceMs`, then ships the spool for at most as long. */
-  stop(graceMs: number): Promise<void>;
-}
+export type RedirectEdge = Awaited<ReturnType<typeof startRedirectEdge>>;
 
 /** Starts the redirect edge: its listener, and the spool that its visits go through. */
-export const startRedirectEdge = async (deps: RedirectEdgeDeps): Promise<RedirectEdge> => {
+export const startRedirectEdge = async (deps: RedirectEdgeDeps) => {
   const { config, pool, log, outbox, listener, health, metrics, logger } = deps;
   const spool = await openSpool({
     dataDir: config.dataDir,
@@ -114,7 +109,8 @@ export const startRedirectEdge = async (deps: RedirectEdgeDeps): Promise<Redirec
   return {
     edge,
     spoolDepth: () => spool.depth(),
-    async stop(graceMs) {
+    /** Answers requests in flight for at most `graceMs`, then ships the spool for at most as long. */
+    async stop(graceMs: number) {
       await Promise.all([edge.stop(graceMs), forgetting.stop(), askingForTime?.stop()]);
       platform.stop();
       await spool.stop({ shipWithinMs: graceMs });
