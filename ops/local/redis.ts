@@ -1,31 +1,29 @@
 import { Redis } from 'ioredis';
-import { mkdir, realpath } from 'node:fs/promises';
 import { join } from 'node:path';
 import { hasCode } from '../platform/errors.js';
-import type { Logger } from '../platform/logging.js';
 import { launch, untilReady } from './process/child.js';
 import { ServerUnavailable } from './process/errors.js';
-import { endOrphans, processesIn } from './process/orphans.js';
-import { freePort, startServer, type Server } from './process/server.js';
+import {
+  freePort,
+  openServerDir,
+  startServer,
+  type Server,
+  type ServerOptions,
+} from './process/server.js';
 
 export interface RedisServer extends Server {
   /** `redis://127.0.0.1:40123`; a restart keeps it. */
   readonly url: string;
 }
 
-export interface RedisOptions {
-  /** Its own; made where it is missing. The caller sees to it that nobody else uses it. */
-  readonly dataDir: string;
-  readonly logger: Logger;
-  /** By default any free one. */
-  readonly port?: number;
+export interface RedisOptions extends ServerOptions {
   /** Whether what it holds is written to `dump.rdb` at `stop`, and read at a start; by default it forgets. */
   readonly dump?: boolean;
   /** More of redis-server's own options, the last word. */
   readonly args?: readonly string[];
-  /** Whether it ends with this process, however that ends; otherwise only `stop` ends it. */
-  readonly tied?: boolean;
 }
+
+const redis = { name: 'Redis', program: 'redis-server' } as const;
 
 const redisArguments = (dir: string, port: number, dump: boolean): string[] => [
   ...['--bind', '127.0.0.1', '--port', String(port), '--dir', dir],
@@ -73,16 +71,12 @@ const explainRedis = (error: unknown): unknown =>
  */
 export const startRedis = async (options: RedisOptions): Promise<RedisServer> => {
   const { logger, dump = false, args = [], tied = false } = options;
-  await mkdir(options.dataDir, { recursive: true, mode: 0o700 });
-  const dir = await realpath(options.dataDir);
-  await endOrphans({ name: 'Redis', dir, find: () => processesIn(dir, ['redis-server']), logger });
-
+  const dir = await openServerDir(options, redis);
   const server = await startServer({
     port: options.port ?? freePort,
     begin: (port) =>
       launch({
-        name: 'Redis',
-        program: 'redis-server',
+        ...redis,
         args: [...redisArguments(dir, port, dump), ...args],
         dir,
         logFile: join(dir, 'redis.log'),

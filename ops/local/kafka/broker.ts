@@ -3,9 +3,8 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { inheritedEnvironment } from '../../platform/config/config.js';
 import { hasCode, nullOn } from '../../platform/errors.js';
-import { run } from '../process/child.js';
-import { ServerFailed, ServerUnavailable } from '../process/errors.js';
-import { lastLines } from '../process/log-file.js';
+import { runToSuccess } from '../process/child.js';
+import { ServerUnavailable } from '../process/errors.js';
 
 const fixed = {
   'process.roles': 'broker,controller',
@@ -104,17 +103,11 @@ export const formatStorage = async (
   const clusterId = newClusterId();
   const java = [...quick, logging, '-cp', `${jars}/*`, 'kafka.tools.StorageTool', 'format'];
   const args = [...java, '--cluster-id', clusterId, '--config', properties];
-  const env = inheritedEnvironment();
-  let ended;
-  try {
-    ended = await run(null, 'java', args, { dir, env });
-  } catch (error) {
-    throw explainJava(error);
-  }
-  const { exitCode, stdout, stderr } = ended;
-  if (exitCode !== 0) {
-    const output = lastLines(`${stdout}\n${stderr}`);
-    throw explainJava(new ServerFailed('Kafka could not make its data directory', { output }));
-  }
+  await runToSuccess(null, 'java', args, {
+    dir,
+    env: inheritedEnvironment(),
+    failure: 'Kafka could not make its data directory',
+    explain: explainJava,
+  });
   return clusterId;
 };

@@ -1,10 +1,14 @@
 import { Kafka, logLevel } from 'kafkajs';
-import { mkdir, realpath, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Logger } from '../../platform/logging.js';
 import { launch, untilReady } from '../process/child.js';
-import { endOrphans, processesIn } from '../process/orphans.js';
-import { freePort, startServer, type Server } from '../process/server.js';
+import {
+  freePort,
+  openServerDir,
+  startServer,
+  type Server,
+  type ServerOptions,
+} from '../process/server.js';
 import {
   brokerArguments,
   clusterIdOf,
@@ -22,18 +26,13 @@ export interface KafkaServer extends Server {
   readonly clusterId: string;
 }
 
-export interface KafkaOptions {
-  /** Its own; made where it is missing. The caller sees to it that nobody else uses it. */
-  readonly dataDir: string;
-  readonly logger: Logger;
+export interface KafkaOptions extends ServerOptions {
   readonly version?: KafkaVersion;
-  /** By default any free one. */
-  readonly port?: number;
-  /** Whether it ends with this process, however that ends; otherwise only `stop` ends it. */
-  readonly tied?: boolean;
   /** Whether a quick start counts for more than speed later. */
   readonly brief?: boolean;
 }
+
+const kafka = { name: 'Kafka', program: 'java' } as const;
 
 /** Whether the broker of this cluster answers there, itself a member of it. */
 const brokerAnswers = async (brokers: string, clusterId: string): Promise<boolean> => {
@@ -67,11 +66,9 @@ const brokerAnswers = async (brokers: string, clusterId: string): Promise<boolea
 export const startKafka = async (options: KafkaOptions): Promise<KafkaServer> => {
   const { logger, version = kafkaVersions[0], tied = false, brief = false } = options;
   const begun = performance.now();
-  await mkdir(options.dataDir, { recursive: true, mode: 0o700 });
-  const dir = await realpath(options.dataDir);
+  const dir = await openServerDir(options, kafka);
   const logDir = join(dir, 'data');
   const properties = join(dir, 'server.properties');
-  await endOrphans({ name: 'Kafka', dir, find: () => processesIn(dir, ['java']), logger });
   const jars = await kafkaJars(version, logger);
 
   let clusterId = await clusterIdOf(logDir);
@@ -82,8 +79,7 @@ export const startKafka = async (options: KafkaOptions): Promise<KafkaServer> =>
       await writeFile(properties, serverProperties(place), { mode: 0o600 });
       clusterId ??= await formatStorage(dir, jars, properties);
       return launch({
-        name: 'Kafka',
-        program: 'java',
+        ...kafka,
         args: brokerArguments(jars, properties, brief),
         dir,
         logFile: join(dir, 'kafka.log'),

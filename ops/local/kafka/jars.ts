@@ -6,9 +6,8 @@ import { inheritedEnvironment } from '../../platform/config/config.js';
 import { hasCode } from '../../platform/errors.js';
 import { projectFile } from '../../platform/files/project-file.js';
 import type { Logger } from '../../platform/logging.js';
-import { run, type Ended } from '../process/child.js';
-import { ServerFailed, ServerUnavailable } from '../process/errors.js';
-import { lastLines } from '../process/log-file.js';
+import { runToSuccess } from '../process/child.js';
+import { ServerUnavailable } from '../process/errors.js';
 import { cachePlace, provideInCache } from '../process/program-cache.js';
 
 /** Those that the tests run on. The first one is the default, and the pom's. */
@@ -17,26 +16,21 @@ export type KafkaVersion = (typeof kafkaVersions)[number];
 
 const pom = projectFile('ops', 'local', 'kafka', 'pom.xml');
 
-const maven = async (version: KafkaVersion, args: readonly string[]): Promise<Ended> => {
-  try {
-    return await run(null, 'mvn', args, { env: inheritedEnvironment() });
-  } catch (error) {
-    if (!hasCode(error, 'ENOENT')) throw error;
-    throw new ServerUnavailable(
-      `Kafka ${version} is fetched with Maven, and mvn is not in PATH; install it (apt-get install maven), or set KAFKA_BROKERS to a Kafka of your own`,
-      { cause: error },
-    );
-  }
-};
-
 export const resolveJars = async (version: KafkaVersion, dir: string): Promise<void> => {
   const goal = ['dependency:copy-dependencies', '-DincludeScope=runtime'];
   const choice = [`-Dkafka.version=${version}`, `-DoutputDirectory=${dir}`];
-  const { exitCode, stdout } = await maven(version, ['-B', '-q', '-f', pom, ...goal, ...choice]);
-  if (exitCode !== 0) {
-    const output = lastLines(stdout);
-    throw new ServerFailed(`Maven could not fetch Kafka ${version}`, { output, retryable: true });
-  }
+  await runToSuccess(null, 'mvn', ['-B', '-q', '-f', pom, ...goal, ...choice], {
+    env: inheritedEnvironment(),
+    failure: `Maven could not fetch Kafka ${version}`,
+    retryable: true,
+    explain: (error) =>
+      hasCode(error, 'ENOENT')
+        ? new ServerUnavailable(
+            `Kafka ${version} is fetched with Maven, and mvn is not in PATH; install it (apt-get install maven), or set KAFKA_BROKERS to a Kafka of your own`,
+            { cause: error },
+          )
+        : error,
+  });
 };
 
 /**

@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { run, type Account } from '../process/child.js';
 import { ServerUnavailable } from '../process/errors.js';
 import { hasCode, nullOn } from '../../platform/errors.js';
-import { explainSpawnError } from './binaries.js';
+import { explainFailure } from './binaries.js';
 import type { Layout } from './layout.js';
 
 /** Read from the file itself: `getent` and `id` are not on every minimal system. */
@@ -60,7 +60,7 @@ const firstBarrier = async (account: Account, dir: string): Promise<string | nul
     const { stdout } = await run(account, '/bin/sh', ['-c', script, 'sh', ...pathTo(dir)]);
     return stdout === '' ? null : stdout;
   } catch (error) {
-    throw await explainSpawnError('/bin/sh', error);
+    throw await explainFailure('/bin/sh', error);
   }
 };
 

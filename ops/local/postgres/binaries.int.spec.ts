@@ -21,9 +21,9 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import pino from 'pino';
 import { run } from '../process/child.js';
+import { ServerFailed } from '../process/errors.js';
 import {
-  explainExit,
-  explainSpawnError,
+  explainFailure,
   installedPackage,
   provideBinaries,
   type NativePackage,
@@ -79,12 +79,16 @@ describe('local servers: programs of PostgreSQL', () => {
 
   it('do not load without the links between the libraries', async () => {
     const { dir: copy } = withoutLinks();
-    const { exitCode, stderr } = await run(null, join(copy, 'native/bin/postgres'), ['--version']);
-    expect(explainExit(exitCode, stderr)).to.include({ code: 'SERVER_UNAVAILABLE' });
-    expect(explainExit(exitCode, stderr)?.message).to.match(
-      /^[^\n]*libicu[^\n]*DATABASE_URL[^\n]*$/,
-    );
-    expect(explainExit(1, stderr)).to.be.null;
+    const program = join(copy, 'native/bin/postgres');
+    const { exitCode, stderr } = await run(null, program, ['--version']);
+    const failed = new ServerFailed('It ended', { exitCode, output: stderr });
+    const unavailable = await explainFailure(program, failed);
+    expect(unavailable).to.include({ code: 'SERVER_UNAVAILABLE' });
+    expect(unavailable)
+      .to.have.property('message')
+      .that.matches(/^[^\n]*libicu[^\n]*DATABASE_URL[^\n]*$/);
+    const other = new ServerFailed('It ended', { exitCode: 1, output: stderr });
+    expect(await explainFailure(program, other)).to.equal(other);
   });
 
   if (isRoot) {
@@ -202,7 +206,7 @@ describe('local servers: programs of PostgreSQL', () => {
       mode: 0o755,
     });
     const error = await caught(run(null, program, ['--version']));
-    expect(await explainSpawnError(program, error))
+    expect(await explainFailure(program, error))
       .to.have.property('message')
       .that.matches(/^.*musl.*DATABASE_URL.*$/);
   });
@@ -210,7 +214,7 @@ describe('local servers: programs of PostgreSQL', () => {
   it('are named when they are not there', async () => {
     const program = join(dir, 'postgres');
     const error = await caught(run(null, program, ['--version']));
-    expect(await explainSpawnError(program, error))
+    expect(await explainFailure(program, error))
       .to.have.property('message')
       .that.includes(`${program} is not there`);
   });

@@ -132,10 +132,15 @@ export const provideBinaries = async (
   );
 };
 
-/** What a failure to start one of the programs means, for the person who started us. */
-export const explainSpawnError = async (program: string, error: unknown): Promise<unknown> => {
+/** What a failure to start a program, or its early end, means for the person who started us. */
+export const explainFailure = async (program: string, error: unknown): Promise<unknown> => {
   const unavailable = (why: string): ServerUnavailable =>
     new ServerUnavailable(`${why}; ${setDatabaseUrl}`, { cause: error });
+  // The shell's and the loader's code for a program or library that is not found.
+  if (error instanceof ServerFailed && error.exitCode === 127) {
+    const line = error.output.trim().split('\n')[0] ?? '';
+    return unavailable(`The embedded PostgreSQL's programs do not load here (${line})`);
+  }
   if (hasCode(error, 'ENOENT')) {
     try {
       await access(program);
@@ -144,7 +149,7 @@ export const explainSpawnError = async (program: string, error: unknown): Promis
     }
     // The file is there, so what is not found is the loader that it names.
     return unavailable(
-      `The embedded PostgreSQL needs glibc, which this system (Alpine or another with musl) has not`,
+      'The embedded PostgreSQL needs glibc, which this system (Alpine or another with musl) has not',
     );
   }
   if (hasCode(error, 'EACCES')) return unavailable(`${program} may not be run here`);
@@ -154,19 +159,3 @@ export const explainSpawnError = async (program: string, error: unknown): Promis
     );
   return error;
 };
-
-/** What an exit means before the program proper has begun, or null. */
-export const explainExit = (exitCode: number | null, output: string): ServerUnavailable | null => {
-  // The shell's and the loader's code for a program or library that is not found.
-  if (exitCode !== 127) return null;
-  const line = output.trim().split('\n')[0] ?? '';
-  return new ServerUnavailable(
-    `The embedded PostgreSQL's programs do not load here (${line}); ${setDatabaseUrl}`,
-  );
-};
-
-/** What a failure to start a program, or its early end, means for the person who started us. */
-export const explainFailure = async (program: string, error: unknown): Promise<unknown> =>
-  error instanceof ServerFailed
-    ? (explainExit(error.exitCode, error.output) ?? error)
-    : explainSpawnError(program, error);

@@ -1,4 +1,4 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { deferred, settledWithin } from '../../platform/concurrency/deferred.js';
 import type { Logger } from '../../platform/logging.js';
 import { ServerFailed } from './errors.js';
-import { boundLogFile, openLogFile, tailOf } from './log-file.js';
+import { boundLogFile, lastLines, openLogFile, tailOf } from './log-file.js';
 
 /** The user that a program runs as. */
 export interface Account {
@@ -17,11 +17,13 @@ export interface Account {
 /** All that a program of PostgreSQL gets of an environment. We read its messages: in English. */
 export const minimalEnv = { LC_ALL: 'C', TZ: 'UTC', PATH: '/usr/local/bin:/usr/bin:/bin' };
 
-export interface Ended {
-  readonly exitCode: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
+interface RunOptions {
+  readonly dir?: string;
+  readonly env?: NodeJS.ProcessEnv;
 }
+
+/** Turns a failure to start, or an early end, into an error for a person, where the cause is known. */
+type Explain = (error: unknown) => unknown;
 
 /**
  * Runs a program to its end as `account` (null: as ourselves).
@@ -32,8 +34,8 @@ export const run = async (
   account: Account | null,
   program: string,
   args: readonly string[],
-  { dir = '/', env = minimalEnv }: { dir?: string; env?: NodeJS.ProcessEnv } = {},
-): Promise<Ended> => {
+  { dir = '/', env = minimalEnv }: RunOptions = {},
+) => {
   const child = spawn(program, args, {
     ...account,
     cwd: dir,
@@ -48,10 +50,32 @@ export const run = async (
   return { exitCode, stdout, stderr };
 };
 
-export interface StopStep {
-  readonly signal: NodeJS.Signals;
-  readonly waitMs: number;
-}
+/**
+ * Runs a program to its end, for what it leaves behind.
+ *
+ * @throws ServerFailed or the system's error, explained, when it fails or cannot be started
+ */
+export const runToSuccess = async (
+  account: Account | null,
+  program: string,
+  args: readonly string[],
+  options: RunOptions & {
+    /** The error's message; the program's last lines follow it. */
+    readonly failure: string;
+    readonly retryable?: boolean;
+    readonly explain: Explain;
+  },
+): Promise<void> => {
+  const { failure, retryable = false, explain } = options;
+  try {
+    const { exitCode, stdout, stderr } = await run(account, program, args, options);
+    if (exitCode === 0) return;
+    const output = lastLines(`${stdout}\n${stderr}`);
+    throw new ServerFailed(failure, { output, exitCode, retryable });
+  } catch (error) {
+    throw await explain(error);
+  }
+};
 
 export interface ChildOptions {
   /** As in a sentence: `Kafka`. */
@@ -69,22 +93,15 @@ export interface ChildOptions {
   /** Whether it ends with this process, however that ends; otherwise only `stopChild` ends it. */
   readonly tied?: boolean;
   /** How it ends; SIGKILL comes last. By default SIGTERM, and 6 s for that. */
-  readonly stopSteps?: readonly StopStep[];
-  /** Turns a failure to start into an error for a person, where the cause is known. */
-  readonly explain?: (error: unknown) => unknown;
+  readonly stopSteps?: readonly { readonly signal: NodeJS.Signals; readonly waitMs: number }[];
+  readonly explain?: Explain;
 }
+
+const explained = ({ explain }: ChildOptions, error: unknown): unknown => explain?.(error) ?? error;
 
 export interface Exit {
   readonly exitCode: number | null;
   readonly signal: NodeJS.Signals | null;
-}
-
-export interface Child extends Pick<ChildOptions, 'name' | 'logFile' | 'logger'> {
-  readonly pid: number;
-  readonly process: ChildProcess;
-  readonly exited: Promise<Exit>;
-  readonly stopSteps: readonly StopStep[];
-  readonly explain: (error: unknown) => unknown;
 }
 
 export const describeExit = ({ exitCode, signal }: Exit): string =>
@@ -107,12 +124,8 @@ const tie = (pid: number, exited: Promise<Exit>): void => {
 };
 
 /** @throws the system's error, explained, when it cannot be started: ENOENT where it is not in PATH */
-export const launch = async (options: ChildOptions): Promise<Child> => {
+export const launch = async (options: ChildOptions) => {
   const { name, program, args, dir, account, env, logFile, logger, tied = false } = options;
-  const {
-    explain = (error: unknown) => error,
-    stopSteps = [{ signal: 'SIGTERM', waitMs: 6_000 }],
-  } = options;
   const log = logFile === null ? null : await openLogFile(logFile);
   const child = spawn(program, args, {
     ...account,
@@ -129,7 +142,7 @@ export const launch = async (options: ChildOptions): Promise<Child> => {
   try {
     await once(child, 'spawn');
   } catch (error) {
-    throw await explain(error);
+    throw await explained(options, error);
   } finally {
     if (log !== null) closeSync(log);
   }
@@ -140,15 +153,21 @@ export const launch = async (options: ChildOptions): Promise<Child> => {
   if (child.pid === undefined) throw new Error('a spawned process has a pid');
   if (tied) tie(child.pid, exited);
   if (logFile !== null) void exited.then(boundLogFile(logFile, logger));
-  return { name, pid: child.pid, process: child, logFile, logger, exited, stopSteps, explain };
+  return { ...options, pid: child.pid, process: child, exited };
 };
+
+export type Child = Awaited<ReturnType<typeof launch>>;
 
 /** The last lines in its log file; empty where it has none. */
 export const lastOutput = async ({ logFile }: Child): Promise<string> =>
   logFile === null ? '' : tailOf(logFile);
 
 /** Sends its signals one after the other, and SIGKILL at last; resolves when it is gone. */
-export const stopChild = async ({ process: child, exited, stopSteps }: Child): Promise<void> => {
+export const stopChild = async ({
+  process: child,
+  exited,
+  stopSteps = [{ signal: 'SIGTERM', waitMs: 6_000 }],
+}: Child): Promise<void> => {
   for (const { signal, waitMs } of stopSteps) {
     child.kill(signal);
     // A paused process (Ctrl-Z, a test) would not hear the signal.
@@ -189,7 +208,7 @@ export const untilReady = async (
         exitCode: exit.exitCode,
         retryable: passingCause.test(output),
       });
-      throw await child.explain(failure);
+      throw await explained(child, failure);
     }
     const ms = performance.now() - begin;
     if (ms > withinMs) {

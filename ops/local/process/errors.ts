@@ -20,15 +20,10 @@ export class ServerFailed extends Error {
 
   constructor(
     message: string,
-    options: {
-      readonly output?: string;
-      readonly retryable?: boolean;
-      readonly exitCode?: number | null;
-      readonly cause?: unknown;
-    } = {},
+    details: Partial<Pick<ServerFailed, 'output' | 'retryable' | 'exitCode'>> = {},
   ) {
-    const { output = '', retryable = false, exitCode = null, cause } = options;
-    super(output === '' ? message : `${message}:\n${output}`, { cause });
+    const { output = '', retryable = false, exitCode = null } = details;
+    super(output === '' ? message : `${message}:\n${output}`);
     this.output = output;
     this.retryable = retryable;
     this.exitCode = exitCode;

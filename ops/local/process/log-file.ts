@@ -1,5 +1,6 @@
-import { openSync, readSync } from 'node:fs';
-import { copyFile, open, rename, stat, truncate } from 'node:fs/promises';
+import { createReadStream, openSync } from 'node:fs';
+import { copyFile, rename, stat, truncate } from 'node:fs/promises';
+import { text } from 'node:stream/consumers';
 import type { Logger } from 'pino';
 import { nullOn } from '../../platform/errors.js';
 
@@ -40,19 +41,11 @@ export const boundLogFile = (path: string, logger: Logger): (() => void) => {
   };
 };
 
-export const lastLines = (output: string, count = 15): string =>
-  output.trimEnd().split('\n').slice(-count).join('\n');
+export const lastLines = (output: string): string =>
+  output.trimEnd().split('\n').slice(-15).join('\n');
 
-/** The last lines written from byte `from` on. */
-export const tailOf = async (path: string, from = 0): Promise<string> => {
-  const file = await open(path, 'r');
-  try {
-    const { size } = await file.stat();
-    const begin = Math.max(from, size - tailBytes);
-    const buffer = Buffer.alloc(Math.max(0, size - begin));
-    if (buffer.length > 0) readSync(file.fd, buffer, 0, buffer.length, begin);
-    return lastLines(buffer.toString('utf8'));
-  } finally {
-    await file.close();
-  }
+/** The last lines of a log. */
+export const tailOf = async (path: string): Promise<string> => {
+  const { size } = await stat(path);
+  return lastLines(await text(createReadStream(path, { start: Math.max(0, size - tailBytes) })));
 };

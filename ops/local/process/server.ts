@@ -1,9 +1,33 @@
-import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdir, realpath } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { retry } from '../../platform/concurrency/retry.js';
-import { describeExit, lastOutput, stopChild, type Child } from './child.js';
+import { describeExit, lastOutput, stopChild, type Child, type ChildOptions } from './child.js';
 import { ServerFailed } from './errors.js';
+import { endOrphans, processesIn } from './orphans.js';
+
+/** What a server is started with that keeps everything in a folder of its own. */
+export interface ServerOptions extends Pick<ChildOptions, 'logger' | 'tied'> {
+  /** Its own; made where it is missing. The caller sees to it that nobody else uses it. */
+  readonly dataDir: string;
+  /** By default any free one. */
+  readonly port?: number;
+}
+
+/**
+ * Makes a server's folder, and ends what a killed process left running there.
+ *
+ * @returns the folder's real path
+ */
+export const openServerDir = async (
+  { dataDir, logger }: ServerOptions,
+  { name, program }: Pick<ChildOptions, 'name' | 'program'>,
+): Promise<string> => {
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  const dir = await realpath(dataDir);
+  await endOrphans({ name, dir, find: () => processesIn(dir, [program]), logger });
+  return dir;
+};
 
 /** A TCP port of 127.0.0.1 that nobody listens on now. */
 export const freePort = async (): Promise<number> => {
@@ -22,22 +46,6 @@ export type ServerExit =
   /** `reason` is one line (`signal SIGKILL`), `output` the last lines of the server's log. */
   | { readonly status: 'died'; readonly reason: string; readonly output: string };
 
-/** A server that is our child; after a `restart` it is another process with the same data and address. */
-export interface Server {
-  readonly pid: number;
-  /** A restart keeps it. */
-  readonly port: number;
-  readonly process: ChildProcess;
-  /** Resolves once the present process has ended; never rejects. */
-  readonly exited: Promise<ServerExit>;
-  /** Resolves when it is gone; for good, save for `restart`. Idempotent. */
-  stop(): Promise<void>;
-  /** Sends a signal, and no more: SIGSTOP pauses it. */
-  kill(signal: NodeJS.Signals): void;
-  /** Ends what still runs, and resolves when it answers again. @throws ServerFailed */
-  restart(): Promise<void>;
-}
-
 interface Run {
   readonly child: Child;
   readonly exited: Promise<ServerExit>;
@@ -53,7 +61,10 @@ const exitOf = async (child: Child, isExpected: () => boolean): Promise<ServerEx
 /** Up to 5 s in all. */
 const retries = { attempts: 25, pauses: { firstMs: 250, longestMs: 250 } };
 
-/** Starts a server, and again on another port where another process was faster. */
+/**
+ * Starts a server as our child, and again on another port where another process was faster. After a
+ * `restart` it is another process with the same data and address.
+ */
 export const startServer = async (options: {
   /**
    * What finds a port for its first start, or the very port: then it is an error if another process
@@ -66,7 +77,7 @@ export const startServer = async (options: {
   readonly ready: (child: Child, port: number) => Promise<void>;
   /** Ends what its process left behind. */
   readonly sweep?: () => Promise<void>;
-}): Promise<Server> => {
+}) => {
   const { port: place, begin, ready, sweep } = options;
   let run: Run | null = null;
   /** Children whose end is no accident. */
@@ -113,16 +124,19 @@ export const startServer = async (options: {
     get pid() {
       return current().child.pid;
     },
+    /** A restart keeps it. */
     get port() {
       return port;
     },
     get process() {
       return current().child.process;
     },
+    /** Resolves once the present process has ended; never rejects. */
     get exited() {
       return current().exited;
     },
-    stop() {
+    /** Resolves when it is gone; for good, save for `restart`. Idempotent. */
+    stop(): Promise<void> {
       // A restart may have made a new process by now; the caller of `restart` hears how that went.
       const stop = async (): Promise<void> => {
         await end();
@@ -130,13 +144,17 @@ export const startServer = async (options: {
       };
       return (stopping ??= stop());
     },
-    kill(signal) {
+    /** Sends a signal, and no more: SIGSTOP pauses it. */
+    kill(signal: NodeJS.Signals): void {
       current().child.process.kill(signal);
     },
-    async restart() {
+    /** Ends what still runs, and resolves when it answers again. @throws ServerFailed */
+    async restart(): Promise<void> {
       stopping = null;
       starting = end().then(start);
       await starting;
     },
   };
 };
+
+export type Server = Awaited<ReturnType<typeof startServer>>;
