@@ -2,8 +2,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { createKafkaClient } from '../../ops/platform/event-log/kafka/client.js';
 import { createRecordProducer } from '../../ops/platform/event-log/kafka/producer.js';
-import { outgoingRecord, type OutgoingRecord } from '../../ops/platform/event-log/kafka/records.js';
-import { topicIn } from '../../ops/platform/event-log/kafka/topics.js';
+import type { OutgoingRecord } from '../../ops/platform/event-log/kafka/record-batch.js';
 import { topics } from '../../schemas/events/topics.js';
 import type { Shipped } from '../spool/shipper.js';
 import { recordAt } from '../spool/record.js';
@@ -12,7 +11,6 @@ import type { ChunkToShip, WorkerReport, WorkerSettings } from './shipping.js';
 const { kafka, debug } = workerData as WorkerSettings;
 const port = parentPort;
 if (!port) throw new Error('This file is for a worker thread');
-const topic = topics.visits.name;
 const report = (message: WorkerReport): void => {
   port.postMessage(message);
 };
@@ -23,6 +21,7 @@ const producer = createRecordProducer(
       report({ details, message });
     },
   }),
+  kafka,
 );
 
 /** Key and event go on as the bytes that they are. */
@@ -32,13 +31,11 @@ const ship = async (chunk: Buffer): Promise<Shipped> => {
   let through = 0;
   for (let record = recordAt(chunk, 0); record; record = recordAt(chunk, bytes)) {
     const { sequence, keyStart, keyEnd, end } = record;
-    const key = chunk.subarray(keyStart, keyEnd);
-    const value = chunk.subarray(keyEnd, end);
-    records.push(outgoingRecord(topic, key, value));
+    records.push({ key: chunk.subarray(keyStart, keyEnd), value: chunk.subarray(keyEnd, end) });
     bytes = end;
     through = sequence;
   }
-  if (records.length > 0) await producer.send(topicIn(kafka, topic), records);
+  if (records.length > 0) await producer.send(topics.visits.name, records);
   return { records: records.length, bytes, through };
 };
 

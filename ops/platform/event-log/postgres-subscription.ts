@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { TopicName } from '../../../schemas/events/topics.js';
 import { Backoff } from '../concurrency/retry.js';
 import { WakeUp } from '../concurrency/wake-up.js';
+import { groupBy } from '../group-by.js';
 import type { Logger } from '../logging.js';
 import type { NotificationListener } from '../postgres/listener.js';
 import type { Pool } from '../postgres/pool.js';
@@ -75,13 +76,7 @@ export const startPostgresSubscription = (
              ) e`,
       values: [from.map(({ known }) => known.id), from.map(({ offset }) => offset), maxBatch],
     });
-    const found = new Map<number, LogRecord[]>();
-    for (const { id, ...record } of rows) {
-      const records = found.get(id);
-      if (records) records.push(record);
-      else found.set(id, [record]);
-    }
-    return found;
+    return groupBy(rows, ({ id }) => id);
   };
 
   /** Whether the batch was handled; otherwise its partition pauses. */

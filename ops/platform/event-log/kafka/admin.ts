@@ -2,16 +2,7 @@ import type { Admin, Kafka } from 'kafkajs';
 import { retry } from '../../concurrency/retry.js';
 
 /** Asks the cluster about itself. */
-export interface ClusterAdmin {
-  /**
-   * Runs `work`, again on a new connection after a failure that may pass: kafkajs keeps to what it
-   * knew of the cluster, also when the leader of a partition is another one by now.
-   */
-  ask<Result>(work: (admin: Admin) => Promise<Result>): Promise<Result>;
-  close(): Promise<void>;
-}
-
-export const createClusterAdmin = (kafka: Kafka): ClusterAdmin => {
+export const createClusterAdmin = (kafka: Kafka) => {
   let connected: Promise<Admin> | undefined;
 
   const connect = async (): Promise<Admin> => {
@@ -36,16 +27,22 @@ export const createClusterAdmin = (kafka: Kafka): ClusterAdmin => {
   };
 
   return {
-    ask: (work) =>
+    /**
+     * Runs `work`, again on a new connection after a failure that may pass: kafkajs keeps to what it
+     * knew of the cluster, also when the leader of a partition is another one by now.
+     */
+    ask: <Result>(work: (admin: Admin) => Promise<Result>): Promise<Result> =>
       retry(() => askOnce(work), {
         attempts: 6,
         pauses: { firstMs: 100, longestMs: 1_600 },
         isRetryable: (error) => (error as { retriable?: boolean }).retriable === true,
       }),
-    async close() {
+    async close(): Promise<void> {
       const left = connected;
       connected = undefined;
       await (await left)?.disconnect();
     },
   };
 };
+
+export type ClusterAdmin = ReturnType<typeof createClusterAdmin>;

@@ -1,7 +1,6 @@
 import { Kafka, logLevel, type ISocketFactory, type logCreator, type SASLOptions } from 'kafkajs';
 import type { Logger } from '../../logging.js';
 import { patchKafkajs } from './kafkajs-patches.js';
-import { sendReadyBatches } from './ready-batches.js';
 import type { KafkaSettings } from './settings.js';
 
 /** The retries of kafkajs itself; its callers decide what comes after. */
@@ -32,7 +31,6 @@ export const createKafkaClient = (
   socketFactory?: ISocketFactory,
 ): Kafka => {
   patchKafkajs();
-  sendReadyBatches();
   return new Kafka({
     clientId: 'linklog',
     brokers: [...settings.brokers],

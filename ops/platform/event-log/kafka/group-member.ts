@@ -1,5 +1,6 @@
-import type { Consumer, EachBatchPayload, Kafka } from 'kafkajs';
+import type { EachBatchPayload, Kafka, KafkaMessage } from 'kafkajs';
 import { deferred, settledWithin } from '../../concurrency/deferred.js';
+import type { LogRecord } from '../port.js';
 
 /** Bytes of one partition in one fetch. */
 const maxBytesPerPartition = 1_048_576;
@@ -9,15 +10,12 @@ const disconnectMs = 4_000;
 /** The partitions that the group gave to a member, by the topic's name in the cluster. */
 export type Assignment = Readonly<Record<string, readonly number[]>>;
 
-export interface GroupMember {
-  readonly consumer: Consumer;
-  /** Resolves when the group has given partitions to this member. */
-  join(): Promise<void>;
-  /** Rejects when the member can go on no more: another one is to be made. */
-  readonly crashed: Promise<never>;
-  /** Resolves when no `handle` is running; a cluster that does not answer is not waited for. */
-  leave(): Promise<void>;
-}
+/** A record of the port. A missing key or value, not written by us, gives empty text: a dead letter. */
+export const logRecordOf = ({ offset, key, value }: KafkaMessage): LogRecord => ({
+  offset: Number(offset),
+  key: key?.toString() ?? '',
+  value: value?.toString() ?? '',
+});
 
 /** A consumer that commits no offsets and decides itself what to do after a crash. */
 export const createGroupMember = (
@@ -33,7 +31,7 @@ export const createGroupMember = (
     readonly onJoin: (assignment: Assignment) => void;
     readonly handle: (payload: EachBatchPayload) => Promise<void>;
   },
-): GroupMember => {
+) => {
   const { topics, onJoin, handle, ...consumerOptions } = options;
   const consumer = kafka.consumer({
     ...consumerOptions,
@@ -54,8 +52,10 @@ export const createGroupMember = (
   });
   return {
     consumer,
+    /** Rejects when the member can go on no more: another one is to be made. */
     crashed: crashed.promise,
-    async join() {
+    /** Resolves when the group has given partitions to this member. */
+    async join(): Promise<void> {
       await consumer.connect();
       await consumer.subscribe({ topics: [...topics], fromBeginning: true });
       await consumer.run({
@@ -69,10 +69,13 @@ export const createGroupMember = (
       });
       await Promise.race([joined.promise, crashed.promise]);
     },
-    async leave() {
+    /** Resolves when no `handle` is running; a cluster that does not answer is not waited for. */
+    async leave(): Promise<void> {
       await Promise.all(handling);
       // The group forgets by itself a member that it does not hear of.
       await settledWithin(consumer.disconnect(), disconnectMs);
     },
   };
 };
+
+export type GroupMember = ReturnType<typeof createGroupMember>;

@@ -8,7 +8,6 @@ import { createClusterAdmin } from './admin.js';
 import { createKafkaClient } from './client.js';
 import { createPartitionReader } from './partition-reader.js';
 import { createRecordProducer } from './producer.js';
-import { outgoingRecord } from './records.js';
 import type { KafkaSettings } from './settings.js';
 import { startKafkaSubscription } from './subscription.js';
 import { ensureTopics, TopicDiffers, topicIn } from './topics.js';
@@ -37,7 +36,7 @@ export const openKafkaLog = (options: {
   const kafka = createKafkaClient(settings, logger, options.socketFactory);
   const closed = new AbortController();
   const admin = createClusterAdmin(kafka);
-  const producer = createRecordProducer(kafka);
+  const producer = createRecordProducer(kafka, settings);
   const reader = createPartitionReader(kafka, settings, admin);
   let clusterId: string | undefined;
 
@@ -87,10 +86,11 @@ export const openKafkaLog = (options: {
     async append(topic, records) {
       if (records.length === 0) return;
       await ready;
-      const outgoing = records.map(({ key, value }) =>
-        outgoingRecord(topic, Buffer.from(key), Buffer.from(value)),
-      );
-      await producer.send(topicIn(settings, topic), outgoing);
+      const outgoing = records.map(({ key, value }) => ({
+        key: Buffer.from(key),
+        value: Buffer.from(value),
+      }));
+      await producer.send(topic, outgoing);
     },
     read: (topic, partition, from, to) => reader.read(topic, partition, from, to),
     subscribe: (subscribeOptions) =>

@@ -4,6 +4,29 @@
  */
 import { createRequire } from 'node:module';
 import type { Socket } from 'node:net';
+import { sendReadyBatches } from './record-batch.js';
+
+type Method<Instance, Result, Args extends unknown[] = []> = (
+  this: Instance,
+  ...args: Args
+) => Result;
+
+const load = createRequire(import.meta.url);
+const patched = Symbol.for('linklog.kafkajs-patches');
+
+/** Replaces a method of the class in a file of kafkajs. */
+const replace = <Instance, Result, Args extends unknown[]>(
+  file: string,
+  method: string,
+  wrap: (original: Method<Instance, Result, Args>) => Method<Instance, Result, Args>,
+): void => {
+  const { prototype } = load(`kafkajs/src/${file}.js`) as {
+    readonly prototype: Readonly<Record<string, Method<Instance, Result, Args> | undefined>>;
+  };
+  const original = prototype[method];
+  if (original === undefined) throw new Error(`kafkajs has no ${method} where it had one`);
+  Object.defineProperty(prototype, method, { value: wrap(original) });
+};
 
 /** A request that waits for its answer; times in milliseconds, `sentAt` of `Date.now()`. */
 interface SocketRequest {
@@ -19,50 +42,7 @@ interface RequestQueue {
   readonly enforceRequestTimeout: boolean;
 }
 
-/** An answer is received in chunks: first its size, in four bytes. */
-interface Connection {
-  readonly socket?: Socket;
-  readonly isConnected: () => boolean;
-  chunks: readonly Buffer[];
-  bytesBuffered: number;
-  bytesNeeded: number;
-}
-
-/** A client's view of one broker. */
-interface Broker {
-  /** The versions of requests that it takes; `null` until it has answered. */
-  readonly versions: object | null;
-}
-
-/** The records of one partition in a fetch. */
-interface FetchedBatch {
-  readonly isEmpty: () => boolean;
-}
-
-/** A consumer's membership in its group; the time in milliseconds. */
-interface ConsumerGroup {
-  maxWaitTime: number;
-}
-
-interface Class<Instance, Method extends string, Result, Args extends unknown[] = []> {
-  readonly prototype: Instance & Partial<Record<Method, (this: Instance, ...args: Args) => Result>>;
-}
-
-const load = createRequire(import.meta.url);
-const patched = Symbol.for('linklog.kafkajs-patches');
-const sizeBytes = 4;
-
-const replace = <Instance, Method extends string, Result, Args extends unknown[]>(
-  { prototype }: Class<Instance, Method, Result, Args>,
-  method: Method,
-  wrap: (
-    original: (this: Instance, ...args: Args) => Result,
-  ) => (this: Instance, ...args: Args) => Result,
-): void => {
-  const original = prototype[method] as ((this: Instance, ...args: Args) => Result) | undefined;
-  if (original === undefined) throw new Error(`kafkajs has no ${method} where it had one`);
-  Object.defineProperty(prototype, method, { value: wrap(original) });
-};
+const requestQueue = 'network/requestQueue/index';
 
 /**
  * kafkajs checks for pending requests once a millisecond on every open connection, also where none are
@@ -70,16 +50,14 @@ const replace = <Instance, Method extends string, Result, Args extends unknown[]
  * itself, so none is needed without pending requests.
  */
 const calmIdleConnections = (): void => {
-  const queue = load('kafkajs/src/network/requestQueue/index.js') as Class<
-    RequestQueue,
+  replace(
+    requestQueue,
     'scheduleCheckPendingRequests',
-    void
-  >;
-  replace(queue, 'scheduleCheckPendingRequests', (schedule) => {
-    return function scheduleWhilePending() {
-      if (this.pending.length > 0) schedule.call(this);
-    };
-  });
+    (schedule: Method<RequestQueue, void>) =>
+      function scheduleWhilePending() {
+        if (this.pending.length > 0) schedule.call(this);
+      },
+  );
 };
 
 /**
@@ -87,25 +65,10 @@ const calmIdleConnections = (): void => {
  * eleven. One check at the moment when the first request can be late is enough.
  */
 const lookForLateRequestsInTime = (): void => {
-  const file = load('kafkajs/src/network/requestQueue/index.js') as unknown;
   const looks = new WeakMap<
     RequestQueue,
     { readonly at: number; readonly timer: NodeJS.Timeout }
   >();
-
-  const lookAt = (queue: RequestQueue, at: number): void => {
-    const timer = setTimeout(() => {
-      looks.delete(queue);
-      const now = Date.now();
-      // Requests of a lost connection were rejected, and are not listed here.
-      for (const request of [...queue.inflight.values()]) {
-        if (now >= request.sentAt + request.requestTimeout) request.timeoutRequest();
-      }
-      lookInTime(queue);
-    }, at - Date.now());
-    // Only the connection is to keep the process alive.
-    looks.set(queue, { at, timer: timer.unref() });
-  };
 
   const lookInTime = (queue: RequestQueue): void => {
     let soonest = Infinity;
@@ -115,25 +78,39 @@ const lookForLateRequestsInTime = (): void => {
     const planned = looks.get(queue);
     if (soonest >= (planned?.at ?? Infinity)) return;
     clearTimeout(planned?.timer);
-    lookAt(queue, soonest);
+    const timer = setTimeout(() => {
+      looks.delete(queue);
+      const now = Date.now();
+      // Requests of a lost connection were rejected, and are not listed here.
+      for (const request of [...queue.inflight.values()]) {
+        if (now >= request.sentAt + request.requestTimeout) request.timeoutRequest();
+      }
+      lookInTime(queue);
+    }, soonest - Date.now());
+    // Only the connection is to keep the process alive.
+    looks.set(queue, { at: soonest, timer: timer.unref() });
   };
 
+  replace(requestQueue, 'scheduleRequestTimeoutCheck', () => () => undefined);
   replace(
-    file as Class<RequestQueue, 'scheduleRequestTimeoutCheck', void>,
-    'scheduleRequestTimeoutCheck',
-    () => () => undefined,
-  );
-  replace(
-    file as Class<RequestQueue, 'sendSocketRequest', void, [SocketRequest]>,
+    requestQueue,
     'sendSocketRequest',
-    (send) => {
-      return function sendAndLookInTime(request) {
+    (send: Method<RequestQueue, void, [SocketRequest]>) =>
+      function sendAndLookInTime(request) {
         send.call(this, request);
         if (this.enforceRequestTimeout) lookInTime(this);
-      };
-    },
+      },
   );
 };
+
+/** An answer is received in chunks: first its size, in four bytes. */
+interface Connection {
+  readonly socket?: Socket;
+  readonly isConnected: () => boolean;
+  chunks: readonly Buffer[];
+  bytesBuffered: number;
+  bytesNeeded: number;
+}
 
 /**
  * A connection that is lost within an answer keeps the beginning of that answer. It takes the first
@@ -141,22 +118,20 @@ const lookForLateRequestsInTime = (): void => {
  * nonsense, and throws where nobody can catch it.
  */
 const forgetLostAnswers = (): void => {
-  const connection = load('kafkajs/src/network/connection.js') as Class<
-    Connection,
+  replace(
+    'network/connection',
     'connect',
-    Promise<boolean>
-  >;
-  replace(connection, 'connect', (connect) => {
-    return function connectAfresh() {
-      if (!this.isConnected()) {
-        this.socket?.removeAllListeners('data').destroy();
-        this.chunks = [];
-        this.bytesBuffered = 0;
-        this.bytesNeeded = sizeBytes;
-      }
-      return connect.call(this);
-    };
-  });
+    (connect: Method<Connection, Promise<boolean>>) =>
+      function connectAfresh() {
+        if (!this.isConnected()) {
+          this.socket?.removeAllListeners('data').destroy();
+          this.chunks = [];
+          this.bytesBuffered = 0;
+          this.bytesNeeded = 4;
+        }
+        return connect.call(this);
+      },
+  );
 };
 
 /**
@@ -165,12 +140,14 @@ const forgetLostAnswers = (): void => {
  * with "Broker not connected" for as long as the client lives.
  */
 const askUntilAnswered = (): void => {
-  const broker = load('kafkajs/src/broker/index.js') as Class<Broker, 'isConnected', boolean>;
-  replace(broker, 'isConnected', (isConnected) => {
-    return function isConnectedAndKnown() {
-      return this.versions !== null && isConnected.call(this);
-    };
-  });
+  replace(
+    'broker/index',
+    'isConnected',
+    (isConnected: Method<{ readonly versions: object | null }, boolean>) =>
+      function isConnectedAndKnown() {
+        return this.versions !== null && isConnected.call(this);
+      },
+  );
 };
 
 /** After so many fetches without a record, the topics are quiet. */
@@ -178,32 +155,39 @@ const quietFetches = 10;
 /** Between fetches only, a member sends heartbeats: with a longer wait, its group would drop it. */
 const quietFactor = 2.5;
 
+/** A consumer's membership in its group; the time in milliseconds. */
+interface ConsumerGroup {
+  maxWaitTime: number;
+}
+
+/** The records of one partition in a fetch. */
+interface FetchedBatch {
+  readonly isEmpty: () => boolean;
+}
+
 /**
  * kafkajs fetches as often from quiet topics as from busy ones, which was half of an idle projector's
  * CPU. A record ends a fetch at once, however long the fetch may wait. Only a resumed partition, a new
  * member and the end wait for the next fetch. So the wait grows where nothing happens.
  */
 const waitLongerWhileQuiet = (): void => {
-  const group = load('kafkajs/src/consumer/consumerGroup.js') as Class<
-    ConsumerGroup,
-    'fetch',
-    Promise<readonly FetchedBatch[]>,
-    [nodeId: number]
-  >;
   const calms = new WeakMap<ConsumerGroup, { readonly usualWait: number; inVain: number }>();
-  replace(group, 'fetch', (fetch) => {
-    return async function fetchCalmly(nodeId) {
-      const calm = calms.get(this) ?? { usualWait: this.maxWaitTime, inVain: 0 };
-      calms.set(this, calm);
-      this.maxWaitTime = calm.usualWait * (calm.inVain < quietFetches ? 1 : quietFactor);
-      const batches = await fetch.call(this, nodeId);
-      calm.inVain = batches.every((batch) => batch.isEmpty()) ? calm.inVain + 1 : 0;
-      return batches;
-    };
-  });
+  replace(
+    'consumer/consumerGroup',
+    'fetch',
+    (fetch: Method<ConsumerGroup, Promise<readonly FetchedBatch[]>, [nodeId: number]>) =>
+      async function fetchCalmly(nodeId) {
+        const calm = calms.get(this) ?? { usualWait: this.maxWaitTime, inVain: 0 };
+        calms.set(this, calm);
+        this.maxWaitTime = calm.usualWait * (calm.inVain < quietFetches ? 1 : quietFactor);
+        const batches = await fetch.call(this, nodeId);
+        calm.inVain = batches.every((batch) => batch.isEmpty()) ? calm.inVain + 1 : 0;
+        return batches;
+      },
+  );
 };
 
-/** Patches kafkajs in this process, once. */
+/** Patches kafkajs in this thread, once. */
 export const patchKafkajs = (): void => {
   if (patched in globalThis) return;
   calmIdleConnections();
@@ -211,5 +195,6 @@ export const patchKafkajs = (): void => {
   forgetLostAnswers();
   askUntilAnswered();
   waitLongerWhileQuiet();
+  sendReadyBatches();
   Object.defineProperty(globalThis, patched, { value: true });
 };

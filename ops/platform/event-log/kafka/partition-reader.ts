@@ -1,14 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { Consumer, EachBatchPayload, Kafka } from 'kafkajs';
-import pLimit, { type LimitFunction } from 'p-limit';
 import { topicNames, type TopicName } from '../../../../schemas/events/topics.js';
 import { deferred } from '../../concurrency/deferred.js';
 import { retry } from '../../concurrency/retry.js';
 import { WakeUp } from '../../concurrency/wake-up.js';
 import type { Batch } from '../port.js';
 import type { ClusterAdmin } from './admin.js';
-import { createGroupMember, type GroupMember } from './group-member.js';
-import { logRecordOf } from './records.js';
+import { createGroupMember, logRecordOf, type GroupMember } from './group-member.js';
 import type { KafkaSettings } from './settings.js';
 import { topicIn } from './topics.js';
 
@@ -78,11 +76,6 @@ class PartitionRead {
   }
 }
 
-export interface PartitionReader {
-  read(topic: TopicName, partition: number, from: number, to: number): AsyncGenerator<Batch>;
-  close(): Promise<void>;
-}
-
 /**
  * Reads partitions from one offset to another. kafkajs has no consumer without a group: so one
  * consumer, alone in a group of its own, has all partitions, each of them paused but while it is
@@ -92,11 +85,11 @@ export const createPartitionReader = (
   kafka: Kafka,
   settings: KafkaSettings,
   admin: ClusterAdmin,
-): PartitionReader => {
+) => {
   const reads = new Map<string, PartitionRead>();
-  const limits = new Map<string, LimitFunction>();
+  /** Of each partition, the end of the read that was asked for last. */
+  const ends = new Map<string, Promise<void>>();
   const closed = new AbortController();
-  let active = 0;
   let idle: NodeJS.Timeout | undefined;
   let membership: Promise<{ readonly member: GroupMember; readonly groupId: string }> | undefined;
   const keyOf = (name: string, partition: number): string => `${name}/${partition}`;
@@ -172,38 +165,6 @@ export const createPartitionReader = (
     await admin.ask((asked) => asked.deleteGroups([groupId]));
   };
 
-  /** One read of a partition at a time: it has one place in the group. */
-  const acquire = async (key: string): Promise<() => void> => {
-    const limit = limits.get(key) ?? pLimit(1);
-    limits.set(key, limit);
-    const acquired = deferred();
-    const released = deferred();
-    void limit(() => {
-      acquired.resolve();
-      return released.promise;
-    });
-    await acquired.promise;
-    return released.resolve;
-  };
-
-  async function* pieces(key: string, read: PartitionRead): AsyncGenerator<Batch> {
-    reads.set(key, read);
-    let taken = read.next;
-    try {
-      fetch((await joined()).consumer, read);
-      while (taken < read.to) {
-        const piece = await read.take();
-        taken += piece.records.length;
-        // More is fetched while the last piece is worked on.
-        if (read.wantsMore) fetch((await joined()).consumer, read);
-        yield piece;
-      }
-    } finally {
-      // A batch that still comes pauses the partition.
-      reads.delete(key);
-    }
-  }
-
   async function* read(
     topic: TopicName,
     partition: number,
@@ -212,27 +173,40 @@ export const createPartitionReader = (
   ): AsyncGenerator<Batch> {
     if (from >= to) return;
     const key = keyOf(topicIn(settings, topic), partition);
-    const release = await acquire(key);
-    active += 1;
+    // One read of a partition at a time: it has one place in the group.
+    const before = ends.get(key);
+    const end = deferred();
+    ends.set(key, end.promise);
+    await before;
     clearTimeout(idle);
+    const current = new PartitionRead(topic, partition, from, to);
+    reads.set(key, current);
     try {
-      yield* pieces(key, new PartitionRead(topic, partition, from, to));
+      fetch((await joined()).consumer, current);
+      let taken = from;
+      while (taken < to) {
+        const piece = await current.take();
+        taken += piece.records.length;
+        // More is fetched while the last piece is worked on.
+        if (current.wantsMore) fetch((await joined()).consumer, current);
+        yield piece;
+      }
     } finally {
-      active -= 1;
-      release();
-      if (active === 0) {
+      // A batch that still comes pauses the partition.
+      reads.delete(key);
+      end.resolve();
+      if (reads.size === 0) {
         idle = setTimeout(() => {
           // A cluster that is away forgets by itself a group without members.
           leave().catch(() => undefined);
-        }, idleMs);
-        idle.unref();
+        }, idleMs).unref();
       }
     }
   }
 
   return {
     read,
-    close() {
+    close(): Promise<void> {
       closed.abort(new Error('The log was closed'));
       return leave();
     },

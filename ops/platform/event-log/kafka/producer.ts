@@ -1,9 +1,12 @@
-import type { Kafka, Message, Producer, TopicMessages } from 'kafkajs';
+import type { Kafka, TopicMessages } from 'kafkajs';
+import { topics, type TopicName } from '../../../../schemas/events/topics.js';
 import { createBatcher } from '../../concurrency/batcher.js';
+import { groupBy } from '../../group-by.js';
+import { partitionOf } from '../partition.js';
 import { requestRetry } from './client.js';
-import { ReadyBatch } from './ready-batches.js';
-import { recordBatch } from './record-batch.js';
-import type { OutgoingRecord } from './records.js';
+import { ReadyBatch, recordBatch, type OutgoingRecord } from './record-batch.js';
+import type { KafkaSettings } from './settings.js';
+import { topicIn } from './topics.js';
 
 /**
  * Bytes of a request, which may hold records of several calls: a request costs much more than a record.
@@ -12,61 +15,44 @@ import type { OutgoingRecord } from './records.js';
 const maxBytes = 768 * 1_024;
 
 interface Share {
-  readonly records: readonly OutgoingRecord[];
+  readonly topic: TopicName;
+  readonly records: OutgoingRecord[];
   readonly bytes: number;
 }
 
 /** The records of a call in their order, as many together as one request may have. */
-function* sharesOf(records: readonly OutgoingRecord[]): Generator<Share> {
-  let share: OutgoingRecord[] = [];
+function* sharesOf(topic: TopicName, all: readonly OutgoingRecord[]): Generator<Share> {
+  let records: OutgoingRecord[] = [];
   let bytes = 0;
-  for (const record of records) {
+  for (const record of all) {
     const size = record.key.length + record.value.length;
-    if (share.length > 0 && bytes + size > maxBytes) {
-      yield { records: share, bytes };
-      [share, bytes] = [[], 0];
+    if (records.length > 0 && bytes + size > maxBytes) {
+      yield { topic, records, bytes };
+      [records, bytes] = [[], 0];
     }
-    share.push(record);
+    records.push(record);
     bytes += size;
   }
-  if (share.length > 0) yield { records: share, bytes };
+  if (records.length > 0) yield { topic, records, bytes };
 }
 
-export interface RecordProducer {
-  /**
-   * Resolves when all in-sync replicas have the records; those of one call keep their order, also where
-   * they fill several requests: when one fails, those after it are not sent.
-   *
-   * @param topic its name in the cluster
-   */
-  send(topic: string, records: readonly OutgoingRecord[]): Promise<void>;
-  close(): Promise<void>;
-}
-
-interface TopicShare extends Share {
-  readonly topic: string;
-}
+const partitionCounts = new Map<TopicName, number>(
+  Object.values(topics).map(({ name, partitions }) => [name, partitions]),
+);
 
 /** One message for each partition: its records in their order, as one batch. */
-const batchesOf = (shares: readonly TopicShare[]): TopicMessages[] => {
-  const byTopic = new Map<string, Map<number, OutgoingRecord[]>>();
-  for (const { topic, records } of shares) {
-    const byPartition = byTopic.get(topic) ?? new Map<number, OutgoingRecord[]>();
-    byTopic.set(topic, byPartition);
-    for (const record of records) {
-      const before = byPartition.get(record.partition);
-      if (before) before.push(record);
-      else byPartition.set(record.partition, [record]);
-    }
-  }
+const batchesOf = (shares: readonly Share[], settings: KafkaSettings): TopicMessages[] => {
   const now = Date.now();
-  return [...byTopic].map(([topic, byPartition]) => ({
-    topic,
-    messages: [...byPartition].map(([partition, records]): Message => {
-      const batch = new ReadyBatch(recordBatch(records, now));
-      return { partition, value: batch as unknown as Buffer };
-    }),
-  }));
+  return [...groupBy(shares, ({ topic }) => topic)].map(([topic, ofTopic]) => {
+    const count = partitionCounts.get(topic) ?? 1;
+    const records = ofTopic.flatMap((share) => share.records);
+    const byPartition = groupBy(records, ({ key }) => partitionOf(key, count));
+    const messages = [...byPartition].map(([partition, ofPartition]) => ({
+      partition,
+      value: new ReadyBatch(recordBatch(ofPartition, now)) as unknown as Buffer,
+    }));
+    return { topic: topicIn(settings, topic), messages };
+  });
 };
 
 /**
@@ -74,8 +60,8 @@ const batchesOf = (shares: readonly TopicShare[]): TopicMessages[] => {
  * request by itself, so a second one in flight could overtake it; its idempotent producer is left
  * off, since it acknowledges records that it never stored when requests overlap.
  */
-export const createRecordProducer = (kafka: Kafka): RecordProducer => {
-  const producer: Producer = kafka.producer({
+export const createRecordProducer = (kafka: Kafka, settings: KafkaSettings) => {
+  const producer = kafka.producer({
     allowAutoTopicCreation: false,
     // Each record comes with its partition.
     createPartitioner:
@@ -98,26 +84,30 @@ export const createRecordProducer = (kafka: Kafka): RecordProducer => {
     }
   };
 
-  const requests = createBatcher<TopicShare, undefined>({
+  const requests = createBatcher<Share, undefined>({
     maxBatch: maxBytes,
     sizeOf: ({ bytes }) => bytes,
     maxWaiting: Infinity,
     async run(shares) {
       await connect();
-      await producer.sendBatch({ acks: -1, topicMessages: batchesOf(shares) });
+      await producer.sendBatch({ acks: -1, topicMessages: batchesOf(shares, settings) });
       return shares.map(() => undefined);
     },
   });
   let last: Promise<unknown> = Promise.resolve();
 
   return {
-    async send(topic, records) {
-      for (const share of sharesOf(records)) {
-        last = requests.submit({ topic, ...share });
+    /**
+     * Resolves when all in-sync replicas have the records; those of one call keep their order, also
+     * where they fill several requests: when one fails, those after it are not sent.
+     */
+    async send(topic: TopicName, records: readonly OutgoingRecord[]): Promise<void> {
+      for (const share of sharesOf(topic, records)) {
+        last = requests.submit(share);
         await last;
       }
     },
-    async close() {
+    async close(): Promise<void> {
       // Its sender gets the failure.
       await last.catch(() => undefined);
       await producer.disconnect();

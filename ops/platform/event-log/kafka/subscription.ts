@@ -9,8 +9,7 @@ import {
   type SubscribeOptions,
   type Subscription,
 } from '../port.js';
-import { createGroupMember, type Assignment } from './group-member.js';
-import { logRecordOf } from './records.js';
+import { createGroupMember, logRecordOf, type Assignment } from './group-member.js';
 import type { KafkaSettings } from './settings.js';
 import { topicIn } from './topics.js';
 
