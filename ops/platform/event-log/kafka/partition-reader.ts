@@ -132,7 +132,12 @@ export const createPartitionReader = (
         return Promise.resolve();
       },
     });
-    await member.join();
+    try {
+      await member.join();
+    } catch (error) {
+      await member.leave();
+      throw error;
+    }
     member.crashed.catch(() => {
       membership = undefined;
       if (reads.size === 0) return;
