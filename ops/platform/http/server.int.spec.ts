@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { once } from 'node:events';
 import { Agent, request, type IncomingMessage, type RequestListener } from 'node:http';
-import { connect } from 'node:net';
+import { connect, type Server } from 'node:net';
 import { text } from 'node:stream/consumers';
 import type { GeneralError } from '../../../schemas/http/errors.js';
 import { eventually, rejection } from '../../test/support/waiting.js';
@@ -70,6 +70,16 @@ describe('platform: listener', () => {
       expect((await get(listener.url)).statusCode).to.equal(200);
     });
   }
+
+  it('goes on after errors of accepting connections', async () => {
+    const listener = await start((request, response) => {
+      const { server } = request.socket as unknown as { readonly server: Server };
+      for (let error = 0; error < 2; error += 1) server.emit('error', new Error('accept EMFILE'));
+      response.end('hello');
+    });
+    expect(await text(await get(listener.url))).to.equal('hello');
+    expect(await text(await get(listener.url))).to.equal('hello');
+  });
 
   it('on a port in use is a ConfigError that names the variable', async () => {
     const { port } = await start(hello);

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import {
   createServer,
   ServerResponse,
@@ -16,14 +17,13 @@ import {
   type Unread,
 } from './refusal.js';
 
-export interface HttpListener {
+/** The address that a listener was bound to. */
+export interface Bound {
   readonly host: string;
   /** The real port, also where the configuration has 0. */
   readonly port: number;
   /** An address that can be connected to: never a wildcard, IPv6 in brackets. */
   readonly url: string;
-  /** No new connections; answers what is in flight, for `graceMs` at most. */
-  stop(graceMs: number): Promise<void>;
 }
 
 const maxConnections = 10_000;
@@ -119,9 +119,6 @@ const refuseRest = (error: Unread, socket: Socket, latest: Exchange | undefined)
   }
 };
 
-/** The address that a listener was bound to. */
-export type Bound = Pick<HttpListener, 'host' | 'port' | 'url'>;
-
 /**
  * Listens, with bounds on connections and on the time that a request may take to come in.
  *
@@ -134,7 +131,7 @@ export const listen = async (
   name: 'API' | 'EDGE' | 'ADMIN',
   where: Listen,
   makeHandler: (bound: Bound) => RequestListener,
-): Promise<HttpListener> => {
+) => {
   let draining = false;
   const server = createServer({
     headersTimeout: 10_000,
@@ -158,58 +155,59 @@ export const listen = async (
     };
     socket.once('close', () => sockets.delete(socket));
   });
-  const bound = await new Promise<Bound>((resolve, reject) => {
-    server.once('error', (error) => {
-      reject(listenError(error, name, where));
+  // A later error is of one connection, which could not be accepted. Unheard, it would end the process.
+  server.on('error', () => undefined);
+  const { host } = where;
+  server.listen({ host, port: where.port, backlog: 1_024 });
+  await once(server, 'listening').catch((error: unknown) => {
+    throw listenError(error as NodeJS.ErrnoException, name, where);
+  });
+  const { port } = server.address() as AddressInfo;
+  const bound: Bound = { host, port, url: urlOf({ host, port }) };
+  const handler = makeHandler(bound);
+  const serve: RequestListener = (request, response) => {
+    // It came after the last answer of the connection.
+    if (closing.has(request.socket)) return;
+    const { socket } = request;
+    latest.set(socket, { request, response, bytesRead: socket.bytesRead });
+    if (draining) response.setHeader('Connection', 'close');
+    if (isBadRequest(request)) {
+      refuse(request, response, refusalOf(null));
+      return;
+    }
+    request.url = originFormOf(request.url ?? '/');
+    handler(request, response);
+  };
+  server.on('request', serve);
+  // RFC 9110 allows a server to ignore other expectations.
+  server.on('checkExpectation', serve);
+  server.on('connect', (request: IncomingMessage, socket: Socket) => {
+    // It gets an answer like any other method, and no tunnel. Node leaves the socket to us.
+    socket.on('error', () => socket.destroy());
+    const response = new ServerResponse(request);
+    response.shouldKeepAlive = false;
+    response.assignSocket(socket);
+    response.once('finish', () => {
+      socket.destroySoon();
     });
-    server.listen({ host: where.host, port: where.port, backlog: 1_024 }, () => {
-      const { port } = server.address() as AddressInfo;
-      const { host } = where;
-      const listening = { host, port, url: urlOf({ host, port }) };
-      const handler = makeHandler(listening);
-      const serve: RequestListener = (request, response) => {
-        // It came after the last answer of the connection.
-        if (closing.has(request.socket)) return;
-        const { socket } = request;
-        latest.set(socket, { request, response, bytesRead: socket.bytesRead });
-        if (draining) response.setHeader('Connection', 'close');
-        if (isBadRequest(request)) {
-          refuse(request, response, refusalOf(null));
-          return;
-        }
-        request.url = originFormOf(request.url ?? '/');
-        handler(request, response);
-      };
-      server.on('request', serve);
-      // RFC 9110 allows a server to ignore other expectations.
-      server.on('checkExpectation', serve);
-      server.on('connect', (request: IncomingMessage, socket: Socket) => {
-        // It gets an answer like any other method, and no tunnel. Node leaves the socket to us.
-        socket.on('error', () => socket.destroy());
-        const response = new ServerResponse(request);
-        response.shouldKeepAlive = false;
-        response.assignSocket(socket);
-        response.once('finish', () => {
-          socket.destroySoon();
-        });
-        serve(request, response);
-      });
-      server.on('clientError', (error: Unread, socket: Socket) => {
-        if (closing.has(socket)) return;
-        // Browsers open spare connections. An answer to no request might be taken for the answer to
-        // the next one.
-        const unused = socket.bytesRead === 0;
-        if (error.code === 'ECONNRESET' || !socket.writable || unused) socket.destroy();
-        else refuseRest(error, socket, latest.get(socket));
-      });
-      resolve(listening);
-    });
+    serve(request, response);
+  });
+  server.on('clientError', (error: Unread, socket: Socket) => {
+    if (closing.has(socket)) return;
+    // Browsers open spare connections. An answer to no request might be taken for the answer to the
+    // next one.
+    const unused = socket.bytesRead === 0;
+    if (error.code === 'ECONNRESET' || !socket.writable || unused) socket.destroy();
+    else refuseRest(error, socket, latest.get(socket));
   });
   return {
     ...bound,
-    stop(graceMs) {
+    /** No new connections; answers what is in flight, for `graceMs` at most. */
+    stop(graceMs: number): Promise<void> {
       draining = true;
       return close(server, sockets, graceMs);
     },
   };
 };
+
+export type HttpListener = Awaited<ReturnType<typeof listen>>;
