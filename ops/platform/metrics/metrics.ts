@@ -1,6 +1,6 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import { DurationHistogram, type Durations, type Labels } from './durations.js';
-import { createRequestRecorder, type RequestRecorder } from './requests.js';
+import { createRequestRecorder } from './requests.js';
 
 /** A number with its labels. */
 export type Sample = readonly [labels: Labels, value: number];
@@ -12,23 +12,6 @@ export interface Figure {
   readonly labels?: readonly string[];
   /** Must not fail: the whole answer would. A value that cannot be read is left out. */
   readonly read: () => number | readonly Sample[] | Promise<readonly Sample[]>;
-}
-
-/**
- * The metrics of a process, for GET /metrics. Made once and handed to its services: they keep plain
- * numbers, and say here how to read them.
- */
-export interface Metrics {
-  /** A number that only rises. Its name ends in `_total`. */
-  counter(figure: Figure): unknown;
-  gauge(figure: Figure): unknown;
-  /** How long something takes. Its name ends in `_seconds`. */
-  durations(name: string, help: string): Durations;
-  /** The requests of one listener of this process. */
-  requests(listener: 'api' | 'edge' | 'admin'): RequestRecorder;
-  /** Everything, in Prometheus' text format. */
-  text(): Promise<string>;
-  readonly contentType: string;
 }
 
 const lookAtLoopMs = 500;
@@ -51,7 +34,11 @@ const watchEventLoop = (delays: Durations): void => {
   }, lookAtLoopMs).unref();
 };
 
-export const createMetrics = (): Metrics => {
+/**
+ * The metrics of a process, for GET /metrics. Made once and handed to its services: they keep plain
+ * numbers, and say here how to read them.
+ */
+export const createMetrics = () => {
   // Of its own, since a test may start several products in one process.
   const registry = new Registry();
   // Its monitor of the event loop wakes the process a hundred times a second, which was a fifth of
@@ -94,14 +81,20 @@ export const createMetrics = (): Metrics => {
   );
 
   return {
-    counter: (figure) => new Counter(metricOf(figure)),
-    gauge: (figure) => new Gauge(metricOf(figure)),
-    durations: (name, help) => histogram(name, help).child(),
-    requests: (listener) => createRequestRecorder(requests, listener),
-    async text() {
+    /** A number that only rises. Its name ends in `_total`. */
+    counter: (figure: Figure): unknown => new Counter(metricOf(figure)),
+    gauge: (figure: Figure): unknown => new Gauge(metricOf(figure)),
+    /** How long something takes. Its name ends in `_seconds`. */
+    durations: (name: string, help: string): Durations => histogram(name, help).child(),
+    /** The requests of one listener of this process. */
+    requests: (listener: 'api' | 'edge' | 'admin') => createRequestRecorder(requests, listener),
+    /** Everything, in Prometheus' text format. */
+    async text(): Promise<string> {
       const known = await registry.metrics();
       return [known, ...histograms.map((made) => made.text())].join('\n');
     },
     contentType: registry.contentType,
   };
 };
+
+export type Metrics = ReturnType<typeof createMetrics>;
