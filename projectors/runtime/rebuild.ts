@@ -3,6 +3,7 @@ import type { EventLog } from '../../ops/platform/event-log/port.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import { advisoryLocks } from '../../ops/platform/postgres/advisory-locks.js';
 import {
+  transactionOn,
   withConnection,
   type Client,
   type Pool,
@@ -26,24 +27,6 @@ import {
   type ProjectionSchema,
   type ReplacementSchema,
 } from './projection.js';
-
-/** A transaction on a connection that stays with the caller. */
-export const transactionOn = async <Result>(
-  client: PoolClient,
-  work: () => Promise<Result>,
-): Promise<Result> => {
-  await client.query('BEGIN');
-  try {
-    const result = await work();
-    await client.query('COMMIT');
-    return result;
-  } catch (error) {
-    await client.query('ROLLBACK').catch((cause: unknown) => {
-      throw new AggregateError([error, cause], 'A transaction failed, and its rollback too');
-    });
-    throw error;
-  }
-};
 
 /** Makes empty copies of a schema's tables in another schema, without references to other tables. */
 export const cloneTables = async (

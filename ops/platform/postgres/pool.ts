@@ -13,6 +13,10 @@ export const valuesByField = <Row>(
   ...fields: readonly (keyof Row)[]
 ): unknown[][] => fields.map((field) => rows.map((row) => row[field]));
 
+/** `unnest` of a parameter for each column, $1 and so on: arrays of these SQL types. */
+export const unnest = (types: readonly string[]): string =>
+  `unnest(${types.map((type, index) => `$${index + 1}::${type}[]`).join(', ')})`;
+
 /**
  * COMMIT was sent and its answer never came: the transaction may or may not have taken effect. It
  * must not be tried again blindly.
@@ -126,45 +130,51 @@ export const withConnection = async <Result>(
 };
 
 /**
- * Runs `work` in one transaction: committed when it resolves, rolled back when it throws.
+ * Runs `work` in one transaction: committed when it resolves, rolled back when it throws. The connection
+ * stays with the caller, who is told when it broke.
  *
  * @throws OutcomeUnknown when the answer to COMMIT is lost; TransactionAborted when `work` swallowed
  * the failure of a statement; otherwise what `work` threw.
  */
+export const transactionOn = async <Result>(
+  client: Client,
+  work: () => Promise<Result>,
+  onBroken: (error: Error) => void = () => undefined,
+): Promise<Result> => {
+  await client.query('BEGIN');
+  const callAfterwards: (() => void)[] = [];
+  committed.set(client, callAfterwards);
+  let result: Result;
+  try {
+    result = await work();
+  } catch (error) {
+    // If this fails, the connection is gone, and the transaction with it.
+    await client.query('ROLLBACK').catch(onBroken);
+    throw error;
+  } finally {
+    committed.delete(client);
+  }
+  let ended: string;
+  try {
+    ended = (await client.query('COMMIT')).command;
+  } catch (cause) {
+    onBroken(cause as Error);
+    // An answer from the server itself (it has a SQLSTATE) means that nothing was committed.
+    if ((cause as Partial<pg.DatabaseError>).severity === 'ERROR') throw cause;
+    throw new OutcomeUnknown('The answer to COMMIT was lost', { cause });
+  }
+  // What PostgreSQL answers, without an error, where a statement had failed before.
+  if (ended === 'ROLLBACK') throw new TransactionAborted();
+  for (const call of callAfterwards) call();
+  return result;
+};
+
+/** `transactionOn` a connection of the pool. */
 export const transaction = <Result>(
   pool: Pool,
   work: (client: Client) => Promise<Result>,
 ): Promise<Result> =>
-  withConnection(pool, async (client, onBroken) => {
-    try {
-      await client.query('BEGIN');
-      const callAfterwards: (() => void)[] = [];
-      committed.set(client, callAfterwards);
-      let result: Result;
-      try {
-        result = await work(client);
-      } catch (error) {
-        // If this fails, the connection is gone, and the transaction with it.
-        await client.query('ROLLBACK').catch(onBroken);
-        throw error;
-      }
-      let ended: string;
-      try {
-        ended = (await client.query('COMMIT')).command;
-      } catch (cause) {
-        onBroken(cause as Error);
-        // An answer from the server itself (it has a SQLSTATE) means that nothing was committed.
-        if ((cause as Partial<pg.DatabaseError>).severity === 'ERROR') throw cause;
-        throw new OutcomeUnknown('The answer to COMMIT was lost', { cause });
-      }
-      // What PostgreSQL answers, without an error, where a statement had failed before.
-      if (ended === 'ROLLBACK') throw new TransactionAborted();
-      for (const call of callAfterwards) call();
-      return result;
-    } finally {
-      committed.delete(client);
-    }
-  });
+  withConnection(pool, (client, onBroken) => transactionOn(client, () => work(client), onBroken));
 
 /** Errors of the client itself, which have no code: also of a statement after the loss. */
 const connectionMessage =

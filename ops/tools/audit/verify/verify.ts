@@ -3,10 +3,9 @@ import {
   requireKnownCheckpoints,
   type Checkpoint,
 } from '../../../../projectors/runtime/checkpoints.js';
-import { transactionOn } from '../../../../projectors/runtime/rebuild.js';
 import { concurrently } from '../../../platform/concurrency/concurrently.js';
 import type { EventLog } from '../../../platform/event-log/port.js';
-import type { Pool } from '../../../platform/postgres/pool.js';
+import { transactionOn, type Pool } from '../../../platform/postgres/pool.js';
 import { compareTables, identityOf } from './compare.js';
 import { explain } from './explain.js';
 import {
