@@ -5,35 +5,36 @@ import {
   type LedgerLinkEvent,
   type LedgerLinkState,
 } from '../../schemas/folds/ledger-link.js';
-import { valuesByField, type Client } from '../platform/postgres/pool.js';
+import { unnest, valuesByField, type Client } from '../platform/postgres/pool.js';
 import type { LedgerSchema, LedgerState } from './decide.js';
 
-/** The columns of a link's row, each with the field of `LedgerLink` that it holds. */
-const fields = {
-  code: 'code',
-  key_id: 'keyId',
-  account: 'account',
-  expired: 'expired',
-  blocked: 'blocked',
-  cleared: 'cleared',
-  expires_at: 'expiresAt',
-  max_clicks: 'maxClicks',
-  clicks: 'clicks',
-  sequence: 'sequence',
-  last_event_at: 'lastEventAt',
-} as const satisfies Record<string, keyof LedgerLink>;
+/** The SQL types of a link's columns. A column is named like its field, in snake case: `key_id`. */
+const types = {
+  code: 'text',
+  keyId: 'text',
+  account: 'text',
+  expired: 'text',
+  blocked: 'boolean',
+  cleared: 'boolean',
+  expiresAt: 'timestamptz',
+  maxClicks: 'integer',
+  clicks: 'integer',
+  sequence: 'bigint',
+  lastEventAt: 'timestamptz',
+} as const satisfies Record<Exclude<keyof LedgerLink, 'status'>, string>;
 
-const columns = Object.keys(fields).join(', ');
-const aliased = Object.entries(fields).map(([column, field]) => `${column} AS "${field}"`);
-const selected = `'taken' AS status, ${aliased.join(', ')}`;
+const fields = Object.keys(types) as (keyof typeof types)[];
+const columnOf = (field: string): string => field.replace(/[A-Z]/g, '_$&').toLowerCase();
+const columns = fields.map(columnOf);
+const input = `${unnest(Object.values(types))} AS i (${columns.join()})`;
+const selected = fields.map((field) => `${columnOf(field)} AS "${field}"`).join();
+const selectLinks = (schema: LedgerSchema): string =>
+  `SELECT 'taken' AS status, ${selected} FROM ${schema}.links`;
 
 const byCode = (a: LedgerLink, b: LedgerLink): number => (a.code < b.code ? -1 : 1);
 
 const valuesOf = (links: readonly LedgerLink[]): unknown[] =>
-  valuesByField([...links].sort(byCode), ...Object.values(fields));
-
-const input = `unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::boolean[],
-  $6::boolean[], $7::timestamptz[], $8::integer[], $9::integer[], $10::bigint[], $11::timestamptz[])`;
+  valuesByField([...links].sort(byCode), ...fields);
 
 /** Takes those of the codes that are free; waits for rivals that are about to commit. */
 export const insertLinks = async (
@@ -43,7 +44,7 @@ export const insertLinks = async (
 ): Promise<ReadonlySet<string>> => {
   const { rows } = await tx.query<{ code: string }>({
     name: `links-insert-${schema}`,
-    text: `INSERT INTO ${schema}.links (${columns}) SELECT * FROM ${input} ORDER BY 1
+    text: `INSERT INTO ${schema}.links (${columns.join()}) SELECT * FROM ${input} ORDER BY code
            ON CONFLICT (code) DO NOTHING RETURNING code`,
     values: valuesOf(links),
   });
@@ -58,8 +59,7 @@ export const lockLinks = async (
 ): Promise<ReadonlyMap<string, LedgerLink>> => {
   const { rows } = await tx.query<LedgerLink>({
     name: `links-lock-${schema}`,
-    text: `SELECT ${selected} FROM ${schema}.links WHERE code = ANY ($1::text[])
-           ORDER BY code FOR UPDATE`,
+    text: `${selectLinks(schema)} WHERE code = ANY ($1::text[]) ORDER BY code FOR UPDATE`,
     values: [codes],
   });
   return new Map(rows.map((link) => [link.code, link]));
@@ -72,7 +72,7 @@ export const lockDueLinks = async (
 ): Promise<ReadonlyMap<string, LedgerLink>> => {
   const { rows } = await tx.query<LedgerLink>({
     name: 'links-lock-due',
-    text: `SELECT ${selected} FROM ledger.links
+    text: `${selectLinks('ledger')}
            WHERE expired IS NULL AND expires_at <= clock_timestamp()
            ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED`,
     values: [limit],
@@ -80,7 +80,7 @@ export const lockDueLinks = async (
   return new Map(rows.map((link) => [link.code, link]));
 };
 
-/** Writes what may change of links that the transaction has locked. */
+/** Writes links that the transaction has locked. */
 export const saveLinks = async (
   tx: Client,
   links: readonly LedgerLink[],
@@ -89,9 +89,8 @@ export const saveLinks = async (
   if (links.length === 0) return;
   await tx.query({
     name: `links-save-${schema}`,
-    text: `UPDATE ${schema}.links l SET expired = i.expired, blocked = i.blocked, cleared = i.cleared,
-             clicks = i.clicks, sequence = i.sequence, last_event_at = i.last_event_at
-           FROM ${input} AS i (${columns}) WHERE l.code = i.code`,
+    text: `UPDATE ${schema}.links l SET ${columns.map((column) => `${column} = i.${column}`).join()}
+           FROM ${input} WHERE l.code = i.code`,
     values: valuesOf(links),
   });
 };

@@ -1,22 +1,25 @@
-import type { Client } from '../../ops/platform/postgres/pool.js';
+import { unnest, valuesByField, type Client } from '../../ops/platform/postgres/pool.js';
 import { isLinkEvent } from '../../schemas/events/catalogue.js';
 import { topics } from '../../schemas/events/topics.js';
 import { evolveLink, noLink, type LinkState } from '../../schemas/folds/link.js';
 import { rowOfState, stateOfRow, type RedirectRow } from '../../schemas/read-models/redirects.js';
 import type { Projection, ProjectionSchema } from '../runtime/projection.js';
 
-const columns = [
-  'code',
-  'status',
-  'expired',
-  'url',
-  'account',
-  'created_at',
-  'expires_at',
-  'max_clicks',
-  'password_hash',
-  'sequence',
-] as const satisfies readonly (keyof RedirectRow)[];
+/** The columns, with their SQL types. */
+const types = {
+  code: 'text',
+  status: 'text',
+  expired: 'text',
+  url: 'text',
+  account: 'text',
+  created_at: 'timestamptz',
+  expires_at: 'timestamptz',
+  max_clicks: 'integer',
+  password_hash: 'text',
+  sequence: 'bigint',
+} as const satisfies Record<keyof RedirectRow, string>;
+
+const columns = Object.keys(types) as (keyof RedirectRow)[];
 
 const readRows = async (
   tx: Client,
@@ -39,11 +42,10 @@ const writeRows = async (
   if (rows.length === 0) return;
   await tx.query(
     `INSERT INTO ${schema}.links (${columns.join()})
-     SELECT * FROM unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[],
-       $6::timestamptz[], $7::timestamptz[], $8::integer[], $9::text[], $10::bigint[])
+     SELECT * FROM ${unnest(Object.values(types))}
      ON CONFLICT (code) DO UPDATE SET
        ${columns.map((column) => `${column} = excluded.${column}`).join()}`,
-    columns.map((column) => rows.map((row) => row[column])),
+    valuesByField(rows, ...columns),
   );
 };
 
