@@ -1,8 +1,18 @@
 import { concurrently } from '../../ops/platform/concurrency/concurrently.js';
 import { untilAborted } from '../../ops/platform/concurrency/deferred.js';
 import type { Batch, EventLog } from '../../ops/platform/event-log/port.js';
+import { groupBy } from '../../ops/platform/group-by.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import { transaction, type Pool } from '../../ops/platform/postgres/pool.js';
+import {
+  isAliasOverrideEvent,
+  isApiKeyEvent,
+  isLinkEvent,
+  isPlatformEvent,
+  isUsageEvent,
+  type LinklogEvent,
+} from '../../schemas/events/catalogue.js';
+import { withoutSecrets } from '../../schemas/events/redact.js';
 import {
   dropKnownRepeats,
   moveCheckpoint,
@@ -18,12 +28,12 @@ import {
 } from '../runtime/dead-letters.js';
 import { archiveSchema } from '../runtime/projection.js';
 import { readRecord, type ReadableRecord } from '../runtime/read-record.js';
-import { archivedEvent, streamOf, type ArchivedEvent } from './archived-event.js';
 import {
   AppendTooLarge,
   ArchiveCut,
   StreamRefused,
   WrongRevision,
+  type ArchivedEvent,
   type ArchiveStore,
 } from './store.js';
 
@@ -32,6 +42,32 @@ const appendsAtOnce = 32;
 
 /** Most bytes in one append: by default the server takes 1 MiB. */
 const maxAppendBytes = 1_000_000;
+
+/** The name of an event's stream. `$by_category` sorts streams by the part before the subject. */
+export const streamOf = (event: LinklogEvent): string => {
+  const { subject } = event;
+  if (isLinkEvent(event)) return `link-${subject}`;
+  if (event.type === 'linklog.LinkVisited.v1') return `visits-${subject}`;
+  if (isApiKeyEvent(event)) return `key-${subject}`;
+  if (isAliasOverrideEvent(event)) return `alias-${subject}`;
+  if (isUsageEvent(event)) return `usage-${subject}`;
+  if (isPlatformEvent(event)) return 'platform';
+  const unknown: never = event;
+  return unknown;
+};
+
+/** The event less its secrets, as EventStoreDB stores it: what is not its id, type or data is metadata. */
+const archivedEvent = (event: LinklogEvent): ArchivedEvent => {
+  const { id, type, data, ...attributes } = withoutSecrets(event) as LinklogEvent;
+  const metadata = {
+    ...attributes,
+    // The names by which EventStoreDB's own projections and UI follow causes.
+    ...(event.correlationid !== undefined && { $correlationId: event.correlationid }),
+    ...(event.causationid !== undefined && { $causationId: event.causationid }),
+  };
+  const bytes = Buffer.byteLength(JSON.stringify(data) + JSON.stringify(metadata));
+  return { id, type, data, metadata, size: bytes + type.length * 2 };
+};
 
 type Appendable = Pick<ArchiveStore, 'append' | 'ids'>;
 
@@ -171,7 +207,7 @@ export const createArchiver = (options: {
     const { fresh, raised, blocked, revisions: next } = await readDue(pool, batch, logId);
 
     const letters: DeadLetter[] = [];
-    const byStream = new Map<string, ReadableRecord[]>();
+    const due: ReadableRecord[] = [];
     for (const one of fresh) {
       if ('error' in one) {
         letters.push({ incoming: one, error: one.error.message });
@@ -179,16 +215,13 @@ export const createArchiver = (options: {
       } else if (blocked.has(one.subject)) {
         letters.push({ incoming: one, error: null });
       } else {
-        const stream = streamOf(one.event);
-        const records = byStream.get(stream);
-        if (records) records.push(one);
-        else byStream.set(stream, [one]);
+        due.push(one);
       }
     }
 
     const revisions = new Map<string, number>();
     const archiving = concurrently(
-      byStream,
+      groupBy(due, ({ event }) => streamOf(event)),
       { atOnce: appendsAtOnce, signal: stopped },
       async ([stream, records]) => {
         const first = next.get(stream) ?? 0;

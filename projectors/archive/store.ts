@@ -7,7 +7,15 @@ import {
   WrongExpectedVersionError,
   type JSONEventType,
 } from '@eventstore/db-client';
-import type { ArchivedEvent } from './archived-event.js';
+
+export interface ArchivedEvent {
+  readonly id: string;
+  readonly type: string;
+  readonly data: object;
+  readonly metadata: object;
+  /** Bytes towards the server's limit of an append. */
+  readonly size: number;
+}
 
 /** The archive does not answer, or not now: a retry may succeed. */
 export class ArchiveUnavailable extends Error {

@@ -19,7 +19,7 @@ import {
   rendered,
   spooledVisit,
 } from '../../../../schemas/testing/events.js';
-import { streamOf } from '../../../../projectors/archive/archived-event.js';
+import { streamOf } from '../../../../projectors/archive/archiver.js';
 import { startArchive } from '../../../../projectors/archive/archive.js';
 import { openArchiveStore } from '../../../../projectors/archive/store.js';
 import { idsIn } from './harness.js';
