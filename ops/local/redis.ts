@@ -3,18 +3,7 @@ import { join } from 'node:path';
 import { hasCode } from '../platform/errors.js';
 import { launch, untilReady } from './process/child.js';
 import { ServerUnavailable } from './process/errors.js';
-import {
-  freePort,
-  openServerDir,
-  startServer,
-  type Server,
-  type ServerOptions,
-} from './process/server.js';
-
-export interface RedisServer extends Server {
-  /** `redis://127.0.0.1:40123`; a restart keeps it. */
-  readonly url: string;
-}
+import { freePort, openServerDir, startServer, type ServerOptions } from './process/server.js';
 
 export interface RedisOptions extends ServerOptions {
   /** Whether what it holds is written to `dump.rdb` at `stop`, and read at a start; by default it forgets. */
@@ -69,7 +58,7 @@ const explainRedis = (error: unknown): unknown =>
  * @throws ServerUnavailable when redis-server is missing
  * @throws ServerFailed when it should run here and does not
  */
-export const startRedis = async (options: RedisOptions): Promise<RedisServer> => {
+export const startRedis = async (options: RedisOptions) => {
   const { logger, dump = false, args = [], tied = false } = options;
   const dir = await openServerDir(options, redis);
   const server = await startServer({
@@ -88,5 +77,8 @@ export const startRedis = async (options: RedisOptions): Promise<RedisServer> =>
   });
   const { pid, port } = server;
   logger.info({ redisPid: pid, port }, 'Redis is ready');
+  /** `redis://127.0.0.1:40123`; a restart keeps it. */
   return Object.assign(server, { url: `redis://127.0.0.1:${port}` });
 };
+
+export type RedisServer = Awaited<ReturnType<typeof startRedis>>;

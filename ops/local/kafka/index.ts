@@ -2,13 +2,7 @@ import { Kafka, logLevel } from 'kafkajs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { launch, untilReady } from '../process/child.js';
-import {
-  freePort,
-  openServerDir,
-  startServer,
-  type Server,
-  type ServerOptions,
-} from '../process/server.js';
+import { freePort, openServerDir, startServer, type ServerOptions } from '../process/server.js';
 import {
   brokerArguments,
   clusterIdOf,
@@ -19,12 +13,6 @@ import {
 import { kafkaJars, kafkaVersions, type KafkaVersion } from './jars.js';
 
 export { kafkaVersions, type KafkaVersion } from './jars.js';
-
-export interface KafkaServer extends Server {
-  /** `127.0.0.1:40123`; a restart keeps it. */
-  readonly brokers: string;
-  readonly clusterId: string;
-}
 
 export interface KafkaOptions extends ServerOptions {
   readonly version?: KafkaVersion;
@@ -63,7 +51,7 @@ const brokerAnswers = async (brokers: string, clusterId: string): Promise<boolea
  * @throws ServerUnavailable when Java or Maven is missing
  * @throws ServerFailed when it should run here and does not
  */
-export const startKafka = async (options: KafkaOptions): Promise<KafkaServer> => {
+export const startKafka = async (options: KafkaOptions) => {
   const { logger, version = kafkaVersions[0], tied = false, brief = false } = options;
   const begun = performance.now();
   const dir = await openServerDir(options, kafka);
@@ -94,5 +82,8 @@ export const startKafka = async (options: KafkaOptions): Promise<KafkaServer> =>
   const { pid, port } = server;
   const ms = Math.round(performance.now() - begun);
   logger.info({ kafkaPid: pid, port, version, ms }, 'Kafka is ready');
+  // The address too is kept by a restart.
   return Object.assign(server, { brokers: `127.0.0.1:${port}`, clusterId: clusterId ?? '' });
 };
+
+export type KafkaServer = Awaited<ReturnType<typeof startKafka>>;

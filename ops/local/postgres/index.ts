@@ -5,7 +5,7 @@ import { nullOn } from '../../platform/errors.js';
 import { pathExists } from '../../platform/files/new-file.js';
 import { launch, minimalEnv, untilReady } from '../process/child.js';
 import { ServerFailed } from '../process/errors.js';
-import { freePort, startServer, type Server } from '../process/server.js';
+import { freePort, startServer } from '../process/server.js';
 import { makeHome, postgresAccount } from './account.js';
 import { explainFailure, installedPackage, provideBinaries } from './binaries.js';
 import { createCluster } from './cluster.js';
@@ -14,11 +14,6 @@ import { endOrphanPostgres, postgresPids, removeUnfinished } from './orphans.js'
 import { postgresArguments } from './settings.js';
 
 export { ServerUnavailable } from '../process/errors.js';
-
-export interface EmbeddedPostgres extends Server {
-  /** `postgres://…` with the superuser's password: a secret. */
-  readonly url: string;
-}
 
 /** Recovery after a crash replays at most 1 GB of log (max_wal_size), seconds on any disk. */
 const readyWithinMs = 180_000;
@@ -62,7 +57,7 @@ export const startEmbeddedPostgres = async (options: {
   readonly dataDir: string;
   readonly logger: Logger;
   readonly findPort?: () => Promise<number>;
-}): Promise<EmbeddedPostgres> => {
+}) => {
   const { logger, findPort = freePort } = options;
   const begun = performance.now();
   const installed = await installedPackage();
@@ -106,8 +101,11 @@ export const startEmbeddedPostgres = async (options: {
   const { pid, port } = server;
   const ms = Math.round(performance.now() - begun);
   logger.info({ postgresPid: pid, port, ms }, 'PostgreSQL is ready');
+  // With the superuser's password: a secret.
   return Object.assign(server, { url: connectionUrl(port, password) });
 };
+
+export type EmbeddedPostgres = Awaited<ReturnType<typeof startEmbeddedPostgres>>;
 
 /**
  * Where the PostgreSQL of this data directory answers now, for command-line tools of the same user.

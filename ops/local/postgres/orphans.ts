@@ -1,17 +1,8 @@
-import { readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import type { Logger } from 'pino';
-import { nullOnThrow } from '../../platform/errors.js';
-import { processExists } from '../../platform/process/process-lock-holder.js';
+import { processExists, procStat, readProc } from '../../platform/process/proc.js';
 import { run, type Account } from '../process/child.js';
-import {
-  endOrphans,
-  goneCodes,
-  killAll,
-  processesIn,
-  programOf,
-  type EndStep,
-} from '../process/orphans.js';
+import { endOrphans, killAll, processesIn, type EndStep } from '../process/orphans.js';
 import { readPostmasterPid, type Layout } from './layout.js';
 
 const programs = ['postgres', 'initdb'];
@@ -33,11 +24,11 @@ export const postgresPids = (layout: Layout, account: Account | null): Promise<n
 
 /** Those whose parent is not among them: the postmaster; or, when that is dead, all its children. */
 const heads = (pids: readonly number[]): number[] =>
-  pids.filter((pid) => !pids.includes(programOf(pid)?.parent ?? 0));
+  pids.filter((pid) => !pids.includes(procStat(pid)?.parent ?? 0));
 
 /** A child's command line has been overwritten with what it does: `postgres: checkpointer`. */
 const isPostmaster = (pid: number): boolean => {
-  const line = nullOnThrow(() => readFileSync(`/proc/${pid}/cmdline`, 'utf8'), ...goneCodes);
+  const line = readProc(`${pid}/cmdline`);
   // Without /proc only postmasters are found at all; with it, this one has just ended.
   return !line?.startsWith('postgres:');
 };

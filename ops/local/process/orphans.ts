@@ -1,22 +1,14 @@
-import { readFileSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { hasCode, nullOnThrow } from '../../platform/errors.js';
 import type { Logger } from '../../platform/logging.js';
+import { procStat } from '../../platform/process/proc.js';
 import { run, type Account } from './child.js';
 import { ServerFailed } from './errors.js';
 
 /** The process ended while we looked. */
-export const goneCodes = ['ENOENT', 'ESRCH'] as const;
-
-/** A process's program and parent, readable for everybody; null when it has ended. */
-export const programOf = (pid: number): { name: string; parent: number } | null => {
-  const text = nullOnThrow(() => readFileSync(`/proc/${pid}/stat`, 'utf8'), ...goneCodes);
-  if (text === null) return null;
-  const end = text.lastIndexOf(')');
-  const parent = Number(text.slice(end + 2).split(' ')[1]);
-  return { name: text.slice(text.indexOf('(') + 1, end), parent };
-};
+const goneCodes = ['ENOENT', 'ESRCH'] as const;
 
 /** The pids whose current directory is `dir`, compared by inode, so that no link or mount deceives. */
 const pidsIn = async (dir: string, account: Account | null): Promise<number[]> => {
@@ -52,7 +44,7 @@ export const processesIn = async (
 ): Promise<number[]> => {
   if (process.platform !== 'linux') return [];
   const pids = await pidsIn(dir, account);
-  return pids.filter((pid) => programs.includes(programOf(pid)?.name ?? ''));
+  return pids.filter((pid) => programs.includes(procStat(pid)?.program ?? ''));
 };
 
 export interface EndStep {

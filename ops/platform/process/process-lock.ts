@@ -1,8 +1,20 @@
-import { linkSync, renameSync, rmSync, unlinkSync, writeFileSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import {
+  closeSync,
+  fstatSync,
+  linkSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { isHolderAlive, readHolder, thisProcess, type Holder } from './process-lock-holder.js';
+import { z } from 'zod';
 import { nullOnThrow } from '../errors.js';
+import { processExists, procStat, readProc } from './proc.js';
 
 /** A live process has the directory. A retry helps once that process has ended. */
 export class LockHeld extends Error {
@@ -26,6 +38,67 @@ export interface ProcessLock {
 const waitStepMs = 50;
 /** A take-over lasts microseconds. After this time, the process that does it must be stopped. */
 const takeOverMs = 1_000;
+
+/**
+ * The holder of a lock. A pid alone is not enough: pids are used again, above all after a reboot.
+ * `start` (clock ticks since boot) and `boot` (the kernel's id of this boot) are null where the
+ * system does not give them. `token` is new for each acquisition of the lock.
+ */
+interface Holder {
+  readonly pid: number;
+  readonly start: string | null;
+  readonly boot: string | null;
+  readonly token: string;
+}
+
+const recorded = z.object({
+  pid: z.int().min(1),
+  start: z.string().nullable(),
+  boot: z.string().nullable(),
+  // It becomes part of a file name.
+  token: z.string().regex(/^[0-9a-f]{16}$/),
+});
+
+/** Null outside Linux, or in a sandbox: the pid and its start time are enough then. */
+const bootId = (): string | null => readProc('sys/kernel/random/boot_id')?.trim() ?? null;
+
+const thisProcess = (): Holder => ({
+  pid: process.pid,
+  start: procStat(process.pid)?.start ?? null,
+  boot: bootId(),
+  token: randomBytes(8).toString('hex'),
+});
+
+/** In doubt true: a lock wrongly taken as held costs a message, one wrongly taken as free costs data. */
+const isHolderAlive = (holder: Holder): boolean => {
+  if (holder.pid === 0) return false;
+  const boot = bootId();
+  if (holder.boot !== null && boot !== null && holder.boot !== boot) return false;
+  const stat = procStat(holder.pid);
+  if (stat === null) return processExists(holder.pid);
+  // A zombie has closed all its files; its parent has not waited for it yet.
+  if (stat.state === 'Z' || stat.state === 'X') return false;
+  return holder.start === null || holder.start === stat.start;
+};
+
+/** The holder in a lock file; null without a file. An unreadable file gives a holder with pid 0. */
+const readHolder = (file: string): Holder | null => {
+  const fd = nullOnThrow(() => openSync(file, 'r'), 'ENOENT');
+  if (fd === null) return null;
+  try {
+    const { ino, ctimeNs } = fstatSync(fd, { bigint: true });
+    // Lock files appear complete, so an empty one is left from a power loss, and its holder with it.
+    const nobody = { pid: 0, start: null, boot: null, token: `broken-${ino}-${ctimeNs}` };
+    try {
+      return recorded.parse(JSON.parse(readFileSync(fd, 'utf8')));
+    } catch (error) {
+      if (error instanceof SyntaxError || error instanceof z.ZodError) return nobody;
+      throw error;
+    }
+  } finally {
+    closeSync(fd);
+  }
+};
 
 type Attempt =
   | { readonly status: 'taken'; readonly token: string }

@@ -1,5 +1,5 @@
 import { SingleBar } from 'cli-progress';
-import { onEndSignals } from '../../platform/process/end-signals.js';
+import { onEndSignals } from '../../platform/process/run-to-end.js';
 import { CliError } from './errors.js';
 import { count } from './output.js';
 

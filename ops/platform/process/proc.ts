@@ -1,0 +1,34 @@
+import { readFileSync } from 'node:fs';
+import { hasCode, nullOnThrow } from '../errors.js';
+
+/** A file of /proc. ESRCH: the process ended while it was read. EACCES: /proc is mounted with hidepid. */
+export const readProc = (file: string): string | null =>
+  nullOnThrow(() => readFileSync(`/proc/${file}`, 'utf8'), 'ENOENT', 'ESRCH', 'EACCES', 'EPERM');
+
+/**
+ * A process's program, state letter, parent, and start in clock ticks since boot, readable for everybody;
+ * `null` when it has ended, and where there is no /proc.
+ */
+export const procStat = (pid: number) => {
+  const text = readProc(`${pid}/stat`);
+  if (text === null) return null;
+  // The second field is the program's name in parentheses and may itself hold spaces and ")".
+  const end = text.lastIndexOf(')');
+  const fields = text.slice(end + 2).split(' ');
+  return {
+    program: text.slice(text.indexOf('(') + 1, end),
+    state: fields[0] ?? '',
+    parent: Number(fields[1]),
+    start: fields[19] ?? '',
+  };
+};
+
+export const processExists = (pid: number): boolean => {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    // EPERM: it lives and belongs to somebody else.
+    return !hasCode(error, 'ESRCH');
+  }
+};
