@@ -7,17 +7,8 @@ import { projections } from './projections.js';
 import { createBatchHandler } from './runtime/batch.js';
 import { catchUp, endsOf } from './runtime/catch-up.js';
 import { readCheckpoint, requireKnownCheckpoints } from './runtime/checkpoints.js';
-import { readerLag, startProjection, type ReaderLag } from './runtime/live-projection.js';
+import { readerLag, startProjection } from './runtime/live-projection.js';
 import { liveSchema, type ProjectionName } from './runtime/projection.js';
-
-export interface Projectors {
-  /** Never resolves; rejects with what no retry can mend, such as `ForeignPosition`. */
-  readonly failed: Promise<never>;
-  /** By projection: the age of the oldest event that it was given here and has not applied yet. */
-  secondsBehind(): ReadonlyMap<ProjectionName, number>;
-  /** Resolves when no batch is being applied and none will be. */
-  stop(): Promise<void>;
-}
 
 /**
  * Keeps every projection up to date with the log.
@@ -28,7 +19,7 @@ export const startProjectors = async (deps: {
   readonly pool: Pool;
   readonly log: EventLog;
   readonly logger: Logger;
-}): Promise<Projectors> => {
+}) => {
   for (const projection of projections) {
     await requireKnownCheckpoints(deps.pool, deps.log, projection);
   }
@@ -37,20 +28,22 @@ export const startProjectors = async (deps: {
     ...startProjection({ ...deps, projection }),
   }));
   return {
+    /** Never resolves; rejects with what no retry can mend, such as `ForeignPosition`. */
     failed: firstFailure(running.map(({ done }) => done)),
-    secondsBehind: () => new Map(running.map((one) => [one.name, one.secondsBehind()])),
-    async stop() {
+    /** By projection: the age of the oldest event that it was given here and has not applied yet. */
+    secondsBehind: (): ReadonlyMap<ProjectionName, number> =>
+      new Map(running.map((one) => [one.name, one.secondsBehind()])),
+    /** Resolves when no batch is being applied and none will be. */
+    async stop(): Promise<void> {
       await Promise.all(running.map((subscription) => subscription.stop()));
     },
   };
 };
 
-export interface ProjectionStatus extends ReaderLag {
-  readonly name: ProjectionName;
-}
+export type Projectors = Awaited<ReturnType<typeof startProjectors>>;
 
 /** How far each projection is behind the log, in records, and its dead letters. */
-export const projectionStatus = (pool: Pool, log: EventLog): Promise<readonly ProjectionStatus[]> =>
+export const projectionStatus = (pool: Pool, log: EventLog) =>
   Promise.all(
     projections.map(async ({ name, topics }) => ({
       name,

@@ -4,19 +4,10 @@ import { never } from '../platform/concurrency/deferred.js';
 import type { Config } from '../platform/config/config.js';
 import type { Logger } from '../platform/logging.js';
 import type { Metrics } from '../platform/metrics/metrics.js';
-import { listenToPostgres, type NotificationListener } from '../platform/postgres/listener.js';
-import { createPoolMetrics } from '../platform/postgres/pool-metrics.js';
+import { listenToPostgres } from '../platform/postgres/listener.js';
+import { measurePools } from '../platform/postgres/pool-metrics.js';
 import { createPool, isConnectionError, type Pool } from '../platform/postgres/pool.js';
-import { startInOrder, type Stoppable } from './start-in-order.js';
-
-export interface Database {
-  readonly url: string;
-  readonly listener: NotificationListener;
-  /** Opens a pool, which ends with the database. `name` is the metrics' label. */
-  pool(name: string, max: number): Pool;
-  /** Never resolves; rejects when the embedded PostgreSQL ends by itself. */
-  readonly failed: Promise<never>;
-}
+import { startInOrder } from './start-in-order.js';
 
 /** @throws Error that names DATABASE_URL where the configured PostgreSQL cannot be reached */
 const migrateFirst = async (url: string, isEmbedded: boolean, logger: Logger): Promise<void> => {
@@ -41,7 +32,7 @@ export const openDatabase = ({
   readonly config: Pick<Config, 'databaseUrl' | 'dataDir'>;
   readonly metrics: Metrics;
   readonly logger: Logger;
-}): Promise<Database & Stoppable> =>
+}) =>
   startInOrder(logger, async (onStop) => {
     const { databaseUrl, dataDir } = config;
     const embedded = databaseUrl === null ? await startEmbeddedPostgres({ dataDir, logger }) : null;
@@ -50,7 +41,7 @@ export const openDatabase = ({
     await migrateFirst(url, embedded !== null, logger);
 
     const pools: Pool[] = [];
-    const poolMetrics = createPoolMetrics(metrics);
+    const addPool = measurePools(metrics);
     onStop(async () => {
       await Promise.all(pools.map((pool) => pool.end()));
     });
@@ -60,12 +51,14 @@ export const openDatabase = ({
     return {
       url,
       listener,
-      pool(name, max) {
+      /** Opens a pool, which ends with the database. `name` is the metrics' label. */
+      pool(name: string, max: number): Pool {
         const pool = createPool({ url, name, max, logger });
         pools.push(pool);
-        poolMetrics.add(name, pool);
+        addPool(name, pool);
         return pool;
       },
+      /** Never resolves; rejects when the embedded PostgreSQL ends by itself. */
       failed:
         embedded?.exited.then((exit) => {
           if (exit.status === 'stopped') return never;
@@ -73,3 +66,5 @@ export const openDatabase = ({
         }) ?? never,
     };
   });
+
+export type Database = Awaited<ReturnType<typeof openDatabase>>;

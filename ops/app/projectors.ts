@@ -1,4 +1,4 @@
-import { startProjectors, type Projectors } from '../../projectors/main.js';
+import { startProjectors } from '../../projectors/main.js';
 import { startSealing } from '../../projectors/seals/sealing.js';
 import { signerOfProcess } from '../../projectors/seals/seal-key.js';
 import { firstFailure } from '../platform/concurrency/deferred.js';
@@ -7,14 +7,7 @@ import type { Logger } from '../platform/logging.js';
 import type { Metrics } from '../platform/metrics/metrics.js';
 import type { Database } from './database.js';
 import type { OpenedLog } from './event-log.js';
-import { startInOrder, type Stoppable } from './start-in-order.js';
-
-export interface ProjectorService extends Pick<Projectors, 'secondsBehind'> {
-  /** Rejects while EventStoreDB is away; `null` where there is no archive. */
-  readonly checkArchive: (() => Promise<unknown>) | null;
-  /** Never resolves; rejects when the projectors, the sealing or the archive cannot go on. */
-  readonly failed: Promise<never>;
-}
+import { startInOrder } from './start-in-order.js';
 
 /** Loaded only if configured: the client of EventStoreDB takes half a second. */
 const archiveModule = () => import('../../projectors/archive/archive.js');
@@ -28,7 +21,7 @@ export const startProjectorService = (deps: {
   readonly ownSealKeyFile: string | null;
   readonly metrics: Metrics;
   readonly logger: Logger;
-}): Promise<ProjectorService & Stoppable> =>
+}) =>
   startInOrder(deps.logger, async (onStop) => {
     const { config, database, eventLog, ownSealKeyFile, metrics, logger } = deps;
     const { log } = eventLog;
@@ -63,7 +56,9 @@ export const startProjectorService = (deps: {
     }
     return {
       secondsBehind: () => projectors.secondsBehind(),
+      /** Rejects while EventStoreDB is away; `null` where there is no archive. */
       checkArchive: archive && (() => archive.check()),
+      /** Never resolves; rejects when the projectors, the sealing or the archive cannot go on. */
       failed: firstFailure(failures),
     };
   });

@@ -13,13 +13,6 @@ type State =
   | { readonly status: 'open'; readonly until: number }
   | { readonly status: 'probing' };
 
-export interface CircuitBreaker {
-  /** Whether a call may be made now; the one that ends a pause is the probe, and alone. */
-  permits(): boolean;
-  succeeded(): void;
-  failed(): void;
-}
-
 /** After some failures in a row, permits no calls for a while: callers need not wait for them. */
 export const createCircuitBreaker = (options: {
   /** Failures in a row that open it. */
@@ -28,7 +21,7 @@ export const createCircuitBreaker = (options: {
   /** Milliseconds of a clock that never goes back. */
   readonly now: () => number;
   readonly onChange: (state: BreakerState) => void;
-}): CircuitBreaker => {
+}) => {
   const { failures, pauseMs, now, onChange } = options;
   let state: State = { status: 'closed', failures: 0 };
   const become = (next: State): void => {
@@ -37,7 +30,8 @@ export const createCircuitBreaker = (options: {
     if (changed) onChange(next.status);
   };
   return {
-    permits() {
+    /** Whether a call may be made now; the one that ends a pause is the probe, and alone. */
+    permits(): boolean {
       switch (state.status) {
         case 'closed':
           return true;
@@ -53,13 +47,15 @@ export const createCircuitBreaker = (options: {
         }
       }
     },
-    succeeded() {
+    succeeded(): void {
       become({ status: 'closed', failures: 0 });
     },
-    failed() {
+    failed(): void {
       const failed = state.status === 'closed' ? state.failures + 1 : failures;
       if (failed < failures) become({ status: 'closed', failures: failed });
       else become({ status: 'open', until: now() + pauseMs });
     },
   };
 };
+
+export type CircuitBreaker = ReturnType<typeof createCircuitBreaker>;

@@ -1,10 +1,5 @@
 import type { Logger } from '../logging.js';
 
-export interface Periodic {
-  /** Resolves when the task is not running and never will again. */
-  stop(): Promise<void>;
-}
-
 /**
  * Runs a task now and then: at once again as long as it reports work done, otherwise `everyMs`
  * later. What it throws is logged; the next run tries again.
@@ -15,7 +10,7 @@ export const periodically = (options: {
   /** Returns how much it did; 0 means that there is nothing left. */
   readonly task: () => Promise<number>;
   readonly logger: Logger;
-}): Periodic => {
+}) => {
   const { name, everyMs, task, logger } = options;
   let stopped = false;
   let timer: NodeJS.Timeout | undefined;
@@ -38,10 +33,13 @@ export const periodically = (options: {
   schedule(0);
 
   return {
-    async stop() {
+    /** Resolves when the task is not running and never will again. */
+    async stop(): Promise<void> {
       stopped = true;
       clearTimeout(timer);
       await running;
     },
   };
 };
+
+export type Periodic = ReturnType<typeof periodically>;

@@ -56,11 +56,6 @@ const insertRows = async (client: Queryable, rows: readonly Row[]): Promise<Rece
   return ends.map(({ partitionId, next }) => ({ partitionId, next }));
 };
 
-export interface PostgresLog {
-  readonly log: EventLog;
-  readonly outbox: Outbox;
-}
-
 /**
  * The embedded adapter: an append-only table of PostgreSQL, for one machine.
  *
@@ -73,7 +68,7 @@ export const openPostgresLog = async (options: {
   readonly listener: NotificationListener;
   readonly logger: Logger;
   readonly onRecorded?: OnRecorded | undefined;
-}): Promise<PostgresLog> => {
+}) => {
   const { pool, listener, logger, onRecorded } = options;
   const partitions = await loadPartitions(pool);
   const id = await installationOf(pool);
@@ -189,3 +184,5 @@ export const openPostgresLog = async (options: {
 
   return { log, outbox };
 };
+
+export type PostgresLog = Readonly<Awaited<ReturnType<typeof openPostgresLog>>>;

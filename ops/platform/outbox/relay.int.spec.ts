@@ -12,10 +12,9 @@ import { createLogger } from '../logging.js';
 import { listenToPostgres, type NotificationListener } from '../postgres/listener.js';
 import type { OwnConnection } from '../postgres/own-connection.js';
 import { transaction } from '../postgres/pool.js';
-import { saveRelayCheckpoints, pruneSent } from './relay-checkpoints.js';
 import type { Receipt } from './port.js';
 import { openRelayedDelivery, type RelayedDelivery } from './relayed-delivery.js';
-import { startRelay } from './relay.js';
+import { pruneSent, saveRelayCheckpoints, startRelay } from './relay.js';
 import { deferred } from '../concurrency/deferred.js';
 
 const links = topics.links.name;

@@ -9,19 +9,6 @@ export type Channel = 'linklog_log' | 'linklog_changes' | 'linklog_sent';
 const pingMs = 300;
 const reconnectMs = 200;
 
-export interface NotificationListener {
-  /** Whether notifications are heard at this moment. */
-  readonly listening: boolean;
-  /** Calls `hear` with each notification's payload; returns how to stop that. */
-  on(channel: Channel, hear: (payload: string) => void): () => void;
-  /**
-   * Calls `hear` when the connection was lost: from then on notifications may have been missed, until
-   * it is called again because the connection is back.
-   */
-  onGap(hear: (state: 'lost' | 'back') => void): () => void;
-  close(): Promise<void>;
-}
-
 /** Notifies in a transaction: heard when, and only if, it commits. */
 export const notify = async (
   client: Queryable,
@@ -37,11 +24,7 @@ const addTo = <Item>(set: Set<Item>, item: Item): (() => void) => {
 };
 
 /** LISTENs on a connection of its own. */
-export const listenToPostgres = (
-  url: string,
-  channels: readonly Channel[],
-  logger: Logger,
-): NotificationListener => {
+export const listenToPostgres = (url: string, channels: readonly Channel[], logger: Logger) => {
   const hearers = new Map(
     channels.map((channel) => [channel, new Set<(payload: string) => void>()]),
   );
@@ -71,15 +54,23 @@ export const listenToPostgres = (
   });
 
   return {
-    get listening() {
+    /** Whether notifications are heard at this moment. */
+    get listening(): boolean {
       return listening;
     },
-    on(channel, hear) {
+    /** Calls `hear` with each notification's payload; returns how to stop that. */
+    on(channel: Channel, hear: (payload: string) => void): () => void {
       const set = hearers.get(channel);
       if (!set) throw new Error(`Nobody listens to ${channel}`);
       return addTo(set, hear);
     },
-    onGap: (hear) => addTo(gaps, hear),
+    /**
+     * Calls `hear` when the connection was lost: from then on notifications may have been missed,
+     * until it is called again because the connection is back.
+     */
+    onGap: (hear: (state: 'lost' | 'back') => void) => addTo(gaps, hear),
     close: () => connection.stop(),
   };
 };
+
+export type NotificationListener = ReturnType<typeof listenToPostgres>;

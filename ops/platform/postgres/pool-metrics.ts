@@ -1,12 +1,8 @@
 import type { Metrics } from '../metrics/metrics.js';
 import type { Pool } from './pool.js';
 
-export interface PoolMetrics {
-  add(name: string, pool: Pool): void;
-}
-
-/** How far the pools of a process are used. */
-export const createPoolMetrics = (metrics: Metrics): PoolMetrics => {
+/** Measures how far the pools of a process are used. @returns how to add one */
+export const measurePools = (metrics: Metrics): ((name: string, pool: Pool) => void) => {
   const pools: { readonly name: string; readonly pool: Pool }[] = [];
   const gauge = (name: string, help: string, of: (pool: Pool) => number): void => {
     metrics.gauge({
@@ -36,9 +32,7 @@ export const createPoolMetrics = (metrics: Metrics): PoolMetrics => {
     'Who waits for a connection to PostgreSQL',
     (pool) => pool.waitingCount,
   );
-  return {
-    add(name, pool) {
-      pools.push({ name, pool });
-    },
+  return (name, pool) => {
+    pools.push({ name, pool });
   };
 };

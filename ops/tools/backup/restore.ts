@@ -4,7 +4,7 @@ import { readEvent, UnknownEventType, UnreadableEvent } from '../../../schemas/e
 import { ledgerSource } from '../../../schemas/events/envelope.js';
 import { topicNames, topics, type TopicName } from '../../../schemas/events/topics.js';
 import { rebuildLedger } from '../../ledger/rebuild/rebuild.js';
-import { markFinished, markUnfinished } from '../../migrations/unfinished-restore.js';
+import { markFinished, markUnfinished } from '../../migrations/migrate.js';
 import type { EventLog, RestoredRecord } from '../../platform/event-log/port.js';
 import type { Logger } from '../../platform/logging.js';
 import type { Pool } from '../../platform/postgres/pool.js';

@@ -4,7 +4,7 @@
  */
 import { once } from 'node:events';
 import { createLogger } from '../../logging.js';
-import { holdLock } from '../lock-holder.js';
+import { holdLock } from '../own-connection.js';
 
 const [, , url = '', lock = ''] = process.argv;
 
