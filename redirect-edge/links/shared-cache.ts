@@ -7,6 +7,7 @@ import {
   type CircuitBreaker,
 } from '../../ops/platform/concurrency/circuit-breaker.js';
 import { deferred } from '../../ops/platform/concurrency/deferred.js';
+import { jsonText } from '../../ops/platform/json.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import type { Queryable } from '../../ops/platform/postgres/pool.js';
 import { accountName } from '../../schemas/http/keys.js';
@@ -76,29 +77,19 @@ const isShared = (link: ServedLink): boolean => !link.limited && link.passwordHa
 /** What `Date` can hold. */
 const time = z.int().min(0).max(8.64e15);
 
-const copyText = z
-  .string()
-  .transform((text, ctx): unknown => {
-    try {
-      return JSON.parse(text);
-    } catch {
-      ctx.addIssue('is no JSON');
-      return z.NEVER;
-    }
-  })
-  .pipe(
-    z.object({
-      code: z.string(),
-      account: accountName,
-      status: z.enum(['active', 'expired', 'blocked']),
-      // What can stand in a header.
-      location: z.string().regex(/^https?:\/\/[\x21-\x7e]+$/i),
-      createdAt: time,
-      expiresAt: time.nullable(),
-      sequence: z.int().positive(),
-      readAt: time,
-    }),
-  );
+const copyText = jsonText.pipe(
+  z.object({
+    code: z.string(),
+    account: accountName,
+    status: z.enum(['active', 'expired', 'blocked']),
+    // What can stand in a header.
+    location: z.string().regex(/^https?:\/\/[\x21-\x7e]+$/i),
+    createdAt: time,
+    expiresAt: time.nullable(),
+    sequence: z.int().positive(),
+    readAt: time,
+  }),
+);
 
 const textOf = (link: ServedLink, readAt: number): string => {
   const { code, account, status, location, createdAt, expiresAt, sequence } = link;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { jsonText } from '../../platform/json.js';
 
 /**
  * A backup is one file:
@@ -19,21 +20,23 @@ export const backupFormat = 1;
 export const digestBytes = 32;
 
 /** All that a reader of any version can count on. */
-export const anyBackupHead = z.looseObject({ linklogBackup: z.int().min(1) });
+export const anyBackupHead = jsonText.pipe(z.looseObject({ linklogBackup: z.int().min(1) }));
 
-export const backupHead = z.object({
-  linklogBackup: z.literal(backupFormat),
-  /** The version of Linklog that wrote it. */
-  linklog: z.string(),
-  createdAt: z.iso.datetime(),
-  topics: z.array(
-    z.object({
-      topic: z.string(),
-      /** The offsets of each partition: from `first` up to, not including, `next`. */
-      partitions: z.array(z.object({ partition: z.int(), first: z.int(), next: z.int() })),
-    }),
-  ),
-});
+export const backupHead = jsonText.pipe(
+  z.object({
+    linklogBackup: z.literal(backupFormat),
+    /** The version of Linklog that wrote it. */
+    linklog: z.string(),
+    createdAt: z.iso.datetime(),
+    topics: z.array(
+      z.object({
+        topic: z.string(),
+        /** The offsets of each partition: from `first` up to, not including, `next`. */
+        partitions: z.array(z.object({ partition: z.int(), first: z.int(), next: z.int() })),
+      }),
+    ),
+  }),
+);
 export type BackupHead = z.output<typeof backupHead>;
 
 /** How many records a backup has, by its head. */
@@ -51,4 +54,4 @@ export type BackupBatch = z.output<typeof batch>;
 
 const end = z.object({ records: z.int() });
 
-export const bodyLine = z.union([batch, z.object({ end })]);
+export const bodyLine = jsonText.pipe(z.union([batch, z.object({ end })]));

@@ -35,14 +35,6 @@ const unreadable = (file: string, cause: unknown): BadBackup =>
 const isOfSystem = (error: unknown): boolean =>
   error instanceof Error && 'syscall' in error && typeof error.syscall === 'string';
 
-const parseJson = (text: string): unknown => {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-};
-
 const readHead = async (
   file: string,
   handle: FileHandle,
@@ -50,7 +42,7 @@ const readHead = async (
   const { buffer, bytesRead } = await handle.read(Buffer.alloc(headBytes), 0, headBytes, 0);
   if (bytesRead === 0) throw new BadBackup(`${file} is empty`);
   const end = buffer.subarray(0, bytesRead).indexOf(newline);
-  const line = end < 0 ? undefined : parseJson(buffer.toString('utf8', 0, end));
+  const line = end < 0 ? undefined : buffer.toString('utf8', 0, end);
   const any = anyBackupHead.safeParse(line);
   if (!any.success) throw new BadBackup(`${file} is no backup of Linklog`);
   const format = any.data.linklogBackup;
@@ -131,7 +123,7 @@ const readFrom = async (file: string, handle: FileHandle) => {
     }
     const consume = async (chunks: AsyncIterable<Buffer>): Promise<void> => {
       for await (const text of linesOf(chunks)) {
-        const line = bodyLine.parse(JSON.parse(text));
+        const line = bodyLine.parse(text);
         if (seen.ended) throw new Error('Something comes after the end');
         if ('end' in line) {
           seen.ended = line.end.records === seen.records && seen.records === total;

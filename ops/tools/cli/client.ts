@@ -18,6 +18,7 @@ import {
   type SwitchPlatformRequest,
 } from '../../../schemas/http/operators.js';
 import { hasCode } from '../../platform/errors.js';
+import { jsonText } from '../../platform/json.js';
 import { CliError, messageOf } from './errors.js';
 import type { Service } from './service.js';
 
@@ -56,15 +57,7 @@ const lookUps = [
   ['/admin/reserved-aliases/', 'aliases --help'],
 ] as const;
 
-const errorMessage = z.object({ message: z.string() });
-
-const parseJson = (body: string): unknown => {
-  try {
-    return JSON.parse(body);
-  } catch {
-    return undefined;
-  }
-};
+const errorMessage = jsonText.pipe(z.object({ message: z.string() }));
 
 /** The running service as operators see it. Every method throws CliError. */
 export const createAdminClient = ({ url, token }: Service, actor: string) => {
@@ -127,7 +120,7 @@ export const createAdminClient = ({ url, token }: Service, actor: string) => {
           'or DATA_DIR to its directory',
       );
     }
-    const said = errorMessage.safeParse(parseJson(body));
+    const said = errorMessage.safeParse(body);
     if (!said.success) {
       return new CliError('BAD_ANSWER', `what answers at ${url} is not Linklog (HTTP ${status})`);
     }
@@ -136,7 +129,7 @@ export const createAdminClient = ({ url, token }: Service, actor: string) => {
   };
 
   const read = <Schema extends z.ZodType>(schema: Schema, answer: HttpAnswer): z.output<Schema> => {
-    const parsed = schema.safeParse(parseJson(answer.text));
+    const parsed = jsonText.pipe(schema).safeParse(answer.text);
     if (parsed.success) return parsed.data;
     const [issue] = parsed.error.issues;
     const where = issue?.path.join('.') ?? '';
