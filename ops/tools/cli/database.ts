@@ -27,12 +27,9 @@ export interface Database {
 }
 
 const embeddedUrl = async (dataDir: string): Promise<string> => {
-  let url: string | null;
-  try {
-    url = await runningPostgresUrl(dataDir);
-  } catch (error) {
+  const url = await runningPostgresUrl(dataDir).catch((error: unknown) => {
     throw explainDataDir(error, dataDir, 'DATABASE_URL');
-  }
+  });
   if (url !== null) return url;
   throw new CliError(
     'NO_DATABASE',
@@ -133,7 +130,7 @@ export const runOnDatabase = <Result>(
     withDatabase(
       config,
       async (database) => {
-        const bar = options.title === null ? null : showProgress(options.title, process.stderr);
+        const bar = options.title === null ? null : showProgress(options.title);
         const progress: LongWork['progress'] = (done, total) => bar?.update(done, total);
         try {
           return await work({ ...database, progress, signal });

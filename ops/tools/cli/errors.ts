@@ -49,12 +49,9 @@ export const messageOf = (error: unknown): string => {
   return text.replaceAll(/\s*\n\s*/g, ' ').trim();
 };
 
-/** Whether this user may not look into the data directory. */
-export const isDenied = (error: unknown): boolean => hasCode(error, 'EACCES', 'EPERM');
-
 /** What a person can do about a data directory that cannot be read; other errors as they are. */
 export const explainDataDir = (cause: unknown, dataDir: string, variable: string): unknown => {
-  if (isDenied(cause)) {
+  if (hasCode(cause, 'EACCES', 'EPERM')) {
     const message =
       `DATA_DIR ${dataDir} belongs to another user: be the one who started the service, ` +
       `or set ${variable}`;
@@ -79,8 +76,7 @@ export const failureOf = (
   const line = messageOf(error);
   if (error instanceof CliError) return { line, exitCode: error.exitCode };
   if (error instanceof FileExists) {
-    const hint = 'choose another name, or give --force to replace it';
-    return { line: `${line}; ${hint}`, exitCode: 1 };
+    return { line: `${line}; choose another name, or give --force to replace it`, exitCode: 1 };
   }
   return { line, exitCode: error instanceof ConfigError ? configExitCode : 1 };
 };

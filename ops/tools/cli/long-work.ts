@@ -65,9 +65,9 @@ export const progressLines = (
   };
 };
 
-const progressBar = (what: string, stream: NodeJS.WriteStream): Progress => {
+const progressBar = (what: string): Progress => {
   const bar = new SingleBar({
-    stream,
+    stream: process.stderr,
     format: `${what} {bar} {percentage} % | {value} of {total} events | {eta_formatted} left`,
     barCompleteChar: '█',
     barIncompleteChar: '░',
@@ -95,6 +95,8 @@ const progressBar = (what: string, stream: NodeJS.WriteStream): Progress => {
   };
 };
 
-/** A bar on a terminal, else lines. */
-export const showProgress = (what: string, stream: NodeJS.WriteStream): Progress =>
-  stream.isTTY ? progressBar(what, stream) : progressLines(what, (line) => stream.write(line));
+/** On stderr: a bar on a terminal, else lines. */
+export const showProgress = (what: string): Progress =>
+  process.stderr.isTTY
+    ? progressBar(what)
+    : progressLines(what, (line) => process.stderr.write(line));

@@ -1,8 +1,9 @@
 import { userInfo } from 'node:os';
-import { knownAdminToken, publishedAddresses, type ServiceAddresses } from '../../app/data-dir.js';
+import { knownAdminToken, publishedAddresses } from '../../app/data-dir.js';
 import type { Config } from '../../platform/config/config.js';
+import { nullOnThrow } from '../../platform/errors.js';
 import { urlOf } from '../../platform/http/server.js';
-import { CliError, explainDataDir, isDenied } from './errors.js';
+import { CliError, explainDataDir } from './errors.js';
 
 /** The operators' listener of the running service, and its admin token. */
 export interface Service {
@@ -12,34 +13,21 @@ export interface Service {
   readonly token: string | null;
 }
 
-const addressesIn = (dataDir: string): ServiceAddresses | null => {
-  try {
-    return publishedAddresses(dataDir);
-  } catch (error) {
-    // Then the configuration alone tells where the service is.
-    if (isDenied(error)) return null;
-    throw explainDataDir(error, dataDir, 'ADMIN_TOKEN');
-  }
-};
-
-const tokenIn = (dataDir: string): string | null => {
-  try {
-    return knownAdminToken(dataDir);
-  } catch (error) {
-    throw explainDataDir(error, dataDir, 'ADMIN_TOKEN');
-  }
-};
-
 /**
  * Finds the service by its data directory, or else where the configuration would start it.
  *
  * @throws CliError, ConfigError
  */
 export const findService = ({ dataDir, admin, adminToken }: Config): Service => {
-  const published = addressesIn(dataDir);
-  const token = adminToken ?? tokenIn(dataDir);
-  if (published) return { url: published.admin, token };
-  if (admin.port !== 0) return { url: urlOf(admin), token };
+  try {
+    // Without access to the addresses, the configuration alone tells where the service is.
+    const published = nullOnThrow(() => publishedAddresses(dataDir), 'EACCES', 'EPERM');
+    const token = adminToken ?? knownAdminToken(dataDir);
+    if (published) return { url: published.admin, token };
+    if (admin.port !== 0) return { url: urlOf(admin), token };
+  } catch (error) {
+    throw explainDataDir(error, dataDir, 'ADMIN_TOKEN');
+  }
   throw new CliError('NO_SERVICE', `no service runs on ${dataDir}; start it with "npm start"`);
 };
 
