@@ -1,10 +1,9 @@
-import type { Command } from 'commander';
 import { takeBackup } from './backup.js';
 import { openBackup } from './read.js';
 import { checkBackup, restoreInto, type RestorePhase } from './restore.js';
 import { publishedAddresses } from '../../app/data-dir.js';
 import type { Config } from '../../platform/config/config.js';
-import type { CommandContext } from '../cli/context.js';
+import type { Command, CommandContext } from '../cli/command.js';
 import { runOnDatabase, withNewInstallation } from '../cli/database.js';
 import { CliError } from '../cli/errors.js';
 import { interruptible, secondsSince, showProgress, type Progress } from '../cli/long-work.js';
@@ -54,7 +53,7 @@ const showPhases = (): {
     update(phase, done, total) {
       if (current?.phase !== phase) {
         current?.progress.stop();
-        current = { phase, progress: showProgress(titles[phase], process.stderr) };
+        current = { phase, progress: showProgress(titles[phase]) };
       }
       current.progress.update(done, total);
     },
@@ -111,8 +110,7 @@ export const addBackupCommands = (
     .description('write the whole log to a file, while the service runs')
     .argument('<file>', 'where to; only its user may read it, for secrets are in it')
     .option('--force', 'replace the file if there is one')
-    .addHelpText(
-      'after',
+    .notes(
       `
 Everything that the service acknowledged before is in it: links, visits, counts, keys (they go on
 working), switches, blocks. Run it with the DATA_DIR of the service, where visits are spooled. Not in
@@ -130,8 +128,7 @@ Examples:
     .command('restore')
     .description('fill a new installation with a backup, of this version or an earlier one')
     .argument('<file>', 'what "linklog backup" wrote')
-    .addHelpText(
-      'after',
+    .notes(
       `
 The file is checked first, all of it: one that is damaged, or of a later version, changes nothing.
 Then the log is filled, and all the rest is folded from it. The installation (DATA_DIR, or the database

@@ -1,13 +1,11 @@
-import type { Command } from 'commander';
 import { notEmpty, required } from './arguments.js';
-import { examples, type CommandContext } from './context.js';
+import type { Command, CommandContext } from './command.js';
 import { changed } from './output.js';
 
 /** Adds `linklog aliases …`. */
 export const addAliasCommands = (program: Command, { connect, print }: CommandContext): void => {
   const aliases = program
     .command('aliases')
-    .helpCommand(false)
     .description('reserved aliases: let one account use them');
 
   aliases
@@ -15,7 +13,7 @@ export const addAliasCommands = (program: Command, { connect, print }: CommandCo
     .description('let one account use a reserved alias')
     .argument('<alias>', 'the alias, in whatever case', notEmpty('alias'))
     .option('--account <account>', 'the account; another one loses it')
-    .addHelpText('after', examples('aliases allow support --account acme'))
+    .examples('aliases allow support --account acme')
     .action(async (alias: string, options: { readonly account?: string }) => {
       const account = required(options.account, '--account', 'aliases allow');
       const change = await connect().allowAlias(alias, account);
@@ -26,7 +24,7 @@ export const addAliasCommands = (program: Command, { connect, print }: CommandCo
     .command('disallow')
     .description('reserve an alias for nobody again; links made with it stay')
     .argument('<alias>', 'the alias, in whatever case', notEmpty('alias'))
-    .addHelpText('after', examples('aliases disallow support'))
+    .examples('aliases disallow support')
     .action(async (alias: string) => {
       const change = await connect().disallowAlias(alias);
       print(changed(change, (known) => `Nobody may use ${known.alias}`));

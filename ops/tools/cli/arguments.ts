@@ -28,6 +28,12 @@ export const nearest = (word: string, choices: readonly string[]): string | null
   return near[0]?.choice ?? null;
 };
 
+/** ` (did you mean …?)`, or nothing. */
+export const didYouMean = (word: string, choices: readonly string[]): string => {
+  const meant = nearest(word, choices);
+  return meant === null ? '' : ` (did you mean ${meant}?)`;
+};
+
 /**
  * A parser of one of a few words, in upper or lower case.
  *
@@ -38,11 +44,10 @@ export const oneOf =
   (word: string): Choice => {
     const found = choices.find((choice) => choice.toLowerCase() === word.toLowerCase());
     if (found !== undefined) return found;
-    const meant = nearest(word, choices);
     throw new CliError(
       'USAGE',
       `there is no ${what} ${JSON.stringify(word)}: it is one of ${choices.join(', ')}` +
-        (meant === null ? '' : ` (did you mean ${meant}?)`),
+        didYouMean(word, choices),
     );
   };
 

@@ -1,4 +1,4 @@
-import { Option, type Command } from 'commander';
+import { Option } from 'commander';
 import type {
   ChangeKeyRequest,
   CreatedKeyResponse,
@@ -7,7 +7,7 @@ import type {
 } from '../../../schemas/http/keys.js';
 import { planNames, type PlanName } from '../../../schemas/plans.js';
 import { oneOf, required } from './arguments.js';
-import { examples, type CommandContext } from './context.js';
+import type { Command, CommandContext } from './command.js';
 import { CliError } from './errors.js';
 import { changed, count, counted, facts, table } from './output.js';
 
@@ -80,10 +80,7 @@ const requestOf = ({ name, plan: wanted, active, inactive }: ChangeOptions): Cha
 
 /** Adds `linklog keys …`. */
 export const addKeyCommands = (program: Command, { connect, print }: CommandContext): void => {
-  const keys = program
-    .command('keys')
-    .helpCommand(false)
-    .description('API keys: make, look up, change, revoke');
+  const keys = program.command('keys').description('API keys: make, look up, change, revoke');
 
   keys
     .command('create')
@@ -91,12 +88,9 @@ export const addKeyCommands = (program: Command, { connect, print }: CommandCont
     .option('--name <name>', 'what people call it, 1 to 100 characters')
     .option('--plan <plan>', planNames.join(', '), plan)
     .option('--account <account>', 'whose links it makes and sees', 'default')
-    .addHelpText(
-      'after',
-      examples(
-        'keys create --name "Build server" --plan PRO',
-        'keys create --name shop --plan HOBBY --account shop --json | jq -r .key',
-      ),
+    .examples(
+      'keys create --name "Build server" --plan PRO',
+      'keys create --name shop --plan HOBBY --account shop --json | jq -r .key',
     )
     .action(async (options: CreateOptions) => {
       const request = {
@@ -112,10 +106,7 @@ export const addKeyCommands = (program: Command, { connect, print }: CommandCont
   keys
     .command('list')
     .description('all keys, with what they have used this month')
-    .addHelpText(
-      'after',
-      examples('keys list', "keys list --json | jq -r '.keys[] | select(.active) | .name'"),
-    )
+    .examples('keys list', "keys list --json | jq -r '.keys[] | select(.active) | .name'")
     .action(async () => {
       const all = await connect().listKeys();
       const text = all.length === 0 ? 'There are no keys yet.' : table(head, all.map(rowOf));
@@ -126,7 +117,7 @@ export const addKeyCommands = (program: Command, { connect, print }: CommandCont
     .command('show')
     .description('one key, with what it has used this minute and this month')
     .argument('<id>', 'its id, see "linklog keys list"', keyId)
-    .addHelpText('after', examples('keys show 01990000-0000-7000-8000-000000000000'))
+    .examples('keys show 01990000-0000-7000-8000-000000000000')
     .action(async (id: string) => {
       const key = await connect().findKey(id);
       print({ json: key, text: facts([...factsOf(key), ...usageFacts(key)]) });
@@ -140,12 +131,9 @@ export const addKeyCommands = (program: Command, { connect, print }: CommandCont
     .option('--plan <plan>', `another plan: ${planNames.join(', ')}`, plan)
     .addOption(new Option('--active', 'accept it again').conflicts('inactive'))
     .addOption(new Option('--inactive', 'refuse it until it is active again'))
-    .addHelpText(
-      'after',
-      examples(
-        'keys change 01990000-0000-7000-8000-000000000000 --plan INDIE',
-        'keys change 01990000-0000-7000-8000-000000000000 --inactive',
-      ),
+    .examples(
+      'keys change 01990000-0000-7000-8000-000000000000 --plan INDIE',
+      'keys change 01990000-0000-7000-8000-000000000000 --inactive',
     )
     .action(async (id: string, options: ChangeOptions) => {
       const request = requestOf(options);
@@ -156,7 +144,7 @@ export const addKeyCommands = (program: Command, { connect, print }: CommandCont
     .command('revoke')
     .description('refuse a key from now on, for good')
     .argument('<id>', 'its id, see "linklog keys list"', keyId)
-    .addHelpText('after', examples('keys revoke 01990000-0000-7000-8000-000000000000'))
+    .examples('keys revoke 01990000-0000-7000-8000-000000000000')
     .action(async (id: string) => {
       const textOf = ({ name, id: of }: KeyResponse): string =>
         `Revoked, for good: ${name} (${of})`;

@@ -1,7 +1,6 @@
-import type { Command } from 'commander';
 import type { HistoryResponse } from '../../../schemas/http/operators.js';
 import { notEmpty, required } from './arguments.js';
-import { examples, type CommandContext } from './context.js';
+import type { Command, CommandContext } from './command.js';
 import { changed, table } from './output.js';
 
 const rowOf = ({ time, type, actor, data }: HistoryResponse['events'][number]): string[] => {
@@ -14,7 +13,6 @@ const rowOf = ({ time, type, actor, data }: HistoryResponse['events'][number]): 
 export const addLinkCommands = (program: Command, { connect, print }: CommandContext): void => {
   const links = program
     .command('links')
-    .helpCommand(false)
     .description('links: block, unblock, see what was done to one');
 
   const changes = [
@@ -27,7 +25,7 @@ export const addLinkCommands = (program: Command, { connect, print }: CommandCon
       .description(description)
       .argument('<code>', 'its short code', notEmpty('short code'))
       .option('--reason <reason>', 'why, for its history; 1 to 500 characters')
-      .addHelpText('after', examples(`links ${what} spring-sale --reason "${reason}"`))
+      .examples(`links ${what} spring-sale --reason "${reason}"`)
       .action(async (code: string, options: { readonly reason?: string }) => {
         const given = required(options.reason, '--reason', `links ${what}`);
         const change = await connect().setBlocked(code, what, given);
@@ -41,12 +39,9 @@ export const addLinkCommands = (program: Command, { connect, print }: CommandCon
     .command('history')
     .description('what was done to a link, oldest first; not its visits')
     .argument('<code>', 'its short code', notEmpty('short code'))
-    .addHelpText(
-      'after',
-      examples(
-        'links history spring-sale',
-        "links history spring-sale --json | jq -r '.events[].actor'",
-      ),
+    .examples(
+      'links history spring-sale',
+      "links history spring-sale --json | jq -r '.events[].actor'",
     )
     .action(async (code: string) => {
       const events = await connect().linkHistory(code);

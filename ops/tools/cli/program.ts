@@ -1,9 +1,9 @@
-import { Command } from 'commander';
+import type { Command as CommanderCommand } from 'commander';
 import type { Config } from '../../platform/config/config.js';
 import { linklogVersion } from '../../platform/files/project-file.js';
-import { nearest } from './arguments.js';
+import { didYouMean } from './arguments.js';
 import { createAdminClient } from './client.js';
-import type { CommandContext } from './context.js';
+import { Command, type CommandContext } from './command.js';
 import { CliError, failureOf } from './errors.js';
 import { actorName, findService } from './service.js';
 
@@ -54,12 +54,9 @@ const commandsFor = (firstWord = ''): Promise<AddCommands[]> => {
   return Promise.all((load ? [load] : [...new Set(commands.values())]).map((one) => one()));
 };
 
-const unknownCommand = (name: string, parent: Command): CliError => {
-  const meant = nearest(
-    name,
-    parent.commands.map((command) => command.name()),
-  );
-  const hint = meant === null ? '; see "linklog --help"' : ` (did you mean ${meant}?)`;
+const unknownCommand = (name: string, parent: CommanderCommand): CliError => {
+  const names = parent.commands.map((command) => command.name());
+  const hint = didYouMean(name, names) || '; see "linklog --help"';
   return new CliError('USAGE', `unknown command '${name}'${hint}`);
 };
 
@@ -71,7 +68,7 @@ const addHelpCommand = (program: Command): void => {
     .description('the help of a command')
     .argument('[command...]')
     .action((names: readonly string[]) => {
-      let found = program;
+      let found: CommanderCommand = program;
       for (const name of names) {
         const next = found.commands.find((command) => command.name() === name);
         if (!next) throw unknownCommand(name, found);
@@ -82,7 +79,7 @@ const addHelpCommand = (program: Command): void => {
 };
 
 /** Every command has `--json`; its place among the other words does not matter. */
-const addJsonOption = (command: Command): void => {
+const addJsonOption = (command: CommanderCommand): void => {
   command.option('--json', 'print JSON on stdout, and nothing else there');
   for (const child of command.commands) addJsonOption(child);
 };
@@ -111,7 +108,7 @@ export const run = async (
   const program = new Command('linklog')
     .description('The command line of Linklog, for its operators')
     .version(linklogVersion())
-    .addHelpText('after', examples)
+    .notes(examples)
     .enablePositionalOptions()
     .exitOverride()
     // Errors are printed in our own form, below.

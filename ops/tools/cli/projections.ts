@@ -1,4 +1,3 @@
-import type { Command } from 'commander';
 import { projections } from '../../../projectors/projections.js';
 import {
   projectionNames,
@@ -10,7 +9,7 @@ import { redrive as redriveProjection } from '../../../projectors/runtime/redriv
 import type { HealthResponse } from '../../../schemas/http/health.js';
 import type { Config } from '../../platform/config/config.js';
 import { oneOf } from './arguments.js';
-import { examples, type CommandContext } from './context.js';
+import type { Command, CommandContext } from './command.js';
 import { runOnDatabase, withDatabase } from './database.js';
 import { secondsSince } from './long-work.js';
 import { count, counted, table, type Answer } from './output.js';
@@ -102,8 +101,7 @@ export const addRebuildCommand = (group: Command, { readConfig, print }: Command
     .description('build one again from the whole log, beside the live one, and put it in its place')
     .argument('<name>', names, projectionName)
     .option('--rollback', 'put back what was live before the last rebuild, caught up with the log')
-    .addHelpText(
-      'after',
+    .notes(
       `
 The service may run meanwhile. Ctrl-C leaves the live projection as it is. What was live is kept, so a
 rollback undoes a rebuild, and a second one undoes the first.
@@ -123,18 +121,14 @@ export const addProjectionCommands = (program: Command, context: CommandContext)
   const { readConfig, connect, print } = context;
   const group = program
     .command('projections')
-    .helpCommand(false)
     .description('what is folded from the log: look at it, build it again');
 
   group
     .command('status')
     .description('how far each is behind the log, and what it has set aside')
-    .addHelpText(
-      'after',
-      examples(
-        'projections status',
-        "projections status --json | jq '.projections[] | select(.deadLetters > 0)'",
-      ),
+    .examples(
+      'projections status',
+      "projections status --json | jq '.projections[] | select(.deadLetters > 0)'",
     )
     .action(async () => {
       print(statusOf(await connect().health()));
@@ -146,7 +140,7 @@ export const addProjectionCommands = (program: Command, context: CommandContext)
     .command('redrive')
     .description('try the dead letters of one once more, each subject in its order')
     .argument('<name>', names, projectionName)
-    .addHelpText('after', examples('projections redrive stats'))
+    .examples('projections redrive stats')
     .action(async (name: ProjectionName) => {
       print(await redrive(readConfig(), name));
     });

@@ -1,10 +1,9 @@
-import type { Command } from 'commander';
 import { keyAsOf, type KeyThen, type Spent } from './key.js';
 import { linkAsOf, type LinkThen } from './link.js';
 import { platformAsOf, type PlatformThen } from './platform.js';
 import { beginningOf, type Grounds, type LookBack } from './read.js';
 import type { Config } from '../../../platform/config/config.js';
-import type { CommandContext } from '../../cli/context.js';
+import type { Command, CommandContext } from '../../cli/command.js';
 import { timeOf } from '../../cli/arguments.js';
 import { runOnDatabase } from '../../cli/database.js';
 import { CliError } from '../../cli/errors.js';
@@ -180,8 +179,7 @@ export const addAsOfCommand = (audit: Command, { readConfig, print }: CommandCon
     )
     .argument('[code]', 'the short code of a link; without it, the platform')
     .option('--key <id or name>', 'a key instead: its plan, and what it had spent of it that month')
-    .addHelpText(
-      'after',
+    .notes(
       `
 Events of that very millisecond have happened. A link has expired when its time is up, as visitors see
 it, and a key's calls count by the minute that they were made in.

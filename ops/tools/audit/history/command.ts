@@ -1,8 +1,7 @@
-import type { Command } from 'commander';
 import { withoutSecrets } from '../../../../schemas/events/redact.js';
 import type { Config } from '../../../platform/config/config.js';
 import { notEmpty } from '../../cli/arguments.js';
-import type { CommandContext } from '../../cli/context.js';
+import type { Command, CommandContext } from '../../cli/command.js';
 import { runOnDatabase } from '../../cli/database.js';
 import { CliError } from '../../cli/errors.js';
 import { appendToStdout, count, facts, table } from '../../cli/output.js';
@@ -147,8 +146,7 @@ export const addHistoryCommand = (group: Command, { readConfig }: CommandContext
     .description("one link's life from the log alone: what was done to it, by whom, and its visits")
     .argument('<code>', 'its short code', notEmpty('short code'))
     .option('--visits', 'each visit in its place, not only how many a day')
-    .addHelpText(
-      'after',
+    .notes(
       `
 Times are UTC. Clicks are visits that were redirected, those of bots apart. With --json: one object,
 {shortCode, events: [CloudEvent…], visits: {clicks, bots, first, last, days: [{day, clicks, bots}…]}}.

@@ -1,5 +1,4 @@
 import { fstatSync } from 'node:fs';
-import type { Command } from 'commander';
 import { catalogue, type EventName } from '../../../../schemas/events/catalogue.js';
 import { topics, type TopicName } from '../../../../schemas/events/topics.js';
 import { topicsOf, type EventFilter } from './filter.js';
@@ -8,7 +7,7 @@ import type { PlacedEvent } from './order.js';
 import { replay } from './replay.js';
 import { writeNewFile } from '../../../platform/files/new-file.js';
 import type { Config } from '../../../platform/config/config.js';
-import type { CommandContext } from '../../cli/context.js';
+import type { Command, CommandContext } from '../../cli/command.js';
 import { oneOf, several, timeOf } from '../../cli/arguments.js';
 import { runOnDatabase } from '../../cli/database.js';
 import { CliError } from '../../cli/errors.js';
@@ -160,8 +159,7 @@ export const addReplayCommand = (group: Command, { readConfig, print }: CommandC
     .option('--positions', 'with JSON Lines: topic, partition and offset beside the attributes')
     .option('--repeats', 'also what the log has twice, since a sender was ended while it sent')
     .option('--follow', 'go on with new events as they come, until Ctrl-C')
-    .addHelpText(
-      'after',
+    .notes(
       `
 Each line is one CloudEvent as the log has it, without secrets (hashes of passwords and keys).
 

@@ -1,6 +1,5 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import type { Command } from 'commander';
 import type { PartitionVerdict } from './partition.js';
 import { lastCheckpoints, publishedKeys, retireKey, sealStore } from './stored.js';
 import { verifySeals } from './verify.js';
@@ -13,7 +12,7 @@ import {
   type SignedCheckpoint,
   type TrustedKeys,
 } from '../../../../projectors/seals/signed-checkpoint.js';
-import type { CommandContext } from '../../cli/context.js';
+import type { Command, CommandContext } from '../../cli/command.js';
 import { runOnDatabase, withDatabase, type Database } from '../../cli/database.js';
 import { CliError, messageOf } from '../../cli/errors.js';
 import { count, counted, facts, table, type Answer } from '../../cli/output.js';
@@ -183,13 +182,11 @@ const retire = async (config: Config): Promise<Answer> => {
 export const addSealCommands = (audit: Command, { readConfig, print }: CommandContext): void => {
   const group = audit
     .command('seal')
-    .helpCommand(false)
     .description('the key that seals the log, and the last checkpoints it signed')
     .option('--export <file>', 'write the last checkpoints to a file, to be kept elsewhere')
     .option('--export-key <file>', 'write the public key to a file, to be kept elsewhere')
     .option('--force', 'replace a file if there is one')
-    .addHelpText(
-      'after',
+    .notes(
       `
 Keep both files where nobody who can write to the log can write: they are what a later verification
 holds the log against.

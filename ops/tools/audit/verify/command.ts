@@ -1,4 +1,3 @@
-import type { Command } from 'commander';
 import {
   isClean,
   type DifferentColumn,
@@ -9,7 +8,7 @@ import {
 } from './report.js';
 import { verify as verifyAll } from './verify.js';
 import type { Config } from '../../../platform/config/config.js';
-import type { CommandContext } from '../../cli/context.js';
+import type { Command, CommandContext } from '../../cli/command.js';
 import { several } from '../../cli/arguments.js';
 import { runOnDatabase } from '../../cli/database.js';
 import { CliError } from '../../cli/errors.js';
@@ -127,8 +126,7 @@ export const addVerifyCommand = (audit: Command, { readConfig, print }: CommandC
       several((file) => file),
     )
     .option('--checkpoint <file>', 'with --seals: what "linklog audit seal --export" wrote last')
-    .addHelpText(
-      'after',
+    .notes(
       `
 The service may run meanwhile, and nothing of it is changed: the folds are temporary tables, for which
 PostgreSQL needs as much room as for the live ones. Read models are compared at their checkpoints, the

@@ -1,0 +1,20 @@
+import { addAsOfCommand } from './as-of/command.js';
+import { addHistoryCommand } from './history/command.js';
+import { addReplayCommand } from './replay/command.js';
+import { addSealCommands } from './seals/command.js';
+import { addVerifyCommand } from './verify/command.js';
+import type { Command, CommandContext } from '../cli/command.js';
+import { addRebuildCommand } from '../cli/projections.js';
+
+/** Adds `linklog audit …`. These commands read the database and the log, past the service. */
+export const addAuditCommands = (program: Command, context: CommandContext): void => {
+  const audit = program
+    .command('audit')
+    .description('for analysts: replay the log, look back, prove what the numbers are');
+  addReplayCommand(audit, context);
+  addHistoryCommand(audit, context);
+  addAsOfCommand(audit, context);
+  addVerifyCommand(audit, context);
+  addRebuildCommand(audit, context);
+  addSealCommands(audit, context);
+};
