@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import type { Changed } from './client.js';
 
-/** What a command answers. */
+/** What a command answers; without `json` and `text` where it has written to stdout itself. */
 export interface Answer {
   /** For a program: what `--json` prints. */
-  readonly json: object;
+  readonly json?: object;
   /** For a person; lines without the last line's end. */
-  readonly text: string;
+  readonly text?: string;
   /** For a person, on stderr, also with `--json`. */
   readonly notice?: string | undefined;
   /** 0 unless told. */
@@ -53,10 +53,11 @@ export const table = (head: readonly string[], rows: readonly (readonly string[]
   return [head, ...rows].map(line).join('\n');
 };
 
-/** One fact a line: its name, and its value. */
-export const facts = (entries: readonly (readonly [string, string])[]): string => {
-  const width = Math.max(...entries.map(([name]) => name.length));
-  return entries.map(([name, value]) => `${name.padEnd(width)}  ${value}`).join('\n');
+/** One fact a line: its name, and its value; none for a value that is `null`. */
+export const facts = (entries: readonly (readonly [string, string | null])[]): string => {
+  const known = entries.filter(([, value]) => value !== null);
+  const width = Math.max(...known.map(([name]) => name.length));
+  return known.map(([name, value]) => `${name.padEnd(width)}  ${value}`).join('\n');
 };
 
 /** Writes to stdout no faster than its reader reads; the signal ends the wait for a slow one. */

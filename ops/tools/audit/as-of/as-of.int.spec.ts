@@ -23,7 +23,8 @@ import {
 import type { EventLog } from '../../../platform/event-log/port.js';
 import { createLogger } from '../../../platform/logging.js';
 import { testDatabase, type TestDatabase } from '../../../test/support/database.js';
-import { keyAsOf, NoSuchKey } from './key.js';
+import { CliError } from '../../cli/errors.js';
+import { keyAsOf } from './key.js';
 import { linkAsOf } from './link.js';
 import { platformAsOf } from './platform.js';
 import { beginningOf } from './read.js';
@@ -218,7 +219,9 @@ describe('audit: looking back', () => {
         lastChange: { at: at(20).toISOString(), by: 'carol' },
       });
       expect(JSON.stringify(await key(5))).to.not.match(/hash|abab/);
-      expect(await rejection(key(15))).to.be.instanceOf(NoSuchKey);
+      expect(await rejection(key(15)))
+        .to.be.instanceOf(CliError)
+        .and.match(/no key had the id/);
       expect(await rejection(key(15, 'twin'))).to.match(/2 keys .* say which: key-2, key-3$/);
     });
 

@@ -15,20 +15,17 @@ const pastMoment = (text: string): Date => {
   throw new CliError('USAGE', `${moment.toISOString()} is in the future`);
 };
 
-const yesNo = (value: boolean): string => (value ? 'yes' : 'no');
-
-/** ` 0:12 1:7`: the offsets that each partition was read up to. */
-const endsOf = (partitions: Readonly<Record<string, number>>): string =>
-  Object.entries(partitions)
-    .map(([partition, next]) => ` ${partition}:${next}`)
-    .join('');
-
-const groundsText = ({ readUpTo }: Grounds): string =>
-  [
+const groundsText = ({ readUpTo }: Grounds): string => {
+  const lines = Object.entries(readUpTo).map(([topic, partitions]) => {
+    const ends = Object.entries(partitions).map(([partition, next]) => `${partition}:${next}`);
+    return `  ${[topic, ...ends].join(' ')}`;
+  });
+  return [
     'Read from the log, by partition, up to but without the offset:',
-    ...Object.entries(readUpTo).map(([topic, partitions]) => `  ${topic}${endsOf(partitions)}`),
+    ...lines,
     'What reaches the log later, as visits of a spool may, can add to this.',
   ].join('\n');
+};
 
 const answerOf = (then: Grounds, lines: string): Answer => ({
   json: then,
@@ -50,22 +47,13 @@ const linkText = (then: LinkThen): string => {
     ['at', asOf],
     ['link', shortCode],
     ['state', then.state],
-    ...(blocked
-      ? [
-          [
-            'blocked',
-            `${blocked.at} by ${blocked.by ?? 'unknown'}: ${plain(blocked.reason)}`,
-          ] as const,
-        ]
-      : []),
-    ...(expired === null
-      ? []
-      : [['expired', expired === 'time' ? 'its time was up' : 'its clicks were used up'] as const]),
+    ['blocked', blocked && `${blocked.at} by ${blocked.by ?? 'unknown'}: ${plain(blocked.reason)}`],
+    ['expired', expired && (expired === 'time' ? 'its time was up' : 'its clicks were used up')],
     ['leads to', plain(then.url)],
     ['account', then.account],
     ['made', `${then.createdAt} with the key ${then.keyId}`],
     ['expires', expiresAt ?? 'never'],
-    ['password', yesNo(then.hasPassword)],
+    ['password', then.hasPassword ? 'yes' : 'no'],
     ['clicks', `${count(clickCount)}${limit}, and ${count(then.botCount)} of bots`],
     ['last click', then.lastAccessed ?? 'none'],
   ]);
@@ -97,26 +85,15 @@ const keyText = (then: KeyThen): string =>
 
 const platformText = (then: PlatformThen): string => {
   const { active, expired, blocked } = then.links;
-  const switches = Object.entries(then.features).map(
-    ([feature, on]) => [feature, on ? 'on' : 'off'] as const,
-  );
-  const keys = then.keys.map(({ id, name, plan, account, status }) => [
-    id,
-    name,
-    plan,
-    account,
-    status,
-  ]);
+  const switches = Object.entries({ maintenance: then.maintenance, ...then.features });
+  const aliases = then.overrides.map(({ alias, account }) => `${alias} for ${account}`);
+  const keys = then.keys.map((key) => [key.id, key.name, key.plan, key.account, key.status]);
   return [
     facts([
       ['at', then.asOf],
-      ['maintenance', then.maintenance ? 'on' : 'off'],
-      ...switches,
+      ...switches.map(([name, on]) => [name, on ? 'on' : 'off'] as const),
       ['links', `${count(active)} active, ${count(expired)} expired, ${count(blocked)} blocked`],
-      [
-        'reserved aliases',
-        then.overrides.map(({ alias, account }) => `${alias} for ${account}`).join(', ') || 'none',
-      ],
+      ['reserved aliases', aliases.join(', ') || 'none'],
     ]),
     '',
     keys.length === 0
@@ -124,10 +101,6 @@ const platformText = (then: PlatformThen): string => {
       : table(['KEY', 'NAME', 'PLAN', 'ACCOUNT', 'STATUS'], keys),
   ].join('\n');
 };
-
-interface Options {
-  readonly key?: string;
-}
 
 /** @throws CliError when the log begins after the time */
 const requireBegun = async ({ log, moment }: LookBack): Promise<void> => {
@@ -145,7 +118,7 @@ const asOf = (
   config: Config,
   moment: Date,
   code: string | undefined,
-  { key }: Options,
+  key: string | undefined,
 ): Promise<Answer> => {
   if (code !== undefined && key !== undefined) {
     throw new CliError('USAGE', 'give a short code or --key, not both');
@@ -189,7 +162,7 @@ Examples:
   $ linklog audit as-of 2026-05-20T16:30:00+02:00 spring-sale
   $ linklog audit as-of 2026-05-15 --key "Build server" --json`,
     )
-    .action(async (moment: Date, code: string | undefined, options: Options) => {
-      print(await asOf(readConfig(), moment, code, options));
+    .action(async (moment: Date, code: string | undefined, { key }: { readonly key?: string }) => {
+      print(await asOf(readConfig(), moment, code, key));
     });
 };

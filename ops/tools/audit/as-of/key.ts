@@ -6,13 +6,12 @@ import {
 } from '../../../../schemas/events/catalogue.js';
 import { topics } from '../../../../schemas/events/topics.js';
 import type { AliasOverride } from '../../../../schemas/folds/alias-override.js';
-import type { ApiKeyState } from '../../../../schemas/folds/api-key.js';
 import { spendingOf, unusedMeter, type KeyMeter } from '../../../../schemas/folds/key-meter.js';
 import type { PlanTable } from '../../../../schemas/plans.js';
+import type { KnownKey } from '../../../ledger/api-keys.js';
 import { foldKeys, foldMeters, foldOverrides } from '../../../ledger/rebuild/folds.js';
+import { CliError } from '../../cli/errors.js';
 import { happenedBy, partsOf, readParts, type LookBack } from './read.js';
-
-export type KnownKey = Exclude<ApiKeyState, { readonly status: 'none' }>;
 
 /** The keys and overrides of all accounts. They are few. */
 export class Accounts {
@@ -44,31 +43,33 @@ export interface Spent {
   readonly exhausted: boolean | null;
 }
 
-/** Zero or several keys match the id or name. */
-export class NoSuchKey extends Error {
-  readonly code = 'NO_SUCH_KEY';
-  readonly retryable = false;
-}
-
 const minuteMs = 60_000;
 
-const findKey = (
-  { keys }: Accounts,
-  wanted: string,
-  moment: Date,
-): { readonly id: string; readonly state: KnownKey } => {
+/** @throws CliError when zero or several keys match the id or name */
+const findKey = ({ keys }: Accounts, wanted: string, moment: Date): KnownKey => {
   const byId = keys.get(wanted);
-  if (byId) return { id: wanted, state: byId };
-  const named = [...keys].filter(([, { key }]) => key.name === wanted);
+  if (byId) return byId;
+  const named = [...keys.values()].filter(({ key }) => key.name === wanted);
   const [first] = named;
-  if (first && named.length === 1) return { id: first[0], state: first[1] };
+  if (first && named.length === 1) return first;
   const what = `had the id or the name ${JSON.stringify(wanted)} at ${moment.toISOString()}`;
-  throw new NoSuchKey(
+  throw new CliError(
+    'REFUSED',
     first
-      ? `${named.length} keys ${what}; say which: ${named.map(([id]) => id).join(', ')}`
+      ? `${named.length} keys ${what}; say which: ${named.map(({ key }) => key.id).join(', ')}`
       : `no key ${what}`,
   );
 };
+
+/** A key as every answer shows it. */
+export const shownKey = ({ key, status }: KnownKey) => ({
+  id: key.id,
+  name: key.name,
+  plan: key.plan,
+  account: key.account,
+  status,
+  createdAt: key.createdAt.toISOString(),
+});
 
 type SpendingEvent = Parameters<typeof foldMeters>[1][number];
 
@@ -79,7 +80,7 @@ const isSpending = (event: LinklogEvent): event is SpendingEvent => spendingOf(e
  * when the minute is past, so they count by their minute: for certain if it was over, perhaps if the
  * moment is in it. Links are remembered by their codes while this runs, those of the key and month.
  *
- * @throws NoSuchKey
+ * @throws CliError
  */
 export const keyAsOf = async (look: LookBack, wanted: string, { plans }: PlanTable) => {
   const { log, moment } = look;
@@ -88,15 +89,15 @@ export const keyAsOf = async (look: LookBack, wanted: string, { plans }: PlanTab
   const ofAccounts = await readParts(look, await partsOf(log, topics.accounts.name), (readings) => {
     accounts.add(readings.map(({ event }) => event).filter(happened));
   });
-  const { id, state } = findKey(accounts, wanted, moment);
+  const known = findKey(accounts, wanted, moment);
+  const { id, lastEventAt, plan: planName } = known.key;
 
   /** The month's first day, UTC. */
   const month = `${moment.toISOString().slice(0, 7)}-01`;
-  const known = new Set<string>();
-  const isNew = (event: EventNamed<'LinkCreated'>): boolean => {
-    if (known.has(event.subject)) return false;
-    known.add(event.subject);
-    return true;
+  const codes = new Set<string>();
+  const isNew = ({ subject }: EventNamed<'LinkCreated'>): boolean => {
+    const before = codes.size;
+    return codes.add(subject).size > before;
   };
   /** What a meter that takes minutes up to one has of the key; `over`: whether it has ended. */
   const counts = (event: SpendingEvent, over: boolean): boolean => {
@@ -128,8 +129,7 @@ export const keyAsOf = async (look: LookBack, wanted: string, { plans }: PlanTab
     },
   );
 
-  const { key, status } = state;
-  const plan = plans[key.plan];
+  const plan = plans[planName];
   const spent = (what: 'calls' | 'links' | 'qrCodes', limit: number | null): Spent => {
     const used = least.month === month ? least[what] : 0;
     const usedAtMost = most.month === month ? most[what] : 0;
@@ -138,16 +138,8 @@ export const keyAsOf = async (look: LookBack, wanted: string, { plans }: PlanTab
   };
   return {
     asOf: moment.toISOString(),
-    id,
-    name: key.name,
-    plan: key.plan,
-    account: key.account,
-    status,
-    createdAt: key.createdAt.toISOString(),
-    lastChange: {
-      at: key.lastEventAt.toISOString(),
-      by: accounts.lastActors.get(id) ?? 'unknown',
-    },
+    ...shownKey(known),
+    lastChange: { at: lastEventAt.toISOString(), by: accounts.lastActors.get(id) ?? 'unknown' },
     month,
     calls: spent('calls', plan.monthlyCalls),
     links: spent('links', plan.monthlyLinks),

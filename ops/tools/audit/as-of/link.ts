@@ -1,31 +1,20 @@
-import { dropRepeats, type HighWaterMarks } from '../../../../projectors/runtime/checkpoints.js';
 import {
   isLinkEvent,
   type EventNamed,
   type LinkEvent,
 } from '../../../../schemas/events/catalogue.js';
 import { topics } from '../../../../schemas/events/topics.js';
-import {
-  evolveLink,
-  noLink,
-  type ExpiryReason,
-  type Link,
-  type LinkState,
-} from '../../../../schemas/folds/link.js';
+import { evolveLink, noLink, type LinkState } from '../../../../schemas/folds/link.js';
+import { repeatsOfPartition } from '../replay/repeats.js';
 import { happenedBy, partsOf, readParts, type LookBack } from './read.js';
-
-/** Who did something to a link, and why. */
-interface Deed {
-  readonly at: string;
-  readonly by: string | null;
-  readonly reason: string;
-}
 
 /** The link as its own events tell it. */
 class Story {
   state: LinkState = noLink;
   keyId = '';
-  blocked: Deed | null = null;
+  /** Who blocked it, and why; `null` while it is not blocked. */
+  blocked: { readonly at: string; readonly by: string | null; readonly reason: string } | null =
+    null;
   /** When the link was made, if that was after the moment. */
   madeLater: string | null = null;
 
@@ -56,56 +45,43 @@ class Clicks {
   }
 }
 
-/** As the edge does, which compares the time itself: the sweeper writes LinkExpired some time later. */
-const isOver = ({ expiresAt }: Link, moment: Date): boolean =>
-  expiresAt !== null && moment.getTime() >= Date.parse(expiresAt);
-
-const expiryOf = (state: Exclude<LinkState, { status: 'none' }>): ExpiryReason | null => {
-  if (state.status === 'expired') return state.reason;
-  return state.status === 'blocked' ? state.expired : null;
-};
-
 /** What a link was at a moment, by the log alone. */
 export const linkAsOf = async (look: LookBack, code: string) => {
   const { log, moment } = look;
   const happened = happenedBy(moment);
-  // The ends of visits first: so whatever they are visits of is read, too.
+  // The ends of visits first: then every link event that a visit refers to is read, too.
   const visitParts = await partsOf(log, topics.visits.name, code);
   const linkParts = await partsOf(log, topics.links.name, code);
   const story = new Story();
   const clicks = new Clicks();
-  const seen: Record<string, HighWaterMarks> = {};
+  const repeats: Record<string, ReturnType<typeof repeatsOfPartition>> = {};
   const grounds = await readParts(look, [...linkParts, ...visitParts], (readings, { topic }) => {
-    const known = (seen[topic] ??= new Map());
-    const { fresh, raised } = dropRepeats(readings, known);
-    for (const [origin, sequence] of raised) known.set(origin, sequence);
-    for (const reading of fresh) {
-      if (!('event' in reading)) continue;
-      const { event } = reading;
-      if (event.type === 'linklog.LinkVisited.v1') {
-        if (happened(event)) clicks.add(event);
-      } else if (isLinkEvent(event)) {
-        if (happened(event)) story.add(event);
-        else if (event.type === 'linklog.LinkCreated.v1') story.madeLater = event.time;
-      }
+    const isRepeat = (repeats[topic] ??= repeatsOfPartition());
+    for (const { event } of readings) {
+      if (isRepeat(event)) continue;
+      if (!happened(event)) {
+        if (event.type === 'linklog.LinkCreated.v1') story.madeLater = event.time;
+      } else if (event.type === 'linklog.LinkVisited.v1') clicks.add(event);
+      else if (isLinkEvent(event)) story.add(event);
     }
   });
 
   const { state, keyId, blocked, madeLater } = story;
+  const { clickCount, botCount, lastAccessed } = clicks;
   const common = { ...grounds, asOf: moment.toISOString(), shortCode: code };
   if (state.status === 'none') return { ...common, state: 'none' as const, madeLater };
-  const { link } = state;
-  const expired = expiryOf(state) ?? (isOver(link, moment) ? 'time' : null);
-  const { url, account, createdAt, expiresAt, maxClicks } = link;
-  const { clickCount, botCount, lastAccessed } = clicks;
+  const { url, account, createdAt, expiresAt, maxClicks, passwordHash } = state.link;
+  // As the edge does, which compares the time itself: the sweeper writes LinkExpired some time later.
+  const isOver = expiresAt !== null && moment.getTime() >= Date.parse(expiresAt);
+  const written =
+    state.status === 'expired' ? state.reason : state.status === 'blocked' ? state.expired : null;
+  const expired = written ?? (isOver ? 'time' : null);
+  // As a visitor is told: a block hides whether the link has expired.
+  const status: 'active' | 'expired' | 'blocked' =
+    blocked !== null ? 'blocked' : expired !== null ? 'expired' : 'active';
   return {
     ...common,
-    // As a visitor is told: a block hides whether the link has expired.
-    state: blocked
-      ? ('blocked' as const)
-      : expired === null
-        ? ('active' as const)
-        : ('expired' as const),
+    state: status,
     expired,
     blocked,
     url,
@@ -114,7 +90,7 @@ export const linkAsOf = async (look: LookBack, code: string) => {
     createdAt,
     expiresAt,
     maxClicks,
-    hasPassword: link.passwordHash !== null,
+    hasPassword: passwordHash !== null,
     clickCount,
     botCount,
     lastAccessed,

@@ -8,19 +8,19 @@ import type { LedgerLink } from '../../../../schemas/folds/ledger-link.js';
 import { initialPlatform } from '../../../../schemas/folds/platform.js';
 import { foldLedgerLinks, foldPlatform } from '../../../ledger/rebuild/folds.js';
 import { murmur2 } from '../../../platform/event-log/partition.js';
-import { Accounts } from './key.js';
+import { Accounts, shownKey } from './key.js';
 import { happenedBy, partsOf, readParts, type LookBack, type Part } from './read.js';
 
 /** A partition with more records is read several times, each time for a part of its links. */
 const recordsAtOnce = 1_000_000;
 
-/** The same part as often as its links are too many for once, each time with other ones. */
+/** A part as often as it must be read so that its links fit into memory, each time with other links. */
 const slicesOf = (part: Part, atOnce: number): readonly Part[] => {
   const slices = Math.max(1, Math.ceil((part.next - part.first) / atOnce));
   if (slices === 1) return [part];
   return Array.from({ length: slices }, (_, slice) => ({
     ...part,
-    // Bits of the hash that the choice of the partition left.
+    // The choice of the partition has used the lowest bits of the hash.
     only: (key) => (murmur2(Buffer.from(key)) >>> 8) % slices === slice,
   }));
 };
@@ -97,9 +97,7 @@ export const platformAsOf = async (look: LookBack, atOnce = recordsAtOnce) => {
   const { log, moment } = look;
   const happened = happenedBy(moment);
   // Links first: the keys that made them are in the log before them.
-  const linkParts = (await partsOf(log, topics.links.name)).flatMap((part) =>
-    slicesOf(part, atOnce),
-  );
+  const linkParts = await partsOf(log, topics.links.name);
   const accountParts = await partsOf(log, topics.accounts.name);
   const platformParts = await partsOf(log, topics.platform.name);
 
@@ -107,7 +105,8 @@ export const platformAsOf = async (look: LookBack, atOnce = recordsAtOnce) => {
   const links = new LinkCounts(moment);
   let platform = initialPlatform;
   let current: Part | undefined;
-  const parts = [...accountParts, ...platformParts, ...linkParts];
+  const slices = linkParts.flatMap((part) => slicesOf(part, atOnce));
+  const parts = [...accountParts, ...platformParts, ...slices];
   const grounds = await readParts(look, parts, (readings, part) => {
     if (part !== current) links.settle();
     current = part;
@@ -128,14 +127,7 @@ export const platformAsOf = async (look: LookBack, atOnce = recordsAtOnce) => {
       account === null ? [] : [{ alias, account }],
     ),
     links: links.counts,
-    keys: [...accounts.keys.values()].map(({ status, key }) => ({
-      id: key.id,
-      name: key.name,
-      plan: key.plan,
-      account: key.account,
-      status,
-      createdAt: key.createdAt.toISOString(),
-    })),
+    keys: [...accounts.keys.values()].map(shownKey),
     ...grounds,
   };
 };

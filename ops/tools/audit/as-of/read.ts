@@ -1,7 +1,7 @@
 import { readRecord, type ReadableRecord } from '../../../../projectors/runtime/read-record.js';
 import { topics, type TopicName } from '../../../../schemas/events/topics.js';
 import { partitionOf } from '../../../platform/event-log/partition.js';
-import type { EventLog, PartitionRange } from '../../../platform/event-log/port.js';
+import type { Batch, EventLog, PartitionRange } from '../../../platform/event-log/port.js';
 
 /** A piece of the log that is to be read: a partition up to where it ended when this was asked. */
 export interface Part extends PartitionRange {
@@ -46,7 +46,23 @@ export const happenedBy = (moment: Date): ((event: { readonly time: string }) =>
   return ({ time }) => time <= last;
 };
 
-/** Gives what can be read of the parts, one after the other, batch by batch, repeats among it. */
+/** The records of a partition in a range. @throws Error when the log ends before it */
+export async function* readRange(
+  log: EventLog,
+  topic: TopicName,
+  { partition, first, next }: PartitionRange,
+): AsyncGenerator<Batch> {
+  let offset = first;
+  for await (const batch of log.read(topic, partition, first, next)) {
+    yield batch;
+    offset = (batch.records.at(-1)?.offset ?? offset) + 1;
+  }
+  if (offset !== next) {
+    throw new Error(`${topic}/${partition} ends at offset ${offset}, not at ${next}`);
+  }
+}
+
+/** Gives what can be read of the parts, one after the other, batch by batch. Repeats are included. */
 export const readParts = async (
   { log, progress, signal }: LookBack,
   parts: readonly Part[],
@@ -58,20 +74,17 @@ export const readParts = async (
   let unreadable = 0;
   progress?.(done, total);
   for (const part of parts) {
-    const { topic, partition, first, next, only } = part;
-    let offset = first;
-    for await (const { records } of log.read(topic, partition, first, next)) {
+    const { topic, partition, next, only } = part;
+    for await (const { records } of readRange(log, topic, part)) {
       signal?.throwIfAborted();
       const wanted = only ? records.filter(({ key }) => only(key)) : records;
       const readings = wanted.map((record) => readRecord(topic, record));
       const readable = readings.filter((reading) => 'event' in reading);
       unreadable += readings.length - readable.length;
       if (readable.length > 0) take(readable, part);
-      offset = (records.at(-1)?.offset ?? offset) + 1;
       done += records.length;
       progress?.(done, total);
     }
-    if (offset !== next) throw new Error(`${topic}/${partition} ends at ${offset}, not at ${next}`);
     readUpTo[topic] = { ...readUpTo[topic], [partition]: next };
   }
   return { readUpTo, unreadable };
