@@ -3,15 +3,15 @@ import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { closeAllMinutes } from '../../../command-api/ledger/metering.js';
 import { shippedSoFar } from '../../../redirect-edge/spool/shipped.js';
-import type { TopicName } from '../../../schemas/events/topics.js';
 import { ledgerTopics } from '../../ledger/rebuild/rebuild.js';
-import type { EventLog, PartitionRange } from '../../platform/event-log/port.js';
+import type { EventLog } from '../../platform/event-log/port.js';
 import type { Outbox, OutboxDelivery } from '../../platform/outbox/port.js';
 import type { Pool } from '../../platform/postgres/pool.js';
 import { linklogVersion } from '../../platform/files/project-file.js';
 import { serviceDirs } from '../../local/stack/topology.js';
 import { backupFormat, recordsIn, type BackupBatch, type BackupHead } from './format.js';
 import { writeNewFile } from '../../platform/files/new-file.js';
+import { readRange } from '../audit/as-of/read.js';
 
 export interface BackupOptions {
   readonly pool: Pool;
@@ -31,8 +31,9 @@ export interface BackupOptions {
 }
 
 /**
- * The ends of all topics, in the order of the file. Those that refer to others are asked first: so whatever a record refers to is in
- * the backup with it, and an event that comes meanwhile is missing together with its consequences.
+ * The ranges of all topics, in the order of the file. Topics that refer to others are asked first.
+ * So the backup holds whatever a record in it refers to, and an event that comes meanwhile is missing
+ * together with its consequences.
  */
 const rangesOf = async (log: EventLog) => {
   const ranges = [];
@@ -41,22 +42,6 @@ const rangesOf = async (log: EventLog) => {
   }
   return ranges;
 };
-
-/** The records of a partition in its range, all of them. */
-async function* recordsOf(
-  log: EventLog,
-  topic: TopicName,
-  { partition, first, next }: PartitionRange,
-): AsyncGenerator<BackupBatch> {
-  let offset = first;
-  for await (const { records } of log.read(topic, partition, first, next)) {
-    offset = (records.at(-1)?.offset ?? offset) + 1;
-    yield { topic, partition, records: records.map(({ key, value }) => ({ key, value })) };
-  }
-  if (offset !== next) {
-    throw new Error(`${topic}/${partition} ends at offset ${offset}, it had ${next} a moment ago`);
-  }
-}
 
 /**
  * Everything that was acknowledged before this is in the log when it resolves: visits that stand in
@@ -138,9 +123,9 @@ export const takeBackup = async (options: BackupOptions) => {
       progress?.(done, total);
       for (const { topic, partitions } of ranges) {
         for (const range of partitions) {
-          for await (const batch of recordsOf(log, topic, range)) {
-            yield batch;
-            done += batch.records.length;
+          for await (const { partition, records } of readRange(log, topic, range)) {
+            yield { topic, partition, records: records.map(({ key, value }) => ({ key, value })) };
+            done += records.length;
             progress?.(done, total);
           }
         }

@@ -99,7 +99,8 @@ export const run = async (
     readConfig,
     connect: () => createAdminClient(findService(readConfig()), actorName()),
     print(answer) {
-      out(`${json ? JSON.stringify(answer.json) : answer.text}\n`);
+      const said = json ? answer.json && JSON.stringify(answer.json) : answer.text;
+      if (said !== undefined) out(`${said}\n`);
       if (answer.notice !== undefined) err(`linklog: ${answer.notice}\n`);
       exitCode = answer.exitCode ?? 0;
     },

@@ -4,8 +4,8 @@ import { notEmpty } from '../../cli/arguments.js';
 import type { Command, CommandContext } from '../../cli/command.js';
 import { runOnDatabase } from '../../cli/database.js';
 import { CliError } from '../../cli/errors.js';
-import { appendToStdout, count, facts, table } from '../../cli/output.js';
-import { RecordsLeftOut, reportUnreadable } from '../replay/unreadable.js';
+import { appendToStdout, count, facts, table, type Answer } from '../../cli/output.js';
+import { reportUnreadable } from '../replay/unreadable.js';
 import { lifeOf, tallyVisits, type LifeEvent, type VisitSummary } from './history.js';
 
 /** How a link's life is written: what comes first, a line for each event, and its visits at the end. */
@@ -100,7 +100,7 @@ interface Options {
   readonly json?: true;
 }
 
-const history = async (config: Config, code: string, options: Options): Promise<void> => {
+const history = async (config: Config, code: string, options: Options): Promise<Answer> => {
   const timeline = options.json ? inJson(code) : inWords;
   const unreadable = reportUnreadable();
   const words = {
@@ -135,12 +135,11 @@ const history = async (config: Config, code: string, options: Options): Promise<
       throw new CliError('REFUSED', `the log has no link ${JSON.stringify(code)}`);
     }
   });
-  const notice = unreadable.summary();
-  if (notice !== undefined) throw new RecordsLeftOut(notice);
+  return unreadable.outcome();
 };
 
 /** Adds `linklog audit history`. */
-export const addHistoryCommand = (group: Command, { readConfig }: CommandContext): void => {
+export const addHistoryCommand = (group: Command, { readConfig, print }: CommandContext): void => {
   group
     .command('history')
     .description("one link's life from the log alone: what was done to it, by whom, and its visits")
@@ -157,6 +156,6 @@ Examples:
   $ linklog audit history spring-sale --json | jq '.visits.days'`,
     )
     .action(async (code: string, _options: object, command: Command) => {
-      await history(readConfig(), code, command.optsWithGlobals<Options>());
+      print(await history(readConfig(), code, command.optsWithGlobals<Options>()));
     });
 };

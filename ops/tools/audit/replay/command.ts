@@ -13,7 +13,7 @@ import { runOnDatabase } from '../../cli/database.js';
 import { CliError } from '../../cli/errors.js';
 import { secondsSince } from '../../cli/long-work.js';
 import { appendToStdout, counted, type Answer } from '../../cli/output.js';
-import { RecordsLeftOut, reportUnreadable } from './unreadable.js';
+import { reportUnreadable } from './unreadable.js';
 
 interface Options {
   readonly since?: string;
@@ -64,29 +64,24 @@ const filterOf = (options: Options): EventFilter => {
   return filter;
 };
 
-const checkOutput = ({ format, out, force, follow, until, json }: Options): void => {
-  if (format === 'parquet' && out === undefined) {
-    throw new CliError('USAGE', '--format parquet needs a file: give --out');
-  }
-  if (force && out === undefined) throw new CliError('USAGE', '--force is for a file: give --out');
-  if (json && format === 'csv' && out === undefined) {
-    throw new CliError('USAGE', '--json and --format csv exclude each other on stdout');
-  }
-  if (follow && out !== undefined) {
-    throw new CliError('USAGE', '--follow has no end, so it writes no file: leave out --out');
-  }
-  if (follow && until !== undefined) {
-    throw new CliError('USAGE', '--follow has no end: leave out --until');
-  }
+/** What is wrong with the options for the output, if anything is. */
+const mistakeIn = ({ format, out, force, follow, until, json }: Options): string | null => {
+  if (out === undefined) {
+    if (format === 'parquet') return '--format parquet needs a file: give --out';
+    if (force) return '--force is for a file: give --out';
+    if (json && format === 'csv') return '--json and --format csv exclude each other on stdout';
+  } else if (follow) return '--follow has no end, so it writes no file: leave out --out';
+  return follow && until !== undefined ? '--follow has no end: leave out --until' : null;
 };
 
 /** Events on a terminal, or in a pipe that may lead to one, would mix with a progress bar. */
 const showsProgress = ({ out, follow }: Options): boolean =>
   out !== undefined || (!follow && fstatSync(process.stdout.fd).isFile());
 
-const run = async (config: Config, options: Options): Promise<Answer | null> => {
+const run = async (config: Config, options: Options): Promise<Answer> => {
   const { format: name, out: file, positions = false, repeats = false, follow = false } = options;
-  checkOutput(options);
+  const mistake = mistakeIn(options);
+  if (mistake !== null) throw new CliError('USAGE', mistake);
   const filter = filterOf(options);
   const format = formatOf(name, positions);
   const unreadable = reportUnreadable();
@@ -122,17 +117,12 @@ const run = async (config: Config, options: Options): Promise<Answer | null> => 
     }
   });
 
-  const notice = unreadable.summary();
-  if (file === undefined) {
-    if (notice !== undefined) throw new RecordsLeftOut(notice);
-    return null;
-  }
+  if (file === undefined) return unreadable.outcome();
   const seconds = secondsSince(started);
   return {
     json: { file, format: name, events, unreadable: unreadable.count(), seconds },
     text: `Wrote ${counted(events, 'event')} to ${file} in ${seconds.toFixed(2)} s`,
-    notice,
-    exitCode: notice === undefined ? 0 : 1,
+    ...unreadable.outcome(),
   };
 };
 
@@ -180,7 +170,6 @@ Examples:
   $ linklog audit replay --topic platform --follow`,
     )
     .action(async (_options: object, command: Command) => {
-      const answer = await run(readConfig(), command.optsWithGlobals<Options>());
-      if (answer) print(answer);
+      print(await run(readConfig(), command.optsWithGlobals<Options>()));
     });
 };

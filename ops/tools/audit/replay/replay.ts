@@ -5,7 +5,7 @@ import type { LinklogEvent } from '../../../../schemas/events/catalogue.js';
 import type { TopicName } from '../../../../schemas/events/topics.js';
 import { ledgerTopics } from '../../../ledger/rebuild/rebuild.js';
 import type { Batch, EventLog } from '../../../platform/event-log/port.js';
-import { partsOf, type Part } from '../as-of/read.js';
+import { partsOf, readRange, type Part } from '../as-of/read.js';
 import { matcherOf, topicsOf, type EventFilter } from './filter.js';
 import { mergeInOrder, type PartitionEvents, type PlacedEvent } from './order.js';
 import { repeatsOfPartition } from './repeats.js';
@@ -91,23 +91,20 @@ export async function* replay(options: ReplayOptions): AsyncGenerator<readonly P
     }
   };
 
-  async function* eventsOf({ topic, partition, first, next }: Part): PartitionEvents {
-    const name = `${topic}/${partition}`;
+  async function* eventsOf(part: Part): PartitionEvents {
+    const name = `${part.topic}/${part.partition}`;
     const isRepeat = repeats.get(name) ?? repeatsOfPartition();
     repeats.set(name, isRepeat);
-    let offset = first;
-    for await (const batch of ahead(log.read(topic, partition, first, next), limited)) {
+    for await (const batch of ahead(readRange(log, part.topic, part), limited)) {
       // Batches that are there already would be worked on without a pause, while connections and
       // signals wait.
       await yieldToEventLoop();
       signal?.throwIfAborted();
       yield eventsIn(batch, isRepeat);
-      offset = (batch.records.at(-1)?.offset ?? offset) + 1;
       done += batch.records.length;
       options.progress?.(done, total);
     }
-    if (offset !== next) throw new Error(`${name} ends at offset ${offset}, it had ${next} before`);
-    readUpTo.set(name, next);
+    readUpTo.set(name, part.next);
   }
 
   for (;;) {

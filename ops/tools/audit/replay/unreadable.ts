@@ -1,33 +1,28 @@
 import type { UnreadableRecord } from './replay.js';
-import { count } from '../../cli/output.js';
+import { count, type Answer } from '../../cli/output.js';
 
 /** So many are named one by one; the others are counted. */
 const namedAtMost = 20;
 
-/** Records that hold no event were left out, so what was told is not all that the log has. */
-export class RecordsLeftOut extends Error {
-  readonly code = 'RECORDS_LEFT_OUT';
-  readonly retryable = false;
-}
-
-/** Names on stderr each record that cannot be told, and knows at the end whether there were any. */
+/** Names on stderr each record without an event, and counts them: the output lacks these records. */
 export const reportUnreadable = () => {
   let records = 0;
   return {
     take: ({ topic, partition, offset, reason }: UnreadableRecord): void => {
       records += 1;
       if (records > namedAtMost) return;
-      // What a foreign writer wrote is not for the terminal to obey.
+      // A foreign writer's text must not control the terminal.
       const plain = reason.replaceAll(/[\s\p{Cc}]+/gu, ' ');
       process.stderr.write(`linklog: ${topic}/${partition} at offset ${offset}: ${plain}\n`);
     },
     count: () => records,
-    /** A word about them all, if there were any. */
-    summary(): string | undefined {
-      if (records === 0) return undefined;
+    /** A failure if there were any. */
+    outcome(): Pick<Answer, 'notice' | 'exitCode'> {
+      if (records === 0) return {};
       const were = records === 1 ? '1 record was' : `${count(records)} records were`;
       const named = records > namedAtMost ? `, of which the first ${namedAtMost} are named` : '';
-      return `${were} left out, for no event can be read there${named}`;
+      const notice = `${were} left out, for no event can be read there${named}`;
+      return { notice, exitCode: 1 };
     },
   };
 };
