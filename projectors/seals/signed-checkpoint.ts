@@ -1,5 +1,6 @@
 import { createPublicKey, hash as digest, sign, verify, type KeyObject } from 'node:crypto';
 import { z } from 'zod';
+import { jsonText } from '../../ops/platform/json.js';
 
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/);
 /** The signed statement has one line a fact, so no name may hold a line break. */
@@ -28,10 +29,9 @@ const checkpoint = statement.extend({ signature: z.base64() });
 export type SignedCheckpoint = z.infer<typeof checkpoint>;
 
 /** The file that a verifier keeps out of reach of everybody who can write the log. */
-export const checkpointFile = z.strictObject({
-  linklogSeals: z.literal(1),
-  checkpoints: z.array(checkpoint).min(1),
-});
+export const checkpointFile = jsonText.pipe(
+  z.strictObject({ linklogSeals: z.literal(1), checkpoints: z.array(checkpoint).min(1) }),
+);
 
 /** The bytes that are signed: one line for each fact. */
 const statementOf = (said: SealStatement): Buffer =>

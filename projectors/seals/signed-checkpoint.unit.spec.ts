@@ -55,10 +55,9 @@ describe('seals: checkpoint', () => {
 
   it('is read from a file unchanged; a name with a line break is refused', () => {
     const file = { linklogSeals: 1, checkpoints: [signed] };
-    expect(checkpointFile.parse(JSON.parse(JSON.stringify(file))).checkpoints).to.deep.equal([
-      signed,
-    ]);
+    expect(checkpointFile.parse(JSON.stringify(file)).checkpoints).to.deep.equal([signed]);
     const forged = { ...signed, topic: 'linklog.links.v1\npartition 4' };
-    expect(checkpointFile.safeParse({ ...file, checkpoints: [forged] }).success).to.equal(false);
+    const text = JSON.stringify({ ...file, checkpoints: [forged] });
+    expect(checkpointFile.safeParse(text).success).to.equal(false);
   });
 });

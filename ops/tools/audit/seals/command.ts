@@ -1,7 +1,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { PartitionVerdict } from './partition.js';
-import { lastCheckpoints, publishedKeys, retireKey, sealStore } from './stored.js';
+import { publishedKeys, retireKey, sealStore } from './stored.js';
 import { verifySeals } from './verify.js';
 import { writeNewFile } from '../../../platform/files/new-file.js';
 import type { Config } from '../../../platform/config/config.js';
@@ -10,7 +10,6 @@ import {
   isEd25519,
   keyIdOf,
   type SignedCheckpoint,
-  type TrustedKeys,
 } from '../../../../projectors/seals/signed-checkpoint.js';
 import type { Command, CommandContext } from '../../cli/command.js';
 import { runOnDatabase, withDatabase, type Database } from '../../cli/database.js';
@@ -25,38 +24,23 @@ const readText = async (file: string): Promise<string> => {
   }
 };
 
-const publicKeyOf = (pem: string): KeyObject | null => {
+const readKey = async (file: string): Promise<KeyObject> => {
+  const pem = await readText(file);
   try {
     const key = createPublicKey(pem);
-    return isEd25519(key) ? key : null;
+    if (isEd25519(key)) return key;
   } catch {
-    // Told as any other file that is none.
-    return null;
+    // Reported like a key of another kind.
   }
-};
-
-const readKeys = async (files: readonly string[]): Promise<TrustedKeys> => {
-  const keys = new Map<string, KeyObject>();
-  for (const file of files) {
-    const key = publicKeyOf(await readText(file));
-    if (!key) throw new CliError('USAGE', `${file} holds no Ed25519 key in PEM`);
-    keys.set(keyIdOf(key), key);
-  }
-  return keys;
+  throw new CliError('USAGE', `${file} holds no Ed25519 key in PEM`);
 };
 
 const readCheckpoints = async (file: string): Promise<readonly SignedCheckpoint[]> => {
-  const text = await readText(file);
-  try {
-    return checkpointFile.parse(JSON.parse(text)).checkpoints;
-  } catch (cause) {
-    const message = `${file} holds no checkpoints that "linklog audit seal --export" wrote`;
-    throw new CliError('USAGE', message, { cause });
-  }
+  const { data, error } = checkpointFile.safeParse(await readText(file));
+  if (data) return data.checkpoints;
+  const message = `${file} holds no checkpoints that "linklog audit seal --export" wrote`;
+  throw new CliError('USAGE', message, { cause: error });
 };
-
-const place = ({ topic, partition }: Pick<PartitionVerdict, 'topic' | 'partition'>): string =>
-  `${topic}/${partition}`;
 
 const told = {
   differs:
@@ -65,16 +49,17 @@ const told = {
   'sealed anew': 'the log and its seals fit each other, but not the checkpoint',
 };
 
-const lineOf = (verdict: PartitionVerdict): readonly string[] => {
-  const { broken, damagedSeals } = verdict;
+const linesOf = (verdict: PartitionVerdict): readonly string[] => {
+  const { topic, partition, broken, damagedSeals } = verdict;
+  const place = `${topic}/${partition}`;
   const lines = damagedSeals.map(
-    (offset) => `${place(verdict)}: the seal that ended at offset ${offset} is gone or was altered`,
+    (offset) => `${place}: the seal that ended at offset ${offset} is gone or was altered`,
   );
   if (broken === null) return lines;
   const { first, last, what } = broken;
   const where =
     first === last ? `first bad offset ${first}` : `first bad offset from ${first} to ${last}`;
-  return [`${place(verdict)}: ${where}: ${told[what]}`, ...lines];
+  return [`${place}: ${where}: ${told[what]}`, ...lines];
 };
 
 const withoutCheckpoint =
@@ -89,7 +74,11 @@ export const verifySealsOf = async (
   config: Config,
   files: { readonly publicKeys: readonly string[]; readonly checkpoint: string | undefined },
 ): Promise<Answer> => {
-  const keys = await readKeys(files.publicKeys);
+  const keys = new Map<string, KeyObject>();
+  for (const file of files.publicKeys) {
+    const key = await readKey(file);
+    keys.set(keyIdOf(key), key);
+  }
   const known = files.checkpoint === undefined ? [] : await readCheckpoints(files.checkpoint);
   const words = { title: 'seals', stopped: 'the verification was stopped', ended: 'ended at once' };
   const verdict = await runOnDatabase(config, words, (database) =>
@@ -97,7 +86,7 @@ export const verifySealsOf = async (
   );
   const { partitions, proven, unproven, isIntact } = verdict;
   const after = `${counted(unproven, 'event')} after the last seals ${unproven === 1 ? 'is' : 'are'} unproven`;
-  const found = partitions.flatMap(lineOf);
+  const found = partitions.flatMap(linesOf);
   return {
     json: verdict,
     text: isIntact
@@ -118,9 +107,6 @@ interface SealOptions {
   readonly force?: true;
 }
 
-const write = (file: string, text: string, replace: boolean): Promise<void> =>
-  writeNewFile(file, { replace }, (append) => append(Buffer.from(text)));
-
 const neverSealed = (): CliError =>
   new CliError(
     'REFUSED',
@@ -132,20 +118,20 @@ const shownSeals = async ({ pool, log }: Database) => {
   const [newest] = keys;
   if (newest === undefined) throw neverSealed();
   const trusted = new Map(keys.map(({ id, publicKey }) => [id, createPublicKey(publicKey)]));
-  const store = sealStore(pool, log);
-  return { key: newest, checkpoints: await lastCheckpoints(pool, store, trusted) };
+  return { key: newest, checkpoints: await sealStore(pool, log).lastOfAll(trusted) };
 };
 
 /** `linklog audit seal`. */
 const seal = async (config: Config, options: SealOptions): Promise<Answer> => {
   const { key, checkpoints } = await withDatabase(config, shownSeals);
-  const replace = options.force === true;
+  const write = (file: string, text: string): Promise<void> =>
+    writeNewFile(file, { replace: options.force === true }, (append) => append(Buffer.from(text)));
   if (options.export !== undefined) {
     if (checkpoints.length === 0) throw neverSealed();
     const file = { linklogSeals: 1, checkpoints };
-    await write(options.export, `${JSON.stringify(file, null, 2)}\n`, replace);
+    await write(options.export, `${JSON.stringify(file, null, 2)}\n`);
   }
-  if (options.exportKey !== undefined) await write(options.exportKey, key.publicKey, replace);
+  if (options.exportKey !== undefined) await write(options.exportKey, key.publicKey);
   const rows = checkpoints.map((checkpoint) => [
     checkpoint.topic,
     String(checkpoint.partition),
@@ -158,10 +144,8 @@ const seal = async (config: Config, options: SealOptions): Promise<Answer> => {
     text: [
       facts([
         ['Key', key.id],
-        [
-          key.retiredAt === null ? 'Signs since' : 'Retired',
-          (key.retiredAt ?? key.since).toISOString(),
-        ],
+        ['Signs since', key.retiredAt ? null : key.since.toISOString()],
+        ['Retired', key.retiredAt?.toISOString() ?? null],
       ]),
       key.publicKey.trimEnd(),
       table(['TOPIC', 'PARTITION', 'NEXT OFFSET', 'SEALED AT', 'CHAIN'], rows),

@@ -85,12 +85,14 @@ const verify = (
     range: { partition: 3, first, next: (records.at(-1)?.offset ?? -1) + 1 },
     newest: newestUpTo(Infinity),
     known,
-    async *seals(to) {
-      await Promise.resolve();
-      yield* upTo(to);
+    store: {
+      async *upTo(_place, to) {
+        await Promise.resolve();
+        yield* upTo(to);
+      },
+      newest: (_place, _keys, to) => Promise.resolve(newestUpTo(to ?? Infinity)),
     },
-    newestUpTo: (to) => Promise.resolve(newestUpTo(to)),
-    isSigned: isGenuine,
+    keys,
     onRecords: () => undefined,
   });
 };

@@ -1,7 +1,7 @@
 import type { TopicName } from '../../../../schemas/events/topics.js';
 import type { EventLog } from '../../../platform/event-log/port.js';
 import type { Pool } from '../../../platform/postgres/pool.js';
-import { fingerprintBytes } from '../../../../projectors/seals/chain.js';
+import { fingerprintBytes, type ChainPlace } from '../../../../projectors/seals/chain.js';
 import {
   fingerprintsDigest,
   isSigned,
@@ -17,10 +17,7 @@ export interface StoredSeal extends SignedCheckpoint {
   readonly storedFingerprints: Buffer;
 }
 
-interface Place {
-  readonly topic: TopicName;
-  readonly partition: number;
-}
+type Place = ChainPlace & { readonly topic: TopicName };
 
 interface Row {
   readonly nextOffset: number;
@@ -53,7 +50,42 @@ export const sealStore = (pool: Pool, log: Pick<EventLog, 'logId'>) => {
     signature: row.signature.toString('base64'),
   });
 
+  /** The newest one, at `to` at the latest, that a trusted key has signed; `null` where there is none. */
+  const newest = async (
+    place: Place,
+    keys: TrustedKeys,
+    to = Number.MAX_SAFE_INTEGER - 1,
+  ): Promise<SignedCheckpoint | null> => {
+    for (let before = to + 1; ;) {
+      const { rows } = await pool.query<Row>(
+        `${select} AND s.next_offset < $3 AND s.key_id = ANY ($4)
+         ORDER BY s.next_offset DESC LIMIT 1`,
+        [place.topic, place.partition, before, [...keys.keys()]],
+      );
+      const [row] = rows;
+      if (!row) return null;
+      const seal = checkpointOf(place, row);
+      if (isSigned(seal, keys)) return seal;
+      before = row.nextOffset;
+    }
+  };
+
   return {
+    newest,
+
+    /** The newest one of every partition that has one. */
+    async lastOfAll(keys: TrustedKeys): Promise<readonly SignedCheckpoint[]> {
+      const { rows: places } = await pool.query<Place>(
+        'SELECT topic, partition FROM seals.chains ORDER BY topic, partition',
+      );
+      const found: SignedCheckpoint[] = [];
+      for (const place of places) {
+        const seal = await newest(place, keys);
+        if (seal !== null) found.push(seal);
+      }
+      return found;
+    },
+
     /** In their order, those that end at `to` at the latest. */
     async *upTo(place: Place, to: number): AsyncGenerator<StoredSeal> {
       for (let after = 0; ;) {
@@ -69,26 +101,6 @@ export const sealStore = (pool: Pool, log: Pick<EventLog, 'logId'>) => {
         const last = rows.at(-1);
         if (!last) return;
         after = last.nextOffset;
-      }
-    },
-
-    /** The newest one, at `to` at the latest, that a trusted key has signed; `null` where there is none. */
-    async newest(
-      place: Place,
-      keys: TrustedKeys,
-      to = Number.MAX_SAFE_INTEGER - 1,
-    ): Promise<SignedCheckpoint | null> {
-      for (let before = to + 1; ;) {
-        const { rows } = await pool.query<Row>(
-          `${select} AND s.next_offset < $3 AND s.key_id = ANY ($4)
-           ORDER BY s.next_offset DESC LIMIT 1`,
-          [place.topic, place.partition, before, [...keys.keys()]],
-        );
-        const [row] = rows;
-        if (!row) return null;
-        const seal = checkpointOf(place, row);
-        if (isSigned(seal, keys)) return seal;
-        before = row.nextOffset;
       }
     },
   };
@@ -110,24 +122,7 @@ export const publishedKeys = async (pool: Pool) => {
   return rows;
 };
 
-/** The last checkpoint of every partition that has one, as the service signed it. */
-export const lastCheckpoints = async (
-  pool: Pool,
-  store: SealStore,
-  keys: TrustedKeys,
-): Promise<readonly SignedCheckpoint[]> => {
-  const { rows: places } = await pool.query<Place>(
-    'SELECT topic, partition FROM seals.chains ORDER BY topic, partition',
-  );
-  const found: SignedCheckpoint[] = [];
-  for (const place of places) {
-    const seal = await store.newest(place, keys);
-    if (seal !== null) found.push(seal);
-  }
-  return found;
-};
-
-/** Lets another key sign from the next start of a projector on; the id of the one that was retired. */
+/** Lets the next projector that starts sign with another key. Returns the id of the retired key. */
 export const retireKey = async (pool: Pool): Promise<string | null> => {
   const { rows } = await pool.query<{ id: string }>(
     'UPDATE seals.keys SET retired_at = clock_timestamp() WHERE retired_at IS NULL RETURNING id',

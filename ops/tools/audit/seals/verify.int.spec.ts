@@ -15,8 +15,9 @@ import {
 } from '../../../../projectors/seals/signed-checkpoint.js';
 import { testDatabase, type TestDatabase } from '../../../test/support/database.js';
 import { kafkaStartMs, testKafka } from '../../../test/support/kafka.js';
-import { publishedKeys, lastCheckpoints, sealStore } from './stored.js';
-import { CannotVerify, verifySeals, type SealVerdict } from './verify.js';
+import { publishedKeys, sealStore } from './stored.js';
+import { CliError } from '../../cli/errors.js';
+import { verifySeals } from './verify.js';
 import { openTestLog } from '../../../test/support/node.js';
 
 const logger = createLogger('silent');
@@ -41,6 +42,8 @@ const partitionOfVisits = async (log: EventLog): Promise<number> =>
 
 const trusting = (signer: Signer) => new Map([[signer.keyId, signer.publicKey]]);
 
+type SealVerdict = Awaited<ReturnType<typeof verifySeals>>;
+
 const brokenIn = ({ partitions }: SealVerdict) =>
   partitions.flatMap(({ topic, partition, broken }) =>
     broken === null ? [] : [{ topic, partition, ...broken }],
@@ -60,7 +63,7 @@ describe('audit: seals of an embedded log', () => {
     signer = await knownSigner(pool);
     await fill(log, () => sealAll({ pool, log, signer }));
     partition = await partitionOfVisits(log);
-    known = await lastCheckpoints(pool, sealStore(pool, log), trusting(signer));
+    known = await sealStore(pool, log).lastOfAll(trusting(signer));
     await log.append(visits, [recordOf(spooledVisit('a', { sequence: 21 }))]);
     for (const table of ['log.events', 'log.partitions', 'seals.checkpoints']) {
       await pool.query(`CREATE TABLE original_${table.replace('.', '_')} AS TABLE ${table}`);
@@ -188,8 +191,8 @@ describe('audit: seals of an embedded log', () => {
   it('are held against the right key, and a checkpoint of this log that nobody altered', async () => {
     const message = async (keys: ReturnType<typeof trusting>, seals = known): Promise<string> => {
       const error = await rejection(verify(keys, seals));
-      expect(error).to.be.instanceOf(CannotVerify);
-      return (error as CannotVerify).message;
+      expect(error).to.be.instanceOf(CliError);
+      return (error as CliError).message;
     };
     const other = signerOf(generateKeyPairSync('ed25519').privateKey);
     const [seal] = known;
@@ -236,7 +239,7 @@ describe('audit: seals of a log on Kafka', function () {
       const signer = await knownSigner(pool);
       const keys = trusting(signer);
       await sealAll({ pool, log, signer });
-      const known = await lastCheckpoints(pool, sealStore(pool, log), keys);
+      const known = await sealStore(pool, log).lastOfAll(keys);
       expect(await verifySeals({ pool, log, keys, known })).to.include({
         isIntact: true,
         proven: 22,
@@ -257,7 +260,7 @@ describe('audit: seals of a log on Kafka', function () {
         }
       }
       const error = await rejection(verifySeals({ pool, log: copy, keys, known }));
-      expect(error).to.be.instanceOf(CannotVerify);
+      expect(error).to.be.instanceOf(CliError);
       // Whoever puts it in the log's place has its name.
       const passedOff: EventLog = { ...copy, logId: (topic) => log.logId(topic) };
       expect(brokenIn(await verifySeals({ pool, log: passedOff, keys, known }))).to.deep.equal([

@@ -1,5 +1,5 @@
 import { topicNames } from '../../../../schemas/events/topics.js';
-import type { EventLog, PartitionRange } from '../../../platform/event-log/port.js';
+import type { EventLog } from '../../../platform/event-log/port.js';
 import type { Pool } from '../../../platform/postgres/pool.js';
 import type { ChainPlace } from '../../../../projectors/seals/chain.js';
 import {
@@ -7,14 +7,12 @@ import {
   type SignedCheckpoint,
   type TrustedKeys,
 } from '../../../../projectors/seals/signed-checkpoint.js';
+import { CliError } from '../../cli/errors.js';
 import { verifyPartition, type PartitionInput, type PartitionVerdict } from './partition.js';
 import { publishedKeys, sealStore } from './stored.js';
 
-/** The log cannot be held against what the verifier brought, and why. */
-export class CannotVerify extends Error {
-  readonly code = 'CANNOT_VERIFY';
-  readonly retryable = false;
-}
+/** The log cannot be compared with what the verifier brought, and why. */
+const cannotVerify = (why: string): CliError => new CliError('REFUSED', why);
 
 export interface VerifyOptions {
   readonly pool: Pool;
@@ -31,39 +29,39 @@ type Place = Pick<PartitionInput, 'topic' | 'range' | 'newest' | 'known'>;
 const isAt = (place: ChainPlace, other: ChainPlace): boolean =>
   place.topic === other.topic && place.partition === other.partition;
 
-/** @throws CannotVerify unless a checkpoint is of this log, and signed by a trusted key */
+/** @throws CliError unless a checkpoint is of this log, and signed by a trusted key */
 const requireFitting = (seal: SignedCheckpoint, log: EventLog, keys: TrustedKeys): void => {
   const topic = topicNames.find((name) => name === seal.topic);
   if (topic === undefined || log.logId(topic) !== seal.logId) {
     const here = topic === undefined ? `one without a topic ${seal.topic}` : log.logId(topic);
-    throw new CannotVerify(`the checkpoint is of the log ${seal.logId}, this is ${here}`);
+    throw cannotVerify(`the checkpoint is of the log ${seal.logId}, this is ${here}`);
   }
   if (!keys.has(seal.keyId)) {
     const given = [...keys.keys()].join(', ');
-    throw new CannotVerify(
+    throw cannotVerify(
       `the checkpoint was signed with the key ${seal.keyId}, the one given is ${given}`,
     );
   }
   if (!isSigned(seal, keys)) {
-    throw new CannotVerify(
+    throw cannotVerify(
       `the checkpoint of ${seal.topic}/${seal.partition} was altered since it was signed`,
     );
   }
 };
 
-/** @throws CannotVerify when the log is sealed, and with none of the keys */
+/** @throws CliError when the log is sealed, and with none of the keys */
 const requireItsKey = async (pool: Pool, keys: TrustedKeys): Promise<void> => {
   const published = await publishedKeys(pool);
   if (published.length === 0 || published.some(({ id }) => keys.has(id))) return;
   const theirs = published.map(({ id }) => id).join(', ');
   const given = [...keys.keys()].join(', ');
-  throw new CannotVerify(`the log is sealed with the key ${theirs}, the one given is ${given}`);
+  throw cannotVerify(`the log is sealed with the key ${theirs}, the one given is ${given}`);
 };
 
 /**
- * Reads the log up to its last seals, and sees that every record is what it was when it was sealed.
+ * Reads the log up to its last seals, and checks that every record is what it was when it was sealed.
  *
- * @throws CannotVerify
+ * @throws CliError
  */
 export const verifySeals = async (options: VerifyOptions) => {
   const { pool, log, keys, known, progress, signal } = options;
@@ -73,13 +71,12 @@ export const verifySeals = async (options: VerifyOptions) => {
 
   const places: Place[] = [];
   for (const topic of topicNames) {
-    // The seals before the ends: so the log has what they cover, or has lost it.
+    // The seals before the log's ends: then the log has every record that they cover, or has lost it.
     const newest = new Map<number, SignedCheckpoint | null>();
     for (const { partition } of await log.ranges(topic)) {
       newest.set(partition, await store.newest({ topic, partition }, keys));
     }
-    const ranges: readonly PartitionRange[] = await log.ranges(topic);
-    for (const range of ranges) {
+    for (const range of await log.ranges(topic)) {
       const place = { topic, partition: range.partition };
       const brought = known.find((seal) => isAt(seal, place)) ?? null;
       places.push({ topic, range, newest: newest.get(range.partition) ?? null, known: brought });
@@ -88,35 +85,25 @@ export const verifySeals = async (options: VerifyOptions) => {
   const lost = known.find(
     (seal) => !places.some(({ topic, range }) => isAt({ topic, partition: range.partition }, seal)),
   );
-  if (lost) throw new CannotVerify(`the log has no partition ${lost.topic}/${lost.partition}`);
+  if (lost) throw cannotVerify(`the log has no partition ${lost.topic}/${lost.partition}`);
 
-  const total = places
-    .map(({ newest, known: brought }) =>
-      Math.max(newest?.nextOffset ?? 0, brought?.nextOffset ?? 0),
-    )
-    .reduce((sum, records) => sum + records, 0);
+  const sealed = places.map(({ newest, known: brought }) =>
+    Math.max(newest?.nextOffset ?? 0, brought?.nextOffset ?? 0),
+  );
+  const total = sealed.reduce((sum, records) => sum + records, 0);
   if (total === 0 && places.some(({ range }) => range.next > 0)) {
-    throw new CannotVerify('there is no seal of this log that a given key has signed');
+    throw cannotVerify('there is no seal of this log that a given key has signed');
   }
 
   let done = 0;
   progress?.(done, total);
   const partitions: PartitionVerdict[] = [];
-  for (const input of places) {
-    const place = { topic: input.topic, partition: input.range.partition };
-    const verdict = await verifyPartition({
-      ...input,
-      log,
-      seals: (to) => store.upTo(place, to),
-      newestUpTo: (to) => store.newest(place, keys, to),
-      isSigned: (seal) => isSigned(seal, keys),
-      onRecords(count) {
-        done += count;
-        progress?.(done, total);
-      },
-      signal,
-    });
-    partitions.push(verdict);
+  const onRecords = (count: number): void => {
+    done += count;
+    progress?.(done, total);
+  };
+  for (const place of places) {
+    partitions.push(await verifyPartition({ ...place, log, store, keys, onRecords, signal }));
   }
   const sum = (of: (verdict: PartitionVerdict) => number): number =>
     partitions.reduce((all, verdict) => all + of(verdict), 0);
@@ -133,5 +120,3 @@ export const verifySeals = async (options: VerifyOptions) => {
     ),
   };
 };
-
-export type SealVerdict = Awaited<ReturnType<typeof verifySeals>>;
