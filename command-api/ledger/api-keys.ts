@@ -72,10 +72,10 @@ export const createApiKeyHandler = (pool: Pool, outbox: Outbox) => {
     command: ApiKeyCommand,
     actor: Actor,
   ): Promise<ApiKeyOutcome> => {
-    const { decision, state, receipt } = await decideOne(pool, outbox, apiKeys, {
-      ...actor,
+    const { decision, state, receipt } = await decideOne({ pool, outbox }, apiKeys, decideApiKey, {
       subject,
-      decide: (known, context) => decideApiKey(command, known, context),
+      command,
+      actor,
     });
     if (decision.type === 'refused') return decision;
     if (state.status === 'none') throw new Error('A decided key is known');

@@ -14,9 +14,10 @@ import { at, created } from '../../schemas/testing/events.js';
 import { actor } from '../testing/keys.js';
 import { expireDueLinks } from './expiry.js';
 import { createLinkBlockHandler, type LinkBlockHandler } from './link-blocks.js';
-import { switchPlatform } from './platform.js';
-import type { SwitchPlatform } from '../domain/platform.js';
-import { readPlatform } from '../../ops/ledger/platform.js';
+import { decidePlatform, type SwitchPlatform } from '../domain/platform.js';
+import { decideOne } from '../../ops/ledger/decide.js';
+import { platformSwitches, readPlatform } from '../../ops/ledger/platform.js';
+import { platformSubject } from '../../schemas/folds/platform.js';
 
 const block = { type: 'BlockLink', reason: 'phishing' } as const;
 const unblock = { type: 'UnblockLink', reason: 'a mistake' } as const;
@@ -130,8 +131,9 @@ describe('command API: blocks and switches, on two nodes', () => {
 
   it('switches the platform on both nodes at once without losing one', async () => {
     const [one, other] = nodes;
-    const set = ({ pool, outbox }: TestNode, command: SwitchPlatform) =>
-      switchPlatform(pool, outbox, command, actor);
+    const subject = platformSubject;
+    const set = (node: TestNode, command: SwitchPlatform) =>
+      decideOne(node, platformSwitches, decidePlatform, { subject, command, actor });
     await set(one, { features: { passwords: true } });
     const before = (await eventsOf('platform', 'platform')).length;
     changes = [];

@@ -67,15 +67,21 @@ export const decideAll = async <State, Event extends LinklogEvent, Reason extend
   return { results, receipt: await outbox.record(tx, events) };
 };
 
-/** Runs one command in a transaction of its own. */
-export const decideOne = <State, Event extends LinklogEvent, Reason extends string>(
-  pool: Pool,
-  outbox: Outbox,
+/** Has a decider decide one command of `actor` on one subject, in a transaction of its own. */
+export const decideOne = <State, Event extends LinklogEvent, Reason extends string, Command>(
+  { pool, outbox }: { readonly pool: Pool; readonly outbox: Outbox },
   kind: LedgerState<State, Event>,
-  command: LedgerCommand<State, Decision<Event, Reason>>,
+  decider: (command: Command, state: State, context: DecisionContext) => Decision<Event, Reason>,
+  asked: { readonly subject: string; readonly command: Command; readonly actor: Actor },
 ) =>
   transaction(pool, async (tx) => {
-    const { results, receipt } = await decideAll(tx, outbox, kind, [command]);
+    const { results, receipt } = await decideAll(tx, outbox, kind, [
+      {
+        ...asked.actor,
+        subject: asked.subject,
+        decide: (state, context) => decider(asked.command, state, context),
+      },
+    ]);
     const [result] = results;
     if (!result) throw new Error('One result a command is due');
     return { ...result, receipt };

@@ -1,4 +1,7 @@
 import { z } from 'zod';
+import { aliasOverrides } from '../../../ops/ledger/alias-overrides.js';
+import { decideOne } from '../../../ops/ledger/decide.js';
+import type { Actor } from '../../../schemas/decision.js';
 import { messages } from '../../../schemas/http/errors.js';
 import {
   aliasOverrideRequest,
@@ -6,7 +9,7 @@ import {
   type BlockResponse,
 } from '../../../schemas/http/operators.js';
 import { shortCodePattern } from '../../../schemas/http/shorten.js';
-import { setAliasOverride } from '../../ledger/alias-overrides.js';
+import { decideAliasOverride, type SetAliasOverride } from '../../domain/alias-override.js';
 import { createLinkBlockHandler } from '../../ledger/link-blocks.js';
 import { findLinkHistory } from '../../reports/link-history.js';
 import { failure, json } from '../reply.js';
@@ -56,8 +59,14 @@ export const linkRoutes: AdminRoutes = ({ pool, outbox, settle }) => {
 
 const noAlias = 'Alias must have 3 to 50 letters, numbers, hyphens and underscores';
 
-export const overrideRoutes: AdminRoutes = ({ pool, outbox, settle }) => {
+export const overrideRoutes: AdminRoutes = ({ settle, ...ledger }) => {
   const path = '/reserved-aliases/:alias/override';
+  const set = (command: SetAliasOverride, actor: Actor) =>
+    decideOne(ledger, aliasOverrides, decideAliasOverride, {
+      subject: command.alias,
+      command,
+      actor,
+    });
   return [
     {
       method: 'PUT',
@@ -65,7 +74,7 @@ export const overrideRoutes: AdminRoutes = ({ pool, outbox, settle }) => {
       handler: withBody(aliasOverrideRequest, async ({ account }, { actor }, parameter) => {
         const alias = parameter('alias').toLowerCase();
         if (!shortCodePattern.test(alias)) return failure(400, noAlias);
-        const { receipt } = await setAliasOverride(pool, outbox, { alias, account }, actor);
+        const { receipt } = await set({ alias, account }, actor);
         return settle(receipt, 200, { alias, account });
       }),
     },
@@ -75,7 +84,7 @@ export const overrideRoutes: AdminRoutes = ({ pool, outbox, settle }) => {
       handler: async (_ctx, { actor }, parameter) => {
         const command = { alias: parameter('alias').toLowerCase(), account: null };
         if (shortCodePattern.test(command.alias)) {
-          const { decision, receipt } = await setAliasOverride(pool, outbox, command, actor);
+          const { decision, receipt } = await set(command, actor);
           if (decision.type === 'accepted') return settle(receipt, 200, command);
         }
         return failure(404, 'Override not found');

@@ -1,7 +1,8 @@
-import { readPlatform } from '../../../ops/ledger/platform.js';
-import type { PlatformState } from '../../../schemas/folds/platform.js';
+import { decideOne } from '../../../ops/ledger/decide.js';
+import { platformSwitches, readPlatform } from '../../../ops/ledger/platform.js';
+import { platformSubject, type PlatformState } from '../../../schemas/folds/platform.js';
 import { switchPlatformRequest, type PlatformResponse } from '../../../schemas/http/operators.js';
-import { switchPlatform } from '../../ledger/platform.js';
+import { decidePlatform } from '../../domain/platform.js';
 import { json } from '../reply.js';
 import { withBody, type AdminRoutes } from './requests.js';
 
@@ -10,17 +11,21 @@ const responseOf = ({ maintenance, features }: PlatformState): PlatformResponse 
   features,
 });
 
-export const platformRoutes: AdminRoutes = ({ pool, outbox, settle }) => [
+export const platformRoutes: AdminRoutes = ({ settle, ...ledger }) => [
   {
     method: 'GET',
     path: '/platform',
-    handler: async () => json(200, responseOf(await readPlatform(pool))),
+    handler: async () => json(200, responseOf(await readPlatform(ledger.pool))),
   },
   {
     method: 'PATCH',
     path: '/platform',
     handler: withBody(switchPlatformRequest, async (command, { actor }) => {
-      const { state, receipt } = await switchPlatform(pool, outbox, command, actor);
+      const { state, receipt } = await decideOne(ledger, platformSwitches, decidePlatform, {
+        subject: platformSubject,
+        command,
+        actor,
+      });
       return settle(receipt, 200, responseOf(state));
     }),
   },

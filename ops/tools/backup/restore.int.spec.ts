@@ -5,11 +5,14 @@ import path from 'node:path';
 import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createAdmission } from '../../../command-api/ledger/admission.js';
-import { setAliasOverride } from '../../../command-api/ledger/alias-overrides.js';
+import {
+  decideAliasOverride,
+  type SetAliasOverride,
+} from '../../../command-api/domain/alias-override.js';
+import { decidePlatform, type SwitchPlatform } from '../../../command-api/domain/platform.js';
 import { createApiKeyHandler } from '../../../command-api/ledger/api-keys.js';
 import { expireDueLinks } from '../../../command-api/ledger/expiry.js';
 import { createLinkBlockHandler } from '../../../command-api/ledger/link-blocks.js';
-import { switchPlatform } from '../../../command-api/ledger/platform.js';
 import { createQrCodeQuota } from '../../../command-api/ledger/qr-codes.js';
 import { createShortenHandler } from '../../../command-api/ledger/shorten.js';
 import { actor, newKey, type TestKey } from '../../../command-api/testing/keys.js';
@@ -22,8 +25,12 @@ import { writeOrphan } from '../../../redirect-edge/spool/testing/orphan-folder.
 import { writeEvent } from '../../../schemas/events/codec.js';
 import { spoolSource } from '../../../schemas/events/envelope.js';
 import { topics } from '../../../schemas/events/topics.js';
+import { platformSubject } from '../../../schemas/folds/platform.js';
 import { defaultPlanTable } from '../../../schemas/plans.js';
 import { at, visited } from '../../../schemas/testing/events.js';
+import { aliasOverrides } from '../../ledger/alias-overrides.js';
+import { decideOne } from '../../ledger/decide.js';
+import { platformSwitches } from '../../ledger/platform.js';
 import { foldedTables, workingState } from '../../ledger/rebuild/working-state.js';
 import { migrate, RestoreUnfinished } from '../../migrations/migrate.js';
 import { createLogger } from '../../platform/logging.js';
@@ -199,12 +206,20 @@ describe('backup: backup that is restored', () => {
       actor,
     );
     await keyHandler.handle(keys[2].id, { type: 'RevokeApiKey' }, actor);
-    const { pool, outbox } = from;
-    await switchPlatform(pool, outbox, { maintenance: true, features: { qr: false } }, actor);
-    await switchPlatform(pool, outbox, { maintenance: false }, actor);
-    await setAliasOverride(pool, outbox, { alias: 'docs', account: 'acme' }, actor);
-    await setAliasOverride(pool, outbox, { alias: 'login', account: 'acme' }, actor);
-    await setAliasOverride(pool, outbox, { alias: 'login', account: null }, actor);
+    const subject = platformSubject;
+    const switchPlatform = (command: SwitchPlatform) =>
+      decideOne(from, platformSwitches, decidePlatform, { subject, command, actor });
+    await switchPlatform({ maintenance: true, features: { qr: false } });
+    await switchPlatform({ maintenance: false });
+    const override = (command: SetAliasOverride) =>
+      decideOne(from, aliasOverrides, decideAliasOverride, {
+        subject: command.alias,
+        command,
+        actor,
+      });
+    await override({ alias: 'docs', account: 'acme' });
+    await override({ alias: 'login', account: 'acme' });
+    await override({ alias: 'login', account: null });
 
     const source = spoolSource('one');
     const visits = [1, 2, 3, 2, 3, 4].map((sequence) =>

@@ -36,7 +36,7 @@ const bySpending = (keyId: unknown, month?: unknown): Pattern => ({
   },
 });
 
-/** The tables that every projection has. */
+/** The tables that every projection has, and those with a row for each link. */
 const ofProjection = (table: string, key: Difference['key']): Pattern | null => {
   const inPartition = {
     topics: [key['topic'] as TopicName],
@@ -51,15 +51,12 @@ const ofProjection = (table: string, key: Difference['key']): Pattern | null => 
   if (table === 'dead_letters') {
     return { ...inPartition, matches: (_event, { offset }) => offset === key['record_offset'] };
   }
-  return null;
+  return key['code'] === undefined ? null : bySubject(links, key['code']);
 };
 
-/** A table that is not named here is none of links or keys: its differences are told all the same. */
+/** Without a pattern, a difference is told all the same. */
 const patternOf = ({ model, table, key }: Difference): Pattern | null => {
   switch (`${model}.${table}`) {
-    case 'redirects.links':
-    case 'stats.links':
-      return bySubject(links, key['code']);
     case 'history.events':
       return {
         ...bySubject(links, key['code']),
