@@ -2,29 +2,22 @@ import type { Context } from 'koa';
 import { messages, type GeneralError } from '../../schemas/http/errors.js';
 
 /** What a handler answers: JSON or raw bytes of its own, or an error in the general envelope. */
-export type Reply =
+export type Reply = {
+  readonly status: number;
+  readonly headers?: Readonly<Record<string, string>>;
+} & (
   | {
       readonly type: 'json';
-      readonly status: number;
       /** An object, or JSON that was written before. */
       readonly body: object | string;
-      readonly headers?: Readonly<Record<string, string>>;
     }
   | {
       readonly type: 'raw';
-      readonly status: number;
       readonly contentType: string;
       readonly body: Buffer | string | null;
-      readonly headers?: Readonly<Record<string, string>>;
     }
-  | {
-      readonly type: 'error';
-      readonly status: number;
-      readonly message: string;
-      readonly retryAfter?: number;
-      readonly errorType?: NonNullable<GeneralError['errorType']>;
-      readonly headers?: Readonly<Record<string, string>>;
-    };
+  | ({ readonly type: 'error' } & Pick<GeneralError, 'message' | 'retryAfter' | 'errorType'>)
+);
 
 export type ErrorReply = Extract<Reply, { readonly type: 'error' }>;
 

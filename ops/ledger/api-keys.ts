@@ -1,40 +1,17 @@
 import type { ApiKeyEvent } from '../../schemas/events/catalogue.js';
 import { evolveApiKey, noKey, type ApiKey, type ApiKeyState } from '../../schemas/folds/api-key.js';
-import type { PlanName } from '../../schemas/plans.js';
 import type { Client } from '../platform/postgres/pool.js';
 import type { LedgerSchema, LedgerState } from './decide.js';
 
 export type KnownKey = Exclude<ApiKeyState, { readonly status: 'none' }>;
 
 /** A row of `ledger.api_keys`, as `keyColumns` names its columns. */
-export interface KeyRow {
-  readonly id: string;
-  readonly hash: string;
-  readonly name: string;
-  readonly plan: PlanName;
-  readonly account: string;
-  readonly status: KnownKey['status'];
-  readonly created_at: Date;
-  readonly sequence: number;
-  readonly last_event_at: Date;
-}
+export type KeyRow = ApiKey & Pick<KnownKey, 'status'>;
 
 export const keyColumns = `k.id, encode(k.hash, 'hex') AS hash, k.name, k.plan, k.account, k.status,
-  k.created_at, k.sequence, k.last_event_at`;
+  k.created_at AS "createdAt", k.sequence, k.last_event_at AS "lastEventAt"`;
 
-export const stateOfRow = (row: KeyRow): KnownKey => {
-  const key: ApiKey = {
-    id: row.id,
-    name: row.name,
-    plan: row.plan,
-    account: row.account,
-    hash: row.hash,
-    createdAt: row.created_at,
-    sequence: row.sequence,
-    lastEventAt: row.last_event_at,
-  };
-  return { status: row.status, key };
-};
+export const stateOfRow = ({ status, ...key }: KeyRow): KnownKey => ({ status, key });
 
 /** Takes the keys' rows, in the order of their ids, until the transaction ends. */
 export const lockKeys = async (

@@ -50,7 +50,6 @@ const routeOf = (path: string): string => {
 };
 
 const isTransient = (error: unknown): boolean =>
-  error instanceof Overloaded ||
   error instanceof OutcomeUnknown ||
   isConnectionError(error) ||
   (error as { retryable?: unknown }).retryable === true;
