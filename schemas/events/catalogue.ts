@@ -1,8 +1,107 @@
-import { keyEvents, overrideEvents } from './account-events.js';
-import type { EventOf } from './event-type.js';
-import { linkEvents, visitEvents } from './link-events.js';
-import { platformEvents } from './platform-events.js';
-import { usageEvents } from './usage-events.js';
+/** Every type of event: its data, by the topic and subject that it belongs to. */
+import { z } from 'zod';
+import { planName } from '../plans.js';
+import { timestamp } from './envelope.js';
+import { defineEvents, type EventOf } from './event-type.js';
+
+/** Every event of the topic of links. Subject: the short code. */
+const linkEvents = defineEvents('links', {
+  /** Time: the moment of creation. */
+  LinkCreated: {
+    version: 1,
+    data: z.strictObject({
+      /** The destination, exactly as it was sent, outer white space trimmed. */
+      url: z.string(),
+      /** Whether the code was asked for (an alias) or generated. */
+      custom: z.boolean(),
+      expiresAt: timestamp.nullable(),
+      maxClicks: z.int().min(1).nullable(),
+      /** argon2id. Never leaves in an export. */
+      passwordHash: z.string().nullable().meta({ secret: true }),
+      /** The API key that asked for it, whose quota it spent. */
+      keyId: z.string(),
+    }),
+  },
+  /** A link expires once, whatever expires it. */
+  LinkExpired: { version: 1, data: z.strictObject({ reason: z.enum(['time', 'clicks']) }) },
+  /** By an operator or by the web-safety check. */
+  LinkBlocked: { version: 1, data: z.strictObject({ reason: z.string() }) },
+  LinkUnblocked: { version: 1, data: z.strictObject({ reason: z.string() }) },
+});
+
+/** Subject: the short code. */
+const visitEvents = defineEvents('visits', {
+  /**
+   * A visitor was answered with a redirect. What a library judges of a visitor is judged before the
+   * event is written and is part of it, so that a fold years later gives the same rows.
+   */
+  LinkVisited: {
+    version: 1,
+    data: z.strictObject({
+      /** Its number among the clicks of a link with a limit; `null` for a link without one. */
+      click: z.int().min(1).nullable(),
+      /** A crawler or a link previewer, by its own account: counted apart. */
+      bot: z.boolean(),
+    }),
+  },
+});
+
+/** Subject: the key's id. */
+const keyEvents = defineEvents('accounts', {
+  ApiKeyCreated: {
+    version: 1,
+    data: z.strictObject({
+      name: z.string(),
+      plan: planName,
+      account: z.string(),
+      /** SHA-256 of the key, hexadecimal; the key itself is kept nowhere. */
+      hash: z
+        .string()
+        .regex(/^[0-9a-f]{64}$/)
+        .meta({ secret: true }),
+    }),
+  },
+  /** The values after the change, changed or not. */
+  ApiKeyChanged: {
+    version: 1,
+    data: z.strictObject({ name: z.string(), plan: planName, active: z.boolean() }),
+  },
+  /** For good. */
+  ApiKeyRevoked: { version: 1, data: z.strictObject({}) },
+});
+
+/** Subject: the alias, lower case. */
+const overrideEvents = defineEvents('accounts', {
+  /** One account may use it although it is reserved. */
+  AliasOverrideGranted: { version: 1, data: z.strictObject({ account: z.string() }) },
+  AliasOverrideRevoked: { version: 1, data: z.strictObject({}) },
+});
+
+/** Subject: the key's id. */
+const usageEvents = defineEvents('usage', {
+  /** The metered calls of one key in one minute, or a part of them. */
+  CallsMetered: {
+    version: 1,
+    data: z.strictObject({
+      /** The minute's first moment; its month is the month that the calls count in. */
+      minute: timestamp,
+      calls: z.int().min(1),
+    }),
+  },
+  QrRendered: { version: 1, data: z.strictObject({ code: z.string() }) },
+});
+
+/** What can be switched off for everybody. */
+export const platformFeature = z.enum(['shortening', 'aliases', 'passwords', 'expiration', 'qr']);
+
+/** Subject: `platform`. */
+const platformEvents = defineEvents('platform', {
+  MaintenanceSwitched: { version: 1, data: z.strictObject({ on: z.boolean() }) },
+  FeatureSwitched: {
+    version: 1,
+    data: z.strictObject({ feature: platformFeature, on: z.boolean() }),
+  },
+});
 
 /** Every event type, by name. */
 export const catalogue = {

@@ -1,7 +1,6 @@
 import type { z } from 'zod';
-import type { PlatformEvent } from '../events/catalogue.js';
+import type { PlatformEvent, platformFeature } from '../events/catalogue.js';
 import { unknownEvent } from '../events/event-type.js';
-import type { platformFeature } from '../events/platform-events.js';
 
 export type PlatformFeature = z.infer<typeof platformFeature>;
 

@@ -1,26 +1,20 @@
 import { z } from 'zod';
-import { platformFeature } from '../events/platform-events.js';
+import { platformFeature } from '../events/catalogue.js';
 import { accountName } from './keys.js';
 
-const flag = (name: string) => z.boolean({ error: `${name} must be true or false` }).optional();
+const flag = z
+  .boolean({ error: ({ path = [] }) => `${path.join('.')} must be true or false` })
+  .optional();
 
 /** PATCH /admin/platform; what is left out stays as it is. */
 export const switchPlatformRequest = z
   .strictObject(
     {
-      maintenance: flag('maintenance'),
+      maintenance: flag,
       features: z
         .strictObject(
-          {
-            shortening: flag('features.shortening'),
-            aliases: flag('features.aliases'),
-            passwords: flag('features.passwords'),
-            expiration: flag('features.expiration'),
-            qr: flag('features.qr'),
-          },
-          {
-            error: 'features may hold shortening, aliases, passwords, expiration and qr',
-          },
+          { shortening: flag, aliases: flag, passwords: flag, expiration: flag, qr: flag },
+          { error: 'features may hold shortening, aliases, passwords, expiration and qr' },
         )
         .optional(),
     },
