@@ -112,12 +112,8 @@ export const sendFailure = (response: ServerResponse, name: keyof typeof failure
 };
 
 /** 302; 303 after a POST, so that the destination is asked for with a GET. */
-export const sendRedirect = (
-  response: ServerResponse,
-  location: string,
-  status: 302 | 303 = 302,
-): void => {
-  response.writeHead(status, {
+export const sendRedirect = (response: ServerResponse, location: string): void => {
+  response.writeHead(response.req.method === 'POST' ? 303 : 302, {
     Location: location,
     'Cache-Control': 'private, no-store',
     'Referrer-Policy': 'no-referrer-when-downgrade',

@@ -71,7 +71,6 @@ export const createVisits = (deps: VisitDeps, noteOverload: () => void) => {
     answer: VisitAnswer | Exclude<EntryAnswer, { readonly type: 'checkPassword' }>,
     { bot, now }: Pick<VisitRequest, 'bot' | 'now'>,
   ): Promise<void> => {
-    const status = response.req.method === 'POST' ? 303 : 302;
     const { code, account, location } = link;
     switch (answer.type) {
       case 'redirect':
@@ -79,18 +78,17 @@ export const createVisits = (deps: VisitDeps, noteOverload: () => void) => {
           const requestId = requestIdOf(response.req.headers['x-request-id']);
           await spool.append({ code, account, bot, at: new Date(now), requestId });
         }
-        sendRedirect(response, location, status);
+        sendRedirect(response, location);
         return;
       case 'takeClick': {
         const requestId = requestIdOf(response.req.headers['x-request-id']);
         const outcome = await clicks.take({ code, requestId });
-        if (outcome === 'taken') {
-          sendRedirect(response, location, status);
-          return;
+        if (outcome === 'taken') sendRedirect(response, location);
+        else {
+          // The link in memory is older than this refusal.
+          links.forget(code);
+          sendFailure(response, outcome);
         }
-        // The link in memory is older than this refusal.
-        links.forget(code);
-        sendFailure(response, outcome);
         return;
       }
       case 'askPassword':

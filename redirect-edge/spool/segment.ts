@@ -182,7 +182,9 @@ const positionBytes = 28;
 
 const positionPath = (folder: string): string => join(folder, 'shipped');
 
-const decodePosition = (buffer: Buffer): ShippedPosition | undefined => {
+/** The position that was written last, `undefined` when none (whole) was. */
+export const readPosition = async (folder: string): Promise<ShippedPosition | undefined> => {
+  const buffer = await readFile(positionPath(folder));
   if (buffer.length < positionBytes) return undefined;
   if (crc32(buffer.subarray(4)) !== buffer.readUInt32BE(0)) return undefined;
   return {
@@ -191,10 +193,6 @@ const decodePosition = (buffer: Buffer): ShippedPosition | undefined => {
     through: buffer.readDoubleBE(20),
   };
 };
-
-/** The position that was written last, `undefined` when none (whole) was. */
-export const readPosition = async (folder: string): Promise<ShippedPosition | undefined> =>
-  decodePosition(await readFile(positionPath(folder)));
 
 /** Opens the file of a spool's position, for `writePosition`. */
 export const openPosition = (folder: string): Promise<FileHandle> =>
