@@ -1,20 +1,25 @@
-import type { Client } from '../../../platform/postgres/pool.js';
 import type { Fold } from './folds.js';
 import type { Difference, VerifiedTable } from './report.js';
 
-interface Column {
-  readonly name: string;
-  readonly isKey: boolean;
+/** The names of a table's compared columns: those of its primary key, and the others. */
+interface Columns {
+  readonly keys: readonly string[];
+  readonly others: readonly string[];
 }
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** What nobody should read in a report: hashes, and records as they stand in the log. */
+/** A row of the live table and of the fold; `null` where there is none. */
+type RowPair = Readonly<Record<'found' | 'expected', Row | null>>;
+
+/** Columns that a report must not show: hashes, and records as the log has them. */
 const secretColumns: ReadonlySet<string> = new Set([
   'links.password_hash',
   'api_keys.hash',
   'dead_letters.value',
 ]);
+
+export type ComparedTable = VerifiedTable & { readonly told: readonly Difference[] };
 
 const tablesOf = async ({ client, live, ignored }: Fold): Promise<readonly string[]> => {
   const { rows } = await client.query<{ name: string }>(
@@ -25,61 +30,47 @@ const tablesOf = async ({ client, live, ignored }: Fold): Promise<readonly strin
   return rows.map(({ name }) => name).filter((name) => !ignored.isTable(name));
 };
 
-const columnsOf = async (client: Client, table: string): Promise<readonly Column[]> => {
-  const { rows } = await client.query<Column>(
+const columnsOf = async ({ client, live, ignored }: Fold, table: string): Promise<Columns> => {
+  const { rows } = await client.query<{ name: string; isKey: boolean }>(
     `SELECT a.attname AS name, coalesce(a.attnum = ANY (i.indkey), false) AS "isKey"
      FROM pg_attribute a LEFT JOIN pg_index i ON i.indrelid = a.attrelid AND i.indisprimary
      WHERE a.attrelid = $1::regclass AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum`,
-    [table],
+    [`${live}.${table}`],
   );
-  return rows;
+  const compared = rows.filter(({ name }) => !ignored.columns[table]?.includes(name));
+  const named = (isKey: boolean): readonly string[] =>
+    compared.filter((column) => column.isKey === isKey).map(({ name }) => name);
+  return { keys: named(true), others: named(false) };
 };
 
 const differenceOf = (
   { model }: Fold,
   table: string,
-  columns: readonly Column[],
-  { found, expected }: { readonly found: Row | null; readonly expected: Row | null },
+  { keys, others }: Columns,
+  { found, expected }: RowPair,
 ): Difference => {
   const valueIn = (row: Row | null, name: string): unknown => {
     if (row === null) return undefined;
     return secretColumns.has(`${table}.${name}`) && row[name] !== null ? '(secret)' : row[name];
   };
-  const differs = (name: string): boolean =>
-    JSON.stringify(found?.[name]) !== JSON.stringify(expected?.[name]);
   return {
     model,
     table,
     kind: found === null ? 'missing' : expected === null ? 'extra' : 'differs',
-    key: Object.fromEntries(
-      columns
-        .filter(({ isKey }) => isKey)
-        .map(({ name }) => [name, valueIn(found ?? expected, name)]),
-    ),
-    columns: columns
-      .filter(({ name, isKey }) => !isKey && differs(name))
-      .map(({ name }) => ({
-        name,
-        found: valueIn(found, name),
-        expected: valueIn(expected, name),
-      })),
+    key: Object.fromEntries(keys.map((name) => [name, valueIn(found ?? expected, name)])),
+    columns: others
+      .filter((name) => JSON.stringify(found?.[name]) !== JSON.stringify(expected?.[name]))
+      .map((name) => ({ name, found: valueIn(found, name), expected: valueIn(expected, name) })),
   };
 };
 
-/** Compares a live table with the fold's, row for row; tells at most `limit` of the differences. */
-const compareTable = async (
-  fold: Fold,
-  table: string,
-  limit: number,
-): Promise<VerifiedTable & { readonly told: readonly Difference[] }> => {
-  const { client, live, ignored, model } = fold;
-  const columns = (await columnsOf(client, `${live}.${table}`)).filter(
-    ({ name }) => !ignored.columns[table]?.includes(name),
-  );
-  const keys = columns.filter(({ isKey }) => isKey).map(({ name }) => name);
+/** Compares a live table with the fold's, row by row. Reports at most `limit` of the differences. */
+const compareTable = async (fold: Fold, table: string, limit: number): Promise<ComparedTable> => {
+  const { client, live, model } = fold;
+  const columns = await columnsOf(fold, table);
+  const { keys, others } = columns;
   const [key] = keys;
   if (key === undefined) throw new Error(`${live}.${table} has no primary key to compare it by`);
-  const others = columns.filter(({ isKey }) => !isKey).map(({ name }) => name);
   const rowOf = (side: string): string => `(${others.map((name) => `${side}.${name}`).join(', ')})`;
   const both = `${live}.${table} l FULL JOIN pg_temp.${table} f
     ON ${keys.map((name) => `l.${name} = f.${name}`).join(' AND ')}`;
@@ -90,18 +81,15 @@ const compareTable = async (
     `SELECT count(l.${key}) AS rows, count(*) FILTER (WHERE ${differs}) AS differences FROM ${both}`,
   );
   const { rows = 0, differences = 0 } = counts[0] ?? {};
-  const told =
-    differences === 0
-      ? []
-      : (
-          await client.query<{ found: Row | null; expected: Row | null }>(
-            `SELECT CASE WHEN l.${key} IS NOT NULL THEN to_jsonb(l) END AS found,
-                    CASE WHEN f.${key} IS NOT NULL THEN to_jsonb(f) END AS expected
-             FROM ${both} WHERE ${differs}
-             ORDER BY ${keys.map((name) => `coalesce(l.${name}, f.${name})`).join(', ')} LIMIT $1`,
-            [limit],
-          )
-        ).rows.map((row) => differenceOf(fold, table, columns, row));
+  if (differences === 0) return { model, table, rows, differences, told: [] };
+  const { rows: pairs } = await client.query<RowPair>(
+    `SELECT CASE WHEN l.${key} IS NOT NULL THEN to_jsonb(l) END AS found,
+            CASE WHEN f.${key} IS NOT NULL THEN to_jsonb(f) END AS expected
+     FROM ${both} WHERE ${differs}
+     ORDER BY ${keys.map((name) => `coalesce(l.${name}, f.${name})`).join(', ')} LIMIT $1`,
+    [limit],
+  );
+  const told = pairs.map((pair) => differenceOf(fold, table, columns, pair));
   return { model, table, rows, differences, told };
 };
 
@@ -109,7 +97,7 @@ const compareTable = async (
 export const compareTables = async (
   fold: Fold,
   limit: number,
-): Promise<readonly (VerifiedTable & { readonly told: readonly Difference[] })[]> => {
+): Promise<readonly ComparedTable[]> => {
   const tables = await tablesOf(fold);
   await fold.client.query(`ANALYZE ${tables.map((table) => `pg_temp.${table}`).join(', ')}`);
   const compared = [];

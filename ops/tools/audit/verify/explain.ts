@@ -15,7 +15,7 @@ import type { Difference, ExplainedDifference, ExplainingEvent, Place } from './
 interface Pattern {
   readonly topics: readonly TopicName[];
   readonly partition?: number;
-  /** The key of their records, where they have one in common: what has another is not even read. */
+  /** The key of their records, where they have one in common. Records with another key are not read. */
   readonly key?: string;
   readonly matches: (event: LinklogEvent | null, record: LogRecord) => boolean;
 }
@@ -36,8 +36,11 @@ const bySpending = (keyId: unknown, month?: unknown): Pattern => ({
   },
 });
 
+/** For a table without a pattern: its differences are reported without events. */
+const nothing: Pattern = { topics: [], matches: () => false };
+
 /** The tables that every projection has, and those with a row for each link. */
-const ofProjection = (table: string, key: Difference['key']): Pattern | null => {
+const ofProjection = (table: string, key: Difference['key']): Pattern => {
   const inPartition = {
     topics: [key['topic'] as TopicName],
     partition: Number(key['partition']),
@@ -51,11 +54,10 @@ const ofProjection = (table: string, key: Difference['key']): Pattern | null => 
   if (table === 'dead_letters') {
     return { ...inPartition, matches: (_event, { offset }) => offset === key['record_offset'] };
   }
-  return key['code'] === undefined ? null : bySubject(links, key['code']);
+  return key['code'] === undefined ? nothing : bySubject(links, key['code']);
 };
 
-/** Without a pattern, a difference is told all the same. */
-const patternOf = ({ model, table, key }: Difference): Pattern | null => {
+const patternOf = ({ model, table, key }: Difference): Pattern => {
   switch (`${model}.${table}`) {
     case 'history.events':
       return {
@@ -82,7 +84,7 @@ const patternOf = ({ model, table, key }: Difference): Pattern | null => {
     case 'ledger.platform':
       return { topics: [platform.name], matches: (event) => event !== null };
     default:
-      return model === 'ledger' ? null : ofProjection(table, key);
+      return model === 'ledger' ? nothing : ofProjection(table, key);
   }
 };
 
@@ -90,16 +92,7 @@ const partitionCounts = new Map<TopicName, number>(
   Object.values(topics).map(({ name, partitions }) => [name, partitions]),
 );
 
-/** Whether a partition may hold events of the pattern. */
-const mayHold = (pattern: Pattern, topic: TopicName, partition: number): boolean => {
-  if (!pattern.topics.includes(topic)) return false;
-  const { key } = pattern;
-  const only =
-    key === undefined ? pattern.partition : partitionOf(key, partitionCounts.get(topic) ?? 1);
-  return (only ?? partition) === partition;
-};
-
-/** Of the events of a difference, as many of the first and as many of the last are told. */
+/** The first events of a difference are reported, and as many of its last ones. */
 const toldOfEachEnd = 5;
 
 const eventIn = ({ value }: LogRecord): LinklogEvent | null => {
@@ -119,10 +112,10 @@ const told = (place: Place, event: LinklogEvent | null): ExplainingEvent => ({
   data: event === null ? null : (withoutSecrets(event) as { readonly data: unknown }).data,
 });
 
-/** Finds the events of differences in what it is shown of the log, in its order. */
+/** Collects the events of one difference, in the log's order. */
 class Explanation {
   readonly difference: Difference;
-  readonly #pattern: Pattern | null;
+  readonly #pattern: Pattern;
   readonly #first: ExplainingEvent[] = [];
   readonly #last: ExplainingEvent[] = [];
   #count = 0;
@@ -132,18 +125,22 @@ class Explanation {
     this.#pattern = patternOf(difference);
   }
 
+  /** Whether a partition may hold events of the pattern. */
   cares(topic: TopicName, partition: number): boolean {
-    return this.#pattern !== null && mayHold(this.#pattern, topic, partition);
+    const { topics: wanted, key, partition: only } = this.#pattern;
+    if (!wanted.includes(topic)) return false;
+    if (key === undefined) return (only ?? partition) === partition;
+    return partitionOf(key, partitionCounts.get(topic) ?? 1) === partition;
   }
 
-  /** Shown a record of a partition that it cares for. */
+  /** Takes a record of a partition that it cares for. */
   look(place: Place, record: LogRecord, readOnce: () => LinklogEvent | null): void {
-    const pattern = this.#pattern;
-    if (!pattern || (pattern.key ?? record.key) !== record.key) return;
+    const { key, matches } = this.#pattern;
+    if ((key ?? record.key) !== record.key) return;
     const event = readOnce();
-    if (!pattern.matches(event, record)) return;
+    if (!matches(event, record)) return;
     const found = told(place, event);
-    // What the outbox marks as sent a moment later is met twice.
+    // An event that the outbox marks as sent a moment later is seen twice.
     if (place.in === 'outbox' && this.#told().some(({ id }) => id !== null && id === found.id)) {
       return;
     }
@@ -164,15 +161,9 @@ class Explanation {
   }
 }
 
-/** Who is shown a partition, up to where. */
-interface Shown {
-  readonly explanation: Explanation;
-  readonly to: number;
-}
-
-/** Shows records to explanations, each of them read once at most. */
+/** Gives records to explanations, up to an offset each. Reads each record once at most. */
 const show = (
-  shown: readonly Shown[],
+  shown: readonly { readonly explanation: Explanation; readonly to: number }[],
   place: Omit<Place, 'offset'>,
   records: readonly LogRecord[],
 ): void => {
@@ -189,7 +180,7 @@ const show = (
   }
 };
 
-/** What was compared: the log, and from where on the ledger took the table instead. */
+/** What was compared: the log, and from which offset on the ledger was folded from the table. */
 interface Compared {
   readonly pool: Pool;
   readonly log: EventLog;
@@ -199,7 +190,7 @@ interface Compared {
   readonly signal: AbortSignal | undefined;
 }
 
-/** Finds the events that the rows are folds of, in another reading of the partitions that may have them. */
+/** Finds the events that the rows are folds of: reads the partitions that may hold them once more. */
 export const explain = async (
   { pool, log, partitions, logged, positions, signal }: Compared,
   differences: readonly Difference[],

@@ -23,13 +23,13 @@ import {
 } from './reading.js';
 import type { Gap, Model } from './report.js';
 
-/** Folds the log once more, in the temporary tables of a session of its own. */
+/** A second fold of the log, in temporary tables of a session of its own. */
 export interface Fold {
   readonly model: Model;
   readonly client: PoolClient;
   /** Where the live tables are. */
   readonly live: ProjectionSchema | 'ledger';
-  /** Tables of that schema that are no rows of the fold; columns that are none, by table. */
+  /** Tables of that schema, and columns by table, that are not compared. */
   readonly ignored: {
     readonly isTable: (name: string) => boolean;
     readonly columns: Readonly<Record<string, readonly string[]>>;
@@ -44,7 +44,7 @@ export interface FoldOptions {
   readonly signal: AbortSignal;
 }
 
-/** The projector's own code, from its checkpoint to its dead letters. */
+/** Folds by the projector's own code, checkpoints and dead letters included. */
 export const foldProjection = async (client: PoolClient, projection: Projection, log: EventLog) => {
   const live = liveSchema(projection.name);
   const schema = 'pg_temp';
@@ -63,7 +63,7 @@ export const foldProjection = async (client: PoolClient, projection: Projection,
     client,
     live,
     ignored: {
-      // They say how far the fold goes.
+      // Checkpoints say how far a fold has come.
       isTable: (name: string) => name === 'checkpoints',
       // The words of an error may change from version to version.
       columns: { dead_letters: ['error'] },
@@ -116,7 +116,7 @@ export const foldProjection = async (client: PoolClient, projection: Projection,
 
 export type ProjectionFold = Awaited<ReturnType<typeof foldProjection>>;
 
-/** The code of a restore. */
+/** Folds by the code of a restore. */
 export const foldLedger = async (client: PoolClient, log: EventLog) => {
   await cloneTables(client, 'ledger', 'pg_temp', foldedTables);
   await client.query('INSERT INTO pg_temp.platform DEFAULT VALUES');
@@ -152,12 +152,12 @@ export const foldLedger = async (client: PoolClient, log: EventLog) => {
       }
     },
     /**
-     * Adds what no event tells of yet: the calls of open minutes, and that a key's month has begun.
-     * In the transaction that sees the live tables.
+     * Adds what is not in an event yet: the calls of open minutes, and that a key's month has begun.
+     * Runs in the transaction that sees the live tables.
      */
     async addOpenMinutes(): Promise<void> {
-      // A call that is not metered begins the month too, and leaves no event; so may no month be later
-      // than the current one.
+      // A call that is not metered begins a month too, but leaves no event. No month may be later than
+      // the current one.
       await client.query(`
         UPDATE pg_temp.key_meters m
         SET month = e.month,
@@ -199,8 +199,6 @@ export const withSessions = async <Result>(
   const clients: PoolClient[] = [];
   const open = async (): Promise<PoolClient> => {
     const client = await pool.connect();
-    // A loss shows at the next statement; one that nobody listens to would end the process.
-    client.on('error', () => undefined);
     clients.push(client);
     await client.query(settings);
     return client;

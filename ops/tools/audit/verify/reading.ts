@@ -1,4 +1,4 @@
-import type { Checkpoint } from '../../../../projectors/runtime/checkpoints.js';
+import { checkpointOf, type Checkpoint } from '../../../../projectors/runtime/checkpoints.js';
 import type { TopicName } from '../../../../schemas/events/topics.js';
 import { ledgerTopics } from '../../../ledger/rebuild/rebuild.js';
 import {
@@ -28,7 +28,7 @@ export interface TableStretch extends Stretch {
   readonly in: Place['in'];
 }
 
-/** Passes the batches of a stretch on, and tells of offsets at which there is no record. */
+/** Passes the batches of a stretch on, and reports offsets without a record. */
 export async function* noticing(
   { topic, partition, from, to, in: where }: Stretch & Pick<Place, 'in'>,
   batches: AsyncIterable<Batch>,
@@ -48,7 +48,7 @@ export async function* noticing(
   expect(to);
 }
 
-/** Reads from the table, as the session sees it. */
+/** Reads the table as the client's transaction sees it. */
 export async function* readTable(
   client: Queryable,
   { topic, partition, partitionId, from, to }: TableStretch,
@@ -107,7 +107,7 @@ export const wholeLog = async (log: EventLog): Promise<readonly Stretch[]> => {
   return partitions;
 };
 
-/** How far the folds are. */
+/** How far the folds have come. */
 export interface FoldPositions {
   /** Of the ledger: how far it has each partition of the table. */
   readonly table: readonly TableEnd[];
@@ -115,9 +115,5 @@ export interface FoldPositions {
   readonly checkpoints: ReadonlyMap<Model, readonly Checkpoint[]>;
 }
 
-export const offsetIn = (
-  checkpoints: readonly Checkpoint[],
-  topic: TopicName,
-  partition: number,
-): number =>
-  checkpoints.find((known) => known.topic === topic && known.partition === partition)?.offset ?? 0;
+export const offsetIn = (...where: Parameters<typeof checkpointOf>): number =>
+  checkpointOf(...where)?.offset ?? 0;
