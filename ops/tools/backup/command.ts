@@ -1,5 +1,5 @@
 import { takeBackup } from './backup.js';
-import { openBackup } from './read.js';
+import { openBackup } from './format.js';
 import { checkBackup, restoreInto, type RestorePhase } from './restore.js';
 import { publishedAddresses } from '../../app/data-dir.js';
 import type { Config } from '../../platform/config/config.js';
@@ -44,20 +44,17 @@ const titles: Record<RestorePhase, string> = {
 };
 
 /** One bar after the other. */
-const showPhases = (): {
-  readonly update: (phase: RestorePhase, done: number, total: number) => void;
-  readonly stop: () => void;
-} => {
+const showPhases = () => {
   let current: { readonly phase: RestorePhase; readonly progress: Progress } | undefined;
   return {
-    update(phase, done, total) {
+    update: (phase: RestorePhase, done: number, total: number): void => {
       if (current?.phase !== phase) {
         current?.progress.stop();
         current = { phase, progress: showProgress(titles[phase]) };
       }
       current.progress.update(done, total);
     },
-    stop() {
+    stop(): void {
       current?.progress.stop();
     },
   };

@@ -5,9 +5,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { rejection } from '../../test/support/waiting.js';
-import type { BackupBatch, BackupHead } from './format.js';
 import { FileExists, writeNewFile } from '../../platform/files/new-file.js';
-import { BadBackup, openBackup } from './read.js';
+import { BadBackup, openBackup, type BackupBatch, type BackupHead } from './format.js';
 import { writeBackup } from './backup.js';
 
 describe('backup: file of a backup', () => {

@@ -42,9 +42,8 @@ import { testDatabase, type TestDatabase } from '../../test/support/database.js'
 import { rejection } from '../../test/support/waiting.js';
 import { testNode, type TestNode } from '../../test/support/node.js';
 import { takeBackup, writeBackup } from './backup.js';
-import type { BackupHead } from './format.js';
 import { writeNewFile } from '../../platform/files/new-file.js';
-import { BadBackup, openBackup } from './read.js';
+import { BadBackup, openBackup, type BackupHead } from './format.js';
 import { checkBackup, restoreInto } from './restore.js';
 
 const logger = createLogger('silent');

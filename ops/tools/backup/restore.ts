@@ -7,10 +7,8 @@ import { rebuildLedger } from '../../ledger/rebuild/rebuild.js';
 import { markFinished, markUnfinished } from '../../migrations/migrate.js';
 import type { EventLog, RestoredRecord } from '../../platform/event-log/port.js';
 import type { Logger } from '../../platform/logging.js';
-import type { Pool } from '../../platform/postgres/pool.js';
-import type { BackupBatch } from './format.js';
-import { mergesPartitions, mergeVisits, type SpooledVisit } from './merged-partitions.js';
-import { BadBackup, type BackupFile } from './read.js';
+import { transaction, type Pool } from '../../platform/postgres/pool.js';
+import { BadBackup, type BackupBatch, type BackupFile, type BackupHead } from './format.js';
 
 /** What a restore does, one after the other. */
 export type RestorePhase = 'check' | 'log' | 'ledger' | 'projections';
@@ -84,6 +82,74 @@ export const checkBackup = async (
 /** What a spool numbered; everything else is numbered by its subject, or not at all. */
 const isSpooled = (event: LinklogEvent | null): event is EventNamed<'LinkVisited'> =>
   event?.type === 'linklog.LinkVisited.v1' && event.source !== ledgerSource;
+
+/** A visit that a spool numbered, and its text. */
+interface SpooledVisit {
+  readonly event: EventNamed<'LinkVisited'>;
+  readonly value: string;
+}
+
+/**
+ * Whether some partition of the log gets records of several partitions of the backup. It does not in a
+ * log with as many partitions, or a multiple of them.
+ */
+const mergesPartitions = async (
+  log: EventLog,
+  { topics }: BackupHead,
+  topic: TopicName,
+): Promise<boolean> => {
+  const there = topics.find((known) => known.topic === topic)?.partitions.length ?? 1;
+  const here = (await log.ranges(topic)).length;
+  return here % there !== 0;
+};
+
+const table = 'public.unfinished_restore_visits';
+const pageSize = 1_000;
+
+/**
+ * Keeps the visits for partitions that merge in PostgreSQL until all of them are there. In a partition
+ * the visits of one spool must ascend by their sequence: readers drop the others as repeats. Appended
+ * partition by partition of the backup, they would not ascend.
+ */
+const mergeVisits = async (pool: Pool) => {
+  await pool.query(`CREATE UNLOGGED TABLE ${table} (
+    source text COLLATE "C", sequence bigint, time timestamptz, key text, value text
+  )`);
+  return {
+    async add(visits: readonly SpooledVisit[]): Promise<void> {
+      await pool.query(
+        `INSERT INTO ${table} SELECT * FROM
+           unnest($1::text[], $2::bigint[], $3::timestamptz[], $4::text[], $5::text[])`,
+        [
+          visits.map(({ event }) => event.source),
+          visits.map(({ event }) => event.sequence),
+          visits.map(({ event }) => event.time),
+          visits.map(({ event }) => event.subject),
+          visits.map(({ value }) => value),
+        ],
+      );
+    },
+    /** Appends all of them: those of a spool by their sequence, and otherwise by their time. */
+    append: (log: EventLog, topic: TopicName): Promise<void> =>
+      transaction(pool, async (tx) => {
+        // Sorting may take a while, and so may a log that is slow to append.
+        await tx.query(`SET LOCAL statement_timeout = 0;
+          SET LOCAL idle_in_transaction_session_timeout = 0`);
+        await tx.query(`DECLARE merged NO SCROLL CURSOR FOR
+          SELECT key, value FROM (
+            SELECT *, max(time) OVER (PARTITION BY source ORDER BY sequence) AS latest FROM ${table}
+          ) v ORDER BY latest, source, sequence`);
+        for (;;) {
+          const { rows } = await tx.query<{ key: string; value: string }>(
+            `FETCH ${pageSize} FROM merged`,
+          );
+          if (rows.length === 0) break;
+          await log.append(topic, rows);
+        }
+        await tx.query(`CLOSE merged; DROP TABLE ${table}`);
+      }),
+  };
+};
 
 /** Fills the log with the backup's records, through its port: it may have other partitions. */
 const fillLog = async (
