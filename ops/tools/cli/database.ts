@@ -1,12 +1,11 @@
 import { topicNames } from '../../../schemas/events/topics.js';
 import { openDataDir, publishedAddresses } from '../../app/data-dir.js';
-import { openEventLog } from '../../app/event-log.js';
+import { openEventLog, type OpenedLog } from '../../app/event-log.js';
 import { runningPostgresUrl, startEmbeddedPostgres } from '../../local/postgres/index.js';
 import { migrate, refuseUnfinishedRestore, requireMigrated } from '../../migrations/migrate.js';
 import { readConfig, type Config } from '../../platform/config/config.js';
 import type { EventLog } from '../../platform/event-log/port.js';
 import { createLogger, type Logger } from '../../platform/logging.js';
-import type { Outbox, OutboxDelivery } from '../../platform/outbox/port.js';
 import { listenToPostgres } from '../../platform/postgres/listener.js';
 import {
   createPool,
@@ -17,11 +16,8 @@ import {
 import { CliError, explainDataDir, messageOf } from './errors.js';
 import { interruptible, showProgress, type Interruption } from './long-work.js';
 
-export interface Database {
+export interface Database extends Pick<OpenedLog, 'log' | 'outbox' | 'delivery'> {
   readonly pool: Pool;
-  readonly log: EventLog;
-  readonly outbox: Outbox;
-  readonly delivery: OutboxDelivery;
   /** Silent: the command tells on the terminal what a person has to know. */
   readonly logger: Logger;
 }
@@ -46,19 +42,13 @@ const kafkaOf = ({ kafka, dataDir }: Config): Config['kafka'] => {
 };
 
 /**
- * Connects to the PostgreSQL at `url`, runs `prepare` there, opens the log, and runs `work`.
+ * Connects to PostgreSQL, runs `prepare` there, opens the log, and runs `work`.
  *
  * @throws CliError when PostgreSQL cannot be used
  */
 const withLog = async <Result>(
+  connections: Omit<Parameters<typeof createPool>[0], 'logger'>,
   options: {
-    readonly url: string;
-    /** Of the connections, in PostgreSQL's list of them. */
-    readonly name: string;
-    /** Connections at most. */
-    readonly max: number;
-    /** Whether statements may take long. */
-    readonly patient: boolean;
     readonly kafka: Config['kafka'];
     /** Whether a running service may use the database too. */
     readonly readOnly: boolean;
@@ -66,9 +56,10 @@ const withLog = async <Result>(
   },
   work: (database: Database) => Promise<Result>,
 ): Promise<Result> => {
-  const { url, kafka, readOnly, prepare, ...connections } = options;
+  const { url } = connections;
+  const { kafka, readOnly, prepare } = options;
   const logger = createLogger('silent');
-  const pool = createPool({ url, ...connections, logger });
+  const pool = createPool({ ...connections, logger });
   try {
     await prepare(pool);
     const listener = listenToPostgres(url, ['linklog_log', 'linklog_sent'], logger);
@@ -106,8 +97,8 @@ export const withDatabase = async <Result>(
   { patient = false }: { readonly patient?: boolean } = {},
 ): Promise<Result> => {
   const url = config.databaseUrl ?? (await embeddedUrl(config.dataDir));
-  const options = { url, name: 'cli', max: 10, patient, kafka: kafkaOf(config), readOnly: true };
-  return withLog({ ...options, prepare: requireMigrated }, work);
+  const options = { kafka: kafkaOf(config), readOnly: true, prepare: requireMigrated };
+  return withLog({ url, name: 'cli', max: 10, patient }, options, work);
 };
 
 /** What work that takes long has besides the database. */
@@ -192,12 +183,12 @@ export const withNewInstallation = async <Result>(
     const url = postgres?.url ?? databaseUrl ?? '';
     const where = postgres ? `DATA_DIR ${dataDir}` : `the database of DATABASE_URL`;
     try {
-      const options = { url, name: 'restore', max: 6, patient: true, kafka, readOnly: false };
+      const connections = { url, name: 'restore', max: 6, patient: true };
       const prepare = async (pool: Pool): Promise<void> => {
         await requireUnused(pool, where);
         await migrate(pool);
       };
-      return await withLog({ ...options, prepare }, async (database) => {
+      return await withLog(connections, { kafka, readOnly: false, prepare }, async (database) => {
         await requireEmptyLog(database.log, kafka ? 'the log at KAFKA_BROKERS' : where);
         return work(database);
       });

@@ -68,10 +68,10 @@ export const failureOf = (
   error: unknown,
 ): { readonly line: string | null; readonly exitCode: number } => {
   if (error instanceof CommanderError) {
-    if (error.exitCode === 0) return { line: null, exitCode: 0 };
-    // A group without its command: commander has shown the help.
-    if (error.code === 'commander.help') return { line: null, exitCode: kinds.USAGE.exitCode };
-    return { line: usageLine(error.message), exitCode: kinds.USAGE.exitCode };
+    const exitCode = error.exitCode === 0 ? 0 : kinds.USAGE.exitCode;
+    // For a group without its command, commander has shown the help.
+    const wasSaid = exitCode === 0 || error.code === 'commander.help';
+    return { line: wasSaid ? null : usageLine(error.message), exitCode };
   }
   const line = messageOf(error);
   if (error instanceof CliError) return { line, exitCode: error.exitCode };

@@ -22,8 +22,6 @@ const projectionOf = (name: ProjectionName): Projection => {
   return found;
 };
 
-const head = ['PROJECTION', 'LAG', 'DEAD LETTERS', 'PARKED'];
-
 const statusOf = (health: HealthResponse): Answer => {
   const down = Object.entries(health.dependencies)
     .filter(([, { state }]) => state === 'down')
@@ -36,7 +34,7 @@ const statusOf = (health: HealthResponse): Answer => {
   ]);
   return {
     json: { projections: health.projections },
-    text: table(head, rows),
+    text: table(['PROJECTION', 'LAG', 'DEAD LETTERS', 'PARKED'], rows),
     ...(health.status === 'fail' && {
       notice: `the service is not ready: ${down.join(' and ')} cannot be reached`,
       exitCode: 1,

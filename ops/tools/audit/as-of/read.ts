@@ -95,14 +95,16 @@ export const readParts = async (
  */
 export const beginningOf = async (log: EventLog): Promise<string | null> => {
   const times: string[] = [];
-  for (const topic of [topics.accounts.name, topics.platform.name]) {
-    for (const part of await partsOf(log, topic)) {
-      const look = { log, moment: new Date() };
-      const next = Math.min(part.first + 1, part.next);
-      await readParts(look, [{ ...part, next }], (readings) => {
-        times.push(...readings.map(({ event }) => event.time));
-      });
-    }
-  }
+  const parts = [
+    ...(await partsOf(log, topics.accounts.name)),
+    ...(await partsOf(log, topics.platform.name)),
+  ];
+  const firstRecords = parts.map((part) => ({
+    ...part,
+    next: Math.min(part.first + 1, part.next),
+  }));
+  await readParts({ log, moment: new Date() }, firstRecords, (readings) => {
+    times.push(...readings.map(({ event }) => event.time));
+  });
   return times.sort()[0] ?? null;
 };

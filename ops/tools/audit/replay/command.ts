@@ -15,15 +15,9 @@ import { secondsSince } from '../../cli/long-work.js';
 import { appendToStdout, counted, type Answer } from '../../cli/output.js';
 import { reportUnreadable } from './unreadable.js';
 
-interface Options {
-  readonly since?: string;
-  readonly until?: string;
+interface Options extends Omit<EventFilter, 'types' | 'topics'> {
   readonly type?: readonly EventName[];
   readonly topic?: readonly TopicName[];
-  readonly code?: string;
-  readonly account?: string;
-  readonly actor?: string;
-  readonly request?: string;
   readonly format: FormatName;
   readonly out?: string;
   readonly force?: true;

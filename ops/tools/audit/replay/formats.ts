@@ -10,16 +10,13 @@ export type FormatName = (typeof formatNames)[number];
 export type Append = (chunk: Buffer) => Promise<void>;
 
 /** Writes events as they come; memory holds a bounded number of them. */
-export type Format = (
-  events: AsyncIterable<readonly PlacedEvent[]>,
-  append: Append,
-) => Promise<void>;
+type Format = (events: AsyncIterable<readonly PlacedEvent[]>, append: Append) => Promise<void>;
 
 /** An event as a row of a table, without secrets; `data` is JSON. */
 const rowOf = ({ topic, partition, offset, event }: PlacedEvent) => ({
   topic,
   partition,
-  offset,
+  offset: BigInt(offset),
   time: event.time,
   type: event.type,
   subject: event.subject,
@@ -28,7 +25,7 @@ const rowOf = ({ topic, partition, offset, event }: PlacedEvent) => ({
   correlationid: event.correlationid ?? null,
   causationid: event.causationid ?? null,
   source: event.source,
-  sequence: event.sequence,
+  sequence: BigInt(event.sequence),
   id: event.id,
   data: JSON.stringify((withoutSecrets(event) as { readonly data: object }).data),
 });
@@ -83,15 +80,7 @@ const rowsInGroup = 10_000;
 const parquet: Format = async (events, append) => {
   async function* rows(): AsyncGenerator<Record<keyof Row, unknown>> {
     for await (const piece of events) {
-      for (const event of piece) {
-        const row = rowOf(event);
-        yield {
-          ...row,
-          offset: BigInt(row.offset),
-          time: new Date(row.time),
-          sequence: BigInt(row.sequence),
-        };
-      }
+      for (const placed of piece) yield { ...rowOf(placed), time: new Date(placed.event.time) };
     }
   }
 
