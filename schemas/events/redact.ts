@@ -12,16 +12,15 @@ const secretsByType = new Map<string, readonly string[]>(
   ]),
 );
 
-/**
- * An event for exports, archives and operators: the CloudEvents object as it stands in the log, less
- * the fields that its schema marks as secret.
- */
-export const withoutSecrets = (event: LinklogEvent): object => {
+/** The data of an event, less the fields that its schema marks as secret. */
+export const publicDataOf = (event: LinklogEvent) => {
   const secrets = secretsByType.get(event.type) ?? [];
-  const data = Object.entries(event.data).filter(([name]) => !secrets.includes(name));
-  return {
-    ...event,
-    sequence: writeSequence(event.sequence),
-    data: Object.fromEntries(data),
-  };
+  return Object.fromEntries(Object.entries(event.data).filter(([name]) => !secrets.includes(name)));
 };
+
+/** An event for exports, archives, operators: the CloudEvents object in the log, less its secrets. */
+export const withoutSecrets = (event: LinklogEvent): object => ({
+  ...event,
+  sequence: writeSequence(event.sequence),
+  data: publicDataOf(event),
+});

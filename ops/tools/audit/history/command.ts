@@ -1,4 +1,4 @@
-import { withoutSecrets } from '../../../../schemas/events/redact.js';
+import { publicDataOf, withoutSecrets } from '../../../../schemas/events/redact.js';
 import type { Config } from '../../../platform/config/config.js';
 import { notEmpty } from '../../cli/arguments.js';
 import type { Command, CommandContext } from '../../cli/command.js';
@@ -27,26 +27,19 @@ const created = ({ data, account }: LifeEvent & { type: 'linklog.LinkCreated.v1'
   return `${url} (${limits.join(', ')})`;
 };
 
-/** The event in a word, and what else there is to say. */
-const tell = (event: LifeEvent): readonly [string, string] => {
-  switch (event.type) {
-    case 'linklog.LinkCreated.v1':
-      return ['created', created(event)];
-    case 'linklog.LinkExpired.v1':
-      return ['expired', event.data.reason === 'time' ? 'its time was over' : 'its last click'];
-    case 'linklog.LinkBlocked.v1':
-      return ['blocked', event.data.reason];
-    case 'linklog.LinkUnblocked.v1':
-      return ['unblocked', event.data.reason];
-    case 'linklog.LinkVisited.v1': {
-      const { click, bot } = event.data;
-      const words = [
-        ...(click === null ? [] : [`click ${count(click)}`]),
-        ...(bot ? ['a bot'] : []),
-      ];
-      return ['visited', words.join(', ')];
-    }
+/** What there is to say of an event besides its name. */
+const detailsOf = (event: LifeEvent): string => {
+  if (event.type === 'linklog.LinkCreated.v1') return created(event);
+  if (event.type === 'linklog.LinkExpired.v1') {
+    return event.data.reason === 'time' ? 'its time was over' : 'its last click';
   }
+  if (event.type === 'linklog.LinkVisited.v1') {
+    const { click, bot } = event.data;
+    const words = [...(click === null ? [] : [`click ${count(click)}`]), ...(bot ? ['a bot'] : [])];
+    return words.join(', ');
+  }
+  // What the data of others say needs no other words.
+  return Object.values(publicDataOf(event)).join(', ');
 };
 
 // Lines go out as they come, so columns cannot be measured: times, words and ids have these widths.
@@ -74,9 +67,10 @@ const visitsInWords = ({ clicks, bots, first, last, days }: VisitSummary): strin
 const inWords: Timeline = {
   head: lineOf(['TIME', 'WHAT', 'WHO', 'REQUEST', 'DETAILS']),
   event(event) {
-    const [what, details] = tell(event);
-    const { time, actor = '-', correlationid = '-' } = event;
-    return lineOf([time, what, actor, correlationid, details]);
+    const { type, time, actor = '-', correlationid = '-' } = event;
+    // `linklog.LinkBlocked.v1`: blocked.
+    const what = type.replace(/^linklog\.Link|\.v\d+$/g, '').toLowerCase();
+    return lineOf([time, what, actor, correlationid, detailsOf(event)]);
   },
   end: visitsInWords,
 };
