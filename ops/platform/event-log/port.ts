@@ -86,21 +86,13 @@ export class PositionMoved extends Error {
 export class ForeignPosition extends Error {
   readonly code = 'FOREIGN_POSITION';
   readonly retryable = false;
-
-  constructor(topic: TopicName, partition: number, position: Position, log: Position, first = 0) {
-    super(
-      position.logId === log.logId
-        ? `The checkpoint of ${topic}/${partition} is at offset ${position.offset}, but the log ` +
-            `holds ${first} to ${log.offset}: was the log cut or restored from an older copy?`
-        : `The checkpoint of ${topic}/${partition} belongs to log ${position.logId}, this is log ` +
-            `${log.logId}: was the database moved without its log?`,
-    );
-  }
 }
 
 /**
  * Refuses a checkpoint of another log, or outside the partition's range. Read the checkpoint before the
  * range: another reader of the group may move it past an end that was read earlier.
+ *
+ * @throws ForeignPosition
  */
 export const checkPosition = (
   topic: TopicName,
@@ -108,10 +100,20 @@ export const checkPosition = (
   logId: string,
   position: Position,
 ): void => {
-  const known = position.offset >= range.first && position.offset <= range.next;
-  if (position.logId === logId && known) return;
-  const log = { logId, offset: range.next };
-  throw new ForeignPosition(topic, range.partition, position, log, range.first);
+  const { partition, first, next } = range;
+  const checkpoint = `The checkpoint of ${topic}/${partition}`;
+  if (position.logId !== logId) {
+    throw new ForeignPosition(
+      `${checkpoint} belongs to log ${position.logId}, this is log ${logId}: was the database moved ` +
+        'without its log?',
+    );
+  }
+  if (position.offset < first || position.offset > next) {
+    throw new ForeignPosition(
+      `${checkpoint} is at offset ${position.offset}, but the log holds ${first} to ${next}: was the ` +
+        'log cut or restored from an older copy?',
+    );
+  }
 };
 
 export interface EventLog {
