@@ -17,21 +17,13 @@ import { openEventLog } from './event-log.js';
 import { createHealthCheck } from './health-check.js';
 import { startMonitoring } from './monitoring.js';
 import { requireShared, roles as allRoles, type Role } from './roles.js';
-import { startInOrder, type Stoppable } from './start-in-order.js';
+import { startInOrder } from './start-in-order.js';
 
 /**
  * Milliseconds for requests in flight, and then as many for shipping the spool; 10 s is the limit of
  * the whole stop.
  */
 const graceMs = 3_000;
-
-export interface Linklog {
-  readonly addresses: ServiceAddresses;
-  /** The token of a new installation's first key, shown this once; `null` where there are keys. */
-  readonly firstKey: string | null;
-  /** Never resolves; rejects when the service cannot go on. */
-  readonly failed: Promise<never>;
-}
 
 /**
  * Starts the services of these roles in this process, on the embedded PostgreSQL unless another is
@@ -40,11 +32,7 @@ export interface Linklog {
  *
  * @throws ConfigError, LockHeld, and what PostgreSQL or the log fail with
  */
-export const startLinklog = (
-  config: Config,
-  roles: ReadonlySet<Role>,
-  logger: Logger,
-): Promise<Linklog & Stoppable> =>
+export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: Logger) =>
   startInOrder(logger, async (onStop) => {
     requireShared(config, roles);
     // Before anything is made: a bad list is a bad configuration.
@@ -137,7 +125,7 @@ export const startLinklog = (
     });
 
     const firstKey = await api?.issueFirstKey();
-    const addresses = {
+    const addresses: ServiceAddresses = {
       ...(api && { api: api.api.url }),
       ...(edge && { edge: edge.edge.url }),
       admin: admin.url,
@@ -149,7 +137,9 @@ export const startLinklog = (
     });
     return {
       addresses,
+      /** The token of a new installation's first key, shown this once; `null` where there are keys. */
       firstKey: firstKey?.token ?? null,
+      /** Never resolves; rejects when the service cannot go on. */
       failed: firstFailure([database.failed, eventLog.failed, projectors?.failed ?? never]),
     };
   });

@@ -41,15 +41,10 @@ export const freePort = async (): Promise<number> => {
 };
 
 /** `died` is everything but `stop` and `restart`, a signal by `kill` included. */
-export type ServerExit =
+type ServerExit =
   | { readonly status: 'stopped' }
   /** `reason` is one line (`signal SIGKILL`), `output` the last lines of the server's log. */
   | { readonly status: 'died'; readonly reason: string; readonly output: string };
-
-interface Run {
-  readonly child: Child;
-  readonly exited: Promise<ServerExit>;
-}
 
 const exitOf = async (child: Child, isExpected: () => boolean): Promise<ServerExit> => {
   const exit = await child.exited;
@@ -79,14 +74,14 @@ export const startServer = async (options: {
   readonly sweep?: () => Promise<void>;
 }) => {
   const { port: place, begin, ready, sweep } = options;
-  let run: Run | null = null;
+  let run: { readonly child: Child; readonly exited: Promise<ServerExit> } | null = null;
   /** Children whose end is no accident. */
   const ended = new WeakSet<Child>();
   let port = typeof place === 'number' ? place : 0;
   let wasReady = false;
   let stopping: Promise<void> | null = null;
 
-  const current = (): Run => {
+  const current = () => {
     if (run === null) throw new Error('a server that was started has a process');
     return run;
   };

@@ -12,6 +12,9 @@ export const partKinds: readonly PartKind[] = [...serviceKinds, ...serverKinds];
 
 export type Pids = Readonly<Record<PartKind, readonly number[]>>;
 
+const byKind = <Value>(make: (kind: PartKind) => Value): Record<PartKind, Value> =>
+  Object.fromEntries(partKinds.map((kind) => [kind, make(kind)])) as Record<PartKind, Value>;
+
 /** What is left of the 10 s when the services, which have 6, are gone. */
 const serversEndWithinMs = 3_000;
 
@@ -27,14 +30,7 @@ export interface Restarted {
 
 /** The processes that a stack has started, of each kind in its order. */
 export class Parts {
-  readonly #parts: Record<PartKind, Server[]> = {
-    api: [],
-    edge: [],
-    projector: [],
-    kafka: [],
-    postgres: [],
-    redis: [],
-  };
+  readonly #parts = byKind((): Server[] => []);
   readonly #stopping = new AbortController();
 
   /** Adds a part once it has started; one that fails to start has ended. */
@@ -54,15 +50,7 @@ export class Parts {
   }
 
   pids(): Pids {
-    const pidsOf = (kind: PartKind): readonly number[] => this.#of(kind).map(({ pid }) => pid);
-    return {
-      api: pidsOf('api'),
-      edge: pidsOf('edge'),
-      projector: pidsOf('projector'),
-      kafka: pidsOf('kafka'),
-      postgres: pidsOf('postgres'),
-      redis: pidsOf('redis'),
-    };
+    return byKind((kind) => this.#of(kind).map(({ pid }) => pid));
   }
 
   /** Starts each part again whenever it dies, until `stop`. */

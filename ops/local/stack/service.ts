@@ -7,7 +7,7 @@ import { ConfigError, configExitCode } from '../../platform/config/config.js';
 import type { Logger } from '../../platform/logging.js';
 import { describeExit, launch, type Child } from '../process/child.js';
 import { ServerFailed } from '../process/errors.js';
-import { startServer, type Server } from '../process/server.js';
+import { startServer } from '../process/server.js';
 import { topology, type ServiceKind } from './topology.js';
 
 const mainFile = fileURLToPath(new URL('../../main.js', import.meta.url));
@@ -22,11 +22,6 @@ const readyLine = z.object({
 
 /** The ready line of a service. */
 export type Ready = z.infer<typeof readyLine>;
-
-/** A service as a process of its own; after a restart it listens where it did before. */
-export interface ServiceProcess extends Server {
-  readonly ready: Ready;
-}
 
 /** The ready line of a process that is starting. Its text for a person is dropped: the stack prints one. */
 const readyOf = (child: Child): Promise<Ready> => {
@@ -58,7 +53,8 @@ const portsOf = (kind: ServiceKind, { api, edge, admin }: Ready): Record<string,
 };
 
 /**
- * Starts a service in its own folder, and waits until it is ready.
+ * Starts a service as a process in its own folder, and waits until it is ready. After a restart it listens
+ * where it did before.
  *
  * @throws ServerFailed when it ends instead; ConfigError when that is the environment's fault
  */
@@ -71,7 +67,7 @@ export const startService = async (options: {
   /** The ports of its first start. */
   readonly ports: Readonly<Record<string, string>>;
   readonly logger: Logger;
-}): Promise<ServiceProcess> => {
+}) => {
   const { kind, index, dir, env, logger } = options;
   await mkdir(dir, { recursive: true, mode: 0o700 });
   let { ports } = options;
@@ -98,3 +94,5 @@ export const startService = async (options: {
   if (ready === undefined) throw new Error('a service that was started has said that it is ready');
   return Object.assign(server, { ready });
 };
+
+export type ServiceProcess = Awaited<ReturnType<typeof startService>>;

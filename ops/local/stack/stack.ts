@@ -7,7 +7,7 @@ import { startEmbeddedPostgres } from '../postgres/index.js';
 import { endOrphans, processesIn } from '../process/orphans.js';
 import { freePort } from '../process/server.js';
 import { startRedis } from '../redis.js';
-import { Parts, type Pids, type Restarted } from './parts.js';
+import { Parts, type Restarted } from './parts.js';
 import { startService, type ServiceProcess } from './service.js';
 import {
   serviceDir,
@@ -18,26 +18,7 @@ import {
   type Variables,
 } from './topology.js';
 
-/** What the ready line tells. */
-export interface StackAddresses {
-  readonly apis: readonly string[];
-  readonly edges: readonly string[];
-  readonly admin: string;
-  readonly kafka: string;
-  readonly postgres: string;
-  readonly redis: string;
-}
-
-export interface Stack {
-  readonly addresses: StackAddresses;
-  readonly pids: Pids;
-  /** The token of a new installation's first key, shown this once; `null` where there are keys. */
-  readonly firstKey: string | null;
-  /** Drains the services, then ends the servers; within 10 s. */
-  stop(): Promise<void>;
-}
-
-export interface StackOptions {
+interface StackOptions {
   readonly counts: Readonly<Record<ServiceKind, number>>;
   /** The operators' token, of all APIs. */
   readonly adminToken: string;
@@ -178,7 +159,7 @@ const startServices = async (
  * configured, then the services; after ending what a killed supervisor has left running. The caller
  * has the lock on the data directory.
  */
-export const startStack = async (config: Config, options: StackOptions): Promise<Stack> => {
+export const startStack = async (config: Config, options: StackOptions) => {
   const { logger, restart, onRestarted } = options;
   const parts = new Parts();
   try {
@@ -196,9 +177,12 @@ export const startStack = async (config: Config, options: StackOptions): Promise
       redis: config.redisUrl === null ? redis : withoutPassword(redis),
     };
     return {
+      /** What the ready line tells. */
       addresses,
       pids: parts.pids(),
+      /** The token of a new installation's first key, shown this once; `null` where there are keys. */
       firstKey: apis.find(({ ready }) => ready.firstKey !== undefined)?.ready.firstKey ?? null,
+      /** Drains the services, then ends the servers; within 10 s. */
       stop: () => parts.stop(),
     };
   } catch (error) {
@@ -206,3 +190,5 @@ export const startStack = async (config: Config, options: StackOptions): Promise
     throw error;
   }
 };
+
+export type StackAddresses = Awaited<ReturnType<typeof startStack>>['addresses'];

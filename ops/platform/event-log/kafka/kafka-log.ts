@@ -15,14 +15,6 @@ import { ensureTopics, TopicDiffers, topicIn } from './topics.js';
 const pauses = { firstMs: 100, longestMs: 2_000 };
 const closeMs = 3_000;
 
-export interface KafkaLog extends EventLog {
-  /**
-   * Resolves when the cluster answers and its topics are as they must be; until then the log tries
-   * again. Rejects with `TopicDiffers`, and when the log is closed before.
-   */
-  readonly ready: Promise<void>;
-}
-
 /** The log on a Kafka cluster, which may be away when it is opened. */
 export const openKafkaLog = (options: {
   readonly settings: KafkaSettings;
@@ -31,7 +23,7 @@ export const openKafkaLog = (options: {
   readonly bindToLog?: (logName: string) => Promise<void>;
   /** How sockets are made, for tests that cut them. */
   readonly socketFactory?: ISocketFactory;
-}): KafkaLog => {
+}) => {
   const { settings, logger } = options;
   const kafka = createKafkaClient(settings, logger, options.socketFactory);
   const closed = new AbortController();
@@ -80,6 +72,10 @@ export const openKafkaLog = (options: {
   };
 
   return {
+    /**
+     * Resolves when the cluster answers and its topics are as they must be; until then the log tries
+     * again. Rejects with `TopicDiffers`, and when the log is closed before.
+     */
     ready,
     logId,
     ranges,
@@ -92,7 +88,7 @@ export const openKafkaLog = (options: {
       }));
       await producer.send(topic, outgoing);
     },
-    read: (topic, partition, from, to) => reader.read(topic, partition, from, to),
+    read: reader.read,
     subscribe: (subscribeOptions) =>
       startKafkaSubscription(subscribeOptions, { kafka, settings, logger, logId, ranges, ready }),
     async close() {
@@ -102,5 +98,7 @@ export const openKafkaLog = (options: {
       // A cluster that is away does not answer.
       await settledWithin(Promise.allSettled([reading, producer.close()]), closeMs);
     },
-  };
+  } satisfies EventLog & { readonly ready: unknown };
 };
+
+export type KafkaLog = ReturnType<typeof openKafkaLog>;
