@@ -1,6 +1,6 @@
 import { EventEmitter, once } from 'node:events';
 import { expect } from 'chai';
-import type { Outbox, SubjectSequence } from '../../ops/platform/outbox/port.js';
+import type { Outbox } from '../../ops/platform/outbox/port.js';
 import { transaction } from '../../ops/platform/postgres/pool.js';
 import { recordHistory } from '../../ops/test/support/ledger-links.js';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
@@ -75,7 +75,7 @@ describe('redirect edge: link reader', () => {
   });
 
   it('folds the later events into the projected row, and asks for no others', async () => {
-    const asked: SubjectSequence[] = [];
+    const asked: Parameters<Outbox['after']>[1][number][] = [];
     const watched: Outbox = {
       ...node.outbox,
       after(topic, known) {

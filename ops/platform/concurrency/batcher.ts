@@ -1,3 +1,5 @@
+import { deferred, type Deferred } from './deferred.js';
+
 /** The batcher is full: the caller should answer 503. */
 export class Overloaded extends Error {
   readonly code = 'OVERLOADED';
@@ -11,12 +13,6 @@ export class Overloaded extends Error {
 export interface Batcher<Command, Outcome> {
   /** @throws Overloaded, or what `run` threw for the whole batch. */
   submit(command: Command): Promise<Outcome>;
-}
-
-interface Waiting<Command, Outcome> {
-  readonly command: Command;
-  readonly resolve: (outcome: Outcome) => void;
-  readonly reject: (error: unknown) => void;
 }
 
 /**
@@ -33,10 +29,10 @@ export const createBatcher = <Command, Outcome>(options: {
   readonly maxWaiting: number;
   readonly run: (commands: readonly Command[]) => Promise<readonly Outcome[]>;
 }): Batcher<Command, Outcome> => {
-  const waiting: Waiting<Command, Outcome>[] = [];
+  const waiting: { readonly command: Command; readonly outcome: Deferred<Outcome> }[] = [];
   let busy = false;
 
-  const takeBatch = (): Waiting<Command, Outcome>[] => {
+  const takeBatch = (): typeof waiting => {
     const { maxBatch, sizeOf = () => 1 } = options;
     let size = 0;
     const end = waiting.findIndex(({ command }, index) => {
@@ -51,11 +47,11 @@ export const createBatcher = <Command, Outcome>(options: {
     try {
       const outcomes = await options.run(batch.map(({ command }) => command));
       if (outcomes.length !== batch.length) throw new Error('One outcome a command is due');
-      batch.forEach(({ resolve }, index) => {
-        resolve(outcomes[index] as Outcome);
+      batch.forEach(({ outcome }, index) => {
+        outcome.resolve(outcomes[index] as Outcome);
       });
     } catch (error) {
-      for (const { reject } of batch) reject(error);
+      for (const { outcome } of batch) outcome.reject(error);
     }
     if (waiting.length > 0) setImmediate(() => void runNext());
     else busy = false;
@@ -66,12 +62,13 @@ export const createBatcher = <Command, Outcome>(options: {
       if (waiting.length >= options.maxWaiting) {
         return Promise.reject(new Overloaded(waiting.length));
       }
-      return new Promise((resolve, reject) => {
-        waiting.push({ command, resolve, reject });
-        if (busy) return;
+      const outcome = deferred<Outcome>();
+      waiting.push({ command, outcome });
+      if (!busy) {
         busy = true;
         setImmediate(() => void runNext());
-      });
+      }
+      return outcome.promise;
     },
   };
 };

@@ -3,20 +3,14 @@ import { Overloaded } from './batcher.js';
 /** Never rejects; resolves to the least milliseconds that its lane has to rest. */
 type Job = () => Promise<number>;
 
-/** Jobs at the moment, and the jobs refused so far. */
-export interface QueueLoad {
-  readonly running: number;
-  readonly waiting: number;
-  readonly refused: number;
-}
-
 /**
  * A bounded queue for costly work: `atOnce` at a time, lanes served round-robin, so that a flood in one
  * lane delays another by a single job. After a job its lane rests: so a flood leaves half of the time,
  * or more, to other lanes and to the rest of the machine.
  */
 export class FairQueue {
-  readonly #load = { running: 0, waiting: 0, refused: 0 };
+  /** Jobs at the moment, and the jobs refused so far. */
+  readonly load = { running: 0, waiting: 0, refused: 0 };
   /** A Map keeps the order of insertion: the next lane comes first. */
   readonly #lanes = new Map<string, Job[]>();
   readonly #resting = new Set<string>();
@@ -27,10 +21,6 @@ export class FairQueue {
     private readonly maxWaiting: number,
     private readonly sleep: (ms: number) => Promise<void>,
   ) {}
-
-  get load(): QueueLoad {
-    return this.#load;
-  }
 
   /**
    * Runs all of `works`, or none: those of a lane in their order, one of each waiting lane after the
@@ -45,7 +35,7 @@ export class FairQueue {
     works: readonly (() => Promise<Result>)[],
     restMs: (result: Result) => number = () => 0,
   ): Promise<Result[]> {
-    const load = this.#load;
+    const { load } = this;
     const jobs = this.#lanes.get(lane) ?? [];
     const full =
       jobs.length + works.length > maxInLane || load.waiting + works.length > this.maxWaiting;
@@ -70,13 +60,13 @@ export class FairQueue {
   }
 
   #startNext(): void {
-    while (this.#load.running < this.atOnce) {
+    while (this.load.running < this.atOnce) {
       const next = this.#takeNext();
       if (!next) return;
-      this.#load.running += 1;
+      this.load.running += 1;
       const began = performance.now();
       void next.job().then((leastMs) => {
-        this.#load.running -= 1;
+        this.load.running -= 1;
         void this.#rest(next.lane, Math.max(leastMs, performance.now() - began));
         this.#startNext();
       });
@@ -90,7 +80,7 @@ export class FairQueue {
       this.#lanes.delete(lane);
       if (jobs.length > 0) this.#lanes.set(lane, jobs);
       if (!job) continue;
-      this.#load.waiting -= 1;
+      this.load.waiting -= 1;
       return { lane, job };
     }
     return undefined;

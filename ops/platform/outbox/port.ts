@@ -2,12 +2,6 @@ import type { LinklogEvent } from '../../../schemas/events/catalogue.js';
 import type { TopicName } from '../../../schemas/events/topics.js';
 import type { Client } from '../postgres/pool.js';
 
-/** A subject, and the sequence of the last of its events that the caller knows. */
-export interface SubjectSequence {
-  readonly subject: string;
-  readonly sequence: number;
-}
-
 /** Where recorded events end, by partition of the outbox: an offset above all of them. */
 export type Receipt = readonly { readonly partitionId: number; readonly next: number }[];
 
@@ -25,7 +19,10 @@ export interface Outbox {
    */
   record(tx: Client, events: readonly LinklogEvent[]): Promise<Receipt>;
   /** The subjects' events above the sequences that are known, those of one subject in order. */
-  after(topic: TopicName, known: readonly SubjectSequence[]): Promise<readonly LinklogEvent[]>;
+  after(
+    topic: TopicName,
+    known: readonly { readonly subject: string; readonly sequence: number }[],
+  ): Promise<readonly LinklogEvent[]>;
 }
 
 /** Whether, and when, the log proper (Kafka) has what the outbox recorded. */

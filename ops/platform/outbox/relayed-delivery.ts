@@ -10,11 +10,6 @@ const stalledMs = 100;
 /** How often `settled` reads the table, beside hearing notifications. */
 const lookUpEveryMs = 1_000;
 
-interface Waiting {
-  readonly receipt: Receipt;
-  readonly logged: Deferred<boolean>;
-}
-
 export interface RelayedDelivery extends OutboxDelivery {
   /** Answers every open `logged` with false. */
   stop(): void;
@@ -32,7 +27,7 @@ export const openRelayedDelivery = async (options: {
      ON CONFLICT DO NOTHING`,
   );
   const sent = new Map<number, number>();
-  const waiting = new Set<Waiting>();
+  const waiting = new Set<{ readonly receipt: Receipt; readonly logged: Deferred<boolean> }>();
   let stalled: { readonly until: number; readonly answer: Promise<boolean> } | undefined;
 
   const isSent = (receipt: Receipt): boolean =>
@@ -77,7 +72,7 @@ export const openRelayedDelivery = async (options: {
 
   const logged = async (receipt: Receipt, withinMs: number): Promise<boolean> => {
     if (isSent(receipt)) return true;
-    const waiter: Waiting = { receipt, logged: deferred() };
+    const waiter = { receipt, logged: deferred<boolean>() };
     waiting.add(waiter);
     const timer = setTimeout(waiter.logged.resolve, withinMs, false);
     try {

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
-import { FairQueue, type QueueLoad } from '../concurrency/fair-queue.js';
+import { FairQueue } from '../concurrency/fair-queue.js';
 import type { Metrics } from '../metrics/metrics.js';
 
 /** With a hash, the password is checked against it; with `null`, it is hashed. */
@@ -86,7 +86,7 @@ export class PasswordHasher {
   readonly #queue = new FairQueue(atOnce, maxWaiting, (ms) => sleep(ms));
   readonly #hashing = new Hashing();
   readonly #rests = new WrongRests();
-  readonly load: QueueLoad = this.#queue.load;
+  readonly load: Readonly<FairQueue['load']> = this.#queue.load;
 
   /** Hashes in the order of the passwords. @throws Overloaded */
   hashAll(keyId: string, passwords: readonly string[]): Promise<readonly string[]> {
