@@ -71,19 +71,6 @@ const gauges: readonly (readonly [name: string, help: string, of: keyof ReaderLa
   ],
 ];
 
-/** Exposes the archive's lag; no sample while PostgreSQL or the log is away. */
-const exposeArchive = (metrics: Metrics, archive: Archive): void => {
-  for (const [name, help, of] of gauges) {
-    const read = (): Promise<readonly Sample[]> =>
-      archive.status().then(
-        (lag) => [[{}, lag[of]]],
-        // `linklog_dependency_up` shows which of them is away.
-        () => [],
-      );
-    metrics.gauge({ name, help, read });
-  }
-};
-
 /**
  * Starts the archive in the EventStoreDB of a connection string, and exposes its metrics.
  *
@@ -100,6 +87,14 @@ export const openArchive = (
     throw new ConfigError(`EVENTSTORE_URL: ${(cause as Error).message}`, { cause });
   }
   const archive = startArchive({ ...deps, store });
-  exposeArchive(deps.metrics, archive);
+  for (const [name, help, of] of gauges) {
+    const read = (): Promise<readonly Sample[]> =>
+      archive.status().then(
+        (lag) => [[{}, lag[of]]],
+        // No sample while PostgreSQL or the log is away: `linklog_dependency_up` shows which of them.
+        () => [],
+      );
+    deps.metrics.gauge({ name, help, read });
+  }
   return archive;
 };

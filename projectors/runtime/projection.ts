@@ -30,11 +30,7 @@ export interface Projection {
  * temporary tables of one session, for a fold that nobody else sees.
  */
 export type ProjectionSchema =
-  `projection_${ProjectionName}` | ReplacementSchema | typeof archiveSchema | 'pg_temp';
-
-/** A schema that can take the place of the live one. */
-export type ReplacementSchema =
-  `projection_${ProjectionName}_next` | `projection_${ProjectionName}_previous`;
+  `projection_${ProjectionName}${'' | '_next' | '_previous'}` | typeof archiveSchema | 'pg_temp';
 
 /** The archive has no read model, but keeps its progress in the same tables. */
 export const archiveSchema = 'archive';

@@ -25,7 +25,6 @@ import {
   type Projection,
   type ProjectionName,
   type ProjectionSchema,
-  type ReplacementSchema,
 } from './projection.js';
 
 /** Makes empty copies of a schema's tables in another schema, without references to other tables. */
@@ -117,7 +116,7 @@ export const requirePrevious = async (client: Queryable, name: ProjectionName): 
 export const swapIn = async (
   client: PoolClient,
   name: ProjectionName,
-  schema: ReplacementSchema,
+  schema: ProjectionSchema,
   finish: () => Promise<void>,
 ): Promise<void> => {
   const live = liveSchema(name);
@@ -202,7 +201,7 @@ export const withRebuildLock = <Result>(
 /** Brings `schema` to the end of the log and to the live checkpoints, and swaps it in. */
 const catchUpAndSwap = async (
   client: PoolClient,
-  schema: ReplacementSchema,
+  schema: ProjectionSchema,
   options: RebuildOptions,
 ): Promise<BatchOutcome> => {
   const { pool, log, projection, progress, signal } = options;
