@@ -13,21 +13,11 @@ import {
   type LinklogEvent,
 } from '../../schemas/events/catalogue.js';
 import { withoutSecrets } from '../../schemas/events/redact.js';
-import {
-  dropKnownRepeats,
-  moveCheckpoint,
-  requireAtCheckpoint,
-  writeHighWaterMarks,
-  type HighWaterMarks,
-} from '../runtime/checkpoints.js';
-import {
-  blockedSubjects,
-  insertDeadLetters,
-  offsetsOf,
-  type DeadLetter,
-} from '../runtime/dead-letters.js';
+import { readFresh, saveProgress } from '../runtime/batch.js';
+import { requireAtCheckpoint, type HighWaterMarks } from '../runtime/checkpoints.js';
+import { offsetsOf, type DeadLetter } from '../runtime/dead-letters.js';
 import { archiveSchema } from '../runtime/projection.js';
-import { readRecord, type ReadableRecord } from '../runtime/read-record.js';
+import type { ReadableRecord } from '../runtime/read-record.js';
 import {
   AppendTooLarge,
   ArchiveCut,
@@ -82,24 +72,14 @@ const readDue = (pool: Pool, batch: Batch, logId: string) =>
     await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
     await requireAtCheckpoint(tx, archiveSchema, batch, logId);
     const { topic, partition } = batch;
-    const { fresh, raised } = await dropKnownRepeats(
-      tx,
-      archiveSchema,
-      batch,
-      batch.records.map((record) => readRecord(topic, record)),
-    );
-    const streams = fresh.flatMap((one) => ('event' in one ? [streamOf(one.event)] : []));
+    const due = await readFresh(tx, archiveSchema, batch);
+    const streams = due.fresh.flatMap((one) => ('event' in one ? [streamOf(one.event)] : []));
     const { rows } = await tx.query<{ stream: string; next: number }>(
       `SELECT stream, next_revision AS next FROM ${archiveSchema}.streams
        WHERE topic = $1 AND partition = $2 AND stream = ANY ($3::text[])`,
       [topic, partition, [...new Set(streams)]],
     );
-    return {
-      fresh,
-      raised,
-      blocked: await blockedSubjects(tx, archiveSchema, batch, fresh),
-      revisions: new Map(rows.map(({ stream, next }) => [stream, next])),
-    };
+    return { ...due, revisions: new Map(rows.map(({ stream, next }) => [stream, next])) };
   });
 
 /**
@@ -107,7 +87,7 @@ const readDue = (pool: Pool, batch: Batch, logId: string) =>
  *
  * @throws BatchNotAtCheckpoint when another archiver has saved the same meanwhile
  */
-const saveProgress = (
+const saveArchived = (
   pool: Pool,
   batch: Batch,
   logId: string,
@@ -121,15 +101,13 @@ const saveProgress = (
     // A crash of PostgreSQL may undo the last batches, each as a whole: they are archived again.
     await tx.query('SET LOCAL synchronous_commit = off');
     await requireAtCheckpoint(tx, archiveSchema, batch, logId, 'FOR UPDATE');
-    await insertDeadLetters(tx, archiveSchema, batch, done.letters);
-    await writeHighWaterMarks(tx, archiveSchema, batch, done.raised);
     await tx.query(
       `INSERT INTO ${archiveSchema}.streams (topic, partition, stream, next_revision)
        SELECT $1, $2, * FROM unnest($3::text[], $4::bigint[])
        ON CONFLICT (topic, partition, stream) DO UPDATE SET next_revision = excluded.next_revision`,
       [batch.topic, batch.partition, [...done.revisions.keys()], [...done.revisions.values()]],
     );
-    await moveCheckpoint(tx, archiveSchema, batch, logId);
+    await saveProgress(tx, archiveSchema, batch, logId, done);
   });
 
 /** The first events that fit into one append: at least one. */
@@ -234,7 +212,7 @@ export const createArchiver = (options: {
       },
     );
     await untilAborted(archiving, stopped);
-    await saveProgress(pool, batch, logId, { raised, revisions, letters });
+    await saveArchived(pool, batch, logId, { raised, revisions, letters });
     if (letters.length === 0) return;
     logger.error(
       { topic, partition, letters: letters.length, offsets: offsetsOf(letters) },

@@ -1,20 +1,16 @@
 import type { Batch, EventLog } from '../../ops/platform/event-log/port.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import { transaction, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
+import { originOf } from '../../schemas/events/envelope.js';
 import {
-  dropKnownRepeats,
+  dropRepeats,
   moveCheckpoint,
   requireAtCheckpoint,
   shareSchema,
   writeHighWaterMarks,
+  type HighWaterMarks,
 } from './checkpoints.js';
-import {
-  applyOrSetAside,
-  blockedSubjects,
-  insertDeadLetters,
-  offsetsOf,
-  type DeadLetter,
-} from './dead-letters.js';
+import { applyOrSetAside, insertDeadLetters, offsetsOf, type DeadLetter } from './dead-letters.js';
 import { liveSchema, type Projection, type ProjectionSchema } from './projection.js';
 import { readRecord } from './read-record.js';
 
@@ -38,6 +34,47 @@ interface BatchTarget {
 }
 
 /**
+ * Reads a batch as events, without the repeats. `blocked` are the subjects that have dead letters: their
+ * later events are parked.
+ */
+export const readFresh = async (
+  tx: Client,
+  schema: ProjectionSchema,
+  { topic, partition, records }: Batch,
+) => {
+  const incoming = records.map((record) => readRecord(topic, record));
+  const origins = incoming.flatMap((one) => ('event' in one ? [originOf(one.event)] : []));
+  const { rows: marks } = await tx.query<{ origin: string; sequence: number }>(
+    `SELECT origin, sequence FROM ${schema}.high_water_marks
+     WHERE topic = $1 AND partition = $2 AND origin = ANY ($3::text[])`,
+    [topic, partition, [...new Set(origins)]],
+  );
+  const { fresh, raised } = dropRepeats(
+    incoming,
+    new Map(marks.map(({ origin, sequence }) => [origin, sequence])),
+  );
+  const { rows: letters } = await tx.query<{ subject: string }>(
+    `SELECT DISTINCT subject FROM ${schema}.dead_letters
+     WHERE topic = $1 AND subject = ANY ($2::text[])`,
+    [topic, [...new Set(fresh.map(({ subject }) => subject))]],
+  );
+  return { fresh, raised, blocked: new Set(letters.map(({ subject }) => subject)) };
+};
+
+/** Saves that a batch is handled: its dead letters, the raised high-water marks, the checkpoint. */
+export const saveProgress = async (
+  tx: Client,
+  schema: ProjectionSchema,
+  batch: Batch,
+  logId: string,
+  done: { readonly letters: readonly DeadLetter[]; readonly raised: HighWaterMarks },
+): Promise<void> => {
+  await insertDeadLetters(tx, schema, batch, done.letters);
+  await writeHighWaterMarks(tx, schema, batch, done.raised);
+  await moveCheckpoint(tx, schema, batch, logId);
+};
+
+/**
  * Applies one batch in the caller's transaction: rows, high-water marks, dead letters and checkpoint.
  *
  * @throws BatchNotAtCheckpoint; errors that no event is to blame for: the batch is to be tried again
@@ -55,21 +92,16 @@ export const applyBatch = async (
   if (schema === liveSchema(projection.name)) await tx.query(shareSchema(projection.name));
   await requireAtCheckpoint(tx, schema, batch, logId, 'FOR UPDATE');
 
-  const incoming = batch.records.map((record) => readRecord(batch.topic, record));
-  const { fresh, raised } = await dropKnownRepeats(tx, schema, batch, incoming);
-  const blocked = await blockedSubjects(tx, schema, batch, fresh);
+  const { fresh, raised, blocked } = await readFresh(tx, schema, batch);
   const letters = await applyOrSetAside(tx, projection, schema, fresh, blocked);
-
-  await insertDeadLetters(tx, schema, batch, letters);
-  await writeHighWaterMarks(tx, schema, batch, raised);
-  await moveCheckpoint(tx, schema, batch, logId);
+  await saveProgress(tx, schema, batch, logId, { letters, raised });
 
   const parked = letters.filter(({ error }) => error === null).length;
   return {
     letters,
     outcome: {
       applied: fresh.length - letters.length,
-      repeats: incoming.length - fresh.length,
+      repeats: batch.records.length - fresh.length,
       deadLetters: letters.length - parked,
       parked,
     },

@@ -183,22 +183,6 @@ export const dropRepeats = (
   return { fresh, raised };
 };
 
-/** `dropRepeats` by the high-water marks that the schema has of the records' origins. */
-export const dropKnownRepeats = async (
-  tx: Client,
-  schema: ProjectionSchema,
-  { topic, partition }: Batch,
-  incoming: readonly IncomingRecord[],
-): Promise<ReturnType<typeof dropRepeats>> => {
-  const origins = incoming.flatMap((one) => ('event' in one ? [originOf(one.event)] : []));
-  const { rows } = await tx.query<{ origin: string; sequence: number }>(
-    `SELECT origin, sequence FROM ${schema}.high_water_marks
-     WHERE topic = $1 AND partition = $2 AND origin = ANY ($3::text[])`,
-    [topic, partition, [...new Set(origins)]],
-  );
-  return dropRepeats(incoming, new Map(rows.map(({ origin, sequence }) => [origin, sequence])));
-};
-
 /** Writes raised high-water marks; none is ever lowered. */
 export const writeHighWaterMarks = async (
   tx: Client,

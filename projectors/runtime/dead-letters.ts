@@ -15,21 +15,6 @@ export interface DeadLetter {
   readonly error: string | null;
 }
 
-/** The subjects of these records that have dead letters: their later events are parked. */
-export const blockedSubjects = async (
-  tx: Client,
-  schema: ProjectionSchema,
-  { topic }: Batch,
-  incoming: readonly IncomingRecord[],
-): Promise<Set<string>> => {
-  const { rows } = await tx.query<{ subject: string }>(
-    `SELECT DISTINCT subject FROM ${schema}.dead_letters
-     WHERE topic = $1 AND subject = ANY ($2::text[])`,
-    [topic, [...new Set(incoming.map(({ subject }) => subject))]],
-  );
-  return new Set(rows.map(({ subject }) => subject));
-};
-
 export const insertDeadLetters = async (
   tx: Client,
   schema: ProjectionSchema,

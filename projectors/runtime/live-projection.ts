@@ -34,8 +34,6 @@ export const startProjection = (options: {
   };
 };
 
-export type RunningProjection = ReturnType<typeof startProjection>;
-
 /** When a batch's first event happened; `null` if that record is broken: it becomes a dead letter. */
 const timeOf = ({ records: [first] }: Batch): number | null => {
   try {
