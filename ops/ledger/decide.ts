@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from 'uuid';
 import type { Actor, Decision, DecisionContext } from '../../schemas/decision.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
-import { nothingRecorded, type Outbox, type Receipt } from '../platform/outbox/port.js';
+import { nothingRecorded, type Outbox } from '../platform/outbox/port.js';
 import { transaction, type Client, type Pool } from '../platform/postgres/pool.js';
 import { notifyChange, type Change } from './changes.js';
 import { ledgerNow } from './clock.js';
@@ -27,23 +27,19 @@ export interface LedgerCommand<State, Outcome> extends Actor {
   readonly decide: (state: State, context: DecisionContext) => Outcome;
 }
 
-export interface Decided<State, Outcome> {
-  /** One for each command, in their order, with the state after it. */
-  readonly results: readonly { readonly decision: Outcome; readonly state: State }[];
-  readonly receipt: Receipt;
-}
-
 /**
  * Runs commands in a transaction: lock, decide, evolve, save, notify, record. Several commands on one
  * subject are decided in their order. Recording takes the log's locks, so call this as the
  * transaction's last step.
+ *
+ * @returns one result for each command, in their order, with the state after it
  */
 export const decideAll = async <State, Event extends LinklogEvent, Reason extends string>(
   tx: Client,
   outbox: Outbox,
   kind: LedgerState<State, Event>,
   commands: readonly LedgerCommand<State, Decision<Event, Reason>>[],
-): Promise<Decided<State, Decision<Event, Reason>>> => {
+) => {
   const states = new Map(await kind.lock(tx, [...new Set(commands.map((one) => one.subject))]));
   const now = await ledgerNow(tx);
   const changed = new Map<string, State>();

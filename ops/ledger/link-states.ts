@@ -5,27 +5,22 @@ import { stateOfRow, type RedirectRow } from '../../schemas/read-models/redirect
 import type { Outbox } from '../platform/outbox/port.js';
 import type { Queryable } from '../platform/postgres/pool.js';
 
-export interface KnownLink {
-  readonly state: LinkState;
-  /** Of the last event that is in the state. */
-  readonly sequence: number;
-}
-
 /**
  * The current states of links: the projected rows, and the later events of the outbox. So a link is
- * found as soon as its 201 was sent, however far the projector lags. Unknown codes are left out.
+ * found as soon as its 201 was sent, however far the projector lags. Unknown codes are left out. The
+ * sequence is that of the last event in the state.
  */
 export const readLinkStates = async (
   postgres: Queryable,
   outbox: Outbox,
   codes: readonly string[],
-): Promise<ReadonlyMap<string, KnownLink>> => {
+) => {
   const { rows } = await postgres.query<RedirectRow>({
     name: 'redirects-read',
     text: 'SELECT * FROM projection_redirects.links WHERE code = ANY ($1::text[])',
     values: [codes],
   });
-  const links = new Map<string, KnownLink>(
+  const links = new Map<string, { readonly state: LinkState; readonly sequence: number }>(
     rows.map((row) => [row.code, { state: stateOfRow(row), sequence: row.sequence }]),
   );
   const known = codes.map((subject) => ({ subject, sequence: links.get(subject)?.sequence ?? 0 }));

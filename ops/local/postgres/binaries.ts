@@ -20,17 +20,8 @@ import { cachePlace, provideInCache } from '../process/program-cache.js';
 
 const setDatabaseUrl = 'set DATABASE_URL to a PostgreSQL of your own';
 
-/** The installed package: its folder and its version. */
-export interface NativePackage {
-  readonly dir: string;
-  readonly version: string;
-  readonly platform: string;
-}
-
-/** @throws ServerUnavailable when there are no binaries for this platform */
-export const installedPackage = async (
-  platform = `${process.platform}-${process.arch}`,
-): Promise<NativePackage> => {
+/** The installed package. @throws ServerUnavailable when there are no binaries for this platform */
+export const installedPackage = async (platform = `${process.platform}-${process.arch}`) => {
   // On Windows the binaries exist, but not the signals and ownership that we stop and guard it by.
   if (platform.startsWith('win32'))
     throw new ServerUnavailable(`There is no embedded PostgreSQL on Windows; ${setDatabaseUrl}`);
@@ -48,6 +39,8 @@ export const installedPackage = async (
     );
   }
 };
+
+export type NativePackage = Awaited<ReturnType<typeof installedPackage>>;
 
 /** `source` is a library and `target` the link to it, both relative to the package. */
 const linkList = z.array(z.object({ source: z.string(), target: z.string() }));
@@ -92,15 +85,12 @@ const copyTree = async (from: string, to: string): Promise<void> => {
   }
 };
 
-export interface Binaries {
-  readonly initdb: string;
-  readonly postgres: string;
-}
-
-const programsOf = (packageDir: string): Binaries => ({
+const programsOf = (packageDir: string) => ({
   initdb: join(packageDir, 'native', 'bin', 'initdb'),
   postgres: join(packageDir, 'native', 'bin', 'postgres'),
 });
+
+export type Binaries = ReturnType<typeof programsOf>;
 
 /**
  * Binaries with all their libraries, that PostgreSQL's account can run: as root a copy in the system's

@@ -13,8 +13,6 @@ import { connectionUrl, layoutOf, readPassword, readPostmasterPid, type Layout }
 import { endOrphanPostgres, postgresPids, removeUnfinished } from './orphans.js';
 import { postgresArguments } from './settings.js';
 
-export { ServerUnavailable } from '../process/errors.js';
-
 /** Recovery after a crash replays at most 1 GB of log (max_wal_size), seconds on any disk. */
 const readyWithinMs = 180_000;
 

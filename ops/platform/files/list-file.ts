@@ -1,14 +1,8 @@
-export interface ListEntry {
-  readonly text: string;
-  /** Counted from 1. */
-  readonly line: number;
-}
-
 /**
- * The entries of a list: one a line, white space around them is dropped. A `#` at the start of a line,
+ * The entries of a list, with their lines counted from 1: white space around an entry is dropped. A `#` at the start of a line,
  * or after white space, begins a comment.
  */
-export const parseList = (text: string): readonly ListEntry[] =>
+export const parseList = (text: string) =>
   text
     .replace(/^\ufeff/, '')
     .split(/\r\n|\n|\r/)

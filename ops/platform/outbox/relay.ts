@@ -18,15 +18,15 @@ const checkpointEveryMs = 60_000;
 const keptFor = '1 day';
 const maxDeleted = 5_000;
 
-/** The next events to send of one partition. */
-interface Due {
+/** The sent part of a partition of the outbox: below `next`. */
+interface Sent {
   readonly partitionId: number;
   readonly topic: TopicName;
   readonly next: number;
-  readonly records: readonly NewRecord[];
 }
 
-const findDue = async (pool: Pool): Promise<readonly Due[]> => {
+/** The next events to send, by partition. */
+const findDue = async (pool: Pool) => {
   const { rows } = await pool.query<{
     partitionId: number;
     topic: TopicName;
@@ -45,18 +45,17 @@ const findDue = async (pool: Pool): Promise<readonly Due[]> => {
            WHERE r.next_offset < p.next_offset`,
     values: [maxRecords],
   });
-  const due = new Map<number, { topic: TopicName; next: number; records: NewRecord[] }>();
+  const due = new Map<number, Sent & { records: NewRecord[] }>();
   for (const { partitionId, topic, offset, key, value } of rows) {
-    const known = due.get(partitionId) ?? { topic, next: 0, records: [] };
-    known.records.push({ key, value });
-    known.next = offset + 1;
-    due.set(partitionId, known);
+    const records = due.get(partitionId)?.records ?? [];
+    records.push({ key, value });
+    due.set(partitionId, { partitionId, topic, next: offset + 1, records });
   }
-  return [...due].map(([partitionId, rest]) => ({ partitionId, ...rest }));
+  return [...due.values()];
 };
 
 /** Saves what was sent, and notifies those who wait. A late zombie takes nothing back. */
-const markSent = async (pool: Pool, sent: readonly Due[]): Promise<void> => {
+const markSent = async (pool: Pool, sent: readonly Sent[]): Promise<void> => {
   await pool.query({
     name: 'relay-sent',
     text: `WITH sent AS (
@@ -78,7 +77,7 @@ const markSent = async (pool: Pool, sent: readonly Due[]): Promise<void> => {
 export const saveRelayCheckpoints = async (
   pool: Pool,
   log: Pick<EventLog, 'ranges'>,
-  sent: readonly Omit<Due, 'records'>[],
+  sent: readonly Sent[],
 ): Promise<void> => {
   if (sent.length === 0) return;
   const names = [...new Set(sent.map(({ topic }) => topic))];
@@ -162,7 +161,7 @@ export const startRelay = (options: {
     const recorded = new WakeUp();
     const checkpointed = new Map<number, number>();
 
-    const saveCheckpoints = async (sent: readonly Due[]): Promise<void> => {
+    const saveCheckpoints = async (sent: readonly Sent[]): Promise<void> => {
       const now = performance.now();
       const due = sent.filter(
         ({ partitionId }) =>

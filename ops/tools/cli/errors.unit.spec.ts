@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { CommanderError } from 'commander';
-import { ServerUnavailable } from '../../local/postgres/index.js';
+import { ServerUnavailable } from '../../local/process/errors.js';
 import { ConfigError } from '../../platform/config/config.js';
 import { CliError, failureOf } from './errors.js';
 
