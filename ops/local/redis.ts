@@ -77,7 +77,7 @@ export const startRedis = async (options: RedisOptions) => {
   });
   const { pid, port } = server;
   logger.info({ redisPid: pid, port }, 'Redis is ready');
-  /** `redis://127.0.0.1:40123`; a restart keeps it. */
+  // A restart keeps the address.
   return Object.assign(server, { url: `redis://127.0.0.1:${port}` });
 };
 

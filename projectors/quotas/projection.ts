@@ -1,3 +1,4 @@
+import { valuesByField } from '../../ops/platform/postgres/pool.js';
 import { topics } from '../../schemas/events/topics.js';
 import { spendingOf } from '../../schemas/folds/key-meter.js';
 import type { Projection } from '../runtime/projection.js';
@@ -21,13 +22,7 @@ export const quotas: Projection = {
          calls = m.calls + excluded.calls,
          links = m.links + excluded.links,
          qr_codes = m.qr_codes + excluded.qr_codes`,
-      [
-        spendings.map(({ keyId }) => keyId),
-        spendings.map(({ month }) => month),
-        spendings.map(({ calls }) => calls),
-        spendings.map(({ links }) => links),
-        spendings.map(({ qrCodes }) => qrCodes),
-      ],
+      valuesByField(spendings, 'keyId', 'month', 'calls', 'links', 'qrCodes'),
     );
   },
 };

@@ -82,7 +82,7 @@ export const startKafka = async (options: KafkaOptions) => {
   const { pid, port } = server;
   const ms = Math.round(performance.now() - begun);
   logger.info({ kafkaPid: pid, port, version, ms }, 'Kafka is ready');
-  // The address too is kept by a restart.
+  // A restart keeps the address.
   return Object.assign(server, { brokers: `127.0.0.1:${port}`, clusterId: clusterId ?? '' });
 };
 

@@ -99,7 +99,7 @@ export const startEmbeddedPostgres = async (options: {
   const { pid, port } = server;
   const ms = Math.round(performance.now() - begun);
   logger.info({ postgresPid: pid, port, ms }, 'PostgreSQL is ready');
-  // With the superuser's password: a secret.
+  // The URL has the superuser's password: it is a secret.
   return Object.assign(server, { url: connectionUrl(port, password) });
 };
 
