@@ -5,19 +5,15 @@ import { closeAllMinutes } from '../../../command-api/ledger/metering.js';
 import { shippedSoFar } from '../../../redirect-edge/spool/shipped.js';
 import { ledgerTopics } from '../../ledger/rebuild/rebuild.js';
 import type { EventLog } from '../../platform/event-log/port.js';
-import type { Outbox, OutboxDelivery } from '../../platform/outbox/port.js';
-import type { Pool } from '../../platform/postgres/pool.js';
 import { linklogVersion } from '../../platform/files/project-file.js';
 import { serviceDirs } from '../../local/stack/topology.js';
 import { backupFormat, recordsIn, type BackupBatch, type BackupHead } from './format.js';
 import { writeNewFile } from '../../platform/files/new-file.js';
 import { readRange } from '../audit/as-of/read.js';
+import type { Database } from '../cli/database.js';
+import type { Watch } from '../cli/long-work.js';
 
-export interface BackupOptions {
-  readonly pool: Pool;
-  readonly log: EventLog;
-  readonly outbox: Outbox;
-  readonly delivery: OutboxDelivery;
+interface BackupOptions extends Omit<Database, 'logger'>, Watch {
   /** Where the edges' spools are; of a stack, those of all its edges. */
   readonly dataDir: string;
   readonly file: string;
@@ -25,9 +21,6 @@ export interface BackupOptions {
   readonly replace: boolean;
   /** How long visits that wait in a spool may take to get into the log; 10 s unless told. */
   readonly spoolWithinMs?: number;
-  readonly progress?: (done: number, total: number) => void;
-  /** Ends it; no file is left. */
-  readonly signal?: AbortSignal;
 }
 
 /**

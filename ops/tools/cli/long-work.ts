@@ -11,6 +11,13 @@ export interface Interruption {
   readonly ended: string;
 }
 
+/** What long work takes beside its subject. */
+export interface Watch {
+  readonly progress?: ((done: number, total: number) => void) | undefined;
+  /** Ends the work, which then cleans up after itself. */
+  readonly signal?: AbortSignal | undefined;
+}
+
 /** Runs `work` with a signal that SIGINT or SIGTERM aborts. A second one ends the process at once. */
 export const interruptible = async <Result>(
   { stopped, ended }: Interruption,

@@ -1,5 +1,6 @@
 import { readRecord, type ReadableRecord } from '../../../../projectors/runtime/read-record.js';
 import { topics, type TopicName } from '../../../../schemas/events/topics.js';
+import type { Watch } from '../../cli/long-work.js';
 import { partitionOf } from '../../../platform/event-log/partition.js';
 import type { Batch, EventLog, PartitionRange } from '../../../platform/event-log/port.js';
 
@@ -10,12 +11,10 @@ export interface Part extends PartitionRange {
   readonly only?: (key: string) => boolean;
 }
 
-export interface LookBack {
+export interface LookBack extends Watch {
   readonly log: EventLog;
   /** The events of this millisecond are in it. */
   readonly moment: Date;
-  readonly progress?: (done: number, total: number) => void;
-  readonly signal?: AbortSignal;
 }
 
 /** What an answer rests on. More may come to the log later that happened before the moment. */

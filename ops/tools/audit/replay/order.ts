@@ -10,12 +10,12 @@ export interface PlacedEvent {
 }
 
 /**
- * One partition's events in the order of their offsets, a batch at a time; a batch may be empty. Each
- * event is asked for when its turn comes, so that it need not be read from its text before.
+ * One partition's events in the order of their offsets, a batch at a time; a batch may be empty. The
+ * iterator of a batch parses each event only when the merge asks for it.
  */
 export type PartitionEvents = AsyncIterable<Iterable<PlacedEvent>>;
 
-/** Events in a piece of the merged stream: their text is short enough to be young garbage. */
+/** Events in a piece of the merged stream: so few that their text is collected as young garbage. */
 const pieceSize = 200;
 
 interface Cursor {
@@ -42,7 +42,7 @@ const refill = async (cursor: Omit<Cursor, 'head'>): Promise<PlacedEvent | null>
   }
 };
 
-/** Puts a cursor where its head belongs among those that are in order already. */
+/** Inserts a cursor by its head into cursors that are sorted by theirs. */
 const insert = (cursors: Cursor[], cursor: Cursor): void => {
   let [low, high] = [0, cursors.length];
   while (low < high) {
@@ -55,12 +55,12 @@ const insert = (cursors: Cursor[], cursor: Cursor): void => {
 };
 
 /**
- * Merges partitions into one stream: of all partitions' next events the one with the earliest time
- * comes first; of equal times the one of the first topic by name, then of the lowest partition.
+ * Merges partitions into one stream. Of the partitions' next events, the one with the earliest time
+ * comes first. Equal times are ordered by the name of the topic, then by the partition.
  *
- * So the order of each partition is kept, and where its times ascend, the stream's ascend. An event
- * that reached the log after later ones of its partition (a spool that was cut off, a clock that was
- * wrong) stands right behind these: as if it had the latest time that the partition had before it.
+ * So each partition keeps its order, and the stream's times ascend where those of its partitions do. An
+ * event may reach the log after later ones of its partition: its spool was cut off, or a clock was
+ * wrong. It comes right after these, as if it had the latest time before it in its partition.
  */
 export async function* mergeInOrder(
   partitions: readonly PartitionEvents[],

@@ -1,16 +1,16 @@
 import type { LinklogEvent } from '../../../../schemas/events/catalogue.js';
 import { ledgerSource, originOf } from '../../../../schemas/events/envelope.js';
 
-/** Subjects that a partition's marks are kept of at least; twice as many at most. */
+/** High-water marks of subjects kept for a partition: at least these, at most twice as many. */
 const subjectsKept = 5_000;
 
 /**
- * Tells repeats from first occurrences, for the events of one partition in their order: first
- * occurrences of an origin ascend, so what is not above its highWaterMark was there before.
+ * Returns whether an event is a repeat. Takes the events of one partition in their order. The sequences
+ * of an origin ascend, so an event that is not above its origin's high-water mark was there before.
  *
- * Spools are few, and their marks are all kept. Subjects are as many as links: only the marks of those
- * seen last are kept, for the memory's sake. That is enough, since a sender repeats only what it had
- * under way; and a repeat from longer ago would be told twice, while nothing is ever left out.
+ * Spools are few: all their marks are kept. Subjects are as many as links: to bound the memory, only
+ * the marks of the subjects seen last are kept. That is enough, because a sender repeats only what it
+ * was just sending. A repeat from longer ago would be reported as a new event; no event is ever lost.
  */
 export const repeatsOfPartition = (
   kept: number = subjectsKept,

@@ -6,6 +6,7 @@ import type { TopicName } from '../../../../schemas/events/topics.js';
 import { ledgerTopics } from '../../../ledger/rebuild/rebuild.js';
 import type { Batch, EventLog } from '../../../platform/event-log/port.js';
 import { partsOf, readRange, type Part } from '../as-of/read.js';
+import type { Watch } from '../../cli/long-work.js';
 import { matcherOf, topicsOf, type EventFilter } from './filter.js';
 import { mergeInOrder, type PartitionEvents, type PlacedEvent } from './order.js';
 import { repeatsOfPartition } from './repeats.js';
@@ -22,7 +23,7 @@ export interface UnreadableRecord {
   readonly reason: string;
 }
 
-export interface ReplayOptions {
+export interface ReplayOptions extends Watch {
   readonly log: EventLog;
   readonly filter: EventFilter;
   /** Whether an event that the log has twice is told twice. */
@@ -31,9 +32,6 @@ export interface ReplayOptions {
   readonly follow?: boolean;
   /** Hears of each record that was left out since it holds no event. */
   readonly onUnreadable: (record: UnreadableRecord) => void;
-  /** Records that were read, of those that were there at the start. */
-  readonly progress?: ((done: number, total: number) => void) | undefined;
-  readonly signal?: AbortSignal | undefined;
 }
 
 /** Asks for the next value while the caller works on the last one: one more is in memory. */

@@ -19,12 +19,9 @@ export interface StoredSeal extends SignedCheckpoint {
 
 type Place = ChainPlace & { readonly topic: TopicName };
 
-interface Row {
-  readonly nextOffset: number;
+interface Row extends Pick<StoredSeal, 'nextOffset' | 'storedFingerprints' | 'keyId'> {
   readonly hash: Buffer;
-  readonly storedFingerprints: Buffer;
   readonly time: Date;
-  readonly keyId: string;
   readonly signature: Buffer;
 }
 
@@ -40,8 +37,7 @@ const select = `SELECT s.next_offset AS "nextOffset", s.hash, s.fingerprints AS 
 export const sealStore = (pool: Pool, log: Pick<EventLog, 'logId'>) => {
   const checkpointOf = (place: Place, row: Row): SignedCheckpoint => ({
     logId: log.logId(place.topic),
-    topic: place.topic,
-    partition: place.partition,
+    ...place,
     nextOffset: row.nextOffset,
     hash: row.hash.toString('hex'),
     fingerprints: fingerprintsDigest(row.storedFingerprints),

@@ -8,20 +8,19 @@ import {
   type TrustedKeys,
 } from '../../../../projectors/seals/signed-checkpoint.js';
 import { CliError } from '../../cli/errors.js';
+import type { Watch } from '../../cli/long-work.js';
 import { verifyPartition, type PartitionInput, type PartitionVerdict } from './partition.js';
 import { publishedKeys, sealStore } from './stored.js';
 
 /** The log cannot be compared with what the verifier brought, and why. */
 const cannotVerify = (why: string): CliError => new CliError('REFUSED', why);
 
-export interface VerifyOptions {
+export interface VerifyOptions extends Watch {
   readonly pool: Pool;
   readonly log: EventLog;
   readonly keys: TrustedKeys;
   /** The last checkpoints that the verifier knows, kept where nobody else could write. */
   readonly known: readonly SignedCheckpoint[];
-  readonly progress?: (done: number, total: number) => void;
-  readonly signal?: AbortSignal | undefined;
 }
 
 type Place = Pick<PartitionInput, 'topic' | 'range' | 'newest' | 'known'>;

@@ -6,6 +6,7 @@ import {
 import { concurrently } from '../../../platform/concurrency/concurrently.js';
 import type { EventLog } from '../../../platform/event-log/port.js';
 import { transactionOn, type Pool } from '../../../platform/postgres/pool.js';
+import type { Watch } from '../../cli/long-work.js';
 import { compareTables, identityOf } from './compare.js';
 import { explain } from './explain.js';
 import {
@@ -27,15 +28,12 @@ import {
 } from './reading.js';
 import type { Gap, Model, SetAside, Verification } from './report.js';
 
-export interface VerifyOptions {
+export interface VerifyOptions extends Watch {
   /** Patient; one of its connections is used for each model, and one more. */
   readonly pool: Pool;
   readonly log: EventLog;
   /** Differences that are told of each table at most; 10 unless told. */
   readonly limit?: number;
-  readonly progress?: (done: number, total: number) => void;
-  /** Ends it; nothing is left of it. */
-  readonly signal?: AbortSignal;
 }
 
 /** Where events come as fast as they are folded, the rest is left to the transaction that compares. */
