@@ -3,7 +3,8 @@ import { Overloaded } from '../../ops/platform/concurrency/batcher.js';
 import { healthStatus, type HealthCheck } from '../../ops/platform/http/health.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import type { RequestRecorder } from '../../ops/platform/metrics/requests.js';
-import { isConnectionError, OutcomeUnknown } from '../../ops/platform/postgres/pool.js';
+import { isAway } from '../../ops/platform/postgres/away.js';
+import { OutcomeUnknown } from '../../ops/platform/postgres/pool.js';
 import { requestIdOf } from '../../ops/platform/http/request-id.js';
 import { messages } from '../../schemas/http/errors.js';
 import type { LivenessResponse } from '../../schemas/http/health.js';
@@ -17,7 +18,7 @@ export interface RequestState {
 
 /** What went wrong inside, as far as a client may know. */
 const replyToError = (error: unknown): Reply =>
-  error instanceof Overloaded || error instanceof OutcomeUnknown || isConnectionError(error)
+  error instanceof Overloaded || error instanceof OutcomeUnknown || isAway(error)
     ? unavailable()
     : failure(500, messages.internal);
 

@@ -4,18 +4,21 @@ import { never } from '../platform/concurrency/deferred.js';
 import type { Config } from '../platform/config/config.js';
 import type { Logger } from '../platform/logging.js';
 import type { Metrics } from '../platform/metrics/metrics.js';
+import { isAway } from '../platform/postgres/away.js';
+import type { DeadlineName } from '../platform/postgres/deadlines.js';
 import { listenToPostgres } from '../platform/postgres/listener.js';
 import { measurePools } from '../platform/postgres/pool-metrics.js';
-import { createPool, isConnectionError, type Pool } from '../platform/postgres/pool.js';
+import { createPool, type Pool } from '../platform/postgres/pool.js';
+import { Silence } from '../platform/postgres/silence.js';
 import { startInOrder } from './start-in-order.js';
 
 /** @throws Error that names DATABASE_URL where the configured PostgreSQL cannot be reached */
 const migrateFirst = async (url: string, isEmbedded: boolean, logger: Logger): Promise<void> => {
-  const pool = createPool({ url, name: 'migrate', max: 2, patient: true, logger });
+  const pool = createPool({ url, name: 'migrate', max: 2, deadlines: 'patient', logger });
   try {
     await migrate(pool);
   } catch (cause) {
-    if (isEmbedded || !isConnectionError(cause)) throw cause;
+    if (isEmbedded || !isAway(cause)) throw cause;
     const reason = (cause as Error).message;
     throw new Error(`DATABASE_URL: PostgreSQL cannot be reached: ${reason}`, { cause });
   } finally {
@@ -46,14 +49,15 @@ export const openDatabase = ({
       await Promise.all(pools.map((pool) => pool.end()));
     });
     const channels = ['linklog_changes', 'linklog_log', 'linklog_sent'] as const;
-    const listener = listenToPostgres(url, channels, logger);
+    const silence = new Silence(logger);
+    const listener = listenToPostgres(url, channels, logger, silence);
     onStop(() => listener.close());
     return {
       url,
       listener,
       /** Opens a pool, which ends with the database. `name` is the metrics' label. */
-      pool(name: string, max: number): Pool {
-        const pool = createPool({ url, name, max, logger });
+      pool(name: string, max: number, deadlines: DeadlineName): Pool {
+        const pool = createPool({ url, name, max, deadlines, silence, logger });
         pools.push(pool);
         addPool(name, pool);
         return pool;

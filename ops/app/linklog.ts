@@ -46,7 +46,7 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
     const database = await openDatabase({ config, metrics, logger });
     onStop(() => database.stop());
     const { listener } = database;
-    const logPool = database.pool('log', 6);
+    const logPool = database.pool('log', 6, 'log');
     const eventLog = await openEventLog(config, {
       pool: logPool,
       url: database.url,
@@ -97,7 +97,7 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
         config,
         listener,
         sharedCache: redis && { redis, installation: await installationOf(logPool) },
-        pool: database.pool('edge', 6),
+        pool: database.pool('edge', 6, 'request'),
         ...{ log, outbox, passwords, health, metrics, logger },
       });
     }
@@ -113,7 +113,7 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
           adminToken: config.adminToken ?? adminTokenOf(config.dataDir),
           shortUrlHost: config.shortUrlHost ?? `http://localhost:${edgePort}`,
           edge: edge?.edge ?? null,
-          pool: database.pool('command-api', 8),
+          pool: database.pool('command-api', 8, 'request'),
           ...{ outbox, delivery, passwords, safety, health, metrics, logger },
         })
       : null;

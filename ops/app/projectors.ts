@@ -26,7 +26,7 @@ export const startProjectorService = (deps: {
     const { config, database, eventLog, ownSealKeyFile, metrics, logger } = deps;
     const { log } = eventLog;
     await eventLog.untilAnswering();
-    const pool = database.pool('projectors', 6);
+    const pool = database.pool('projectors', 6, 'background');
     const projectors = await startProjectors({ pool, log, logger });
     onStop(() => projectors.stop());
     const failures = [projectors.failed];
@@ -45,7 +45,7 @@ export const startProjectorService = (deps: {
         ? null
         : (await archiveModule()).openArchive({
             url,
-            pool: database.pool('archive', 2),
+            pool: database.pool('archive', 2, 'background'),
             log,
             metrics,
             logger,

@@ -1,10 +1,7 @@
 import pg from 'pg';
 import type { Batch } from '../../ops/platform/event-log/port.js';
-import {
-  isConnectionError,
-  OutcomeUnknown,
-  type Client,
-} from '../../ops/platform/postgres/pool.js';
+import { isAway } from '../../ops/platform/postgres/away.js';
+import { OutcomeUnknown, type Client } from '../../ops/platform/postgres/pool.js';
 import type { Projection, ProjectionSchema } from './projection.js';
 import { storable, type IncomingRecord, type ReadableRecord } from './read-record.js';
 
@@ -57,13 +54,13 @@ export const isPoison = (error: unknown): boolean =>
   error instanceof pg.DatabaseError
     ? dataClasses.has(classOf(error))
     : // An error that the fold itself throws.
-      error instanceof Error && !isConnectionError(error);
+      error instanceof Error && !isAway(error);
 
 /** Whether reading on from the checkpoint may succeed later. */
 export const isTransient = (error: unknown): boolean => {
   if (error instanceof pg.DatabaseError && transientClasses.has(classOf(error))) return true;
   // The checkpoint tells whether the batch was committed, so a retry after a lost COMMIT is safe.
-  return error instanceof OutcomeUnknown || isConnectionError(error);
+  return error instanceof OutcomeUnknown || isAway(error);
 };
 
 /** Applies events, or nothing at all. Returns the error if an event is to blame. */

@@ -4,7 +4,8 @@ import { hasCode } from '../../ops/platform/errors.js';
 import { healthStatus, type HealthCheck } from '../../ops/platform/http/health.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import type { RequestRecorder } from '../../ops/platform/metrics/requests.js';
-import { isConnectionError, OutcomeUnknown } from '../../ops/platform/postgres/pool.js';
+import { isAway } from '../../ops/platform/postgres/away.js';
+import { OutcomeUnknown } from '../../ops/platform/postgres/pool.js';
 import { messages } from '../../schemas/http/errors.js';
 import { shortCodePattern } from '../../schemas/http/shorten.js';
 import { pathOf, refuseMethod, sendError, sendFailure, sendJson, sendRedirect } from './answer.js';
@@ -51,7 +52,7 @@ const routeOf = (path: string): string => {
 
 const isTransient = (error: unknown): boolean =>
   error instanceof OutcomeUnknown ||
-  isConnectionError(error) ||
+  isAway(error) ||
   (error as { retryable?: unknown }).retryable === true;
 
 /**

@@ -1,7 +1,9 @@
-import { createBatcher, type Batcher } from '../../ops/platform/concurrency/batcher.js';
+import { createBatcher, Overloaded, type Batcher } from '../../ops/platform/concurrency/batcher.js';
+import { settledWithin } from '../../ops/platform/concurrency/deferred.js';
 import { readLinkStates } from '../../ops/ledger/link-states.js';
 import type { Outbox } from '../../ops/platform/outbox/port.js';
-import { isConnectionError, type Pool } from '../../ops/platform/postgres/pool.js';
+import { isAway } from '../../ops/platform/postgres/away.js';
+import { type Pool } from '../../ops/platform/postgres/pool.js';
 import { servedLink, type ServedLink } from '../domain/visit.js';
 import { Freshness } from './freshness.js';
 import type { SharedCache } from './shared-cache.js';
@@ -65,6 +67,9 @@ export class LinkCache {
   }
 }
 
+/** A link in doubt is served unread when the reading takes longer. */
+const doubtMs = 300;
+
 const maxGroup = 1_000;
 /** Look-ups that may wait: beyond, visitors get 503 instead of a queue without end. */
 const maxWaiting = 5_000;
@@ -113,11 +118,15 @@ export class LinkReader {
    * link. @throws Overloaded
    */
   async read(code: string): Promise<ServedLink | null> {
+    const read = this.#batcher.submit(code);
+    const inDoubt = this.cache.get(code, null) !== undefined;
+    if (inDoubt && !(await settledWithin(read, doubtMs))) return this.cache.get(code, null) ?? read;
     try {
-      return await this.#batcher.submit(code);
+      return await read;
     } catch (error) {
       // Cut off from PostgreSQL, an edge serves what it has.
-      const doubted = isConnectionError(error) ? this.cache.get(code, null) : undefined;
+      const doubted =
+        isAway(error) || error instanceof Overloaded ? this.cache.get(code, null) : undefined;
       if (!doubted) throw error;
       return doubted;
     }

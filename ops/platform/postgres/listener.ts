@@ -2,6 +2,7 @@ import { never, untilAborted } from '../concurrency/deferred.js';
 import type { Logger } from '../logging.js';
 import { keepConnection } from './own-connection.js';
 import type { Queryable } from './pool.js';
+import type { Silence } from './silence.js';
 
 /** Appends to the log, changes of cached state, and the relay's progress. */
 export type Channel = 'linklog_log' | 'linklog_changes' | 'linklog_sent';
@@ -23,8 +24,13 @@ const addTo = <Item>(set: Set<Item>, item: Item): (() => void) => {
   return () => set.delete(item);
 };
 
-/** LISTENs on a connection of its own. */
-export const listenToPostgres = (url: string, channels: readonly Channel[], logger: Logger) => {
+/** LISTENs on a connection of its own, whose pings tell of a silence. */
+export const listenToPostgres = (
+  url: string,
+  channels: readonly Channel[],
+  logger: Logger,
+  silence?: Silence,
+) => {
   const hearers = new Map(
     channels.map((channel) => [channel, new Set<(payload: string) => void>()]),
   );
@@ -50,6 +56,7 @@ export const listenToPostgres = (url: string, channels: readonly Channel[], logg
       logger.warn({ err }, 'the listening connection was lost');
       for (const hear of gaps) hear('lost');
     },
+    ...(silence && { silence }),
     logger,
   });
 

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { settledWithin } from '../concurrency/deferred.js';
 import type { Logger } from '../logging.js';
+import type { Silence } from './silence.js';
 
 /** A ping that takes longer means that the connection is lost. */
 const queryTimeoutMs = 1_000;
@@ -27,12 +28,17 @@ export const keepConnection = (options: {
   readonly use: (client: pg.Client, signal: AbortSignal) => Promise<void>;
   /** Called when a connection was lost or could not be made, or `use` failed. */
   readonly onLost: (error: unknown) => void;
+  /** Hears whether PostgreSQL answers. */
+  readonly silence?: Silence;
   readonly logger: Logger;
 }) => {
-  const { url, name, pingMs, reconnectMs, use, onLost, logger } = options;
+  const { url, name, pingMs, reconnectMs, use, onLost, silence, logger } = options;
   const stopped = new AbortController();
   // Read through a function: the value changes while `run` awaits.
   const isStopped = (): boolean => stopped.signal.aborted;
+
+  const watch = <Answer>(answer: Promise<Answer>): Promise<Answer> =>
+    silence?.watch(answer) ?? answer;
 
   const connectAndUse = async (): Promise<void> => {
     const client = new pg.Client({
@@ -54,11 +60,14 @@ export const keepConnection = (options: {
     const ping = async (): Promise<void> => {
       for (;;) {
         await sleep(pingMs, undefined, { signal });
-        await client.query('SELECT');
+        await watch(client.query('SELECT'));
       }
     };
     try {
-      await client.connect();
+      await watch(client.connect()).catch((error: unknown) => {
+        silence?.begin();
+        throw error;
+      });
       ping().catch(lose);
       await use(client, signal);
       lost.signal.throwIfAborted();

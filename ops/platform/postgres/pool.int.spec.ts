@@ -5,9 +5,9 @@ import { testDatabase, type TestDatabase } from '../../test/support/database.js'
 import { eventually, rejection } from '../../test/support/waiting.js';
 import { startTcpProxy, type TcpProxy } from '../../test/support/tcp-proxy.js';
 import { createLogger } from '../logging.js';
+import { isAway } from './away.js';
 import {
   createPool,
-  isConnectionError,
   OutcomeUnknown,
   transaction,
   TransactionAborted,
@@ -160,7 +160,7 @@ describe('platform: transaction', () => {
           await note(tx, 4);
         }),
       );
-      expect(isConnectionError(error), String(error)).to.be.true;
+      expect(isAway(error), String(error)).to.be.true;
       await transaction(proxied, (tx) => note(tx, 5));
       expect(await notes()).to.deep.equal([5]);
     });
@@ -176,7 +176,7 @@ describe('platform: transaction', () => {
           await note(tx, 6);
         }),
       );
-      expect(isConnectionError(error), String(error)).to.be.true;
+      expect(isAway(error), String(error)).to.be.true;
       expect(await notes()).to.deep.equal([]);
     });
   });
@@ -224,11 +224,11 @@ describe('platform: connection error', () => {
     const nothing = await failureAt((url) => {
       url.port = '1';
     });
-    expect(isConnectionError(nothing)).to.be.true;
+    expect(isAway(nothing)).to.be.true;
     const nobody = await failureAt((url) => {
       url.hostname = 'nobody.invalid';
     });
-    expect(isConnectionError(nobody), String(nobody)).to.be.true;
+    expect(isAway(nobody), String(nobody)).to.be.true;
   });
 
   it('is that the server takes the connection and stays silent', async () => {
@@ -237,7 +237,7 @@ describe('platform: connection error', () => {
     const error = await failureAt((url) => {
       url.host = new URL(proxy.url).host;
     });
-    expect(isConnectionError(error), String(error)).to.be.true;
+    expect(isAway(error), String(error)).to.be.true;
     await proxy.close();
   });
 
@@ -255,11 +255,11 @@ describe('platform: connection error', () => {
       'ECONNREFUSED',
       undefined,
     ];
-    for (const error of wrong) expect(isConnectionError(error), String(error)).to.be.false;
+    for (const error of wrong) expect(isAway(error), String(error)).to.be.false;
   });
 
   it('is that a name could not be resolved for now', () => {
     const error = Object.assign(new Error('getaddrinfo EAI_AGAIN db'), { code: 'EAI_AGAIN' });
-    expect(isConnectionError(error)).to.be.true;
+    expect(isAway(error)).to.be.true;
   });
 });

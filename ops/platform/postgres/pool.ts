@@ -1,5 +1,8 @@
 import pg from 'pg';
 import type { Logger } from '../logging.js';
+import { DatabaseSilent, isAway, isRefusal } from './away.js';
+import { answerGraceMs, deadlines, type DeadlineName, type Deadlines } from './deadlines.js';
+import type { Silence } from './silence.js';
 
 /** A connection, or a transaction on it. */
 export type Client = pg.ClientBase;
@@ -56,15 +59,43 @@ const types: pg.CustomTypesConfig = {
   },
 };
 
-/**
- * Longer than the server itself gives a statement: only a server that answers nothing at all, not
- * even that, is given up here.
- */
-const answerMs = 17_000;
+/** A pool that asks nothing of a PostgreSQL that is known to be silent. */
+class WatchedPool extends pg.Pool {
+  constructor(
+    config: pg.PoolConfig,
+    private readonly silence: Silence | null,
+  ) {
+    super(config);
+  }
+
+  override connect(): Promise<pg.PoolClient>;
+  override connect(
+    callback: (
+      error: Error | undefined,
+      client: pg.PoolClient | undefined,
+      done: () => void,
+    ) => void,
+  ): void;
+  override connect(
+    callback?: (
+      error: Error | undefined,
+      client: pg.PoolClient | undefined,
+      done: () => void,
+    ) => void,
+  ): Promise<pg.PoolClient> | undefined {
+    if (this.silence?.isSilent === true) {
+      if (!callback) return Promise.reject(new DatabaseSilent());
+      callback(new DatabaseSilent(), undefined, () => undefined);
+      return undefined;
+    }
+    if (!callback) return super.connect();
+    super.connect(callback);
+    return undefined;
+  }
+}
 
 /**
- * Connections to PostgreSQL, bounded in number and in time: 2 s to connect, 15 s a statement. With
- * `patient`, a minute to connect, and statements take as long as they take.
+ * Connections to PostgreSQL, bounded in number and in time.
  *
  * `name` stands in PostgreSQL's `pg_stat_activity`.
  */
@@ -72,19 +103,30 @@ export const createPool = (options: {
   readonly url: string;
   readonly name: string;
   readonly max: number;
-  readonly patient?: boolean;
+  /** By default those of background work. */
+  readonly deadlines?: DeadlineName;
+  readonly silence?: Silence;
   readonly logger: Logger;
 }): Pool => {
-  const pool = new pg.Pool({
-    connectionString: options.url,
-    application_name: `linklog ${options.name}`,
-    max: options.max,
-    connectionTimeoutMillis: options.patient === true ? 60_000 : 2_000,
-    idleTimeoutMillis: 60_000,
-    ...(options.patient !== true && { statement_timeout: 15_000, query_timeout: answerMs }),
-    idle_in_transaction_session_timeout: 30_000,
-    types,
-  });
+  const { connect, statement, lock, idleInTransaction }: Deadlines =
+    deadlines[options.deadlines ?? 'background'];
+  const pool = new WatchedPool(
+    {
+      connectionString: options.url,
+      application_name: `linklog ${options.name}`,
+      max: options.max,
+      connectionTimeoutMillis: connect,
+      idleTimeoutMillis: 60_000,
+      ...(statement !== null && {
+        statement_timeout: statement,
+        query_timeout: statement + answerGraceMs,
+      }),
+      ...(lock !== null && { lock_timeout: lock }),
+      idle_in_transaction_session_timeout: idleInTransaction,
+      types,
+    },
+    options.silence ?? null,
+  );
   // An idle connection that breaks is replaced at the next use; without a listener it would throw.
   pool.on('error', (err) => {
     // `end` does not wait for the connections' end, so the server's shutdown may come before it.
@@ -106,7 +148,10 @@ export const onCommit = (tx: Client, then: () => void): void => {
   committed.get(tx)?.push(then);
 };
 
-/** Runs `work` with a connection of the pool. One that broke meanwhile is closed, not used again. */
+/**
+ * Runs `work` with a connection of the pool. One that broke meanwhile, or that has a transaction open, is
+ * closed and not used again.
+ */
 export const withConnection = async <Result>(
   pool: Pool,
   work: (client: pg.PoolClient, onBroken: (error: Error) => void) => Promise<Result>,
@@ -121,11 +166,11 @@ export const withConnection = async <Result>(
   try {
     return await work(client, onBroken);
   } catch (error) {
-    broken ??= isConnectionError(error) ? (error as Error) : undefined;
+    if (isAway(error) && !isRefusal(error)) broken ??= error as Error;
     throw error;
   } finally {
     client.off('error', onBroken);
-    client.release(broken);
+    client.release(broken ?? client.getTransactionStatus() !== 'I');
   }
 };
 
@@ -148,8 +193,8 @@ export const transactionOn = async <Result>(
   try {
     result = await work();
   } catch (error) {
-    // If this fails, the connection is gone, and the transaction with it.
-    await client.query('ROLLBACK').catch(onBroken);
+    // A connection that does not answer is closed, and PostgreSQL then rolls back by itself.
+    if (!isAway(error) || isRefusal(error)) await client.query('ROLLBACK').catch(onBroken);
     throw error;
   } finally {
     committed.delete(client);
@@ -160,7 +205,7 @@ export const transactionOn = async <Result>(
   } catch (cause) {
     onBroken(cause as Error);
     // An answer from the server itself (it has a SQLSTATE) means that nothing was committed.
-    if ((cause as Partial<pg.DatabaseError>).severity === 'ERROR') throw cause;
+    if (isRefusal(cause)) throw cause;
     throw new OutcomeUnknown('The answer to COMMIT was lost', { cause });
   }
   // What PostgreSQL answers, without an error, where a statement had failed before.
@@ -175,17 +220,3 @@ export const transaction = <Result>(
   work: (client: Client) => Promise<Result>,
 ): Promise<Result> =>
   withConnection(pool, (client, onBroken) => transactionOn(client, () => work(client), onBroken));
-
-/** Errors of the client itself, which have no code: also of a statement after the loss. */
-const connectionMessage =
-  /connection terminated|timeout exceeded when trying to connect|is not queryable/i;
-
-/** Whether PostgreSQL cannot be reached, is starting or going down: trying again later can help. */
-export const isConnectionError = (error: unknown): boolean => {
-  if (!(error instanceof Error)) return false;
-  const { code } = error as { code?: unknown };
-  if (typeof code === 'string') {
-    return code.startsWith('08') || code.startsWith('57P') || /^E[A-Z_]+$/.test(code);
-  }
-  return connectionMessage.test(error.message);
-};

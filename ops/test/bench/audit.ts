@@ -51,7 +51,13 @@ const measure = async (dataDir: string, args: readonly string[]): Promise<void> 
 const dataDir = await temporaryDir();
 try {
   const postgres = await startEmbeddedPostgres({ dataDir, logger });
-  const pool = createPool({ url: postgres.url, name: 'bench', max: 4, patient: true, logger });
+  const pool = createPool({
+    url: postgres.url,
+    name: 'bench',
+    max: 4,
+    deadlines: 'patient',
+    logger,
+  });
   await migrate(pool);
   const { log } = await openTestLog({ pool, url: postgres.url, logger });
   const links = Math.ceil(events / 10);

@@ -230,7 +230,7 @@ export const withPool = async (
   const url = await runningPostgresUrl(dataDir);
   if (url === null) throw new Error('The embedded PostgreSQL is not running');
   const logger = createLogger('silent');
-  const pool = createPool({ url, name: 'chaos', max: 2, patient: true, logger });
+  const pool = createPool({ url, name: 'chaos', max: 2, deadlines: 'patient', logger });
   try {
     await work(pool);
   } finally {

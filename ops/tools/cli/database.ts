@@ -7,12 +7,9 @@ import { readConfig, type Config } from '../../platform/config/config.js';
 import type { EventLog } from '../../platform/event-log/port.js';
 import { createLogger, type Logger } from '../../platform/logging.js';
 import { listenToPostgres } from '../../platform/postgres/listener.js';
-import {
-  createPool,
-  isConnectionError,
-  type Pool,
-  type Queryable,
-} from '../../platform/postgres/pool.js';
+import { isAway } from '../../platform/postgres/away.js';
+import type { DeadlineName } from '../../platform/postgres/deadlines.js';
+import { createPool, type Pool, type Queryable } from '../../platform/postgres/pool.js';
 import { CliError, explainDataDir, messageOf } from './errors.js';
 import { interruptible, showProgress, type Interruption } from './long-work.js';
 
@@ -76,7 +73,7 @@ const withLog = async <Result>(
     }
   } catch (cause) {
     const first: unknown = cause instanceof AggregateError ? cause.errors[0] : cause;
-    if (!isConnectionError(first)) throw cause;
+    if (!isAway(first)) throw cause;
     // The host only: the rest of the URL is secret.
     const message = `PostgreSQL at ${new URL(url).host} cannot be used: ${messageOf(cause)}`;
     throw new CliError('NO_DATABASE', message, { cause });
@@ -86,19 +83,18 @@ const withLog = async <Result>(
 };
 
 /**
- * Runs `work` on the service's database, past the service itself; `patient` where its statements may
- * take long.
+ * Runs `work` on the service's database, past the service itself.
  *
  * @throws CliError; DatabaseTooOld and DatabaseTooNew
  */
 export const withDatabase = async <Result>(
   config: Config,
   work: (database: Database) => Promise<Result>,
-  { patient = false }: { readonly patient?: boolean } = {},
+  { deadlines = 'background' }: { readonly deadlines?: DeadlineName } = {},
 ): Promise<Result> => {
   const url = config.databaseUrl ?? (await embeddedUrl(config.dataDir));
   const options = { kafka: kafkaOf(config), readOnly: true, prepare: requireMigrated };
-  return withLog({ url, name: 'cli', max: 10, patient }, options, work);
+  return withLog({ url, name: 'cli', max: 10, deadlines }, options, work);
 };
 
 /** What work that takes long has besides the database. */
@@ -113,7 +109,7 @@ export const runOnDatabase = <Result>(
   options: Interruption & {
     /** The progress bar's; `null` for none. */
     readonly title: string | null;
-    readonly patient?: boolean;
+    readonly deadlines?: DeadlineName;
   },
   work: (database: LongWork) => Promise<Result>,
 ): Promise<Result> =>
@@ -183,7 +179,7 @@ export const withNewInstallation = async <Result>(
     const url = postgres?.url ?? databaseUrl ?? '';
     const where = postgres ? `DATA_DIR ${dataDir}` : `the database of DATABASE_URL`;
     try {
-      const connections = { url, name: 'restore', max: 6, patient: true };
+      const connections = { url, name: 'restore', max: 6, deadlines: 'patient' as const };
       const prepare = async (pool: Pool): Promise<void> => {
         await requireUnused(pool, where);
         await migrate(pool);

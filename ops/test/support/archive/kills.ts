@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createLogger } from '../../../platform/logging.js';
-import { createPool, isConnectionError } from '../../../platform/postgres/pool.js';
+import { isAway } from '../../../platform/postgres/away.js';
+import { createPool } from '../../../platform/postgres/pool.js';
 import { testDatabase } from '../database.js';
 import { launchEventStore } from '../eventstore/process.js';
 import { Streams } from '../eventstore/streams.js';
@@ -106,7 +107,7 @@ export const archiveUnderKills = async (options: {
       return (await archivers[0]?.status())?.lag ?? 0;
     } catch (error) {
       // A machine so busy that PostgreSQL takes seconds to connect to: it is asked again.
-      if (!isConnectionError(error)) throw error;
+      if (!isAway(error)) throw error;
       return Infinity;
     }
   };

@@ -93,7 +93,7 @@ const verify = async (config: Config, limit: number): Promise<Answer> => {
     ended: 'the verification was ended at once; nothing was changed',
   };
   const started = performance.now();
-  const found = await runOnDatabase(config, { ...words, patient: true }, (database) =>
+  const found = await runOnDatabase(config, { ...words, deadlines: 'patient' }, (database) =>
     verifyAll({ ...database, limit }),
   );
   return answerOf(found, secondsSince(started));

@@ -37,7 +37,7 @@ describe('audit verify, with the log on Kafka', function () {
       await bench.start(onKafka);
       const config = readConfig({ DATA_DIR: bench.product.dataDir, ...onKafka });
       const verified = (): Promise<Verification> =>
-        withDatabase(config, (database) => verify(database), { patient: true });
+        withDatabase(config, (database) => verify(database), { deadlines: 'patient' });
       const traffic = await someTraffic(bench);
       await underLoad(bench, traffic, async () => {
         const found = await verified();

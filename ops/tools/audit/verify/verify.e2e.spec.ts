@@ -25,7 +25,7 @@ describe('audit verify, on a running service', function () {
   const onDatabase = <Result>(
     work: (database: Parameters<Parameters<typeof withDatabase<Result>>[1]>[0]) => Promise<Result>,
   ): Promise<Result> =>
-    withDatabase(readConfig({ DATA_DIR: bench.product.dataDir }), work, { patient: true });
+    withDatabase(readConfig({ DATA_DIR: bench.product.dataDir }), work, { deadlines: 'patient' });
 
   const verified = (): Promise<Verification> =>
     onDatabase(({ pool, log }) => verify({ pool, log, limit: 100 }));

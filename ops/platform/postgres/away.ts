@@ -1,0 +1,38 @@
+import pg from 'pg';
+
+/** PostgreSQL is known not to answer. Nothing was sent to it, so nothing takes effect later. */
+export class DatabaseSilent extends Error {
+  readonly code = 'DATABASE_SILENT';
+  readonly retryable = true;
+
+  constructor() {
+    super('PostgreSQL does not answer');
+  }
+}
+
+/** Errors of the driver that have no code: no connection, no answer in time, a connection that was lost. */
+const driverMessages =
+  /connection terminated|timeout exceeded when trying to connect|query read timeout|is not queryable/i;
+
+/**
+ * SQLSTATEs that say nothing about the statement itself: connection (08), resources (53), shutdown and
+ * start (57P), statement timeout (57014), lock timeout (55P03), transaction left idle (25P03).
+ */
+const away = /^(?:08|53|57P|57014|55P03|25P03)/;
+
+/**
+ * Whether PostgreSQL is away: not to be reached, silent, or too busy. The same may succeed later, so a
+ * request gets 503, background work is tried again, and no event is to blame.
+ */
+export const isAway = (error: unknown): boolean => {
+  if (!(error instanceof Error)) return false;
+  if (error instanceof DatabaseSilent) return true;
+  const { code } = error as { code?: unknown };
+  // Without a SQLSTATE, a code is one of the system's: ECONNREFUSED, ETIMEDOUT.
+  if (typeof code === 'string') return away.test(code) || /^E[A-Z_]+$/.test(code);
+  return driverMessages.test(error.message);
+};
+
+/** Whether the server itself refused a statement, on a connection that goes on. */
+export const isRefusal = (error: unknown): boolean =>
+  error instanceof pg.DatabaseError && error.severity === 'ERROR';
