@@ -65,7 +65,7 @@ type Appendable = Pick<ArchiveStore, 'append' | 'ids'>;
  * Reads a batch without its repeats, the subjects with dead letters, and by stream the revision of its
  * next event: all of one moment, or its events would get other places.
  *
- * @throws BatchNotAtCheckpoint
+ * @throws BatchNotAtCheckpoint, UnknownEventType
  */
 const readDue = (pool: Pool, batch: Batch, logId: string) =>
   transaction(pool, async (tx) => {

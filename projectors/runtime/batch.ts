@@ -12,7 +12,8 @@ import {
 } from './checkpoints.js';
 import { applyOrSetAside, insertDeadLetters, offsetsOf, type DeadLetter } from './dead-letters.js';
 import { liveSchema, type Projection, type ProjectionSchema } from './projection.js';
-import { readRecord } from './read-record.js';
+import { UnknownEventType } from '../../schemas/events/codec.js';
+import { isUnknown, readBatch, readRecord } from './read-record.js';
 
 /** What became of a batch's records; the four numbers add up to the number of records. */
 export interface BatchOutcome {
@@ -37,12 +38,9 @@ interface BatchTarget {
  * Reads a batch as events, without the repeats. `blocked` are the subjects that have dead letters: their
  * later events are parked.
  */
-export const readFresh = async (
-  tx: Client,
-  schema: ProjectionSchema,
-  { topic, partition, records }: Batch,
-) => {
-  const incoming = records.map((record) => readRecord(topic, record));
+export const readFresh = async (tx: Client, schema: ProjectionSchema, batch: Batch) => {
+  const { topic, partition } = batch;
+  const incoming = readBatch(batch);
   const origins = incoming.flatMap((one) => ('event' in one ? [originOf(one.event)] : []));
   const { rows: marks } = await tx.query<{ origin: string; sequence: number }>(
     `SELECT origin, sequence FROM ${schema}.high_water_marks
@@ -77,7 +75,8 @@ export const saveProgress = async (
 /**
  * Applies one batch in the caller's transaction: rows, high-water marks, dead letters and checkpoint.
  *
- * @throws BatchNotAtCheckpoint; errors that no event is to blame for: the batch is to be tried again
+ * @throws BatchNotAtCheckpoint, UnknownEventType; errors that no event is to blame for: the batch is to be
+ * tried again
  */
 export const applyBatch = async (
   tx: Client,
@@ -113,7 +112,7 @@ export const createBatchHandler = (
   options: BatchTarget & { readonly pool: Pool; readonly logger: Logger },
 ): BatchHandler => {
   const { pool, logger, projection } = options;
-  return async (batch) => {
+  const handle: BatchHandler = async (batch) => {
     const { outcome, letters } = await transaction(pool, (tx) => applyBatch(tx, options, batch));
     if (letters.length > 0) {
       const { topic, partition } = batch;
@@ -124,5 +123,20 @@ export const createBatchHandler = (
       );
     }
     return outcome;
+  };
+  return async (batch) => {
+    try {
+      return await handle(batch);
+    } catch (error) {
+      if (!(error instanceof UnknownEventType)) throw error;
+      const { topic, partition, records } = batch;
+      const known = records.findIndex((record) => isUnknown(readRecord(topic, record)));
+      if (known > 0) await handle({ ...batch, records: records.slice(0, known) });
+      logger.error(
+        { projection: projection.name, topic, partition, type: error.type },
+        'partition stopped at an event of a later version of Linklog: run that version here too',
+      );
+      throw error;
+    }
   };
 };

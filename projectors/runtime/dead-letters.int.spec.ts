@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import type { NewRecord } from '../../ops/platform/event-log/port.js';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
+import { UnknownEventType } from '../../schemas/events/codec.js';
 import { topics } from '../../schemas/events/topics.js';
 import { redirects } from '../redirects/projection.js';
 import { stats } from '../stats/projection.js';
@@ -136,8 +137,8 @@ describe('projectors: dead letters', () => {
     ['is no CloudEvent', { key: 'a', value: '{}' }, /specversion/],
     [
       'is of an unknown type',
-      { key: 'a', value: recordOf(created('a')).value.replace('LinkCreated', 'LinkMelted') },
-      /unknown type linklog\.LinkMelted\.v1/,
+      { key: 'a', value: recordOf(created('a')).value.replace('linklog.', 'com.example.') },
+      /unknown type com\.example\.LinkCreated\.v1/,
     ],
     [
       'stands in the wrong topic',
@@ -158,6 +159,33 @@ describe('projectors: dead letters', () => {
       expect(await codes()).to.deep.equal(['c', 'd', 'e']);
     });
   }
+
+  it('never hold an event of a later version: the partition waits for that version', async () => {
+    const later = recordOf(blocked('a', 2)).value.replace('LinkBlocked', 'LinkMelted');
+    const batch = [recordOf(created('a')), { key: 'a', value: later }, recordOf(created('b'))];
+    for (const records of [batch, batch.slice(1)]) {
+      const error = await rejection(live.records(links, records));
+      expect(error).to.be.instanceOf(UnknownEventType);
+      expect(await codes(), 'what came before it is applied').to.deep.equal(['a']);
+    }
+    expect(await letters()).to.deep.equal([]);
+  });
+
+  it('never hold an event whose statement ran out of time', async () => {
+    const slow: Projection = {
+      ...redirects,
+      async apply(tx) {
+        await tx.query("SET LOCAL statement_timeout = '20ms'");
+        await tx.query('SELECT pg_sleep(9)');
+      },
+    };
+    const error = await rejection(
+      feed(database.pool, slow).records(links, [recordOf(created('a'))]),
+    );
+    expect(error).to.include({ code: '57014' });
+    expect(await letters()).to.deep.equal([]);
+    expect(await codes()).to.deep.equal([]);
+  });
 
   it('hold records whose names no index entry and no text of PostgreSQL can hold', async () => {
     const long = 'x'.repeat(10_000);

@@ -1,6 +1,11 @@
-import type { LogRecord } from '../../ops/platform/event-log/port.js';
+import type { Batch, LogRecord } from '../../ops/platform/event-log/port.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
-import { readEvent, topicOf, UnreadableEvent } from '../../schemas/events/codec.js';
+import {
+  readEvent,
+  topicOf,
+  UnknownEventType,
+  UnreadableEvent,
+} from '../../schemas/events/codec.js';
 import type { TopicName } from '../../schemas/events/topics.js';
 
 /** A record of the log with its event, or with the reason why it has none. */
@@ -50,3 +55,22 @@ export const readRecord = (topic: TopicName, record: LogRecord): IncomingRecord 
     return { record, subject: isStorable(key) ? key : storable(key.slice(0, longestName)), error };
   }
 };
+
+/** Whether a later version of Linklog wrote the record's event. */
+export const isUnknown = (
+  incoming: IncomingRecord,
+): incoming is BrokenRecord & { readonly error: UnknownEventType } =>
+  'error' in incoming && incoming.error instanceof UnknownEventType;
+
+/**
+ * Reads a batch's records for a projection.
+ *
+ * @throws UnknownEventType of an event of a later version of Linklog: it is no dead letter, since that
+ * version can apply it. The partition waits.
+ */
+export const readBatch = ({ topic, records }: Batch): readonly IncomingRecord[] =>
+  records.map((record) => {
+    const incoming = readRecord(topic, record);
+    if (isUnknown(incoming)) throw incoming.error;
+    return incoming;
+  });

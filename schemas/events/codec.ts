@@ -16,12 +16,17 @@ export class UnreadableEvent extends Error {
   }
 }
 
-/** An event of a type, or a version of one, that a later version of us may know. */
+/** An event of a type, or a version of one, that a later version of Linklog may know. */
 export class UnknownEventType extends UnreadableEvent {
   constructor(readonly type: string) {
     super(`unknown type ${type}`);
   }
 }
+
+const unknownType = (type: string): UnreadableEvent =>
+  type.startsWith('linklog.')
+    ? new UnknownEventType(type)
+    : new UnreadableEvent(`unknown type ${type}`);
 
 /** All versions of all types: what to validate the data with, and the steps to the current version. */
 interface Reader {
@@ -51,7 +56,7 @@ export const eventReader = (types: readonly AnyEventType[]): ((value: string) =>
     const parsed = envelope.safeParse(json);
     if (!parsed.success) throw new UnreadableEvent(z.prettifyError(parsed.error));
     const reader = readers.get(parsed.data.type);
-    if (!reader) throw new UnknownEventType(parsed.data.type);
+    if (!reader) throw unknownType(parsed.data.type);
     const data = reader.data.safeParse(parsed.data.data);
     if (!data.success) {
       throw new UnreadableEvent(`${parsed.data.type}: ${z.prettifyError(data.error)}`);

@@ -4,6 +4,7 @@ import pg from 'pg';
 import { testDatabase, type TestDatabase } from '../../test/support/database.js';
 import { eventually, rejection } from '../../test/support/waiting.js';
 import { startTcpProxy, type TcpProxy } from '../../test/support/tcp-proxy.js';
+import { deferred } from '../concurrency/deferred.js';
 import { createLogger } from '../logging.js';
 import { isAway } from './away.js';
 import {
@@ -11,6 +12,7 @@ import {
   OutcomeUnknown,
   transaction,
   TransactionAborted,
+  withConnection,
   type Client,
   type Pool,
 } from './pool.js';
@@ -165,6 +167,31 @@ describe('platform: transaction', () => {
       expect(await notes()).to.deep.equal([5]);
     });
 
+    it('and is not used again when BEGIN, ROLLBACK or a statement was not answered in time', async () => {
+      const impatient = createPool({
+        ...{ url: proxy.url, name: 'impatient', max: 1, logger },
+        deadlines: 'request',
+      });
+      const pidOf = (client: Client) =>
+        client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid').then(({ rows }) => rows[0]);
+      const before = await transaction(impatient, pidOf);
+      proxy.inspect((chunk) => {
+        if (chunk.includes('BEGIN')) proxy.mute();
+      });
+      const began = performance.now();
+      const error = await rejection(transaction(impatient, (tx) => note(tx, 8)));
+      expect(isAway(error), String(error)).to.be.true;
+      expect(performance.now() - began, 'one deadline, not one for each statement').to.be.below(
+        3_000,
+      );
+      proxy.inspect(null);
+      proxy.cut();
+      expect(await transaction(impatient, pidOf)).to.not.deep.equal(before);
+      await transaction(impatient, (tx) => note(tx, 9));
+      expect(await notes()).to.deep.equal([9]);
+      await impatient.end();
+    });
+
     it('between two statements does not end the process, and the second one says why', async () => {
       const error = await rejection(
         transaction(proxied, async (tx) => {
@@ -179,6 +206,51 @@ describe('platform: transaction', () => {
       expect(isAway(error), String(error)).to.be.true;
       expect(await notes()).to.deep.equal([]);
     });
+  });
+
+  it('leaves no connection in the pool that has a transaction open', async () => {
+    const one = createPool({ url: database.url, name: 'one', max: 1, logger });
+    await withConnection(one, async (client) => {
+      await client.query('BEGIN');
+      await note(client, 1);
+    });
+    await one.query('INSERT INTO notes VALUES (2, 2)');
+    await one.end();
+    expect(await notes()).to.deep.equal([2]);
+  });
+
+  it('waits for a lock, and in the hands of a frozen process holds one, for a bounded time', async () => {
+    const request = createPool({
+      url: database.url,
+      name: 'one',
+      max: 2,
+      deadlines: 'request',
+      logger,
+    });
+    await note(pool as unknown as Client, 1);
+    const frozen = deferred();
+    const holder = rejection(
+      transaction(request, async (tx) => {
+        await tx.query('SELECT FROM notes FOR UPDATE');
+        // As a process that is stopped: it sends nothing, and does not end its connection.
+        await frozen.promise;
+        await note(tx, 2);
+      }),
+    );
+    const change = () => transaction(request, (tx) => tx.query('UPDATE notes SET unique_late = 3'));
+    await eventually('the row is locked', async () => isAway(await rejection(change())));
+    await eventually(
+      'the lock is free',
+      () =>
+        change().then(
+          () => true,
+          () => false,
+        ),
+      5_000,
+    );
+    frozen.resolve();
+    expect(isAway(await holder)).to.be.true;
+    await request.end();
   });
 
   it('survives a loss of its connection before it listens to it', async () => {
@@ -256,6 +328,26 @@ describe('platform: connection error', () => {
       undefined,
     ];
     for (const error of wrong) expect(isAway(error), String(error)).to.be.false;
+  });
+
+  it('is that the server has no connection left, or ended a statement or a wait for a lock in time', async () => {
+    const pool = createPool({ url: database.url, name: 'hasty', max: 1, logger });
+    const inTime = (statement: string) =>
+      rejection(
+        transaction(pool, async (tx) => {
+          await tx.query("SET LOCAL statement_timeout = '50ms'; SET LOCAL lock_timeout = '20ms'");
+          await tx.query(statement);
+        }),
+      );
+    await database.pool.query('SELECT pg_advisory_lock(1)');
+    const errors = [await inTime('SELECT pg_sleep(9)'), await inTime('SELECT pg_advisory_lock(1)')];
+    expect(errors.map((error) => (error as { code?: unknown }).code)).to.deep.equal([
+      '57014',
+      '55P03',
+    ]);
+    errors.push(Object.assign(new Error('too many clients already'), { code: '53300' }));
+    for (const error of errors) expect(isAway(error), String(error)).to.be.true;
+    await pool.end();
   });
 
   it('is that a name could not be resolved for now', () => {

@@ -1,0 +1,32 @@
+import { expect } from 'chai';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { rejection } from '../../test/support/waiting.js';
+import { deferred } from '../concurrency/deferred.js';
+import { createLogger } from '../logging.js';
+import { Silence } from './silence.js';
+
+describe('platform: silence of PostgreSQL', () => {
+  const silence = new Silence(createLogger('silent'));
+
+  it('begins when an answer is late, and ends with the next one', async () => {
+    const late = deferred<string>();
+    const watched = silence.watch(late.promise);
+    await sleep(600);
+    expect(silence.isSilent).to.be.false;
+    await sleep(300);
+    expect(silence.isSilent).to.be.true;
+    late.resolve('SELECT');
+    expect(await watched).to.equal('SELECT');
+    expect(silence.isSilent).to.be.false;
+  });
+
+  it('is not a lost connection, but that none can be made', async () => {
+    const lost = new Error('Connection terminated');
+    expect(await rejection(silence.watch(Promise.reject(lost)))).to.equal(lost);
+    expect(silence.isSilent).to.be.false;
+    silence.begin();
+    expect(silence.isSilent).to.be.true;
+    await silence.watch(Promise.resolve());
+    expect(silence.isSilent).to.be.false;
+  });
+});
