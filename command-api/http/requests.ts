@@ -15,12 +15,12 @@ export interface Refused {
 /** A part of a request that could be read, or the reply that refuses the request. */
 export type Read<Value> = { readonly type: 'read'; readonly value: Value } | Refused;
 
-export const refused = (reply: Reply): Refused => ({ type: 'refused', reply });
+export const refusedWith = (reply: Reply): Refused => ({ type: 'refused', reply });
 
 const tooLarge = (ctx: Context): Refused => {
   // The rest of the body is not read, so the connection is of no further use.
   ctx.set('Connection', 'close');
-  return refused(failure(413, messages.bodyTooLarge));
+  return refusedWith(failure(413, messages.bodyTooLarge));
 };
 
 /** Reads a JSON body of at most `limit` bytes as text: an idempotent replay needs its hash. */
@@ -37,21 +37,21 @@ export const bodyReader = (limit: number): ((ctx: Context) => Promise<Read<strin
     // A media type has no case, and white space may stand before its parameters.
     if (ctx.request.type.trim().toLowerCase() !== 'application/json') {
       ctx.set('Connection', 'close');
-      return refused(failure(415, messages.contentType));
+      return refusedWith(failure(415, messages.contentType));
     }
     try {
       await read(ctx, () => Promise.resolve());
     } catch (error) {
       const { status, type } = error as { status?: number; type?: string };
       if (status === 413) return tooLarge(ctx);
-      if (status === 415) return refused(failure(415, messages.contentType));
+      if (status === 415) return refusedWith(failure(415, messages.contentType));
       // An error without a status comes from the decompression.
       const isPacked = ctx.headers['content-encoding'] !== undefined;
       // The client closed the connection before the body was read; later gives status 400.
       const isGone = type === 'stream.not.readable';
       if (status === 400 || isGone || (status === undefined && isPacked)) {
         ctx.set('Connection', 'close');
-        return refused(failure(400, messages.invalidJson));
+        return refusedWith(failure(400, messages.invalidJson));
       }
       throw error;
     }
@@ -67,11 +67,11 @@ export const parseJson = (text: string): Read<unknown> => {
     json = text.trim() === '' ? {} : JSON.parse(text);
   } catch {
     // The parser's message may quote the body, so the answer does not repeat it.
-    return refused(failure(400, messages.invalidJson));
+    return refusedWith(failure(400, messages.invalidJson));
   }
   const property = disallowedProperty(json);
   if (property !== null) {
-    return refused(failure(400, `property ${property} should not exist`));
+    return refusedWith(failure(400, `property ${property} should not exist`));
   }
   return { type: 'read', value: json };
 };
@@ -84,7 +84,7 @@ export const parseAs = <Schema extends z.ZodType>(
   const parsed = schema.safeParse(value);
   return parsed.success
     ? { type: 'read', value: parsed.data }
-    : refused(failure(400, parsed.error.issues[0]?.message ?? messages.badRequest));
+    : refusedWith(failure(400, parsed.error.issues[0]?.message ?? messages.badRequest));
 };
 
 /** Answers a request whose path matched; `parameter` reads a part of the path. */

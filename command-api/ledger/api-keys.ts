@@ -3,7 +3,7 @@ import { v7 as uuidv7 } from 'uuid';
 import {
   apiKeys,
   keyColumns,
-  stateOfRow,
+  apiKeyOfRow,
   type KeyRow,
   type KnownKey,
 } from '../../ops/ledger/api-keys.js';
@@ -62,7 +62,7 @@ export const createApiKeyHandler = (pool: Pool, outbox: Outbox) => {
       [...values],
     );
     return rows.map(({ minuteCalls, month, calls, links, qrCodes, ...row }) => {
-      return { state: stateOfRow(row), minuteCalls, month, calls, links, qrCodes };
+      return { state: apiKeyOfRow(row), minuteCalls, month, calls, links, qrCodes };
     });
   };
 

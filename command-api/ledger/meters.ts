@@ -1,7 +1,7 @@
 import { valuesByField, type Client } from '../../ops/platform/postgres/pool.js';
 
 /** What a key has spent in the month, save for calls: those are admission's. */
-export interface KeyMeter {
+export interface LockedMeter {
   readonly keyId: string;
   /** The month's first day, YYYY-MM-DD, UTC. */
   readonly month: string;
@@ -18,8 +18,8 @@ export interface KeyMeter {
 export const lockMeters = async (
   tx: Client,
   keyIds: readonly string[],
-): Promise<{ readonly meters: ReadonlyMap<string, KeyMeter>; readonly now: Date }> => {
-  const { rows } = await tx.query<KeyMeter & { now: Date }>({
+): Promise<{ readonly meters: ReadonlyMap<string, LockedMeter>; readonly now: Date }> => {
+  const { rows } = await tx.query<LockedMeter & { now: Date }>({
     name: 'meters-lock',
     text: `
       WITH locked AS MATERIALIZED (
@@ -42,14 +42,14 @@ export const lockMeters = async (
   });
   const now = rows[0]?.now;
   if (!now) throw new Error('None of the keys has a meter');
-  const meters = rows.map(({ keyId, month, links, qrCodes, usageSequence }): KeyMeter => {
+  const meters = rows.map(({ keyId, month, links, qrCodes, usageSequence }): LockedMeter => {
     return { keyId, month, links, qrCodes, usageSequence };
   });
   return { meters: new Map(meters.map((meter) => [meter.keyId, meter])), now };
 };
 
 /** Writes meters that the transaction has locked. */
-export const saveMeters = async (tx: Client, meters: Iterable<KeyMeter>): Promise<void> => {
+export const saveMeters = async (tx: Client, meters: Iterable<LockedMeter>): Promise<void> => {
   await tx.query({
     name: 'meters-save',
     text: `

@@ -1,23 +1,23 @@
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 
 /** The last link that a scan has seen. */
-export interface Place {
+export interface ScanPosition {
   readonly createdAt: Date;
   readonly code: string;
 }
 
-export interface LiveLink extends Place {
+export interface LiveLink extends ScanPosition {
   readonly url: string;
 }
 
 /** A scan that is this process's to go on with until its lease is over. */
-export interface Lease extends Place {
+export interface Lease extends ScanPosition {
   readonly name: string;
   /** Names the lease: a row that says otherwise was taken up by another process meanwhile. */
   readonly until: string;
 }
 
-export const theBeginning: Place = { createdAt: new Date(0), code: '' };
+export const theBeginning: ScanPosition = { createdAt: new Date(0), code: '' };
 
 const later = (ms: string): string =>
   `coalesce(clock_timestamp() + ${ms}::float8 * interval '1 millisecond', 'infinity')`;
@@ -65,7 +65,7 @@ export const takeLease = async (
 export const endLease = async (
   pool: Pool,
   { name, until }: Lease,
-  place: Place,
+  place: ScanPosition,
   restMs: number | null,
 ): Promise<void> => {
   await pool.query({
@@ -84,7 +84,7 @@ export const endLease = async (
  */
 export const readLiveLinks = async (
   pool: Pool,
-  { createdAt, code }: Place,
+  { createdAt, code }: ScanPosition,
   ageMs: number,
   limit: number,
 ): Promise<readonly LiveLink[]> => {

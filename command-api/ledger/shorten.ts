@@ -13,7 +13,7 @@ import {
   type IdempotentRequest,
   type KeptAnswer,
 } from './kept-answers.js';
-import { lockMeters, saveMeters, type KeyMeter } from './meters.js';
+import { lockMeters, saveMeters, type LockedMeter } from './meters.js';
 
 /** One request: a link, or the links of a batch, each with its own outcome. */
 export interface ShortenCommand {
@@ -45,7 +45,7 @@ const maxWaiting = 5_000;
 interface Candidate {
   create: CreateLink;
   readonly linkLimit: number | null;
-  readonly meter: KeyMeter;
+  readonly meter: LockedMeter;
   outcome?: ShortenOutcome;
 }
 
@@ -60,7 +60,7 @@ const plan = (
   generateCode: () => string,
 ): ReadonlyMap<string, LedgerLink> => {
   const ledgerLinks = new Map<string, LedgerLink>();
-  const spent = new Map<KeyMeter, number>();
+  const spent = new Map<LockedMeter, number>();
   const inUse = (code: string): boolean => taken.has(code) || ledgerLinks.has(code);
   for (const candidate of candidates) {
     const { meter, linkLimit } = candidate;

@@ -59,7 +59,7 @@ export const parseColour = (hex: string): Colour => {
 };
 
 /** Where the modules of a code lie in its image. In pixels, but `modules`: how many on a side. */
-export interface Layout {
+export interface QrLayout {
   readonly size: number;
   readonly modules: number;
   /** Of a module. */
@@ -73,7 +73,7 @@ export interface Layout {
  * the quiet zone takes what is left over, so it is `margin` modules wide or wider, and narrower only
  * where the image has no room for it.
  */
-export const layOut = (size: number, modules: number, margin: number): Layout => {
+export const layOut = (size: number, modules: number, margin: number): QrLayout => {
   const scale = Math.max(1, Math.floor(size / (modules + 2 * margin)));
   const start = Math.floor((size - modules * scale) / 2);
   // zbar does not find modules of one pixel that begin at an even one.
@@ -84,7 +84,7 @@ export const layOut = (size: number, modules: number, margin: number): Layout =>
 /** Whether the module of a column and a row is a dark one; outside the code none is. */
 type IsDark = (column: number, row: number) => boolean;
 
-const png = (layout: Layout, isDark: IsDark, light: Colour, dark: Colour): Buffer => {
+const png = (layout: QrLayout, isDark: IsDark, light: Colour, dark: Colour): Buffer => {
   const { size, modules, scale, start } = layout;
   const blank = Buffer.alloc(Math.ceil(size / 8));
   const lines = Array.from({ length: modules }, (_, row) => {
@@ -121,7 +121,7 @@ const runs = (modules: number, isDark: IsDark): string => {
   return path;
 };
 
-const svg = (layout: Layout, isDark: IsDark, light: Colour, dark: Colour): string => {
+const svg = (layout: QrLayout, isDark: IsDark, light: Colour, dark: Colour): string => {
   const { size, modules, scale, start } = layout;
   return (
     `<svg xmlns="http://www.w3.org/2000/svg" width="${size}" height="${size}"` +

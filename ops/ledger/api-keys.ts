@@ -11,7 +11,7 @@ export type KeyRow = ApiKey & Pick<KnownKey, 'status'>;
 export const keyColumns = `k.id, encode(k.hash, 'hex') AS hash, k.name, k.plan, k.account, k.status,
   k.created_at AS "createdAt", k.sequence, k.last_event_at AS "lastEventAt"`;
 
-export const stateOfRow = ({ status, ...key }: KeyRow): KnownKey => ({ status, key });
+export const apiKeyOfRow = ({ status, ...key }: KeyRow): KnownKey => ({ status, key });
 
 /** Takes the keys' rows, in the order of their ids, until the transaction ends. */
 export const lockKeys = async (
@@ -24,7 +24,7 @@ export const lockKeys = async (
      ORDER BY id FOR NO KEY UPDATE`,
     [ids],
   );
-  return new Map(rows.map((row) => [row.id, stateOfRow(row)]));
+  return new Map(rows.map((row) => [row.id, apiKeyOfRow(row)]));
 };
 
 /** Writes a key, new or locked by the transaction; a new one gets its meter. */

@@ -1,7 +1,7 @@
 import { isLinkEvent } from '../../schemas/events/catalogue.js';
 import { topics } from '../../schemas/events/topics.js';
 import { evolveLink, noLink, type LinkState } from '../../schemas/folds/link.js';
-import { stateOfRow, type RedirectRow } from '../../schemas/read-models/redirects.js';
+import { linkOfRow, type RedirectRow } from '../../schemas/read-models/redirects.js';
 import type { Outbox } from '../platform/outbox/port.js';
 import type { Queryable } from '../platform/postgres/pool.js';
 
@@ -21,7 +21,7 @@ export const readLinkStates = async (
     values: [codes],
   });
   const links = new Map<string, { readonly state: LinkState; readonly sequence: number }>(
-    rows.map((row) => [row.code, { state: stateOfRow(row), sequence: row.sequence }]),
+    rows.map((row) => [row.code, { state: linkOfRow(row), sequence: row.sequence }]),
   );
   const known = codes.map((subject) => ({ subject, sequence: links.get(subject)?.sequence ?? 0 }));
   for (const event of await outbox.after(topics.links.name, known)) {

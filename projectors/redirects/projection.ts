@@ -2,7 +2,7 @@ import { unnest, valuesByField, type Client } from '../../ops/platform/postgres/
 import { isLinkEvent } from '../../schemas/events/catalogue.js';
 import { topics } from '../../schemas/events/topics.js';
 import { evolveLink, noLink, type LinkState } from '../../schemas/folds/link.js';
-import { rowOfState, stateOfRow, type RedirectRow } from '../../schemas/read-models/redirects.js';
+import { rowOfState, linkOfRow, type RedirectRow } from '../../schemas/read-models/redirects.js';
 import type { Projection, ProjectionSchema } from '../runtime/projection.js';
 
 /** The columns, with their SQL types. */
@@ -60,7 +60,7 @@ export const redirects: Projection = {
     for (const event of linkEvents) {
       const { subject, sequence } = event;
       const row = known.get(subject);
-      const before = folded.get(subject)?.state ?? (row ? stateOfRow(row) : noLink);
+      const before = folded.get(subject)?.state ?? (row ? linkOfRow(row) : noLink);
       folded.set(subject, { state: evolveLink(before, event), sequence });
     }
     const rows = [...folded.values()]

@@ -16,7 +16,7 @@ export interface RedirectRow {
 }
 
 /** The state that a row stands for. */
-export const stateOfRow = (row: RedirectRow): LinkState => {
+export const linkOfRow = (row: RedirectRow): LinkState => {
   const link = {
     code: row.code,
     url: row.url,

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { noLink, type Link, type LinkState } from '../folds/link.js';
 import { someTime } from '../testing/events.js';
-import { rowOfState, stateOfRow } from './redirects.js';
+import { rowOfState, linkOfRow } from './redirects.js';
 
 const timestamp = someTime.map((time) => time.toISOString());
 const reason = fc.constantFrom('time' as const, 'clicks' as const);
@@ -27,7 +27,7 @@ describe('schemas: read model of redirects', () => {
       fc.property(someState, fc.integer({ min: 1 }), (state, sequence) => {
         const row = rowOfState(state, sequence);
         expect(row?.sequence).to.equal(sequence);
-        expect(row && stateOfRow(row)).to.deep.equal(state);
+        expect(row && linkOfRow(row)).to.deep.equal(state);
       }),
     );
   });

@@ -1,5 +1,11 @@
 import { errors, health, madeOnce, qrImages, success } from './responses.js';
-import { qrParameters, refTo, shortCodeSchema, type Part, type SchemaName } from './schemas.js';
+import {
+  qrParameters,
+  refTo,
+  shortCodeSchema,
+  type SchemaPart,
+  type SchemaName,
+} from './schemas.js';
 
 const requestId = {
   name: 'X-Request-Id',
@@ -26,7 +32,7 @@ const ifNoneMatch = {
 
 const shortCode = { name: 'shortCode', in: 'path', required: true, schema: shortCodeSchema };
 
-const body = (name: SchemaName, examples: Part): Part => ({
+const body = (name: SchemaName, examples: SchemaPart): SchemaPart => ({
   required: true,
   content: { 'application/json': { schema: refTo(name), examples } },
 });
@@ -192,4 +198,4 @@ export const paths = {
       }),
     },
   },
-} satisfies Readonly<Record<string, Part>>;
+} satisfies Readonly<Record<string, SchemaPart>>;

@@ -1,7 +1,7 @@
 import { messages } from '../../../schemas/http/errors.js';
-import { refTo, type JsonSchema, type Part, type SchemaName } from './schemas.js';
+import { refTo, type JsonSchema, type SchemaPart, type SchemaName } from './schemas.js';
 
-const header = (description: string, schema: JsonSchema, required = true): Part => ({
+const header = (description: string, schema: JsonSchema, required = true): SchemaPart => ({
   description,
   ...(required && { required }),
   schema,
@@ -37,11 +37,11 @@ export const componentHeaders = {
 
 type HeaderName = keyof typeof componentHeaders;
 
-const headers = (names: readonly HeaderName[]): Part =>
+const headers = (names: readonly HeaderName[]): SchemaPart =>
   Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
 
 /** The same headers, where not every such answer has them. */
-const optionalHeaders = (names: readonly HeaderName[]): Part =>
+const optionalHeaders = (names: readonly HeaderName[]): SchemaPart =>
   Object.fromEntries(names.map((name) => [name, { ...componentHeaders[name], required: false }]));
 
 /** Of every answer. */
@@ -56,7 +56,7 @@ const ofKnownKey = [
 
 type Examples = Readonly<Record<string, object>>;
 
-const json = (schema: JsonSchema, bodies: Examples): Part => ({
+const json = (schema: JsonSchema, bodies: Examples): SchemaPart => ({
   'application/json': {
     schema,
     examples: Object.fromEntries(Object.entries(bodies).map(([name, value]) => [name, { value }])),
@@ -68,8 +68,8 @@ export const success = (
   description: string,
   name: SchemaName,
   bodies: Examples,
-  more: Part = {},
-): Part => ({
+  more: SchemaPart = {},
+): SchemaPart => ({
   description,
   headers: headers([...ofAll, ...ofKnownKey]),
   content: json(refTo(name), bodies),
@@ -77,7 +77,9 @@ export const success = (
 });
 
 /** A success of a POST, which an Idempotency-Key makes repeatable. */
-export const madeOnce = (...[description, name, bodies, more]: Parameters<typeof success>): Part =>
+export const madeOnce = (
+  ...[description, name, bodies, more]: Parameters<typeof success>
+): SchemaPart =>
   success(description, name, bodies, {
     headers: headers([...ofAll, ...ofKnownKey, 'Idempotency-Replayed']),
     ...more,
@@ -137,7 +139,7 @@ const error = <Status extends number, Name extends string>(
   {
     schema = refTo('GeneralError'),
     headers: own = ofError,
-  }: { schema?: Part; headers?: Part } = {},
+  }: { schema?: SchemaPart; headers?: SchemaPart } = {},
 ) => ({ status, name, response: { description, headers: own, content: json(schema, bodies) } });
 
 /** Every error that more than one operation answers; its name stands in `components.responses`. */
@@ -240,7 +242,7 @@ type ErrorStatus = (typeof errorResponses)[number]['status'];
 const common: readonly ErrorStatus[] = [401, 405, 429, 500, 503];
 
 /** The errors of an operation of `/v2`: the common ones, and these. */
-export const errors = (...own: readonly ErrorStatus[]): Part =>
+export const errors = (...own: readonly ErrorStatus[]): SchemaPart =>
   Object.fromEntries(
     errorResponses
       .filter(({ status }) => common.includes(status) || own.includes(status))
@@ -252,7 +254,7 @@ export const health = (
   statuses: Readonly<Record<number, string>>,
   name: SchemaName,
   body: object,
-): Part => ({
+): SchemaPart => ({
   ...Object.fromEntries(
     Object.entries(statuses).map(([status, description]) => [
       status,

@@ -12,7 +12,7 @@ import { statsResponse, usageResponse } from '../../../schemas/http/reports.js';
 import { linkResponse, shortCode, shortenRequest } from '../../../schemas/http/shorten.js';
 
 /** A part of the document: an object that OpenAPI gives its meaning. */
-export type Part = Readonly<Record<string, unknown>>;
+export type SchemaPart = Readonly<Record<string, unknown>>;
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 const requests = {

@@ -13,7 +13,7 @@ import { overriddenFor } from '../../ledger/alias-overrides.js';
 import { readReservedWords } from '../../reserved-words.js';
 import type { SafetyCheck, SafetyVerdict } from '../../safety/safety-check.js';
 import { failure, json, unavailable, type Reply } from '../reply.js';
-import { parseAs, refused, type Read, type Refused } from '../requests.js';
+import { parseAs, refusedWith, type Read, type Refused } from '../requests.js';
 import { monthlyLimitReached, type PlanDeps, type V2State } from './admitted-call.js';
 
 /** Generates short codes: of 62^8, so a collision is rare, and found when the code is taken. */
@@ -27,7 +27,7 @@ export interface LinkRequestDeps extends PlanDeps {
 }
 
 /** Checked; only the hash of its password is missing. */
-export interface Ready {
+export interface ReadyRequest {
   readonly type: 'ready';
   readonly create: Omit<CreateLink, 'passwordHash'>;
   readonly password: string | null;
@@ -100,7 +100,7 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
   const checked = (body: unknown, state: V2State): Read<ShortenRequest> => {
     const parsed = parseAs(schema, body);
     const reply = parsed.type === 'read' ? refusalOf(parsed.value, state) : null;
-    return reply ? refused(reply) : parsed;
+    return reply ? refusedWith(reply) : parsed;
   };
 
   /** The aliases among the requests' that are reserved, and not for this account. */
@@ -117,7 +117,7 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
     return new Set(reserved.filter((alias) => accounts.get(alias.toLowerCase()) !== key.account));
   };
 
-  const commandFor = (request: ShortenRequest, state: V2State): Ready['create'] => {
+  const commandFor = (request: ShortenRequest, state: V2State): ReadyRequest['create'] => {
     const { alias, url, expiresIn, maxClicks } = request;
     const { key } = state.call;
     return {
@@ -138,18 +138,18 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
     async prepare(
       items: readonly unknown[],
       state: V2State,
-    ): Promise<readonly (Ready | Refused)[]> {
+    ): Promise<readonly (ReadyRequest | Refused)[]> {
       const all = items.map((item) => checked(item, state));
       const accepted = all.flatMap((item) => (item.type === 'read' ? [item.value] : []));
       const verdicts = [...(await deps.safety.check(accepted.map(({ url }) => url)))];
       const forbidden = await reservedFor(accepted, state.call);
-      return all.map((item): Ready | Refused => {
+      return all.map((item): ReadyRequest | Refused => {
         if (item.type === 'refused') return item;
         const request = item.value;
         const unsafe = safetyReplies[verdicts.shift() ?? 'unknown'];
-        if (unsafe) return refused(unsafe);
+        if (unsafe) return refusedWith(unsafe);
         if (request.alias !== null && forbidden.has(request.alias)) {
-          return refused(failure(400, messages.aliasReserved));
+          return refusedWith(failure(400, messages.aliasReserved));
         }
         const create = commandFor(request, state);
         return { type: 'ready', create, password: request.password };
@@ -160,7 +160,10 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
      *
      * @throws Overloaded
      */
-    async complete(ready: readonly Ready[], call: AdmittedCall): Promise<readonly CreateLink[]> {
+    async complete(
+      ready: readonly ReadyRequest[],
+      call: AdmittedCall,
+    ): Promise<readonly CreateLink[]> {
       const passwords = ready.flatMap(({ password }) => (password === null ? [] : [password]));
       const hashes = [...(await deps.passwords.hashAll(call.key.id, passwords))];
       return ready.map(({ create, password }) => {

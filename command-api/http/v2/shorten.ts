@@ -12,7 +12,7 @@ import {
   createLinkRequests,
   generateCode,
   type LinkRequestDeps,
-  type Ready,
+  type ReadyRequest,
 } from './link-requests.js';
 
 /** Bytes. */
@@ -50,7 +50,7 @@ export const createShortenHandlers = (deps: ShortenDeps) => {
    */
   const decide = async (
     { call }: V2State,
-    ready: readonly Ready[],
+    ready: readonly ReadyRequest[],
     form: AnswerForm,
     request: IdempotentRequest | null,
   ): Promise<Reply> => {

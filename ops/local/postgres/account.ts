@@ -1,10 +1,10 @@
 import { chmod, chown, mkdir, readFile, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { run, type Account } from '../process/child.js';
+import { runProgram, type Account } from '../process/child.js';
 import { ServerUnavailable } from '../process/errors.js';
 import { hasCode, nullOn } from '../../platform/errors.js';
 import { explainFailure } from './binaries.js';
-import type { Layout } from './layout.js';
+import type { ClusterLayout } from './layout.js';
 
 /** Read from the file itself: `getent` and `id` are not on every minimal system. */
 const nobody = async (): Promise<Account> => {
@@ -25,7 +25,7 @@ const nobody = async (): Promise<Account> => {
  * @returns null where it runs as this process's own user
  * @throws ServerUnavailable where no such user exists, or the cluster is another user's
  */
-export const postgresAccount = async (layout: Layout): Promise<Account | null> => {
+export const postgresAccount = async (layout: ClusterLayout): Promise<Account | null> => {
   const own = process.getuid?.();
   const owner = await nullOn<Account>(stat(layout.cluster), 'ENOENT').catch((error: unknown) => {
     throw hasCode(error, 'EACCES') ? notOurs(layout, 'another user', error) : error;
@@ -39,7 +39,7 @@ export const postgresAccount = async (layout: Layout): Promise<Account | null> =
   return { uid: owner.uid, gid: owner.gid };
 };
 
-const notOurs = (layout: Layout, whose: string, cause?: unknown): ServerUnavailable =>
+const notOurs = (layout: ClusterLayout, whose: string, cause?: unknown): ServerUnavailable =>
   new ServerUnavailable(
     `${layout.home} belongs to ${whose}; start Linklog as the user who made it, or give it another DATA_DIR`,
     { cause },
@@ -57,7 +57,7 @@ const pathTo = (dir: string): string[] => {
 const firstBarrier = async (account: Account, dir: string): Promise<string | null> => {
   const script = 'for dir; do cd "$dir" || { printf %s "$dir"; exit 1; }; done';
   try {
-    const { stdout } = await run(account, '/bin/sh', ['-c', script, 'sh', ...pathTo(dir)]);
+    const { stdout } = await runProgram(account, '/bin/sh', ['-c', script, 'sh', ...pathTo(dir)]);
     return stdout === '' ? null : stdout;
   } catch (error) {
     throw await explainFailure('/bin/sh', error);
@@ -85,7 +85,7 @@ const letTraverse = async (dir: string, { gid }: Account): Promise<void> => {
  *
  * @throws ServerUnavailable naming the directory that PostgreSQL cannot pass
  */
-export const makeHome = async (layout: Layout, account: Account | null): Promise<void> => {
+export const makeHome = async (layout: ClusterLayout, account: Account | null): Promise<void> => {
   const { dataDir, home } = layout;
   if (account === null) {
     await mkdir(home, { mode: 0o700, recursive: true });

@@ -20,7 +20,7 @@ import {
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import pino from 'pino';
-import { run } from '../process/child.js';
+import { runProgram } from '../process/child.js';
 import { ServerFailed } from '../process/errors.js';
 import {
   explainFailure,
@@ -75,12 +75,12 @@ describe('local servers: programs of PostgreSQL', () => {
   };
 
   const versionSaid = async (program: string): Promise<string> =>
-    (await run(nobody, program, ['--version'])).stdout;
+    (await runProgram(nobody, program, ['--version'])).stdout;
 
   it('do not load without the links between the libraries', async () => {
     const { dir: copy } = withoutLinks();
     const program = join(copy, 'native/bin/postgres');
-    const { exitCode, stderr } = await run(null, program, ['--version']);
+    const { exitCode, stderr } = await runProgram(null, program, ['--version']);
     const failed = new ServerFailed('It ended', { exitCode, output: stderr });
     const unavailable = await explainFailure(program, failed);
     expect(unavailable).to.include({ code: 'SERVER_UNAVAILABLE' });
@@ -205,7 +205,7 @@ describe('local servers: programs of PostgreSQL', () => {
       encoding: 'latin1',
       mode: 0o755,
     });
-    const error = await caught(run(null, program, ['--version']));
+    const error = await caught(runProgram(null, program, ['--version']));
     expect(await explainFailure(program, error))
       .to.have.property('message')
       .that.matches(/^.*musl.*DATABASE_URL.*$/);
@@ -213,7 +213,7 @@ describe('local servers: programs of PostgreSQL', () => {
 
   it('are named when they are not there', async () => {
     const program = join(dir, 'postgres');
-    const error = await caught(run(null, program, ['--version']));
+    const error = await caught(runProgram(null, program, ['--version']));
     expect(await explainFailure(program, error))
       .to.have.property('message')
       .that.includes(`${program} is not there`);

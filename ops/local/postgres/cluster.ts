@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import { syncPath } from '../../platform/files/new-file.js';
 import { runToSuccess, type Account } from '../process/child.js';
 import { explainFailure, type Binaries } from './binaries.js';
-import { superuser, type Layout } from './layout.js';
+import { superuser, type ClusterLayout } from './layout.js';
 
 const writeSecret = async (path: string, content: string): Promise<void> => {
   // Removed first: the mode below holds for a new file only.
@@ -18,7 +18,7 @@ const writeSecret = async (path: string, content: string): Promise<void> => {
  * moment leaves no half-made one.
  */
 export const createCluster = async (
-  layout: Layout,
+  layout: ClusterLayout,
   account: Account | null,
   { initdb }: Binaries,
   logger: Logger,

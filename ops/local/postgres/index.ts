@@ -9,7 +9,13 @@ import { freePort, startServer } from '../process/server.js';
 import { makeHome, postgresAccount } from './account.js';
 import { explainFailure, installedPackage, provideBinaries } from './binaries.js';
 import { createCluster } from './cluster.js';
-import { connectionUrl, layoutOf, readPassword, readPostmasterPid, type Layout } from './layout.js';
+import {
+  connectionUrl,
+  layoutOf,
+  readPassword,
+  readPostmasterPid,
+  type ClusterLayout,
+} from './layout.js';
 import { endOrphanPostgres, postgresPids, removeUnfinished } from './orphans.js';
 import { postgresArguments } from './settings.js';
 
@@ -26,7 +32,11 @@ const stopSteps = [
  * Whether this very PostgreSQL answers. The password is offered only when PostgreSQL itself says that
  * the port is its own: another process may have taken it meanwhile.
  */
-const postgresAnswers = async (layout: Layout, pid: number, url: string): Promise<boolean> => {
+const postgresAnswers = async (
+  layout: ClusterLayout,
+  pid: number,
+  url: string,
+): Promise<boolean> => {
   const recorded = await readPostmasterPid(layout);
   if (recorded?.pid !== pid || !recorded.isReady) return false;
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 2_000 });

@@ -22,7 +22,7 @@ export const layoutOf = (dataDir: string) => {
   } as const;
 };
 
-export type Layout = ReturnType<typeof layoutOf>;
+export type ClusterLayout = ReturnType<typeof layoutOf>;
 
 export const superuser = 'linklog';
 
@@ -33,13 +33,13 @@ export const connectionUrl = (port: number, password: string): string =>
 const readText = (file: string): Promise<string | null> => nullOn(readFile(file, 'utf8'), 'ENOENT');
 
 /** The superuser's password, or null where there is none. */
-export const readPassword = async (layout: Layout): Promise<string | null> => {
+export const readPassword = async (layout: ClusterLayout): Promise<string | null> => {
   const password = await readText(layout.password);
   return password === '' ? null : password;
 };
 
 /** What PostgreSQL's pid file says, which may be out of date; null where there is none. */
-export const readPostmasterPid = async (layout: Layout) => {
+export const readPostmasterPid = async (layout: ClusterLayout) => {
   const content = await readText(layout.postmasterPid);
   if (content === null) return null;
   // The lines are numbered in PostgreSQL's miscadmin.h, LOCK_FILE_LINE_*.

@@ -1,23 +1,29 @@
 import { rm } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import { processExists, procStat, readProc } from '../../platform/process/proc.js';
-import { run, type Account } from '../process/child.js';
+import { runProgram, type Account } from '../process/child.js';
 import { endOrphans, killAll, processesIn, type EndStep } from '../process/orphans.js';
-import { readPostmasterPid, type Layout } from './layout.js';
+import { readPostmasterPid, type ClusterLayout } from './layout.js';
 
 const programs = ['postgres', 'initdb'];
 
 /** Without /proc: the postmaster alone, by its file, when `ps` says that it is one of this directory. */
-const postmasterByPs = async (layout: Layout): Promise<number[]> => {
+const postmasterByPs = async (layout: ClusterLayout): Promise<number[]> => {
   const recorded = await readPostmasterPid(layout);
   if (recorded === null || recorded.pid === 0) return [];
-  const { stdout } = await run(null, 'ps', ['-ww', '-o', 'command=', '-p', String(recorded.pid)]);
+  const { stdout } = await runProgram(null, 'ps', [
+    '-ww',
+    '-o',
+    'command=',
+    '-p',
+    String(recorded.pid),
+  ]);
   const isOurs = stdout.includes('postgres') && stdout.includes(`-D ${layout.cluster}`);
   return isOurs ? [recorded.pid] : [];
 };
 
 /** Every PostgreSQL process of the cluster that lives; elsewhere than on Linux its postmaster alone. */
-export const postgresPids = (layout: Layout, account: Account | null): Promise<number[]> =>
+export const postgresPids = (layout: ClusterLayout, account: Account | null): Promise<number[]> =>
   process.platform === 'linux'
     ? processesIn(layout.cluster, programs, account)
     : postmasterByPs(layout);
@@ -44,7 +50,7 @@ const steps: readonly EndStep[] = [
  * PostgreSQL does not start when its pid file names a live process, whoever that is by now. A file that
  * names a dead one is left to PostgreSQL, which looks in it for shared memory still in use.
  */
-const removeMisleadingPidFile = async (layout: Layout): Promise<void> => {
+const removeMisleadingPidFile = async (layout: ClusterLayout): Promise<void> => {
   const left = await readPostmasterPid(layout);
   if (left === null) return;
   const isDead = left.pid !== 0 && !processExists(left.pid);
@@ -57,7 +63,7 @@ const removeMisleadingPidFile = async (layout: Layout): Promise<void> => {
  * @throws ServerFailed when one does not even end by SIGKILL (9 s at most)
  */
 export const endOrphanPostgres = async (
-  layout: Layout,
+  layout: ClusterLayout,
   account: Account | null,
   logger: Logger,
 ): Promise<void> => {
@@ -68,7 +74,7 @@ export const endOrphanPostgres = async (
 
 /** Ends an initdb that was left running, and removes what it made. */
 export const removeUnfinished = async (
-  layout: Layout,
+  layout: ClusterLayout,
   account: Account | null,
   logger: Logger,
 ): Promise<void> => {

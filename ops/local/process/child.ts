@@ -30,7 +30,7 @@ type Explain = (error: unknown) => unknown;
  *
  * @throws the system's error when it cannot be started, for example EPERM where we may not become `account`
  */
-export const run = async (
+export const runProgram = async (
   account: Account | null,
   program: string,
   args: readonly string[],
@@ -68,7 +68,7 @@ export const runToSuccess = async (
 ): Promise<void> => {
   const { failure, retryable = false, explain } = options;
   try {
-    const { exitCode, stdout, stderr } = await run(account, program, args, options);
+    const { exitCode, stdout, stderr } = await runProgram(account, program, args, options);
     if (exitCode === 0) return;
     const output = lastLines(`${stdout}\n${stderr}`);
     throw new ServerFailed(failure, { output, exitCode, retryable });

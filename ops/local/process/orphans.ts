@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { hasCode, nullOnThrow } from '../../platform/errors.js';
 import type { Logger } from '../../platform/logging.js';
 import { procStat } from '../../platform/process/proc.js';
-import { run, type Account } from './child.js';
+import { runProgram, type Account } from './child.js';
 import { ServerFailed } from './errors.js';
 
 /** The process ended while we looked. */
@@ -29,7 +29,7 @@ const pidsIn = async (dir: string, account: Account | null): Promise<number[]> =
   if (hidden.length === 0 || account === null) return found;
   // Root in a container without CAP_SYS_PTRACE may not see those of `account`: that account looks.
   const look = 'for p in /proc/[0-9]*; do [ "$p/cwd" -ef "$1" ] && echo "${p#/proc/}"; done';
-  const { stdout } = await run(account, '/bin/sh', ['-c', look, 'sh', dir]);
+  const { stdout } = await runProgram(account, '/bin/sh', ['-c', look, 'sh', dir]);
   return [...new Set([...found, ...stdout.split('\n').map(Number)])].filter((pid) => pid > 0);
 };
 

@@ -2,14 +2,14 @@ import { projections } from '../../../projectors/projections.js';
 import { liveSchema, type Projection } from '../../../projectors/runtime/projection.js';
 import { rebuild } from '../../../projectors/runtime/rebuild.js';
 import { dump } from '../../../projectors/testing/tables.js';
-import { withDatabase, type Database } from '../../tools/cli/database.js';
+import { withDatabase, type CommandDatabase } from '../../tools/cli/database.js';
 import { readConfig } from '../../platform/config/config.js';
 
 /** An event that comes in the middle makes the comparison void: a minute's calls are metered when it is past. */
 const attempts = 5;
 
 const rebuildOne = async (
-  database: Database,
+  database: CommandDatabase,
   projection: Projection,
 ): Promise<readonly string[]> => {
   const schema = liveSchema(projection.name);

@@ -10,10 +10,10 @@ import { serviceDirs } from '../../local/stack/topology.js';
 import { backupFormat, recordsIn, type BackupBatch, type BackupHead } from './format.js';
 import { writeNewFile } from '../../platform/files/new-file.js';
 import { readRange } from '../audit/as-of/read.js';
-import type { Database } from '../cli/database.js';
+import type { CommandDatabase } from '../cli/database.js';
 import type { Watch } from '../cli/long-work.js';
 
-interface BackupOptions extends Omit<Database, 'logger'>, Watch {
+interface BackupOptions extends Omit<CommandDatabase, 'logger'>, Watch {
   /** Where the edges' spools are; of a stack, those of all its edges. */
   readonly dataDir: string;
   readonly file: string;

@@ -13,7 +13,7 @@ import { createPool, type Pool, type Queryable } from '../../platform/postgres/p
 import { CliError, explainDataDir, messageOf } from './errors.js';
 import { interruptible, showProgress, type Interruption } from './long-work.js';
 
-export interface Database extends Pick<OpenedLog, 'log' | 'outbox' | 'delivery'> {
+export interface CommandDatabase extends Pick<OpenedLog, 'log' | 'outbox' | 'delivery'> {
   readonly pool: Pool;
   /** Silent: the command tells on the terminal what a person has to know. */
   readonly logger: Logger;
@@ -51,7 +51,7 @@ const withLog = async <Result>(
     readonly readOnly: boolean;
     readonly prepare: (pool: Pool) => Promise<void>;
   },
-  work: (database: Database) => Promise<Result>,
+  work: (database: CommandDatabase) => Promise<Result>,
 ): Promise<Result> => {
   const { url } = connections;
   const { kafka, readOnly, prepare } = options;
@@ -89,7 +89,7 @@ const withLog = async <Result>(
  */
 export const withDatabase = async <Result>(
   config: Config,
-  work: (database: Database) => Promise<Result>,
+  work: (database: CommandDatabase) => Promise<Result>,
   { deadlines = 'background' }: { readonly deadlines?: DeadlineName } = {},
 ): Promise<Result> => {
   const url = config.databaseUrl ?? (await embeddedUrl(config.dataDir));
@@ -98,7 +98,7 @@ export const withDatabase = async <Result>(
 };
 
 /** What work that takes long has besides the database. */
-export interface LongWork extends Database {
+export interface LongWork extends CommandDatabase {
   readonly progress: (done: number, total: number) => void;
   readonly signal: AbortSignal;
 }
@@ -170,7 +170,7 @@ const requireEmptyLog = async (log: EventLog, where: string): Promise<void> => {
  */
 export const withNewInstallation = async <Result>(
   { dataDir, databaseUrl, kafka }: Config,
-  work: (database: Database) => Promise<Result>,
+  work: (database: CommandDatabase) => Promise<Result>,
 ): Promise<Result> => {
   const held = await openDataDir(dataDir);
   try {

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { setFlagsFromString } from 'node:v8';
 import { readConfig } from '../../platform/config/config.js';
-import { run } from './program.js';
+import { runCommandLine } from './program.js';
 
 // Commands run beside the service, some of them over a log of any length. A heap that grows by half at
 // most before it is cleaned takes half of the memory (175 MB for a replay, not 310), a quarter more time.
@@ -13,7 +13,7 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   process.exit(1);
 });
 
-process.exitCode = await run(process.argv.slice(2), {
+process.exitCode = await runCommandLine(process.argv.slice(2), {
   out: (text) => process.stdout.write(text),
   err: (text) => process.stderr.write(text),
   readConfig: () => readConfig(),

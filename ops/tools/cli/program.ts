@@ -89,7 +89,7 @@ const addJsonOption = (command: CommanderCommand): void => {
  *
  * @returns the exit code; never rejects
  */
-export const run = async (
+export const runCommandLine = async (
   args: readonly string[],
   { out, err, readConfig }: CliContext,
 ): Promise<number> => {

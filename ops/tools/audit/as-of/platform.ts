@@ -9,13 +9,13 @@ import { initialPlatform } from '../../../../schemas/folds/platform.js';
 import { foldLedgerLinks, foldPlatform } from '../../../ledger/rebuild/folds.js';
 import { murmur2 } from '../../../platform/event-log/partition.js';
 import { Accounts, shownKey } from './key.js';
-import { happenedBy, partsOf, readParts, type LookBack, type Part } from './read.js';
+import { happenedBy, partsOf, readParts, type LookBack, type LogPart } from './read.js';
 
 /** A partition with more records is read several times, each time for a part of its links. */
 const recordsAtOnce = 1_000_000;
 
 /** A part as often as it must be read so that its links fit into memory, each time with other links. */
-const slicesOf = (part: Part, atOnce: number): readonly Part[] => {
+const slicesOf = (part: LogPart, atOnce: number): readonly LogPart[] => {
   const slices = Math.max(1, Math.ceil((part.next - part.first) / atOnce));
   if (slices === 1) return [part];
   return Array.from({ length: slices }, (_, slice) => ({
@@ -104,7 +104,7 @@ export const platformAsOf = async (look: LookBack, atOnce = recordsAtOnce) => {
   const accounts = new Accounts();
   const links = new LinkCounts(moment);
   let platform = initialPlatform;
-  let current: Part | undefined;
+  let current: LogPart | undefined;
   const slices = linkParts.flatMap((part) => slicesOf(part, atOnce));
   const parts = [...accountParts, ...platformParts, ...slices];
   const grounds = await readParts(look, parts, (readings, part) => {

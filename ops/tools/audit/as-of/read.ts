@@ -5,7 +5,7 @@ import { partitionOf } from '../../../platform/event-log/partition.js';
 import type { Batch, EventLog, PartitionRange } from '../../../platform/event-log/port.js';
 
 /** A piece of the log that is to be read: a partition up to where it ended when this was asked. */
-export interface Part extends PartitionRange {
+export interface LogPart extends PartitionRange {
   readonly topic: TopicName;
   /** Which records' keys matter; all unless told. The others are not even parsed. */
   readonly only?: (key: string) => boolean;
@@ -30,7 +30,7 @@ export const partsOf = async (
   log: EventLog,
   topic: TopicName,
   key?: string,
-): Promise<readonly Part[]> => {
+): Promise<readonly LogPart[]> => {
   const ranges = await log.ranges(topic);
   if (key === undefined) return ranges.map((range) => ({ topic, ...range }));
   const partition = partitionOf(key, ranges.length);
@@ -64,8 +64,8 @@ export async function* readRange(
 /** Gives what can be read of the parts, one after the other, batch by batch. Repeats are included. */
 export const readParts = async (
   { log, progress, signal }: LookBack,
-  parts: readonly Part[],
-  take: (readings: readonly ReadableRecord[], part: Part) => void,
+  parts: readonly LogPart[],
+  take: (readings: readonly ReadableRecord[], part: LogPart) => void,
 ): Promise<Grounds> => {
   const total = parts.reduce((sum, { first, next }) => sum + next - first, 0);
   const readUpTo: Record<string, Record<string, number>> = {};

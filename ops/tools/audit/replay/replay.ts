@@ -5,7 +5,7 @@ import type { LinklogEvent } from '../../../../schemas/events/catalogue.js';
 import type { TopicName } from '../../../../schemas/events/topics.js';
 import { ledgerTopics } from '../../../ledger/rebuild/rebuild.js';
 import type { Batch, EventLog } from '../../../platform/event-log/port.js';
-import { partsOf, readRange, type Part } from '../as-of/read.js';
+import { partsOf, readRange, type LogPart } from '../as-of/read.js';
 import type { Watch } from '../../cli/long-work.js';
 import { matcherOf, topicsOf, type EventFilter } from './filter.js';
 import { mergeInOrder, type PartitionEvents, type PlacedEvent } from './order.js';
@@ -89,7 +89,7 @@ export async function* replay(options: ReplayOptions): AsyncGenerator<readonly P
     }
   };
 
-  async function* eventsOf(part: Part): PartitionEvents {
+  async function* eventsOf(part: LogPart): PartitionEvents {
     const name = `${part.topic}/${part.partition}`;
     const isRepeat = repeats.get(name) ?? repeatsOfPartition();
     repeats.set(name, isRepeat);
@@ -106,7 +106,7 @@ export async function* replay(options: ReplayOptions): AsyncGenerator<readonly P
   }
 
   for (;;) {
-    const parts: Part[] = [];
+    const parts: LogPart[] = [];
     // In an order in which nothing is missing that an event refers to.
     for (const topic of [...ledgerTopics].reverse().filter((name) => wanted.includes(name))) {
       for (const part of await partsOf(log, topic, filter.code)) {

@@ -12,7 +12,7 @@ import {
   type SignedCheckpoint,
 } from '../../../../projectors/seals/signed-checkpoint.js';
 import type { Command, CommandContext } from '../../cli/command.js';
-import { runOnDatabase, withDatabase, type Database } from '../../cli/database.js';
+import { runOnDatabase, withDatabase, type CommandDatabase } from '../../cli/database.js';
 import { CliError, messageOf } from '../../cli/errors.js';
 import { count, counted, facts, table, type Answer } from '../../cli/output.js';
 
@@ -113,7 +113,7 @@ const neverSealed = (): CliError =>
     'this log was never sealed: run its projectors with SEAL_KEY_FILE, the same one for all',
   );
 
-const shownSeals = async ({ pool, log }: Database) => {
+const shownSeals = async ({ pool, log }: CommandDatabase) => {
   const keys = await publishedKeys(pool);
   const [newest] = keys;
   if (newest === undefined) throw neverSealed();

@@ -10,7 +10,7 @@ import { createLogger } from '../../../platform/logging.js';
 import { testDatabase, type TestDatabase } from '../../../test/support/database.js';
 import { eventually } from '../../../test/support/waiting.js';
 import { readConfig } from '../../../platform/config/config.js';
-import { run } from '../../cli/program.js';
+import { runCommandLine } from '../../cli/program.js';
 import { openTestLog } from '../../../test/support/node.js';
 import {
   launch,
@@ -62,7 +62,7 @@ describe('audit: linklog audit seal', function () {
 
   const audit = async (...args: readonly string[]) => {
     const said = { stdout: '', stderr: '' };
-    const exitCode = await run(['audit', ...args], {
+    const exitCode = await runCommandLine(['audit', ...args], {
       out: (text) => (said.stdout += text),
       err: (text) => (said.stderr += text),
       readConfig: () => readConfig({ DATABASE_URL: database.url, DATA_DIR: file('cli') }),

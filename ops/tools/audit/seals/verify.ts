@@ -15,7 +15,7 @@ import { publishedKeys, sealStore } from './stored.js';
 /** The log cannot be compared with what the verifier brought, and why. */
 const cannotVerify = (why: string): CliError => new CliError('REFUSED', why);
 
-export interface VerifyOptions extends Watch {
+export interface VerifySealsOptions extends Watch {
   readonly pool: Pool;
   readonly log: EventLog;
   readonly keys: TrustedKeys;
@@ -62,7 +62,7 @@ const requireItsKey = async (pool: Pool, keys: TrustedKeys): Promise<void> => {
  *
  * @throws CliError
  */
-export const verifySeals = async (options: VerifyOptions) => {
+export const verifySeals = async (options: VerifySealsOptions) => {
   const { pool, log, keys, known, progress, signal } = options;
   for (const seal of known) requireFitting(seal, log, keys);
   await requireItsKey(pool, keys);

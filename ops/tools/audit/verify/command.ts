@@ -3,7 +3,7 @@ import {
   type DifferentColumn,
   type ExplainedDifference,
   type Gap,
-  type Place,
+  type RowPlace,
   type Verification,
 } from './report.js';
 import { verify as verifyAll } from './verify.js';
@@ -16,7 +16,7 @@ import { secondsSince } from '../../cli/long-work.js';
 import { count, counted, table, type Answer } from '../../cli/output.js';
 import { verifySealsOf } from '../seals/command.js';
 
-const placeOf = ({ in: where, topic, partition, offset }: Place): string =>
+const placeOf = ({ in: where, topic, partition, offset }: RowPlace): string =>
   `${where === 'outbox' ? 'outbox of ' : ''}${topic}/${partition} at ${offset}`;
 
 const valueOf = (value: unknown): string => (value === undefined ? '-' : JSON.stringify(value));

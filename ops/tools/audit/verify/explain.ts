@@ -9,7 +9,7 @@ import { partitionOf } from '../../../platform/event-log/partition.js';
 import type { EventLog, LogRecord } from '../../../platform/event-log/port.js';
 import type { Pool } from '../../../platform/postgres/pool.js';
 import { offsetIn, readTable, type FoldPositions, type Stretch } from './reading.js';
-import type { Difference, ExplainedDifference, ExplainingEvent, Place } from './report.js';
+import type { Difference, ExplainedDifference, ExplainingEvent, RowPlace } from './report.js';
 
 /** Which events a row is a fold of. */
 interface Pattern {
@@ -104,7 +104,7 @@ const eventIn = ({ value }: LogRecord): LinklogEvent | null => {
   }
 };
 
-const told = (place: Place, event: LinklogEvent | null): ExplainingEvent => ({
+const told = (place: RowPlace, event: LinklogEvent | null): ExplainingEvent => ({
   ...place,
   id: event?.id ?? null,
   type: event?.type ?? null,
@@ -134,7 +134,7 @@ class Explanation {
   }
 
   /** Takes a record of a partition that it cares for. */
-  look(place: Place, record: LogRecord, readOnce: () => LinklogEvent | null): void {
+  look(place: RowPlace, record: LogRecord, readOnce: () => LinklogEvent | null): void {
     const { key, matches } = this.#pattern;
     if ((key ?? record.key) !== record.key) return;
     const event = readOnce();
@@ -164,7 +164,7 @@ class Explanation {
 /** Gives records to explanations, up to an offset each. Reads each record once at most. */
 const show = (
   shown: readonly { readonly explanation: Explanation; readonly to: number }[],
-  place: Omit<Place, 'offset'>,
+  place: Omit<RowPlace, 'offset'>,
   records: readonly LogRecord[],
 ): void => {
   for (const record of records) {

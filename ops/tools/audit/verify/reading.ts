@@ -8,7 +8,7 @@ import {
   type LogRecord,
 } from '../../../platform/event-log/port.js';
 import type { Queryable } from '../../../platform/postgres/pool.js';
-import type { Gap, Model, Place } from './report.js';
+import type { Gap, Model, RowPlace } from './report.js';
 
 /** Records in a batch of the ledger's fold, and in a page of the table. */
 export const batchSize = 2_000;
@@ -25,12 +25,12 @@ export interface Stretch {
 /** A part of the table. */
 export interface TableStretch extends Stretch {
   readonly partitionId: number;
-  readonly in: Place['in'];
+  readonly in: RowPlace['in'];
 }
 
 /** Passes the batches of a stretch on, and reports offsets without a record. */
 export async function* noticing(
-  { topic, partition, from, to, in: where }: Stretch & Pick<Place, 'in'>,
+  { topic, partition, from, to, in: where }: Stretch & Pick<RowPlace, 'in'>,
   batches: AsyncIterable<Batch>,
   onGap: (gap: Gap) => void,
 ): AsyncGenerator<Batch> {
@@ -72,7 +72,7 @@ export interface TableEnd {
   readonly partitionId: number;
   readonly topic: TopicName;
   readonly partition: number;
-  readonly in: Place['in'];
+  readonly in: RowPlace['in'];
   readonly next: number;
   /** Up to where the log proper has what is in it; on Kafka, what the relay has marked as sent. */
   readonly logged: number;

@@ -5,7 +5,7 @@ import type { TopicName } from '../../../../schemas/events/topics.js';
 export type Model = ProjectionName | 'ledger';
 
 /** A place in the log, or, on Kafka, among the events that the outbox has not sent yet. */
-export interface Place {
+export interface RowPlace {
   readonly in: 'log' | 'outbox';
   readonly topic: TopicName;
   readonly partition: number;
@@ -13,7 +13,7 @@ export interface Place {
 }
 
 /** An event that a row is a fold of; one that cannot be read is named by its place alone. */
-export interface ExplainingEvent extends Place {
+export interface ExplainingEvent extends RowPlace {
   readonly id: string | null;
   readonly type: string | null;
   readonly time: string | null;
@@ -55,7 +55,7 @@ export interface VerifiedTable {
 }
 
 /** Offsets from `from` up to, not including, `to`, at which the log has nothing. */
-export interface Gap extends Omit<Place, 'offset'> {
+export interface Gap extends Omit<RowPlace, 'offset'> {
   readonly from: number;
   readonly to: number;
 }

@@ -11,14 +11,14 @@ import { testDatabase, type TestDatabase } from '../../../test/support/database.
 import { kafkaStartMs, testKafka, type TestKafka } from '../../../test/support/kafka.js';
 import { testNode, type TestNode } from '../../../test/support/node.js';
 import { topics } from '../../../../schemas/events/topics.js';
-import type { Place, Verification } from './report.js';
+import type { RowPlace, Verification } from './report.js';
 import { someTraffic, underLoad } from '../../../test/support/audit/traffic.js';
 import { verify } from './verify.js';
 
 const differing = ({ differences }: Verification): readonly string[] =>
   differences.map(({ model, table, kind }) => `${model}.${table} ${kind}`);
 
-const place = ({ in: where, topic, offset }: Place): string => `${where} ${topic} ${offset}`;
+const place = ({ in: where, topic, offset }: RowPlace): string => `${where} ${topic} ${offset}`;
 
 describe('audit verify, with the log on Kafka', function () {
   this.timeout(120_000);
