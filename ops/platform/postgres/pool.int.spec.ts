@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { testDatabase, type TestDatabase } from '../../test/support/database.js';
-import { eventually, rejection } from '../../test/support/waiting.js';
+import { eventually, eventuallyPasses, rejection } from '../../test/support/waiting.js';
 import { startTcpProxy, type TcpProxy } from '../../test/support/tcp-proxy.js';
 import { deferred } from '../concurrency/deferred.js';
 import { createLogger } from '../logging.js';
@@ -228,27 +228,25 @@ describe('platform: transaction', () => {
       logger,
     });
     await note(pool as unknown as Client, 1);
-    const frozen = deferred();
+    const locked = deferred();
+    const thawed = deferred();
     const holder = rejection(
       transaction(request, async (tx) => {
         await tx.query('SELECT FROM notes FOR UPDATE');
+        locked.resolve();
         // As a process that is stopped: it sends nothing, and does not end its connection.
-        await frozen.promise;
+        await thawed.promise;
         await note(tx, 2);
       }),
     );
-    const change = () => transaction(request, (tx) => tx.query('UPDATE notes SET unique_late = 3'));
-    await eventually('the row is locked', async () => isAway(await rejection(change())));
-    await eventually(
-      'the lock is free',
-      () =>
-        change().then(
-          () => true,
-          () => false,
-        ),
-      5_000,
-    );
-    frozen.resolve();
+    await locked.promise;
+    const change = () =>
+      transaction(request, async (tx) => {
+        await tx.query('UPDATE notes SET unique_late = 3');
+      });
+    expect(isAway(await rejection(change()))).to.be.true;
+    await eventuallyPasses(5_000, change);
+    thawed.resolve();
     expect(isAway(await holder)).to.be.true;
     await request.end();
   });
