@@ -29,6 +29,15 @@ export type LedgerLinkEvent = LinkEvent | EventNamed<'LinkVisited'>;
 
 export const freeCode: LedgerLinkState = { status: 'free' };
 
+/** What every link begins with. */
+export const untouched = {
+  status: 'taken',
+  expired: null,
+  blocked: false,
+  cleared: false,
+  clicks: 0,
+} as const;
+
 /** What an event makes of a link. The ledger's rows are changed in no other way. */
 export const evolveLedgerLink = (
   link: LedgerLinkState,
@@ -38,16 +47,12 @@ export const evolveLedgerLink = (
   if (event.type === 'linklog.LinkCreated.v1') {
     const { keyId, expiresAt, maxClicks } = event.data;
     return {
-      status: 'taken',
+      ...untouched,
       code: event.subject,
       keyId,
       account: event.account ?? 'default',
-      expired: null,
-      blocked: false,
-      cleared: false,
       expiresAt: expiresAt === null ? null : new Date(expiresAt),
       maxClicks,
-      clicks: 0,
       sequence: event.sequence,
       lastEventAt: time,
     };

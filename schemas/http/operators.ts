@@ -36,18 +36,18 @@ export const platformResponse = z.object({
 });
 export type PlatformResponse = z.infer<typeof platformResponse>;
 
-const reasonMessage = 'reason must have 1 to 500 characters, none of them control characters';
+/** A body with a text that an operator writes for the history. */
+const operatorText = <Field extends string>(field: Field) => {
+  const error = `${field} must have 1 to 500 characters, none of them control characters`;
+  const text = z
+    .string({ error })
+    .regex(/^[^\u0000-\u001f\u007f-\u009f]{1,500}$/, error)
+    .refine((given) => given.isWellFormed(), error);
+  return z.object({ [field]: text } as Record<Field, typeof text>, { error });
+};
 
 /** POST /admin/links/:shortCode/block and …/unblock */
-export const blockRequest = z.object(
-  {
-    reason: z
-      .string({ error: reasonMessage })
-      .regex(/^[^\u0000-\u001f\u007f-\u009f]{1,500}$/, reasonMessage)
-      .refine((reason) => reason.isWellFormed(), reasonMessage),
-  },
-  { error: reasonMessage },
-);
+export const blockRequest = operatorText('reason');
 
 export const blockResponse = z.object({ shortCode: z.string(), blocked: z.boolean() });
 export type BlockResponse = z.infer<typeof blockResponse>;

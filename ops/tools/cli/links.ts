@@ -5,7 +5,8 @@ import { changed, table } from './output.js';
 
 const rowOf = ({ time, type, actor, data }: HistoryResponse['events'][number]): string[] => {
   const what = /^linklog\.(.+)\.v\d+$/.exec(type)?.[1] ?? type;
-  const why = data['reason'] ?? data['url'];
+  const { reason, url, ...rest } = data;
+  const why = reason ?? url ?? Object.values(rest).join(', ');
   return [time, what, actor ?? '', typeof why === 'string' ? why : ''];
 };
 

@@ -4,7 +4,7 @@ import {
   type LinkEvent,
 } from '../../../../schemas/events/catalogue.js';
 import { topics } from '../../../../schemas/events/topics.js';
-import type { LedgerLink } from '../../../../schemas/folds/ledger-link.js';
+import { untouched, type LedgerLink } from '../../../../schemas/folds/ledger-link.js';
 import { initialPlatform } from '../../../../schemas/folds/platform.js';
 import { foldLedgerLinks, foldPlatform } from '../../../ledger/rebuild/folds.js';
 import { murmur2 } from '../../../platform/event-log/partition.js';
@@ -73,16 +73,14 @@ class LinkCounts {
 
   #unpack(code: string, bits: number): LedgerLink {
     return {
-      status: 'taken',
+      ...untouched,
       code,
       keyId: '',
       account: '',
       expired: bits & isExpired ? 'time' : null,
       blocked: (bits & isBlocked) !== 0,
-      cleared: false,
       expiresAt: bits & isOver ? this.moment : null,
       maxClicks: null,
-      clicks: 0,
       sequence: Math.floor(bits / sequenceUnit),
       lastEventAt: this.moment,
     };
