@@ -65,6 +65,18 @@ export const appliedThrough = async (
   return Math.min(...offsets.map((position) => position?.offset ?? 0));
 };
 
+/** The subjects of a topic that have dead letters in a projection. */
+export const subjectsSetAside = async (
+  pool: Pool,
+  topic: TopicName,
+): Promise<readonly string[]> => {
+  const letters = projections
+    .map(({ name }) => `SELECT subject FROM ${liveSchema(name)}.dead_letters WHERE topic = $1`)
+    .join(' UNION ');
+  const { rows } = await pool.query<{ subject: string }>(letters, [topic]);
+  return rows.map(({ subject }) => subject);
+};
+
 /** Brings every projection to the log's end while no projector runs. */
 export const catchUpProjections = async (options: {
   /** Two of its connections are used. */

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { appliedThrough } from '../../projectors/main.js';
+import { appliedThrough, subjectsSetAside } from '../../projectors/main.js';
 import { never } from '../platform/concurrency/deferred.js';
 import { periodically } from '../platform/concurrency/periodic.js';
 import type { Config } from '../platform/config/config.js';
@@ -36,6 +36,8 @@ export interface OpenedLog {
 
 interface Options {
   readonly pool: Pool;
+  /** For what requests wait for; by default `pool`. */
+  readonly requestPool?: Pool;
   /** The pool's. */
   readonly url: string;
   /** Hears `linklog_log` and `linklog_sent`. */
@@ -72,7 +74,7 @@ const openOnKafka = async (settings: KafkaSettings, options: Options): Promise<O
     logger,
     bindToLog: (name) => (readOnly ? requireBoundTo : bindToLog)(pool, name),
   });
-  const delivery = await openRelayedDelivery({ pool, listener });
+  const delivery = await openRelayedDelivery({ pool: options.requestPool ?? pool, listener });
   const tasks = readOnly
     ? []
     : [
@@ -80,7 +82,11 @@ const openOnKafka = async (settings: KafkaSettings, options: Options): Promise<O
         periodically({
           name: 'prune the outbox',
           everyMs: pruneEveryMs,
-          task: () => pruneSent(pool, (topic, partition) => appliedThrough(pool, topic, partition)),
+          task: () =>
+            pruneSent(pool, {
+              appliedThrough: (topic, partition) => appliedThrough(pool, topic, partition),
+              setAside: (topic) => subjectsSetAside(pool, topic),
+            }),
           logger,
         }),
       ];

@@ -100,15 +100,20 @@ export const saveRelayCheckpoints = async (
   );
 };
 
+/** What the projections have read of the log proper. */
+export interface ProjectedEvents {
+  /** The offset below which every projection has applied, or set aside, a partition. */
+  appliedThrough(topic: TopicName, partition: number): Promise<number>;
+  /** Subjects of which a projection has set events aside. */
+  setAside(topic: TopicName): Promise<readonly string[]>;
+}
+
 /**
  * Deletes events that were sent a day ago and that every projection has applied, a bounded number at
- * a time; returns how many.
+ * a time; returns how many. Those of a subject that a projection has set aside stay: whoever reads the
+ * projection adds them, so a block that could not be applied holds all the same.
  */
-export const pruneSent = async (
-  pool: Pool,
-  /** The offset below which every projection has applied a partition of the log proper. */
-  appliedThrough: (topic: TopicName, partition: number) => Promise<number>,
-): Promise<number> => {
+export const pruneSent = async (pool: Pool, projected: ProjectedEvents): Promise<number> => {
   const { rows: partitions } = await pool.query<{
     id: number;
     topic: TopicName;
@@ -120,7 +125,8 @@ export const pruneSent = async (
   );
   let deleted = 0;
   for (const { id, topic, partition } of partitions) {
-    const applied = await appliedThrough(topic, partition);
+    const applied = await projected.appliedThrough(topic, partition);
+    const setAside = await projected.setAside(topic);
     const { rowCount } = await pool.query(
       `WITH passed AS (
          SELECT max(next_offset) AS next_offset FROM log.relay_checkpoints
@@ -133,10 +139,10 @@ export const pruneSent = async (
        )
        DELETE FROM log.events e WHERE (e.partition_id, e.record_offset) IN (
          SELECT partition_id, record_offset FROM log.events, passed
-         WHERE partition_id = $1 AND record_offset < passed.next_offset
+         WHERE partition_id = $1 AND record_offset < passed.next_offset AND key <> ALL ($3::text[])
          ORDER BY record_offset LIMIT ${maxDeleted}
        )`,
-      [id, applied],
+      [id, applied, setAside],
     );
     deleted += rowCount ?? 0;
   }
