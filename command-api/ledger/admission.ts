@@ -1,4 +1,4 @@
-import type { Pool } from '../../ops/platform/postgres/pool.js';
+import { mayBlameOne, type Pool } from '../../ops/platform/postgres/pool.js';
 import { createBatcher } from '../../ops/platform/concurrency/batcher.js';
 import type { PlatformFeature } from '../../schemas/folds/platform.js';
 import { planNames, type PlanTable } from '../../schemas/plans.js';
@@ -167,7 +167,7 @@ export const createAdmission = (pool: Pool, table: PlanTable) => {
     return calls.map((call) => ({ admission: admissions.get(call) ?? unknown, platform }));
   };
 
-  const batcher = createBatcher({ maxBatch: maxGroup, maxWaiting, run: decide });
+  const batcher = createBatcher({ maxBatch: maxGroup, maxWaiting, run: decide, mayBlameOne });
   const refusals = new Map<string, { readonly until: number; readonly admitted: Admitted }>();
 
   const counts: Record<AdmissionOutcome['type'], number> = {

@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from 'uuid';
 import { createBatcher } from '../../ops/platform/concurrency/batcher.js';
 import type { Outbox } from '../../ops/platform/outbox/port.js';
-import { transaction, type Pool } from '../../ops/platform/postgres/pool.js';
+import { transaction, type Pool, mayBlameOne } from '../../ops/platform/postgres/pool.js';
 import { newEvent } from '../../schemas/events/codec.js';
 import { lockMeters, saveMeters } from './meters.js';
 
@@ -52,6 +52,6 @@ export const createQrCodeQuota = (pool: Pool, outbox: Outbox) => {
       return events.map((event) => (event === null ? 'exhausted' : 'spent'));
     });
 
-  const batcher = createBatcher({ maxBatch: maxGroup, maxWaiting, run });
+  const batcher = createBatcher({ maxBatch: maxGroup, maxWaiting, run, mayBlameOne });
   return { spend: (command: SpendQrCode) => batcher.submit(command) };
 };

@@ -2,7 +2,12 @@ import { v7 as uuidv7 } from 'uuid';
 import { createBatcher } from '../../ops/platform/concurrency/batcher.js';
 import { insertLinks } from '../../ops/ledger/links.js';
 import { nothingRecorded, type Outbox, type Receipt } from '../../ops/platform/outbox/port.js';
-import { transaction, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
+import {
+  transaction,
+  type Client,
+  type Pool,
+  mayBlameOne,
+} from '../../ops/platform/postgres/pool.js';
 import type { EventNamed } from '../../schemas/events/catalogue.js';
 import { evolveLedgerLink, freeCode, type LedgerLink } from '../../schemas/folds/ledger-link.js';
 import { answerOf, isKept, type AnswerForm } from '../domain/link-answers.js';
@@ -191,6 +196,6 @@ export const createShortenHandler = (options: {
       });
     });
 
-  const batcher = createBatcher({ maxBatch: maxGroup, maxWaiting, run });
+  const batcher = createBatcher({ maxBatch: maxGroup, maxWaiting, run, mayBlameOne });
   return { shorten: (command: ShortenCommand) => batcher.submit(command) };
 };

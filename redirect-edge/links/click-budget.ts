@@ -2,7 +2,7 @@ import { decideAll } from '../../ops/ledger/decide.js';
 import { ledgerLinks } from '../../ops/ledger/links.js';
 import { createBatcher, type Batcher } from '../../ops/platform/concurrency/batcher.js';
 import type { Outbox } from '../../ops/platform/outbox/port.js';
-import { transaction, type Pool } from '../../ops/platform/postgres/pool.js';
+import { transaction, type Pool, mayBlameOne } from '../../ops/platform/postgres/pool.js';
 import { decideClick, type ClickRefusal } from '../domain/click.js';
 
 const maxGroup = 500;
@@ -31,7 +31,7 @@ export class ClickBudget {
           decision.type === 'refused' ? decision.reason : 'taken',
         );
       });
-    this.#batcher = createBatcher({ maxBatch: maxGroup, maxWaiting, run });
+    this.#batcher = createBatcher({ maxBatch: maxGroup, maxWaiting, run, mayBlameOne });
   }
 
   /** @throws Overloaded; OutcomeUnknown: the click may be spent, so the visitor gets no redirect. */

@@ -3,7 +3,7 @@ import { settledWithin } from '../../ops/platform/concurrency/deferred.js';
 import { readLinkStates } from '../../ops/ledger/link-states.js';
 import type { Outbox } from '../../ops/platform/outbox/port.js';
 import { isAway } from '../../ops/platform/postgres/away.js';
-import { type Pool } from '../../ops/platform/postgres/pool.js';
+import { type Pool, mayBlameOne } from '../../ops/platform/postgres/pool.js';
 import { servedLink, type ServedLink } from '../domain/visit.js';
 import { Freshness } from './freshness.js';
 import type { SharedCache } from './shared-cache.js';
@@ -102,7 +102,7 @@ export class LinkReader {
     private readonly shared: SharedCache | null = null,
   ) {
     const run = (codes: readonly string[]) => this.#readAll(codes);
-    this.#batcher = createBatcher({ maxBatch: maxGroup, maxWaiting, run });
+    this.#batcher = createBatcher({ maxBatch: maxGroup, maxWaiting, run, mayBlameOne });
   }
 
   /** From memory, without waiting. */

@@ -11,9 +11,12 @@ export class Overloaded extends Error {
 }
 
 export interface Batcher<Command, Outcome> {
-  /** @throws Overloaded, or what `run` threw for the whole batch. */
+  /** @throws Overloaded, or what `run` threw for the batch, or for this command alone. */
   submit(command: Command): Promise<Outcome>;
 }
+
+/** Runs that look for a failing command, at most: enough for two among 1,000, few where all fail. */
+const maxRetries = 40;
 
 /**
  * Decides commands in groups: those of one event-loop tick together, and those that come while a
@@ -28,6 +31,11 @@ export const createBatcher = <Command, Outcome>(options: {
   readonly sizeOf?: (command: Command) => number;
   readonly maxWaiting: number;
   readonly run: (commands: readonly Command[]) => Promise<readonly Outcome[]>;
+  /**
+   * Whether one command may be to blame for the failure of a run that had no effect. Then the halves of
+   * the group are run again, so that this command fails alone. By default no failure is.
+   */
+  readonly mayBlameOne?: (error: unknown) => boolean;
 }): Batcher<Command, Outcome> => {
   const waiting: { readonly command: Command; readonly outcome: Deferred<Outcome> }[] = [];
   let busy = false;
@@ -42,8 +50,7 @@ export const createBatcher = <Command, Outcome>(options: {
     return waiting.splice(0, end === -1 ? waiting.length : end);
   };
 
-  const runNext = async (): Promise<void> => {
-    const batch = takeBatch();
+  const runBatch = async (batch: typeof waiting, retries: { left: number }): Promise<void> => {
     try {
       const outcomes = await options.run(batch.map(({ command }) => command));
       if (outcomes.length !== batch.length) throw new Error('One outcome a command is due');
@@ -51,8 +58,19 @@ export const createBatcher = <Command, Outcome>(options: {
         outcome.resolve(outcomes[index] as Outcome);
       });
     } catch (error) {
-      for (const { outcome } of batch) outcome.reject(error);
+      retries.left -= 2;
+      if (batch.length === 1 || retries.left < 0 || options.mayBlameOne?.(error) !== true) {
+        for (const { outcome } of batch) outcome.reject(error);
+        return;
+      }
+      const middle = Math.ceil(batch.length / 2);
+      await runBatch(batch.slice(0, middle), retries);
+      await runBatch(batch.slice(middle), retries);
     }
+  };
+
+  const runNext = async (): Promise<void> => {
+    await runBatch(takeBatch(), { left: maxRetries });
     if (waiting.length > 0) setImmediate(() => void runNext());
     else busy = false;
   };

@@ -130,6 +130,47 @@ describe('platform: batcher', () => {
     });
   }
 
+  describe('where one command may be to blame', () => {
+    const failing = (bad: (command: number) => boolean) => {
+      let runs = 0;
+      const batcher = createBatcher<number, number>({
+        maxBatch: 1_000,
+        maxWaiting: 1_000,
+        run: (commands) => {
+          runs += 1;
+          const one = commands.find(bad);
+          return one === undefined
+            ? Promise.resolve(commands)
+            : Promise.reject(new Error(`bad: ${one}`));
+        },
+        mayBlameOne: (error) => (error as Error).message !== 'bad: 13',
+      });
+      const submit = (): Promise<PromiseSettledResult<number>[]> =>
+        Promise.allSettled(Array.from({ length: 1_000 }, (_, index) => batcher.submit(index)));
+      return { submit, runs: () => runs };
+    };
+    const rejected = (outcomes: readonly PromiseSettledResult<number>[]): number[] =>
+      outcomes.flatMap(({ status }, index) => (status === 'rejected' ? [index] : []));
+
+    it('fails that command alone', async () => {
+      const { submit, runs } = failing((command) => command === 0 || command === 700);
+      expect(rejected(await submit())).to.deep.equal([0, 700]);
+      expect(runs()).to.be.at.most(41);
+    });
+
+    it('runs a bounded number of times where all fail', async () => {
+      const { submit, runs } = failing(() => true);
+      expect(rejected(await submit())).to.have.length(1_000);
+      expect(runs()).to.be.at.most(41);
+    });
+
+    it('fails the group at once when no command is to blame', async () => {
+      const { submit, runs } = failing((command) => command === 13);
+      expect(rejected(await submit())).to.have.length(1_000);
+      expect(runs()).to.equal(1);
+    });
+  });
+
   it('lets the event loop turn between groups, though commands never end', async () => {
     let turns = 0;
     let decided = 0;

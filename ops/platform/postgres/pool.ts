@@ -10,6 +10,13 @@ export type Client = pg.ClientBase;
 export type Queryable = Pick<pg.ClientBase, 'query'>;
 export type Pool = pg.Pool;
 
+/**
+ * Whether one of the commands that share a transaction may be to blame for its failure. PostgreSQL being
+ * away is nobody's fault, and a COMMIT without an answer may have taken effect.
+ */
+export const mayBlameOne = (error: unknown): boolean =>
+  !isAway(error) && !(error instanceof OutcomeUnknown);
+
 /** The rows' values, one array for each field: the arguments of `unnest`. */
 export const valuesByField = <Row>(
   rows: readonly Row[],
