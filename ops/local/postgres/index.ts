@@ -1,10 +1,11 @@
-import { realpath } from 'node:fs/promises';
+import { readFile, realpath } from 'node:fs/promises';
+import { join } from 'node:path';
 import pg from 'pg';
 import type { Logger } from 'pino';
 import { nullOn } from '../../platform/errors.js';
 import { pathExists } from '../../platform/files/new-file.js';
 import { launch, minimalEnv, untilReady } from '../process/child.js';
-import { ServerFailed } from '../process/errors.js';
+import { ServerFailed, ServerUnavailable } from '../process/errors.js';
 import { freePort, startServer } from '../process/server.js';
 import { makeHome, postgresAccount } from './account.js';
 import { explainFailure, installedPackage, provideBinaries } from './binaries.js';
@@ -54,6 +55,17 @@ const postgresAnswers = async (
   }
 };
 
+/** @throws ServerUnavailable when the cluster was made by another major version: it cannot be opened */
+const requireSameMajor = async ({ cluster }: ClusterLayout, version: string): Promise<void> => {
+  const found = (await nullOn(readFile(join(cluster, 'PG_VERSION'), 'utf8'), 'ENOENT'))?.trim();
+  const [major] = version.split('.');
+  if (found === undefined || found === major) return;
+  throw new ServerUnavailable(
+    `${cluster} is of PostgreSQL ${found}, and this Linklog has PostgreSQL ${major}: start the Linklog ` +
+      `with PostgreSQL ${found} on it for "linklog backup", then "linklog restore" into a new DATA_DIR`,
+  );
+};
+
 /**
  * Starts the PostgreSQL that lives in `<dataDir>/postgres`, made at the first start, after ending what
  * a killed process left running there. The caller has the lock on `dataDir`, which must exist.
@@ -70,6 +82,7 @@ export const startEmbeddedPostgres = async (options: {
   const begun = performance.now();
   const installed = await installedPackage();
   const layout = layoutOf(await realpath(options.dataDir));
+  await requireSameMajor(layout, installed.version);
   const account = await postgresAccount(layout);
   const endOrphans = (): Promise<void> => endOrphanPostgres(layout, account, logger);
   await endOrphans();

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { chmod, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, chmod, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
@@ -100,6 +100,18 @@ describe('product: process', () => {
         expect(ended.stderr).to.match(/^linklog: PLANS_FILE[ :][^\n]+\n$/);
       });
     }
+  });
+
+  it('does not start on the cluster of another PostgreSQL, and names its version', async () => {
+    const dataDir = path.join(dir, 'of-17');
+    const cluster = path.join(dataDir, 'postgres', 'cluster');
+    await mkdir(cluster, { recursive: true });
+    await writeFile(path.join(cluster, 'PG_VERSION'), '17\n');
+    const ended = await runToEnd({ DATA_DIR: dataDir });
+    expect(ended).to.include({ exitCode: 78, stdout: '' });
+    expect(ended.stderr).to.match(
+      /^linklog: [^\n]+ PostgreSQL 17 [^\n]+ "linklog backup"[^\n]+\n$/,
+    );
   });
 
   for (const name of ['API', 'EDGE', 'ADMIN']) {
