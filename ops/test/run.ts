@@ -2,6 +2,8 @@
  * `npm test`: runs every spec but the long ones, in several processes at once, since most tests wait
  * more than they compute. A process runs one e2e spec, the int specs of one folder, or all unit specs.
  * The output of a room is printed whole, once all its processes have ended.
+ *
+ * Specs whose programs are not installed are listed at the end, and not run; with `CI=true` they run, and fail.
  */
 import pLimit from 'p-limit';
 import { spawn } from 'node:child_process';
@@ -11,12 +13,13 @@ import { rm } from 'node:fs/promises';
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { missingPrograms } from './programs.js';
 import { makeClusterTemplate, templateVariable } from './support/cluster.js';
 import { temporaryDir } from './support/process.js';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 // `bin/mocha.js` would start a second Node for the options of Node that are set here.
-const mocha = ['--enable-source-maps', path.join(root, 'node_modules/mocha/lib/cli/cli.js')];
+const mocha = ['--enable-source-maps', fileURLToPath(import.meta.resolve('mocha/lib/cli/cli.js'))];
 /** One more than the cores: tests wait part of their time, and some of them watch the clock. */
 const atOnce = availableParallelism() + 1;
 /** Batches that begin first, the longest at the top, so that none of them is left alone at the end. */
@@ -65,18 +68,30 @@ const specs = (): readonly string[] =>
       .map((file) => path.join(room, file.replace(/ts$/, 'js'))),
   );
 
+// `npm run test:setup` puts schemathesis there.
+const venv = path.join(root, '.venv', 'bin');
+process.env['PATH'] = `${venv}${path.delimiter}${process.env['PATH'] ?? ''}`;
+
+/** Specs that cannot run here, each with the programs that it lacks. */
+const notRun = new Map<string, readonly string[]>();
+
 const batches = (): readonly Batch[] => {
   const found = new Map<string, Batch>();
   for (const file of specs()) {
+    const missing = process.env['CI'] === 'true' ? [] : missingPrograms(path.join('dist', file));
+    if (missing.length > 0) {
+      notRun.set(file, missing);
+      continue;
+    }
     const place = placeOf(file);
     const batch = found.get(place.name) ?? { ...place, files: [] };
     batch.files.push(path.join('dist', file));
     found.set(place.name, batch);
   }
-  const first = longest.map((name) => {
+  const first = longest.flatMap((name) => {
     const batch = found.get(name);
-    if (!batch) throw new Error(`There is no batch ${name}`);
-    return batch;
+    if (!batch && notRun.size === 0) throw new Error(`There is no batch ${name}`);
+    return batch ?? [];
   });
   return [...new Set([...first, ...found.values()])];
 };
@@ -127,6 +142,12 @@ const failed = ended.filter(({ passed }) => !passed).map(({ name }) => name);
 process.stdout.write(
   `\n${ended.length} processes: ${countIn(ended, 'passing')} passing, ${countIn(ended, 'failing')} failing\n`,
 );
+if (notRun.size > 0) {
+  const lines = [...notRun].map(([file, missing]) => `  ${file}: needs ${missing.join(', ')}\n`);
+  process.stdout.write(
+    `Not run ("npm run test:setup" installs what they need):\n${lines.join('')}`,
+  );
+}
 if (failed.length > 0) {
   process.stdout.write(`Failed:\n${failed.map((name) => `  ${name}\n`).join('')}`);
   process.exitCode = 1;

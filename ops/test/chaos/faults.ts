@@ -1,22 +1,26 @@
+import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PartKind } from '../../local/stack/parts.js';
 import type { RunningStack } from '../support/stack.js';
 import { eventually } from '../support/waiting.js';
 import type { Random } from './random.js';
 
-/** `kill -9` of one part, or the broker stopped for a while (SIGSTOP, SIGCONT). */
-export type Fault =
-  | { readonly type: 'kill'; readonly part: PartKind; readonly index: number }
-  | { readonly type: 'stopBroker' };
+/** `kill -9` of one part, or a pause (SIGSTOP, SIGCONT) of all its processes. */
+export interface Fault {
+  readonly type: 'kill' | 'pause';
+  readonly part: PartKind;
+  readonly index: number;
+}
 
-export const nameOf = (fault: Fault): string =>
-  fault.type === 'kill' ? `kill -9 ${fault.part}` : 'stop kafka';
+export const nameOf = ({ type, part }: Fault): string =>
+  `${type === 'kill' ? 'kill -9' : 'pause'} ${part}`;
 
-const stopEvery = 4;
+/** Every fourth round is one of pauses. */
+const pauseEvery = 4;
 
 /**
- * Round after round of every part once, in a random order; in each fourth round the broker stops too.
- * `only` takes some of them: at least one.
+ * Round after round of every part once, in a random order, beginning with pauses. `only` takes some of them:
+ * at least one.
  */
 export const planFaults = (
   count: number,
@@ -24,13 +28,13 @@ export const planFaults = (
   random: Random,
   only: (fault: Fault) => boolean,
 ): readonly Fault[] => {
-  const kills = (Object.keys(pids) as PartKind[]).flatMap((part) =>
-    pids[part].map((_, index): Fault => ({ type: 'kill', part, index })),
+  const parts = (Object.keys(pids) as PartKind[]).flatMap((part) =>
+    pids[part].map((_, index) => ({ part, index })),
   );
   const plan: Fault[] = [];
   for (let round = 0; plan.length < count; round += 1) {
-    const stops: Fault[] = round % stopEvery === 0 ? [{ type: 'stopBroker' }] : [];
-    const waiting = [...kills, ...stops].filter(only);
+    const type = round % pauseEvery === 0 ? 'pause' : 'kill';
+    const waiting = parts.map((part): Fault => ({ type, ...part })).filter(only);
     while (waiting.length > 0) {
       plan.push(...waiting.splice(random.below(waiting.length), 1));
     }
@@ -40,21 +44,36 @@ export const planFaults = (
 
 const restartedWithinMs = 60_000;
 
+/** Stops a process and its children, PostgreSQL's backends for example; returns how to let them go on. */
+export const stopProcess = async (pid: number): Promise<() => void> => {
+  const stopped: number[] = [];
+  const stop = (one: number): void => {
+    process.kill(one, 'SIGSTOP');
+    stopped.push(one);
+  };
+  // The parent first: it starts no more children.
+  stop(pid);
+  const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8');
+  children.split(' ').filter(Boolean).map(Number).forEach(stop);
+  return () => {
+    for (const one of stopped) process.kill(one, 'SIGCONT');
+  };
+};
+
 /** Does it; resolves when the part runs again. */
-export const inflict = async (stack: RunningStack, fault: Fault, stopMs: number): Promise<void> => {
-  if (fault.type === 'stopBroker') {
-    const [pid = 0] = stack.pids.kafka;
-    process.kill(pid, 'SIGSTOP');
-    try {
-      await sleep(stopMs);
-    } finally {
-      process.kill(pid, 'SIGCONT');
-    }
-    return;
-  }
-  const { part, index } = fault;
+export const inflict = async (
+  stack: RunningStack,
+  { type, part, index }: Fault,
+  pauseMs: number,
+): Promise<void> => {
   const pid = stack.pids[part][index];
   if (pid === undefined) throw new Error(`There is no ${part} ${index}`);
+  if (type === 'pause') {
+    const goOn = await stopProcess(pid);
+    await sleep(pauseMs);
+    goOn();
+    return;
+  }
   const before = stack.restarts(part, index);
   process.kill(pid, 'SIGKILL');
   const isRestarted = (): boolean => stack.restarts(part, index) > before;

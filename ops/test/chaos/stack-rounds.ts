@@ -54,8 +54,8 @@ export interface StackRoundsOptions {
   readonly withinMs?: number;
   readonly seed: number;
   readonly pace: Pace;
-  /** How long the broker is stopped. */
-  readonly stopMs: number;
+  /** How long a part is paused at most; 1 s at least. */
+  readonly longestPauseMs: number;
   /** Between one fault's checks and the next fault: at most. */
   readonly pauseMs: number;
   /** Which faults; all of them unless told. */
@@ -74,11 +74,11 @@ const failedVisits = ({ edgeErrors, lostVisits }: Tally): number => edgeErrors +
 const sampled = 30;
 
 /**
- * Kills every part of a running stack with -9 under a steady load, one after another, and stops its
- * broker; after each looks at what was promised, and at the end at everything.
+ * Kills every part of a running stack with -9 under a steady load, one after another, and pauses each; after
+ * each looks at what was promised, and at the end at everything.
  */
 export const stackRounds = async (options: StackRoundsOptions): Promise<Outcome> => {
-  const { seed, pace, stopMs, pauseMs, withinMs = Infinity } = options;
+  const { seed, pace, longestPauseMs, pauseMs, withinMs = Infinity } = options;
   const { only = () => true, onProgress = () => undefined } = options;
   const until = performance.now() + withinMs;
   // The faults are the seed's alone: what the load draws depends on how fast it is answered.
@@ -118,9 +118,9 @@ export const stackRounds = async (options: StackRoundsOptions): Promise<Outcome>
       const before = { ...running.tally };
       const startedAt = performance.now();
       for (const ms of running.takeLatencies()) normal.push(ms);
-      await inflict(stack, fault, stopMs);
+      await inflict(stack, fault, random.between(1_000, longestPauseMs));
       const restartMs = performance.now() - startedAt;
-      if (fault.type === 'stopBroker') {
+      if (fault.type === 'pause' && fault.part === 'kafka') {
         for (const ms of running.takeLatencies()) brokerStopped.push(ms);
         const failed = failedVisits(since(before, running.tally));
         if (failed > 0)
@@ -150,7 +150,7 @@ export const stackRounds = async (options: StackRoundsOptions): Promise<Outcome>
       suffered.push(one);
       const { tally } = one;
       onProgress(
-        `${suffered.length}: ${nameOf(fault)}${fault.type === 'kill' ? ` ${fault.index}` : ''}, ` +
+        `${suffered.length}: ${nameOf(fault)} ${fault.index}, ` +
           `restarted in ${Math.round(one.restartMs)} ms, all ready in ${Math.round(one.readyMs)} ms, checked in ${Math.round(one.checkMs)} ms; ` +
           `${tally.created} created, ${tally.visited} visited, ` +
           `${tally.apiErrors + tally.edgeErrors} answered 5xx; ${one.broken.length} promises broken`,

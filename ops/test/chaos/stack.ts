@@ -5,19 +5,20 @@ import { wholeNumber } from './options.js';
 import { reportOf } from './report.js';
 import { stackRounds } from './stack-rounds.js';
 
-/** What is killed, and `stop`: the broker is stopped. */
-const kinds: readonly string[] = [...partKinds, 'stop'];
+/** What is killed or paused. */
+const kinds: readonly string[] = partKinds;
 
 const command = new Command('chaos:stack')
   .description(
-    'Kills every part of the stack with -9 under a steady load, one after another, and stops its ' +
-      'broker; checks after each what was promised.',
+    'Kills every part of the stack with -9 under a steady load, one after another, and pauses each ' +
+      'of them; checks after each what was promised.',
   )
   .option('--faults <count>', 'how many', wholeNumber, 100)
   .option('--seed <number>', 'gives the same faults again', wholeNumber, randomInt(1, 2 ** 31))
   .option('--creates <rate>', 'links made a second', wholeNumber, 20)
   .option('--visits <rate>', 'visits a second', wholeNumber, 200)
-  .option('--stop-seconds <seconds>', 'how long the broker is stopped', wholeNumber, 60)
+  .option('--pause-seconds <seconds>', 'how long a part is paused at most', wholeNumber, 30)
+  .option('--pauses', 'pauses alone')
   .option('--only <kinds...>', `of ${kinds.join(', ')}`)
   .option('--minutes <minutes>', 'no further fault after as long', wholeNumber)
   .option('--pause <ms>', 'at most, before each fault', wholeNumber, 3_000)
@@ -27,12 +28,14 @@ const {
   seed,
   creates,
   visits,
-  stopSeconds,
+  pauseSeconds,
   pause,
   minutes = Infinity,
   only = kinds,
+  pauses,
 } = command.opts<
-  Record<'faults' | 'seed' | 'creates' | 'visits' | 'stopSeconds' | 'pause', number> & {
+  Record<'faults' | 'seed' | 'creates' | 'visits' | 'pauseSeconds' | 'pause', number> & {
+    pauses?: true;
     minutes?: number;
     only?: readonly string[];
   }
@@ -58,9 +61,9 @@ const outcome = await stackRounds({
     visits: { perSecond: visits, atOnce: Math.ceil(visits / 3) },
   },
   withinMs: minutes * 60_000,
-  stopMs: stopSeconds * 1_000,
+  longestPauseMs: pauseSeconds * 1_000,
   pauseMs: pause,
-  only: (fault) => only.includes(fault.type === 'kill' ? fault.part : 'stop'),
+  only: ({ type, part }) => only.includes(part) && (pauses !== true || type === 'pause'),
   onProgress: say,
 });
 process.stdout.write(`${reportOf(outcome)}\n`);

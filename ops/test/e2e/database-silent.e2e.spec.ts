@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
+import { stopProcess } from '../chaos/faults.js';
 import type { Answer } from '../support/http.js';
 import { eventually, eventuallyPasses } from '../support/waiting.js';
 import { destination, withProduct } from './harness.js';
@@ -19,20 +20,11 @@ interface Asked {
 
 describe('product: while PostgreSQL is silent', () => {
   const bench = withProduct();
-  const stopped: number[] = [];
-
-  const stopPostgres = async (): Promise<void> => {
+  const postmaster = async (): Promise<number> => {
     const pidFile = path.join(bench.product.dataDir, 'postgres/cluster/postmaster.pid');
-    const [postmaster = ''] = (await readFile(pidFile, 'utf8')).split('\n');
-    const stop = (pid: string): void => {
-      process.kill(Number(pid), 'SIGSTOP');
-      stopped.push(Number(pid));
-    };
-    // First the one that starts the others.
-    stop(postmaster);
-    const children = await readFile(`/proc/${postmaster}/task/${postmaster}/children`, 'utf8');
-    children.trim().split(' ').forEach(stop);
+    return Number((await readFile(pidFile, 'utf8')).split('\n')[0]);
   };
+
   const ask = async (request: Promise<Answer>): Promise<Asked> => {
     const began = performance.now();
     return { answer: await request, ms: performance.now() - began };
@@ -49,22 +41,19 @@ describe('product: while PostgreSQL is silent', () => {
 
     const visits: Promise<Asked>[] = [];
     const refused: Promise<Asked>[] = [];
-    await stopPostgres();
-    try {
-      const until = performance.now() + silentMs;
-      while (performance.now() < until) {
-        visits.push(ask(bench.visit(warm.shortCode)));
-        refused.push(ask(bench.visit(cold.shortCode)));
-        refused.push(ask(bench.visit(limited.shortCode)));
-        refused.push(ask(bench.shorten(key, { url: destination })));
-        refused.push(ask(bench.api('/v2/usage', key)));
-        refused.push(ask(bench.admin('GET', '/admin/platform')));
-        await sleep(100);
-      }
-    } finally {
-      await Promise.all(visits.concat(refused));
-      for (const pid of stopped) process.kill(pid, 'SIGCONT');
+    const goOn = await stopProcess(await postmaster());
+    const until = performance.now() + silentMs;
+    while (performance.now() < until) {
+      visits.push(ask(bench.visit(warm.shortCode)));
+      refused.push(ask(bench.visit(cold.shortCode)));
+      refused.push(ask(bench.visit(limited.shortCode)));
+      refused.push(ask(bench.shorten(key, { url: destination })));
+      refused.push(ask(bench.api('/v2/usage', key)));
+      refused.push(ask(bench.admin('GET', '/admin/platform')));
+      await sleep(100);
     }
+    await Promise.allSettled([...visits, ...refused]);
+    goOn();
     for (const { answer, ms } of await Promise.all(visits)) {
       expect(answer.status, answer.text).to.equal(302);
       expect(ms).to.be.below(warmWithinMs);

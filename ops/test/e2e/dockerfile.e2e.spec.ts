@@ -1,0 +1,44 @@
+import { expect } from 'chai';
+import { execFile } from 'node:child_process';
+import { cpSync, readFileSync } from 'node:fs';
+import { chmod, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { projectFile } from '../../platform/files/project-file.js';
+import { launch, readyLine, temporaryDir } from '../support/process.js';
+
+/** Without a container engine, its steps are run as they stand, each in the shell that Docker would use. */
+describe('product: built by the lines of its Dockerfile', () => {
+  const [, buildStage = ''] = readFileSync(projectFile('ops', 'Dockerfile'), 'utf8').split(
+    /^FROM /m,
+  );
+  const steps = [...buildStage.matchAll(/^RUN (.+)$/gm)].map(([, step = '']) => step);
+  const ignored = new Set(
+    readFileSync(projectFile('.dockerignore'), 'utf8').split('\n').filter(Boolean),
+  );
+  let app: string;
+
+  before(async () => {
+    app = await temporaryDir();
+    // PostgreSQL's account must pass it.
+    await chmod(app, 0o755);
+  });
+  after(() => rm(app, { recursive: true, force: true }));
+
+  it('installs what the lock file says, builds, and starts', async function () {
+    this.timeout(300_000);
+    expect(steps).to.not.be.empty;
+    const source = projectFile();
+    cpSync(source, app, {
+      recursive: true,
+      filter: (file) => !ignored.has(path.relative(source, file)),
+    });
+    for (const step of steps) await promisify(execFile)('sh', ['-c', step], { cwd: app });
+    const running = launch({ DATA_DIR: path.join(app, '.data') }, [
+      path.join(app, 'dist/ops/main.js'),
+    ]);
+    expect(await readyLine(running)).to.include({ event: 'ready' });
+    running.child.kill();
+    expect(await running.ended).to.include({ exitCode: 0 });
+  });
+});
