@@ -10,8 +10,14 @@ import {
 } from '../../ops/platform/postgres/pool.js';
 import type { EventNamed } from '../../schemas/events/catalogue.js';
 import { evolveLedgerLink, freeCode, type LedgerLink } from '../../schemas/folds/ledger-link.js';
-import { answerOf, isKept, type AnswerForm } from '../domain/link-answers.js';
-import { decideCreateLink, type CreateLink, type ShortenOutcome } from '../domain/link.js';
+import {
+  decideCreateLink,
+  type CreateLink,
+  type ShortenOutcome,
+  answerOf,
+  isKept,
+  type AnswerForm,
+} from '../domain/link.js';
 import {
   findAnswers,
   saveAnswers,

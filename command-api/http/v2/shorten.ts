@@ -1,7 +1,7 @@
 import type { Outbox, OutboxDelivery } from '../../../ops/platform/outbox/port.js';
 import { batchRequest, type BatchResult } from '../../../schemas/http/batch.js';
 import { messages } from '../../../schemas/http/errors.js';
-import { answerOf, type AnswerForm, type BatchItem } from '../../domain/link-answers.js';
+import { answerOf, type AnswerForm, type BatchItem } from '../../domain/link.js';
 import type { IdempotentRequest } from '../../ledger/kept-answers.js';
 import { createShortenHandler } from '../../ledger/shorten.js';
 import { json, unavailable, type Reply } from '../reply.js';
