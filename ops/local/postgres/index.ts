@@ -82,8 +82,8 @@ export const startEmbeddedPostgres = async (options: {
   const begun = performance.now();
   const installed = await installedPackage();
   const layout = layoutOf(await realpath(options.dataDir));
-  await requireSameMajor(layout, installed.version);
   const account = await postgresAccount(layout);
+  await requireSameMajor(layout, installed.version);
   const endOrphans = (): Promise<void> => endOrphanPostgres(layout, account, logger);
   await endOrphans();
   await removeUnfinished(layout, account, logger);
