@@ -49,7 +49,7 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
     const logPool = database.pool('log', 6, 'log');
     const eventLog = await openEventLog(config, {
       pool: logPool,
-      requestPool: database.pool('delivery', 2, 'request'),
+      ...(config.kafka && { requestPool: database.pool('delivery', 2, 'request') }),
       url: database.url,
       listener,
       logger,

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdir, chmod, rm, stat, writeFile } from 'node:fs/promises';
+import { chmod, chown, mkdir, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
@@ -107,6 +107,8 @@ describe('product: process', () => {
     const cluster = path.join(dataDir, 'postgres', 'cluster');
     await mkdir(cluster, { recursive: true });
     await writeFile(path.join(cluster, 'PG_VERSION'), '17\n');
+    // As root, PostgreSQL runs as the cluster's owner.
+    if (process.getuid?.() === 0) await chown(cluster, 65_534, 65_534);
     const ended = await runToEnd({ DATA_DIR: dataDir });
     expect(ended).to.include({ exitCode: 78, stdout: '' });
     expect(ended.stderr).to.match(
