@@ -10,6 +10,7 @@ import { projectFile } from '../../platform/files/project-file.js';
 import { merged, parseExposition, total, type Series } from '../support/exposition.js';
 import { ask, atOnce } from '../support/http.js';
 import { startEventStoreDouble, type EventStoreDouble } from '../support/eventstore/double.js';
+import { onStack } from '../support/product.js';
 import { testRedis } from '../support/redis.js';
 import { eventually } from '../support/waiting.js';
 import { Bench } from './harness.js';
@@ -334,6 +335,8 @@ describe('product: metrics of the running product', () => {
       'edge',
       'command-api',
       'archive',
+      // Of what requests wait for in Kafka's outbox.
+      ...(onStack ? ['delivery'] : []),
     ]);
     const value = (name: string): number => total(series, name);
     expect(value('linklog_postgres_pool_connections')).to.be.within(1, 28);
