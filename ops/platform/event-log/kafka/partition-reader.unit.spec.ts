@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import type { Kafka } from 'kafkajs';
 import { topics } from '../../../../schemas/events/topics.js';
-import { eventually } from '../../../test/support/waiting.js';
+import { eventually, rejection } from '../../../test/support/waiting.js';
 import { createClusterAdmin } from './admin.js';
 import { createPartitionReader } from './partition-reader.js';
 
@@ -28,13 +28,11 @@ describe('platform: reader of a partition of Kafka', () => {
       minInsyncReplicas: null,
     };
     const reader = createPartitionReader(kafka, settings, createClusterAdmin(kafka));
-    const reading = reader
-      .read(topics.links.name, 0, 0, 1)
-      .next()
-      .catch(() => undefined);
+    const reading = rejection(reader.read(topics.links.name, 0, 0, 1).next());
     await eventually('two members were made', () => made >= 2);
-    await reader.close().catch(() => undefined);
-    await reading;
+    // The member that is joining when the reader is closed fails both.
+    const closing = rejection(reader.close());
+    expect(await reading).to.equal(await closing);
     expect(disconnected).to.equal(made);
   });
 });
