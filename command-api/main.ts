@@ -17,9 +17,11 @@ import { createApp, type AppDeps, type RequestState } from './http/app.js';
 import { documentation } from './http/docs/files.js';
 import { failure, send } from './http/reply.js';
 import { createV2, type V2Deps } from './http/v2/routes.js';
+import { LedgerClock, readClockMs } from '../ops/ledger/clock.js';
 import { createLinkBlockHandler } from './ledger/link-blocks.js';
 import { createAdmission } from './ledger/admission.js';
 import { createApiKeyHandler, type IssuedKey } from './ledger/api-keys.js';
+import { createClockWatch } from './ledger/clock-watch.js';
 import { expireDueLinks } from './ledger/expiry.js';
 import { forgetAnswers } from './ledger/kept-answers.js';
 import { closeMinutes } from './ledger/metering.js';
@@ -70,8 +72,11 @@ export const startCommandApi = async (deps: CommandApiDeps) => {
   const { plans, upgradeUrl } = config;
   const keys = createApiKeyHandler(pool, outbox);
   const adminApp = createAdminApp({ ...deps, plans, requests: metrics.requests('admin') });
-  const admission = createAdmission(pool, plans);
-  exposeApi(metrics, admission.counts, safety);
+  const clock = new LedgerClock(pool);
+  const watch = createClockWatch(pool, clock, logger);
+  await watch.look();
+  const admission = createAdmission(pool, clock, plans);
+  exposeApi(metrics, admission.counts, safety, watch);
   const admin = await listen('ADMIN', config.admin, () => listener(adminApp));
   const api = await listen('API', config.api, (own) => {
     const isOwnHost = ownHosts(
@@ -79,13 +84,16 @@ export const startCommandApi = async (deps: CommandApiDeps) => {
       [own, admin, ...(deps.edge ? [deps.edge] : [])],
     );
     const requests = metrics.requests('api');
-    return listener(createApiApp({ ...deps, admission, plans, upgradeUrl, isOwnHost, requests }));
+    return listener(
+      createApiApp({ ...deps, clock, admission, plans, upgradeUrl, isOwnHost, requests }),
+    );
   });
 
   const tasks = [
-    { name: 'expire links', everyMs: 1_000, task: () => expireDueLinks(pool, outbox) },
+    { name: 'expire links', everyMs: 1_000, task: () => expireDueLinks(pool, outbox, clock) },
     { name: 'close minutes', everyMs: 5_000, task: () => closeMinutes(pool, outbox) },
-    { name: 'forget answers', everyMs: 600_000, task: () => forgetAnswers(pool) },
+    { name: 'forget answers', everyMs: 600_000, task: () => forgetAnswers(pool, clock) },
+    { name: "read PostgreSQL's clock", everyMs: readClockMs, task: watch.look },
     {
       name: 'read the blocklist',
       everyMs: 2_000,

@@ -2,6 +2,7 @@ import { breakerSamples } from '../ops/platform/concurrency/circuit-breaker.js';
 import type { Metrics, Sample } from '../ops/platform/metrics/metrics.js';
 import type { AdmissionOutcome } from './domain/rate-limits.js';
 import type { AdmissionCounts } from './ledger/admission.js';
+import type { ClockWatch } from './ledger/clock-watch.js';
 import type { WebSafety } from './safety/web-safety.js';
 
 const outcomes: Readonly<Record<AdmissionOutcome['type'], string>> = {
@@ -18,17 +19,23 @@ const admissionTypes = Object.keys(outcomes) as AdmissionOutcome['type'][];
 const samples = (label: string, counts: Readonly<Record<string, number>>): readonly Sample[] =>
   Object.entries(counts).map(([value, count]) => [{ [label]: value }, count]);
 
-/** Metrics of admission and of the web safety check. */
+/** Metrics of admission, of the web safety check and of PostgreSQL's clock. */
 export const exposeApi = (
   metrics: Metrics,
   admissions: AdmissionCounts,
   { verdicts, safeBrowsing: activity }: Pick<WebSafety, 'verdicts' | 'safeBrowsing'>,
+  watch: ClockWatch,
 ): void => {
   metrics.counter({
     name: 'linklog_admissions_total',
     help: 'Calls of /v2 by whether they were let in',
     labels: ['outcome'],
     read: () => admissionTypes.map((type) => [{ outcome: outcomes[type] }, admissions[type]]),
+  });
+  metrics.gauge({
+    name: 'linklog_clock_future_seconds',
+    help: "How far the latest stored time lies ahead of PostgreSQL's clock",
+    read: watch.aheadSeconds,
   });
   metrics.counter({
     name: 'linklog_web_safety_verdicts_total',

@@ -44,6 +44,20 @@ describe('projectors: projectors', () => {
     return rows[0]?.count ?? 0;
   };
 
+  it('drop the tables of before a rebuild when they are old', async () => {
+    await database.pool.query(`CREATE SCHEMA projection_stats_previous;
+      COMMENT ON SCHEMA projection_stats_previous IS '2020-01-01';
+      CREATE SCHEMA projection_history_previous;
+      CREATE TABLE projection_history_previous.undated ()`);
+    await start();
+    await eventually('they are gone', async () => {
+      const { rows } = await database.pool.query(
+        `SELECT FROM pg_namespace WHERE nspname LIKE 'projection_%_previous'`,
+      );
+      return rows.length === 0;
+    });
+  });
+
   it('report lag, dead letters and parked events', async () => {
     const poison = created('b', { maxClicks: 3_000_000_000 });
     await log.append(

@@ -1,4 +1,5 @@
 import { firstFailure } from '../ops/platform/concurrency/deferred.js';
+import { periodically } from '../ops/platform/concurrency/periodic.js';
 import type { EventLog } from '../ops/platform/event-log/port.js';
 import type { Logger } from '../ops/platform/logging.js';
 import type { Pool } from '../ops/platform/postgres/pool.js';
@@ -9,6 +10,9 @@ import { catchUp, endsOf } from './runtime/catch-up.js';
 import { readCheckpoint, requireKnownCheckpoints } from './runtime/checkpoints.js';
 import { readerLag, startProjection } from './runtime/live-projection.js';
 import { liveSchema, type ProjectionName } from './runtime/projection.js';
+import { dropOldPrevious } from './runtime/rebuild.js';
+
+const hourMs = 3_600_000;
 
 /**
  * Keeps every projection up to date with the log.
@@ -27,6 +31,12 @@ export const startProjectors = async (deps: {
     name: projection.name,
     ...startProjection({ ...deps, projection }),
   }));
+  const dropping = periodically({
+    name: 'drop previous projections',
+    everyMs: hourMs,
+    task: () => dropOldPrevious(deps.pool),
+    logger: deps.logger,
+  });
   return {
     /** Never resolves; rejects with what no retry can mend, such as `ForeignPosition`. */
     failed: firstFailure(running.map(({ done }) => done)),
@@ -35,7 +45,7 @@ export const startProjectors = async (deps: {
       new Map(running.map((one) => [one.name, one.secondsBehind()])),
     /** Resolves when no batch is being applied and none will be. */
     async stop(): Promise<void> {
-      await Promise.all(running.map((subscription) => subscription.stop()));
+      await Promise.all([dropping, ...running].map((each) => each.stop()));
     },
   };
 };

@@ -26,10 +26,7 @@ import { openSpool } from './spool/spool.js';
 const cacheBytes = 48 * 1_024 * 1_024;
 
 export interface RedirectEdgeDeps {
-  readonly config: Pick<
-    Config,
-    'edge' | 'dataDir' | 'kafka' | 'rootRedirect' | 'spool' | 'trustedProxies'
-  >;
+  readonly config: Pick<Config, 'edge' | 'kafka' | 'rootRedirect' | 'spool' | 'trustedProxies'>;
   readonly pool: Pool;
   readonly log: EventLog;
   readonly outbox: Outbox;
@@ -48,7 +45,6 @@ export type RedirectEdge = Awaited<ReturnType<typeof startRedirectEdge>>;
 export const startRedirectEdge = async (deps: RedirectEdgeDeps) => {
   const { config, pool, log, outbox, listener, health, metrics, logger } = deps;
   const spool = await openSpool({
-    dataDir: config.dataDir,
     ...config.spool,
     shipping: openShipping({ kafka: config.kafka, log, logger }),
     shipDurations: metrics.durations(
@@ -108,7 +104,8 @@ export const startRedirectEdge = async (deps: RedirectEdgeDeps) => {
     });
   return {
     edge,
-    spoolDepth: () => spool.depth(),
+    /** As health reports it. */
+    spool: () => ({ ...spool.depth(), leftOver: spool.leftOver(), setAside: spool.setAside() }),
     /** Answers requests in flight for at most `graceMs`, then ships the spool for at most as long. */
     async stop(graceMs: number) {
       await Promise.all([edge.stop(graceMs), forgetting.stop(), askingForTime?.stop()]);

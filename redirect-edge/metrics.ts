@@ -38,10 +38,27 @@ export const exposeEdge = (
       () => spool.depth().bytes,
     ],
     [
+      'linklog_spool_own_bytes',
+      "Bytes of the files of this process's own spool, which are bounded",
+      () => spool.diskBytes(),
+    ],
+    [
       'linklog_spool_max_bytes',
-      'Bytes of the spools at which visits are refused',
+      'Bytes of its own spool at which an edge refuses visits',
       () => maxSpoolBytes,
     ],
+    [
+      'linklog_spool_left_over_spools',
+      'Spools of processes that are gone, not in the log yet',
+      () => spool.leftOver().spools,
+    ],
+    ['linklog_spool_left_over_bytes', 'Bytes of these spools', () => spool.leftOver().bytes],
+    [
+      'linklog_spool_set_aside_files',
+      'Damaged files that are set aside, of all spools',
+      () => spool.setAside().files,
+    ],
+    ['linklog_spool_set_aside_bytes', 'Bytes of these files', () => spool.setAside().bytes],
   ] as const;
   for (const [name, help, read] of gauges) metrics.gauge({ name, help, read });
   const { counters } = spool;

@@ -1,5 +1,10 @@
 import Koa, { type Context, type Next } from 'koa';
 import { Overloaded } from '../../ops/platform/concurrency/batcher.js';
+import {
+  DeadlinePassed,
+  withinDeadline,
+  type Uncounted,
+} from '../../ops/platform/concurrency/deadline.js';
 import { healthStatus, type HealthCheck } from '../../ops/platform/http/health.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import type { RequestRecorder } from '../../ops/platform/metrics/requests.js';
@@ -12,15 +17,25 @@ import { failure, refusesMethod, send, unavailable, type Reply } from './reply.j
 
 export interface RequestState {
   requestId: string;
+  /** For what the time of an answer does not count. */
+  uncounted: Uncounted;
   /** For the log; never the key itself. */
   keyId?: string;
 }
 
+/** Milliseconds until 503, less than the 2 s that a client may wait for it. */
+const answerWithinMs = 1_800;
+
+/** Another try may succeed; this one may still take effect. */
+const isTransient = (error: unknown): boolean =>
+  error instanceof Overloaded ||
+  error instanceof OutcomeUnknown ||
+  error instanceof DeadlinePassed ||
+  isAway(error);
+
 /** What went wrong inside, as far as a client may know. */
 const replyToError = (error: unknown): Reply =>
-  error instanceof Overloaded || error instanceof OutcomeUnknown || isAway(error)
-    ? unavailable()
-    : failure(500, messages.internal);
+  isTransient(error) ? unavailable() : failure(500, messages.internal);
 
 export interface AppDeps {
   readonly health: HealthCheck;
@@ -52,10 +67,15 @@ export const createApp = (
     ctx.state.requestId = requestId;
     ctx.set('X-Request-Id', requestId);
     try {
-      await next();
+      await withinDeadline(answerWithinMs, async (uncounted) => {
+        ctx.state.uncounted = uncounted;
+        await next();
+      });
     } catch (err) {
       const reply = replyToError(err);
-      logger.error({ err, requestId }, 'a request failed');
+      // What is away says so itself, once: not each request while it is.
+      if (reply.status === 503) logger.debug({ err, requestId }, 'a request was answered with 503');
+      else logger.error({ err, requestId }, 'a request failed');
       send(ctx, reply);
     }
     const { method, path, status } = ctx;

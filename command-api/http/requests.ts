@@ -4,6 +4,7 @@ import type { Context } from 'koa';
 import type { z } from 'zod';
 import { messages } from '../../schemas/http/errors.js';
 import { disallowedProperty } from '../../schemas/http/shorten.js';
+import type { RequestState } from './app.js';
 import { failure, send, type Reply } from './reply.js';
 
 /** The reply that refuses a request. */
@@ -40,7 +41,8 @@ export const bodyReader = (limit: number): ((ctx: Context) => Promise<Read<strin
       return refusedWith(failure(415, messages.contentType));
     }
     try {
-      await read(ctx, () => Promise.resolve());
+      const { uncounted } = ctx.state as RequestState;
+      await uncounted(read(ctx, () => Promise.resolve()) as Promise<unknown>);
     } catch (error) {
       const { status, type } = error as { status?: number; type?: string };
       if (status === 413) return tooLarge(ctx);

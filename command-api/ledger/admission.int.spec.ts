@@ -22,7 +22,7 @@ describe('command API: admission, on two nodes', () => {
   let admissions: readonly [Admission, Admission];
 
   const newAdmissions = (table: PlanTable = defaultPlanTable) =>
-    [createAdmission(nodes[0].pool, table), createAdmission(nodes[1].pool, table)] as const;
+    nodes.map(({ pool, clock }) => createAdmission(pool, clock, table)) as [Admission, Admission];
 
   before(async () => {
     database = await testDatabase('admission');
@@ -178,7 +178,11 @@ describe('command API: admission, on two nodes', () => {
       plans: { ...plans, FREE: { ...plans.FREE, monthlyCalls: null } },
       gates,
     });
-    await setMeter(nodes[0], key, `month_calls = 1e12, month = '2999-01-01'`);
+    await setMeter(
+      nodes[0],
+      key,
+      `month_calls = 1e12, month = date_trunc('month', now() AT TIME ZONE 'UTC')`,
+    );
     expect(types(await call(key, 10))).to.deep.equal({ admitted: 10 });
     expect(await meterOf(nodes[0], key)).to.include({ month_calls: 1e12 + 10 });
   });

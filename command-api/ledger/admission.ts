@@ -1,4 +1,5 @@
 import { mayBlameOne, type Pool } from '../../ops/platform/postgres/pool.js';
+import type { LedgerClock } from '../../ops/ledger/clock.js';
 import { createBatcher } from '../../ops/platform/concurrency/batcher.js';
 import type { PlatformFeature } from '../../schemas/folds/platform.js';
 import { planNames, type PlanTable } from '../../schemas/plans.js';
@@ -43,7 +44,9 @@ type Row = PlatformSwitches &
 
 /**
  * One statement for a group of calls: it finds the keys, locks their meters in order, grants what the
- * minute and the month have room for, and counts that. The time is PostgreSQL's, read under the locks.
+ * minute and the month have room for, and counts that. The time is PostgreSQL's, read under the locks, but
+ * no later than this process believes ($7). A window that began later than PostgreSQL's clock says was begun
+ * by a clock that was ahead: it begins now, with its calls.
  */
 const statement = `
   WITH asked AS (
@@ -55,7 +58,8 @@ const statement = `
   ),
   locked AS MATERIALIZED (
     SELECT a.hash, a.metered, a.unmetered, k.id, k.name, k.plan, k.account, p.maintenance,
-           m.window_start, m.window_calls, m.month, m.month_calls, m.month_links, m.month_qr_codes
+           m.window_start, m.window_calls, m.month, m.month_calls, m.month_links, m.month_qr_codes,
+           m.other_months
     FROM asked a
     JOIN ledger.api_keys k ON k.hash = decode(a.hash, 'hex') AND k.status = 'active'
     JOIN ledger.key_meters m ON m.key_id = k.id
@@ -63,21 +67,25 @@ const statement = `
     ORDER BY m.key_id FOR UPDATE OF m
   ),
   clocked AS MATERIALIZED (
-    SELECT l.*, greatest(clock_timestamp(), window_start) AS now FROM locked l
+    SELECT l.*, clock AS told, least(clock, $7::timestamptz) AS now, least(window_start, clock) AS began
+    FROM (SELECT *, clock_timestamp() AS clock FROM locked) l
   ),
   opened AS (
     SELECT c.*, this_month, is_open, limits.per_minute, limits.monthly_calls,
            CASE WHEN is_open THEN c.window_calls ELSE 0 END AS used_window,
-           CASE WHEN same_month THEN c.month_calls ELSE 0 END AS used_calls,
-           CASE WHEN same_month THEN c.month_links ELSE 0 END AS used_links,
-           CASE WHEN same_month THEN c.month_qr_codes ELSE 0 END AS used_qr_codes
+           CASE WHEN same_month THEN c.month_calls ELSE coalesce((others ->> 0)::bigint, 0) END AS used_calls,
+           CASE WHEN same_month THEN c.month_links ELSE coalesce((others ->> 1)::bigint, 0) END AS used_links,
+           CASE WHEN same_month THEN c.month_qr_codes ELSE coalesce((others ->> 2)::bigint, 0) END
+             AS used_qr_codes
     FROM clocked c
     JOIN limits USING (plan)
     CROSS JOIN LATERAL (
-      SELECT greatest(c.month, date_trunc('month', now AT TIME ZONE 'UTC')::date) AS this_month,
-             now < c.window_start + interval '60 seconds' AS is_open
+      SELECT date_trunc('month', now AT TIME ZONE 'UTC')::date AS this_month,
+             now < c.began + interval '60 seconds' AS is_open
     ) t
-    CROSS JOIN LATERAL (SELECT c.month = this_month AS same_month) s
+    CROSS JOIN LATERAL (
+      SELECT c.month = this_month AS same_month, c.other_months -> this_month::text AS others
+    ) s
   ),
   room AS (
     SELECT o.*,
@@ -92,14 +100,17 @@ const statement = `
   ),
   counted AS (
     UPDATE ledger.key_meters m
-    SET window_start = CASE WHEN is_open THEN m.window_start ELSE g.now END,
+    SET window_start = CASE WHEN is_open THEN g.began ELSE g.told END,
         window_calls = used_window + granted_metered + granted_unmetered,
         month = this_month,
         month_calls = used_calls + granted_metered,
         month_links = used_links,
-        month_qr_codes = used_qr_codes
+        month_qr_codes = used_qr_codes,
+        other_months = CASE WHEN g.month = this_month THEN m.other_months
+          ELSE ledger.set_aside(g.other_months, g.month, g.month_calls, g.month_links,
+                                g.month_qr_codes, this_month) END
     FROM granted g
-    WHERE m.key_id = g.id AND granted_metered + granted_unmetered > 0
+    WHERE m.key_id = g.id AND (granted_metered + granted_unmetered > 0 OR g.began < m.window_start)
   ),
   minutes AS (
     INSERT INTO ledger.usage_minutes AS u (key_id, minute, calls)
@@ -109,7 +120,7 @@ const statement = `
   )
   SELECT p.maintenance, p.shortening, p.aliases, p.passwords, p.expiration, p.qr,
          g.hash, g.id, g.name, g.plan, g.account, g.now,
-         CASE WHEN is_open THEN g.window_start ELSE g.now END + interval '60 seconds'
+         CASE WHEN is_open THEN least(g.began, g.now) ELSE g.now END + interval '60 seconds'
            AS "windowResetAt",
          used_window::bigint AS "windowCalls", used_calls AS calls, used_links AS links,
          used_qr_codes AS "qrCodes", (this_month + interval '1 month')::date AS "resetDate",
@@ -117,7 +128,7 @@ const statement = `
   FROM ledger.platform p LEFT JOIN granted g ON true`;
 
 /** Admits calls. Its limits are exact on any number of nodes and through any crash. */
-export const createAdmission = (pool: Pool, table: PlanTable) => {
+export const createAdmission = (pool: Pool, clock: LedgerClock, table: PlanTable) => {
   const limits = planNames.map((plan) => table.plans[plan]);
 
   const decide = async (calls: readonly CallByHash[]): Promise<readonly Admitted[]> => {
@@ -144,6 +155,7 @@ export const createAdmission = (pool: Pool, table: PlanTable) => {
         planNames,
         limits.map((plan) => plan.requestsPerMinute),
         limits.map((plan) => plan.monthlyCalls),
+        clock.latest(),
       ],
     });
     const [platform] = rows;

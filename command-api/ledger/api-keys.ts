@@ -50,9 +50,12 @@ export const createApiKeyHandler = (pool: Pool, outbox: Outbox) => {
       `SELECT ${keyColumns}, now.month,
               CASE WHEN now.time < m.window_start + interval '60 seconds'
                 THEN m.window_calls ELSE 0 END AS "minuteCalls",
-              CASE WHEN m.month = now.month THEN m.month_calls ELSE 0 END AS calls,
-              CASE WHEN m.month = now.month THEN m.month_links ELSE 0 END AS links,
-              CASE WHEN m.month = now.month THEN m.month_qr_codes ELSE 0 END AS "qrCodes"
+              CASE WHEN m.month = now.month THEN m.month_calls
+                ELSE coalesce((m.other_months -> now.month::text ->> 0)::bigint, 0) END AS calls,
+              CASE WHEN m.month = now.month THEN m.month_links
+                ELSE coalesce((m.other_months -> now.month::text ->> 1)::bigint, 0) END AS links,
+              CASE WHEN m.month = now.month THEN m.month_qr_codes
+                ELSE coalesce((m.other_months -> now.month::text ->> 2)::bigint, 0) END AS "qrCodes"
        FROM ledger.api_keys k JOIN ledger.key_meters m ON m.key_id = k.id
        CROSS JOIN (
          SELECT clock_timestamp() AS time,

@@ -24,7 +24,8 @@ describe('command API: expiry of links by time, on two nodes', () => {
     await database.drop();
   });
 
-  const sweep = (node: TestNode): Promise<number> => expireDueLinks(node.pool, node.outbox);
+  const sweep = (node: TestNode): Promise<number> =>
+    expireDueLinks(node.pool, node.outbox, node.clock);
 
   const expiries = async () =>
     named('LinkExpired', await nodes[0].events('links')).map(({ subject, sequence, data }) => [

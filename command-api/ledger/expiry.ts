@@ -1,3 +1,4 @@
+import type { LedgerClock } from '../../ops/ledger/clock.js';
 import { decideAll } from '../../ops/ledger/decide.js';
 import { ledgerLinks, lockDueLinks } from '../../ops/ledger/links.js';
 import type { Outbox } from '../../ops/platform/outbox/port.js';
@@ -10,9 +11,9 @@ const pageSize = 500;
  * Writes LinkExpired for one page of links that are due; returns how many. Any node may run this at
  * any time: rows locked by another node are skipped.
  */
-export const expireDueLinks = (pool: Pool, outbox: Outbox): Promise<number> =>
+export const expireDueLinks = (pool: Pool, outbox: Outbox, clock: LedgerClock): Promise<number> =>
   transaction(pool, async (tx) => {
-    const due = await lockDueLinks(tx, pageSize);
+    const due = await lockDueLinks(tx, pageSize, clock);
     if (due.size === 0) return 0;
     const { results } = await decideAll(
       tx,

@@ -1,3 +1,4 @@
+import type { LedgerClock } from '../../ops/ledger/clock.js';
 import { valuesByField, type Client, type Queryable } from '../../ops/platform/postgres/pool.js';
 
 /** The scope of an Idempotency-Key: one API key, one path. */
@@ -28,6 +29,7 @@ export interface KeptAnswer extends IdempotencyScope {
 export const findAnswers = async (
   client: Queryable,
   scopes: readonly (IdempotencyScope | null)[],
+  clock: LedgerClock,
 ): Promise<readonly (KeptAnswer | null)[]> => {
   if (scopes.every((scope) => scope === null)) return scopes.map(() => null);
   const { rows } = await client.query<KeptAnswer & { position: number }>({
@@ -37,11 +39,12 @@ export const findAnswers = async (
            FROM unnest($1::text[], $2::text[], $3::text[])
              WITH ORDINALITY AS s (key_id, path, idempotency_key, position)
            JOIN ledger.idempotency i USING (key_id, path, idempotency_key)
-           WHERE i.created_at > clock_timestamp() - interval '24 hours'`,
+           WHERE i.created_at > least(clock_timestamp(), $4::timestamptz) - interval '24 hours'`,
     values: [
       scopes.map((scope) => scope?.keyId),
       scopes.map((scope) => scope?.path),
       scopes.map((scope) => scope?.idempotencyKey),
+      clock.latest(),
     ],
   });
   const found = new Map(rows.map(({ position, ...answer }) => [position, answer]));
@@ -76,11 +79,12 @@ export const saveAnswers = async (
 };
 
 /** Forgets answers older than 24 hours, a bounded number at a time; returns how many. */
-export const forgetAnswers = async (client: Queryable): Promise<number> => {
+export const forgetAnswers = async (client: Queryable, clock: LedgerClock): Promise<number> => {
   const { rowCount } = await client.query(
     `DELETE FROM ledger.idempotency WHERE ctid = ANY (ARRAY(
        SELECT ctid FROM ledger.idempotency
-       WHERE created_at < clock_timestamp() - interval '24 hours' LIMIT 5000))`,
+       WHERE created_at < least(clock_timestamp(), $1::timestamptz) - interval '24 hours' LIMIT 5000))`,
+    [clock.latest()],
   );
   return rowCount ?? 0;
 };

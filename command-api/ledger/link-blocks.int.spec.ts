@@ -92,7 +92,7 @@ describe('command API: blocks and switches, on two nodes', () => {
     const codes = Array.from({ length: 20 }, (_, number) => `due-${number}`);
     const past = { expiresAt: at(1).toISOString() };
     await recordHistory(nodes[0], ...codes.map((code) => created(code, past)));
-    const sweep = (node: TestNode) => expireDueLinks(node.pool, node.outbox);
+    const sweep = (node: TestNode) => expireDueLinks(node.pool, node.outbox, node.clock);
     await Promise.all([
       ...codes.map(async (code, number) => {
         const [one, other] = number % 2 === 0 ? handlers : [handlers[1], handlers[0]];

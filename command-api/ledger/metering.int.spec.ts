@@ -77,7 +77,7 @@ describe('command API: metering of calls, on two nodes', () => {
 
   it('can be asked for all of it, the open minute and held keys too', async () => {
     const [held, free] = await Promise.all([newKey(nodes[0]), newKey(nodes[0])]);
-    const node = createAdmission(nodes[0].pool, defaultPlanTable);
+    const node = createAdmission(nodes[0].pool, nodes[0].clock, defaultPlanTable);
     for (const { hash } of [held, free]) await node.admit({ keyHash: hash, metered: true });
     let closing: Promise<void> | undefined;
     await transaction(nodes[0].pool, async (tx) => {
@@ -103,7 +103,9 @@ describe('command API: metering of calls, on two nodes', () => {
 
   it('loses no call and counts none twice while calls are admitted and minutes pass', async () => {
     const keys = await Promise.all(Array.from({ length: 4 }, () => newKey(nodes[0], 'PRO')));
-    const admissions = nodes.map(({ pool }) => createAdmission(pool, defaultPlanTable));
+    const admissions = nodes.map(({ pool, clock }) =>
+      createAdmission(pool, clock, defaultPlanTable),
+    );
     const admitted = new Map(keys.map(({ id }) => [id, 0]));
     const end = performance.now() + 2_500;
     const busy = (): boolean => performance.now() < end;

@@ -28,7 +28,7 @@ describe('command API: meters of links', () => {
 
   const spendOne = (): Promise<void> =>
     transaction(node.pool, async (tx) => {
-      const { meters } = await lockMeters(tx, [key.id, key.id]);
+      const { meters } = await lockMeters(tx, [key.id, key.id], node.clock);
       const meter = meters.get(key.id);
       if (!meter) throw new Error('The key has a meter');
       meter.links += 1;
@@ -38,19 +38,29 @@ describe('command API: meters of links', () => {
   const spent = { month_calls: 7, month_links: 8, month_qr_codes: 9 };
   const assignments = Object.entries(spent).map(([column, value]) => `${column} = ${value}`);
   const cases = [
-    ['counts on within a month', thisMonth(), thisMonth(), { ...spent, month_links: 9 }],
+    ['counts on within a month', thisMonth(), thisMonth(), { ...spent, month_links: 9 }, '{}'],
     [
       'counts from nothing in another month, also what else is counted by the month',
       '2026-01-01',
       thisMonth(),
       { month_calls: 0, month_links: 1, month_qr_codes: 0 },
+      '{}',
     ],
-    // Otherwise a clock set back by a second at midnight would give the quota twice.
-    ['stays in a month that has begun', '2999-01-01', '2999-01-01', { ...spent, month_links: 9 }],
+    [
+      'leaves a month that a clock began that was ahead',
+      '2999-01-01',
+      thisMonth(),
+      { month_calls: 4, month_links: 6, month_qr_codes: 6 },
+      JSON.stringify({ [thisMonth()]: [4, 5, 6] }),
+    ],
   ] as const;
-  for (const [what, month, then, counts] of cases) {
+  for (const [what, month, then, counts, others] of cases) {
     it(what, async () => {
-      await setMeter(node, key, [...assignments, `month = '${month}'`].join(', '));
+      await setMeter(
+        node,
+        key,
+        [...assignments, `month = '${month}'`, `other_months = '${others}'`].join(', '),
+      );
       await spendOne();
       expect(await meterOf(node, key)).to.deep.equal({ window_calls: 0, month: then, ...counts });
     });
@@ -64,8 +74,8 @@ describe('command API: meters of links', () => {
   it('tells PostgreSQL’s time, in milliseconds, with the locks held', async () => {
     const holder = await node.pool.connect();
     await holder.query('BEGIN');
-    await lockMeters(holder, [key.id]);
-    const waiting = transaction(node.pool, (tx) => lockMeters(tx, [key.id]));
+    await lockMeters(holder, [key.id], node.clock);
+    const waiting = transaction(node.pool, (tx) => lockMeters(tx, [key.id], node.clock));
     const { rows } = await node.pool.query<{ now: Date }>('SELECT clock_timestamp() AS now');
     await holder.query('SELECT pg_sleep(0.05)');
     await holder.query('COMMIT');
@@ -75,7 +85,7 @@ describe('command API: meters of links', () => {
   });
 
   it('refuses to go on for keys that have none', async () => {
-    const locking = transaction(node.pool, (tx) => lockMeters(tx, ['nobody']));
+    const locking = transaction(node.pool, (tx) => lockMeters(tx, ['nobody'], node.clock));
     const error: unknown = await locking.catch((reason: unknown) => reason);
     expect(error).to.be.instanceOf(Error).with.property('message').match(/meter/);
   });

@@ -13,7 +13,7 @@ describe('command API: spending of QR codes, on two nodes', () => {
   before(async () => {
     database = await testDatabase('qrcodes');
     nodes = [await testNode(database), await testNode(database)];
-    const quota = ({ pool, outbox }: TestNode) => createQrCodeQuota(pool, outbox);
+    const quota = ({ pool, outbox, clock }: TestNode) => createQrCodeQuota(pool, outbox, clock);
     quotas = [quota(nodes[0]), quota(nodes[1])];
   });
 
@@ -100,10 +100,14 @@ describe('command API: spending of QR codes, on two nodes', () => {
 
   it('counts nothing whose event cannot be recorded', async () => {
     const key = await newKey(nodes[0]);
-    const failing = createQrCodeQuota(nodes[0].pool, {
-      ...nodes[0].outbox,
-      record: () => Promise.reject(new Error('the log is away')),
-    });
+    const failing = createQrCodeQuota(
+      nodes[0].pool,
+      {
+        ...nodes[0].outbox,
+        record: () => Promise.reject(new Error('the log is away')),
+      },
+      nodes[0].clock,
+    );
     const command = { keyId: key.id, account: key.account, code: 'spring', limit: 35 };
     const error = await rejection(failing.spend({ ...command, requestId: 'r' }));
     expect(error).to.have.property('message', 'the log is away');

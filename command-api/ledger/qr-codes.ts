@@ -1,5 +1,6 @@
 import { v7 as uuidv7 } from 'uuid';
 import { createBatcher } from '../../ops/platform/concurrency/batcher.js';
+import type { LedgerClock } from '../../ops/ledger/clock.js';
 import type { Outbox } from '../../ops/platform/outbox/port.js';
 import { transaction, type Pool, mayBlameOne } from '../../ops/platform/postgres/pool.js';
 import { newEvent } from '../../schemas/events/codec.js';
@@ -21,11 +22,11 @@ const maxGroup = 200;
 const maxWaiting = 2_000;
 
 /** Counts QR codes in groups: monthly quota and event in one transaction. */
-export const createQrCodeQuota = (pool: Pool, outbox: Outbox) => {
+export const createQrCodeQuota = (pool: Pool, outbox: Outbox, clock: LedgerClock) => {
   const run = (commands: readonly SpendQrCode[]): Promise<readonly ('spent' | 'exhausted')[]> =>
     transaction(pool, async (tx) => {
       const keyIds = commands.map(({ keyId }) => keyId);
-      const { meters, now } = await lockMeters(tx, keyIds);
+      const { meters, now } = await lockMeters(tx, keyIds, clock);
       const events = commands.map(({ keyId, account, code, limit, requestId }) => {
         const meter = meters.get(keyId);
         if (!meter) throw new Error(`The key ${keyId} has no meter`);

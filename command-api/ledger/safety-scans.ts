@@ -41,22 +41,34 @@ export const forgetScans = async (pool: Pool, prefix: string, but: string): Prom
   );
 };
 
-/** Takes up one of these scans that is due, for so long; `null` when there is none. */
+/** A scan by its name, and the longest time after which it goes on, in milliseconds. */
+export interface KnownScan {
+  readonly name: string;
+  readonly longestMs: number;
+}
+
+/**
+ * Takes up one of these scans that is due, for so long; `null` when there is none. A scan that is due later than
+ * it can be, and a place that no link has reached, are of a clock that was ahead: that scan goes on now.
+ */
 export const takeLease = async (
   pool: Pool,
-  names: readonly string[],
+  scans: readonly KnownScan[],
   leaseMs: number,
 ): Promise<Lease | null> => {
   const { rows } = await pool.query<Lease>({
     name: 'safety-scans-take',
     text: `UPDATE ledger.safety_scans w SET due_at = ${later('$2')}
-           FROM (SELECT name FROM ledger.safety_scans
-                 WHERE name = ANY ($1::text[]) AND due_at <= clock_timestamp()
-                 ORDER BY due_at LIMIT 1 FOR UPDATE SKIP LOCKED) due
+           FROM (SELECT s.name FROM ledger.safety_scans s
+                 JOIN unnest($1::text[], $3::float8[]) AS k (name, longest_ms) USING (name)
+                 WHERE due_at <= clock_timestamp()
+                    OR (due_at > clock_timestamp() + longest_ms * interval '1 millisecond'
+                        AND due_at < 'infinity')
+                 ORDER BY due_at LIMIT 1 FOR UPDATE OF s SKIP LOCKED) due
            WHERE w.name = due.name
-           RETURNING w.name, past_created_at AS "createdAt", past_code AS code,
+           RETURNING w.name, least(past_created_at, clock_timestamp()) AS "createdAt", past_code AS code,
                      w.due_at::text AS until`,
-    values: [names, leaseMs],
+    values: [scans.map(({ name }) => name), leaseMs, scans.map(({ longestMs }) => longestMs)],
   });
   return rows[0] ?? null;
 };

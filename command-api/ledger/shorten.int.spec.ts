@@ -24,9 +24,9 @@ describe('command API: shorten handler, on two nodes', () => {
   let handlers: readonly [ShortenHandler, ShortenHandler];
 
   const newHandler = (
-    { pool, outbox }: TestNode,
+    { pool, outbox, clock }: TestNode,
     generateCode = () => randomCode(),
-  ): ShortenHandler => createShortenHandler({ pool, outbox, generateCode });
+  ): ShortenHandler => createShortenHandler({ pool, outbox, clock, generateCode });
 
   before(async () => {
     database = await testDatabase('shorten');

@@ -1,5 +1,6 @@
 import { v7 as uuidv7 } from 'uuid';
 import { createBatcher } from '../../ops/platform/concurrency/batcher.js';
+import type { LedgerClock } from '../../ops/ledger/clock.js';
 import { insertLinks } from '../../ops/ledger/links.js';
 import { nothingRecorded, type Outbox, type Receipt } from '../../ops/platform/outbox/port.js';
 import {
@@ -167,17 +168,18 @@ const answerToKeep = (
 export const createShortenHandler = (options: {
   readonly pool: Pool;
   readonly outbox: Outbox;
+  readonly clock: LedgerClock;
   readonly generateCode: () => string;
 }) => {
-  const { pool, outbox, generateCode } = options;
+  const { pool, outbox, clock, generateCode } = options;
 
   const run = (commands: readonly ShortenCommand[]): Promise<readonly ShortenResult[]> =>
     transaction(pool, async (tx) => {
       const keyIds = commands.map(({ keyId }) => keyId);
-      const { meters, now } = await lockMeters(tx, keyIds);
+      const { meters, now } = await lockMeters(tx, keyIds, clock);
       // With the key's meter locked, no rival can answer the same request meanwhile.
       const scopes = commands.map(({ idempotency }) => idempotency?.scope ?? null);
-      const answered = await findAnswers(tx, scopes);
+      const answered = await findAnswers(tx, scopes, clock);
       const candidates = commands.map(({ keyId, linkLimit, links }, index) => {
         const meter = meters.get(keyId);
         if (!meter) throw new Error(`The key ${keyId} has no meter`);

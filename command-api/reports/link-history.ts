@@ -1,6 +1,7 @@
 import type { Outbox } from '../../ops/platform/outbox/port.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { withoutSecrets } from '../../schemas/events/redact.js';
+import { eventOfRow, type HistoryRow } from '../../schemas/read-models/history.js';
 import { topics } from '../../schemas/events/topics.js';
 
 /**
@@ -15,15 +16,15 @@ export const findLinkHistory = async (
   after: number,
   limit: number,
 ): Promise<{ readonly events: readonly object[]; readonly next: number | null } | null> => {
-  const { rows } = await pool.query<{ sequence: number; event: string }>(
-    `SELECT sequence, event FROM projection_history.events
+  const { rows } = await pool.query<HistoryRow>(
+    `SELECT * FROM projection_history.events
      WHERE code = $1 AND sequence > $2 ORDER BY sequence LIMIT $3`,
     [code, after, limit + 1],
   );
-  const all = rows.map(({ sequence, event }) => ({ sequence, event: JSON.parse(event) as object }));
+  const all = rows.map((row) => ({ sequence: row.sequence, event: eventOfRow(row) }));
   if (all.length <= limit) {
     const known = { subject: code, sequence: all.at(-1)?.sequence ?? after };
-    for (const event of await outbox.after(topics.links.name, [known])) {
+    for (const event of await outbox.after(pool, topics.links.name, [known])) {
       all.push({ sequence: event.sequence, event: withoutSecrets(event) });
     }
   }

@@ -45,7 +45,7 @@ export const findLinkStats = async (
       },
     };
   }
-  const events = await outbox.after(topics.links.name, [{ subject: code, sequence: 0 }]);
+  const events = await outbox.after(pool, topics.links.name, [{ subject: code, sequence: 0 }]);
   const created = events.find((event) => event.type === 'linklog.LinkCreated.v1');
   if (!created) return null;
   const { url, expiresAt, maxClicks } = created.data;

@@ -141,6 +141,25 @@ describe('command API: links that are checked again, by two nodes', () => {
     }
   });
 
+  it('goes on at once after the end of a clock that was days ahead', async () => {
+    const { all } = await checker();
+    await all();
+    await pass(-10 * 1_440 * minuteMs);
+    await record(made('spring', 2 * minuteMs));
+    await all();
+    expect(asked()).to.deep.equal(['spring']);
+    await database.pool.query(
+      `UPDATE ledger.safety_scans SET past_created_at = past_created_at + interval '10 days'
+       WHERE past_code <> ''`,
+    );
+    await pass(2 * minuteMs);
+    await all();
+    const { rows } = await database.pool.query(
+      'SELECT FROM ledger.safety_scans WHERE past_created_at > clock_timestamp()',
+    );
+    expect(rows).to.have.length(0);
+  });
+
   it('blocks with actor and reason what is found unsafe later', async () => {
     await record(made('spring', 2 * minuteMs), made('autumn', 2 * minuteMs));
     double.listed.add('spring.example');

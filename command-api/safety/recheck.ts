@@ -141,8 +141,11 @@ export const createRecheck = (deps: {
 
   return async () => {
     const known = await scans();
-    const names = known.map(({ name }) => name);
-    const lease = await takeLease(pool, names, leaseMs);
+    const scansOfLedger = known.map(({ name, paceMs, restMs }) => ({
+      name,
+      longestMs: Math.max(leaseMs, retryMs, paceMs, restMs ?? 0),
+    }));
+    const lease = await takeLease(pool, scansOfLedger, leaseMs);
     const scan = known.find(({ name }) => name === lease?.name);
     if (!lease || !scan) return 0;
     const links = await readLiveLinks(pool, lease, scan.ageMs, pageSize);

@@ -1,21 +1,25 @@
 import { startEmbeddedPostgres } from '../local/postgres/index.js';
+import { keepRunning } from '../local/process/keep-running.js';
 import { migrate } from '../migrations/migrate.js';
-import { never } from '../platform/concurrency/deferred.js';
 import type { Config } from '../platform/config/config.js';
 import type { Logger } from '../platform/logging.js';
 import type { Metrics } from '../platform/metrics/metrics.js';
 import { isAway } from '../platform/postgres/away.js';
 import type { DeadlineName } from '../platform/postgres/deadlines.js';
-import { listenToPostgres } from '../platform/postgres/listener.js';
+import { listenToPostgres, requireNotifications } from '../platform/postgres/listener.js';
 import { measurePools } from '../platform/postgres/pool-metrics.js';
-import { createPool, type Pool } from '../platform/postgres/pool.js';
+import { createPool, type Pool, type WatchedPool } from '../platform/postgres/pool.js';
 import { Silence } from '../platform/postgres/silence.js';
 import { startInOrder } from './start-in-order.js';
 
-/** @throws Error that names DATABASE_URL where the configured PostgreSQL cannot be reached */
-const migrateFirst = async (url: string, isEmbedded: boolean, logger: Logger): Promise<void> => {
+/**
+ * @throws ConfigError where notifications do not arrive; Error that names DATABASE_URL where the
+ * configured PostgreSQL cannot be reached
+ */
+const prepare = async (url: string, isEmbedded: boolean, logger: Logger): Promise<void> => {
   const pool = createPool({ url, name: 'migrate', max: 2, deadlines: 'patient', logger });
   try {
+    if (!isEmbedded) await requireNotifications(url);
     await migrate(pool);
   } catch (cause) {
     if (isEmbedded || !isAway(cause)) throw cause;
@@ -26,7 +30,10 @@ const migrateFirst = async (url: string, isEmbedded: boolean, logger: Logger): P
   }
 };
 
-/** Opens PostgreSQL, the embedded one unless another is configured, and migrates it. */
+/**
+ * Opens PostgreSQL and migrates it: the embedded one unless another is configured. The embedded one is
+ * started again whenever it ends by itself, as on a full disk.
+ */
 export const openDatabase = ({
   config,
   metrics,
@@ -41,9 +48,16 @@ export const openDatabase = ({
     const embedded = databaseUrl === null ? await startEmbeddedPostgres({ dataDir, logger }) : null;
     onStop(() => embedded?.stop());
     const url = embedded?.url ?? databaseUrl ?? '';
-    await migrateFirst(url, embedded !== null, logger);
+    await prepare(url, embedded !== null, logger);
+    if (embedded) {
+      const stopping = new AbortController();
+      keepRunning(embedded, { name: 'PostgreSQL', signal: stopping.signal, logger });
+      onStop(() => {
+        stopping.abort();
+      });
+    }
 
-    const pools: Pool[] = [];
+    const pools: WatchedPool[] = [];
     const addPool = measurePools(metrics);
     onStop(async () => {
       await Promise.all(pools.map((pool) => pool.end()));
@@ -52,6 +66,14 @@ export const openDatabase = ({
     const silence = new Silence(logger);
     const listener = listenToPostgres(url, channels, logger, silence);
     onStop(() => listener.close());
+    let lostAt: number | null = null;
+    listener.onGap((state) => {
+      if (state === 'lost') lostAt ??= performance.now();
+      else if (lostAt !== null) {
+        for (const pool of pools) pool.closeTakenBefore(lostAt);
+        lostAt = null;
+      }
+    });
     return {
       url,
       listener,
@@ -62,12 +84,6 @@ export const openDatabase = ({
         addPool(name, pool);
         return pool;
       },
-      /** Never resolves; rejects when the embedded PostgreSQL ends by itself. */
-      failed:
-        embedded?.exited.then((exit) => {
-          if (exit.status === 'stopped') return never;
-          throw new Error(`The embedded PostgreSQL died (${exit.reason}):\n${exit.output}`);
-        }) ?? never,
     };
   });
 

@@ -1,6 +1,9 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { appliedThrough, subjectsSetAside } from '../../projectors/main.js';
-import { never } from '../platform/concurrency/deferred.js';
+import type { LinklogEvent } from '../../schemas/events/catalogue.js';
+import type { TopicName } from '../../schemas/events/topics.js';
+import { findUnknownEvent, watchLedger } from '../ledger/behind-log.js';
+import { firstFailure, never, settledWithin } from '../platform/concurrency/deferred.js';
 import { periodically } from '../platform/concurrency/periodic.js';
 import type { Config } from '../platform/config/config.js';
 import type { KafkaSettings } from '../platform/event-log/kafka/settings.js';
@@ -15,20 +18,37 @@ import { openPostgresLog } from '../platform/event-log/postgres-log.js';
 import type { Logger } from '../platform/logging.js';
 import type { OnRecorded } from '../platform/outbox/outbox-metrics.js';
 import { deliveredAtCommit, type Outbox, type OutboxDelivery } from '../platform/outbox/port.js';
-import { pruneSent, startRelay } from '../platform/outbox/relay.js';
+import {
+  pruneSent,
+  sentThrough,
+  startRelay,
+  type ProjectedEvents,
+} from '../platform/outbox/relay.js';
 import { openRelayedDelivery } from '../platform/outbox/relayed-delivery.js';
 import type { NotificationListener } from '../platform/postgres/listener.js';
 import type { Pool } from '../platform/postgres/pool.js';
 
 const answersWithinMs = 30_000;
+/** How long a start waits for Kafka, before it goes on without. */
+const startWithoutMs = 1_000;
+/** How long a start waits for what the end of Kafka's log says. */
+const checkedWithinMs = 5_000;
 const pruneEveryMs = 600_000;
 
 export interface OpenedLog {
   readonly log: EventLog;
   readonly outbox: Outbox;
   readonly delivery: OutboxDelivery;
-  /** Never resolves; rejects when the log can never be used. */
+  /** Never resolves; rejects when the log can never be used, or the ledger is older. */
   readonly failed: Promise<never>;
+  /**
+   * Resolves when the ledger is not older than the log, as far as can be told in some seconds.
+   *
+   * @throws LedgerBehindLog
+   */
+  readonly untilChecked: () => Promise<void>;
+  /** An event of the ledger that the log has and the ledger does not know; `null`: none. */
+  readonly findUnknownEvent: () => Promise<LinklogEvent | null>;
   /** Resolves when the log answers; rejects when it does not in half a minute. */
   untilAnswering(): Promise<void>;
   close(): Promise<void>;
@@ -44,18 +64,24 @@ interface Options {
   readonly listener: NotificationListener;
   readonly logger: Logger;
   readonly onRecorded?: OnRecorded;
-  /** For a command beside a running service: binds no log, relays nothing, prunes nothing. */
-  readonly readOnly?: boolean;
+  /**
+   * `service` unless told. A `command` beside a running service binds no log, and none but a service
+   * relays and prunes; while a restore fills the log, the ledger is older.
+   */
+  readonly user?: 'service' | 'command' | 'restore';
 }
 
 const openEmbedded = async (options: Options): Promise<OpenedLog> => {
-  await (options.readOnly === true ? requireBoundTo : bindToLog)(options.pool, embeddedLog);
+  await (options.user === 'command' ? requireBoundTo : bindToLog)(options.pool, embeddedLog);
   const { log, outbox } = await openPostgresLog(options);
   return {
     log,
     outbox,
     delivery: deliveredAtCommit,
     failed: never,
+    untilChecked: () => Promise.resolve(),
+    // One transaction writes both.
+    findUnknownEvent: () => Promise.resolve(null),
     untilAnswering: () => Promise.resolve(),
     close: () => log.close(),
   };
@@ -63,7 +89,7 @@ const openEmbedded = async (options: Options): Promise<OpenedLog> => {
 
 /** The table is the outbox, and a relay sends its events to Kafka. */
 const openOnKafka = async (settings: KafkaSettings, options: Options): Promise<OpenedLog> => {
-  const { pool, url, listener, logger, readOnly = false } = options;
+  const { pool, url, listener, logger, user = 'service' } = options;
   const brokers = settings.brokers.join(',');
   await requireNotEmbedded(pool, `kafka:${brokers}`);
   // Loaded here: without Kafka, the start is a tenth of a second shorter.
@@ -72,29 +98,45 @@ const openOnKafka = async (settings: KafkaSettings, options: Options): Promise<O
   const log = openKafkaLog({
     settings,
     logger,
-    bindToLog: (name) => (readOnly ? requireBoundTo : bindToLog)(pool, name),
+    bindToLog: (name) => (user === 'command' ? requireBoundTo : bindToLog)(pool, name),
   });
   const delivery = await openRelayedDelivery({ pool: options.requestPool ?? pool, listener });
-  const tasks = readOnly
-    ? []
-    : [
-        startRelay({ pool, url, listener, log, logger }),
+  const projected: ProjectedEvents = {
+    appliedThrough: (topic, partition) => appliedThrough(pool, topic, partition),
+    setAside: (topic) => subjectsSetAside(pool, topic),
+  };
+  // A PostgreSQL that crashed may have lost the last checkpoints: COMMIT does not wait for the disk.
+  const unsubscribe = listener.onGap((state) => {
+    if (state === 'back') log.relocate();
+  });
+  const ledger = {
+    pool,
+    log,
+    knownThrough: (topic: TopicName, partition: number) => sentThrough(pool, topic, partition),
+  };
+  const watch = user === 'service' ? watchLedger({ ...ledger, listener, logger }) : null;
+  const tasks = watch
+    ? [
+        startRelay({ pool, url, listener, log, mayBegin: () => watch.upToDate(), logger }),
         periodically({
           name: 'prune the outbox',
           everyMs: pruneEveryMs,
-          task: () =>
-            pruneSent(pool, {
-              appliedThrough: (topic, partition) => appliedThrough(pool, topic, partition),
-              setAside: (topic) => subjectsSetAside(pool, topic),
-            }),
+          task: () => pruneSent(pool, projected),
           logger,
         }),
-      ];
+      ]
+    : [];
   return {
     log,
     outbox,
     delivery,
-    failed: log.ready.then(() => never),
+    failed: firstFailure([log.ready.then(() => never), watch?.failed ?? never]),
+    async untilChecked() {
+      if (!watch || !(await settledWithin(log.ready, startWithoutMs))) return;
+      const late = sleep(checkedWithinMs, undefined, { ref: false });
+      await Promise.race([watch.upToDate(), watch.failed, late]);
+    },
+    findUnknownEvent: () => findUnknownEvent(ledger),
     async untilAnswering() {
       const late = sleep(answersWithinMs, undefined, { ref: false }).then(() => {
         throw new Error(`KAFKA_BROKERS: Kafka at ${brokers} does not answer`);
@@ -102,6 +144,8 @@ const openOnKafka = async (settings: KafkaSettings, options: Options): Promise<O
       await Promise.race([log.ready, late]);
     },
     async close() {
+      unsubscribe();
+      watch?.stop();
       await Promise.all(tasks.map((task) => task.stop()));
       delivery.stop();
       await log.close();

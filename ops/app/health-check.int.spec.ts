@@ -12,7 +12,12 @@ const away = (): Promise<never> =>
 const fine = (): Promise<void> => Promise.resolve();
 const projection = { name: 'redirects', lag: 0, deadLetters: 0, parked: 0 };
 const up = { state: 'up' };
-const spool = { events: 3, bytes: 200 };
+const spool = {
+  events: 3,
+  bytes: 200,
+  leftOver: { spools: 1, bytes: 100 },
+  setAside: { files: 0, bytes: 0 },
+};
 
 describe('composition root: health check', () => {
   const check = (deps: Partial<Deps> = {}) =>

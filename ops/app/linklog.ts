@@ -56,6 +56,7 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
       onRecorded: measureOutbox(metrics),
     });
     onStop(() => eventLog.close());
+    await eventLog.untilChecked();
     const { log, outbox, delivery } = eventLog;
 
     const ownSealKeyFile = roles.size === allRoles.length ? sealKeyFileIn(config.dataDir) : null;
@@ -85,7 +86,7 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
         ...(projectors?.checkArchive && { archive: projectors.checkArchive }),
       },
       projections: () => projectionStatus(logPool, log),
-      spool: () => edge?.spoolDepth() ?? null,
+      spool: () => edge?.spool() ?? null,
       logger,
     });
     exposeHealth(metrics, health, () => projectors?.secondsBehind() ?? new Map());
@@ -141,6 +142,6 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
       /** The token of a new installation's first key, shown this once; `null` where there are keys. */
       firstKey: firstKey?.token ?? null,
       /** Never resolves; rejects when the service cannot go on. */
-      failed: firstFailure([database.failed, eventLog.failed, projectors?.failed ?? never]),
+      failed: firstFailure([eventLog.failed, projectors?.failed ?? never]),
     };
   });

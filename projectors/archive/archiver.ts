@@ -14,7 +14,8 @@ import {
 } from '../../schemas/events/catalogue.js';
 import { withoutSecrets } from '../../schemas/events/redact.js';
 import { readFresh, saveProgress } from '../runtime/batch.js';
-import { requireAtCheckpoint, type HighWaterMarks } from '../runtime/checkpoints.js';
+import { requireAtCheckpoint } from '../runtime/checkpoints.js';
+import type { HighWaterMarks } from '../runtime/high-water-marks.js';
 import { offsetsOf, type DeadLetter } from '../runtime/dead-letters.js';
 import { archiveSchema } from '../runtime/projection.js';
 import type { ReadableRecord } from '../runtime/read-record.js';

@@ -1,6 +1,13 @@
 import { expect } from 'chai';
+import fc from 'fast-check';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
-import { blocked, created, unblocked } from '../../schemas/testing/events.js';
+import { catalogue, type LinklogEvent } from '../../schemas/events/catalogue.js';
+import { readEvent, topicOf } from '../../schemas/events/codec.js';
+import { ledgerSource } from '../../schemas/events/envelope.js';
+import { withoutSecrets } from '../../schemas/events/redact.js';
+import { topics } from '../../schemas/events/topics.js';
+import { eventOfRow, type HistoryRow } from '../../schemas/read-models/history.js';
+import { blocked, created, recordOf, someEvent, unblocked } from '../../schemas/testing/events.js';
 import { feed, type Feed } from '../testing/harness.js';
 import { emptyTables } from '../testing/tables.js';
 import { history } from './projection.js';
@@ -18,22 +25,16 @@ describe('projectors: projection history', () => {
 
   after(() => database.drop());
 
-  const rows = async (): Promise<readonly { code: string; sequence: number; event: string }[]> =>
-    (
-      await database.pool.query<{ code: string; sequence: number; event: string }>(
-        'SELECT * FROM projection_history.events ORDER BY code, sequence',
-      )
-    ).rows;
+  const rows = async (): Promise<readonly HistoryRow[]> => {
+    const found = await database.pool.query<HistoryRow>(
+      'SELECT * FROM projection_history.events ORDER BY code, sequence',
+    );
+    return found.rows;
+  };
 
   it('has every event of a link, in its order', async () => {
     await given.events(created('abc'), blocked('abc', 2), created('xyz'), unblocked('abc', 3));
-    expect(
-      (await rows()).map(({ code, sequence, event }) => [
-        code,
-        sequence,
-        (JSON.parse(event) as { type: string }).type,
-      ]),
-    ).to.deep.equal([
+    expect((await rows()).map(({ code, sequence, type }) => [code, sequence, type])).to.deep.equal([
       ['abc', 1, 'linklog.LinkCreated.v1'],
       ['abc', 2, 'linklog.LinkBlocked.v1'],
       ['abc', 3, 'linklog.LinkUnblocked.v1'],
@@ -44,7 +45,38 @@ describe('projectors: projection history', () => {
   it('holds no secret', async () => {
     await given.events(created('abc', { passwordHash: '$argon2id$secret' }));
     const [row] = await rows();
-    expect(row?.event).not.to.contain('argon2id');
-    expect(row?.event).to.contain('"url"');
+    expect(row?.data).not.to.contain('argon2id');
+    expect(row?.data).to.contain('"url"');
+  });
+
+  it('gives back what the log says, of every type and attribute, less the secrets', async () => {
+    const ofLinks = someEvent.filter(
+      (event) => topicOf(event) === topics.links.name && event.source === ledgerSource,
+    );
+    const distinct = {
+      selector: ({ subject }: LinklogEvent) => subject,
+      minLength: 1,
+      maxLength: 20,
+    };
+    const types = new Set<string>();
+    await fc.assert(
+      fc.asyncProperty(fc.uniqueArray(ofLinks, distinct), async (events) => {
+        await emptyTables(database.pool, 'projection_history');
+        await given.events(...events);
+        const byCode = new Map((await rows()).map((row) => [row.code, row]));
+        expect(byCode.size).to.equal(events.length);
+        for (const event of events) {
+          const row = byCode.get(event.subject);
+          if (!row) throw new Error(`No row of ${event.subject}`);
+          expect(JSON.stringify(eventOfRow(row))).to.equal(
+            JSON.stringify(withoutSecrets(readEvent(recordOf(event).value))),
+          );
+          types.add(event.type);
+        }
+      }),
+      { numRuns: 30 },
+    );
+    const all = Object.values(catalogue).filter(({ topic }) => topic === 'links');
+    expect(types.size).to.equal(all.length);
   });
 });

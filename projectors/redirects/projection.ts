@@ -3,7 +3,7 @@ import { isLinkEvent } from '../../schemas/events/catalogue.js';
 import { topics } from '../../schemas/events/topics.js';
 import { evolveLink, noLink, type LinkState } from '../../schemas/folds/link.js';
 import { rowOfState, linkOfRow, type RedirectRow } from '../../schemas/read-models/redirects.js';
-import type { Projection, ProjectionSchema } from '../runtime/projection.js';
+import type { Projection, ProjectionSchema, ReadSequences } from '../runtime/projection.js';
 
 /** The columns, with their SQL types. */
 const types = {
@@ -49,6 +49,14 @@ const writeRows = async (
   );
 };
 
+const readSequences: ReadSequences = async (tx, schema, codes) => {
+  const { rows } = await tx.query<{ code: string; sequence: number }>(
+    `SELECT code, sequence FROM ${schema}.links WHERE code = ANY ($1::text[])`,
+    [codes],
+  );
+  return new Map(rows.map(({ code, sequence }) => [code, sequence]));
+};
+
 /** The destination of each short code, or why it has none any more. */
 export const redirects: Projection = {
   name: 'redirects',
@@ -68,4 +76,6 @@ export const redirects: Projection = {
       .filter((row): row is RedirectRow => row !== null);
     await writeRows(tx, schema, rows);
   },
+  // Each event of a link moves its row's sequence. A link without a row has no event but of no effect.
+  sequences: { [topics.links.name]: readSequences },
 };

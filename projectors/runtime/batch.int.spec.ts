@@ -3,7 +3,7 @@ import { transaction } from '../../ops/platform/postgres/pool.js';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { topics } from '../../schemas/events/topics.js';
 import { stats } from '../stats/projection.js';
-import { created, recordOf, spooledVisit } from '../../schemas/testing/events.js';
+import { at, created, recordOf, spooledVisit, visited } from '../../schemas/testing/events.js';
 import { rejection } from '../../ops/test/support/waiting.js';
 import { feed, namedLog, type Feed } from '../testing/harness.js';
 import { dump, emptyTables } from '../testing/tables.js';
@@ -108,7 +108,7 @@ describe('projectors: handler of batches', () => {
     expect(outcome).to.include({ applied: 1, repeats: 2 });
     const { clicks, high_water_marks: highWaterMarks } = await content();
     expect(clicks).to.deep.equal(['(abc,4,0,"2026-05-20 12:00:00+00")']);
-    expect(highWaterMarks).to.deep.equal([`(${visits},0,/linklog/spool/spool-1,4)`]);
+    expect(highWaterMarks).to.deep.equal([`(${visits},0,/linklog/spool/spool-1,4,2026-05-20)`]);
   });
 
   it('takes equal sequences of different spools for different visits', async () => {
@@ -117,6 +117,40 @@ describe('projectors: handler of batches', () => {
       recordOf(spooledVisit('abc', { sequence: 1, spool: 'b' })),
     ]);
     expect((await content())['clicks']).to.deep.equal(['(abc,2,0,"2026-05-20 12:00:00+00")']);
+  });
+
+  describe('forgets spools that are gone', () => {
+    const visitOf = (spool: string, sequence: number, day: number) =>
+      recordOf(spooledVisit('abc', { spool, sequence, time: at(day * 86_400) }));
+    const marks = async (): Promise<readonly string[]> => {
+      const { rows } = await database.pool.query<{ mark: string }>(
+        `SELECT concat_ws(' ', origin, sequence, raised_on - date '2026-05-20') AS mark
+         FROM ${schema}.high_water_marks ORDER BY 1`,
+      );
+      return rows.map(({ mark }) => mark.replace('/linklog/spool/', ''));
+    };
+
+    it('30 days after their last visit, by the time of the visits', async () => {
+      await live.records(visits, [visitOf('a', 1, 0), visitOf('b', 1, 0)]);
+      await live.records(visits, [visitOf('b', 2, 1), visitOf('c', 1, 30)]);
+      expect(await marks()).to.deep.equal(['a 1 0', 'b 2 1', 'c 1 30']);
+      await live.records(visits, [visitOf('c', 2, 31)]);
+      expect(await marks()).to.deep.equal(['b 2 1', 'c 2 31']);
+      await live.records(visits, [visitOf('c', 3, 400)]);
+      expect(await marks()).to.deep.equal(['c 3 400']);
+    });
+
+    it('not one that ships old visits late', async () => {
+      await live.records(visits, [visitOf('new', 1, 100), visitOf('late', 1, 0)]);
+      expect(await marks()).to.deep.equal(['late 1 100', 'new 1 100']);
+      const outcome = await live.records(visits, [visitOf('late', 1, 0), visitOf('late', 2, 0)]);
+      expect(outcome).to.include({ applied: 1, repeats: 1 });
+    });
+
+    it('never a link with a limit, which the ledger numbers', async () => {
+      await live.records(visits, [recordOf(visited('abc', 1)), visitOf('a', 1, 400)]);
+      expect(await marks()).to.deep.equal(['a 1 400', 'abc 1']);
+    });
   });
 
   // What PostgreSQL says when it is not the events' fault, and what must not become dead letters.

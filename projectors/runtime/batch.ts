@@ -2,16 +2,26 @@ import type { Batch, EventLog } from '../../ops/platform/event-log/port.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import { transaction, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
 import { originOf } from '../../schemas/events/envelope.js';
+import { moveCheckpoint, requireAtCheckpoint, shareSchema } from './checkpoints.js';
+import {
+  applyOrSetAside,
+  highestOf,
+  insertDeadLetters,
+  offsetsOf,
+  type DeadLetter,
+} from './dead-letters.js';
 import {
   dropRepeats,
-  moveCheckpoint,
-  requireAtCheckpoint,
-  shareSchema,
+  readHighWaterMarks,
   writeHighWaterMarks,
   type HighWaterMarks,
-} from './checkpoints.js';
-import { applyOrSetAside, insertDeadLetters, offsetsOf, type DeadLetter } from './dead-letters.js';
-import { liveSchema, type Projection, type ProjectionSchema } from './projection.js';
+} from './high-water-marks.js';
+import {
+  liveSchema,
+  type Projection,
+  type ProjectionSchema,
+  type ReadSequences,
+} from './projection.js';
 import { UnknownEventType } from '../../schemas/events/codec.js';
 import { isUnknown, readBatch, readRecord } from './read-record.js';
 
@@ -38,19 +48,21 @@ interface BatchTarget {
  * Reads a batch as events, without the repeats. `blocked` are the subjects that have dead letters: their
  * later events are parked.
  */
-export const readFresh = async (tx: Client, schema: ProjectionSchema, batch: Batch) => {
-  const { topic, partition } = batch;
+export const readFresh = async (
+  tx: Client,
+  schema: ProjectionSchema,
+  batch: Batch,
+  readSequences?: ReadSequences,
+) => {
+  const { topic } = batch;
   const incoming = readBatch(batch);
   const origins = incoming.flatMap((one) => ('event' in one ? [originOf(one.event)] : []));
-  const { rows: marks } = await tx.query<{ origin: string; sequence: number }>(
-    `SELECT origin, sequence FROM ${schema}.high_water_marks
-     WHERE topic = $1 AND partition = $2 AND origin = ANY ($3::text[])`,
-    [topic, partition, [...new Set(origins)]],
-  );
-  const { fresh, raised } = dropRepeats(
-    incoming,
-    new Map(marks.map(({ origin, sequence }) => [origin, sequence])),
-  );
+  const distinct = [...new Set(origins)];
+  const { marks, newest } = await readHighWaterMarks(tx, schema, batch, distinct);
+  for (const [origin, sequence] of (await readSequences?.(tx, schema, distinct)) ?? []) {
+    if (sequence > (marks.get(origin)?.sequence ?? 0)) marks.set(origin, { sequence, day: null });
+  }
+  const { fresh, raised } = dropRepeats(incoming, marks, newest);
   const { rows: letters } = await tx.query<{ subject: string }>(
     `SELECT DISTINCT subject FROM ${schema}.dead_letters
      WHERE topic = $1 AND subject = ANY ($2::text[])`,
@@ -91,8 +103,11 @@ export const applyBatch = async (
   if (schema === liveSchema(projection.name)) await tx.query(shareSchema(projection.name));
   await requireAtCheckpoint(tx, schema, batch, logId, 'FOR UPDATE');
 
-  const { fresh, raised, blocked } = await readFresh(tx, schema, batch);
-  const letters = await applyOrSetAside(tx, projection, schema, fresh, blocked);
+  const readSequences = projection.sequences?.[batch.topic];
+  const due = await readFresh(tx, schema, batch, readSequences);
+  const { fresh } = due;
+  const letters = await applyOrSetAside(tx, projection, schema, fresh, due.blocked);
+  const raised = readSequences ? highestOf(letters) : due.raised;
   await saveProgress(tx, schema, batch, logId, { letters, raised });
 
   const parked = letters.filter(({ error }) => error === null).length;

@@ -19,27 +19,30 @@ import {
 import { feed, namedLog } from '../testing/harness.js';
 import { dump, emptyTables } from '../testing/tables.js';
 import { liveSchema, type Projection } from './projection.js';
+import { redrive } from './redrive.js';
 
-const step = fc.record({
-  kind: fc.constantFrom(
-    'create',
-    'poison',
-    'expire',
-    'block',
-    'unblock',
-    'visit',
-    'visit',
-    'meter',
-    'render',
-  ),
-  /** Of a small number of subjects and spools, so that they meet. */
-  subject: fc.integer({ min: 0, max: 3 }),
-  spool: fc.integer({ min: 0, max: 1 }),
-  seconds: fc.integer({ min: -3_000_000, max: 3_000_000 }),
-  flag: fc.boolean(),
-});
+/** One of a number of days: 30 days after its last visit, a spool is forgotten, and its repeats with it. */
+const stepWithin = (days: number) =>
+  fc.record({
+    kind: fc.constantFrom(
+      'create',
+      'poison',
+      'expire',
+      'block',
+      'unblock',
+      'visit',
+      'visit',
+      'meter',
+      'render',
+    ),
+    /** Of a small number of subjects and spools, so that they meet. */
+    subject: fc.integer({ min: 0, max: 3 }),
+    spool: fc.integer({ min: 0, max: 1 }),
+    seconds: fc.integer({ min: 0, max: days * 86_400 }),
+    flag: fc.boolean(),
+  });
 
-type Step = typeof step extends fc.Arbitrary<infer T> ? T : never;
+type Step = ReturnType<typeof stepWithin> extends fc.Arbitrary<infer T> ? T : never;
 
 /** A history in which sequences ascend, as in every log. */
 const historyOf = (steps: readonly Step[]): readonly LinklogEvent[] => {
@@ -78,10 +81,26 @@ const historyOf = (steps: readonly Step[]): readonly LinklogEvent[] => {
   });
 };
 
+interface Repeat {
+  readonly after: number;
+  readonly of: number;
+}
+
+/** What happens, what of it comes once more, and the sizes of the batches. */
+const cutAnywhere = (days: number) =>
+  [
+    fc.array(stepWithin(days), { minLength: 1, maxLength: 40 }),
+    fc.array(fc.record({ after: fc.nat(200), of: fc.nat(200) }), { maxLength: 15 }),
+    fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 8 }),
+  ] as const;
+
+/** Days in which no spool is forgotten. */
+const someDays = 29;
+
 /** Some events once more: each entry repeats an event that came before, wherever it falls. */
 const withRepeats = (
   events: readonly LinklogEvent[],
-  repeats: readonly { readonly after: number; readonly of: number }[],
+  repeats: readonly Repeat[],
 ): readonly LinklogEvent[] =>
   events.flatMap((event, index) => [
     event,
@@ -113,6 +132,21 @@ const contentOf = async (database: TestDatabase, projection: Projection): Promis
   return { ...rest, letters: rows };
 };
 
+/** The subjects of a topic that have high-water marks, and those that have dead letters. */
+const markedAndSetAside = async (database: TestDatabase, schema: string, topic: TopicName) => {
+  const read = async (column: string, table: string): Promise<readonly string[]> => {
+    const { rows } = await database.pool.query<{ name: string }>(
+      `SELECT DISTINCT ${column} AS name FROM ${schema}.${table} WHERE topic = $1 ORDER BY 1`,
+      [topic],
+    );
+    return rows.map(({ name }) => name);
+  };
+  return {
+    marked: await read('origin', 'high_water_marks'),
+    setAside: await read('subject', 'dead_letters'),
+  };
+};
+
 describe('projectors: however a history is cut into batches', () => {
   for (const projection of projections) {
     describe(projection.name, () => {
@@ -127,9 +161,10 @@ describe('projectors: however a history is cut into batches', () => {
       const apply = async (
         history: readonly LinklogEvent[],
         cutUp: (events: readonly LinklogEvent[]) => LinklogEvent[][],
+        through = projection,
       ): Promise<unknown> => {
         await emptyTables(database.pool, liveSchema(projection.name));
-        const live = feed(database.pool, projection, namedLog());
+        const live = feed(database.pool, through, namedLog());
         for (const topic of projection.topics) {
           const events = history.filter((event) => topicOf(event) === topic);
           for (const batch of cutUp(events)) await live.records(topic, batch.map(recordOf));
@@ -137,26 +172,66 @@ describe('projectors: however a history is cut into batches', () => {
         return contentOf(database, projection);
       };
 
+      const inOneBatch = (history: readonly LinklogEvent[]): Promise<unknown> =>
+        apply(history, (events) => (events.length ? [[...events]] : []));
+
+      const repeated = (
+        history: readonly LinklogEvent[],
+        repeats: readonly Repeat[],
+      ): readonly LinklogEvent[] =>
+        projection.topics.flatMap((topic) =>
+          withRepeats(
+            history.filter((event) => topicOf(event) === topic),
+            repeats,
+          ),
+        );
+
       it('and with any repeats, the rows are those of one batch', async () => {
         await fc.assert(
-          fc.asyncProperty(
-            fc.array(step, { minLength: 1, maxLength: 40 }),
-            fc.array(fc.record({ after: fc.nat(200), of: fc.nat(200) }), { maxLength: 15 }),
-            fc.array(fc.integer({ min: 1, max: 12 }), { minLength: 1, maxLength: 8 }),
-            async (steps, repeats, sizes) => {
-              const history = historyOf(steps);
-              const whole = await apply(history, (events) => (events.length ? [[...events]] : []));
-              const byTopic = (topic: TopicName) =>
-                withRepeats(
-                  history.filter((event) => topicOf(event) === topic),
-                  repeats,
-                );
-              const repeated = projection.topics.flatMap(byTopic);
-              const pieces = await apply(repeated, (events) => cut(events, sizes));
-              expect(pieces).to.deep.equal(whole);
-            },
-          ),
+          fc.asyncProperty(...cutAnywhere(someDays), async (steps, repeats, sizes) => {
+            const history = historyOf(steps);
+            const whole = await inOneBatch(history);
+            const pieces = await apply(repeated(history, repeats), (events) => cut(events, sizes));
+            expect(pieces).to.deep.equal(whole);
+            for (const topic of Object.keys(projection.sequences ?? {}) as TopicName[]) {
+              const { name } = projection;
+              const found = await markedAndSetAside(database, liveSchema(name), topic);
+              expect(found.marked, 'the rows tell the others').to.deep.equal(found.setAside);
+            }
+          }),
           { numRuns: 40 },
+        );
+      });
+
+      it('spools are forgotten at the same events', async () => {
+        await fc.assert(
+          fc.asyncProperty(...cutAnywhere(90), async (steps, repeats, sizes) => {
+            const history = repeated(historyOf(steps), repeats);
+            const whole = await inOneBatch(history);
+            const pieces = await apply(history, (events) => cut(events, sizes));
+            expect(pieces).to.deep.equal(whole);
+          }),
+          { numRuns: 40 },
+        );
+      });
+
+      it('and with any repeats, a mended fault leaves no trace', async () => {
+        await fc.assert(
+          fc.asyncProperty(...cutAnywhere(someDays), async (steps, repeats, sizes) => {
+            const history = historyOf(steps);
+            const whole = await inOneBatch(history);
+            const faulty: Projection = {
+              ...projection,
+              async apply(tx, schema, events) {
+                if (events.some(({ subject }) => subject.endsWith('0'))) throw new Error('a bug');
+                await projection.apply(tx, schema, events);
+              },
+            };
+            await apply(repeated(history, repeats), (events) => cut(events, sizes), faulty);
+            await redrive(database.pool, projection);
+            expect(await contentOf(database, projection)).to.deep.equal(whole);
+          }),
+          { numRuns: 25 },
         );
       });
     });

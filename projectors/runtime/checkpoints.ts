@@ -7,7 +7,6 @@ import {
 } from '../../ops/platform/event-log/port.js';
 import { advisoryLocks } from '../../ops/platform/postgres/advisory-locks.js';
 import type { Client, Queryable } from '../../ops/platform/postgres/pool.js';
-import { originOf } from '../../schemas/events/envelope.js';
 import type { TopicName } from '../../schemas/events/topics.js';
 import {
   liveSchema,
@@ -16,7 +15,6 @@ import {
   type ProjectionName,
   type ProjectionSchema,
 } from './projection.js';
-import type { IncomingRecord } from './read-record.js';
 
 /** The position of a reader of the log in one partition: the next offset that it will apply. */
 export interface Checkpoint extends Position {
@@ -157,45 +155,4 @@ export const requireKnownCheckpoints = async (
       checkPosition(topic, range, logId, position);
     }
   }
-};
-
-/** The highest sequence seen of each origin (a subject, or a spool) in one partition. */
-export type HighWaterMarks = Map<string, number>;
-
-/**
- * The records without repeats, and the high-water marks that they raise. First occurrences ascend, so
- * a sequence that is not above its origin's mark was seen before. A broken record has no sequence and
- * stays.
- */
-export const dropRepeats = (
-  incoming: readonly IncomingRecord[],
-  highWaterMarks: ReadonlyMap<string, number>,
-): { readonly fresh: readonly IncomingRecord[]; readonly raised: HighWaterMarks } => {
-  const raised: HighWaterMarks = new Map();
-  const fresh = incoming.filter((one) => {
-    if (!('event' in one)) return true;
-    const origin = originOf(one.event);
-    const highest = raised.get(origin) ?? highWaterMarks.get(origin) ?? 0;
-    if (one.event.sequence <= highest) return false;
-    raised.set(origin, one.event.sequence);
-    return true;
-  });
-  return { fresh, raised };
-};
-
-/** Writes raised high-water marks; none is ever lowered. */
-export const writeHighWaterMarks = async (
-  tx: Client,
-  schema: ProjectionSchema,
-  { topic, partition }: Pick<Batch, 'topic' | 'partition'>,
-  raised: HighWaterMarks,
-): Promise<void> => {
-  if (raised.size === 0) return;
-  await tx.query(
-    `INSERT INTO ${schema}.high_water_marks AS m (topic, partition, origin, sequence)
-     SELECT $1, $2, * FROM unnest($3::text[], $4::bigint[])
-     ON CONFLICT (topic, partition, origin)
-     DO UPDATE SET sequence = greatest(m.sequence, excluded.sequence)`,
-    [topic, partition, [...raised.keys()], [...raised.values()]],
-  );
 };

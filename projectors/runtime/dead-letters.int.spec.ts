@@ -3,6 +3,7 @@ import type { NewRecord } from '../../ops/platform/event-log/port.js';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { UnknownEventType } from '../../schemas/events/codec.js';
 import { topics } from '../../schemas/events/topics.js';
+import { history } from '../history/projection.js';
 import { redirects } from '../redirects/projection.js';
 import { stats } from '../stats/projection.js';
 import {
@@ -16,7 +17,7 @@ import {
 import { rejection } from '../../ops/test/support/waiting.js';
 import { feed, type Feed } from '../testing/harness.js';
 import { dump, emptyTables } from '../testing/tables.js';
-import type { Projection } from './projection.js';
+import { liveSchema, type Projection } from './projection.js';
 import { redrive } from './redrive.js';
 
 const links = topics.links.name;
@@ -212,6 +213,32 @@ describe('projectors: dead letters', () => {
     expect((await letters()).map(({ offset }) => offset)).to.deep.equal([0, 2]);
   });
 
+  for (const projection of [redirects, history, stats]) {
+    it(`alone have high-water marks in the topic of links: ${projection.name}`, async () => {
+      const marks = async (...batches: readonly (readonly NewRecord[])[]): Promise<unknown> => {
+        await emptyTables(database.pool, liveSchema(projection.name));
+        const given = feed(database.pool, projection);
+        for (const batch of batches) await given.records(links, batch);
+        const content = await dump(database.pool, liveSchema(projection.name));
+        return content['high_water_marks'];
+      };
+      const records = [created('a'), created('b'), blocked('a', 2)].map(recordOf);
+      expect(await marks(records)).to.deep.equal([]);
+      const broken = { key: 'b', value: '{' };
+      // An event before its subject's first dead letter is in the rows, wherever the batch ends.
+      expect(await marks([...records, broken])).to.deep.equal([]);
+      expect(await marks(records, [broken])).to.deep.equal([]);
+      expect(await marks(records, [broken, recordOf(blocked('b', 2))])).to.deep.equal([
+        `(${links},0,b,2,)`,
+      ]);
+    });
+  }
+
+  it('hold an event of links that another source numbered', async () => {
+    await live.records(links, [created('a', {}, { source: '/elsewhere' })].map(recordOf));
+    expect((await letters())[0]?.error).to.match(/its source is not the ledger/);
+  });
+
   describe('redriven', () => {
     it('are applied in order and leave the table when the cause is gone', async () => {
       const { fault, projection } = withFault('b');
@@ -289,7 +316,7 @@ describe('projectors: dead letters', () => {
       );
       expect(clicks?.map((row) => row.slice(0, 6))).to.deep.equal(['(a,1,0', '(b,1,0']);
       // What is past the redriven event stays past it.
-      expect(highWaterMarks?.[0]).to.match(/,2\)$/);
+      expect(highWaterMarks?.[0]).to.match(/,2,2026-05-20\)$/);
     });
 
     it('are all redriven, in several transactions', async () => {

@@ -2,6 +2,7 @@ import pg from 'pg';
 import type { Batch } from '../../ops/platform/event-log/port.js';
 import { isAway } from '../../ops/platform/postgres/away.js';
 import { OutcomeUnknown, type Client } from '../../ops/platform/postgres/pool.js';
+import type { HighWaterMarks } from './high-water-marks.js';
 import type { Projection, ProjectionSchema } from './projection.js';
 import { storable, type IncomingRecord, type ReadableRecord } from './read-record.js';
 
@@ -31,6 +32,18 @@ export const insertDeadLetters = async (
       letters.map(({ error }) => (error === null ? null : storable(error))),
     ],
   );
+};
+
+/** The highest sequence of each subject among the letters that can be read. */
+export const highestOf = (letters: readonly DeadLetter[]): HighWaterMarks => {
+  const highest: HighWaterMarks = new Map();
+  for (const { incoming } of letters) {
+    if (!('event' in incoming)) continue;
+    const { subject, sequence } = incoming.event;
+    if (sequence > (highest.get(subject)?.sequence ?? 0))
+      highest.set(subject, { sequence, day: null });
+  }
+  return highest;
 };
 
 /** The offsets of the first ten, for a log line. No values: they are not for a log. */

@@ -10,6 +10,13 @@ export const projectionNames = ['redirects', 'quotas', 'stats', 'history'] as co
 
 export type ProjectionName = (typeof projectionNames)[number];
 
+/** Reads from a projection's rows the highest sequence that they have of each subject. */
+export type ReadSequences = (
+  tx: Client,
+  schema: ProjectionSchema,
+  subjects: readonly string[],
+) => Promise<ReadonlyMap<string, number>>;
+
 /** A read model: tables that are a fold of some topics, and may be thrown away and built again. */
 export interface Projection {
   readonly name: ProjectionName;
@@ -23,6 +30,11 @@ export interface Projection {
    * until the faulty ones are found. Any other error fails the batch.
    */
   apply(tx: Client, schema: ProjectionSchema, events: readonly LinklogEvent[]): Promise<void>;
+  /**
+   * For topics of which the rows themselves tell what was applied: no high-water marks are kept of them,
+   * but of events that were set aside. A repeat whose sequence the rows do not have must change nothing.
+   */
+  readonly sequences?: Readonly<Partial<Record<TopicName, ReadSequences>>>;
 }
 
 /**

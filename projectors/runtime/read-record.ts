@@ -6,7 +6,8 @@ import {
   UnknownEventType,
   UnreadableEvent,
 } from '../../schemas/events/codec.js';
-import type { TopicName } from '../../schemas/events/topics.js';
+import { ledgerSource } from '../../schemas/events/envelope.js';
+import { topics, type TopicName } from '../../schemas/events/topics.js';
 
 /** A record of the log with its event, or with the reason why it has none. */
 export type IncomingRecord = ReadableRecord | BrokenRecord;
@@ -36,6 +37,9 @@ export const storable = (text: string): string => text.toWellFormed().replaceAll
 
 const misplaced = (topic: TopicName, key: string, event: LinklogEvent): string | null => {
   if (topicOf(event) !== topic) return `${event.type} does not belong in ${topic}`;
+  if (topic !== topics.visits.name && event.source !== ledgerSource) {
+    return 'its source is not the ledger, so its sequence is of another order';
+  }
   if (event.subject !== key) return 'its subject is not its key, so its order is lost';
   if (!isStorable(event.subject)) return 'its subject is too long or not plain text';
   if (!isStorable(event.source)) return 'its source is too long or not plain text';

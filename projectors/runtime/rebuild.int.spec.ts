@@ -24,10 +24,11 @@ import {
 import { eventually, rejection } from '../../ops/test/support/waiting.js';
 import { describeSchema, dump } from '../testing/tables.js';
 import { shareSchema } from './checkpoints.js';
+import { NoPreviousProjection } from './previous.js';
 import { liveSchema, type Projection } from './projection.js';
 import {
   cloneSchema,
-  NoPreviousProjection,
+  dropOldPrevious,
   rebuild,
   RebuildRunning,
   rollBack,
@@ -473,6 +474,41 @@ describe('projectors: rebuild', () => {
         await rebuildNow(stats);
         await rollBackNow(stats);
       }
+    });
+
+    it('for seven days: then the previous tables are dropped', async () => {
+      const { pool } = database;
+      const replacedDaysAgo = (days: number): Promise<unknown> =>
+        pool.query(
+          `DO $$ BEGIN
+             EXECUTE format('COMMENT ON SCHEMA projection_stats_previous IS %L',
+               clock_timestamp() - interval '${days} days');
+           END $$`,
+        );
+      await rebuildNow(stats);
+      await rebuildNow(redirects);
+      for (const days of [0, 6.9]) {
+        if (days > 0) await replacedDaysAgo(days);
+        expect(await dropOldPrevious(pool)).to.equal(0);
+        expect(await exists('projection_stats_previous')).to.be.true;
+      }
+      await replacedDaysAgo(7.1);
+      await withRebuildLock(pool, 'stats', async () => {
+        expect(await rejection(dropOldPrevious(pool))).to.be.instanceOf(RebuildRunning);
+      });
+      expect(await dropOldPrevious(pool)).to.equal(1);
+      expect(await exists('projection_stats_previous')).to.be.false;
+      expect(await exists('projection_redirects_previous')).to.be.true;
+      expect(await rejection(rollBackNow(stats))).to.be.instanceOf(NoPreviousProjection);
+    });
+
+    it('for seven days from the last exchange, not from the first', async () => {
+      const { pool } = database;
+      await rebuildNow(stats);
+      await pool.query(`COMMENT ON SCHEMA projection_stats_previous IS '2020-01-01'`);
+      await rollBackNow(stats);
+      expect(await dropOldPrevious(pool)).to.equal(0);
+      expect(await exists('projection_stats_previous')).to.be.true;
     });
 
     it('only with the same log, and while no other rebuild runs', async () => {

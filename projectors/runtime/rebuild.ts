@@ -7,7 +7,6 @@ import {
   withConnection,
   type Client,
   type Pool,
-  type Queryable,
 } from '../../ops/platform/postgres/pool.js';
 import { createBatchHandler, type BatchOutcome } from './batch.js';
 import { catchUp, catchUpBatchSize, endsOf, type CatchUpTarget } from './catch-up.js';
@@ -17,6 +16,7 @@ import {
   readCheckpoints,
   requireKnownCheckpoints,
 } from './checkpoints.js';
+import { namesOfOldPrevious, noteReplaced, requirePrevious } from './previous.js';
 import {
   liveSchema,
   lockNumber,
@@ -62,49 +62,6 @@ export const cloneSchema = async (
   await cloneTables(tx, from, to);
 };
 
-/** There is no schema that could replace the live one. */
-export class NoPreviousProjection extends Error {
-  readonly code = 'NO_PREVIOUS_PROJECTION';
-  readonly retryable = false;
-}
-
-/** Columns and indexes of a schema's tables, without the names of schemas and indexes. */
-const shapeOf = async (client: Queryable, schema: ProjectionSchema): Promise<Set<string>> => {
-  const { rows } = await client.query<{ part: string }>(
-    `SELECT concat_ws(' ', c.relname, a.attname, format_type(a.atttypid, a.atttypmod),
-              CASE WHEN a.attnotnull THEN 'NOT NULL' END) AS part
-     FROM pg_namespace n
-     JOIN pg_class c ON c.relnamespace = n.oid AND c.relkind = 'r'
-     JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
-     WHERE n.nspname = $1
-     UNION
-     SELECT regexp_replace(indexdef, 'INDEX [^ ]+ ON ' || schemaname || '[.]', 'INDEX ON ')
-     FROM pg_indexes WHERE schemaname = $1`,
-    [schema],
-  );
-  return new Set(rows.map(({ part }) => part));
-};
-
-/**
- * Checks that a rebuild left the schema that was live before, with the tables that this version
- * knows: a migration changes the live tables only.
- *
- * @throws NoPreviousProjection
- */
-export const requirePrevious = async (client: Queryable, name: ProjectionName): Promise<void> => {
-  const previous = await shapeOf(client, previousSchema(name));
-  if (previous.size === 0) {
-    throw new NoPreviousProjection(
-      `There is no previous ${name} to go back to: it was not rebuilt yet`,
-    );
-  }
-  const live = await shapeOf(client, liveSchema(name));
-  if (live.size === previous.size && [...live].every((part) => previous.has(part))) return;
-  throw new NoPreviousProjection(
-    `The previous ${name} has other tables than this version of Linklog knows; rebuild it instead`,
-  );
-};
-
 /**
  * Renames `schema` to the live one and the live one to `…_previous`, in one transaction.
  *
@@ -144,6 +101,7 @@ export const swapIn = async (
       DROP SCHEMA IF EXISTS ${previous} CASCADE;
       ALTER SCHEMA ${live} RENAME TO ${previous};
       ALTER SCHEMA ${next} RENAME TO ${live}`);
+    await noteReplaced(client, name);
   });
 };
 
@@ -239,7 +197,7 @@ const catchUpAndSwap = async (
 
 /**
  * Builds a projection again from the log's first record, beside the live one, and swaps it in; the
- * old one stays as `…_previous`. The live projector may run meanwhile: it waits for the swap, finds
+ * old one stays as `…_previous` for some days. The live projector may run meanwhile: it waits for the swap, finds
  * that its batch is not at the checkpoint, and reads on from there.
  *
  * @throws RebuildRunning
@@ -279,4 +237,22 @@ export const rollBack = async (options: RebuildOptions): Promise<BatchOutcome> =
     await requirePrevious(client, projection.name);
     return catchUpAndSwap(client, previousSchema(projection.name), options);
   });
+};
+
+/**
+ * Drops the previous schemas that are too old for a rollback. Returns how many.
+ *
+ * @throws RebuildRunning
+ */
+export const dropOldPrevious = async (pool: Pool): Promise<number> => {
+  let dropped = 0;
+  for (const name of await namesOfOldPrevious(pool)) {
+    await withRebuildLock(pool, name, async (client) => {
+      // A rollback may just have made another schema the previous one.
+      if (!(await namesOfOldPrevious(client)).includes(name)) return;
+      await client.query(`DROP SCHEMA ${previousSchema(name)} CASCADE`);
+      dropped += 1;
+    });
+  }
+  return dropped;
 };

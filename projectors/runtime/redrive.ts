@@ -1,8 +1,14 @@
 import type { LogRecord } from '../../ops/platform/event-log/port.js';
 import { transaction, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
 import type { TopicName } from '../../schemas/events/topics.js';
-import { dropRepeats, ownSchema, writeHighWaterMarks } from './checkpoints.js';
-import { applyOrSetAside, insertDeadLetters } from './dead-letters.js';
+import { ownSchema } from './checkpoints.js';
+import { applyOrSetAside, highestOf, insertDeadLetters, type DeadLetter } from './dead-letters.js';
+import {
+  deleteHighWaterMarks,
+  dropRepeats,
+  writeHighWaterMarks,
+  type HighWaterMarks,
+} from './high-water-marks.js';
 import { liveSchema, type Projection, type ProjectionSchema } from './projection.js';
 import { readRecord } from './read-record.js';
 
@@ -52,6 +58,24 @@ const takeLetters = async (
   return rows;
 };
 
+/** Saves the high-water marks of letters that were tried again. */
+const saveMarks = async (
+  tx: Client,
+  { name, sequences }: Projection,
+  place: Letter,
+  raised: HighWaterMarks,
+  remaining: readonly DeadLetter[],
+): Promise<void> => {
+  const schema = liveSchema(name);
+  if (sequences?.[place.topic]) {
+    // The rows have the sequences of what is applied now.
+    await deleteHighWaterMarks(tx, schema, place, [...raised.keys()]);
+    await writeHighWaterMarks(tx, schema, place, highestOf(remaining));
+  } else {
+    await writeHighWaterMarks(tx, schema, place, raised);
+  }
+};
+
 /**
  * Tries the dead letters of a live projection again: those of a subject in order, up to the first
  * that fails, which is written back with all behind it. The projector may run meanwhile.
@@ -75,7 +99,7 @@ export const redrive = async (pool: Pool, projection: Projection): Promise<Redri
       const { fresh, raised } = dropRepeats(incoming, new Map());
       const remaining = await applyOrSetAside(tx, projection, schema, fresh, new Set());
       await insertDeadLetters(tx, schema, place, remaining);
-      await writeHighWaterMarks(tx, schema, place, raised);
+      await saveMarks(tx, projection, place, raised, remaining);
       total.applied += fresh.length - remaining.length;
       total.repeats += incoming.length - fresh.length;
       total.remaining += remaining.length;

@@ -105,6 +105,71 @@ describe('seals: sealing', () => {
     expect((await checkpoints())[1]?.hash).to.deep.equal(await hashAt(5));
   });
 
+  interface StoredRow {
+    readonly nextOffset: number;
+    readonly hash: Buffer;
+    readonly records: number;
+  }
+
+  const stored = async (): Promise<readonly StoredRow[]> => {
+    const { rows } = await database.pool.query<StoredRow>(
+      `SELECT next_offset AS "nextOffset", hash, length(fingerprints) / 8 AS records
+       FROM seals.checkpoints ORDER BY 1`,
+    );
+    return rows;
+  };
+
+  const sealEach = async (visitsEach: readonly number[], records: number): Promise<void> => {
+    for (const visitsNow of visitsEach) {
+      await visit(visitsNow);
+      await sealAll({ pool: database.pool, log, signer }, { records, ms: 10 });
+    }
+  };
+
+  it('joins small checkpoints, and keeps none of them', async () => {
+    await sealEach(new Array<number>(20).fill(1), 8);
+    const all = await stored();
+    expect(all.map(({ records }) => records)).to.deep.equal([8, 8, 4]);
+    expect(all.map(({ nextOffset }) => nextOffset)).to.deep.equal([8, 16, 20]);
+    for (const { nextOffset, hash } of all) expect(hash).to.deep.equal(await hashAt(nextOffset));
+  });
+
+  it('joins no checkpoint to a smaller one, nor more records than its pace says', async () => {
+    await sealEach([5, 2, 1, 1, 6], 20);
+    // 2 and 1 stay apart; 2, 1 and 1 join, but not 5 with 4; 6 takes over 4 and then 5.
+    expect((await stored()).map(({ records }) => records)).to.deep.equal([15]);
+    await sealEach([6], 20);
+    expect((await stored()).map(({ records }) => records)).to.deep.equal([15, 6]);
+  });
+
+  it('joins none that was altered in the database: a signature would make it true', async () => {
+    await sealEach([2], 20);
+    await database.pool.query(
+      `UPDATE seals.checkpoints SET fingerprints = decode(repeat('00', 16), 'hex')`,
+    );
+    await sealEach([2, 2], 20);
+    expect((await stored()).map(({ records }) => records)).to.deep.equal([2, 4]);
+  });
+
+  it('joins none of another key', async () => {
+    await sealEach([2], 20);
+    signer = await knownSigner(database.pool);
+    await sealEach([2, 2], 20);
+    expect((await stored()).map(({ records }) => records)).to.deep.equal([2, 4]);
+  });
+
+  it('signs records that came while PostgreSQL’s clock was hours ahead', async () => {
+    const first = await start();
+    await visit(3);
+    await eventually('the chain has all', async () => (await chained()) === 3);
+    await first.stop();
+    await database.pool.query(
+      `UPDATE seals.chains SET tail_since = tail_since + interval '2 hours'`,
+    );
+    await start({ records: 1_000, ms: 50 });
+    await eventually('it is signed', async () => (await checkpoints()).length === 1);
+  });
+
   it('makes one chain with several projectors and broken connections', async () => {
     const victims = createPool({ url: database.url, name: 'victims', max: 4, logger });
     const { log: theirs } = await openTestLog({ pool: victims, url: database.url, logger });

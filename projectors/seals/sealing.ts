@@ -14,10 +14,18 @@ import {
 } from '../../ops/platform/postgres/pool.js';
 import { topicNames, topics, type TopicName } from '../../schemas/events/topics.js';
 import { extendChain, fingerprintBytes, genesisOf } from './chain.js';
-import { fingerprintsDigest, type Signer } from './signed-checkpoint.js';
+import {
+  checkpointOfRow,
+  fingerprintsDigest,
+  isSigned,
+  sealColumns,
+  type SealRow,
+  type Signer,
+} from './signed-checkpoint.js';
 
 /** A checkpoint is signed after this many records, or this long after the first unsigned one. */
 export interface SealingPace {
+  /** Also the most records of a checkpoint that takes over smaller ones. */
   readonly records: number;
   readonly ms: number;
 }
@@ -44,14 +52,14 @@ interface Chain {
   readonly hash: Buffer;
   /** The fingerprints of the records that no checkpoint covers yet. */
   readonly tail: Buffer;
-  /** The age of the tail in milliseconds; `null` when it is empty. */
+  /** The age of the tail in milliseconds, also by a clock that went back; `null` when it is empty. */
   readonly tailMs: number | null;
   /** PostgreSQL's time. */
   readonly now: Date;
 }
 
 const selectChains = `SELECT id, topic, partition, log_id AS "logId", next_offset AS "offset", hash,
-  tail, (extract(epoch FROM clock_timestamp() - tail_since) * 1000)::float8 AS "tailMs",
+  tail, abs(extract(epoch FROM clock_timestamp() - tail_since) * 1000)::float8 AS "tailMs",
   clock_timestamp() AS now FROM seals.chains`;
 
 const readChain = async (
@@ -80,20 +88,60 @@ const saveChain = async (
   );
 };
 
-/** Signs a checkpoint at the end of a locked chain. It covers the tail, which is empty after that. */
-const signCheckpoint = async (tx: Client, chain: Chain, signer: Signer): Promise<void> => {
-  const { id, topic, partition, logId, offset, hash, tail, now } = chain;
+/**
+ * Deletes the checkpoints right before a locked chain's tail that are small. Returns their fingerprints
+ * with the tail's: the next checkpoint covers their records too, and a record costs its fingerprint, not
+ * a share of a signature.
+ *
+ * A checkpoint is taken over by one that covers at least as many records. So their sizes double, and a
+ * fingerprint is written again ten times at most, not with each checkpoint up to 1,000 records.
+ *
+ * One that was altered in the database stays: a signature would make its fingerprints true.
+ */
+const takeOverSmaller = async (
+  tx: Client,
+  chain: Chain,
+  { signer, pace }: SealingContext,
+): Promise<Buffer> => {
+  const trusted = new Map([[signer.keyId, signer.publicKey]]);
+  let fingerprints = chain.tail;
+  for (;;) {
+    const records = fingerprints.length / fingerprintBytes;
+    const before = [chain.id, chain.offset - records];
+    const { rows } = await tx.query<SealRow>(
+      `SELECT ${sealColumns} FROM seals.checkpoints
+       WHERE chain_id = $1 AND next_offset = $2 AND length(fingerprints) <= $3`,
+      [...before, Math.min(records, pace.records - records) * fingerprintBytes],
+    );
+    const [row] = rows;
+    if (!row || !isSigned(checkpointOfRow(chain, row), trusted)) return fingerprints;
+    await tx.query(
+      'DELETE FROM seals.checkpoints WHERE chain_id = $1 AND next_offset = $2',
+      before,
+    );
+    fingerprints = Buffer.concat([row.storedFingerprints, fingerprints]);
+  }
+};
+
+/**
+ * Signs a checkpoint at the end of a locked chain. It covers the tail, which is empty after that, and the
+ * small checkpoints before it.
+ */
+const signCheckpoint = async (tx: Client, chain: Chain, context: SealingContext): Promise<void> => {
+  const { id, topic, partition, logId, offset, hash, now } = chain;
+  const { signer } = context;
+  const covered = await takeOverSmaller(tx, chain, context);
   const seal = signer.sign({
     ...{ logId, topic, partition, nextOffset: offset },
     hash: hash.toString('hex'),
-    fingerprints: fingerprintsDigest(tail),
+    fingerprints: fingerprintsDigest(covered),
     time: now.toISOString(),
   });
   await tx.query(
     `INSERT INTO seals.checkpoints
        (chain_id, next_offset, hash, fingerprints, sealed_at, key_id, signature)
      VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-    [id, offset, hash, tail, seal.time, seal.keyId, Buffer.from(seal.signature, 'base64')],
+    [id, offset, hash, covered, seal.time, seal.keyId, Buffer.from(seal.signature, 'base64')],
   );
   await saveChain(tx, { ...chain, tail: Buffer.alloc(0) });
 };
@@ -144,22 +192,21 @@ const isDue = ({ tail, tailMs }: Chain, pace: SealingPace): boolean =>
  *
  * @throws BatchNotAtChain
  */
-const addToChain = async (
-  tx: Client,
-  { log, signer, pace }: SealingContext,
-  batch: Batch,
-): Promise<boolean> => {
+const addToChain = async (tx: Client, context: SealingContext, batch: Batch): Promise<boolean> => {
   // As in applyBatch: a crash of PostgreSQL may undo the last batches, which are then added again.
   await tx.query('SET LOCAL synchronous_commit = off');
   const chain = await readChain(tx, batch, 'FOR UPDATE');
-  if (chain?.logId !== log.logId(batch.topic) || chain.offset !== batch.records[0]?.offset) {
+  if (
+    chain?.logId !== context.log.logId(batch.topic) ||
+    chain.offset !== batch.records[0]?.offset
+  ) {
     throw new BatchNotAtChain(batch, chain);
   }
   const { hash, fingerprints } = extendChain(batch, chain.hash, batch.records);
   const tail = Buffer.concat([chain.tail, fingerprints]);
   const grown = { ...chain, offset: chain.offset + batch.records.length, hash, tail };
-  if (isDue(grown, pace)) {
-    await signCheckpoint(tx, grown, signer);
+  if (isDue(grown, context.pace)) {
+    await signCheckpoint(tx, grown, context);
     return false;
   }
   await saveChain(tx, grown);
@@ -167,16 +214,14 @@ const addToChain = async (
 };
 
 /** Signs the tails that are due. Returns the milliseconds until the next is; `null`: there is none. */
-const signDueTails = async (
-  tx: Client,
-  { signer, pace }: SealingContext,
-): Promise<number | null> => {
+const signDueTails = async (tx: Client, context: SealingContext): Promise<number | null> => {
+  const { pace } = context;
   const { rows: chains } = await tx.query<Chain>(
     `${selectChains} WHERE tail_since IS NOT NULL ORDER BY id FOR UPDATE`,
   );
   let nextMs: number | null = null;
   for (const chain of chains) {
-    if (isDue(chain, pace)) await signCheckpoint(tx, chain, signer);
+    if (isDue(chain, pace)) await signCheckpoint(tx, chain, context);
     else nextMs = Math.min(nextMs ?? Infinity, pace.ms - (chain.tailMs ?? 0));
   }
   return nextMs;

@@ -15,7 +15,7 @@ const statement = z.strictObject({
   nextOffset: z.int().min(1),
   /** The chain's hash at that offset. */
   hash: sha256,
-  /** SHA-256 of the fingerprints since the checkpoint before. */
+  /** SHA-256 of the fingerprints of the records that it covers, the last of which ends at the offset. */
   fingerprints: sha256,
   time: z.iso.datetime(),
   keyId: z.string().regex(/^[0-9a-f]{32}$/),
@@ -76,6 +76,33 @@ export const signerOf = (privateKey: KeyObject) => {
 };
 
 export type Signer = ReturnType<typeof signerOf>;
+
+/** The columns of `seals.checkpoints` that a `SealRow` has. */
+export const sealColumns = `next_offset AS "nextOffset", hash, fingerprints AS "storedFingerprints",
+  sealed_at AS time, key_id AS "keyId", signature`;
+
+export interface SealRow {
+  readonly nextOffset: number;
+  readonly hash: Buffer;
+  readonly storedFingerprints: Buffer;
+  readonly time: Date;
+  readonly keyId: string;
+  readonly signature: Buffer;
+}
+
+/** The checkpoint that a row holds. Whoever can write the table can write anything into it. */
+export const checkpointOfRow = (
+  { logId, topic, partition }: Pick<SealStatement, 'logId' | 'topic' | 'partition'>,
+  row: SealRow,
+): SignedCheckpoint => ({
+  ...{ logId, topic, partition },
+  nextOffset: row.nextOffset,
+  hash: row.hash.toString('hex'),
+  fingerprints: fingerprintsDigest(row.storedFingerprints),
+  time: row.time.toISOString(),
+  keyId: row.keyId,
+  signature: row.signature.toString('base64'),
+});
 
 /** Keys that a verifier trusts, by their ids. */
 export type TrustedKeys = ReadonlyMap<string, KeyObject>;

@@ -63,4 +63,6 @@ export const stats: Projection = {
     await insertLinks(tx, schema, events.filter(isCreation));
     await addClicks(tx, schema, events.filter(isVisit));
   },
+  // A link's row is inserted once, so a repeat of its events changes nothing.
+  sequences: { [topics.links.name]: () => Promise.resolve(new Map()) },
 };

@@ -143,7 +143,8 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
       const abandoned = !request.complete && hasCode(err, 'ECONNRESET');
       if (abandoned) logger.debug({ err }, 'a client broke off its request');
       else if (err instanceof Overloaded) noteOverload();
-      else if (transient) logger.warn({ err }, 'a visit could not be served');
+      // What is away says so itself, once: not each visit while it is.
+      else if (transient) logger.debug({ err }, 'a visit was answered with 503');
       else logger.error({ err }, 'a visit failed');
       if (response.headersSent) response.destroy();
       else if (transient) sendFailure(response, 'unavailable');

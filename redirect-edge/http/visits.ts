@@ -4,6 +4,7 @@ import {
   networkOf,
   type ProxyTrust,
 } from '../../ops/platform/http/client-address.js';
+import { withinDeadline, type Uncounted } from '../../ops/platform/concurrency/deadline.js';
 import { requestIdOf } from '../../ops/platform/http/request-id.js';
 import { messages } from '../../schemas/http/errors.js';
 import { isBot } from '../domain/bots.js';
@@ -52,9 +53,12 @@ type LinkHandler = (response: ServerResponse, code: string) => Promise<void>;
 
 const readMethods = 'GET, HEAD';
 
+/** Milliseconds until 503, less than the 2 s that a visitor may wait for it. */
+const answerWithinMs = 1_800;
+
 /**
  * What visitors of links get. Each function answers the request, or rejects: Overloaded,
- * SpoolUnavailable, errors of PostgreSQL.
+ * SpoolUnavailable, DeadlinePassed, errors of PostgreSQL.
  *
  * @param noteOverload called at each password try for which there was no room
  */
@@ -112,9 +116,7 @@ export const createVisits = (deps: VisitDeps, noteOverload: () => void) => {
     }
   };
 
-  /** GET and HEAD /:shortCode */
-  const follow: LinkHandler = async (response, code) => {
-    const link = links.cached(code) ?? (await links.read(code));
+  const answerFollow = async (response: ServerResponse, link: ServedLink | null): Promise<void> => {
     if (!link) {
       sendFailure(response, 'notFound');
       return;
@@ -127,8 +129,22 @@ export const createVisits = (deps: VisitDeps, noteOverload: () => void) => {
     await act(response, link, answerVisit(link, visit), visit);
   };
 
+  /** GET and HEAD /:shortCode */
+  const follow: LinkHandler = (response, code) => {
+    const cached = links.cached(code);
+    // Nothing of it waits for PostgreSQL.
+    if (cached && !cached.limited) return answerFollow(response, cached);
+    return withinDeadline(answerWithinMs, async () => {
+      await answerFollow(response, cached ?? (await links.read(code)));
+    });
+  };
+
   /** POST /:shortCode: the form of a link with a password. */
-  const enterPassword: LinkHandler = async (response, code) => {
+  const enterPassword = async (
+    response: ServerResponse,
+    code: string,
+    uncounted: Uncounted,
+  ): Promise<void> => {
     const link = await find(code);
     if (!link) {
       refuseMethod(response, readMethods);
@@ -143,7 +159,7 @@ export const createVisits = (deps: VisitDeps, noteOverload: () => void) => {
       await act(response, link, before, arrival);
       return;
     }
-    const form = await readForm(response.req, maxBodyBytes);
+    const form = await uncounted(readForm(response.req, maxBodyBytes));
     if (!(form instanceof URLSearchParams)) {
       refuseBody(response, formRefusals[form]);
       return;
@@ -151,7 +167,8 @@ export const createVisits = (deps: VisitDeps, noteOverload: () => void) => {
     const password = form.get('password') ?? '';
     const network = networkOf(clientAddress(response.req, trustedProxies));
     const { passwordHash } = before;
-    const outcome = await passwords.check({ code, passwordHash, password, network });
+    // Hashes wait for their turn; each of its statements has a deadline.
+    const outcome = await uncounted(passwords.check({ code, passwordHash, password, network }));
     switch (outcome.type) {
       case 'throttled':
         sendTooManyAttempts(response, outcome.waitMs);
@@ -195,5 +212,15 @@ export const createVisits = (deps: VisitDeps, noteOverload: () => void) => {
     refuseMethod(response, hasPassword ? `${readMethods}, POST` : readMethods);
   };
 
-  return { follow, enterPassword, preview, refuseOther };
+  const inTime =
+    (handler: (...args: [...Parameters<LinkHandler>, Uncounted]) => Promise<void>): LinkHandler =>
+    (response, code) =>
+      withinDeadline(answerWithinMs, (uncounted) => handler(response, code, uncounted));
+
+  return {
+    follow,
+    enterPassword: inTime(enterPassword),
+    preview: inTime(preview),
+    refuseOther: inTime(refuseOther),
+  };
 };

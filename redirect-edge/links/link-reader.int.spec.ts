@@ -1,10 +1,12 @@
 import { EventEmitter, once } from 'node:events';
 import { expect } from 'chai';
 import type { Outbox } from '../../ops/platform/outbox/port.js';
-import { transaction } from '../../ops/platform/postgres/pool.js';
+import { createLogger } from '../../ops/platform/logging.js';
+import { createPool, transaction } from '../../ops/platform/postgres/pool.js';
 import { recordHistory } from '../../ops/test/support/ledger-links.js';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
-import { testNode, type TestNode } from '../../ops/test/support/node.js';
+import { openTestLog, testNode, type TestNode } from '../../ops/test/support/node.js';
+import { within } from '../../ops/test/support/waiting.js';
 import type { LinkEvent } from '../../schemas/events/catalogue.js';
 import { evolveLink, noLink } from '../../schemas/folds/link.js';
 import { rowOfState } from '../../schemas/read-models/redirects.js';
@@ -75,12 +77,12 @@ describe('redirect edge: link reader', () => {
   });
 
   it('folds the later events into the projected row, and asks for no others', async () => {
-    const asked: Parameters<Outbox['after']>[1][number][] = [];
+    const asked: Parameters<Outbox['after']>[2][number][] = [];
     const watched: Outbox = {
       ...node.outbox,
-      after(topic, known) {
+      after(postgres, topic, known) {
         asked.push(...known);
-        return node.outbox.after(topic, known);
+        return node.outbox.after(postgres, topic, known);
       },
     };
     const watchedReader = new LinkReader(node.pool, watched, new LinkCache(1e6));
@@ -97,6 +99,24 @@ describe('redirect edge: link reader', () => {
       { subject: 'both', sequence: 2 },
       { subject: 'lifted', sequence: 3 },
     ]);
+  });
+
+  it('waits for no other pool, such as one whose connections do not answer', async () => {
+    const { url } = database;
+    const logger = createLogger('silent');
+    const logPool = createPool({ url, name: 'log', max: 1, deadlines: 'patient', logger });
+    const { log, outbox } = await openTestLog({ pool: logPool, url, logger });
+    const taken = await logPool.connect();
+    try {
+      const own = new LinkReader(node.pool, outbox, new LinkCache(1e6));
+      await recordHistory(node, created('apart'));
+      const link = await within(5_000, 'The link was not read', own.read('apart'));
+      expect(link?.code).to.equal('apart');
+    } finally {
+      taken.release();
+      await log.close();
+      await logPool.end();
+    }
   });
 
   it('reads the later changes of a forgotten link', async () => {
@@ -126,8 +146,8 @@ describe('redirect edge: link reader', () => {
     const released = once(signals, 'release');
     const outbox: Outbox = {
       ...node.outbox,
-      async after(topic, known) {
-        const events = await node.outbox.after(topic, known);
+      async after(postgres, topic, known) {
+        const events = await node.outbox.after(postgres, topic, known);
         signals.emit('look');
         await released;
         return events;

@@ -14,7 +14,14 @@ const entryOverhead = 360;
 interface Entry {
   readonly link: ServedLink;
   readonly generation: number;
+  readonly readAt: number;
 }
+
+/**
+ * An older entry is in doubt. Whatever a notification was lost by, a change is live after this long.
+ * At 100,000 links in use it costs 170 rows a second.
+ */
+const greatestAgeMs = 600_000;
 
 const costOf = (link: ServedLink): number =>
   entryOverhead +
@@ -29,7 +36,11 @@ export class LinkCache {
   readonly #entries = new Map<string, Entry>();
   #size = 0;
 
-  constructor(private readonly maxBytes: number) {}
+  /** @param now milliseconds of a clock that never goes back */
+  constructor(
+    private readonly maxBytes: number,
+    private readonly now: () => number = () => performance.now(),
+  ) {}
 
   /** Bytes, as estimated. */
   get size(): number {
@@ -40,10 +51,14 @@ export class LinkCache {
     return this.#entries.size;
   }
 
-  /** The link, if its entry has this generation; `null` takes any. */
+  /** The link, if its entry is of this generation and not too old; `null` takes any. */
   get(code: string, generation: number | null): ServedLink | undefined {
     const entry = this.#entries.get(code);
-    if (!entry || (generation !== null && entry.generation !== generation)) return undefined;
+    if (!entry) return undefined;
+    if (generation !== null) {
+      if (entry.generation !== generation) return undefined;
+      if (this.now() - entry.readAt > greatestAgeMs) return undefined;
+    }
     this.#entries.delete(code);
     this.#entries.set(code, entry);
     return entry.link;
@@ -51,7 +66,7 @@ export class LinkCache {
 
   set(link: ServedLink, generation: number): void {
     this.delete(link.code);
-    this.#entries.set(link.code, { link, generation });
+    this.#entries.set(link.code, { link, generation, readAt: this.now() });
     this.#size += costOf(link);
     for (const [oldest] of this.#entries) {
       if (this.#size <= this.maxBytes) break;

@@ -98,7 +98,7 @@ class World {
         }),
     } as unknown as Pool;
     const outbox = {
-      after: async (_topic: string, known: readonly { subject: string }[]) => {
+      after: async (_postgres: unknown, _topic: string, known: readonly { subject: string }[]) => {
         const seen = this.log.filter(({ subject }) => known.some((one) => one.subject === subject));
         await held.postgres.wait();
         return seen;

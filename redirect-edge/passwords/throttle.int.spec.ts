@@ -72,6 +72,27 @@ describe('redirect edge: throttle of passwords', () => {
     expect(passed(admissions)).to.equal(30);
   });
 
+  it('throttles for a minute at most after the end of a clock that was hours ahead', async () => {
+    const at = visitor();
+    for (let tries = 0; tries < 5; tries += 1) await guess(node(), at);
+    await age(at, -7_200);
+    expectWait(await guess(node(), at), 60);
+    await age(at, 30);
+    expectWait(await guess(node(), at), 30);
+    await age(at, 31);
+    expect((await guess(node(), at)).type).to.equal('check');
+  });
+
+  it('gives up checks of a dead process in 15 s after the end of such a clock', async () => {
+    const at = visitor();
+    for (let tries = 0; tries < 5; tries += 1) await node().admit(at);
+    await age(at, -7_200);
+    const waiting = node().admit(at);
+    expect(await waiting.catch((error: unknown) => error)).to.be.instanceOf(Error);
+    await age(at, 16);
+    expect((await node().admit(at)).type).to.equal('throttled');
+  });
+
   it('affects neither another link nor another client', async () => {
     const at = visitor();
     const throttle = node();

@@ -62,7 +62,8 @@ interface Row {
 /**
  * Holds tries for clients that have some left; the tries being checked may all turn out wrong. The
  * rows are locked in their order, and the clock is read after that. A row that another node inserts at
- * the same moment gives no try this time: its client asks again. Refusals write nothing.
+ * the same moment gives no try this time: its client asks again. Refusals write nothing, but for times
+ * that PostgreSQL's clock has stored while it was ahead: those are pulled back to now.
  */
 const admitSql = `
   WITH asked AS (
@@ -79,8 +80,10 @@ const admitSql = `
   known AS (
     SELECT a.code, a.client, a.asked, now, h.code IS NOT NULL AS is_held,
            CASE WHEN died THEN 0 ELSE coalesce(h.checking, 0) END AS checking,
+           least(h.checking_until, now + $5::interval) AS checking_until,
            CASE WHEN died THEN h.wrong_at || array_fill(h.checking_until, ARRAY[h.checking])
-                ELSE coalesce(h.wrong_at, '{}') END AS ever_wrong_at
+                ELSE coalesce(h.wrong_at, '{}') END AS ever_wrong_at,
+           coalesce(h.touched_at > now OR h.checking_until > now + $5::interval, false) AS is_ahead
     FROM asked a CROSS JOIN clock LEFT JOIN held h USING (code, client)
     CROSS JOIN LATERAL (SELECT coalesce(h.checking > 0 AND h.checking_until <= now, false) AS died) d
   ),
@@ -88,7 +91,7 @@ const admitSql = `
     SELECT k.*, wrong_at, cardinality(wrong_at) AS wrong
     FROM known k
     CROSS JOIN LATERAL (
-      SELECT coalesce(array_agg(tried_at ORDER BY tried_at), '{}') AS wrong_at
+      SELECT coalesce(array_agg(least(tried_at, now) ORDER BY tried_at), '{}') AS wrong_at
       FROM unnest(ever_wrong_at) AS tried_at WHERE tried_at > now - $4::interval
     ) recent
   ),
@@ -101,9 +104,10 @@ const admitSql = `
   changed AS (
     UPDATE ledger.password_tries t
     SET wrong_at = g.wrong_at, checking = g.checking + admitted,
-        checking_until = now + $5::interval, touched_at = now
+        checking_until = CASE WHEN admitted > 0 THEN now + $5::interval ELSE g.checking_until END,
+        touched_at = now
     FROM granted g
-    WHERE t.code = g.code AND t.client = g.client AND is_held AND admitted > 0
+    WHERE t.code = g.code AND t.client = g.client AND is_held AND (admitted > 0 OR is_ahead)
   ),
   made AS (
     INSERT INTO ledger.password_tries (code, client, checking, checking_until, touched_at)

@@ -67,7 +67,7 @@ describe('redirect edge: shipping from a worker thread', function () {
 
   const open = async (): Promise<Spool> => {
     const spool = await openSpool({
-      dataDir,
+      root: path.join(dataDir, 'spool'),
       maxBytes: 1024 ** 3,
       fsync: false,
       shipping,

@@ -106,21 +106,36 @@ describe('redirect edge: spool of an ended process', () => {
     const [error] = bench.logged.filter(({ level }) => level === 50);
     expect(error).to.include({ file: first, offset });
     expect(spool.depth()).to.deep.equal({ bytes: 0, events: 0 });
+    await eventually('the file shows', () => spool.setAside().files === 1);
+    expect(spool.setAside().bytes).to.equal(kept.length);
   });
 
-  it('counts for the cap and for the depth while it is not shipped', async () => {
+  it('has the unreadable part of its last segment put aside where good visits follow', async () => {
+    const orphan = await writeOrphan(dataDir, [10]);
+    const [first = ''] = orphan.segments;
+    const offset = sum(orphan.sizes.slice(0, 4));
+    await flip(first, offset + 100);
+    await adoptAll();
+    expect(log.visitsOf(orphan.id)).to.deep.equal(range(1, 4));
+    const kept = (await spoolDir()).filter((name) => name.endsWith('.bad'));
+    expect(kept).to.deep.equal([`${orphan.id}.0000000000000001.${offset}.bad`]);
+  });
+
+  it('does not count for the cap of its adopter, and is left over until it is shipped', async () => {
     log.isAway = true;
-    const orphan = await writeOrphan(dataDir, [100, 100]);
+    const orphan = await writeOrphan(dataDir, [400]);
     const bytes = sum(orphan.sizes);
-    const spool = await bench.open({ dataDir, ship: log.ship, maxBytes: bytes + 1000 });
-    await eventually('the spool holds 200 visits', () => spool.depth().events === 200);
-    expect(spool.depth().bytes).to.equal(bytes);
-    const results = await Promise.allSettled(range(1, 10).map((n) => spool.append(visit(n))));
-    expect(results.filter(({ status }) => status === 'fulfilled')).lengthOf(2);
+    const spool = await bench.open({ dataDir, ship: log.ship, maxBytes: 65_536 });
+    expect(bytes).to.be.above(65_536);
+    await eventually('the spool holds 400 visits', () => spool.depth().events === 400);
+    expect(spool.leftOver()).to.deep.equal({ spools: 1, bytes });
+    for (const number of range(1, 10)) await spool.append(visit(number));
+    expect(spool.leftOver()).to.deep.equal({ spools: 1, bytes });
+    expect(spool.depth().bytes).to.equal(bytes + spool.diskBytes());
 
     log.isAway = false;
     await eventually('the spool is shipped', () => spool.depth().events === 0);
-    await spool.append(visit(3));
+    await eventually('nothing is left over', () => spool.leftOver().spools === 0);
   });
 
   it('is left to others when its adopter stops before all is shipped', async () => {
@@ -179,6 +194,7 @@ describe('redirect edge: spool of an ended process', () => {
     await eventually('more than 30 visits are adopted', () => spool.counters.adopted > 30);
     await spool.append(visit(1));
     expect(log.visitsOf(broken.id)).to.be.empty;
+    await eventually('it is left over', () => spool.leftOver().spools === 1);
 
     // At once: a scan that found neither would take what follows for the whole spool.
     const mended = join(dataDir, 'mended');

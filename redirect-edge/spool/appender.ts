@@ -52,8 +52,8 @@ export class SpoolUnavailable extends Error {
   readonly retryable = true;
 
   /**
-   * @param code `SPOOL_FULL`: the spools of this edge have reached their cap, so the log has been
-   *   away for long. `SPOOL_WRITE_FAILED`: the file system refused (no space, I/O error); see
+   * @param code `SPOOL_FULL`: the spool of this edge has reached its cap, so the log has been away for
+   *   long. `SPOOL_WRITE_FAILED`: the file system refused (no space, I/O error); see
    *   `cause`. `SPOOL_STOPPED`: this edge is shutting down.
    */
   constructor(
@@ -84,7 +84,9 @@ export class Appender {
       /** The `source` of the events, see `spoolSource`. */
       readonly source: string;
       readonly writer: SegmentWriter;
-      /** No append may take `usage` above it, bytes. */
+      /** What this spool takes on the disk. */
+      readonly diskBytes: () => number;
+      /** No append may take `diskBytes` above it. */
       readonly maxBytes: number;
       /** Called after each successful write, and at the stop. */
       readonly onChange: () => void;
@@ -102,12 +104,12 @@ export class Appender {
 
   /** See `Spool.append`. All appends of a tick get the same promise: that is what makes it cheap. */
   append(visit: NewVisit): Promise<void> {
-    const { usage, maxBytes, source } = this.options;
+    const { diskBytes, maxBytes, source } = this.options;
     if (this.#stopped) return this.#refuse('SPOOL_STOPPED', 'The spool is shutting down');
     const sequence = this.#next;
     const value = visitEvent(visit, this.#newId(), source, sequence);
     const size = this.#buffer.add({ sequence, key: visit.code, value });
-    if (usage.bytes + this.#buffer.length > maxBytes) {
+    if (diskBytes() + this.#buffer.length > maxBytes) {
       this.#buffer.takeBack(size);
       if (this.#trouble !== 'full') {
         this.#trouble = 'full';
@@ -142,7 +144,7 @@ export class Appender {
   #flush(): void {
     const tick = this.#tick;
     if (!tick) return;
-    const { writer, usage, counters, logger, onChange } = this.options;
+    const { writer, counters, logger, onChange } = this.options;
     const records = this.#records;
     this.#tick = undefined;
     this.#records = 0;
@@ -165,7 +167,6 @@ export class Appender {
       this.#trouble = undefined;
       logger.info('the spool takes visits again');
     }
-    usage.bytes += bytes.length;
     counters.appended += records;
     this.#written = this.#next - 1;
     tick.resolve();

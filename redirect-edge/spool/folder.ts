@@ -27,8 +27,6 @@ export type SpoolCounters = ReturnType<typeof newCounters>;
 /** What the parts of an edge's spool share. */
 export interface SpoolContext {
   readonly counters: SpoolCounters;
-  /** The bytes that this edge's spools, its own and adopted ones, take on the disk. */
-  readonly usage: { bytes: number };
   readonly logger: Logger;
 }
 
@@ -38,9 +36,6 @@ export interface SpoolFolder {
   readonly path: string;
   readonly lock: ProcessLock;
 }
-
-/** The folder of all spools of the edges that share a data directory. */
-export const spoolRoot = (dataDir: string): string => join(dataDir, 'spool');
 
 const tries = 5;
 

@@ -20,9 +20,9 @@ describe('redirect edge: waiting until a data directory’s spools are shipped',
   afterEach(() => bench.clear());
 
   it('ends at once where there is no spool, or an empty one', async () => {
-    expect(await shippedSoFar(dataDir, generousMs)).to.equal(0);
+    expect(await shippedSoFar(join(dataDir, 'spool'), generousMs)).to.equal(0);
     await bench.open({ dataDir, ship: log.ship });
-    expect(await shippedSoFar(dataDir, generousMs)).to.equal(0);
+    expect(await shippedSoFar(join(dataDir, 'spool'), generousMs)).to.equal(0);
   });
 
   it('ends when the earlier visits are in the log, though visits go on', async () => {
@@ -30,7 +30,7 @@ describe('redirect edge: waiting until a data directory’s spools are shipped',
     for (let round = 0; round < 20; round += 1) {
       const before = range(round * 50 + 1, round * 50 + 50);
       await Promise.all(before.map((number) => spool.append(visit(number))));
-      const waiting = shippedSoFar(dataDir, generousMs);
+      const waiting = shippedSoFar(join(dataDir, 'spool'), generousMs);
       expect(await waiting).to.equal(0);
       expect(log.visitsOf(spool.id)).to.include.members(before);
     }
@@ -40,7 +40,7 @@ describe('redirect edge: waiting until a data directory’s spools are shipped',
     const spool = await bench.open({ dataDir, ship: log.ship });
     log.isAway = true;
     await spool.append(visit(1));
-    const waiting = shippedSoFar(dataDir, generousMs);
+    const waiting = shippedSoFar(join(dataDir, 'spool'), generousMs);
     await eventually('a second try', () => log.tries > 1);
     expect(log.records).to.be.empty;
     log.isAway = false;
@@ -50,7 +50,7 @@ describe('redirect edge: waiting until a data directory’s spools are shipped',
 
   it('returns the bytes that did not get into the log in time', async () => {
     const orphan = await writeOrphan(dataDir, [3, 2]);
-    expect(await shippedSoFar(dataDir, 0)).to.equal(
+    expect(await shippedSoFar(join(dataDir, 'spool'), 0)).to.equal(
       orphan.sizes.reduce((sum, size) => sum + size, 0),
     );
     expect(await readdir(join(dataDir, 'spool'))).to.deep.equal([orphan.id]);
@@ -59,7 +59,7 @@ describe('redirect edge: waiting until a data directory’s spools are shipped',
   it('includes the spool of an ended process, which another process ships', async () => {
     const orphan = await writeOrphan(dataDir, [200, 100]);
     await bench.open({ dataDir, ship: log.ship });
-    expect(await shippedSoFar(dataDir, generousMs)).to.equal(0);
+    expect(await shippedSoFar(join(dataDir, 'spool'), generousMs)).to.equal(0);
     expect(log.visitsOf(orphan.id)).to.deep.equal(range(1, 300));
   });
 });

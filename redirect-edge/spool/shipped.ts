@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { validate as isUuid } from 'uuid';
 import { hasCode } from '../../ops/platform/errors.js';
-import { spoolRoot } from './folder.js';
 import { listSegments, readPosition } from './segment.js';
 
 /** The result of `look`, or `gone` where its folder or file is deleted: then all of it was shipped. */
@@ -40,13 +39,12 @@ const unshippedOf = async (folder: string, then: ReadonlyMap<number, number>): P
 const lookEveryMs = 20;
 
 /**
- * Waits until the log has every visit that was in a spool of this data directory at the call, of any
+ * Waits until the log has every visit that was in a spool of this root at the call, of any
  * process, judging by their files. Later visits are not waited for.
  *
  * @returns the bytes that were not in the log when the time was over; 0 as a rule
  */
-export const shippedSoFar = async (dataDir: string, withinMs: number): Promise<number> => {
-  const root = spoolRoot(dataDir);
+export const shippedSoFar = async (root: string, withinMs: number): Promise<number> => {
   const deadline = performance.now() + withinMs;
   const ids = (await unlessGone(() => readdir(root), [])).filter((name) => isUuid(name));
   const spools = await Promise.all(

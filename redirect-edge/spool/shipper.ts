@@ -1,7 +1,4 @@
-import { createReadStream, createWriteStream } from 'node:fs';
 import { open, unlink, type FileHandle } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { untilAborted } from '../../ops/platform/concurrency/deferred.js';
 import { retry } from '../../ops/platform/concurrency/retry.js';
@@ -9,6 +6,7 @@ import type { WakeUp } from '../../ops/platform/concurrency/wake-up.js';
 import type { Durations } from '../../ops/platform/metrics/durations.js';
 import type { SpoolContext } from './folder.js';
 import { maxRecordBytes } from './record.js';
+import { setAside } from './set-aside.js';
 import { writePosition, type Segment, type ShippedPosition } from './segment.js';
 
 /** What of a chunk the log has. */
@@ -48,6 +46,8 @@ export class Backlog {
   readonly #segments: Segment[];
   #offset = 0;
   #through = 0;
+  /** Of segments that are shipped and could not be deleted: they go with their folder. */
+  #undeletedBytes = 0;
   #handle: FileHandle | undefined;
   #chunk: Buffer | undefined;
   /** Where the segment ended when the chunk was read. */
@@ -80,11 +80,15 @@ export class Backlog {
 
   /** Bytes that are not in the log yet. */
   get bytes(): number {
-    return this.fileBytes - this.#offset;
+    return this.#segmentBytes - this.#offset;
   }
 
-  /** Bytes that its files hold, shipped or not. */
-  get fileBytes(): number {
+  /** Bytes that its files take on the disk, shipped or not. */
+  get diskBytes(): number {
+    return this.#segmentBytes + this.#undeletedBytes;
+  }
+
+  get #segmentBytes(): number {
     return this.#segments.reduce((sum, { length }) => sum + length, 0);
   }
 
@@ -125,7 +129,7 @@ export class Backlog {
     if (records > 0) await this.#advance(segment, end, through);
     else {
       // A chunk holds any record whole, so this one is damaged, and what follows it out of reach.
-      await this.#putAside(segment, limit);
+      await this.#setAside(segment, limit);
       await this.#advance(segment, limit, this.#through);
     }
     await this.#dropShipped();
@@ -151,7 +155,7 @@ export class Backlog {
   }
 
   async #dropShipped(): Promise<void> {
-    const { usage, logger } = this.context;
+    const { logger } = this.context;
     for (;;) {
       const segment = this.#segments[0];
       if (!segment?.closed || this.#offset < segment.length) return;
@@ -160,9 +164,8 @@ export class Backlog {
       this.#offset = 0;
       try {
         await unlink(segment.path);
-        usage.bytes -= segment.length;
       } catch (error) {
-        // It goes with its folder; until then it takes space and is counted.
+        this.#undeletedBytes += segment.length;
         logger.error({ err: error, file: segment.path }, 'a shipped segment cannot be deleted');
       }
     }
@@ -174,17 +177,11 @@ export class Backlog {
     await handle?.close();
   }
 
-  /** Keeps the bytes from the current position up to `limit` beside the spool folders, for a person. */
-  async #putAside(segment: Segment, limit: number): Promise<void> {
+  /** The bytes from the current position up to `limit`. */
+  async #setAside(segment: Segment, limit: number): Promise<void> {
     const { counters, logger } = this.context;
     const offset = this.#offset;
-    const root = dirname(dirname(segment.path));
-    const name = basename(segment.path, '.seg');
-    const keptAs = join(root, `${this.spoolId}.${name}.${offset}.bad`);
-    await pipeline(
-      createReadStream(segment.path, { start: offset, end: limit - 1 }),
-      createWriteStream(keptAs, { mode: 0o600 }),
-    );
+    const keptAs = await setAside(segment, { spoolId: this.spoolId, offset, limit }, logger);
     counters.damaged += 1;
     logger.error(
       { file: segment.path, offset, bytes: limit - offset, keptAs },
@@ -204,6 +201,8 @@ export interface ShipperOptions extends SpoolContext {
   readonly shipping: Shipping;
   /** How long the log takes for a batch. */
   readonly durations?: Pick<Durations, 'observeSince'> | undefined;
+  /** Tries of a batch; without end unless given. */
+  readonly attempts?: number;
   /** Ends all shipping at once, in the middle of a batch if need be. */
   readonly signal: AbortSignal;
 }
@@ -215,13 +214,13 @@ export class Shipper {
   constructor(private readonly options: ShipperOptions) {}
 
   /**
-   * Hands the next batch to the log, however long the log is away. Resolves with whether more was
+   * Hands the next batch to the log, however long the log is away unless `attempts` says. Resolves with whether more was
    * there than fits in it; `undefined` when nothing was there.
    *
-   * @throws the signal's reason, or what the file system threw on reading
+   * @throws the signal's reason, what the file system threw on reading, or the log at the last attempt
    */
   async shipNext(backlog: Backlog): Promise<{ full: boolean } | undefined> {
-    const { shipping, durations, counters, logger, signal } = this.options;
+    const { shipping, durations, counters, logger, attempts, signal } = this.options;
     const chunk = await backlog.read();
     if (!chunk) return undefined;
     const ship = async (): Promise<Shipped> => {
@@ -231,6 +230,7 @@ export class Shipper {
       return shipped;
     };
     const shipped = await retry(ship, {
+      ...(attempts !== undefined && { attempts }),
       signal,
       onFailure: (error) => {
         counters.shipFailures += 1;

@@ -8,16 +8,15 @@ import {
   discardFolder,
   leaveFolder,
   newCounters,
-  spoolRoot,
   type SpoolContext,
 } from './folder.js';
 import { nodeFiles, openPosition, SegmentWriter, type SegmentFiles } from './segment.js';
 import { Backlog, Shipper, type ShipperOptions, type Shipping } from './shipper.js';
 
 export interface SpoolOptions {
-  /** The spools are in its folder `spool`; edges may share it. */
-  readonly dataDir: string;
-  /** Cap of the files of this process's spool and those it has adopted; at least 64 KiB. */
+  /** The folder of all spools of this machine, which its edges share. */
+  readonly root: string;
+  /** Cap of the files of this process's own spool; at least 64 KiB. */
   readonly maxBytes: number;
   /** Whether a visit survives power loss too, not only the end of the process. */
   readonly fsync: boolean;
@@ -45,15 +44,14 @@ const defaultSegmentBytes = 8 * 1024 * 1024;
  * shipping of it and of those whose owners have ended.
  */
 export const openSpool = async (options: SpoolOptions) => {
-  const { dataDir, maxBytes, fsync, shipping, shipDurations: durations, logger } = options;
-  const root = spoolRoot(dataDir);
+  const { root, maxBytes, fsync, shipping, shipDurations: durations, logger } = options;
   const folder = await createSpoolFolder(root, fsync);
   const positionFile = await openPosition(folder.path).catch(async (error: unknown) => {
     await discardFolder(folder, logger);
     throw error;
   });
 
-  const context: SpoolContext = { counters: newCounters(), usage: { bytes: 0 }, logger };
+  const context: SpoolContext = { counters: newCounters(), logger };
   const abort = new AbortController();
   const { signal } = abort;
   const backlog = new Backlog(folder.id, positionFile, context);
@@ -82,6 +80,7 @@ export const openSpool = async (options: SpoolOptions) => {
     ...context,
     source: spoolSource(folder.id),
     writer,
+    diskBytes: () => backlog.diskBytes,
     maxBytes,
     onChange: () => {
       changed.wake();
@@ -132,6 +131,10 @@ export const openSpool = async (options: SpoolOptions) => {
         events: adopted.events + (backlog.isEmpty ? 0 : appender.written - backlog.through),
       };
     },
+    /** What this process's own spool takes on the disk: what `maxBytes` is the cap of. */
+    diskBytes: () => backlog.diskBytes,
+    leftOver: () => adoption.leftOver(),
+    setAside: () => adoption.setAside(),
     /**
      * Refuses further visits, ships for at most `shipWithinMs`, and unlocks the spool; what is not
      * shipped stays for the next start, or for another edge.

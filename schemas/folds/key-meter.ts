@@ -29,29 +29,59 @@ export const spendingOf = (event: LinklogEvent): Spending | null => {
   return null;
 };
 
-/** What a key has spent in the latest month in which it spent anything. */
+/** Calls, links and QR codes of a month. */
+type MonthCounts = readonly [calls: number, links: number, qrCodes: number];
+
+/** What a key has spent in the latest month in which it spent anything, and in the months before. */
 export interface KeyMeter {
   /** The month's first day, UTC: `2026-05-01`. */
   readonly month: string;
   readonly calls: number;
   readonly links: number;
   readonly qrCodes: number;
+  /** The newest three of the other months, by their first day: a clock that goes back needs them. */
+  readonly otherMonths: Readonly<Record<string, MonthCounts>>;
   /** Of the key's last event in the topic of usage. */
   readonly usageSequence: number;
 }
 
-export const unusedMeter: KeyMeter = { month: '1970-01-01', ...nothing, usageSequence: 0 };
+export const unusedMeter: KeyMeter = {
+  month: '1970-01-01',
+  ...nothing,
+  otherMonths: {},
+  usageSequence: 0,
+};
 
-/** What a spending makes of a meter. Months may come in any order; an earlier one says nothing. */
+const keptMonths = 3;
+
+/** The months with these counts added to one of them; the newest of them. */
+const addToMonth = (
+  months: KeyMeter['otherMonths'],
+  month: string,
+  { calls, links, qrCodes }: Omit<Spending, 'keyId' | 'month'>,
+): KeyMeter['otherMonths'] => {
+  const [hadCalls, hadLinks, hadQrCodes] = months[month] ?? [0, 0, 0];
+  const counts = [hadCalls + calls, hadLinks + links, hadQrCodes + qrCodes] as const;
+  const all = Object.entries({ ...months, [month]: counts })
+    .filter(([, each]) => each.some((count) => count > 0))
+    .sort(([a], [b]) => (a < b ? 1 : -1));
+  return Object.fromEntries(all.slice(0, keptMonths));
+};
+
+/** What a spending makes of a meter. Months may come in any order. */
 export const addSpending = (meter: KeyMeter, spending: Spending): KeyMeter => {
   const { month } = spending;
-  if (month < meter.month) return meter;
-  const { calls, links, qrCodes } = month > meter.month ? nothing : meter;
+  if (month < meter.month) {
+    return { ...meter, otherMonths: addToMonth(meter.otherMonths, month, spending) };
+  }
+  const isNew = month > meter.month;
+  const { calls, links, qrCodes } = isNew ? nothing : meter;
   return {
     month,
     calls: calls + spending.calls,
     links: links + spending.links,
     qrCodes: qrCodes + spending.qrCodes,
+    otherMonths: isNew ? addToMonth(meter.otherMonths, meter.month, meter) : meter.otherMonths,
     usageSequence: meter.usageSequence,
   };
 };

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { addSpending, spendingOf, unusedMeter, type Spending } from './key-meter.js';
 import { blocked, created, visited } from '../testing/events.js';
 
-const months = ['2026-04-01', '2026-05-01', '2026-06-01'];
+const months = ['2026-02-01', '2026-03-01', '2026-04-01', '2026-05-01', '2026-06-01'];
 
 const spending = fc.record({
   keyId: fc.constant('key-1'),
@@ -13,8 +13,21 @@ const spending = fc.record({
   qrCodes: fc.nat(100),
 });
 
+/** The sums of the newest three months with spendings, but for one. */
+const othersOf = (spendings: readonly Spending[], but: string | undefined) => {
+  const others: [string, number[]][] = [];
+  for (const month of [...months].reverse()) {
+    const ofMonth = spendings.filter((one) => one.month === month);
+    const sums = (['calls', 'links', 'qrCodes'] as const).map((what) =>
+      ofMonth.reduce((total, one) => total + one[what], 0),
+    );
+    if (month !== but && sums.some((sum) => sum > 0)) others.push([month, sums]);
+  }
+  return Object.fromEntries(others.slice(0, 3));
+};
+
 describe('schemas: what a key has spent', () => {
-  it('is the sum of the latest month, in whatever order its events come', () => {
+  it('is the sum of each month, the newest four, in whatever order its events come', () => {
     fc.assert(
       fc.property(fc.array(spending, { minLength: 1 }), (spendings) => {
         const latest = spendings
@@ -29,6 +42,7 @@ describe('schemas: what a key has spent', () => {
           calls: sum('calls'),
           links: sum('links'),
           qrCodes: sum('qrCodes'),
+          otherMonths: othersOf(spendings, latest),
           usageSequence: 0,
         });
       }),

@@ -26,8 +26,19 @@ export const healthResponse = z.object({
     )
     .readonly(),
   spool: z
-    .object({ events: z.int(), bytes: z.int() })
+    .object({
+      events: z.int(),
+      bytes: z.int(),
+      leftOver: z
+        .object({ spools: z.int(), bytes: z.int() })
+        .describe(
+          'Spools of processes that are gone, as far as no other process has adopted them.',
+        ),
+      setAside: z
+        .object({ files: z.int(), bytes: z.int() })
+        .describe('Damaged files of spools, whose visits are not in the log.'),
+    })
     .nullable()
-    .describe("Visits that wait in the edge's spool; `null` where this process has none."),
+    .describe("Visits that wait in the edge's spools; `null` where this process has none."),
 });
 export type HealthResponse = Readonly<z.infer<typeof healthResponse>>;

@@ -23,8 +23,8 @@ export interface AdminDeps {
 /** Makes the routes of one subject; their paths are below /admin. */
 export type AdminRoutes = (deps: AdminDeps) => readonly Route<AdminState>[];
 
-/** Milliseconds that a change which has taken effect waits for the log. */
-const logWithinMs = 2_000;
+/** Milliseconds that a change which has taken effect waits for the log: its answer is due in time. */
+const logWithinMs = 1_500;
 
 export const createSettle =
   (delivery: OutboxDelivery): AdminDeps['settle'] =>

@@ -194,7 +194,12 @@ export const paths = {
           projections: { state: 'up' },
         },
         projections: [{ name: 'redirects', lag: 0, deadLetters: 0, parked: 0 }],
-        spool: { events: 0, bytes: 0 },
+        spool: {
+          events: 0,
+          bytes: 0,
+          leftOver: { spools: 0, bytes: 0 },
+          setAside: { files: 0, bytes: 0 },
+        },
       }),
     },
   },

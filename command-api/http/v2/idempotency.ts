@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { LedgerClock } from '../../../ops/ledger/clock.js';
 import type { OutboxDelivery } from '../../../ops/platform/outbox/port.js';
 import type { Pool } from '../../../ops/platform/postgres/pool.js';
 import { topics } from '../../../schemas/events/topics.js';
@@ -18,7 +19,7 @@ type PostWork = (
 ) => Promise<Reply>;
 
 /** Finds the answers that were kept, and knows the requests of this process that are in flight. */
-export const createIdempotency = (pool: Pool, delivery: OutboxDelivery) => {
+export const createIdempotency = (pool: Pool, clock: LedgerClock, delivery: OutboxDelivery) => {
   const inFlight = new Set<string>();
 
   /** A kept answer once more: 422 if it was another body's, 409 until the log has its links. */
@@ -37,7 +38,7 @@ export const createIdempotency = (pool: Pool, delivery: OutboxDelivery) => {
     if (inFlight.has(name)) return failure(409, messages.idempotencyInFlight);
     inFlight.add(name);
     try {
-      const [answer] = await findAnswers(pool, [request.scope]);
+      const [answer] = await findAnswers(pool, [request.scope], clock);
       return await (answer ? replay(answer, request.bodyHash) : work());
     } finally {
       inFlight.delete(name);

@@ -141,7 +141,9 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
     ): Promise<readonly (ReadyRequest | Refused)[]> {
       const all = items.map((item) => checked(item, state));
       const accepted = all.flatMap((item) => (item.type === 'read' ? [item.value] : []));
-      const verdicts = [...(await deps.safety.check(accepted.map(({ url }) => url)))];
+      const checking = deps.safety.check(accepted.map(({ url }) => url));
+      // It has a deadline of its own.
+      const verdicts = [...(await state.uncounted(checking))];
       const forbidden = await reservedFor(accepted, state.call);
       return all.map((item): ReadyRequest | Refused => {
         if (item.type === 'refused') return item;
@@ -162,10 +164,10 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
      */
     async complete(
       ready: readonly ReadyRequest[],
-      call: AdmittedCall,
+      { call, uncounted }: V2State,
     ): Promise<readonly CreateLink[]> {
       const passwords = ready.flatMap(({ password }) => (password === null ? [] : [password]));
-      const hashes = [...(await deps.passwords.hashAll(call.key.id, passwords))];
+      const hashes = [...(await uncounted(deps.passwords.hashAll(call.key.id, passwords)))];
       return ready.map(({ create, password }) => {
         const passwordHash = password === null ? null : hashes.shift();
         if (passwordHash === undefined) throw new Error('A password was left unhashed');

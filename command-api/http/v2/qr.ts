@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readLinkStates } from '../../../ops/ledger/link-states.js';
+import type { LedgerClock } from '../../../ops/ledger/clock.js';
 import type { Outbox } from '../../../ops/platform/outbox/port.js';
 import type { Pool } from '../../../ops/platform/postgres/pool.js';
 import { noLink, type LinkState } from '../../../schemas/folds/link.js';
@@ -15,6 +16,7 @@ import { monthlyLimitReached, type PlanDeps, type V2State } from './admitted-cal
 export interface QrDeps extends PlanDeps {
   readonly pool: Pool;
   readonly outbox: Outbox;
+  readonly clock: LedgerClock;
   readonly shortUrlHost: string;
 }
 
@@ -45,8 +47,8 @@ const goneReply = (state: LinkState, now: Date): Reply | null => {
 
 /** GET /v2/qr/:shortCode */
 export const createQrHandler = (deps: QrDeps): Handler<V2State> => {
-  const { pool, outbox } = deps;
-  const quota = createQrCodeQuota(pool, outbox);
+  const { pool, outbox, clock } = deps;
+  const quota = createQrCodeQuota(pool, outbox, clock);
   return async (ctx, { call, platform, requestId }, parameter) => {
     const query = parseAs(qrQuery, { ...ctx.query });
     if (query.type === 'refused') return query.reply;

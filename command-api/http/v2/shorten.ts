@@ -1,3 +1,4 @@
+import type { LedgerClock } from '../../../ops/ledger/clock.js';
 import type { Outbox, OutboxDelivery } from '../../../ops/platform/outbox/port.js';
 import { batchRequest, type BatchResult } from '../../../schemas/http/batch.js';
 import { messages } from '../../../schemas/http/errors.js';
@@ -22,6 +23,7 @@ const logWithinMs = 1_500;
 
 export interface ShortenDeps extends LinkRequestDeps {
   readonly outbox: Outbox;
+  readonly clock: LedgerClock;
   readonly delivery: OutboxDelivery;
   readonly shortUrlHost: string;
 }
@@ -39,9 +41,9 @@ const failureOf = (index: number, item: unknown, reply: Reply): BatchResult => {
 
 /** POST /v2/shorten, and POST /v2/shorten/batch. */
 export const createShortenHandlers = (deps: ShortenDeps) => {
-  const { pool, outbox, delivery, shortUrlHost } = deps;
-  const handler = createShortenHandler({ pool, outbox, generateCode });
-  const idempotency = createIdempotency(pool, delivery);
+  const { pool, outbox, clock, delivery, shortUrlHost } = deps;
+  const handler = createShortenHandler({ pool, outbox, clock, generateCode });
+  const idempotency = createIdempotency(pool, clock, delivery);
   const requests = createLinkRequests(deps);
 
   /**
@@ -49,15 +51,16 @@ export const createShortenHandlers = (deps: ShortenDeps) => {
    * as the same request was answered before, perhaps by another node a moment ago.
    */
   const decide = async (
-    { call }: V2State,
+    state: V2State,
     ready: readonly ReadyRequest[],
     form: AnswerForm,
     request: IdempotentRequest | null,
   ): Promise<Reply> => {
+    const { call } = state;
     const result = await handler.shorten({
       keyId: call.key.id,
       linkLimit: requests.linkLimitOf(call),
-      links: await requests.complete(ready, call),
+      links: await requests.complete(ready, state),
       idempotency: request && { ...request, form },
     });
     if (result.type === 'answered') {

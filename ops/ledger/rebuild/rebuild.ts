@@ -60,7 +60,7 @@ const addPlatform: Add = async (tx, schema, events) => {
   await savePlatform(tx, foldPlatform(known, events.filter(isPlatformEvent)), schema);
 };
 
-const meterFields = ['month', 'calls', 'links', 'qrCodes', 'usageSequence'] as const;
+const meterFields = ['month', 'calls', 'links', 'qrCodes', 'otherMonths', 'usageSequence'] as const;
 
 /** The keys' meters as far as they are folds of the log; locked until the transaction ends. */
 const lockKeyMeters = async (
@@ -70,7 +70,7 @@ const lockKeyMeters = async (
 ): Promise<ReadonlyMap<string, KeyMeter>> => {
   const { rows } = await tx.query<KeyMeter & { keyId: string }>(
     `SELECT key_id AS "keyId", month, month_calls AS calls, month_links AS links,
-            month_qr_codes AS "qrCodes", usage_sequence AS "usageSequence"
+            month_qr_codes AS "qrCodes", other_months AS "otherMonths", usage_sequence AS "usageSequence"
      FROM ${schema}.key_meters WHERE key_id = ANY ($1::text[]) ORDER BY key_id FOR UPDATE`,
     [[...new Set(keyIds)]],
   );
@@ -86,9 +86,10 @@ const saveKeyMeters = async (
   await tx.query(
     `UPDATE ${schema}.key_meters m
      SET month = i.month, month_calls = i.calls, month_links = i.links,
-         month_qr_codes = i.qr_codes, usage_sequence = i.usage_sequence
-     FROM unnest($1::text[], $2::date[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[])
-       AS i (key_id, month, calls, links, qr_codes, usage_sequence)
+         month_qr_codes = i.qr_codes, other_months = i.other_months,
+         usage_sequence = i.usage_sequence
+     FROM unnest($1::text[], $2::date[], $3::bigint[], $4::bigint[], $5::bigint[], $6::jsonb[], $7::bigint[])
+       AS i (key_id, month, calls, links, qr_codes, other_months, usage_sequence)
      WHERE m.key_id = i.key_id`,
     [[...meters.keys()], ...valuesByField([...meters.values()], ...meterFields)],
   );

@@ -32,11 +32,14 @@ const fixed = {
 export const serverProperties = ({
   logDir,
   port,
+  advertisedPort,
   controllerPort,
 }: {
   readonly logDir: string;
   /** For clients, on 127.0.0.1. */
   readonly port: number;
+  /** Where clients are sent: to `port`, or to what stands before it. */
+  readonly advertisedPort: number;
   /** For the controller in the same process. */
   readonly controllerPort: number;
 }): string =>
@@ -45,7 +48,7 @@ export const serverProperties = ({
     // In this format a backslash would escape what follows.
     'log.dirs': logDir.replaceAll('\\', '\\\\'),
     listeners: `PLAINTEXT://127.0.0.1:${port},CONTROLLER://127.0.0.1:${controllerPort}`,
-    'advertised.listeners': `PLAINTEXT://127.0.0.1:${port}`,
+    'advertised.listeners': `PLAINTEXT://127.0.0.1:${advertisedPort}`,
     'controller.quorum.voters': `1@127.0.0.1:${controllerPort}`,
   })
     .map(([name, value]) => `${name}=${value}\n`)

@@ -18,6 +18,8 @@ export interface KafkaOptions extends ServerOptions {
   readonly version?: KafkaVersion;
   /** Whether a quick start counts for more than speed later. */
   readonly brief?: boolean;
+  /** Where clients are sent, if that is not its own port: to a proxy before it. */
+  readonly advertisedPort?: number;
 }
 
 const kafka = { name: 'Kafka', program: 'java' } as const;
@@ -63,7 +65,8 @@ export const startKafka = async (options: KafkaOptions) => {
   const server = await startServer({
     port: options.port ?? freePort,
     async begin(port) {
-      const place = { logDir, port, controllerPort: await freePort() };
+      const { advertisedPort = port } = options;
+      const place = { logDir, port, advertisedPort, controllerPort: await freePort() };
       await writeFile(properties, serverProperties(place), { mode: 0o600 });
       clusterId ??= await formatStorage(dir, jars, properties);
       return launch({

@@ -77,8 +77,10 @@ export const startEmbeddedPostgres = async (options: {
   readonly dataDir: string;
   readonly logger: Logger;
   readonly findPort?: () => Promise<number>;
+  /** All that the server gets of an environment. */
+  readonly env?: Readonly<Record<string, string>>;
 }) => {
-  const { logger, findPort = freePort } = options;
+  const { logger, findPort = freePort, env = minimalEnv } = options;
   const begun = performance.now();
   const installed = await installedPackage();
   const layout = layoutOf(await realpath(options.dataDir));
@@ -106,7 +108,7 @@ export const startEmbeddedPostgres = async (options: {
         args: postgresArguments(layout.cluster, port),
         dir: layout.cluster,
         account,
-        env: minimalEnv,
+        env,
         logFile: layout.log,
         logger,
         stopSteps,

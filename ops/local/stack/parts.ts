@@ -1,6 +1,5 @@
-import { retry } from '../../platform/concurrency/retry.js';
 import type { Logger } from '../../platform/logging.js';
-import { ServerFailed } from '../process/errors.js';
+import { keepRunning } from '../process/keep-running.js';
 import type { Server } from '../process/server.js';
 import { serviceKinds, type ServiceKind } from './topology.js';
 
@@ -17,9 +16,6 @@ const byKind = <Value>(make: (kind: PartKind) => Value): Record<PartKind, Value>
 
 /** What is left of the 10 s when the services, which have 6, are gone. */
 const serversEndWithinMs = 3_000;
-
-/** Between restarts of a part that dies soon again; one that lived for 10 s is in no crash loop. */
-const restarts = { pauses: { firstMs: 100, longestMs: 5_000 }, steadyMs: 10_000 };
 
 /** A part is ready again, as another process. */
 export interface Restarted {
@@ -56,30 +52,16 @@ export class Parts {
   /** Starts each part again whenever it dies, until `stop`. */
   keepRunning(logger: Logger, onRestarted: (restarted: Restarted) => void): void {
     const { signal } = this.#stopping;
-    const keep = async (part: Server, service: PartKind, index: number): Promise<void> => {
-      const name = `${service} ${index}`;
-      let isDead = false;
-      const runOnce = async (): Promise<void> => {
-        if (isDead) {
-          await part.restart();
-          signal.throwIfAborted();
-          onRestarted({ service, index, pid: part.pid });
-        }
-        const exit = await part.exited;
-        isDead = true;
-        if (exit.status === 'died') {
-          throw new ServerFailed(`${name} died (${exit.reason})`, { output: exit.output });
-        }
-      };
-      const onFailure = (err: unknown): void => {
-        logger.warn({ err, part: name }, 'a part of the stack is down: restarting');
-      };
-      await retry(runOnce, { ...restarts, signal, onFailure });
-    };
     for (const kind of partKinds) {
       for (const [index, part] of this.#of(kind).entries()) {
-        // Each failure is logged above and tried again; only `stop` ends the tries, by its abort.
-        keep(part, kind, index).catch(() => undefined);
+        keepRunning(part, {
+          name: `${kind} ${index}`,
+          signal,
+          onRestarted: () => {
+            onRestarted({ service: kind, index, pid: part.pid });
+          },
+          logger,
+        });
       }
     }
   }

@@ -1,7 +1,8 @@
 import { expect } from 'chai';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { rm } from 'node:fs/promises';
+import { mkdir, readdir, rename, rm } from 'node:fs/promises';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { inheritedEnvironment } from '../../platform/config/config.js';
 import { ask, type Answer } from '../../test/support/http.js';
@@ -190,18 +191,35 @@ describe('local servers: npm run stack', function () {
     });
   });
 
+  const pidOf = (kind: Kind, index: number): number =>
+    stack.lines('restarted').findLast((line) => line.service === kind && line.index === index)
+      ?.pid ??
+    ready.pids[kind][index] ??
+    0;
+
   it('ends what a killed supervisor has left, and begins where that was', async () => {
     stack.child.kill('SIGKILL');
     await stack.exited;
     const killed = stack.lines('restarted').map(({ pid }) => pid);
     const left = [...killed, ...Object.values(ready.pids).flat()].filter(isAlive);
     expect(left.length).to.be.at.least(9);
+    // What follows cannot reach the log before these edges die.
+    process.kill(pidOf('kafka', 0), 'SIGKILL');
+    expect(await visits('stacked')).to.deep.equal([302, 302]);
+    for (const index of [0, 1]) process.kill(pidOf('edge', index), 'SIGKILL');
+    // Where an earlier version kept it, of an edge that is not started any more.
+    const [spool = ''] = await readdir(join(dataDir, 'spool'));
+    await mkdir(join(dataDir, 'edge-1', 'spool'));
+    await rename(join(dataDir, 'spool', spool), join(dataDir, 'edge-1', 'spool', spool));
     stack = new Stack(dataDir, ['--apis', '1', '--edges', '1', '--projectors', '1']);
     ready = await stack.ready();
     expect(left.filter(isAlive)).to.deep.equal([]);
     expect(ready).not.to.have.property('firstKey');
     expect(Object.values(ready.pids).map((all) => all.length)).to.deep.equal([1, 1, 1, 1, 1, 1]);
     expect(await visits('stacked')).to.deep.equal([302]);
+    await eventually('the visits of both killed edges are counted', async () => {
+      return (await clicks(0, 'stacked')) === 7;
+    });
   });
 
   it('ends all of it at SIGTERM, within 10 s', async () => {

@@ -9,6 +9,7 @@ import { freePort } from '../process/server.js';
 import { startRedis } from '../redis.js';
 import { Parts, type Restarted } from './parts.js';
 import { startService, type ServiceProcess } from './service.js';
+import { gatherSpools } from './spools.js';
 import {
   serviceDir,
   serviceDirs,
@@ -131,7 +132,7 @@ const startServices = async (
     );
 
   const [edges, projectors] = await allOf([
-    startAll('edge', [{ EDGE_PORT: config.edge.port }], {}),
+    startAll('edge', [{ EDGE_PORT: config.edge.port }], { SPOOL_DIR: config.spool.root }),
     startAll('projector', [], { SEAL_KEY_FILE: sealKeyFile }),
   ]);
   // Short links lead to the first edge, which listens by now.
@@ -164,6 +165,7 @@ export const startStack = async (config: Config, options: StackOptions) => {
   const parts = new Parts();
   try {
     await endOrphanServices(config.dataDir, logger);
+    await gatherSpools(config.dataDir, config.spool.root, logger);
     const servers = await startServers(config, logger, parts);
     const { DATABASE_URL: postgres, REDIS_URL: redis } = servers;
     const { apis, edges } = await startServices(config, servers, options, parts);

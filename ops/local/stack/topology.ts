@@ -17,7 +17,12 @@ export const topology = {
     ports: ['API_PORT', 'ADMIN_PORT'],
     variables: ['ADMIN_TOKEN', 'SHORT_URL_HOST', 'OWN_HOSTS'],
   },
-  edge: { role: 'edge', count: 2, ports: ['EDGE_PORT', 'ADMIN_PORT'], variables: [] },
+  edge: {
+    role: 'edge',
+    count: 2,
+    ports: ['EDGE_PORT', 'ADMIN_PORT'],
+    variables: ['SPOOL_DIR'],
+  },
   projector: {
     role: 'projectors',
     count: 2,

@@ -90,7 +90,12 @@ const configOf = (vars: z.infer<typeof variables>) => ({
   sealKeyFile: vars.SEAL_KEY_FILE === undefined ? null : path.resolve(vars.SEAL_KEY_FILE),
   rootRedirect: vars.ROOT_REDIRECT ?? null,
   logLevel: vars.LOG_LEVEL,
-  spool: { maxBytes: vars.SPOOL_MAX_BYTES, fsync: vars.SPOOL_FSYNC },
+  spool: {
+    /** The root of all spools of this machine. Absolute. */
+    root: path.resolve(vars.SPOOL_DIR ?? path.join(vars.DATA_DIR, 'spool')),
+    maxBytes: vars.SPOOL_MAX_BYTES,
+    fsync: vars.SPOOL_FSYNC,
+  },
 });
 
 export type Config = Readonly<ReturnType<typeof configOf>>;

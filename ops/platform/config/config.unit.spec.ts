@@ -35,7 +35,7 @@ describe('platform: configuration', () => {
       sealKeyFile: null,
       rootRedirect: null,
       logLevel: 'info',
-      spool: { maxBytes: 1_073_741_824, fsync: false },
+      spool: { root: path.resolve('.data/spool'), maxBytes: 1_073_741_824, fsync: false },
       safety: { blocklistFile: null, safeBrowsing: null },
     });
   });
@@ -66,6 +66,7 @@ describe('platform: configuration', () => {
       EVENTSTORE_URL: 'esdb://ops:secret@archive:2113?tls=false',
       ROOT_REDIRECT: 'https://example.org/home',
       LOG_LEVEL: 'warn',
+      SPOOL_DIR: '/mnt/spool',
       SPOOL_MAX_BYTES: '1048576',
       SPOOL_FSYNC: '1',
       TRUSTED_PROXIES: '10.0.0.0/8',
@@ -96,7 +97,7 @@ describe('platform: configuration', () => {
       sealKeyFile: '/etc/linklog/seal-key.pem',
       rootRedirect: 'https://example.org/home',
       logLevel: 'warn',
-      spool: { maxBytes: 1_048_576, fsync: true },
+      spool: { root: '/mnt/spool', maxBytes: 1_048_576, fsync: true },
       safety: { blocklistFile: null, safeBrowsing: null },
     });
   });

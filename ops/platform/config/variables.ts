@@ -149,6 +149,7 @@ export const variables = z.object({
       error: 'must be one of trace, debug, info, warn, error, fatal, silent',
     })
     .default('info'),
+  SPOOL_DIR: z.string().optional(),
   SPOOL_MAX_BYTES: z
     .string()
     .regex(/^\d{1,15}$/, 'must be a number of bytes')

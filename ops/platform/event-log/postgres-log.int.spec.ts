@@ -247,7 +247,7 @@ describe('platform: embedded log, apart from the suite', () => {
       await harness.decide([eventIn(topics.visits.name, a, 9)]);
       await client.log.append(links, recordsOf(links, a, 9));
 
-      const after = await client.outbox.after(links, [
+      const after = await client.outbox.after(client.pool, links, [
         { subject: a, sequence: 2 },
         { subject: b, sequence: 0 },
         { subject: c, sequence: 1 },
@@ -258,7 +258,7 @@ describe('platform: embedded log, apart from the suite', () => {
       expect(after).to.have.lengthOf(5);
       expect(after.filter(({ subject }) => subject === a)).to.deep.equal(due(a, 2));
       expect(after.filter(({ subject }) => subject === b)).to.deep.equal(due(b, 0));
-      expect(await client.outbox.after(links, [])).to.deep.equal([]);
+      expect(await client.outbox.after(client.pool, links, [])).to.deep.equal([]);
     });
 
     it('shows events from their commit on, and never those that were rolled back', async () => {
@@ -269,10 +269,10 @@ describe('platform: embedded log, apart from the suite', () => {
       await harness.decide([eventIn(links, code)], { rollBack: true });
       const decided = harness.decide([event], { hold: held.promise });
       await sleep(50);
-      expect(await client.outbox.after(links, known)).to.deep.equal([]);
+      expect(await client.outbox.after(client.pool, links, known)).to.deep.equal([]);
       held.resolve();
       await decided;
-      expect(await client.outbox.after(links, known)).to.deep.equal([event]);
+      expect(await client.outbox.after(client.pool, links, known)).to.deep.equal([event]);
     });
 
     it('records nothing, and locks nothing, where nothing was decided', async () => {

@@ -164,8 +164,8 @@ export const openPostgresLog = async (options: {
       return receipt;
     },
 
-    async after(topic, known): Promise<readonly LinklogEvent[]> {
-      const { rows } = await pool.query<{ value: string }>({
+    async after(postgres, topic, known): Promise<readonly LinklogEvent[]> {
+      const { rows } = await postgres.query<{ value: string }>({
         name: 'outbox-after',
         text: `SELECT e.value
                FROM unnest($1::text[], $2::smallint[], $3::bigint[]) AS known (key, partition_id, sequence)

@@ -124,7 +124,12 @@ export const startPostgresSubscription = (
       appended.wake();
     };
     signal.addEventListener('abort', wake);
-    const unsubscribe = [listener.on('linklog_log', wake), listener.onGap(wake)];
+    /** A PostgreSQL that crashed may have lost the last checkpoints: COMMIT does not wait for the disk. */
+    const startOver = (): void => {
+      for (const cursor of cursors) cursor.offset = null;
+      wake();
+    };
+    const unsubscribe = [listener.on('linklog_log', wake), listener.onGap(startOver)];
     const backoff = new Backoff(pauses);
     try {
       for (;;) {

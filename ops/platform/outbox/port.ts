@@ -1,6 +1,6 @@
 import type { LinklogEvent } from '../../../schemas/events/catalogue.js';
 import type { TopicName } from '../../../schemas/events/topics.js';
-import type { Client } from '../postgres/pool.js';
+import type { Client, Queryable } from '../postgres/pool.js';
 
 /** Where recorded events end, by partition of the outbox: an offset above all of them. */
 export type Receipt = readonly { readonly partitionId: number; readonly next: number }[];
@@ -18,8 +18,12 @@ export interface Outbox {
    * be the transaction's last statement: what is locked before it never waits for it.
    */
   record(tx: Client, events: readonly LinklogEvent[]): Promise<Receipt>;
-  /** The subjects' events above the sequences that are known, those of one subject in order. */
+  /**
+   * The subjects' events above the sequences that are known, those of one subject in order. Read with the
+   * caller's pool: who answers a request waits no longer than its pool allows.
+   */
   after(
+    postgres: Queryable,
     topic: TopicName,
     known: readonly { readonly subject: string; readonly sequence: number }[],
   ): Promise<readonly LinklogEvent[]>;

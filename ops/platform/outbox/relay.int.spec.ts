@@ -4,7 +4,7 @@ import type { LinklogEvent } from '../../../schemas/events/catalogue.js';
 import { topics, type TopicName } from '../../../schemas/events/topics.js';
 import { testDatabase, type TestDatabase } from '../../test/support/database.js';
 import { testNode, type TestNode } from '../../test/support/node.js';
-import { eventually, settledWithin } from '../../test/support/waiting.js';
+import { eventually, eventuallyPasses, settledWithin } from '../../test/support/waiting.js';
 import { codeIn, eventIn, newCode } from '../../test/conformance/event-log/events.js';
 import type { EventLog, NewRecord, PartitionRange } from '../event-log/port.js';
 import { partitionOf } from '../event-log/partition.js';
@@ -14,7 +14,7 @@ import type { OwnConnection } from '../postgres/own-connection.js';
 import { transaction } from '../postgres/pool.js';
 import type { Receipt } from './port.js';
 import { openRelayedDelivery, type RelayedDelivery } from './relayed-delivery.js';
-import { pruneSent, saveRelayCheckpoints, startRelay } from './relay.js';
+import { pruneSent, saveRelayCheckpoints, sentThrough, startRelay } from './relay.js';
 import { deferred } from '../concurrency/deferred.js';
 
 const links = topics.links.name;
@@ -84,6 +84,7 @@ describe('platform: relay from the outbox to the log proper', () => {
   const relayTo = (target: Pick<EventLog, 'append' | 'ranges'> = log): OwnConnection => {
     const { url } = database;
     const relay = startRelay({
+      mayBegin: () => Promise.resolve(),
       pool: node.pool,
       url,
       listener,
@@ -234,13 +235,24 @@ describe('platform: relay from the outbox to the log proper', () => {
 
     it('is deleted a day later, when all projections have applied it, and not before', async () => {
       await node.pool.query('DELETE FROM log.relay_checkpoints');
-      relayTo();
+      const relay = relayTo();
       const code = codeIn(links, 6);
       const receipt = await record(...history(code, 3));
       expect(await delivery.logged(receipt, 10_000)).to.be.true;
+      // It would save checkpoints of its own.
+      await relay.stop();
       const [{ partitionId, next } = { partitionId: 0, next: 0 }] = receipt;
-      await node.pool.query('DELETE FROM log.relay_checkpoints');
-      await saveRelayCheckpoints(node.pool, log, [{ partitionId, topic: links, next }]);
+      const saveAt = (offset: number) =>
+        saveRelayCheckpoints(node.pool, log, [{ partitionId, topic: links, next: offset }]);
+      const through = () => sentThrough(node.pool, links, 6);
+      // The relay's last checkpoint may still be on its way.
+      await eventuallyPasses(5_000, async () => {
+        await node.pool.query('DELETE FROM log.relay_checkpoints');
+        await saveAt(next + 1);
+        expect(await through(), 'what this database has not sent').to.equal(0);
+      });
+      await saveAt(next);
+      expect(await through()).to.equal((await log.ranges(links))[6]?.next);
       const unsent = await record(eventIn(links, code, 4));
 
       const projected = (offset: number, ...subjects: readonly string[]) => ({
@@ -257,6 +269,7 @@ describe('platform: relay from the outbox to the log proper', () => {
       expect(await eventsIn(code), 'a projection has set one aside').to.equal(4);
       expect(await pruneSent(node.pool, all)).to.equal(3);
       expect(await eventsIn(code), 'what was recorded later').to.equal(1);
+      relayTo();
       expect(await delivery.logged(unsent, 10_000)).to.be.true;
     });
   });

@@ -13,7 +13,7 @@ import { valuesByField, type Pool } from '../postgres/pool.js';
 const maxRecords = 1_000;
 /** How long a relay that heard of no event waits before it looks all the same: it hears of each. */
 const idleMs = 5_000;
-const checkpointEveryMs = 60_000;
+const checkpointEveryMs = 1_000;
 /** How long sent events stay at least, so that they can be looked up. */
 const keptFor = '1 day';
 const maxDeleted = 5_000;
@@ -73,7 +73,10 @@ const markSent = async (pool: Pool, sent: readonly Sent[]): Promise<void> => {
   });
 };
 
-/** Saves where the log proper ends now: all that was sent is before that. */
+/**
+ * Saves where the log proper ends now: all that was sent is before that. One checkpoint stays of each
+ * minute. A database that does not know what was sent is another one than it was sent from.
+ */
 export const saveRelayCheckpoints = async (
   pool: Pool,
   log: Pick<EventLog, 'ranges'>,
@@ -86,18 +89,41 @@ export const saveRelayCheckpoints = async (
   );
   const ranges = [...ends].flatMap(([topic, all]) => all.map((range) => ({ topic, ...range })));
   await pool.query(
-    `INSERT INTO log.relay_checkpoints (partition_id, next_offset, log_offset)
-     SELECT s.partition_id, s.next_offset, e.log_offset
-     FROM unnest($1::smallint[], $2::bigint[]) AS s (partition_id, next_offset)
-     JOIN log.partitions p ON p.id = s.partition_id
-     JOIN unnest($3::text[], $4::smallint[], $5::bigint[]) AS e (topic, partition, log_offset)
-       USING (topic, partition)
-     ON CONFLICT DO NOTHING`,
+    `WITH ends AS (
+       SELECT s.partition_id, s.next_offset, e.log_offset
+       FROM unnest($1::smallint[], $2::bigint[]) AS s (partition_id, next_offset)
+       JOIN log.relayed r ON r.partition_id = s.partition_id AND r.next_offset >= s.next_offset
+       JOIN log.partitions p ON p.id = s.partition_id
+       JOIN unnest($3::text[], $4::smallint[], $5::bigint[]) AS e (topic, partition, log_offset)
+         USING (topic, partition)
+     ),
+     replaced AS (
+       DELETE FROM log.relay_checkpoints c USING ends
+       WHERE c.partition_id = ends.partition_id AND c.next_offset < ends.next_offset
+         AND c.saved_at >= date_trunc('minute', clock_timestamp())
+     )
+     INSERT INTO log.relay_checkpoints (partition_id, next_offset, log_offset)
+     SELECT * FROM ends ON CONFLICT DO NOTHING`,
     [
       ...valuesByField(sent, 'partitionId', 'next'),
       ...valuesByField(ranges, 'topic', 'partition', 'next'),
     ],
   );
+};
+
+/** The end of a partition of the log proper at its newest checkpoint: the outbox had all below. */
+export const sentThrough = async (
+  pool: Pool,
+  topic: TopicName,
+  partition: number,
+): Promise<number> => {
+  const { rows } = await pool.query<{ through: number }>(
+    `SELECT coalesce(max(c.log_offset), 0) AS through FROM log.partitions p
+     JOIN log.relay_checkpoints c ON c.partition_id = p.id
+     WHERE p.topic = $1 AND p.partition = $2`,
+    [topic, partition],
+  );
+  return rows[0]?.through ?? 0;
 };
 
 /** What the projections have read of the log proper. */
@@ -159,22 +185,29 @@ export const startRelay = (options: {
   readonly url: string;
   readonly listener: NotificationListener;
   readonly log: EventLog;
+  /** Resolves when events may be sent. */
+  readonly mayBegin: () => Promise<void>;
   readonly logger: Logger;
 }) => {
-  const { pool, url, listener, log, logger } = options;
+  const { pool, url, listener, log, mayBegin, logger } = options;
 
   const work = async (signal: AbortSignal): Promise<void> => {
     const recorded = new WakeUp();
     const checkpointed = new Map<number, number>();
+    /** What no checkpoint covers yet, by partition. */
+    const uncovered = new Map<number, Sent>();
 
-    const saveCheckpoints = async (sent: readonly Sent[]): Promise<void> => {
+    const saveCheckpoints = async (): Promise<void> => {
       const now = performance.now();
-      const due = sent.filter(
+      const due = [...uncovered.values()].filter(
         ({ partitionId }) =>
           now - (checkpointed.get(partitionId) ?? -checkpointEveryMs) >= checkpointEveryMs,
       );
-      for (const { partitionId } of due) checkpointed.set(partitionId, now);
       await saveRelayCheckpoints(pool, log, due);
+      for (const { partitionId } of due) {
+        checkpointed.set(partitionId, now);
+        uncovered.delete(partitionId);
+      }
     };
 
     /** Sends what is due, of each partition a part; returns whether there was anything. */
@@ -187,7 +220,7 @@ export const startRelay = (options: {
       const sent = due.filter((_, index) => ends[index]?.status === 'fulfilled');
       if (sent.length > 0) {
         await markSent(pool, sent);
-        await saveCheckpoints(sent);
+        for (const one of sent) uncovered.set(one.partitionId, one);
       }
       const failed = ends.find((end) => end.status === 'rejected');
       if (failed) throw failed.reason;
@@ -198,7 +231,10 @@ export const startRelay = (options: {
       const backoff = new Backoff();
       while (!signal.aborted) {
         try {
-          if (!(await sendDue())) await recorded.sleep(idleMs);
+          await mayBegin();
+          const hasSent = await sendDue();
+          await saveCheckpoints();
+          if (!hasSent) await recorded.sleep(uncovered.size > 0 ? checkpointEveryMs : idleMs);
           backoff.reset();
         } catch (err) {
           logger.warn({ err }, 'events could not be relayed to the log; trying again');

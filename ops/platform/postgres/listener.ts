@@ -1,4 +1,8 @@
-import { never, untilAborted } from '../concurrency/deferred.js';
+import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { settledWithin, untilAborted } from '../concurrency/deferred.js';
+import { ConfigError } from '../config/config.js';
 import type { Logger } from '../logging.js';
 import { keepConnection } from './own-connection.js';
 import type { Queryable } from './pool.js';
@@ -9,6 +13,9 @@ export type Channel = 'linklog_log' | 'linklog_changes' | 'linklog_sent';
 
 const pingMs = 300;
 const reconnectMs = 200;
+/** How often a listener proves that it hears. */
+const proveMs = 1_000;
+const hearWithinMs = 2_000;
 
 /** Notifies in a transaction: heard when, and only if, it commits. */
 export const notify = async (
@@ -24,7 +31,70 @@ const addTo = <Item>(set: Set<Item>, item: Item): (() => void) => {
   return () => set.delete(item);
 };
 
-/** LISTENs on a connection of its own, whose pings tell of a silence. */
+/** A channel that nobody else hears. */
+const newEcho = (): string => `linklog_echo_${randomUUID().replaceAll('-', '')}`;
+
+/**
+ * Notifies its own connection again and again. A session hears its own notification before the answer
+ * of the statement that made it.
+ *
+ * @throws Error when it does not hear
+ */
+const proveHearing = async (client: pg.Client): Promise<never> => {
+  const echo = newEcho();
+  let heard = '';
+  client.on('notification', ({ channel, payload }) => {
+    if (channel === echo) heard = payload ?? '';
+  });
+  // What it commits is no data: nobody waits for the disk.
+  await client.query(`SET synchronous_commit = off; LISTEN ${echo}`);
+  for (let count = 1; ; count += 1) {
+    await client.query('SELECT pg_notify($1, $2)', [echo, String(count)]);
+    if (heard !== String(count)) throw new Error('notifications do not arrive');
+    await sleep(proveMs, undefined, { ref: false });
+  }
+};
+
+const connect = async (connectionString: string): Promise<pg.Client> => {
+  const client = new pg.Client({ connectionString, connectionTimeoutMillis: hearWithinMs });
+  // A connection that is lost fails the statement that waits, which is enough.
+  client.on('error', () => undefined);
+  await client.connect();
+  return client;
+};
+
+/**
+ * Refuses an address through which one session does not hear what another one notifies: a pooler that
+ * gives each transaction another server connection. A session alone could not tell: by chance, it gets
+ * the same one again.
+ *
+ * @throws ConfigError; what the connection fails with
+ */
+export const requireNotifications = async (url: string): Promise<void> => {
+  const listener = await connect(url);
+  try {
+    const notifier = await connect(url);
+    try {
+      const echo = newEcho();
+      const heard = new Promise((resolve) => listener.once('notification', resolve));
+      await listener.query(`LISTEN ${echo}`);
+      await notifier.query(`NOTIFY ${echo}`);
+      if (await settledWithin(heard, hearWithinMs)) return;
+      throw new ConfigError(
+        'DATABASE_URL: notifications (LISTEN, NOTIFY) do not arrive: connect to PostgreSQL itself, or ' +
+          'through a pooler in session mode',
+      );
+    } finally {
+      await notifier.end();
+    }
+  } finally {
+    await listener.end();
+  }
+};
+
+/**
+ * LISTENs on a connection of its own, whose pings tell of a silence. One that is deaf counts as lost.
+ */
 export const listenToPostgres = (
   url: string,
   channels: readonly Channel[],
@@ -49,7 +119,7 @@ export const listenToPostgres = (
       await client.query(channels.map((channel) => `LISTEN ${channel}`).join(';'));
       listening = true;
       for (const hear of gaps) hear('back');
-      await untilAborted(never, signal);
+      await untilAborted(proveHearing(client), signal);
     },
     onLost(err) {
       listening = false;

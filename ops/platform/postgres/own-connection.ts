@@ -12,7 +12,7 @@ const pollMs = 500;
  * PostgreSQL ends the connection of a holder that is silent for so long, and frees its lock: a
  * process that is stopped, or hangs, loses no connection by itself.
  */
-const silentForMs = 3_000;
+const silentForMs = 2_000;
 
 /**
  * Keeps a connection outside any pool: makes a new one whenever it is lost, and runs `use` on each.

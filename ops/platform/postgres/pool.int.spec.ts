@@ -251,6 +251,28 @@ describe('platform: transaction', () => {
     await request.end();
   });
 
+  it('does not wait for an answer that a network has lost, once it is given up', async () => {
+    const proxy = await startTcpProxy(database.url);
+    const watched = createPool({ url: proxy.url, name: 'test lost', max: 2, logger });
+    try {
+      await watched.query('SELECT');
+      proxy.disturb('silent');
+      const lost = rejection(watched.query('SELECT'));
+      await sleep(50);
+      const lostBy = performance.now();
+      proxy.mend();
+      const { rows } = await watched.query('SELECT 1');
+      watched.closeTakenBefore(lostBy);
+      expect(isAway(await lost)).to.equal(true);
+      expect(rows).to.have.length(1);
+      expect((await watched.query('SELECT 1')).rows).to.have.length(1);
+      expect(watched.totalCount).to.equal(1);
+    } finally {
+      await watched.end();
+      await proxy.close();
+    }
+  });
+
   it('survives a loss of its connection before it listens to it', async () => {
     const waiting = pool.connect();
     pool.once('acquire', (client: pg.PoolClient) => {

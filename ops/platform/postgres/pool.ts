@@ -67,12 +67,30 @@ const types: pg.CustomTypesConfig = {
 };
 
 /** A pool that asks nothing of a PostgreSQL that is known to be silent. */
-class WatchedPool extends pg.Pool {
+export class WatchedPool extends pg.Pool {
+  /** When each connection in use was taken, in milliseconds of `performance.now`. */
+  readonly #takenAt = new Map<pg.PoolClient, number>();
+
   constructor(
     config: pg.PoolConfig,
     private readonly silence: Silence | null,
   ) {
     super(config);
+    this.on('acquire', (client) => this.#takenAt.set(client, performance.now()));
+    this.on('release', (_error, client) => this.#takenAt.delete(client));
+  }
+
+  /**
+   * Closes the connections that are in use since before `at`. After the network has lost bytes, they would
+   * wait for an answer until their deadlines.
+   */
+  closeTakenBefore(at: number): void {
+    for (const [client, takenAt] of this.#takenAt) {
+      if (takenAt >= at) continue;
+      // With a statement under way, `end` destroys the socket, and whoever waits for the statement is told.
+      // A failure of `end` itself says that the connection has ended already.
+      (client as unknown as pg.Client).end().catch(() => undefined);
+    }
   }
 
   override connect(): Promise<pg.PoolClient>;
@@ -114,7 +132,7 @@ export const createPool = (options: {
   readonly deadlines?: DeadlineName;
   readonly silence?: Silence;
   readonly logger: Logger;
-}): Pool => {
+}): WatchedPool => {
   const { connect, statement, lock, idleInTransaction }: Deadlines =
     deadlines[options.deadlines ?? 'background'];
   const pool = new WatchedPool(

@@ -1,21 +1,14 @@
-import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { cpuMs } from './cpu-ms.js';
 import { startStackProcess } from '../support/stack.js';
 
 /**
  * How much of a core a stack takes that nobody uses: `node dist/ops/test/bench/idle.js [seconds]`.
- * Linux only; a clock tick there is 10 ms.
+ * Linux only.
  */
 const [seconds = 60] = process.argv.slice(2).map(Number);
 /** What a process does at its start, compiling what it runs above all, is not idle yet. */
 const settleMs = 60_000;
-
-/** Of a process and its threads so far, in milliseconds. */
-const cpuMs = (pid: number): number => {
-  // The name, in brackets, may hold anything; what follows begins with the third field.
-  const fields = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ').at(-1)?.split(' ') ?? [];
-  return (Number(fields[11]) + Number(fields[12])) * 10;
-};
 
 const stack = await startStackProcess();
 try {

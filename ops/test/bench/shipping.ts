@@ -49,7 +49,7 @@ const processCpu = (): number => {
 const costOf = async (dataDir: string, count: number, shipping: Shipping): Promise<Cost> => {
   const filled = deferred();
   const spool = await openSpool({
-    dataDir,
+    root: path.join(dataDir, 'spool'),
     maxBytes: 8 * 1_024 ** 3,
     fsync: false,
     logger,

@@ -1,40 +1,73 @@
-import { readFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PartKind } from '../../local/stack/parts.js';
-import type { RunningStack } from '../support/stack.js';
+import type { Disturbance } from '../support/tcp-proxy.js';
+import { stopProcess } from '../support/process.js';
 import { eventually } from '../support/waiting.js';
+import { linkedKinds, type LinkedKind, type LinkedStack } from './linked-stack.js';
 import type { Random } from './random.js';
 
-/** `kill -9` of one part, or a pause (SIGSTOP, SIGCONT) of all its processes. */
-export interface Fault {
+interface PartFault {
   readonly type: 'kill' | 'pause';
   readonly part: PartKind;
   readonly index: number;
 }
 
-export const nameOf = ({ type, part }: Fault): string =>
-  `${type === 'kill' ? 'kill -9' : 'pause'} ${part}`;
-
-/** Every fourth round is one of pauses. */
-const pauseEvery = 4;
+interface LinkFault {
+  readonly type: Disturbance;
+  readonly part: LinkedKind;
+  readonly index: 0;
+}
 
 /**
- * Round after round of every part once, in a random order, beginning with pauses. `only` takes some of them:
- * at least one.
+ * `kill -9` of one part, a pause (SIGSTOP, SIGCONT) of all its processes, or a network that fails between a
+ * server and all its clients.
+ */
+export type Fault = PartFault | LinkFault;
+
+const disturbances = ['silent', 'slow', 'half-open'] as const satisfies readonly Disturbance[];
+
+export const faultTypes: readonly string[] = ['kill', 'pause', ...disturbances];
+
+const told: Readonly<Record<Fault['type'], string>> = {
+  kill: 'kill -9',
+  pause: 'pause',
+  silent: 'silent link to',
+  slow: 'slow link to',
+  'half-open': 'half-open link to',
+};
+
+export const nameOf = ({ type, part }: Fault): string => `${told[type]} ${part}`;
+
+/** Whether a node is frozen by it, with whatever locks it holds. */
+export const freezesNode = ({ type, part }: Fault): boolean =>
+  type === 'pause' && !(linkedKinds as readonly PartKind[]).includes(part);
+
+/**
+ * Round after round of every fault of every part once, in a random order. `only` takes some of them.
+ *
+ * @throws where it takes none
  */
 export const planFaults = (
   count: number,
-  pids: RunningStack['pids'],
+  pids: LinkedStack['pids'],
   random: Random,
   only: (fault: Fault) => boolean,
 ): readonly Fault[] => {
   const parts = (Object.keys(pids) as PartKind[]).flatMap((part) =>
     pids[part].map((_, index) => ({ part, index })),
   );
+  const all: readonly Fault[] = [
+    ...parts.map((part) => ({ type: 'kill', ...part }) as const),
+    ...parts.map((part) => ({ type: 'pause', ...part }) as const),
+    ...linkedKinds.flatMap((part) =>
+      disturbances.map((type) => ({ type, part, index: 0 }) as const),
+    ),
+  ];
+  const wanted = all.filter(only);
+  if (wanted.length === 0) throw new Error('No fault is of these types and kinds');
   const plan: Fault[] = [];
-  for (let round = 0; plan.length < count; round += 1) {
-    const type = round % pauseEvery === 0 ? 'pause' : 'kill';
-    const waiting = parts.map((part): Fault => ({ type, ...part })).filter(only);
+  while (plan.length < count) {
+    const waiting = [...wanted];
     while (waiting.length > 0) {
       plan.push(...waiting.splice(random.below(waiting.length), 1));
     }
@@ -42,40 +75,45 @@ export const planFaults = (
   return plan.slice(0, count);
 };
 
+/** From 1 s to `longestMs`: mostly short, so that many fit into an hour, and now and then as long as can be. */
+export const durationOf = (random: Random, longestMs: number): number =>
+  1_000 * (longestMs / 1_000) ** (random.between(0, 1) ** 3);
+
 const restartedWithinMs = 60_000;
 
-/** Stops a process and its children, PostgreSQL's backends for example; returns how to let them go on. */
-export const stopProcess = async (pid: number): Promise<() => void> => {
-  const stopped: number[] = [];
-  const stop = (one: number): void => {
-    process.kill(one, 'SIGSTOP');
-    stopped.push(one);
-  };
-  // The parent first: it starts no more children.
-  stop(pid);
-  const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8');
-  children.split(' ').filter(Boolean).map(Number).forEach(stop);
-  return () => {
-    for (const one of stopped) process.kill(one, 'SIGCONT');
-  };
-};
-
-/** Does it; resolves when the part runs again. */
+/** Does it; resolves when the part runs again, or its link is whole. */
 export const inflict = async (
-  stack: RunningStack,
-  { type, part, index }: Fault,
-  pauseMs: number,
+  stack: LinkedStack,
+  fault: Fault,
+  durationMs: number,
 ): Promise<void> => {
+  const { type, part, index } = fault;
   const pid = stack.pids[part][index];
   if (pid === undefined) throw new Error(`There is no ${part} ${index}`);
-  if (type === 'pause') {
-    const goOn = await stopProcess(pid);
-    await sleep(pauseMs);
-    goOn();
-    return;
+  switch (type) {
+    case 'kill': {
+      const before = stack.restarts(part, index);
+      process.kill(pid, 'SIGKILL');
+      const isRestarted = (): boolean => stack.restarts(part, index) > before;
+      await eventually(`${part} ${index} is restarted`, isRestarted, restartedWithinMs);
+      return;
+    }
+    case 'pause': {
+      const goOn = await stopProcess(pid);
+      await sleep(durationMs);
+      goOn();
+      return;
+    }
+    case 'silent':
+    case 'slow':
+    case 'half-open':
+      stack.links[part].disturb(type);
+      await sleep(durationMs);
+      stack.links[part].mend();
+      return;
+    default: {
+      const unknown: never = type;
+      throw new Error(`No fault ${String(unknown)}`);
+    }
   }
-  const before = stack.restarts(part, index);
-  process.kill(pid, 'SIGKILL');
-  const isRestarted = (): boolean => stack.restarts(part, index) > before;
-  await eventually(`${part} ${index} is restarted`, isRestarted, restartedWithinMs);
 };

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { nameOf, planFaults, type Fault } from './faults.js';
+import { durationOf, nameOf, planFaults, type Fault } from './faults.js';
 import { seededRandom } from './random.js';
 
 describe('chaos: plan of faults', () => {
@@ -19,19 +19,31 @@ describe('chaos: plan of faults', () => {
     expect(plan(1)).not.to.deep.equal(plan(2));
   });
 
-  it('has every part once in a round, and pauses each in the first', () => {
+  it('has every fault once in a round', () => {
     const namesOf = (faults: readonly Fault[]): string[] =>
       faults.map((fault) => `${nameOf(fault)} ${fault.index}`).sort();
     const parts = ['api 0', 'api 1', 'edge 0', 'edge 1', 'kafka 0', 'postgres 0']
       .concat(['projector 0', 'projector 1', 'redis 0'])
-      .map((part) => ({ pause: `pause ${part}`, kill: `kill -9 ${part}` }));
-    const planned = plan(1, 18);
-    expect(namesOf(planned.slice(0, 9))).to.deep.equal(parts.map(({ pause }) => pause));
-    expect(namesOf(planned.slice(9))).to.deep.equal(parts.map(({ kill }) => kill));
+      .flatMap((part) => [`kill -9 ${part}`, `pause ${part}`]);
+    const links = ['kafka 0', 'postgres 0', 'redis 0'].flatMap((part) =>
+      ['silent', 'slow', 'half-open'].map((how) => `${how} link to ${part}`),
+    );
+    const all = [...parts, ...links].sort();
+    const planned = plan(1, 2 * all.length);
+    expect(namesOf(planned.slice(0, all.length))).to.deep.equal(all);
+    expect(namesOf(planned.slice(all.length))).to.deep.equal(all);
   });
 
   it('takes those that are asked for', () => {
     const pauses = plan(1, 3, ({ type, part }) => type === 'pause' && part === 'kafka');
     expect(pauses.map(nameOf)).to.deep.equal(['pause kafka', 'pause kafka', 'pause kafka']);
+  });
+
+  it('lets faults last from 1 s to the longest, half of them less than 2 s', () => {
+    const random = seededRandom(1);
+    const durations = Array.from({ length: 1_000 }, () => durationOf(random, 30_000));
+    expect(Math.min(...durations)).to.be.within(1_000, 1_010);
+    expect(Math.max(...durations)).to.be.within(29_000, 30_000);
+    expect(durations.filter((ms) => ms < 2_000).length).to.be.within(500, 650);
   });
 });

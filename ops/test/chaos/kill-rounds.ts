@@ -84,7 +84,8 @@ export const killRounds = async (options: {
       });
       if (broken.length > 0) break;
     }
-    if (promises.broken.length === 0) promises.broken.push(...(await rebuildAll(dataDir)));
+    if (promises.broken.length === 0)
+      promises.broken.push(...(await rebuildAll({ DATA_DIR: dataDir })));
     await product.stop();
   } finally {
     await product.cleanup();

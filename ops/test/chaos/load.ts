@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { messages } from '../../../schemas/http/errors.js';
 import { hasCode } from '../../platform/errors.js';
 import { ask, type Answer, type Ask } from '../support/http.js';
+import { watchOwnDelays, type AskedKind, type Timed } from './deadlines.js';
 import {
   promiseLink,
   type OpenCreation,
@@ -29,8 +30,10 @@ export interface Pace {
 
 export interface Load {
   readonly tally: Readonly<Tally>;
-  /** Milliseconds that each redirect of a link without a limit took since the last call. */
-  takeLatencies(): readonly number[];
+  /** The answers since the last call; of those that were lost with their connection, none. */
+  takeAnswers(): readonly Timed[];
+  /** An edge has begun anew: it has no link in memory. */
+  forgetWarm(edge: string): void;
   /** Sends nothing new from now on; resolves when every request was answered or is lost. */
   stop(): Promise<void>;
 }
@@ -42,7 +45,10 @@ interface Loading {
   readonly promises: Promises;
   readonly random: Random;
   readonly tally: Tally;
-  latencies: number[];
+  /** Hears of each answer, and of a wait that was given up, when it is over. */
+  readonly noteAnswer: (asked: Omit<Timed, 'to' | 'ms'>) => void;
+  /** The codes of links without a limit that an edge has redirected, by the edge's address. */
+  readonly warm: Map<string, Set<string>>;
 }
 
 const timeoutMs = 10_000;
@@ -52,22 +58,47 @@ const newestLinks = 50;
 /** One creation in as many is a race of two for one alias. */
 const raceEvery = 10;
 
+/** An answer, and the node that gave it. */
+interface Answered {
+  readonly node: string;
+  readonly kind: AskedKind;
+  readonly answer: Answer;
+}
+
+/** A 503 says when to come again; any other 5xx is a fault of ours. */
+const checkFailure = ({ promises, tally }: Loading, path: string, answer: Answer): void => {
+  const { status, headers } = answer;
+  if (status !== 503) {
+    tally.serverErrors += 1;
+    promises.broken.push(`${path} was answered ${status}`);
+  } else if (headers['retry-after'] === undefined) {
+    promises.broken.push(`${path} was answered 503 without Retry-After`);
+  }
+};
+
 /**
  * Asks one node, chosen by the random numbers, and the next one where nobody listens: such a request
  * was never sent. `lost`: the connection ended without an answer; `unsent`: nobody listens at all.
  */
 const askAny = async (
+  loading: Loading,
   nodes: readonly string[],
-  random: Random,
+  kindAt: (node: string) => AskedKind,
   path: string,
   options: Ask,
-): Promise<Answer | 'lost' | 'unsent'> => {
+): Promise<Answered | 'lost' | 'unsent'> => {
+  const { random, noteAnswer } = loading;
   const first = random.below(nodes.length);
   for (const index of nodes.keys()) {
+    const node = nodes[(first + index) % nodes.length] ?? '';
+    const asked = { kind: kindAt(node), node, from: performance.now() };
     try {
-      const node = nodes[(first + index) % nodes.length] ?? '';
-      return await ask(`${node}${path}`, { timeoutMs, ...options });
+      const answer = await ask(`${node}${path}`, { timeoutMs, ...options });
+      noteAnswer(asked);
+      if (answer.status >= 500) checkFailure(loading, path, answer);
+      return { node, kind: asked.kind, answer };
     } catch (error) {
+      if (hasCode(error, 'ETIMEDOUT')) noteAnswer(asked);
       // The product was killed under it: that the request is lost is what is to be noted.
       if (!hasCode(error, 'ECONNREFUSED')) return 'lost';
     }
@@ -77,21 +108,21 @@ const askAny = async (
 
 /** Asks an API and counts what came of it: an answer, or `null` where it is unknown what was done. */
 const askApi = async (
-  { target, promises, random, tally }: Loading,
+  loading: Loading,
   path: string,
   options: Ask,
-  nodes: readonly string[] = target.apis,
+  nodes: readonly string[] = loading.target.apis,
 ): Promise<Answer | null> => {
-  const answer = await askAny(nodes, random, path, options);
-  if (typeof answer === 'string') {
+  const { tally } = loading;
+  const asked = await askAny(loading, nodes, () => 'API', path, options);
+  if (typeof asked === 'string') {
     tally.lost += 1;
     return null;
   }
+  const { answer } = asked;
   if (answer.status === 429) tally.limited += 1;
   if (answer.status < 500) return answer;
-  tally.apiErrors += 1;
-  // What is away is told by 503; anything else is a fault of ours.
-  if (answer.status !== 503) promises.broken.push(`${path} was answered ${answer.status}`);
+  tally.apiRefused += 1;
   return null;
 };
 
@@ -145,25 +176,31 @@ const retryCreations = async (
 };
 
 const visit = async (loading: Loading, link: PromisedLink): Promise<void> => {
-  const { target, promises, random, tally } = loading;
+  const { target, promises, tally, warm } = loading;
+  const isSwitched = (): boolean => promises.switched.some((switched) => switched.link === link);
+  const kindAt = (edge: string): AskedKind =>
+    warm.get(edge)?.has(link.code) === true && !isSwitched() ? 'warm link' : 'edge';
   link.inFlight += 1;
-  const startedAt = performance.now();
-  const answer = await askAny(target.edges, random, `/${link.code}`, {});
+  const asked = await askAny(loading, target.edges, kindAt, `/${link.code}`, {});
   link.inFlight -= 1;
-  if (answer === 'unsent' || answer === 'lost') {
+  if (asked === 'unsent' || asked === 'lost') {
     tally.lostVisits += 1;
-    if (answer === 'lost') link.unanswered += 1;
+    if (asked === 'lost') link.unanswered += 1;
     return;
   }
-  if (answer.status === 503) {
-    tally.edgeErrors += 1;
+  const { node, kind, answer } = asked;
+  if (answer.status >= 500) {
+    tally.edgeRefused += 1;
     link.unanswered += 1;
+    if (kind === 'warm link') {
+      promises.broken.push(`${node} has ${link.code} in memory, and answered ${answer.status}`);
+    }
     return;
   }
   if (answer.status === 302 && answer.headers.location === link.url) {
     tally.visited += 1;
     link.redirected += 1;
-    if (link.maxClicks === null) loading.latencies.push(performance.now() - startedAt);
+    if (link.maxClicks === null) warm.get(node)?.add(link.code);
     if (link.gone) promises.broken.push(`${link.code} redirected after a 410`);
     return;
   }
@@ -173,8 +210,7 @@ const visit = async (loading: Loading, link: PromisedLink): Promise<void> => {
     link.gone ||= link.inFlight === 0;
     return;
   }
-  const isSwitched = promises.switched.some((switched) => switched.link === link);
-  if (answer.status === 410 && isSwitched) return;
+  if (answer.status === 410 && isSwitched()) return;
   promises.broken.push(
     `a visit of ${link.code} (limit ${link.maxClicks ?? 'none'}) was answered ${answer.status}`,
   );
@@ -274,7 +310,11 @@ const loadingOf = (
   keys: LoadKeys,
   promises: Promises,
   random: Random,
-): Loading => ({ target, keys, promises, random, tally: newTally(), latencies: [] });
+  noteAnswer: Loading['noteAnswer'] = () => undefined,
+): Loading => ({
+  ...{ target, keys, promises, random, noteAnswer, tally: newTally() },
+  warm: new Map(target.edges.map((edge) => [edge, new Set()])),
+});
 
 /** Asks again, some times, for what was never answered, of a product that is well. */
 export const settleCreations = async (
@@ -299,7 +339,12 @@ export const startLoad = (options: {
   readonly pace: Pace;
 }): Load => {
   const { target, keys, promises, random, pace } = options;
-  const loading = loadingOf(target, keys, promises, random);
+  const answers: Timed[] = [];
+  const ownDelays = watchOwnDelays();
+  const loading = loadingOf(target, keys, promises, random, (asked) => {
+    const span = { from: asked.from, to: performance.now() };
+    answers.push({ ...asked, ...span, ms: span.to - span.from - ownDelays.within(span) });
+  });
   let stopped = false;
 
   const paced = async ({ perSecond, atOnce }: Rate, act: () => Promise<void>): Promise<void> => {
@@ -342,10 +387,12 @@ export const startLoad = (options: {
   ];
   return {
     tally: loading.tally,
-    takeLatencies: () => loading.latencies.splice(0),
+    takeAnswers: () => answers.splice(0),
+    forgetWarm: (edge) => loading.warm.get(edge)?.clear(),
     async stop() {
       stopped = true;
       await Promise.all(running);
+      ownDelays.stop();
     },
   };
 };

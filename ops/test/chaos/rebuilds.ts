@@ -28,10 +28,10 @@ const rebuildOne = async (
 
 /**
  * Rebuilds every projection of a quiet product from its log, wherever that is; names the tables that
- * differ then.
+ * differ then. The environment names DATA_DIR, and KAFKA_BROKERS where no stack in there tells of them.
  */
-export const rebuildAll = (dataDir: string): Promise<readonly string[]> =>
-  withDatabase(readConfig({ DATA_DIR: dataDir }), async (database) => {
+export const rebuildAll = (env: Readonly<Record<string, string>>): Promise<readonly string[]> =>
+  withDatabase(readConfig(env), async (database) => {
     const different: string[] = [];
     for (const projection of projections) {
       different.push(...(await rebuildOne(database, projection)));

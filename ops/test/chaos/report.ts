@@ -1,3 +1,4 @@
+import { askedKinds, type AskedKind, type Milliseconds } from './deadlines.js';
 import { nameOf } from './faults.js';
 import type { Latency, Outcome } from './stack-rounds.js';
 import { sum } from './tally.js';
@@ -24,35 +25,56 @@ const median = (values: readonly number[]): number =>
 
 const told = ({ p99Ms, count }: Latency): string => `p99 ${p99Ms.toFixed(1)} ms of ${count}`;
 
+const worstOf = (those: Outcome['suffered']): Milliseconds => {
+  const worst = (kind: AskedKind): number =>
+    Math.max(0, ...those.map(({ judgement }) => judgement.worst[kind]));
+  return { API: worst('API'), edge: worst('edge'), 'warm link': worst('warm link') };
+};
+
+const toldOf = (ms: Milliseconds): string =>
+  askedKinds.map((kind) => `${kind} ${Math.round(ms[kind])} ms`).join(', ');
+
 /** What was done and seen, for people. */
 export const reportOf = (outcome: Outcome): string => {
-  const { suffered, tally, records, repeats, normal, brokerStopped, broken } = outcome;
+  const { suffered, tally, records, repeats, normal, brokerAway, tolerance, broken } = outcome;
   const kinds = [...new Set(suffered.map(({ fault }) => nameOf(fault)))].sort();
   const rows = kinds.map((kind) => {
     const those = suffered.filter(({ fault }) => nameOf(fault) === kind);
-    const { created, visited, limited, apiErrors, edgeErrors, lost, lostVisits } = sum(
-      those.map(({ meanwhile }) => meanwhile),
-    );
+    const { created, visited, limited, apiRefused, edgeRefused, serverErrors, lost, lostVisits } =
+      sum(those.map((one) => one.tally));
     const ready = those.map(({ readyMs }) => Math.round(readyMs));
+    const well = those.map(({ wellMs }) => Math.round(wellMs));
+    const worst = worstOf(those);
     return [
-      ...[kind, those.length, median(ready), Math.max(...ready)],
-      ...[created, visited, limited, apiErrors, lost, edgeErrors, lostVisits],
+      ...[kind, those.length, median(ready), Math.max(...ready), median(well), Math.max(...well)],
+      ...[created, visited, limited, apiRefused, lost, edgeRefused, lostVisits, serverErrors],
+      those.reduce((count, { judgement }) => count + judgement.late.length, 0),
+      ...askedKinds.map((asked) => Math.round(worst[asked])),
     ];
   });
   const header = [
-    ...['fault', 'count', 'ready again, median ms', 'longest'],
-    ...['created', 'visited', 'limited', 'API 5xx', 'lost', 'edge 5xx', 'lost'],
+    ...['fault', 'count', 'all ready, median ms', 'longest', 'links made, median ms', 'longest'],
+    ...['created', 'visited', 'limited', 'API 503', 'lost', 'edge 503', 'lost', '500'],
+    ...['late', ...askedKinds.map((asked) => `worst ms, ${asked}`)],
   ];
+  const late = suffered.filter(({ judgement }) => judgement.late.length > 0);
   return [
-    'Until every node was ready again:',
+    'From each fault until the checks after it were through:',
     table([header, ...rows]),
     '',
     `faults: ${suffered.length}, after each of which everything acknowledged was looked for in the log`,
     `in all: ${tally.created} links created, ${tally.visited} visits redirected, ` +
       `${tally.limited} limited, ${tally.changed} changes by operators, ` +
-      `${tally.apiErrors + tally.edgeErrors} answers of 5xx, ${tally.lost + tally.lostVisits} lost`,
+      `${tally.apiRefused + tally.edgeRefused} answers of 503, ${tally.serverErrors} of 500, ` +
+      `${tally.lost + tally.lostVisits} lost`,
     `the log: ${records} records, ${repeats} of them repeats`,
-    `redirects between faults: ${told(normal)}; with the broker stopped: ${told(brokerStopped)}`,
+    `visits of links in memory, between faults: ${told(normal)}; with the broker away: ${told(brokerAway)}`,
+    `added to each deadline, the worst while nothing failed: ${toldOf(tolerance)}`,
+    `faults with late answers: ${late.length}; the worst answers of all: ${toldOf(worstOf(suffered))}`,
+    ...late.map(
+      ({ fault, judgement }) =>
+        `LATE: ${nameOf(fault)}: ${judgement.late.length} answers, such as ${judgement.late[0] ?? ''}`,
+    ),
     `broken promises: ${broken.length}`,
     ...broken.map((promise) => `BROKEN: ${promise}`),
   ].join('\n');

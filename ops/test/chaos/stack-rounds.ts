@@ -3,9 +3,19 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { startStackProcess } from '../support/stack.js';
 import { type Checked, checkEverything, checkLive, untilReady, withPool } from './check.js';
-import { inflict, nameOf, planFaults, type Fault } from './faults.js';
+import {
+  askedKinds,
+  judgeAnswers,
+  noTolerance,
+  type Frozen,
+  type Judgement,
+  type Milliseconds,
+  type Timed,
+} from './deadlines.js';
+import { durationOf, freezesNode, inflict, nameOf, planFaults, type Fault } from './faults.js';
+import { startLinkedStack, type LinkedStack } from './linked-stack.js';
+import { eventually } from '../support/waiting.js';
 import { startLoad, type Load, type Pace } from './load.js';
 import { checkLog } from './log-check.js';
 import { LogCopy } from './log-copy.js';
@@ -23,16 +33,18 @@ export interface Suffered {
   readonly restartMs: number;
   /** Milliseconds from the fault until every node was ready again. */
   readonly readyMs: number;
+  /** Milliseconds from the fault until a link was made after that. */
+  readonly wellMs: number;
   /** Milliseconds that the checks after it took. */
   readonly checkMs: number;
   /** What the load counted from the fault until the checks were through. */
   readonly tally: Tally;
-  /** What it counted until every node was ready again. */
-  readonly meanwhile: Tally;
+  /** The answers since the fault before, against their deadlines. */
+  readonly judgement: Judgement;
   readonly broken: readonly string[];
 }
 
-/** The 99th percentile and how many there were, of redirects of links without a limit. */
+/** The 99th percentile and how many there were, of visits of links in memory. */
 export interface Latency {
   readonly p99Ms: number;
   readonly count: number;
@@ -44,7 +56,9 @@ export interface Outcome {
   readonly records: number;
   readonly repeats: number;
   readonly normal: Latency;
-  readonly brokerStopped: Latency;
+  readonly brokerAway: Latency;
+  /** What was added to each deadline: as long as the worst answer took while nothing failed. */
+  readonly tolerance: Milliseconds;
   readonly broken: readonly string[];
 }
 
@@ -54,8 +68,8 @@ export interface StackRoundsOptions {
   readonly withinMs?: number;
   readonly seed: number;
   readonly pace: Pace;
-  /** How long a part is paused at most; 1 s at least. */
-  readonly longestPauseMs: number;
+  /** How long a pause lasts, or a link fails, at most; 1 s at least. */
+  readonly longestMs: number;
   /** Between one fault's checks and the next fault: at most. */
   readonly pauseMs: number;
   /** Which faults; all of them unless told. */
@@ -63,22 +77,151 @@ export interface StackRoundsOptions {
   readonly onProgress?: (line: string) => void;
 }
 
-const latencyOf = (ms: readonly number[]): Latency => {
-  const sorted = [...ms].sort((a, b) => a - b);
+/** Of redirects of links in memory. */
+const latencyOf = (answers: readonly Timed[]): Latency => {
+  const sorted = answers
+    .filter(({ kind }) => kind === 'warm link')
+    .map(({ ms }) => ms)
+    .sort((a, b) => a - b);
   return { p99Ms: sorted[Math.floor(sorted.length * 0.99)] ?? 0, count: sorted.length };
 };
 
-const failedVisits = ({ edgeErrors, lostVisits }: Tally): number => edgeErrors + lostVisits;
+const failedVisits = ({ edgeRefused, lostVisits }: Tally): number => edgeRefused + lostVisits;
+
+/** The addresses of the node that a fault is of. */
+const nodesOf = (stack: LinkedStack, { part, index }: Fault): readonly string[] => {
+  if (part === 'edge') return stack.edges.slice(index, index + 1);
+  if (part !== 'api') return [];
+  return [...stack.apis.slice(index, index + 1), ...(index === 0 ? [stack.admin] : [])];
+};
 
 /** Links of before that are looked at after each fault. */
 const sampled = 30;
+/**
+ * Before the faults that count: nobody's request needs that process, so what answers take while it starts,
+ * and while we check, is what this machine adds to them.
+ */
+const control: Fault = { type: 'kill', part: 'projector', index: 0 };
+const controlMs = 3_000;
+/** After a fault, when every node is ready. */
+const creatingWithinMs = 10_000;
+
+/** A stack under load, and what was promised and seen so far. */
+class Rounds {
+  /** Of links in memory: between faults, and with the broker paused or its link failing. */
+  readonly normal: Timed[] = [];
+  readonly brokerAway: Timed[] = [];
+  tolerance = noTolerance;
+  readonly #frozen: Frozen[] = [];
+  #linksChecked = 0;
+
+  constructor(
+    private readonly stack: LinkedStack,
+    private readonly load: Load,
+    private readonly checked: Checked,
+  ) {}
+
+  /** Inflicts it, waits until all is well, and checks. */
+  async suffer(fault: Fault, durationMs: number): Promise<Suffered> {
+    const { stack, load } = this;
+    const { promises } = this.checked;
+    const before = { ...load.tally };
+    const startedAt = performance.now();
+    const answers = [...load.takeAnswers()];
+    this.normal.push(...answers);
+    await this.#inflict(fault, durationMs);
+    const restartMs = performance.now() - startedAt;
+    if (fault.type !== 'kill' && fault.part === 'kafka') {
+      const meanwhile = load.takeAnswers();
+      answers.push(...meanwhile);
+      this.brokerAway.push(...meanwhile);
+      const failed = failedVisits(since(before, load.tally));
+      if (failed > 0) promises.broken.push(`${failed} visits failed while the broker was away`);
+    }
+    await untilReady(stack);
+    const readyMs = performance.now() - startedAt;
+    const wellMs = readyMs + (await this.#untilCreating());
+    await this.#checkSofar();
+    answers.push(...load.takeAnswers());
+    return {
+      fault,
+      restartMs,
+      readyMs,
+      wellMs,
+      checkMs: performance.now() - startedAt - wellMs,
+      tally: since(before, load.tally),
+      judgement: judgeAnswers(answers, {
+        frozen: this.#frozen,
+        tolerance: this.tolerance,
+      }),
+      broken: [...promises.broken],
+    };
+  }
+
+  async #inflict(fault: Fault, durationMs: number): Promise<void> {
+    const { stack, load } = this;
+    const nodes = nodesOf(stack, fault);
+    const forget = (): void => {
+      if (fault.type === 'kill') for (const node of nodes) load.forgetWarm(node);
+    };
+    const from = performance.now();
+    forget();
+    await inflict(stack, fault, durationMs);
+    // Again, for the last answers of the process that was killed.
+    forget();
+    if (freezesNode(fault)) this.#frozen.push({ nodes, from, to: performance.now() });
+  }
+
+  /** Waits for the next link that is made. Milliseconds. */
+  async #untilCreating(): Promise<number> {
+    const { tally } = this.load;
+    const { created } = tally;
+    const from = performance.now();
+    const isMade = (): boolean => tally.created > created;
+    const overdue = (): boolean => performance.now() - from > creatingWithinMs;
+    await eventually('links are made again', () => isMade() || overdue(), 2 * creatingWithinMs);
+    if (!isMade()) {
+      this.checked.promises.broken.push(`no link was made for ${creatingWithinMs} ms`);
+    }
+    return performance.now() - from;
+  }
+
+  async #checkSofar(): Promise<void> {
+    const { stack, checked } = this;
+    const { promises, random } = checked;
+    const fresh = promises.links.slice(this.#linksChecked);
+    const older = Array.from({ length: Math.min(sampled, this.#linksChecked) }, () => {
+      return promises.links[random.below(this.#linksChecked)];
+    }).filter((link) => link !== undefined);
+    this.#linksChecked += fresh.length;
+    await checkLive(stack, [...fresh, ...older], promises);
+    await withPool(stack.dataDir, (pool) => checkLog({ ...checked, pool }));
+  }
+}
+
+const lineOf = ({
+  fault,
+  restartMs,
+  readyMs,
+  wellMs,
+  checkMs,
+  tally,
+  judgement,
+  broken,
+}: Suffered) =>
+  `${nameOf(fault)} ${fault.index}, over in ${Math.round(restartMs)} ms, ` +
+  `all ready in ${Math.round(readyMs)} ms, links made in ${Math.round(wellMs)} ms, checked in ${Math.round(checkMs)} ms; ` +
+  `${tally.created} created, ${tally.visited} visited, ` +
+  `${tally.apiRefused + tally.edgeRefused} answered 503; ` +
+  `worst ${askedKinds.map((kind) => `${kind} ${Math.round(judgement.worst[kind])}`).join(', ')} ms; ` +
+  `${judgement.late.length} late, ${broken.length} promises broken`;
 
 /**
- * Kills every part of a running stack with -9 under a steady load, one after another, and pauses each; after
- * each looks at what was promised, and at the end at everything.
+ * Kills every part of a running stack with -9 under a steady load, pauses each, and disturbs the links to
+ * its servers, one after another; after each looks at what was promised, and at the end at everything.
  */
 export const stackRounds = async (options: StackRoundsOptions): Promise<Outcome> => {
-  const { seed, pace, longestPauseMs, pauseMs, withinMs = Infinity } = options;
+  const { seed, pace, longestMs, pauseMs, withinMs = Infinity } = options;
   const { only = () => true, onProgress = () => undefined } = options;
   const until = performance.now() + withinMs;
   // The faults are the seed's alone: what the load draws depends on how fast it is answered.
@@ -87,88 +230,48 @@ export const stackRounds = async (options: StackRoundsOptions): Promise<Outcome>
   const plansFile = path.join(tmpdir(), `linklog-chaos-${randomUUID()}.json`);
   await writePlans(plansFile);
   const promises = noPromises();
-  const stack = await startStackProcess({ PLANS_FILE: plansFile, LOG_LEVEL: 'error' });
+  const stack = await startLinkedStack({ PLANS_FILE: plansFile, LOG_LEVEL: 'error' });
   onProgress('the stack is ready');
   let load: Load | undefined;
   try {
+    const brokers = new URL(stack.links.kafka.url).host;
     const checked: Checked = {
       target: stack,
       keys: await issueLoadKeys(stack),
       promises,
       random: ofLoad,
       log: new LogCopy(),
-      readOn: readKafkaOn(stack.kafka),
+      readOn: readKafkaOn(brokers),
     };
-    const normal: number[] = [];
-    const brokerStopped: number[] = [];
+    load = startLoad({ ...checked, pace });
+    const rounds = new Rounds(stack, load, checked);
+    await sleep(controlMs);
+    const controlled = await rounds.suffer(control, 0);
+    rounds.tolerance = controlled.judgement.worst;
+    onProgress(`control: ${lineOf(controlled)}`);
+
     const suffered: Suffered[] = [];
-    const running = (load = startLoad({ ...checked, pace }));
-    let linksChecked = 0;
-
-    const checkSofar = async (): Promise<void> => {
-      const fresh = promises.links.slice(linksChecked);
-      const older = Array.from({ length: Math.min(sampled, linksChecked) }, () => {
-        return promises.links[ofLoad.below(linksChecked)];
-      }).filter((link) => link !== undefined);
-      linksChecked += fresh.length;
-      await checkLive(stack, [...fresh, ...older], promises);
-      await withPool(stack.dataDir, (pool) => checkLog({ ...checked, pool }));
-    };
-    const suffer = async (fault: Fault): Promise<Suffered> => {
-      const before = { ...running.tally };
-      const startedAt = performance.now();
-      for (const ms of running.takeLatencies()) normal.push(ms);
-      await inflict(stack, fault, random.between(1_000, longestPauseMs));
-      const restartMs = performance.now() - startedAt;
-      if (fault.type === 'pause' && fault.part === 'kafka') {
-        for (const ms of running.takeLatencies()) brokerStopped.push(ms);
-        const failed = failedVisits(since(before, running.tally));
-        if (failed > 0)
-          promises.broken.push(`${failed} visits failed while the broker was stopped`);
-      }
-      await untilReady(stack);
-      const readyMs = performance.now() - startedAt;
-      const meanwhile = since(before, running.tally);
-      await checkSofar();
-      // Of neither: what is slow here is slow for the sake of the fault, or of the checks.
-      running.takeLatencies();
-      return {
-        fault,
-        restartMs,
-        readyMs,
-        checkMs: performance.now() - startedAt - readyMs,
-        meanwhile,
-        tally: since(before, running.tally),
-        broken: [...promises.broken],
-      };
-    };
-
-    await sleep(pauseMs);
     for (const fault of planFaults(options.faults, stack.pids, random, only)) {
       await sleep(random.between(pauseMs / 4, pauseMs));
-      const one = await suffer(fault);
+      const one = await rounds.suffer(fault, durationOf(random, longestMs));
       suffered.push(one);
-      const { tally } = one;
-      onProgress(
-        `${suffered.length}: ${nameOf(fault)} ${fault.index}, ` +
-          `restarted in ${Math.round(one.restartMs)} ms, all ready in ${Math.round(one.readyMs)} ms, checked in ${Math.round(one.checkMs)} ms; ` +
-          `${tally.created} created, ${tally.visited} visited, ` +
-          `${tally.apiErrors + tally.edgeErrors} answered 5xx; ${one.broken.length} promises broken`,
-      );
+      onProgress(`${suffered.length}: ${lineOf(one)}`);
       if (one.broken.length > 0 || performance.now() > until) break;
     }
-    await running.stop();
+    await load.stop();
     onProgress('the load has ended; checking everything');
     await checkEverything(checked);
     onProgress('rebuilding every projection');
-    promises.broken.push(...(await rebuildAll(stack.dataDir)));
+    const env = { DATA_DIR: stack.dataDir, KAFKA_BROKERS: brokers };
+    promises.broken.push(...(await rebuildAll(env)));
     return {
       suffered,
-      tally: running.tally,
+      tally: load.tally,
       records: checked.log.records,
       repeats: checked.log.repeats,
-      normal: latencyOf(normal),
-      brokerStopped: latencyOf(brokerStopped),
+      normal: latencyOf(rounds.normal),
+      brokerAway: latencyOf(rounds.brokerAway),
+      tolerance: rounds.tolerance,
       broken: promises.broken,
     };
   } finally {

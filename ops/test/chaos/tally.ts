@@ -8,9 +8,11 @@ export interface Tally {
   limited: number;
   /** Changes by operators that were acknowledged. */
   changed: number;
-  /** Answers of 5xx: to POSTs, to visits, to operators. */
-  apiErrors: number;
-  edgeErrors: number;
+  /** Refused for a while, by 503. */
+  apiRefused: number;
+  edgeRefused: number;
+  /** Answers of 5xx that are not 503. */
+  serverErrors: number;
   /** Requests whose connection was lost, and those that no node took. */
   lost: number;
   lostVisits: number;
@@ -21,8 +23,9 @@ export const newTally = (): Tally => ({
   visited: 0,
   limited: 0,
   changed: 0,
-  apiErrors: 0,
-  edgeErrors: 0,
+  apiRefused: 0,
+  edgeRefused: 0,
+  serverErrors: 0,
   lost: 0,
   lostVisits: 0,
 });

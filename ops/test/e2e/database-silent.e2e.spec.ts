@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { stopProcess } from '../chaos/faults.js';
+import { stopProcess } from '../support/process.js';
 import type { Answer } from '../support/http.js';
 import { eventually, eventuallyPasses } from '../support/waiting.js';
 import { destination, withProduct } from './harness.js';
@@ -63,6 +63,8 @@ describe('product: while PostgreSQL is silent', () => {
       expect(answer.headers['retry-after']).to.match(/^[1-9]\d*$/);
       expect(ms).to.be.below(refusedWithinMs);
     }
+    const logged = bench.product.stdout() + bench.product.stderr();
+    expect(logged).not.to.match(/a request failed|a visit failed|answered with 503/);
 
     await eventuallyPasses(20_000, async () => {
       await bench.link(key);

@@ -1,5 +1,4 @@
 import { expect } from 'chai';
-import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { chmod, chown, mkdir, rm, stat, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -7,7 +6,6 @@ import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import path from 'node:path';
-import { promisify } from 'node:util';
 import { copyClusterTemplate } from '../support/cluster.js';
 import { ask, atOnce } from '../support/http.js';
 import { postgresOf, startProduct, type Product } from '../support/product.js';
@@ -152,19 +150,6 @@ describe('product: process', () => {
       const lines = shared.product.stdout().trimEnd().split('\n');
       expect(JSON.parse(lines.at(-1) ?? '')).to.deep.equal(shared.product.ready);
       expect(lines.filter((line) => line.startsWith('{'))).to.have.length(1);
-    });
-
-    it('prints a curl command that works', async () => {
-      const [line] = shared.product
-        .stdout()
-        .split('\n')
-        .filter((each) => each.startsWith('curl '));
-      const { stdout } = await promisify(execFile)('bash', ['-c', line ?? '']);
-      const link = JSON.parse(stdout) as Link;
-      expect(link.url).to.equal('https://example.com/');
-      // `localhost`, as a person would open it.
-      const visit = await ask(link.shortUrl);
-      expect([visit.status, visit.headers.location]).to.deep.equal([302, 'https://example.com/']);
     });
 
     it('starts in a DATA_DIR of mode 0700, and keeps it closed to others', async () => {

@@ -26,15 +26,24 @@ const logger = createLogger('silent');
 let starting: Promise<TestServer> | null = null;
 let databases = 0;
 
-const start = async (): Promise<TestServer> => {
+/** A PostgreSQL of its own; `env` is all that it gets of an environment. */
+export const startTestServer = async (
+  env?: Readonly<Record<string, string>>,
+): Promise<TestServer> => {
   const dataDir = await mkdtemp(path.join(tmpdir(), 'linklog-test-'));
   await copyClusterTemplate(dataDir);
-  return { dataDir, postgres: await startEmbeddedPostgres({ dataDir, logger }) };
+  return {
+    dataDir,
+    postgres: await startEmbeddedPostgres({ dataDir, logger, ...(env && { env }) }),
+  };
 };
 
-const administer = async (statement: string): Promise<string> => {
-  starting ??= start();
-  const { postgres } = await starting;
+export const endTestServer = async ({ postgres, dataDir }: TestServer): Promise<void> => {
+  await postgres.stop();
+  await rm(dataDir, { recursive: true, force: true });
+};
+
+const administer = async ({ postgres }: TestServer, statement: string): Promise<string> => {
   const client = new pg.Client({ connectionString: postgres.url });
   await client.connect();
   try {
@@ -45,29 +54,42 @@ const administer = async (statement: string): Promise<string> => {
   return postgres.url;
 };
 
-/** A new database with all migrations applied, for one test file; `name` is of letters. */
-export const testDatabase = async (name: string): Promise<TestDatabase> => {
+/** A new database without tables, on the server of this process unless told; `name` is of letters. */
+export const emptyDatabase = async (name: string, ofServer?: TestServer): Promise<TestDatabase> => {
+  const server = ofServer ?? (await (starting ??= startTestServer()));
   databases += 1;
   const database = pg.escapeIdentifier(`${name}_${databases}`);
-  const server = await administer(`CREATE DATABASE ${database}`);
-  const url = new URL(server);
+  const url = new URL(await administer(server, `CREATE DATABASE ${database}`));
   url.pathname = `/${name}_${databases}`;
   const pool = createPool({ url: url.href, name: 'test', max: 8, logger });
-  await migrate(pool);
   return {
     url: url.href,
     pool,
     async drop() {
       await pool.end();
-      await administer(`DROP DATABASE ${database}`);
+      await administer(server, `DROP DATABASE ${database}`);
     },
   };
+};
+
+/** A new database with all migrations applied, for one test file; `name` is of letters. */
+export const testDatabase = async (name: string, ofServer?: TestServer): Promise<TestDatabase> => {
+  const database = await emptyDatabase(name, ofServer);
+  // A busy machine takes its time for a new database.
+  const patient = createPool({
+    url: database.url,
+    name: 'test',
+    max: 2,
+    deadlines: 'patient',
+    logger,
+  });
+  await migrate(patient);
+  await patient.end();
+  return database;
 };
 
 /** Stops the server, if any test started it. */
 export const stopTestServer = async (): Promise<void> => {
   if (starting === null) return;
-  const { postgres, dataDir } = await starting;
-  await postgres.stop();
-  await rm(dataDir, { recursive: true, force: true });
+  await endTestServer(await starting);
 };

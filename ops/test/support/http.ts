@@ -79,7 +79,8 @@ export const ask = (url: string, options: Ask = {}): Promise<Answer> =>
       },
     );
     asked.on('timeout', () => {
-      asked.destroy(new Error(`${method} ${url} was not answered within ${timeoutMs} ms`));
+      const late = new Error(`${method} ${url} was not answered within ${timeoutMs} ms`);
+      asked.destroy(Object.assign(late, { code: 'ETIMEDOUT' }));
     });
     asked.on('error', reject);
     asked.end(body);

@@ -6,6 +6,7 @@ import {
 } from '../../../schemas/events/catalogue.js';
 import { readEvent } from '../../../schemas/events/codec.js';
 import { topics } from '../../../schemas/events/topics.js';
+import { LedgerClock } from '../../ledger/clock.js';
 import type { EventLog } from '../../platform/event-log/port.js';
 import { createLogger, type Logger } from '../../platform/logging.js';
 import { deliveredAtCommit, type Outbox, type OutboxDelivery } from '../../platform/outbox/port.js';
@@ -36,9 +37,11 @@ export const openTestLog = async (options: {
 /** One node of several on a database: a pool and a log of its own, as a process has them. */
 export interface TestNode {
   readonly pool: Pool;
+  readonly clock: LedgerClock;
   readonly log: EventLog;
   readonly outbox: Outbox;
   readonly delivery: OutboxDelivery;
+  readonly findUnknownEvent: () => Promise<null>;
   /** Every event of a topic, those of a partition in order. */
   events(topic: keyof typeof topics): Promise<readonly LinklogEvent[]>;
   close(): Promise<void>;
@@ -51,9 +54,11 @@ export const testNode = async (database: TestDatabase): Promise<TestNode> => {
   const { log, outbox } = await openTestLog({ pool, url: database.url, logger });
   return {
     pool,
+    clock: new LedgerClock(pool),
     log,
     outbox,
     delivery: deliveredAtCommit,
+    findUnknownEvent: () => Promise.resolve(null),
     async events(topic) {
       const { name } = topics[topic];
       const events: LinklogEvent[] = [];

@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp } from 'node:fs/promises';
+import { mkdtemp, readFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -117,12 +117,29 @@ export interface RunningCommand {
   readonly ended: Promise<Said>;
 }
 
-/** Starts the real command line with this environment and no other. */
+/** Starts the real command line, ours or another build's, with this environment and no other. */
 export const startLinklogCli = (
   args: readonly string[],
   env: Readonly<Record<string, string>>,
+  program = cliFile,
 ): RunningCommand => {
-  const { child, ended } = start([cliFile, ...args], env, false);
+  const { child, ended } = start([program, ...args], env, false);
   const said = ended.then(({ exitCode, stdout, stderr }) => ({ exitCode, stdout, stderr }));
   return { child, ended: said };
+};
+
+/** Stops a process and its children, PostgreSQL's backends for example; returns how to let them go on. */
+export const stopProcess = async (pid: number): Promise<() => void> => {
+  const stopped: number[] = [];
+  const stop = (one: number): void => {
+    process.kill(one, 'SIGSTOP');
+    stopped.push(one);
+  };
+  // The parent first: it starts no more children.
+  stop(pid);
+  const children = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8');
+  children.split(' ').filter(Boolean).map(Number).forEach(stop);
+  return () => {
+    for (const one of stopped) process.kill(one, 'SIGCONT');
+  };
 };

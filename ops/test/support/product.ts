@@ -1,10 +1,8 @@
-import { existsSync } from 'node:fs';
 import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
-import { spoolRoot } from '../../../redirect-edge/spool/folder.js';
 import type { PlanName } from '../../../schemas/plans.js';
 import { publishedAddresses } from '../../app/data-dir.js';
 import { postgresAccount } from '../../local/postgres/account.js';
@@ -58,8 +56,8 @@ export interface Product {
   readonly adminToken: string;
   readonly pid: number;
   readonly dataDir: string;
-  /** The folders in which edges keep their visits. */
-  readonly spools: readonly string[];
+  /** The folder in which edges keep their visits, each in a folder there. */
+  readonly spoolRoot: string;
   /** The listeners for operators, of each process; `admin` is the first API's. */
   readonly admins: readonly string[];
   /** The ready line as it came. */
@@ -194,6 +192,8 @@ const rssOf = async (pid: number): Promise<number> => {
 interface StartOptions {
   readonly env?: Readonly<Record<string, string>>;
   readonly dataDir?: string;
+  /** The main file of another build. */
+  readonly program?: string;
 }
 
 /**
@@ -206,9 +206,12 @@ export const startProduct = async (
   isStack = onStack,
 ): Promise<Product> => {
   const dataDir = options.dataDir ?? (await temporaryDir());
-  if (!options.env?.['DATABASE_URL']) await copyClusterTemplate(dataDir);
+  const { program = isStack ? stackFile : mainFile } = options;
+  // Another build may have another PostgreSQL, which makes its own cluster.
+  const isOurs = options.program === undefined;
+  if (isOurs && !options.env?.['DATABASE_URL']) await copyClusterTemplate(dataDir);
   const env = { ...(await serversFor(dataDir, isStack)), DATA_DIR: dataDir, ...options.env };
-  const running = launch(env, isStack ? [stackFile] : [mainFile]);
+  const running = launch(env, [program]);
   const { child, ended } = running;
 
   let ready: unknown;
@@ -255,7 +258,7 @@ export const startProduct = async (
     adminToken,
     pid,
     dataDir,
-    spools: processDirs.map(spoolRoot).filter(existsSync),
+    spoolRoot: options.env?.['SPOOL_DIR'] ?? path.join(dataDir, 'spool'),
     admins: processDirs.flatMap((dir) => publishedAddresses(dir)?.admin ?? []),
     ready,
     ended,

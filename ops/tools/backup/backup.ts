@@ -6,7 +6,6 @@ import { shippedSoFar } from '../../../redirect-edge/spool/shipped.js';
 import { ledgerTopics } from '../../ledger/rebuild/rebuild.js';
 import type { EventLog } from '../../platform/event-log/port.js';
 import { linklogVersion } from '../../platform/files/project-file.js';
-import { serviceDirs } from '../../local/stack/topology.js';
 import { backupFormat, recordsIn, type BackupBatch, type BackupHead } from './format.js';
 import { writeNewFile } from '../../platform/files/new-file.js';
 import { readRange } from '../audit/as-of/read.js';
@@ -14,8 +13,8 @@ import type { CommandDatabase } from '../cli/database.js';
 import type { Watch } from '../cli/long-work.js';
 
 interface BackupOptions extends Omit<CommandDatabase, 'logger'>, Watch {
-  /** Where the edges' spools are; of a stack, those of all its edges. */
-  readonly dataDir: string;
+  /** Where the edges' spools are. */
+  readonly spoolRoot: string;
   readonly file: string;
   /** Whether a file that is there already may be replaced. */
   readonly replace: boolean;
@@ -39,15 +38,15 @@ const rangesOf = async (log: EventLog) => {
 /**
  * Everything that was acknowledged before this is in the log when it resolves: visits that stand in
  * a spool, calls of minutes that are still open, and events that the outbox has not sent yet. So
- * the log alone is the whole backup.
+ * the log alone is the whole backup. Where PostgreSQL is older than the log, what it holds is not.
  */
 const gather = async (options: BackupOptions): Promise<number> => {
-  const { pool, outbox, delivery, dataDir, spoolWithinMs = 10_000 } = options;
-  const dirs = [dataDir, ...serviceDirs(dataDir)];
-  const unshipped = await Promise.all(dirs.map((dir) => shippedSoFar(dir, spoolWithinMs)));
+  const { pool, outbox, delivery, findUnknownEvent, spoolRoot, spoolWithinMs = 10_000 } = options;
+  if (await findUnknownEvent()) return 0;
+  const unshippedBytes = await shippedSoFar(spoolRoot, spoolWithinMs);
   await closeAllMinutes(pool, outbox);
   await delivery.settled();
-  return unshipped.reduce((sum, bytes) => sum + bytes, 0);
+  return unshippedBytes;
 };
 
 /** A fifth of the time of zlib's own choice, for files that are a quarter larger. */

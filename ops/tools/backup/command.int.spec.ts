@@ -16,7 +16,7 @@ describe('backup: linklog restore, into a PostgreSQL of one’s own', () => {
     database = await testDatabase('restoring');
     const node = await testNode(database);
     const file = path.join(dir, 'empty.backup');
-    await takeBackup({ ...node, dataDir: dir, file, replace: false });
+    await takeBackup({ ...node, spoolRoot: path.join(dir, 'spool'), file, replace: false });
     await node.close();
   });
 

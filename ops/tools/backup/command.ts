@@ -23,7 +23,7 @@ const backup = async (config: Config, file: string, force: boolean): Promise<Ans
   };
   const started = performance.now();
   const outcome = await runOnDatabase(config, words, (database) =>
-    takeBackup({ ...database, dataDir: config.dataDir, file, replace: force }),
+    takeBackup({ ...database, spoolRoot: config.spool.root, file, replace: force }),
   );
   const { records, bytes, unshippedBytes } = outcome;
   const seconds = secondsSince(started);

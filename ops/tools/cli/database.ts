@@ -13,7 +13,10 @@ import { createPool, type Pool, type Queryable } from '../../platform/postgres/p
 import { CliError, explainDataDir, messageOf } from './errors.js';
 import { interruptible, showProgress, type Interruption } from './long-work.js';
 
-export interface CommandDatabase extends Pick<OpenedLog, 'log' | 'outbox' | 'delivery'> {
+export interface CommandDatabase extends Pick<
+  OpenedLog,
+  'log' | 'outbox' | 'delivery' | 'findUnknownEvent'
+> {
   readonly pool: Pool;
   /** Silent: the command tells on the terminal what a person has to know. */
   readonly logger: Logger;
@@ -47,21 +50,20 @@ const withLog = async <Result>(
   connections: Omit<Parameters<typeof createPool>[0], 'logger'>,
   options: {
     readonly kafka: Config['kafka'];
-    /** Whether a running service may use the database too. */
-    readonly readOnly: boolean;
+    readonly user: 'command' | 'restore';
     readonly prepare: (pool: Pool) => Promise<void>;
   },
   work: (database: CommandDatabase) => Promise<Result>,
 ): Promise<Result> => {
   const { url } = connections;
-  const { kafka, readOnly, prepare } = options;
+  const { kafka, user, prepare } = options;
   const logger = createLogger('silent');
   const pool = createPool({ ...connections, logger });
   try {
     await prepare(pool);
     const listener = listenToPostgres(url, ['linklog_log', 'linklog_sent'], logger);
     try {
-      const opened = await openEventLog({ kafka }, { pool, url, listener, logger, readOnly });
+      const opened = await openEventLog({ kafka }, { pool, url, listener, logger, user });
       try {
         await opened.untilAnswering();
         return await work({ pool, ...opened, logger });
@@ -93,7 +95,7 @@ export const withDatabase = async <Result>(
   { deadlines = 'background' }: { readonly deadlines?: DeadlineName } = {},
 ): Promise<Result> => {
   const url = config.databaseUrl ?? (await embeddedUrl(config.dataDir));
-  const options = { kafka: kafkaOf(config), readOnly: true, prepare: requireMigrated };
+  const options = { kafka: kafkaOf(config), user: 'command', prepare: requireMigrated } as const;
   return withLog({ url, name: 'cli', max: 10, deadlines }, options, work);
 };
 
@@ -184,7 +186,7 @@ export const withNewInstallation = async <Result>(
         await requireUnused(pool, where);
         await migrate(pool);
       };
-      return await withLog(connections, { kafka, readOnly: false, prepare }, async (database) => {
+      return await withLog(connections, { kafka, user: 'restore', prepare }, async (database) => {
         await requireEmptyLog(database.log, kafka ? 'the log at KAFKA_BROKERS' : where);
         return work(database);
       });

@@ -23,6 +23,7 @@ Examples:
   $ linklog platform set --maintenance on
   $ linklog projections status
   $ linklog projections rebuild stats
+  $ linklog spool ship /mnt/old-edge/spool
   $ linklog backup linklog.backup
 
 The running service is found by DATA_DIR (.data unless told), else by ADMIN_HOST and ADMIN_PORT.
@@ -40,6 +41,7 @@ const commands = new Map<string, () => Promise<AddCommands>>([
   ['aliases', async () => (await import('./aliases.js')).addAliasCommands],
   ['platform', async () => (await import('./platform.js')).addPlatformCommands],
   ['projections', async () => (await import('./projections.js')).addProjectionCommands],
+  ['spool', async () => (await import('./spool.js')).addSpoolCommands],
   ['backup', backups],
   ['restore', backups],
   ['audit', async () => (await import('../audit/commands.js')).addAuditCommands],

@@ -195,7 +195,7 @@ describe('CLI: command line, on a running service', () => {
       const listener = listenToPostgres(databaseUrl, ['linklog_log', 'linklog_sent'], logger);
       const opened = await openEventLog(readConfig(env), {
         ...{ pool, url: databaseUrl, listener, logger },
-        readOnly: true,
+        user: 'command',
       });
       // No table can hold such a limit; the next one is parked behind it.
       const events = [created('poison', { maxClicks: 3_000_000_000 }), blocked('poison', 2)];

@@ -101,8 +101,8 @@ export const addRebuildCommand = (group: Command, { readConfig, print }: Command
     .option('--rollback', 'put back what was live before the last rebuild, caught up with the log')
     .notes(
       `
-The service may run meanwhile. Ctrl-C leaves the live projection as it is. What was live is kept, so a
-rollback undoes a rebuild, and a second one undoes the first.
+The service may run meanwhile. Ctrl-C leaves the live projection as it is. What was live is kept for
+seven days: a rollback undoes a rebuild, and a second one undoes the first.
 
 Examples:
   $ linklog ${group.name()} rebuild stats

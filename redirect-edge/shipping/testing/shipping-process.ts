@@ -4,6 +4,7 @@
  * spool's id, and then for ever the number of the last visit that it promised to keep.
  */
 import { writeSync } from 'node:fs';
+import path from 'node:path';
 import { setImmediate as tick } from 'node:timers/promises';
 import type { KafkaSettings } from '../../../ops/platform/event-log/kafka/settings.js';
 import { createLogger } from '../../../ops/platform/logging.js';
@@ -19,7 +20,7 @@ const shipping = shipFromWorker({
   logger,
 });
 const spool = await openSpool({
-  dataDir,
+  root: path.join(dataDir, 'spool'),
   maxBytes: 1024 ** 3,
   fsync: false,
   shipping,

@@ -4,6 +4,7 @@
  * which it notes, past its own death, what it has promised (`.acked`) and shipped (`.log`).
  */
 import { openSync, readFileSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
 import { setImmediate as tick, setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { SpoolUnavailable } from '../appender.js';
@@ -40,7 +41,7 @@ const ships: Record<EdgeTask, Shipping> = {
 };
 
 const spool = await openSpool({
-  dataDir,
+  root: join(dataDir, 'spool'),
   maxBytes: 1024 ** 3,
   fsync: false,
   shipping: ships[task as EdgeTask],

@@ -86,13 +86,15 @@ export class SpoolBench {
   }
 
   async open({
+    dataDir,
     ship,
     ...options
-  }: Partial<Omit<SpoolOptions, 'shipping'>> & {
+  }: Partial<Omit<SpoolOptions, 'root' | 'shipping'>> & {
     readonly dataDir: string;
     readonly ship: FakeLog['ship'];
   }) {
     const spool = await openSpool({
+      root: join(dataDir, 'spool'),
       maxBytes: 1024 ** 3,
       fsync: false,
       logger: this.logger,

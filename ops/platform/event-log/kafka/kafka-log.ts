@@ -31,6 +31,7 @@ export const openKafkaLog = (options: {
   const producer = createRecordProducer(kafka, settings);
   const reader = createPartitionReader(kafka, settings, admin);
   let clusterId: string | undefined;
+  const subscriptions = new Set<ReturnType<typeof startKafkaSubscription>>();
 
   const endsOf = async (topic: TopicName): Promise<readonly PartitionRange[]> => {
     const offsets = await admin.ask((asked) => asked.fetchTopicOffsets(topicIn(settings, topic)));
@@ -89,8 +90,20 @@ export const openKafkaLog = (options: {
       await producer.send(topic, outgoing);
     },
     read: reader.read,
-    subscribe: (subscribeOptions) =>
-      startKafkaSubscription(subscribeOptions, { kafka, settings, logger, logId, ranges, ready }),
+    subscribe(subscribeOptions) {
+      const context = { kafka, settings, logger, logId, ranges, ready };
+      const subscription = startKafkaSubscription(subscribeOptions, context);
+      subscriptions.add(subscription);
+      const forget = (): void => {
+        subscriptions.delete(subscription);
+      };
+      subscription.done.then(forget, forget);
+      return subscription;
+    },
+    /** Every reader goes on from its checkpoints, which may have gone back. */
+    relocate() {
+      for (const subscription of subscriptions) subscription.relocate();
+    },
     async close() {
       closed.abort(new Error('The log was closed'));
       // The reader's end asks the admin, which would connect again.
@@ -98,7 +111,7 @@ export const openKafkaLog = (options: {
       // A cluster that is away does not answer.
       await settledWithin(Promise.allSettled([reading, producer.close()]), closeMs);
     },
-  } satisfies EventLog & { readonly ready: unknown };
+  } satisfies EventLog & { readonly ready: unknown; readonly relocate: unknown };
 };
 
 export type KafkaLog = ReturnType<typeof openKafkaLog>;

@@ -60,11 +60,18 @@ const calmIdleConnections = (): void => {
   );
 };
 
+/** Of each queue, the connection that it sends on. */
+const connections = new WeakMap<RequestQueue, Connection>();
+
 /**
  * kafkajs checks for late requests ten times a second on every open connection, and a projector has
  * eleven. One check at the moment when the first request can be late is enough.
+ *
+ * It also keeps a connection whose requests get no answer, and sends each retry on it. A network that has
+ * lost bytes, or a broker that is gone without a word, would never answer there again: the next request gets a
+ * new connection.
  */
-const lookForLateRequestsInTime = (): void => {
+const giveUpLateRequestsInTime = (): void => {
   const looks = new WeakMap<
     RequestQueue,
     { readonly at: number; readonly timer: NodeJS.Timeout }
@@ -78,15 +85,21 @@ const lookForLateRequestsInTime = (): void => {
     const planned = looks.get(queue);
     if (soonest >= (planned?.at ?? Infinity)) return;
     clearTimeout(planned?.timer);
-    const timer = setTimeout(() => {
+    const look = (): void => {
       looks.delete(queue);
       const now = Date.now();
       // Requests of a lost connection were rejected, and are not listed here.
-      for (const request of [...queue.inflight.values()]) {
-        if (now >= request.sentAt + request.requestTimeout) request.timeoutRequest();
+      const late = [...queue.inflight.values()].filter(
+        ({ sentAt, requestTimeout }) => now >= sentAt + requestTimeout,
+      );
+      for (const request of late) request.timeoutRequest();
+      if (late.length > 0) {
+        connections.get(queue)?.socket?.destroy(new Error('a request was not answered in time'));
       }
       lookInTime(queue);
-    }, soonest - Date.now());
+    };
+    // This process may have been busy or stopped itself: an answer that has come is read before.
+    const timer = setTimeout(() => setImmediate(look), soonest - Date.now());
     // Only the connection is to keep the process alive.
     looks.set(queue, { at: soonest, timer: timer.unref() });
   };
@@ -106,6 +119,7 @@ const lookForLateRequestsInTime = (): void => {
 /** An answer is received in chunks: first its size, in four bytes. */
 interface Connection {
   readonly socket?: Socket;
+  readonly requestQueue: RequestQueue;
   readonly isConnected: () => boolean;
   chunks: readonly Buffer[];
   bytesBuffered: number;
@@ -123,6 +137,7 @@ const forgetLostAnswers = (): void => {
     'connect',
     (connect: Method<Connection, Promise<boolean>>) =>
       function connectAfresh() {
+        connections.set(this.requestQueue, this);
         if (!this.isConnected()) {
           this.socket?.removeAllListeners('data').destroy();
           this.chunks = [];
@@ -191,7 +206,7 @@ const waitLongerWhileQuiet = (): void => {
 export const patchKafkajs = (): void => {
   if (patched in globalThis) return;
   calmIdleConnections();
-  lookForLateRequestsInTime();
+  giveUpLateRequestsInTime();
   forgetLostAnswers();
   askUntilAnswered();
   waitLongerWhileQuiet();

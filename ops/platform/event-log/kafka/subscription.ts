@@ -39,10 +39,14 @@ interface Context extends Pick<EventLog, 'logId' | 'ranges'> {
 export const startKafkaSubscription = (
   options: SubscribeOptions,
   context: Context,
-): Subscription => {
+): Subscription & {
+  /** Goes on from the reader's checkpoints, which may have gone back. */
+  relocate(): void;
+} => {
   const { kafka, settings, logger } = context;
   const { group, maxBatch = 1_000 } = options;
   const topics = new Map(options.topics.map((topic) => [topicIn(settings, topic), topic]));
+  let relocate: (() => void) | null = null;
 
   /** The life of one member. @throws what ended it */
   const followAsMember = async (ended: AbortController): Promise<void> => {
@@ -154,6 +158,18 @@ export const startKafkaSubscription = (
       }
     };
 
+    let assigned: Assignment = {};
+    relocate = () => {
+      retry(() => seekAll(assigned), {
+        pauses,
+        signal,
+        isRetryable: (error) => !(error instanceof ForeignPosition),
+      }).catch((error: unknown) => {
+        // Without effect where the signal has ended it.
+        ended.abort(error);
+      });
+    };
+
     const member = createGroupMember(kafka, {
       groupId: `${settings.prefix}linklog-${group}`,
       topics: [...topics.keys()],
@@ -162,6 +178,7 @@ export const startKafkaSubscription = (
       maxWaitTimeInMs,
       onJoin(assignment) {
         cursors.clear();
+        assigned = assignment;
         seekAll(assignment).catch((err: unknown) => {
           if (err instanceof ForeignPosition) ended.abort(err);
           // PostgreSQL or Kafka is away: each partition is located at its first batch.
@@ -178,7 +195,7 @@ export const startKafkaSubscription = (
     }
   };
 
-  return startFollowing(group, logger, async (ended) => {
+  const subscription = startFollowing(group, logger, async (ended) => {
     const { signal } = ended;
     await untilAborted(context.ready, signal);
     await retry(() => followAsMember(ended), {
@@ -190,4 +207,5 @@ export const startKafkaSubscription = (
       },
     });
   });
+  return { ...subscription, relocate: () => relocate?.() };
 };

@@ -3,15 +3,17 @@ import type { EventLog } from '../../../platform/event-log/port.js';
 import type { Pool } from '../../../platform/postgres/pool.js';
 import { fingerprintBytes, type ChainPlace } from '../../../../projectors/seals/chain.js';
 import {
-  fingerprintsDigest,
+  checkpointOfRow,
   isSigned,
+  sealColumns,
+  type SealRow,
   type SignedCheckpoint,
   type TrustedKeys,
 } from '../../../../projectors/seals/signed-checkpoint.js';
 
 /** A checkpoint as the database has it. Whoever can write there can write anything into it. */
 export interface StoredSeal extends SignedCheckpoint {
-  /** The offset of the first record since the checkpoint before. */
+  /** The offset of the first record that it covers. */
   readonly from: number;
   /** Of each record from there on. */
   readonly storedFingerprints: Buffer;
@@ -19,32 +21,16 @@ export interface StoredSeal extends SignedCheckpoint {
 
 type Place = ChainPlace & { readonly topic: TopicName };
 
-interface Row extends Pick<StoredSeal, 'nextOffset' | 'storedFingerprints' | 'keyId'> {
-  readonly hash: Buffer;
-  readonly time: Date;
-  readonly signature: Buffer;
-}
-
 /** Bounds what is in memory: a seal has some 8 KB. */
 const pageSize = 100;
 
-const select = `SELECT s.next_offset AS "nextOffset", s.hash, s.fingerprints AS "storedFingerprints",
-    s.sealed_at AS time, s.key_id AS "keyId", s.signature
-  FROM seals.checkpoints s JOIN seals.chains c ON c.id = s.chain_id
-  WHERE c.topic = $1 AND c.partition = $2`;
+const select = `SELECT ${sealColumns} FROM seals.checkpoints
+  WHERE chain_id = (SELECT id FROM seals.chains WHERE topic = $1 AND partition = $2)`;
 
 /** Reads the checkpoints of one log, which they all must name. */
 export const sealStore = (pool: Pool, log: Pick<EventLog, 'logId'>) => {
-  const checkpointOf = (place: Place, row: Row): SignedCheckpoint => ({
-    logId: log.logId(place.topic),
-    ...place,
-    nextOffset: row.nextOffset,
-    hash: row.hash.toString('hex'),
-    fingerprints: fingerprintsDigest(row.storedFingerprints),
-    time: row.time.toISOString(),
-    keyId: row.keyId,
-    signature: row.signature.toString('base64'),
-  });
+  const checkpointOf = (place: Place, row: SealRow): SignedCheckpoint =>
+    checkpointOfRow({ logId: log.logId(place.topic), ...place }, row);
 
   /** The newest one, at `to` at the latest, that a trusted key has signed; `null` where there is none. */
   const newest = async (
@@ -53,9 +39,9 @@ export const sealStore = (pool: Pool, log: Pick<EventLog, 'logId'>) => {
     to = Number.MAX_SAFE_INTEGER - 1,
   ): Promise<SignedCheckpoint | null> => {
     for (let before = to + 1; ;) {
-      const { rows } = await pool.query<Row>(
-        `${select} AND s.next_offset < $3 AND s.key_id = ANY ($4)
-         ORDER BY s.next_offset DESC LIMIT 1`,
+      const { rows } = await pool.query<SealRow>(
+        `${select} AND next_offset < $3 AND key_id = ANY ($4)
+         ORDER BY next_offset DESC LIMIT 1`,
         [place.topic, place.partition, before, [...keys.keys()]],
       );
       const [row] = rows;
@@ -82,11 +68,12 @@ export const sealStore = (pool: Pool, log: Pick<EventLog, 'logId'>) => {
       return found;
     },
 
-    /** In their order, those that end at `to` at the latest. */
+    /** In their order, those that cover records before `to`. A newer one may have taken over the last. */
     async *upTo(place: Place, to: number): AsyncGenerator<StoredSeal> {
       for (let after = 0; ;) {
-        const { rows } = await pool.query<Row>(
-          `${select} AND s.next_offset > $3 AND s.next_offset <= $4 ORDER BY s.next_offset LIMIT $5`,
+        const { rows } = await pool.query<SealRow>(
+          `${select} AND next_offset > $3
+             AND next_offset - length(fingerprints) / ${fingerprintBytes} < $4 ORDER BY next_offset LIMIT $5`,
           [place.topic, place.partition, after, to, pageSize],
         );
         for (const row of rows) {

@@ -224,6 +224,64 @@ describe('audit: seals of an embedded log', () => {
   });
 });
 
+describe('audit: seals that were joined', () => {
+  let database: TestDatabase;
+  let log: EventLog;
+  let signer: Signer;
+  const exported: (readonly SignedCheckpoint[])[] = [];
+
+  before(async () => {
+    database = await testDatabase('joined');
+    const { pool, url } = database;
+    ({ log } = await openTestLog({ pool, url, logger }));
+    signer = await knownSigner(pool);
+    await fill(log, async () => {
+      await sealAll({ pool, log, signer }, { records: 100, ms: 10 });
+      exported.push(await sealStore(pool, log).lastOfAll(trusting(signer)));
+    });
+  });
+
+  after(async () => {
+    await log.close();
+    await database.drop();
+  });
+
+  const verify = (known: readonly SignedCheckpoint[]): Promise<SealVerdict> =>
+    verifySeals({ pool: database.pool, log, keys: trusting(signer), known });
+
+  it('fit every checkpoint that was exported before', async () => {
+    const { rows } = await database.pool.query<{ ends: number[] }>(
+      `SELECT array_agg(s.next_offset::int) AS ends FROM seals.checkpoints s
+       JOIN seals.chains c ON c.id = s.chain_id WHERE topic = $1`,
+      [visits],
+    );
+    expect(rows[0]?.ends, 'those at 5, 10 and 15 are gone').to.deep.equal([20]);
+    for (const known of exported) {
+      expect(await verify(known)).to.include({ isIntact: true, proven: 22 });
+    }
+  });
+
+  it('name the first bad offset', async () => {
+    const { pool } = database;
+    const partition = await partitionOfVisits(log);
+    const ofVisits = `WHERE record_offset = $1 AND partition_id =
+      (SELECT id FROM log.partitions WHERE topic = $2 AND partition = $3)`;
+    const replace = (offset: number, from: string, to: string) =>
+      pool.query(`UPDATE log.events SET value = replace(value, '${from}', '${to}') ${ofVisits}`, [
+        ...[offset, visits, partition],
+      ]);
+    for (const offset of [0, 4, 5, 13, 19]) {
+      await replace(offset, '2026', '2025');
+      for (const known of exported) {
+        expect(brokenIn(await verify(known))).to.deep.equal([
+          { topic: visits, partition, first: offset, last: offset, what: 'differs' },
+        ]);
+      }
+      await replace(offset, '2025', '2026');
+    }
+  });
+});
+
 describe('audit: seals of a log on Kafka', function () {
   this.timeout(kafkaStartMs);
 

@@ -65,8 +65,8 @@ export const foldProjection = async (client: PoolClient, projection: Projection,
     ignored: {
       // Checkpoints say how far a fold has come.
       isTable: (name: string) => name === 'checkpoints',
-      // The words of an error may change from version to version.
-      columns: { dead_letters: ['error'] },
+      // The words of an error may change from version to version, and a migration gave marks a day.
+      columns: { dead_letters: ['error'], high_water_marks: ['raised_on'] },
     },
     /** How far the live tables are, as the session sees them. */
     liveCheckpoints: () => readCheckpoints(client, live),
@@ -126,7 +126,8 @@ export const foldLedger = async (client: PoolClient, log: EventLog) => {
     live: 'ledger' as const,
     ignored: {
       isTable: (name: string) => !(foldedTables as readonly string[]).includes(name),
-      columns: workingState.columns,
+      // Which months stand beside the current one depends on when each became current.
+      columns: { key_meters: [...workingState.columns.key_meters, 'other_months'] },
     },
     /** Folds stretches of the log, then of the table, topic by topic: each refers to those before it. */
     async foldAll(
@@ -157,20 +158,29 @@ export const foldLedger = async (client: PoolClient, log: EventLog) => {
      */
     async addOpenMinutes(): Promise<void> {
       // A call that is not metered begins a month too, but leaves no event. No month may be later than
-      // the current one.
+      // the current one, except where events are: of a clock that was ahead. When it is back, so is the month.
       await client.query(`
         UPDATE pg_temp.key_meters m
         SET month = e.month,
-            month_calls = CASE WHEN m.month = e.month THEN m.month_calls ELSE 0 END + coalesce(
+            month_calls = CASE WHEN m.month = e.month THEN m.month_calls
+              ELSE coalesce((e.counts ->> 0)::bigint, 0) END + coalesce(
               (SELECT sum(u.calls) FROM ledger.usage_minutes u
                WHERE u.key_id = m.key_id
                  AND date_trunc('month', u.minute AT TIME ZONE 'UTC')::date = e.month), 0),
-            month_links = CASE WHEN m.month = e.month THEN m.month_links ELSE 0 END,
-            month_qr_codes = CASE WHEN m.month = e.month THEN m.month_qr_codes ELSE 0 END
+            month_links = CASE WHEN m.month = e.month THEN m.month_links
+              ELSE coalesce((e.counts ->> 1)::bigint, 0) END,
+            month_qr_codes = CASE WHEN m.month = e.month THEN m.month_qr_codes
+              ELSE coalesce((e.counts ->> 2)::bigint, 0) END
         FROM (
-          SELECT f.key_id, greatest(f.month, least(l.month,
-                   date_trunc('month', clock_timestamp() AT TIME ZONE 'UTC')::date)) AS month
+          SELECT f.key_id, t.month, f.other_months -> t.month::text AS counts
           FROM pg_temp.key_meters f JOIN ledger.key_meters l USING (key_id)
+          CROSS JOIN (
+            SELECT date_trunc('month', clock_timestamp() AT TIME ZONE 'UTC')::date AS current
+          ) clock
+          CROSS JOIN LATERAL (
+            SELECT CASE WHEN f.month > current THEN least(f.month, l.month)
+                        ELSE greatest(f.month, least(l.month, current)) END AS month
+          ) t
         ) e
         WHERE e.key_id = m.key_id`);
     },

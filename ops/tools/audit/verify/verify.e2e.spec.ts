@@ -126,10 +126,10 @@ describe('audit verify, on a running service', function () {
       `UPDATE projection_redirects.links SET url = 'https://evil.example/' WHERE code = '${a}'`,
       `UPDATE projection_stats.links SET max_clicks = 7 WHERE code = '${a}'`,
       `UPDATE projection_stats.clicks SET clicks = clicks + 1 WHERE code = '${a}'`,
-      `UPDATE projection_history.events SET event = replace(event, 'phishing', 'fishing')
+      `UPDATE projection_history.events SET data = replace(data, 'phishing', 'fishing')
          WHERE code = '${b}' AND sequence = 2`,
       `UPDATE projection_quotas.months SET links = links - 1 WHERE key_id = '${busy.id}'`,
-      `UPDATE projection_stats.high_water_marks SET sequence = sequence + 1
+      `UPDATE projection_quotas.high_water_marks SET sequence = sequence + 1
          WHERE topic = 'linklog.links.v1' AND origin = '${a}'`,
       `UPDATE ledger.links SET max_clicks = 4 WHERE code = '${d}'`,
       `UPDATE ledger.api_keys SET plan = 'PRO' WHERE id = '${idle.id}'`,
@@ -151,7 +151,7 @@ describe('audit verify, on a running service', function () {
       `INSERT INTO projection_stats.links SELECT 'nobody', url, account, created_at
          FROM projection_stats.links WHERE code = '${a}'`,
       `INSERT INTO projection_stats.clicks VALUES ('nobody', 1, 0, NULL)`,
-      `INSERT INTO projection_history.events VALUES ('nobody', 1, '{}')`,
+      `INSERT INTO projection_history.events VALUES ('nobody', 1, now(), gen_random_uuid(), 'a', null, null, null, null, '{}')`,
       `INSERT INTO projection_quotas.months VALUES ('nobody', '2026-01-01', 1, 2, 3)`,
       `INSERT INTO ledger.links SELECT 'nobody', key_id, account, expired, blocked, expires_at,
          max_clicks, clicks, sequence, last_event_at, cleared FROM ledger.links WHERE code = '${a}'`,
@@ -163,9 +163,9 @@ describe('audit verify, on a running service', function () {
     const found = await verified();
     const words = found.differences.map(wordsOf);
     const month = `${new Date().toISOString().slice(0, 7)}-01`;
-    const markOf = words.find((each) => each.startsWith('stats.high_water_marks'));
+    const markOf = words.find((each) => each.startsWith('quotas.high_water_marks'));
     expect(markOf).to.match(
-      new RegExp(`^stats.high_water_marks linklog.links.v1/\\d/${a} differs sequence$`),
+      new RegExp(`^quotas.high_water_marks linklog.links.v1/\\d/${a} differs sequence$`),
     );
     expect(words.filter((each) => each !== markOf)).to.have.members([
       `redirects.links ${a} differs url`,
@@ -177,7 +177,7 @@ describe('audit verify, on a running service', function () {
       `stats.clicks ${a} differs clicks`,
       `stats.clicks ${c} missing`,
       'stats.clicks nobody extra',
-      `history.events ${b}/2 differs event`,
+      `history.events ${b}/2 differs data`,
       `history.events ${c}/1 missing`,
       'history.events nobody/1 extra',
       `quotas.months ${busy.id}/${month} differs links`,
@@ -218,7 +218,7 @@ describe('audit verify, on a running service', function () {
       const creation = await placesOf(pool, 'linklog.LinkCreated.v1', a);
       expect(creation).to.have.length(1);
       expect(placed(`redirects.links ${a}`)).to.deep.equal(creation);
-      expect(placed(`stats.high_water_marks`)).to.deep.equal(creation);
+      expect(placed(`quotas.high_water_marks`)).to.deep.equal(creation);
       const visits = await placesOf(pool, 'linklog.LinkVisited.v1', a);
       expect(explained(`stats.clicks ${a}`).eventCount).to.equal(visits.length);
     });
@@ -248,7 +248,7 @@ describe('audit verify, on a running service', function () {
     expect(found.differences.map(wordsOf)).to.include.members([
       `redirects.links ${e} differs url`,
       `stats.links ${e} differs url`,
-      `history.events ${e}/1 differs event`,
+      `history.events ${e}/1 differs data`,
     ]);
     expect(found.differences.map(wordsOf)).to.not.include(`redirects.links ${f} differs url`);
     const gaps = found.gaps.map(({ topic, partition, from }) => `${topic}/${partition} ${from}`);

@@ -1,0 +1,88 @@
+import { expect } from 'chai';
+import type { LinklogEvent } from '../../schemas/events/catalogue.js';
+
+import { topics, type TopicName } from '../../schemas/events/topics.js';
+import {
+  blocked,
+  created,
+  featureSwitched,
+  keyChanged,
+  keyCreated,
+  metered,
+  overrideGranted,
+  recordOf,
+  spooledVisit,
+  visited,
+} from '../../schemas/testing/events.js';
+import { transaction } from '../platform/postgres/pool.js';
+import { testDatabase, type TestDatabase } from '../test/support/database.js';
+import { testNode, type TestNode } from '../test/support/node.js';
+import { findUnknownEvent } from './behind-log.js';
+import { addToLedger } from './rebuild/rebuild.js';
+
+const { links, visits, accounts, platform, usage } = topics;
+
+describe('ledger: older than its log', () => {
+  let database: TestDatabase;
+  let node: TestNode;
+
+  before(async () => {
+    database = await testDatabase('behind');
+    node = await testNode(database);
+  });
+
+  after(async () => {
+    await node.close();
+    await database.drop();
+  });
+
+  const unknown = (knownThrough = 0): Promise<LinklogEvent | null> =>
+    findUnknownEvent({ ...node, knownThrough: () => Promise.resolve(knownThrough) });
+
+  const events: readonly (readonly [TopicName, LinklogEvent])[] = [
+    [accounts.name, keyCreated('key-1')],
+    [accounts.name, keyChanged('key-1', 2, { name: 'website', plan: 'PRO', active: true })],
+    [accounts.name, overrideGranted('paypal', 1, 'acme')],
+    [links.name, created('spring', { maxClicks: 3 })],
+    [links.name, blocked('spring', 2)],
+    [visits.name, visited('spring', 1)],
+    [platform.name, featureSwitched(1, 'qr', false)],
+    [usage.name, metered('key-1', 1, 5)],
+  ];
+
+  for (const [topic, event] of events) {
+    it(`does not know ${event.type}, sequence ${event.sequence}, until it is in the ledger`, async () => {
+      const record = recordOf(event);
+      await node.log.append(topic, [record]);
+      expect(await unknown()).to.deep.equal(event);
+      expect(await unknown(1_000)).to.equal(null);
+      await transaction(node.pool, (tx) =>
+        addToLedger(tx, 'ledger', topic, [{ ...record, offset: 0 }]),
+      );
+      expect(await unknown()).to.equal(null);
+    });
+  }
+
+  it('is seen behind a repeat of an older event', async () => {
+    const late = blocked('summer', 2);
+    await node.log.append(links.name, [created('summer'), late, created('summer')].map(recordOf));
+    expect(await unknown()).to.deep.equal(late);
+    await transaction(node.pool, (tx) =>
+      addToLedger(
+        tx,
+        'ledger',
+        links.name,
+        [created('summer'), late].map((event, offset) => ({ ...recordOf(event), offset })),
+      ),
+    );
+    expect(await unknown()).to.equal(null);
+  });
+
+  it('does not look for what spools have numbered, nor for what cannot be read', async () => {
+    await node.log.append(visits.name, [
+      recordOf(spooledVisit('spring', { sequence: 99 })),
+      { key: 'spring', value: 'no event' },
+    ]);
+    expect(await unknown()).to.equal(null);
+  });
+});

@@ -1,0 +1,104 @@
+import { expect } from 'chai';
+import { readdirSync, readFileSync } from 'node:fs';
+import { emptyDatabase, type TestDatabase } from '../test/support/database.js';
+import { blocked, created, recordOf } from '../../schemas/testing/events.js';
+import { topics } from '../../schemas/events/topics.js';
+import { withoutSecrets } from '../../schemas/events/redact.js';
+import { rowOfEvent, type HistoryRow } from '../../schemas/read-models/history.js';
+import { projectFile } from '../platform/files/project-file.js';
+import { migrate } from './migrate.js';
+
+const someone = {
+  account: 'acme',
+  actor: 'key-1',
+  correlationId: 'a-request',
+  causationId: 'a-cause',
+};
+
+const links = topics.links.name;
+const visits = topics.visits.name;
+
+describe('migrations of tables with rows', () => {
+  let database: TestDatabase;
+
+  beforeEach(async () => {
+    database = await emptyDatabase('upgrade');
+  });
+
+  afterEach(() => database.drop());
+
+  /** Runs the migrations before one, as an earlier version has. */
+  const migrateUpTo = async (number: string): Promise<void> => {
+    const { pool } = database;
+    await pool.query(`CREATE TABLE public.migrations (
+      file text PRIMARY KEY, applied_at timestamptz NOT NULL DEFAULT now())`);
+    const folder = projectFile('ops/migrations');
+    const files = readdirSync(folder).filter((file) => /^\d{4}_.*\.sql$/.test(file));
+    for (const file of files.sort().filter((name) => name < number)) {
+      await pool.query(readFileSync(`${folder}/${file}`, 'utf8'));
+      await pool.query('INSERT INTO public.migrations (file) VALUES ($1)', [file]);
+    }
+  };
+
+  it('keep high-water marks of links only for events that were set aside', async () => {
+    await migrateUpTo('0013');
+    const { pool } = database;
+    for (const name of ['redirects', 'stats', 'history', 'quotas']) {
+      await pool.query(
+        `INSERT INTO projection_${name}.high_water_marks VALUES
+         ('${links}', 0, 'whole', 3), ('${links}', 0, 'parked', 2), ('${links}', 0, 'broken', 1),
+         ('${visits}', 0, '/linklog/spool/s', 9)`,
+      );
+      const letters = [created('parked'), blocked('parked', 2)].map(
+        (event) => recordOf(event).value,
+      );
+      await pool.query(
+        `INSERT INTO projection_${name}.dead_letters VALUES
+         ('${links}', 0, 1, 'parked', $1, 'a reason'), ('${links}', 0, 2, 'parked', $2, null),
+         ('${links}', 0, 3, 'broken', '{', 'not JSON')`,
+        letters,
+      );
+    }
+    await pool.query(
+      `CREATE SCHEMA projection_stats_previous; CREATE TABLE projection_stats_previous.a ()`,
+    );
+    await migrate(pool);
+    const marks = async (name: string): Promise<readonly string[]> => {
+      const { rows } = await pool.query<{ mark: string }>(
+        `SELECT concat_ws(' ', origin, sequence, CASE WHEN raised_on IS NOT NULL THEN 'dated' END) AS mark FROM projection_${name}.high_water_marks ORDER BY 1`,
+      );
+      return rows.map(({ mark }) => mark);
+    };
+    for (const name of ['redirects', 'stats', 'history']) {
+      expect(await marks(name), name).to.deep.equal(['/linklog/spool/s 9 dated', 'parked 2']);
+    }
+    expect(await marks('quotas')).to.have.length(4);
+    const { rows } = await pool.query(
+      `SELECT to_regnamespace('projection_stats_previous') AS left`,
+    );
+    expect(rows).to.deep.equal([{ left: null }]);
+  });
+
+  it('put the events of the history into columns', async () => {
+    await migrateUpTo('0015');
+    const { pool } = database;
+    const events = [
+      created(
+        'a',
+        { url: 'https://example.com/?q=\u0000,"data":{"é"}', passwordHash: 'secret' },
+        someone,
+      ),
+      blocked('a', 2),
+    ];
+    for (const event of events) {
+      await pool.query('INSERT INTO projection_history.events VALUES ($1, $2, $3)', [
+        ...[event.subject, event.sequence, JSON.stringify(withoutSecrets(event))],
+      ]);
+    }
+    await migrate(pool);
+    const { rows } = await pool.query<HistoryRow>(
+      'SELECT * FROM projection_history.events ORDER BY sequence',
+    );
+    expect(rows).to.deep.equal(events.map(rowOfEvent));
+  });
+});

@@ -1,0 +1,54 @@
+import { deferred } from './deferred.js';
+
+/** Work that somebody waits for was not done in time. It may still take effect. */
+export class DeadlinePassed extends Error {
+  readonly code = 'DEADLINE_PASSED';
+  readonly retryable = true;
+
+  constructor(ms: number) {
+    super(`not done within ${ms} ms`);
+  }
+}
+
+/** Awaits something that the deadline does not count: a client's body, or work that is slow by intent. */
+export type Uncounted = <Value>(wait: Promise<Value>) => Promise<Value>;
+
+/**
+ * Awaits work for `ms` in all: many statements, each in time, may take too long together. What comes of the
+ * work after that is dropped, its failure too.
+ *
+ * @throws DeadlinePassed, and what the work throws in time
+ */
+export const withinDeadline = async <Value>(
+  ms: number,
+  work: (uncounted: Uncounted) => Promise<Value>,
+): Promise<Value> => {
+  const passed = deferred<never>();
+  let leftMs = ms;
+  let timer: NodeJS.Timeout | undefined;
+  let countedSince = 0;
+  const count = (): void => {
+    countedSince = performance.now();
+    timer = setTimeout(() => {
+      passed.reject(new DeadlinePassed(ms));
+    }, leftMs);
+  };
+  const pause = (): void => {
+    clearTimeout(timer);
+    leftMs -= performance.now() - countedSince;
+  };
+  const uncounted: Uncounted = async (wait) => {
+    pause();
+    try {
+      return await wait;
+    } finally {
+      count();
+    }
+  };
+  count();
+  try {
+    return await Promise.race([work(uncounted), passed.promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+};

@@ -1,0 +1,37 @@
+import { expect } from 'chai';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { rejection } from '../../test/support/waiting.js';
+import { DeadlinePassed, withinDeadline } from './deadline.js';
+
+describe('platform: deadline', () => {
+  it('gives what the work gives in time', async () => {
+    expect(await withinDeadline(1_000, () => Promise.resolve('done'))).to.equal('done');
+    const failed = withinDeadline(1_000, () => Promise.reject(new Error('broken')));
+    expect(await rejection(failed)).to.have.property('message', 'broken');
+  });
+
+  it('passes for all steps together, and drops what comes later', async () => {
+    let steps = 0;
+    const late = withinDeadline(30, async () => {
+      for (; steps < 4; steps += 1) await sleep(15);
+      throw new Error('dropped');
+    });
+    expect(await rejection(late)).to.be.instanceOf(DeadlinePassed);
+    expect(steps).to.be.below(4);
+    await sleep(60);
+    expect(steps).to.equal(4);
+  });
+
+  it('does not count what it is told not to, and goes on counting after it', async () => {
+    const patient = withinDeadline(30, async (uncounted) => {
+      await uncounted(sleep(60));
+      return 'done';
+    });
+    expect(await patient).to.equal('done');
+    const late = withinDeadline(30, async (uncounted) => {
+      await uncounted(sleep(60));
+      await sleep(1_000);
+    });
+    expect(await rejection(late)).to.be.instanceOf(DeadlinePassed);
+  });
+});

@@ -1,0 +1,180 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { connect, createServer, type AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { Transform } from 'node:stream';
+import { expect } from 'chai';
+import pg from 'pg';
+import { freePort } from '../../local/process/server.js';
+import { testDatabase, type TestDatabase } from '../../test/support/database.js';
+import { launch, temporaryDir } from '../../test/support/process.js';
+import { eventually } from '../../test/support/waiting.js';
+import { createLogger } from '../logging.js';
+import { listenToPostgres, notify, requireNotifications } from './listener.js';
+
+interface Pooler {
+  readonly url: string;
+  stop(): Promise<void>;
+}
+
+/** A real PgBouncer in front of the database. */
+const startPooler = async (database: string, mode: 'session' | 'transaction'): Promise<Pooler> => {
+  const dir = await mkdtemp(path.join(tmpdir(), 'linklog-pgbouncer-'));
+  const server = new URL(database);
+  const port = await freePort();
+  const name = server.pathname.slice(1);
+  const file = path.join(dir, 'pgbouncer.ini');
+  await writeFile(
+    file,
+    `[databases]
+${name} = host=${server.hostname} port=${server.port} user=${server.username} password=${server.password}
+[pgbouncer]
+listen_addr = 127.0.0.1
+listen_port = ${port}
+unix_socket_dir =
+auth_type = any
+pool_mode = ${mode}
+ignore_startup_parameters = extra_float_digits,statement_timeout,lock_timeout,idle_in_transaction_session_timeout
+`,
+  );
+  // It refuses to run as root, and reads its file as the user that it becomes.
+  await chmod(dir, 0o755);
+  const user = process.getuid?.() === 0 ? ['-u', 'nobody'] : [];
+  const child: ChildProcess = spawn('pgbouncer', ['-q', ...user, file], { stdio: 'ignore' });
+  const url = new URL(database);
+  url.port = String(port);
+  const answers = async (): Promise<boolean> => {
+    const client = new pg.Client({ connectionString: url.href });
+    try {
+      await client.connect();
+      await client.end();
+      return true;
+    } catch {
+      return false;
+    }
+  };
+  await eventually('PgBouncer answers', answers);
+  return {
+    url: url.href,
+    async stop() {
+      const closed = once(child, 'close');
+      child.kill('SIGKILL');
+      await closed;
+      await rm(dir, { recursive: true });
+    },
+  };
+};
+
+/** Passes on PostgreSQL's messages whole, but no NotificationResponse while `isDeaf`. */
+const deafen = (isDeaf: () => boolean): Transform => {
+  const notification = 'A'.charCodeAt(0);
+  let rest = Buffer.alloc(0);
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      rest = Buffer.concat([rest, chunk]);
+      while (rest.length >= 5 && rest.length > rest.readUInt32BE(1)) {
+        const end = 1 + rest.readUInt32BE(1);
+        if (rest[0] !== notification || !isDeaf()) this.push(rest.subarray(0, end));
+        rest = rest.subarray(end);
+      }
+      done();
+    },
+  });
+};
+
+/** A relay before the database that can keep notifications, and nothing else, from its clients. */
+const startDeafRelay = async (database: string) => {
+  const { hostname, port } = new URL(database);
+  let isDeaf = false;
+  const relay = createServer((client) => {
+    const upstream = connect(Number(port), hostname);
+    client.pipe(upstream);
+    upstream.pipe(deafen(() => isDeaf)).pipe(client);
+    for (const socket of [client, upstream]) socket.on('error', () => client.destroy());
+  }).listen(0, '127.0.0.1');
+  await once(relay, 'listening');
+  const url = new URL(database);
+  url.port = String((relay.address() as AddressInfo).port);
+  return {
+    url: url.href,
+    setDeaf(value: boolean) {
+      isDeaf = value;
+    },
+    close: () => relay.close(),
+  };
+};
+
+const logger = createLogger('silent');
+
+describe('PostgreSQL: notifications', () => {
+  let database: TestDatabase;
+  let pooler: Pooler | null = null;
+
+  before(async () => {
+    database = await testDatabase('listener');
+  });
+
+  afterEach(async () => {
+    await pooler?.stop();
+    pooler = null;
+  });
+
+  after(async () => {
+    await eventually('PostgreSQL has noticed the end of the pooler', async () => {
+      const { rowCount } = await database.pool.query(
+        `SELECT FROM pg_stat_activity WHERE datname = current_database()
+           AND application_name <> 'linklog test'`,
+      );
+      return rowCount === 0;
+    });
+    await database.drop();
+  });
+
+  it('arrive from PostgreSQL itself', () => requireNotifications(database.url));
+
+  it('arrive through a pooler in session mode', async () => {
+    pooler = await startPooler(database.url, 'session');
+    await requireNotifications(pooler.url);
+  });
+
+  it('that do not arrive end the start with one line and exit code 78', async () => {
+    pooler = await startPooler(database.url, 'transaction');
+    const dataDir = await temporaryDir();
+    const { exitCode, stdout, stderr } = await launch({
+      DATABASE_URL: pooler.url,
+      DATA_DIR: dataDir,
+    }).ended;
+    await rm(dataDir, { recursive: true });
+    expect({ exitCode, stdout, stderr }).to.deep.equal({
+      exitCode: 78,
+      stdout: '',
+      stderr:
+        'linklog: DATABASE_URL: notifications (LISTEN, NOTIFY) do not arrive: connect to PostgreSQL ' +
+        'itself, or through a pooler in session mode\n',
+    });
+  });
+
+  it('are missed by a deaf connection, which counts as lost', async () => {
+    const relay = await startDeafRelay(database.url);
+    const listener = listenToPostgres(relay.url, ['linklog_changes'], logger);
+    const heard: string[] = [];
+    listener.onGap((state) => heard.push(state));
+    listener.on('linklog_changes', (payload) => heard.push(payload));
+    try {
+      await eventually('it hears', () => heard.join() === 'back');
+      relay.setDeaf(true);
+      await notify(database.pool, 'linklog_changes', 'missed');
+      await eventually('it is lost', () => heard.at(-1) === 'lost', 4_000);
+      relay.setDeaf(false);
+      await eventually('it is back', () => heard.at(-1) === 'back');
+      await notify(database.pool, 'linklog_changes', 'again');
+      await eventually('it hears again', () => heard.at(-1) === 'again');
+      expect(heard).not.to.include('missed');
+    } finally {
+      await listener.close();
+      relay.close();
+    }
+  });
+});

@@ -1,0 +1,9 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { startTcpProxy, type Disturbance } from '../support/tcp-proxy.js';
+
+const proxy = await startTcpProxy(workerData as string);
+parentPort?.on('message', (how: Disturbance | null) => {
+  if (how === null) proxy.mend();
+  else proxy.disturb(how);
+});
+parentPort?.postMessage(proxy.url);

@@ -1,0 +1,32 @@
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import type { Disturbance } from '../support/tcp-proxy.js';
+
+/** The network between a server and its clients. */
+export interface Link {
+  /** The server's URL for its clients. */
+  readonly url: string;
+  disturb(how: Disturbance): void;
+  mend(): void;
+  close(): Promise<void>;
+}
+
+/** Relays in a thread of its own: what the load and the checks compute must not slow it down. */
+export const startLink = async (serverUrl: string): Promise<Link> => {
+  const worker = new Worker(new URL('./link-worker.js', import.meta.url), {
+    workerData: serverUrl,
+  });
+  const [url] = (await once(worker, 'message')) as [string];
+  return {
+    url,
+    disturb(how) {
+      worker.postMessage(how);
+    },
+    mend() {
+      worker.postMessage(null);
+    },
+    async close() {
+      await worker.terminate();
+    },
+  };
+};

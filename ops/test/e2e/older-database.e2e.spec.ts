@@ -1,0 +1,118 @@
+import { expect } from 'chai';
+import { rm } from 'node:fs/promises';
+import path from 'node:path';
+import pg from 'pg';
+import { testDatabase, type TestDatabase } from '../support/database.js';
+import { kafkaStartMs, testKafka, type TestKafka } from '../support/kafka.js';
+import { launch, startLinklogCli, temporaryDir } from '../support/process.js';
+import { startEmbeddedProduct } from '../support/product.js';
+import { eventuallyPasses, within } from '../support/waiting.js';
+import { Bench } from './harness.js';
+
+const refusal =
+  /^linklog: PostgreSQL is older than the log in Kafka: it does not know linklog\.LinkCreated\.v\d of late .*\n$/;
+
+describe('product: PostgreSQL that is older than its Kafka', function () {
+  this.timeout(120_000);
+  const bench = new Bench();
+  const restored = new Bench();
+  let server: TestDatabase;
+  let kafka: TestKafka;
+  let admin: pg.Client;
+  let dataDir: string;
+  const databases: string[] = [];
+
+  before(async function () {
+    this.timeout(kafkaStartMs);
+    server = await testDatabase('older');
+    kafka = await testKafka('older');
+    dataDir = await temporaryDir();
+    admin = new pg.Client({ connectionString: server.url });
+    await admin.connect();
+  });
+  after(async () => {
+    await bench.product.cleanup();
+    await restored.product.cleanup();
+    for (const name of databases) await admin.query(`DROP DATABASE ${name} WITH (FORCE)`);
+    await admin.end();
+    await server.drop();
+    await kafka.drop();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+
+  const environment = (database: string): Record<string, string> => {
+    const url = new URL(server.url);
+    url.pathname = `/${database}`;
+    return {
+      DATABASE_URL: url.href,
+      KAFKA_BROKERS: kafka.brokers,
+      KAFKA_TOPIC_PREFIX: kafka.prefix,
+    };
+  };
+  const create = async (name: string, template = 'template1'): Promise<void> => {
+    await admin.query(`CREATE DATABASE ${name} TEMPLATE ${template}`);
+    databases.push(name);
+  };
+  const start = async (): Promise<void> => {
+    bench.use(await startEmbeddedProduct({ dataDir, env: environment('of_today') }));
+  };
+
+  /** Puts the snapshot in the place of the database; whoever is connected has to connect again. */
+  const restoreSnapshot = async (): Promise<void> => {
+    await admin.query('ALTER DATABASE of_today WITH ALLOW_CONNECTIONS false');
+    await admin.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'of_today'`,
+    );
+    await admin.query('ALTER DATABASE of_today RENAME TO of_before');
+    await admin.query('ALTER DATABASE snapshot RENAME TO of_today');
+    databases.push('of_before');
+    databases.splice(databases.indexOf('snapshot'), 1);
+  };
+
+  it('ends a running service with one line and exit code 78, and does not start again', async () => {
+    await create('of_today');
+    await start();
+    const { key } = await bench.key('PRO');
+    await bench.link(key, { alias: 'early' });
+    await bench.product.stop();
+
+    await create('snapshot', 'of_today');
+    await start();
+    await bench.link(key, { alias: 'late', url: 'https://example.com/first-owner' });
+    const { ended } = bench.product;
+    await restoreSnapshot();
+    const end = await within(60_000, 'The service goes on', ended);
+    expect(end.exitCode).to.equal(78);
+    expect(end.stderr).to.contain('linklog: PostgreSQL is older than the log in Kafka');
+
+    const next = await launch({ DATA_DIR: dataDir, ...environment('of_today') }).ended;
+    expect(next).to.include({ exitCode: 78, stdout: '' });
+    expect(next.stderr).to.match(refusal);
+  });
+
+  it('is left by a backup of the log and a restore into an empty installation', async () => {
+    const target = await temporaryDir();
+    const file = path.join(target, '..', `${path.basename(target)}.backup`);
+    const linklog = (args: readonly string[], env: Record<string, string>) =>
+      within(60_000, args.join(' '), startLinklogCli(args, env).ended);
+    try {
+      const backup = await linklog(['backup', file], {
+        DATA_DIR: dataDir,
+        ...environment('of_today'),
+      });
+      expect(backup.exitCode, backup.stderr).to.equal(0);
+      const restore = await linklog(['restore', file], { DATA_DIR: target });
+      expect(restore.exitCode, restore.stderr).to.equal(0);
+      restored.use(await startEmbeddedProduct({ dataDir: target }));
+      await eventuallyPasses(5_000, async () => {
+        expect((await restored.visit('late')).headers.location).to.equal(
+          'https://example.com/first-owner',
+        );
+      });
+    } finally {
+      await restored.product.stop();
+      await rm(target, { recursive: true, force: true });
+      await rm(file, { force: true });
+    }
+  });
+});

@@ -1,0 +1,42 @@
+import { chmod, mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { minimalEnv } from '../../local/process/child.js';
+import { endTestServer, startTestServer, testDatabase } from './database.js';
+
+/** Where Debian has it: the loader puts the folder of its libraries for `$LIB`. */
+const library = path.join('/usr/$LIB', 'faketime', 'libfaketime.so.1');
+
+/** A database on a PostgreSQL of its own, whose clock the test sets. */
+export const clockedDatabase = async (name: string) => {
+  const dir = await mkdtemp(path.join(tmpdir(), 'linklog-clock-'));
+  const file = path.join(dir, 'clock');
+  /** Sets the clock so many seconds ahead of the right time, or back; at once, by a new file. */
+  const setAhead = async (seconds: number): Promise<void> => {
+    await writeFile(`${file}.new`, `${seconds < 0 ? '' : '+'}${seconds}s\n`);
+    await rename(`${file}.new`, file);
+  };
+  await setAhead(0);
+  // For the user that PostgreSQL runs as.
+  await chmod(dir, 0o755);
+  const server = await startTestServer({
+    ...minimalEnv,
+    LD_PRELOAD: library,
+    FAKETIME_TIMESTAMP_FILE: file,
+    FAKETIME_NO_CACHE: '1',
+    FAKETIME_DONT_FAKE_MONOTONIC: '1',
+  });
+  const database = await testDatabase(name, server);
+  return {
+    ...database,
+    setAhead,
+    async drop() {
+      await setAhead(0);
+      await database.drop();
+      await endTestServer(server);
+      await rm(dir, { recursive: true });
+    },
+  };
+};
+
+export type ClockedDatabase = Awaited<ReturnType<typeof clockedDatabase>>;

@@ -1,0 +1,49 @@
+import { execFile } from 'node:child_process';
+import { chmod, open, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { hasCode } from '../../platform/errors.js';
+import { temporaryDir } from './process.js';
+
+const run = promisify(execFile);
+
+/** Bytes until a disk is full to its last block. */
+const chunks = [1_024 * 1_024, 4_096, 1];
+
+/** A small disk in memory, which a test can fill. Only root may mount it. */
+export const mountTmpfs = async (mebibytes: number) => {
+  const dir = await temporaryDir();
+  await run('mount', ['-t', 'tmpfs', '-o', `size=${mebibytes}m`, 'tmpfs', dir]);
+  // For PostgreSQL's user.
+  await chmod(dir, 0o755);
+  const filler = path.join(dir, 'filler');
+  return {
+    dir,
+    /** Fills it with a file, which `makeRoom` deletes. */
+    async fill(): Promise<void> {
+      const file = await open(filler, 'a');
+      try {
+        for (const size of chunks) {
+          const chunk = Buffer.alloc(size);
+          for (;;) {
+            try {
+              await file.write(chunk);
+            } catch (error) {
+              if (!hasCode(error, 'ENOSPC')) throw error;
+              break;
+            }
+          }
+        }
+      } finally {
+        await file.close();
+      }
+    },
+    makeRoom: () => rm(filler, { force: true }),
+    async unmount(): Promise<void> {
+      await run('umount', [dir]);
+      await rm(dir, { recursive: true });
+    },
+  };
+};
+
+export type Tmpfs = Awaited<ReturnType<typeof mountTmpfs>>;

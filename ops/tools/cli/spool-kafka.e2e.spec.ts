@@ -1,0 +1,23 @@
+import { kafkaStartMs, testKafka, type TestKafka } from '../../test/support/kafka.js';
+import { describeSpoolShip } from './testing/spool-ship.suite.js';
+
+describe('CLI: spools of an edge that is gone, to Kafka', function () {
+  this.timeout(kafkaStartMs);
+  let kafka: TestKafka | undefined;
+
+  after(() => kafka?.drop());
+
+  describeSpoolShip(async () => {
+    kafka = await testKafka('shipped');
+    const { brokers, prefix, server } = kafka;
+    return {
+      env: { KAFKA_BROKERS: brokers, KAFKA_TOPIC_PREFIX: prefix },
+      pause() {
+        server.kill('SIGSTOP');
+        return Promise.resolve(() => {
+          server.kill('SIGCONT');
+        });
+      },
+    };
+  });
+});

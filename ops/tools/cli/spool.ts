@@ -1,0 +1,137 @@
+import { readdir } from 'node:fs/promises';
+import path from 'node:path';
+import { spoolIdsIn } from '../../../redirect-edge/spool/adoption.js';
+import { newCounters } from '../../../redirect-edge/spool/folder.js';
+import {
+  adoptOrphan,
+  leaveOrphan,
+  shipOrphan,
+  type Orphan,
+} from '../../../redirect-edge/spool/orphan.js';
+import { listSegments } from '../../../redirect-edge/spool/segment.js';
+import { Shipper } from '../../../redirect-edge/spool/shipper.js';
+import { shipHere } from '../../../redirect-edge/shipping/shipping.js';
+import { topics } from '../../../schemas/events/topics.js';
+import type { Config } from '../../platform/config/config.js';
+import { hasCode } from '../../platform/errors.js';
+import { LockHeld } from '../../platform/process/process-lock.js';
+import type { Command, CommandContext } from './command.js';
+import { runOnDatabase, type LongWork } from './database.js';
+import { CliError, messageOf } from './errors.js';
+import { counted, type Answer } from './output.js';
+
+/** Tries of a batch that the log does not take: some seconds. */
+const attempts = 6;
+
+/** What became of one spool. */
+interface Outcome {
+  readonly spool: string;
+  readonly status: 'shipped' | 'in use' | 'failed';
+  /** Visits handed to the log, which drops those that it has already. */
+  readonly visits: number;
+  /** Files with visits that could not be read, set aside beside the spool. */
+  readonly damaged: number;
+  /** Why it is not shipped; `null` where it is. */
+  readonly reason: string | null;
+}
+
+/** The spools of a folder: a root with a folder for each, or the folder of one. @throws CliError */
+const spoolsIn = async (dir: string): Promise<{ root: string; ids: readonly string[] }> => {
+  try {
+    if ((await listSegments(dir)).length > 0) {
+      return { root: path.dirname(dir), ids: [path.basename(dir)] };
+    }
+    const ids = await spoolIdsIn(dir);
+    if (ids.length > 0) return { root: dir, ids };
+    const names = await readdir(dir);
+    const hint = names.includes('spool') ? `; did you mean ${path.join(dir, 'spool')}?` : '';
+    throw new CliError('REFUSED', `there is no spool in ${dir}${hint}`);
+  } catch (cause) {
+    if (hasCode(cause, 'ENOENT')) throw new CliError('REFUSED', `${dir} does not exist`, { cause });
+    if (!hasCode(cause, 'ENOTDIR')) throw cause;
+    throw new CliError('REFUSED', `${dir} is not a folder`, { cause });
+  }
+};
+
+/** Ships one spool and deletes its folder. @throws what the log or the signal ends it with */
+const shipOne = async (
+  root: string,
+  spool: string,
+  { log, logger, signal }: Pick<LongWork, 'log' | 'logger' | 'signal'>,
+): Promise<Outcome> => {
+  const counters = newCounters();
+  const outcome = (status: Outcome['status'], error: unknown = null): Outcome => ({
+    spool,
+    status,
+    visits: counters.shipped,
+    damaged: counters.damaged,
+    reason: error === null ? null : messageOf(error),
+  });
+  const shipper = new Shipper({
+    counters,
+    logger,
+    shipping: shipHere((records) => log.append(topics.visits.name, records)),
+    attempts,
+    signal,
+  });
+  let orphan: Orphan | null = null;
+  try {
+    orphan = await adoptOrphan(root, spool, { counters, logger });
+    if (orphan) await shipOrphan(orphan, shipper, logger);
+    return outcome('shipped');
+  } catch (error) {
+    if (orphan) await leaveOrphan(orphan, logger);
+    if (error instanceof LockHeld) return outcome('in use', error);
+    // The log would not take the other spools either.
+    if (signal.aborted || counters.shipFailures > 0) throw error;
+    return outcome('failed', error);
+  }
+};
+
+const lineOf = ({ spool, visits, damaged, reason }: Outcome): string => {
+  const shipped = `${counted(visits, 'visit')} shipped`;
+  const set = damaged === 0 ? '' : `; ${counted(damaged, 'damaged file')} set aside`;
+  return `${spool}: ${reason === null ? shipped : `${shipped}, then stopped: ${reason}`}${set}`;
+};
+
+const ship = async (config: Config, folder: string): Promise<Answer> => {
+  const { root, ids } = await spoolsIn(path.resolve(folder));
+  const words = {
+    title: null,
+    stopped: `stopped; what is not shipped stays in ${root}`,
+    ended: `ended at once; what is not shipped stays in ${root}`,
+  };
+  const outcomes = await runOnDatabase(config, words, async (database) => {
+    const done: Outcome[] = [];
+    for (const id of ids) done.push(await shipOne(root, id, database));
+    return done;
+  });
+  const isDone = outcomes.every(({ reason, damaged }) => reason === null && damaged === 0);
+  return {
+    json: { spools: outcomes },
+    text: outcomes.map(lineOf).join('\n'),
+    exitCode: isDone ? 0 : 1,
+  };
+};
+
+/** Adds `linklog spool …`. */
+export const addSpoolCommands = (program: Command, { readConfig, print }: CommandContext): void => {
+  const group = program.command('spool').description('visits that edges have not shipped');
+  group
+    .command('ship')
+    .description('ship the spools in a folder to the log, and delete what is shipped')
+    .argument(
+      '<dir>',
+      'a folder of spools (SPOOL_DIR of an edge that is gone), or that of one spool',
+    )
+    .notes(
+      `
+For the disk of an edge that is not started again: edges ship what is in their own SPOOL_DIR. End the edge
+first. The service may run meanwhile. For 30 days, a visit that is in the log already
+is not counted again: do not ship an older copy.`,
+    )
+    .examples('spool ship /mnt/old-edge/spool')
+    .action(async (dir: string) => {
+      print(await ship(readConfig(), dir));
+    });
+};

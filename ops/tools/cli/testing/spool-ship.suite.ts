@@ -1,0 +1,143 @@
+import { expect } from 'chai';
+import { cp, mkdir, readdir, readFile, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { acquireLock } from '../../../platform/process/process-lock.js';
+import { Bench } from '../../../test/e2e/harness.js';
+import {
+  startLinklogCli,
+  stopProcess,
+  temporaryDir,
+  type Said,
+} from '../../../test/support/process.js';
+import { startEmbeddedProduct, type Product } from '../../../test/support/product.js';
+import { eventuallyPasses } from '../../../test/support/waiting.js';
+
+/** The log of the product under test. */
+export interface LogOfProduct {
+  /** The variables that name it. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Stops it, and returns how to let it go on; it may be killed meanwhile. */
+  readonly pause: (product: Product) => Promise<() => void>;
+}
+
+/** The embedded log is PostgreSQL. */
+export const pausePostgres = async ({ dataDir }: Product): Promise<() => void> => {
+  const pidFile = path.join(dataDir, 'postgres/cluster/postmaster.pid');
+  return stopProcess(Number((await readFile(pidFile, 'utf8')).split('\n')[0]));
+};
+
+/** What `linklog spool ship` does, on either log. */
+export const describeSpoolShip = (open: () => Promise<LogOfProduct>): void => {
+  const bench = new Bench();
+  const visits = 50;
+  let log: LogOfProduct;
+  let dataDir: string;
+  let left: string;
+  let key: string;
+  let code: string;
+
+  const start = async (): Promise<void> => {
+    bench.use(await startEmbeddedProduct({ dataDir, env: log.env }));
+  };
+  const ship = (...args: readonly string[]): Promise<Said> =>
+    startLinklogCli(['spool', 'ship', ...args], { ...log.env, DATA_DIR: dataDir }).ended;
+  const copyOf = async (name: string): Promise<string> => {
+    const dir = path.join(dataDir, 'copies', name);
+    await cp(left, dir, { recursive: true });
+    return dir;
+  };
+  const expectClicks = (count: number): Promise<void> =>
+    eventuallyPasses(20_000, async () => {
+      expect((await bench.stats(code, key)).clickCount).to.equal(count);
+    });
+
+  before('kill an edge whose visits are not in the log, and take its disk away', async () => {
+    log = await open();
+    dataDir = await temporaryDir();
+    await start();
+    ({ key } = await bench.key('PRO'));
+    code = (await bench.link(key)).shortCode;
+    await bench.visit(code);
+    await expectClicks(1);
+    const goOn = await log.pause(bench.product);
+    try {
+      const answers = await Promise.all(Array.from({ length: visits }, () => bench.visit(code)));
+      expect(answers.every(({ status }) => status === 302)).to.equal(true);
+      await bench.product.killTree();
+    } finally {
+      goOn();
+    }
+    left = path.join(dataDir, 'left');
+    await cp(bench.product.spoolRoot, left, { recursive: true });
+    await rm(bench.product.spoolRoot, { recursive: true });
+  });
+  after(async () => {
+    await bench.end();
+    await rm(dataDir, { recursive: true });
+  });
+
+  it('leaves the spool as it is while the log is away', async () => {
+    const said = await ship(left);
+    expect(said).to.include({ exitCode: 1, stdout: '' });
+    expect(said.stderr).to.match(/^linklog: no embedded PostgreSQL runs in [^\n]+\n$/);
+    expect(await readdir(left)).to.have.length(1);
+  });
+
+  it('ships beside the running service, and deletes what is shipped', async () => {
+    const copy = await copyOf('first');
+    await start();
+    const [spool = ''] = await readdir(copy);
+    expect(await ship(copy)).to.deep.equal({
+      exitCode: 0,
+      stdout: `${spool}: ${visits} visits shipped\n`,
+      stderr: '',
+    });
+    expect(await readdir(copy)).to.deep.equal([]);
+    await expectClicks(1 + visits);
+  });
+
+  it('ships another copy, which changes nothing', async () => {
+    const copy = await copyOf('second');
+    const [spool = ''] = await readdir(copy);
+    // This time by the folder of one spool.
+    const said = await ship(path.join(copy, spool), '--json');
+    expect(said).to.include({ exitCode: 0, stderr: '' });
+    expect(JSON.parse(said.stdout)).to.deep.equal({
+      spools: [{ spool, status: 'shipped', visits, damaged: 0, reason: null }],
+    });
+    await bench.visit(code);
+    await expectClicks(2 + visits);
+  });
+
+  it('names the process that has a spool, and ships the others', async () => {
+    const root = await copyOf('third');
+    const [spool = ''] = await readdir(root);
+    const held = spool.replace(/^./, '1');
+    await cp(path.join(root, spool), path.join(root, held), { recursive: true });
+    const lock = await acquireLock(path.join(root, held));
+    try {
+      const { exitCode, stdout } = await ship(root);
+      expect(exitCode).to.equal(1);
+      expect(stdout).to.include(`${spool}: ${visits} visits shipped\n`);
+      expect(stdout).to.include(`${held}: 0 visits shipped, then stopped: `);
+      expect(stdout).to.include(`is in use by process ${process.pid}\n`);
+      expect(await readdir(root)).to.deep.equal([held]);
+    } finally {
+      lock.release();
+    }
+  });
+
+  it('says what is wrong with the folder', async () => {
+    const empty = path.join(dataDir, 'empty');
+    await mkdir(path.join(empty, 'spool'), { recursive: true });
+    for (const [dir, line] of [
+      [path.join(dataDir, 'missing'), `${path.join(dataDir, 'missing')} does not exist`],
+      [path.join(dataDir, 'admin-token'), `${path.join(dataDir, 'admin-token')} is not a folder`],
+      [empty, `there is no spool in ${empty}; did you mean ${path.join(empty, 'spool')}?`],
+      [path.join(empty, 'spool'), `there is no spool in ${path.join(empty, 'spool')}`],
+    ] as const) {
+      const said = await ship(dir);
+      expect(said).to.deep.equal({ exitCode: 1, stdout: '', stderr: `linklog: ${line}\n` });
+    }
+  });
+};

@@ -1,0 +1,138 @@
+import type { Batch } from '../../ops/platform/event-log/port.js';
+import type { Client } from '../../ops/platform/postgres/pool.js';
+import { ledgerSource, originOf } from '../../schemas/events/envelope.js';
+import type { LinklogEvent } from '../../schemas/events/catalogue.js';
+import type { ProjectionSchema } from './projection.js';
+import type { IncomingRecord } from './read-record.js';
+
+export interface HighWaterMark {
+  /** The highest that was seen. */
+  readonly sequence: number;
+  /**
+   * Of a spool: the newest day of the partition's spooled visits when the mark was raised, in days since
+   * 1970 (UTC). `null` of a subject, whose mark stays.
+   */
+  readonly day: number | null;
+}
+
+/** The high-water mark of each origin (a subject, or a spool) in one partition. */
+export type HighWaterMarks = Map<string, HighWaterMark>;
+
+type Place = Pick<Batch, 'topic' | 'partition'>;
+
+/**
+ * Days of the partition's visits, by the events' own time, that the mark of a spool outlives its last
+ * visit. Each start of an edge makes a spool, so their marks would grow for ever.
+ *
+ * Only the process that ships a spool repeats its visits, and only those that it sent and could not note
+ * as sent before it died. The next one that finds the spool ships them within seconds; so a repeat that
+ * comes after 30 days is of a disk that was detached in that moment.
+ */
+const spoolDays = 30;
+
+const isOver = (day: number | null, newest: number | null): boolean =>
+  day !== null && newest !== null && newest - day > spoolDays;
+
+const isSpooled = (event: LinklogEvent): boolean => event.source !== ledgerSource;
+
+const dayOf = (event: LinklogEvent): number => Math.floor(Date.parse(event.time) / 86_400_000);
+
+/**
+ * The records without repeats, and the high-water marks that they raise. First occurrences ascend, so
+ * a sequence that is not above its origin's mark was seen before. A broken record has no sequence and
+ * stays. `newest` is the newest day of the partition's spooled visits so far.
+ *
+ * A mark that is over counts no more from that record on, wherever a batch ends.
+ */
+export const dropRepeats = (
+  incoming: readonly IncomingRecord[],
+  highWaterMarks: ReadonlyMap<string, HighWaterMark>,
+  newest: number | null = null,
+): { readonly fresh: readonly IncomingRecord[]; readonly raised: HighWaterMarks } => {
+  const raised: HighWaterMarks = new Map();
+  const fresh = incoming.filter((one) => {
+    if (!('event' in one)) return true;
+    const { event } = one;
+    const origin = originOf(event);
+    const mark = raised.get(origin) ?? highWaterMarks.get(origin);
+    if (mark && !isOver(mark.day, newest) && event.sequence <= mark.sequence) return false;
+    if (isSpooled(event)) newest = Math.max(newest ?? 0, dayOf(event));
+    raised.set(origin, { sequence: event.sequence, day: isSpooled(event) ? newest : null });
+    return true;
+  });
+  return { fresh, raised };
+};
+
+/** The marks of some origins, and the newest day of the partition's spooled visits. */
+export const readHighWaterMarks = async (
+  tx: Client,
+  schema: ProjectionSchema,
+  { topic, partition }: Place,
+  origins: readonly string[],
+): Promise<{ readonly marks: HighWaterMarks; readonly newest: number | null }> => {
+  const { rows } = await tx.query<HighWaterMark & { readonly origin: string }>(
+    `SELECT origin, sequence, raised_on - date 'epoch' AS day FROM ${schema}.high_water_marks
+     WHERE topic = $1 AND partition = $2 AND origin = ANY ($3::text[])`,
+    [topic, partition, origins],
+  );
+  const { rows: newest } = await tx.query<{ day: number | null }>(
+    `SELECT max(raised_on) - date 'epoch' AS day FROM ${schema}.high_water_marks
+     WHERE topic = $1 AND partition = $2`,
+    [topic, partition],
+  );
+  return {
+    marks: new Map(rows.map(({ origin, ...mark }) => [origin, mark])),
+    newest: newest[0]?.day ?? null,
+  };
+};
+
+/** Deletes the high-water marks of origins. */
+export const deleteHighWaterMarks = async (
+  tx: Client,
+  schema: ProjectionSchema,
+  { topic, partition }: Place,
+  origins: readonly string[],
+): Promise<void> => {
+  await tx.query(
+    `DELETE FROM ${schema}.high_water_marks
+     WHERE topic = $1 AND partition = $2 AND origin = ANY ($3::text[])`,
+    [topic, partition, origins],
+  );
+};
+
+/** Deletes the marks of spools that are over. */
+const deleteOver = async (
+  tx: Client,
+  schema: ProjectionSchema,
+  { topic, partition }: Place,
+): Promise<void> => {
+  await tx.query(
+    `DELETE FROM ${schema}.high_water_marks WHERE topic = $1 AND partition = $2 AND raised_on <
+       (SELECT max(raised_on) FROM ${schema}.high_water_marks WHERE topic = $1 AND partition = $2) - $3::integer`,
+    [topic, partition, spoolDays],
+  );
+};
+
+/** Writes raised high-water marks, and deletes those that are over. None is lowered, unless it was over. */
+export const writeHighWaterMarks = async (
+  tx: Client,
+  schema: ProjectionSchema,
+  place: Place,
+  raised: HighWaterMarks,
+): Promise<void> => {
+  if (raised.size === 0) return;
+  const marks = [...raised.values()];
+  await tx.query(
+    `INSERT INTO ${schema}.high_water_marks AS m (topic, partition, origin, sequence, raised_on)
+     SELECT $1, $2, origin, sequence, date 'epoch' + day
+     FROM unnest($3::text[], $4::bigint[], $5::integer[]) AS r (origin, sequence, day)
+     ON CONFLICT (topic, partition, origin) DO UPDATE SET
+       sequence = excluded.sequence, raised_on = greatest(m.raised_on, excluded.raised_on)
+     WHERE excluded.sequence > m.sequence OR excluded.raised_on - m.raised_on > $6`,
+    [
+      ...[place.topic, place.partition, [...raised.keys()]],
+      ...[marks.map(({ sequence }) => sequence), marks.map(({ day }) => day), spoolDays],
+    ],
+  );
+  if (marks.some(({ day }) => day !== null)) await deleteOver(tx, schema, place);
+};

@@ -1,0 +1,77 @@
+import type { Client, Queryable } from '../../ops/platform/postgres/pool.js';
+import {
+  liveSchema,
+  previousSchema,
+  projectionNames,
+  type ProjectionName,
+  type ProjectionSchema,
+} from './projection.js';
+
+/** There is no schema that could replace the live one. */
+export class NoPreviousProjection extends Error {
+  readonly code = 'NO_PREVIOUS_PROJECTION';
+  readonly retryable = false;
+}
+
+/** Columns and indexes of a schema's tables, without the names of schemas and indexes. */
+const shapeOf = async (client: Queryable, schema: ProjectionSchema): Promise<Set<string>> => {
+  const { rows } = await client.query<{ part: string }>(
+    `SELECT concat_ws(' ', c.relname, a.attname, format_type(a.atttypid, a.atttypmod),
+              CASE WHEN a.attnotnull THEN 'NOT NULL' END) AS part
+     FROM pg_namespace n
+     JOIN pg_class c ON c.relnamespace = n.oid AND c.relkind = 'r'
+     JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
+     WHERE n.nspname = $1
+     UNION
+     SELECT regexp_replace(indexdef, 'INDEX [^ ]+ ON ' || schemaname || '[.]', 'INDEX ON ')
+     FROM pg_indexes WHERE schemaname = $1`,
+    [schema],
+  );
+  return new Set(rows.map(({ part }) => part));
+};
+
+/**
+ * Checks that a rebuild left the schema that was live before, with the tables that this version
+ * knows: a migration changes the live tables only.
+ *
+ * @throws NoPreviousProjection
+ */
+export const requirePrevious = async (client: Queryable, name: ProjectionName): Promise<void> => {
+  const previous = await shapeOf(client, previousSchema(name));
+  if (previous.size === 0) {
+    throw new NoPreviousProjection(
+      `There is no previous ${name} to go back to: it was not rebuilt yet`,
+    );
+  }
+  const live = await shapeOf(client, liveSchema(name));
+  if (live.size === previous.size && [...live].every((part) => previous.has(part))) return;
+  throw new NoPreviousProjection(
+    `The previous ${name} has other tables than this version of Linklog knows; rebuild it instead`,
+  );
+};
+
+/** Notes in the database that the previous schema was replaced now. */
+export const noteReplaced = async (tx: Client, name: ProjectionName): Promise<void> => {
+  // COMMENT takes no expression.
+  await tx.query(
+    `DO $$ BEGIN
+       EXECUTE format('COMMENT ON SCHEMA ${previousSchema(name)} IS %L', clock_timestamp());
+     END $$`,
+  );
+};
+
+/** Days that a replaced schema is kept for a rollback: it takes as much disk as the live one. */
+const keptDays = 7;
+
+/** The projections whose previous schema was replaced longer ago, or by a version that noted no time. */
+export const namesOfOldPrevious = async (client: Queryable): Promise<readonly ProjectionName[]> => {
+  const { rows } = await client.query<{ schema: string }>(
+    `SELECT nspname AS schema FROM pg_namespace
+     WHERE nspname = ANY ($1) AND coalesce(obj_description(oid, 'pg_namespace')::timestamptz, 'epoch')
+       < clock_timestamp() - make_interval(days => $2)`,
+    [projectionNames.map(previousSchema), keptDays],
+  );
+  return projectionNames.filter((name) =>
+    rows.some(({ schema }) => schema === previousSchema(name)),
+  );
+};

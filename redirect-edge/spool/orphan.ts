@@ -1,0 +1,140 @@
+import { open, type FileHandle } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Logger } from 'pino';
+import { acquireLock } from '../../ops/platform/process/process-lock.js';
+import { discardFolder, leaveFolder, type SpoolContext, type SpoolFolder } from './folder.js';
+import { decodeRecords, maxRecordBytes, recordAt } from './record.js';
+import {
+  listSegments,
+  openPosition,
+  readPosition,
+  type Segment,
+  type ShippedPosition,
+} from './segment.js';
+import { Backlog, type Shipper } from './shipper.js';
+
+const chunkBytes = 8 * maxRecordBytes;
+
+/** The end of the good records from `offset` on, and the last sequence before it. */
+const findEnd = async (
+  handle: FileHandle,
+  offset: number,
+): Promise<{ end: number; last: number | undefined }> => {
+  const chunk = Buffer.allocUnsafe(chunkBytes);
+  let end = offset;
+  let last: number | undefined;
+  for (;;) {
+    const { bytesRead } = await handle.read(chunk, 0, chunk.length, end);
+    const { records, bytes } = decodeRecords(chunk.subarray(0, bytesRead));
+    if (bytes === 0) return { end, last };
+    end += bytes;
+    last = records.at(-1)?.sequence;
+  }
+};
+
+/** Whether a good record begins anywhere from `offset` on. */
+const holdsRecord = async (handle: FileHandle, offset: number): Promise<boolean> => {
+  const chunk = Buffer.allocUnsafe(chunkBytes);
+  // The chunks overlap, so that each record is whole in one of them.
+  for (let position = offset; ; position += chunk.length - maxRecordBytes) {
+    const { bytesRead } = await handle.read(chunk, 0, chunk.length, position);
+    const bytes = chunk.subarray(0, bytesRead);
+    for (let at = 0; at < bytesRead; at += 1) if (recordAt(bytes, at)) return true;
+    if (bytesRead < chunk.length) return false;
+  }
+};
+
+/**
+ * Cuts what a dying process may have left half written: only the last segment can have such an end,
+ * and no visitor was redirected for what stands there. Bytes before a good record are no such end but
+ * damage, which the shipper sets aside.
+ *
+ * @returns the spool's highest sequence
+ */
+const cutTornTail = async (
+  segments: readonly Segment[],
+  from: ShippedPosition | undefined,
+  logger: Logger,
+): Promise<number> => {
+  const tail = segments.at(-1);
+  if (!tail) return 0;
+  const start = from?.segment === tail.first ? Math.min(from.offset, tail.length) : 0;
+  const handle = await open(tail.path, 'r');
+  try {
+    const { end, last } = await findEnd(handle, start);
+    if (end < tail.length && !(await holdsRecord(handle, end))) {
+      logger.warn(
+        { file: tail.path, offset: end, bytes: tail.length - end },
+        'a spool ends in the middle of a write; that end is dropped',
+      );
+      tail.length = end;
+    }
+    return last ?? Math.max(tail.first - 1, from?.through ?? 0);
+  } finally {
+    await handle.close();
+  }
+};
+
+/** A spool whose owner has ended, locked by this process. */
+export interface Orphan {
+  readonly folder: SpoolFolder;
+  readonly backlog: Backlog;
+  /** Its highest sequence. */
+  readonly last: number;
+}
+
+/** Reads a folder that this process has just locked; `null` where nothing is in it. */
+const openOrphan = async (folder: SpoolFolder, context: SpoolContext): Promise<Orphan | null> => {
+  const segments = await listSegments(folder.path);
+  if (segments.length === 0) return null;
+  const positionFile = await openPosition(folder.path);
+  try {
+    const from = await readPosition(folder.path);
+    const last = await cutTornTail(segments, from, context.logger);
+    return { folder, backlog: new Backlog(folder.id, positionFile, context, segments, from), last };
+  } catch (error) {
+    await positionFile.close();
+    throw error;
+  }
+};
+
+/**
+ * Takes over a spool whose owner has ended; `null` where nothing was in it, and its folder is deleted.
+ *
+ * @throws LockHeld while a live process has it; else what the file system threw
+ */
+export const adoptOrphan = async (
+  root: string,
+  id: string,
+  context: SpoolContext,
+): Promise<Orphan | null> => {
+  const path = join(root, id);
+  const folder: SpoolFolder = { id, path, lock: await acquireLock(path) };
+  const orphan = await openOrphan(folder, context).catch((error: unknown) => {
+    leaveFolder(folder, context.logger);
+    throw error;
+  });
+  if (!orphan) await discardFolder(folder, context.logger);
+  return orphan;
+};
+
+/**
+ * Ships an adopted spool under the source and the sequences that it has, and deletes its folder.
+ *
+ * @throws what `Shipper.shipNext` throws; the spool is still locked then
+ */
+export const shipOrphan = async (
+  { folder, backlog }: Orphan,
+  shipper: Shipper,
+  logger: Logger,
+): Promise<void> => {
+  while (await shipper.shipNext(backlog));
+  await backlog.close();
+  await discardFolder(folder, logger);
+};
+
+/** Unlocks what is not shipped of it, for others. */
+export const leaveOrphan = async ({ folder, backlog }: Orphan, logger: Logger): Promise<void> => {
+  await backlog.close();
+  leaveFolder(folder, logger);
+};

@@ -1,0 +1,52 @@
+import type { LinklogEvent } from '../events/catalogue.js';
+import { ledgerSource, writeSequence } from '../events/envelope.js';
+import { publicDataOf } from '../events/redact.js';
+
+/**
+ * A row of `projection_history.events`: what cannot be derived of an event of a link. Written by the projector,
+ * read by the API.
+ */
+export interface HistoryRow {
+  readonly code: string;
+  readonly sequence: number;
+  readonly time: Date;
+  readonly id: string;
+  readonly type: string;
+  readonly account: string | null;
+  readonly actor: string | null;
+  readonly correlationid: string | null;
+  readonly causationid: string | null;
+  /** JSON, less its secrets. */
+  readonly data: string;
+}
+
+/** The row of an event that the ledger decided. */
+export const rowOfEvent = (event: LinklogEvent): HistoryRow => ({
+  code: event.subject,
+  sequence: event.sequence,
+  time: new Date(event.time),
+  id: event.id,
+  type: event.type,
+  account: event.account ?? null,
+  actor: event.actor ?? null,
+  correlationid: event.correlationid ?? null,
+  causationid: event.causationid ?? null,
+  data: JSON.stringify(publicDataOf(event)),
+});
+
+/** The CloudEvents object in the log, less its secrets: what `withoutSecrets` gives for the row's event. */
+export const eventOfRow = (row: HistoryRow): object => ({
+  specversion: '1.0',
+  id: row.id,
+  type: row.type,
+  source: ledgerSource,
+  subject: row.code,
+  time: row.time.toISOString(),
+  datacontenttype: 'application/json',
+  sequence: writeSequence(row.sequence),
+  ...(row.account !== null && { account: row.account }),
+  ...(row.actor !== null && { actor: row.actor }),
+  ...(row.correlationid !== null && { correlationid: row.correlationid }),
+  ...(row.causationid !== null && { causationid: row.causationid }),
+  data: JSON.parse(row.data) as unknown,
+});
