@@ -10,6 +10,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { inheritedEnvironment } from '../platform/config/config.js';
+import { failures, summary } from './mocha-output.js';
 import { makeClusterTemplate, templateVariable } from './support/cluster.js';
 import { temporaryDir } from './support/process.js';
 
@@ -24,8 +25,8 @@ const dir = await mkdtemp(path.join(tmpdir(), 'linklog-nodes-'));
 const template = await temporaryDir();
 await makeClusterTemplate(template);
 
-/** Runs the specs on one version; prints the output whole, for several run at once. */
-const runOn = async (version: number): Promise<void> => {
+/** Runs the specs on one version; prints the output whole, for several run at once, and returns it. */
+const runOn = async (version: number): Promise<string> => {
   const prefix = path.join(dir, String(version));
   const name = `node-${process.platform}-${process.arch}`;
   await run('npm', ['install', '--silent', '--prefix', prefix, `${name}@${version}`]);
@@ -41,11 +42,17 @@ const runOn = async (version: number): Promise<void> => {
     return error as { readonly stdout: string; readonly stderr: string };
   });
   process.stdout.write(`\n=== Node ${found} ===\n${stdout}${stderr}`);
+  return stdout;
 };
 
 try {
   const limit = pLimit(availableParallelism());
-  await Promise.all(versions.map((version) => limit(() => runOn(version))));
+  const outputs = await Promise.all(versions.map((version) => limit(() => runOn(version))));
+  process.stdout.write(`\n${versions.length} versions of Node: ${summary(outputs)}\n`);
+  const broken = outputs.filter(
+    (output) => !/^ +\d+ passing/m.test(output) || / failing$/m.test(output),
+  );
+  for (const output of broken) process.stdout.write(`\nFailed:\n${failures(output)}\n`);
 } finally {
   for (const made of [dir, template]) await rm(made, { recursive: true });
 }
