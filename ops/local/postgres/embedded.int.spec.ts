@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import pino from 'pino';
+import { runProgram } from '../process/child.js';
 import { freePort } from '../process/server.js';
 import { postgresAccount } from './account.js';
 import { startEmbeddedPostgres, runningPostgresUrl, type EmbeddedPostgres } from './index.js';
@@ -307,6 +308,36 @@ describe(`local servers: embedded PostgreSQL, started by ${isRoot ? 'root' : 'an
     const [exitCode] = (await once(child, 'close')) as [number];
     expect(exitCode, said.join('')).to.equal(0);
     expect(said.join('')).to.match(/5 passing/);
+  });
+
+  const nobody = { uid: 65534, gid: 65534 };
+
+  it('lets no other service, which may run as nobody, read its files or end it', async () => {
+    const { pid } = await start();
+    const { exitCode: read } = await runProgram(nobody, 'ls', [layout().cluster]);
+    const kill = ['-c', 'kill -9 "$1"', 'sh', String(pid)];
+    const { exitCode: ended } = await runProgram(nobody, '/bin/sh', kill);
+    expect({ read, ended }).to.deep.equal({ read: 2, ended: 1 });
+  });
+
+  it('takes over what earlier versions ran as nobody', async () => {
+    const first = await start();
+    await writeRow(first.url);
+    await first.stop();
+    spawnSync('chown', ['-R', `${nobody.uid}:${nobody.gid}`, layout().cluster]);
+    spawnSync('chown', [`0:${nobody.gid}`, layout().home, dataDir]);
+    const { url, pid } = await start();
+    await expectRow(url);
+    expect(statSync(`/proc/${pid}`).uid).not.to.equal(nobody.uid);
+    const { stdout } = await runProgram(null, 'find', [
+      dataDir,
+      '-uid',
+      '65534',
+      '-o',
+      '-gid',
+      '65534',
+    ]);
+    expect(stdout).to.equal('');
   });
 
   it('runs as the owner of the cluster', async () => {

@@ -7,7 +7,7 @@ import { pathExists } from '../../platform/files/new-file.js';
 import { launch, minimalEnv, untilReady } from '../process/child.js';
 import { ServerFailed, ServerUnavailable } from '../process/errors.js';
 import { freePort, startServer } from '../process/server.js';
-import { makeHome, postgresAccount } from './account.js';
+import { chooseAccount, makeHome, postgresAccount } from './account.js';
 import { explainFailure, installedPackage, provideBinaries } from './binaries.js';
 import { createCluster } from './cluster.js';
 import {
@@ -84,12 +84,12 @@ export const startEmbeddedPostgres = async (options: {
   const begun = performance.now();
   const installed = await installedPackage();
   const layout = layoutOf(await realpath(options.dataDir));
-  const account = await postgresAccount(layout);
+  const owner = await postgresAccount(layout);
   await requireSameMajor(layout, installed.version);
-  const endOrphans = (): Promise<void> => endOrphanPostgres(layout, account, logger);
-  await endOrphans();
+  await endOrphanPostgres(layout, owner, logger);
+  const account = await chooseAccount(owner, logger);
   await removeUnfinished(layout, account, logger);
-  await makeHome(layout, account);
+  await makeHome(layout, account, owner);
   const binaries = await provideBinaries(layout.home, logger, installed);
   if (!(await pathExists(layout.cluster))) await createCluster(layout, account, binaries, logger);
   const password = await readPassword(layout);
@@ -119,7 +119,7 @@ export const startEmbeddedPostgres = async (options: {
       return untilReady(child, () => postgresAnswers(layout, child.pid, url), readyWithinMs);
     },
     // When it died by itself, its children may not have noticed yet.
-    sweep: endOrphans,
+    sweep: () => endOrphanPostgres(layout, account, logger),
   });
   const { pid, port } = server;
   const ms = Math.round(performance.now() - begun);
