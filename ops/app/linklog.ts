@@ -126,7 +126,7 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
       await Promise.all([api?.stop(graceMs), admin.stop(graceMs), edge?.stop(graceMs)]);
     });
 
-    const firstKey = await api?.issueFirstKey();
+    const firstKey = config.makesFirstKey ? await api?.issueFirstKey() : null;
     const addresses: ServiceAddresses = {
       ...(api && { api: api.api.url }),
       ...(edge && { edge: edge.edge.url }),
@@ -139,7 +139,7 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
     });
     return {
       addresses,
-      /** The token of a new installation's first key, shown this once; `null` where there are keys. */
+      /** The token of a new installation's first key, shown this once; `null` where none was made. */
       firstKey: firstKey?.token ?? null,
       /** Never resolves; rejects when the service cannot go on. */
       failed: firstFailure([eventLog.failed, projectors?.failed ?? never]),

@@ -182,7 +182,7 @@ export const startStack = async (config: Config, options: StackOptions) => {
       /** What the ready line tells. */
       addresses,
       pids: parts.pids(),
-      /** The token of a new installation's first key, shown this once; `null` where there are keys. */
+      /** The token of a new installation's first key, shown this once; `null` where none was made. */
       firstKey: apis.find(({ ready }) => ready.firstKey !== undefined)?.ready.firstKey ?? null,
       /** Drains the services, then ends the servers; within 10 s. */
       stop: () => parts.stop(),

@@ -58,6 +58,8 @@ const configOf = (vars: z.infer<typeof variables>) => ({
   upgradeUrl: vars.UPGRADE_URL,
   /** `null`: generated on the first start. */
   adminToken: vars.ADMIN_TOKEN ?? null,
+  /** Whether the first start makes a key, and prints it. */
+  makesFirstKey: vars.FIRST_KEY === 'print',
   /** Absolute. */
   dataDir: path.resolve(vars.DATA_DIR),
   /** `null`: the embedded PostgreSQL. */

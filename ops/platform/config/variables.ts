@@ -134,6 +134,7 @@ export const variables = z.object({
   DATABASE_URL: z
     .url({ protocol: /^postgres(ql)?$/, error: 'must be a postgres:// URL' })
     .optional(),
+  FIRST_KEY: z.enum(['print', 'none'], { error: 'must be print or none' }).default('print'),
   PLANS_FILE: z.string().optional(),
   TRUSTED_PROXIES: addressBlocks.optional(),
   BLOCKLIST_FILE: z.string().optional(),

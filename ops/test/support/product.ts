@@ -51,7 +51,7 @@ export interface Product {
   readonly admin: string;
   readonly apis: readonly string[];
   readonly edges: readonly string[];
-  /** `null` where DATA_DIR had keys already. */
+  /** `null` where DATA_DIR had keys already, or FIRST_KEY is `none`. */
   readonly firstKey: string | null;
   readonly adminToken: string;
   readonly pid: number;
