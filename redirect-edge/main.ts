@@ -15,7 +15,7 @@ import { ClickBudget } from './links/click-budget.js';
 import { createEdgeHandler } from './http/handler.js';
 import { Freshness } from './links/freshness.js';
 import { LinkCache, LinkReader } from './links/link-reader.js';
-import { CopyStore, DatabaseClock, SharedCache } from './links/shared-cache.js';
+import { CopyStore, DatabaseClock, readCopyKey, SharedCache } from './links/shared-cache.js';
 import { PasswordCheck } from './passwords/password-check.js';
 import { exposeEdge, exposeSharedCache } from './metrics.js';
 import { ClientHash, forgetTries, Throttle } from './passwords/throttle.js';
@@ -59,6 +59,7 @@ export const startRedirectEdge = async (deps: RedirectEdgeDeps) => {
   const shared =
     deps.sharedCache &&
     new SharedCache({
+      key: await readCopyKey(pool),
       store: new CopyStore(deps.sharedCache.redis, deps.sharedCache.installation),
       freshness,
       clock,

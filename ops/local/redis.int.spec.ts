@@ -1,9 +1,10 @@
 import { expect } from 'chai';
 import { Redis } from 'ioredis';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createLogger } from '../platform/logging.js';
+import { rejection } from '../test/support/waiting.js';
 import { startRedis, type RedisOptions, type RedisServer } from './redis.js';
 
 const logger = createLogger('silent');
@@ -50,6 +51,21 @@ describe('local servers: Redis as a child process', () => {
     expect(policy).to.deep.equal(['maxmemory-policy', 'allkeys-lru']);
     await server.restart();
     expect(await withClient(server, (client) => client.get('k'))).to.equal(null);
+  });
+
+  it('answers nobody without its password, which is not on its command line', async () => {
+    const dataDir = await newDir();
+    const { process: started, url } = await start({ dataDir });
+    const { password, port } = new URL(url);
+    const stranger = new Redis(Number(port), '127.0.0.1', { enableReadyCheck: false });
+    stranger.on('error', () => undefined);
+    expect(await rejection(stranger.get('k')))
+      .to.have.property('message')
+      .that.includes('NOAUTH');
+    stranger.disconnect();
+    expect(password).to.match(/^[\w-]{32}$/);
+    expect(started.spawnargs.join(' ')).not.to.include(password);
+    expect((await stat(join(dataDir, 'redis.conf'))).mode & 0o777).to.equal(0o600);
   });
 
   it('keeps its keys over a stop with the option dump', async () => {

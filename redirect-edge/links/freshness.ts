@@ -16,8 +16,8 @@ export interface Copy {
 /**
  * The changes that an edge has heard of, and what follows for copies of links. A copy that lacks a
  * change was read before it; so an edge that has heard of every change since the copy was read knows
- * of the one that it lacks. Neither writers nor the store of copies need be trusted, or agree on a
- * time. Listening begins with the first gap.
+ * of the one that it lacks. Neither writers nor the store of copies need agree on a time. Listening
+ * begins with the first gap.
  */
 export class Freshness {
   /** In the order in which they were heard of. */
@@ -64,6 +64,8 @@ export class Freshness {
   /** Whether a copy may be served, `at` being PostgreSQL's time at the latest. */
   accepts(copy: Copy, at: number): boolean {
     const isYoung = copy.readAt <= at && at - copy.readAt <= copyLifeMs;
-    return isYoung && this.settled && this.isCurrent(copy);
+    // Whether there is a change that was not heard of yet, PostgreSQL knows, and no copy does.
+    const sequence = this.#changes.get(copy.code)?.sequence ?? copy.sequence;
+    return isYoung && this.settled && copy.sequence === sequence;
   }
 }

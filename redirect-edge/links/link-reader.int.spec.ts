@@ -17,11 +17,12 @@ describe('redirect edge: link reader', () => {
   let database: TestDatabase;
   let node: TestNode;
   let reader: LinkReader;
+  const cache = new LinkCache(1e6);
 
   before(async () => {
     database = await testDatabase('reader');
     node = await testNode(database);
-    reader = new LinkReader(node.pool, node.outbox, new LinkCache(1e6));
+    reader = new LinkReader(node.pool, node.outbox, cache);
   });
 
   after(async () => {
@@ -127,6 +128,16 @@ describe('redirect edge: link reader', () => {
     reader.forget('news');
     expect(reader.cached('news')).to.equal(undefined);
     expect(await statusOf('news')).to.equal('blocked');
+  });
+
+  it('forgets a link of which it hears a change, however new the link in memory says that it is', async () => {
+    await recordHistory(node, created('boast'));
+    const link = await reader.read('boast');
+    if (!link) throw new Error('The link was made');
+    cache.set({ ...link, sequence: Number.MAX_SAFE_INTEGER }, 0);
+    expect(reader.cached('boast')?.sequence).to.equal(Number.MAX_SAFE_INTEGER);
+    reader.changed('boast', 2);
+    expect(reader.cached('boast')).to.equal(undefined);
   });
 
   it('answers many visitors at once, each with its own link', async () => {

@@ -152,11 +152,10 @@ export class LinkReader {
     this.cache.delete(code);
   }
 
-  /** Copies of the link are out of date, unless they have the change of this sequence. */
+  /** The link in memory is out of date, and copies are without the change of this sequence. */
   changed(code: string, sequence: number): void {
     this.freshness.heard(code, sequence);
-    const known = this.cache.get(code, null);
-    if (known && !this.freshness.isCurrent(known)) this.cache.delete(code);
+    this.forget(code);
   }
 
   /**

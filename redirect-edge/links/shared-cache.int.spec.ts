@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis';
 import { mkdtemp, copyFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import pino from 'pino';
 import { createLogger } from '../../ops/platform/logging.js';
 import { transaction } from '../../ops/platform/postgres/pool.js';
 import { openRedis } from '../../ops/platform/redis.js';
@@ -15,11 +16,11 @@ import { eventually } from '../../ops/test/support/waiting.js';
 import { blocked, created } from '../../schemas/testing/events.js';
 import { copyLifeMs, Freshness } from './freshness.js';
 import { LinkCache, LinkReader } from './link-reader.js';
-import { CopyStore, DatabaseClock, SharedCache } from './shared-cache.js';
+import { CopyStore, DatabaseClock, readCopyKey, SharedCache } from './shared-cache.js';
 
 const logger = createLogger('silent');
 const installation = 'test';
-const keyOf = (code: string): string => `linklog:${installation}:link-v1:${code}`;
+const keyOf = (code: string): string => `linklog:${installation}:link-v2:${code}`;
 
 /** What no time-out of a test of answers may end: the machine may be busy. */
 const patientMs = 10_000;
@@ -31,6 +32,7 @@ describe('redirect edge: shared cache in Redis', () => {
   let server: RedisServer;
   /** What an operator, or somebody else, does to Redis. */
   let operator: Redis;
+  const warnings: string[] = [];
 
   before(async () => {
     database = await testDatabase('shared');
@@ -61,8 +63,10 @@ describe('redirect edge: shared cache in Redis', () => {
     const clock = new DatabaseClock(node.pool);
     await clock.ask();
     const shared = new SharedCache({
+      key: await readCopyKey(node.pool),
       store: new CopyStore(redis, installation),
-      ...{ freshness, clock, logger, timeoutMs },
+      ...{ freshness, clock, timeoutMs },
+      logger: pino({ level: 'warn' }, { write: (line) => warnings.push(line) }),
     });
     const cache = new LinkCache(1e6);
     const links = new LinkReader(node.pool, node.outbox, cache, freshness, shared);
@@ -208,29 +212,27 @@ describe('redirect edge: shared cache in Redis', () => {
 
   const portOf = ({ url }: RedisServer): number => Number(new URL(url).port);
 
-  it('ignores values that are not ours', async () => {
-    const code = await sharedLink();
-    const copy = JSON.parse((await operator.get(keyOf(code))) ?? '') as Record<string, unknown>;
-    const misfits = [
-      ...['', 'garbage', 'null', '[]', '{}', '{"code":', '\u0000', '"text"'],
-      ...[
-        { code: 'other' },
-        { location: 'javascript:alert(1)' },
-        { location: 'https://example.com/\r\nSet-Cookie: a=b' },
-        { status: 'gone' },
-        { account: 'a b' },
-        { sequence: 0 },
-        { sequence: '1' },
-        { createdAt: 9e15 },
-        { expiresAt: -1 },
-        { readAt: 'now' },
-      ].map((wrong) => JSON.stringify({ ...copy, ...wrong })),
+  it('serves no copy but those that an edge has signed, for the code that it is found under', async () => {
+    const [code, other] = [await sharedLink(), await sharedLink()];
+    const genuine = (await operator.get(keyOf(code))) ?? '';
+    const forged = (change: Record<string, unknown>): string =>
+      genuine.replace(/\{.*/, (copy) => JSON.stringify({ ...JSON.parse(copy), ...change }));
+    const texts = [
+      // It would redirect the link, and outlive every block of it.
+      forged({ sequence: Number.MAX_SAFE_INTEGER, location: 'https://attacker.example/' }),
+      forged({ readAt: Date.now() + 60_000 }),
+      forged({}).slice(genuine.indexOf('{')),
+      await operator.get(keyOf(other)),
+      `${genuine} `,
+      ...['', 'garbage', '{}', 'é'.repeat(60), '\u0000'],
     ];
-    for (const text of misfits) {
-      const { unreadable } = two.lookups;
-      await operator.set(keyOf(code), text);
-      expect((await two.links.read(code))?.location, text).to.equal(`https://example.com/${code}`);
-      expect(two.lookups.unreadable, text).to.equal(unreadable + 1);
+    for (const text of texts) {
+      const { forged: known } = two.lookups;
+      await operator.set(keyOf(code), text ?? '');
+      expect((await two.links.read(code))?.location, text ?? '').to.equal(
+        `https://example.com/${code}`,
+      );
+      expect(two.lookups.forged, text ?? '').to.equal(known + 1);
       await eventually('it was laid down again', async () => {
         return (await operator.get(keyOf(code))) !== text;
       });
@@ -241,6 +243,19 @@ describe('redirect edge: shared cache in Redis', () => {
     expect(await two.status(code)).to.equal('active');
     await two.laid(done + 1);
     expect(await operator.type(keyOf(code))).to.equal('string');
+  });
+
+  it('tells of forged copies once, not of each', async () => {
+    const code = await sharedLink();
+    warnings.length = 0;
+    for (let round = 0; round < 3; round += 1) {
+      await operator.set(keyOf(code), 'forged');
+      const { done } = two.writes;
+      await two.links.read(code);
+      await two.laid(done + 1);
+    }
+    expect(two.lookups.forged).to.equal(3);
+    expect(warnings.filter((line) => line.includes('no edge has made'))).to.have.length(1);
   });
 
   describe('away', () => {

@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import { createHmac, timingSafeEqual } from 'node:crypto';
 import { z } from 'zod';
 import { ledgerNow } from '../../ops/ledger/clock.js';
 import {
@@ -15,7 +16,7 @@ import type { ServedLink } from '../domain/visit.js';
 import { copyLifeMs, type Freshness } from './freshness.js';
 
 /** Of the texts in Redis. A text of another version is not found, rather than misread. */
-const version = 1;
+const version = 2;
 
 /** Texts in Redis by short code, those of a batch with one write to the socket. */
 export class CopyStore {
@@ -40,6 +41,14 @@ export class CopyStore {
     return `linklog:${this.installation}:link-v${version}:${code}`;
   }
 }
+
+/** The key that signs this installation's copies. It is where no Redis is: in PostgreSQL. */
+export const readCopyKey = async (postgres: Queryable): Promise<Buffer> => {
+  const { rows } = await postgres.query<{ key: Buffer }>('SELECT key FROM ledger.copy_key');
+  const key = rows[0]?.key;
+  if (!key) throw new Error('The ledger has no key for copies');
+  return key;
+};
 
 /** PostgreSQL's time without a query: the edges' own clocks may differ by any amount. */
 export class DatabaseClock {
@@ -71,6 +80,9 @@ const failures = 3;
 const pauseMs = 1_000;
 const defaultTimeoutMs = 20;
 
+/** One log line for the forged copies of so long. */
+const warnEveryMs = 60_000;
+
 /** A limit is the ledger's to know, and a password's hash belongs in no cache of others. */
 const isShared = (link: ServedLink): boolean => !link.limited && link.passwordHash === null;
 
@@ -79,7 +91,6 @@ const time = z.int().min(0).max(8.64e15);
 
 const copyText = jsonText.pipe(
   z.object({
-    code: z.string(),
     account: accountName,
     status: z.enum(['active', 'expired', 'blocked']),
     // What can stand in a header.
@@ -91,14 +102,31 @@ const copyText = jsonText.pipe(
   }),
 );
 
-const textOf = (link: ServedLink, readAt: number): string => {
+/** Base64url characters of an HMAC, which a text begins with; the copy follows. */
+const macLength = 43;
+
+/** A code has no space in it, so no two pairs of code and copy are the same bytes. */
+const macOf = (key: Buffer, code: string, copy: string): Buffer =>
+  createHmac('sha256', key).update(`${code} ${copy}`).digest();
+
+const textOf = (key: Buffer, link: ServedLink, readAt: number): string => {
   const { code, account, status, location, createdAt, expiresAt, sequence } = link;
   const end = expiresAt === Infinity ? null : expiresAt;
   const copy: z.output<typeof copyText> = {
-    ...{ code, account, status, location, createdAt, expiresAt: end, sequence },
+    ...{ account, status, location, createdAt, expiresAt: end, sequence },
     readAt: Math.floor(readAt),
   };
-  return JSON.stringify(copy);
+  const json = JSON.stringify(copy);
+  return macOf(key, code, json).toString('base64url') + json;
+};
+
+/** The copy in a text; `null` unless an edge of this installation made it, for this code. */
+const copyOf = (key: Buffer, code: string, text: string): z.output<typeof copyText> | null => {
+  const mac = Buffer.from(text.slice(0, macLength), 'base64url');
+  const json = text.slice(macLength);
+  const due = macOf(key, code, json);
+  if (mac.length !== due.length || !timingSafeEqual(mac, due)) return null;
+  return copyText.safeParse(json).data ?? null;
 };
 
 class TookTooLong extends Error {
@@ -123,20 +151,24 @@ const inTime = async <Value>(answer: Promise<Value>, ms: number): Promise<Value>
 
 /**
  * Copies of links that the edges keep for each other, in a store that may be slow, emptied, filled with
- * anything, or gone. A copy is served only if `freshness` knows that it lacks no change. Never fails:
- * the reader takes the missing links from PostgreSQL.
+ * anything, or gone. A copy is served only if an edge has signed it, and `freshness` knows that it lacks no
+ * change. Never fails: the reader takes the missing links from PostgreSQL.
  */
 export class SharedCache {
   /** Outcomes of look-ups and writes, by copies; they only ever rise. */
-  readonly lookups = { hit: 0, miss: 0, refused: 0, unreadable: 0, failed: 0, unasked: 0 };
+  readonly lookups = { hit: 0, miss: 0, refused: 0, forged: 0, failed: 0, unasked: 0 };
   readonly writes = { done: 0, failed: 0, skipped: 0 };
   #circuit: BreakerState = 'closed';
   readonly #breaker: CircuitBreaker;
   #isAway = false;
   #isWriting = false;
+  #warnedAt = -Infinity;
+  readonly #now: () => number;
 
   constructor(
     private readonly options: {
+      /** See `readCopyKey`. */
+      readonly key: Buffer;
       readonly store: Pick<CopyStore, 'read' | 'write'>;
       readonly freshness: Freshness;
       readonly clock: Pick<DatabaseClock, 'now'>;
@@ -146,10 +178,11 @@ export class SharedCache {
       readonly now?: () => number;
     },
   ) {
+    this.#now = options.now ?? (() => performance.now());
     this.#breaker = createCircuitBreaker({
       failures,
       pauseMs,
-      now: options.now ?? (() => performance.now()),
+      now: this.#now,
       onChange: (state) => {
         this.#circuit = state;
       },
@@ -171,8 +204,10 @@ export class SharedCache {
       codes.forEach((code, index) => {
         const text = texts.value[index] ?? null;
         const link = text === null ? 'miss' : this.#linkOf(code, text);
-        if (typeof link === 'string') this.lookups[link] += 1;
-        else {
+        if (typeof link === 'string') {
+          this.lookups[link] += 1;
+          if (link === 'forged') this.#warnOfForged();
+        } else {
           this.lookups.hit += 1;
           found.set(code, link);
         }
@@ -216,19 +251,27 @@ export class SharedCache {
   }
 
   /** The link in a text, if it may be served now. */
-  #linkOf(code: string, text: string): ServedLink | 'unreadable' | 'refused' {
-    const { clock, freshness } = this.options;
-    const parsed = copyText.safeParse(text);
-    if (!parsed.success || parsed.data.code !== code) return 'unreadable';
-    const { readAt, ...copy } = parsed.data;
+  #linkOf(code: string, text: string): ServedLink | 'forged' | 'refused' {
+    const { clock, freshness, key } = this.options;
+    const found = copyOf(key, code, text);
+    if (found === null) return 'forged';
+    const { readAt, ...link } = { ...found, code };
     const latest = clock.now()?.latest;
-    if (latest === undefined || !freshness.accepts({ ...copy, readAt }, latest)) return 'refused';
-    return { ...copy, expiresAt: copy.expiresAt ?? Infinity, limited: false, passwordHash: null };
+    if (latest === undefined || !freshness.accepts({ ...link, readAt }, latest)) return 'refused';
+    return { ...link, expiresAt: link.expiresAt ?? Infinity, limited: false, passwordHash: null };
+  }
+
+  #warnOfForged(): void {
+    if (this.#now() - this.#warnedAt < warnEveryMs) return;
+    this.#warnedAt = this.#now();
+    const { forged } = this.lookups;
+    this.options.logger.warn({ forged }, 'Redis holds copies of links that no edge has made');
   }
 
   async #write(links: readonly ServedLink[], readAt: number): Promise<void> {
     this.#isWriting = true;
-    const copies = new Map(links.map((link) => [link.code, textOf(link, readAt)]));
+    const { key } = this.options;
+    const copies = new Map(links.map((link) => [link.code, textOf(key, link, readAt)]));
     const outcome = await this.#attempt(() => this.options.store.write(copies, copyLifeMs));
     this.#isWriting = false;
     const result = outcome === null ? 'skipped' : outcome instanceof Error ? 'failed' : 'done';

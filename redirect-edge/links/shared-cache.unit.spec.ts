@@ -123,6 +123,7 @@ class World {
     const freshness = new Freshness(clock);
     const databaseClock = new DatabaseClock(pool, clock);
     const shared = new SharedCache({
+      key: Buffer.alloc(32),
       store,
       freshness,
       clock: databaseClock,

@@ -11,6 +11,8 @@ export const workingState = {
     /** Wrong passwords of the last two minutes, and the key of the hashes of who tried. */
     'password_tries',
     'client_hash_key',
+    /** The key that signs the copies of links in Redis. */
+    'copy_key',
     /** The latest time that was stored, to notice a clock that went back. */
     'clock',
     /** Where the re-checks of links stand; they begin anew, and find the same. */

@@ -3,6 +3,7 @@ import { LinkCache, LinkReader } from '../../../redirect-edge/links/link-reader.
 import {
   CopyStore,
   DatabaseClock,
+  readCopyKey,
   SharedCache,
 } from '../../../redirect-edge/links/shared-cache.js';
 import { evolveLink, noLink } from '../../../schemas/folds/link.js';
@@ -37,6 +38,7 @@ const run = async (): Promise<void> => {
   await eventually('Redis is connected', () => redis.status === 'ready');
   const clock = new DatabaseClock(node.pool);
   await clock.ask();
+  const key = await readCopyKey(node.pool);
 
   const row = rowOfState(evolveLink(noLink, created('x')), 1);
   await node.pool.query(
@@ -52,7 +54,7 @@ const run = async (): Promise<void> => {
     const freshness = new Freshness(() => performance.now() + late);
     const store = new CopyStore(redis, 'bench');
     // Patient: what is measured is the speed, not the circuit.
-    const shared = new SharedCache({ store, freshness, clock, logger, timeoutMs: 1_000 });
+    const shared = new SharedCache({ key, store, freshness, clock, logger, timeoutMs: 1_000 });
     const cache = new LinkCache(2 ** 26);
     const reader = new LinkReader(
       node.pool,

@@ -189,6 +189,28 @@ describe('redirect edge: two edges that share a Redis', () => {
     }
   });
 
+  it('redirect and block as ever when somebody writes copies of his own into Redis', async function () {
+    this.timeout(60_000);
+    const attacker = await openRedis(redis.url, logger);
+    await eventually('Redis answers', () => attacker.status === 'ready');
+    let [code, name, forged] = ['', '', ''];
+    await inTime('it is seen to be forged', two, lookups, 'forged', async () => {
+      code = await sharedLink();
+      [name = ''] = await attacker.keys(`*:${code}`);
+      forged = ((await attacker.get(name)) ?? '')
+        .replace(/"location":"[^"]*"/, '"location":"https://attacker.example/"')
+        .replace(/"sequence":\d+/, `"sequence":${Number.MAX_SAFE_INTEGER}`);
+      expect(forged).to.match(/attacker.*9007199254740991/);
+      await attacker.set(name, forged);
+      const { status, headers } = await ask(`${two.edge}/${code}`);
+      expect([status, headers.location]).to.deep.equal([302, destination]);
+    });
+    await decide('block', code);
+    await attacker.set(name, forged);
+    await expectBlocked(code);
+    attacker.disconnect();
+  });
+
   it('apply a block when an old dump of Redis is restored', async function () {
     this.timeout(60_000);
     const codes = [await sharedLink(), await sharedLink(), await sharedLink()];
