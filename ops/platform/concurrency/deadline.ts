@@ -30,7 +30,10 @@ export const withinDeadline = async <Value>(
   const count = (): void => {
     countedSince = performance.now();
     timer = setTimeout(() => {
-      passed.reject(new DeadlinePassed(ms));
+      // This process may have been frozen itself: what has come meanwhile is read before this is called.
+      setImmediate(() => {
+        passed.reject(new DeadlinePassed(ms));
+      });
     }, leftMs);
   };
   const pause = (): void => {

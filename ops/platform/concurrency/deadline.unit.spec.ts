@@ -22,6 +22,13 @@ describe('platform: deadline', () => {
     expect(steps).to.equal(4);
   });
 
+  it('gives what has come while the process was frozen', async () => {
+    const beside = withinDeadline(20, () => sleep(25, 'done'));
+    const until = performance.now() + 60;
+    while (performance.now() < until);
+    expect(await beside).to.equal('done');
+  });
+
   it('does not count what it is told not to, and goes on counting after it', async () => {
     const patient = withinDeadline(30, async (uncounted) => {
       await uncounted(sleep(60));
