@@ -21,6 +21,7 @@ const programs = [
     'zbarimg',
     'rsvg-convert',
     'jq',
+    'nginx',
   ],
   'schemathesis',
   '.postgres-17',

@@ -16,6 +16,7 @@ need pgbouncer pgbouncer
 need kcat kcat
 need jq jq
 need openssl openssl
+need nginx nginx
 need faketime faketime
 need java default-jdk-headless
 need mvn maven
