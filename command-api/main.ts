@@ -30,7 +30,10 @@ import { createRecheck, recheckSchedule } from './safety/recheck.js';
 import type { WebSafety } from './safety/web-safety.js';
 
 export interface CommandApiDeps {
-  readonly config: Pick<Config, 'api' | 'admin' | 'ownHosts' | 'plans' | 'upgradeUrl'>;
+  readonly config: Pick<
+    Config,
+    'api' | 'admin' | 'ownHosts' | 'plans' | 'trustedProxies' | 'upgradeUrl'
+  >;
   readonly adminToken: string;
   readonly shortUrlHost: string;
   /** Where the edge of this process listens, if it has one: no destination may lead there. */
@@ -77,8 +80,10 @@ export const startCommandApi = async (deps: CommandApiDeps) => {
   await watch.look();
   const admission = createAdmission(pool, clock, plans);
   exposeApi(metrics, admission.counts, safety, watch);
-  const admin = await listen('ADMIN', config.admin, () => listener(adminApp));
-  const api = await listen('API', config.api, (own) => {
+  const admin = await listen('ADMIN', config.admin, config.trustedProxies, () =>
+    listener(adminApp),
+  );
+  const api = await listen('API', config.api, config.trustedProxies, (own) => {
     const isOwnHost = ownHosts(
       [deps.shortUrlHost, ...config.ownHosts],
       [own, admin, ...(deps.edge ? [deps.edge] : [])],

@@ -81,11 +81,13 @@ export const startRedirectEdge = async (deps: RedirectEdgeDeps) => {
     requests: metrics.requests('edge'),
     logger,
   });
-  const edge = await listen('EDGE', config.edge, () => handler).catch(async (error: unknown) => {
-    platform.stop();
-    await spool.stop();
-    throw error;
-  });
+  const edge = await listen('EDGE', config.edge, config.trustedProxies, () => handler).catch(
+    async (error: unknown) => {
+      platform.stop();
+      await spool.stop();
+      throw error;
+    },
+  );
   const forgetting = periodically({
     name: 'forget password tries',
     everyMs: 30_000,

@@ -6,6 +6,7 @@ import { firstFailure, never } from '../platform/concurrency/deferred.js';
 import type { Config } from '../platform/config/config.js';
 import { installationOf } from '../platform/event-log/log-binding.js';
 import type { Logger } from '../platform/logging.js';
+import { exposeConnections } from '../platform/http/connections.js';
 import { exposeHealth } from '../platform/metrics/health-metrics.js';
 import { createMetrics } from '../platform/metrics/metrics.js';
 import { measureOutbox } from '../platform/outbox/outbox-metrics.js';
@@ -119,8 +120,12 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
           ...{ outbox, delivery, passwords, safety, health, metrics, logger },
         })
       : null;
-    const admin =
-      api?.admin ?? (await startMonitoring({ admin: config.admin, health, metrics, logger }));
+    const admin = api?.admin ?? (await startMonitoring({ config, health, metrics, logger }));
+    exposeConnections(metrics, {
+      admin,
+      ...(api && { api: api.api }),
+      ...(edge && { edge: edge.edge }),
+    });
     // All at once: one after the other could take more than the 10 s of the whole stop.
     onStop(async () => {
       await Promise.all([api?.stop(graceMs), admin.stop(graceMs), edge?.stop(graceMs)]);

@@ -1,6 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { messages } from '../../schemas/http/errors.js';
-import type { Listen } from '../platform/config/config.js';
+import type { Config } from '../platform/config/config.js';
 import { healthStatus, type HealthCheck } from '../platform/http/health.js';
 import { refuse } from '../platform/http/refusal.js';
 import { listen, type HttpListener } from '../platform/http/server.js';
@@ -11,12 +11,12 @@ const json = 'application/json; charset=utf-8';
 
 /** Serves health and metrics on ADMIN_PORT, in a process that has no admin API. */
 export const startMonitoring = (deps: {
-  readonly admin: Listen;
+  readonly config: Pick<Config, 'admin' | 'trustedProxies'>;
   readonly health: HealthCheck;
   readonly metrics: Metrics;
   readonly logger: Logger;
 }): Promise<HttpListener> => {
-  const { health, metrics, logger } = deps;
+  const { config, health, metrics, logger } = deps;
 
   const requests = metrics.requests('admin');
 
@@ -60,5 +60,5 @@ export const startMonitoring = (deps: {
       response.writeHead(500).end();
     });
   };
-  return listen('ADMIN', deps.admin, () => handler);
+  return listen('ADMIN', config.admin, config.trustedProxies, () => handler);
 };

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { isIP, type BlockList } from 'node:net';
+import { isIP, type BlockList, type Socket } from 'node:net';
 
 /** An IPv4 address that came through an IPv6 socket is an IPv4 address. */
 const mapped = /^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i;
@@ -38,12 +38,15 @@ export const trustIn = (blocks: BlockList): ProxyTrust => {
   };
 };
 
+/** The address at the other end; empty where it is gone already. */
+export const addressOf = (socket: Socket): string => addressIn(socket.remoteAddress ?? '') ?? '';
+
 /**
  * The client's address: the socket's, or where that is a trusted proxy's, the last one in
  * `X-Forwarded-For` that is not. What stands before it was written by strangers.
  */
 export const clientAddress = (request: IncomingMessage, isTrusted: ProxyTrust): string => {
-  let client = addressIn(request.socket.remoteAddress ?? '') ?? '';
+  let client = addressOf(request.socket);
   const header = request.headers['x-forwarded-for'];
   if (typeof header !== 'string') return client;
   for (const hop of header.split(',').reverse()) {

@@ -1,12 +1,13 @@
 import { expect } from 'chai';
 import { once } from 'node:events';
 import { Agent, request, type IncomingMessage, type RequestListener } from 'node:http';
-import { connect, type Server } from 'node:net';
+import { connect, type Server, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import type { GeneralError } from '../../../schemas/http/errors.js';
 import { eventually, rejection } from '../../test/support/waiting.js';
 import { RawClient, readAnswer, type RawAnswer } from '../../test/support/raw-http.js';
 import { ConfigError } from '../config/config.js';
+import { trustNobody } from './client-address.js';
 import { listen, type HttpListener } from './server.js';
 import { deferred } from '../concurrency/deferred.js';
 
@@ -29,7 +30,7 @@ describe('platform: listener', () => {
   });
 
   const start = async (handler: RequestListener, where = anyPort): Promise<HttpListener> => {
-    const listener = await listen('API', where, () => handler);
+    const listener = await listen('API', where, trustNobody, () => handler);
     stops.push(() => listener.stop(0));
     return listener;
   };
@@ -49,7 +50,7 @@ describe('platform: listener', () => {
 
   it('tells its handler and its caller where it can be reached', async () => {
     let told: unknown;
-    const listener = await listen('EDGE', anyPort, (bound) => {
+    const listener = await listen('EDGE', anyPort, trustNobody, (bound) => {
       told = bound;
       return hello;
     });
@@ -71,6 +72,43 @@ describe('platform: listener', () => {
     });
   }
 
+  describe('with a client that opens all the connections it can', () => {
+    const open = async (port: number, localAddress: string, count: number): Promise<Socket[]> => {
+      const sockets: Socket[] = [];
+      while (sockets.length < count) {
+        const wave = Array.from({ length: 250 }, async () => {
+          const socket = connect({ host: '127.0.0.1', port, localAddress });
+          // Closed at once by the listener, some are reset.
+          socket.on('error', () => undefined);
+          await once(socket, 'connect');
+          // One that asks for nothing is closed after ten seconds.
+          socket.resume().write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
+          return socket;
+        });
+        sockets.push(...(await Promise.all(wave)));
+      }
+      return sockets;
+    };
+    let hoard: Socket[] = [];
+    afterEach(() => {
+      for (const socket of hoard) socket.destroy();
+    });
+
+    it('still serves another client, and the first one again when it has closed some', async function () {
+      this.timeout(90_000);
+      const listener = await start(hello);
+      const { connections, port } = listener;
+      hoard = await open(port, '127.0.0.1', 10_000);
+      const other = request(listener.url, { localAddress: '127.0.0.2' }).end();
+      const [response] = (await once(other, 'response')) as [IncomingMessage];
+      expect(await text(response)).to.equal('hello');
+      expect(connections.refused).to.equal(5_000);
+      for (const socket of hoard) socket.destroy();
+      await eventually('they are closed', () => connections.sockets.size <= 1);
+      expect(await text(await get(listener.url))).to.equal('hello');
+    });
+  });
+
   it('goes on after errors of accepting connections', async () => {
     const listener = await start((request, response) => {
       const { server } = request.socket as unknown as { readonly server: Server };
@@ -84,7 +122,9 @@ describe('platform: listener', () => {
   it('on a port in use is a ConfigError that names the variable', async () => {
     const { port } = await start(hello);
     for (const name of ['API', 'EDGE', 'ADMIN'] as const) {
-      const error = await rejection(listen(name, { host: '127.0.0.1', port }, () => hello));
+      const error = await rejection(
+        listen(name, { host: '127.0.0.1', port }, trustNobody, () => hello),
+      );
       expect(error).to.be.instanceOf(ConfigError);
       expect((error as Error).message).to.match(
         new RegExp(`^${name}_PORT ${port} is in use[^\n]*$`),
@@ -93,7 +133,9 @@ describe('platform: listener', () => {
   });
 
   it('on an address of another machine is a ConfigError that names the variable', async () => {
-    const error = await rejection(listen('EDGE', { host: '192.0.2.1', port: 0 }, () => hello));
+    const error = await rejection(
+      listen('EDGE', { host: '192.0.2.1', port: 0 }, trustNobody, () => hello),
+    );
     expect(error).to.be.instanceOf(ConfigError);
     expect((error as Error).message).to.match(/^HOST or EDGE_HOST: 192\.0\.2\.1 /);
   });

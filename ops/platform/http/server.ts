@@ -8,6 +8,8 @@ import {
 } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { ConfigError, type Listen } from '../config/config.js';
+import type { ProxyTrust } from './client-address.js';
+import { maxConnections, OpenConnections } from './connections.js';
 import {
   isBadRequest,
   originFormOf,
@@ -25,8 +27,6 @@ export interface Bound {
   /** An address that can be connected to: never a wildcard, IPv6 in brackets. */
   readonly url: string;
 }
-
-const maxConnections = 10_000;
 
 /** How long a client may keep sending after the last answer of its connection. */
 const lingerMs = 1_000;
@@ -130,6 +130,7 @@ const refuseRest = (error: Unread, socket: Socket, latest: Exchange | undefined)
 export const listen = async (
   name: 'API' | 'EDGE' | 'ADMIN',
   where: Listen,
+  trustedProxies: ProxyTrust,
   makeHandler: (bound: Bound) => RequestListener,
 ) => {
   let draining = false;
@@ -143,17 +144,20 @@ export const listen = async (
     requireHostHeader: false,
   });
   server.maxConnections = maxConnections;
-  const sockets = new Set<Socket>();
+  const connections = new OpenConnections(trustedProxies);
+  const { sockets } = connections;
   const closing = new WeakSet<Socket>();
   const latest = new WeakMap<Socket, Exchange>();
+  server.on('drop', () => {
+    connections.refused += 1;
+  });
   server.on('connection', (socket) => {
-    sockets.add(socket);
+    if (!connections.add(socket)) return;
     // Node calls this after the last answer of a connection.
     socket.destroySoon = () => {
       closing.add(socket);
       closeGently(socket);
     };
-    socket.once('close', () => sockets.delete(socket));
   });
   // A later error is of one connection, which could not be accepted. Unheard, it would end the process.
   server.on('error', () => undefined);
@@ -202,6 +206,7 @@ export const listen = async (
   });
   return {
     ...bound,
+    connections,
     /** No new connections; answers what is in flight, for `graceMs` at most. */
     stop(graceMs: number): Promise<void> {
       draining = true;
