@@ -64,12 +64,17 @@ const jsonLines =
     for await (const piece of events) await append(Buffer.from(piece.map(line).join('')));
   };
 
-/** RFC 4180, but for its line ends: a first line of names; an absent attribute is empty. */
+/**
+ * RFC 4180, but for its line ends: a first line of names; an absent attribute is empty. Strangers choose
+ * some values: one that a spreadsheet would take for a formula begins with an apostrophe.
+ */
 const csv: Format = async (events, append) => {
   const names = Object.keys(columns);
   await append(Buffer.from(stringify([names])));
   for await (const piece of events) {
-    await append(Buffer.from(stringify(piece.map(rowOf), { columns: names })));
+    await append(
+      Buffer.from(stringify(piece.map(rowOf), { columns: names, escape_formulas: true })),
+    );
   }
 };
 

@@ -152,6 +152,30 @@ describe('audit: linklog audit replay and history', () => {
     expect(short.includes(day) || new Date().toISOString().slice(0, 10) !== day).to.be.true;
   });
 
+  it('write what a visitor has made up as no formula', async () => {
+    const formulas = ['=HYPERLINK("http://evil.example","x")', '+1', '-1', '@SUM(A1)'];
+    for (const formula of formulas) {
+      const made = await ask(`${product.api}/v2/shorten`, {
+        method: 'POST',
+        headers: { Authorization: `Bearer ${product.firstKey ?? ''}` },
+        body: { url: destination, maxClicks: 1 },
+      });
+      const { shortCode } = made.json() as { shortCode: string };
+      const visit = await ask(`${product.edge}/${shortCode}`, {
+        headers: { 'X-Request-Id': formula },
+      });
+      expect(visit.status).to.equal(302);
+    }
+    const file = path.join(product.dataDir, 'formulas.csv');
+    const args = ['--type', 'LinkVisited', '--format', 'csv', '--out', file];
+    expect((await linklog('audit', 'replay', ...args)).exitCode).to.equal(0);
+    const written = await readFile(file, 'utf8');
+    for (const formula of formulas) {
+      expect(written).to.include(`'${formula.replaceAll('"', '""')}`);
+    }
+    expect(written).to.not.match(/(?:^|,)"?[=+@-]/m);
+  });
+
   describe('say in one line what is wrong with', () => {
     const replay = ['audit', 'replay'];
     const wrong: readonly (readonly [readonly string[], number, RegExp])[] = [
