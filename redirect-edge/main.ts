@@ -12,6 +12,7 @@ import { periodically } from '../ops/platform/concurrency/periodic.js';
 import type { Pool } from '../ops/platform/postgres/pool.js';
 import { watchChanges } from './changes.js';
 import { ClickBudget } from './links/click-budget.js';
+import { locationOf } from './domain/visit.js';
 import { createEdgeHandler } from './http/handler.js';
 import { Freshness } from './links/freshness.js';
 import { LinkCache, LinkReader } from './links/link-reader.js';
@@ -77,7 +78,7 @@ export const startRedirectEdge = async (deps: RedirectEdgeDeps) => {
     passwords: new PasswordCheck(new ClientHash(pool), new Throttle(pool), deps.passwords),
     trustedProxies: config.trustedProxies,
     health,
-    rootRedirect: config.rootRedirect,
+    rootRedirect: config.rootRedirect && locationOf(config.rootRedirect),
     requests: metrics.requests('edge'),
     logger,
   });

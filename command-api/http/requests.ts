@@ -3,8 +3,9 @@ import { koaBody } from 'koa-body';
 import type { Context } from 'koa';
 import type { z } from 'zod';
 import { messages } from '../../schemas/http/errors.js';
-import { disallowedProperty } from '../../schemas/http/shorten.js';
+import { disallowedProperties } from '../../schemas/http/shorten.js';
 import type { RequestState } from './app.js';
+import { scanJson } from './json-scan.js';
 import { failure, send, type Reply } from './reply.js';
 
 /** The reply that refuses a request. */
@@ -62,20 +63,24 @@ export const bodyReader = (limit: number): ((ctx: Context) => Promise<Read<strin
   };
 };
 
+/** Objects and arrays within each other. */
+const maxJsonLevels = 32;
+
 /** Parses a body; an empty one counts as `{}`. */
 export const parseJson = (text: string): Read<unknown> => {
+  const invalid = refusedWith(failure(400, messages.invalidJson));
+  const { tooDeep, found } = scanJson(text, maxJsonLevels, disallowedProperties);
+  if (tooDeep) return invalid;
   let json: unknown;
   try {
     json = text.trim() === '' ? {} : JSON.parse(text);
   } catch {
     // The parser's message may quote the body, so the answer does not repeat it.
-    return refusedWith(failure(400, messages.invalidJson));
+    return invalid;
   }
-  const property = disallowedProperty(json);
-  if (property !== null) {
-    return refusedWith(failure(400, `property ${property} should not exist`));
-  }
-  return { type: 'read', value: json };
+  return found === null
+    ? { type: 'read', value: json }
+    : refusedWith(failure(400, `property ${found} should not exist`));
 };
 
 /** A value as a schema reads it; otherwise 400 with the message of the first field that is wrong. */

@@ -5,6 +5,7 @@ import type { SafetyCheck } from './safety-check.js';
 import { ConfigError } from '../../ops/platform/config/config.js';
 import { canonicalUrl, type CanonicalUrl } from './canonical-url.js';
 import { parseList } from '../../ops/platform/files/list-file.js';
+import { destinationPattern } from '../../schemas/http/shorten.js';
 
 export interface Blocklist {
   readonly entries: number;
@@ -25,8 +26,9 @@ const httpScheme = /^https?:\/\//i;
 
 const parseEntry = (text: string): Entry | null => {
   const written = text.replace(httpScheme, '').replace(/^(\*\.|\.)(?=.)/, '');
-  if (/\s|^[/?#]|:\/\/|@/.test(written) || !URL.canParse(`http://${written}`)) return null;
-  const prefix = canonicalUrl(new URL(`http://${written}`));
+  const url = `http://${written}`;
+  if (/\s|:\/\//.test(written) || !destinationPattern.test(url) || !URL.canParse(url)) return null;
+  const prefix = canonicalUrl(new URL(url));
   if (prefix.host === '') return null;
   return { isHost: !/[/?]/.test(written) && prefix.port === '', prefix };
 };

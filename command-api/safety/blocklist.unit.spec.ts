@@ -47,6 +47,7 @@ describe('command API: blocklist', () => {
     ['http://10.0.0.1/', 'http://167772161/', 'http://0xa.1:99/'],
     ['http://10.0.0.11/', 'http://0.0.0.1/'],
   );
+  table('evil.example/@name', ['https://evil.example/@name/1'], ['https://evil.example/name']);
   table('0.1', ['http://0.0.0.1/'], ['http://10.0.0.1/']);
   table('[2001:db8::1]', ['http://[2001:DB8:0:0::1]/x'], ['http://[2001:db8::2]/']);
   table(
@@ -101,6 +102,7 @@ describe('command API: blocklist', () => {
     '/path',
     '?',
     'user@evil.example',
+    'evil.example\\path',
     'evil.example:port',
     'a..b:99999',
     '[::1',

@@ -8,17 +8,18 @@ export const shortCode = z.string().regex(shortCodePattern);
 
 const maxUrlLength = 2_048;
 /**
- * Begins as a web address does, in any case; written without a flag, for JSON Schema has none. The
- * parser strips or rewrites some control characters; none has a place in a URL, nor in a header.
+ * A destination that all clients read alike: no `@` in its authority, no backslash before its query.
+ * WHATWG parsers read `http://a\@b/` as host `a`, RFC 3986 parsers (wget) as host `b`. The pattern is
+ * written without a flag, because JSON Schema has none. The parser strips or rewrites some control
+ * characters; none has a place in a URL, nor in a header.
  */
-const urlPattern =
-  /^[Hh][Tt][Tt][Pp][Ss]?:\/\/[^/\\?#\u0000-\u001f\u007f-\u009f\u2028\u2029][^\u0000-\u001f\u007f-\u009f\u2028\u2029]*$/;
+export const destinationPattern =
+  /^[Hh][Tt][Tt][Pp][Ss]?:\/\/[^/\\?#@\u0000-\u001f\u007f-\u009f\u2028\u2029]+(?:\/[^\\?#\u0000-\u001f\u007f-\u009f\u2028\u2029]*)?(?:[?#][^\u0000-\u001f\u007f-\u009f\u2028\u2029]*)?$/;
 
 /** The parsed form of a destination, or `null` where it is none that we take. */
 const parseDestination = (url: string): URL | null => {
   if (!url.isWellFormed() || !URL.canParse(url)) return null;
   const parsed = new URL(url);
-  if (parsed.username !== '' || parsed.password !== '') return null;
   return parsed.href.length > maxUrlLength ? null : parsed;
 };
 
@@ -37,7 +38,7 @@ const tenYears = 315_360_000;
 const maxClicksLimit = 1_000_000_000;
 
 /** Properties that no body may hold, at any depth. */
-const disallowed = ['__proto__', 'constructor', 'prototype'];
+export const disallowedProperties = ['__proto__', 'constructor', 'prototype'];
 
 /**
  * The body of POST /v2/shorten. Its fields stand in the order of the specification's table, which
@@ -51,7 +52,7 @@ export const shortenRequest = (isOwnHost: (destination: URL) => boolean) =>
           .string({ error: invalidUrl })
           .trim()
           .max(maxUrlLength, { error: invalidUrl, abort: true })
-          .regex(urlPattern, { error: invalidUrl, abort: true })
+          .regex(destinationPattern, { error: invalidUrl, abort: true })
           .refine((url) => {
             const parsed = parseDestination(url);
             return parsed !== null && !isOwnHost(parsed);
@@ -59,9 +60,8 @@ export const shortenRequest = (isOwnHost: (destination: URL) => boolean) =>
           .meta({
             description:
               'The destination, kept exactly as it is sent; outer white space is trimmed first. ' +
-              'Beyond the pattern: it parses as the URL Standard has it, names no user and no ' +
-              'password, has at most 2,048 characters in its normalised form too, and does not ' +
-              'lead to this service itself.',
+              'Beyond the pattern: it parses as the URL Standard has it, has at most 2,048 ' +
+              'characters in its normalised form too, and does not lead to this service itself.',
             examples: ['https://example.com/a?b=c'],
           }),
         alias: optional(
@@ -115,7 +115,7 @@ export const shortenRequest = (isOwnHost: (destination: URL) => boolean) =>
       description:
         'Properties that are not listed are stripped; `__proto__`, `constructor` and `prototype` ' +
         'are refused, at any depth. `null` in an optional field means absent.',
-      propertyNames: { not: { enum: disallowed } },
+      propertyNames: { not: { enum: disallowedProperties } },
     });
 
 export type ShortenRequest = z.output<ReturnType<typeof shortenRequest>>;
@@ -131,17 +131,3 @@ export const linkResponse = z.object({
   createdAt: timestamp,
 });
 export type LinkResponse = z.infer<typeof linkResponse>;
-
-/** The first explicitly disallowed property in a parsed JSON value, or `null`. */
-export const disallowedProperty = (json: unknown): string | null => {
-  // A stack of its own: hostile nesting must not exhaust the call stack.
-  const waiting: unknown[] = [json];
-  while (waiting.length > 0) {
-    const value = waiting.pop();
-    if (typeof value !== 'object' || value === null) continue;
-    const found = Object.keys(value).find((key) => disallowed.includes(key));
-    if (found !== undefined) return found;
-    for (const child of Object.values(value)) waiting.push(child);
-  }
-  return null;
-};

@@ -53,13 +53,16 @@ describe('product: hostile clients', () => {
     const secured = await bench.link(pro, { password: 'a secret' });
     const beginnings: readonly (readonly [string, string])[] = [
       [api, 'GET /v2/usage HTTP/1.1\r\nX-Slow: '],
-      [api, `POST /v2/shorten HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${pro}\r\n${json}`],
+      [
+        api,
+        `POST /v2/shorten HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${pro}\r\n${json}`,
+      ],
       [edge, 'G'],
-      [edge, `POST /${secured.shortCode} HTTP/1.1\r\nHost: a\r\n${form}`],
+      [edge, `POST /${secured.shortCode} HTTP/1.1\r\nHost: 127.0.0.1\r\n${form}`],
       [admin, 'GET /health HTTP/1.1\r\n'],
       [
         admin,
-        `POST /admin/keys HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${adminToken}\r\n${json}`,
+        `POST /admin/keys HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${adminToken}\r\n${json}`,
       ],
     ];
     const slow: RawConnection[] = [];
@@ -95,7 +98,7 @@ describe('product: hostile clients', () => {
   });
 
   describe('that smuggle a request get 400, and the connection ends', () => {
-    const hidden = `GET /admin/keys HTTP/1.1\r\nHost: a\r\n\r\n`;
+    const hidden = `GET /admin/keys HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n`;
     const frames: readonly (readonly [string, string])[] = [
       ['CL.TE', `Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${hidden}`],
       ['TE.CL', `Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n${hidden}`],
@@ -120,7 +123,7 @@ describe('product: hostile clients', () => {
           ['edge', `/${link.shortCode}`],
           ['admin', '/admin/platform'],
         ] as const) {
-          const head = `POST ${target} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n`;
+          const head = `POST ${target} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n`;
           const answers = await answersTo(bench.product[name], head + frame);
           const last = answers.at(-1);
           expect(last?.status, `${name}: ${answers.map(({ status }) => status).join()}`).to.equal(
@@ -173,7 +176,7 @@ describe('product: hostile clients', () => {
     const lines = (...values: string[]): string =>
       values.map((value) => `Authorization: Bearer ${value}\r\n`).join('');
     const get = (authorization: string): string =>
-      `GET /v2/usage HTTP/1.1\r\nHost: a\r\nConnection: close\r\n${authorization}\r\n`;
+      `GET /v2/usage HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n${authorization}\r\n`;
     const [first] = await answersTo(bench.product.api, get(lines(pro, 'wrong')));
     expect(first?.status).to.equal(200);
     const [second] = await answersTo(bench.product.api, get(lines('wrong', pro)));
@@ -245,28 +248,40 @@ describe('product: hostile clients', () => {
     });
   });
 
-  it('that nest JSON 10,000 levels deep get a validation error', async () => {
+  describe('that nest JSON deeply get 400 before it is parsed', () => {
     const headers = { 'Content-Type': 'application/json' };
+    const post = (target: string, body: string | Buffer, packed: Record<string, string> = {}) =>
+      bench.api(target, pro, { method: 'POST', body, headers: { ...headers, ...packed } });
+
     for (const [open, close] of [
       ['[', ']'],
       ['{"a":', '}'],
     ] as const) {
-      const nested = open.repeat(10_000) + '1' + close.repeat(10_000);
-      const post = (target: string, text: string) =>
-        bench.api(target, pro, { method: 'POST', body: text, headers });
-      expectRefused(await post('/v2/shorten', nested), 400, 'Please provide a valid URL');
-      const made = await post('/v2/shorten', `{"url":"${destination}","deep":${nested}}`);
-      expect(made.status, made.text).to.equal(201);
-      const batch = await post('/v2/shorten/batch', `{"urls":[${nested}]}`);
-      expect(batch.status).to.equal(200);
-      const packed = gzipSync(`{"url":${nested}}`);
-      const unpacked = await bench.api('/v2/shorten', pro, {
-        method: 'POST',
-        body: packed,
-        headers: { ...headers, 'Content-Encoding': 'gzip' },
+      it(`${open}1${close}`, async () => {
+        for (const levels of [33, 10_000]) {
+          const nested = open.repeat(levels) + '1' + close.repeat(levels);
+          const invalid = [400, 'Invalid JSON body'] as const;
+          expectRefused(await post('/v2/shorten', nested), ...invalid);
+          const beside = `{"url":"${destination}","deep":${nested}}`;
+          expectRefused(await post('/v2/shorten', beside), ...invalid);
+          const packed = { 'Content-Encoding': 'gzip' };
+          expectRefused(await post('/v2/shorten', gzipSync(beside), packed), ...invalid);
+          const batch = await post('/v2/shorten/batch', `{"urls":[${nested}]}`);
+          expect(batch.status).to.equal(400);
+          const keys = await ask(`${bench.product.admin}/admin/keys`, {
+            method: 'POST',
+            headers: { ...headers, Authorization: `Bearer ${bench.product.adminToken}` },
+            body: nested,
+          });
+          expect(keys.json()).to.include({ statusCode: 400, message: 'Invalid JSON body' });
+        }
       });
-      expectRefused(unpacked, 400, 'Please provide a valid URL');
     }
+
+    it('512 KiB of [', async () => {
+      const answer = await post('/v2/shorten/batch', '['.repeat(524_288));
+      expect(answer.json()).to.include({ statusCode: 400, message: 'Invalid JSON body' });
+    });
   });
 
   describe('that guess keys', () => {

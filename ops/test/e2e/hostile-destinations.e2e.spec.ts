@@ -152,6 +152,42 @@ describe('product: hostile destinations', () => {
     });
   });
 
+  describe('that clients read differently are refused', () => {
+    // WHATWG parsers go to the first host, wget and others to the second.
+    for (const url of [
+      'http://example.com\\@malware.wicar.org/x',
+      'http://example.com\\@localhost:8081/x',
+      'http://malware.wicar.org\\@example.com/x',
+      'http://example.com:80\\@malware.wicar.org/',
+      'http://example.com\\.malware.wicar.org/',
+      'http://example.com/\\malware.wicar.org/',
+      'http://example.com/a\\..\\b',
+      'http://@example.com',
+      'http://:@example.com/',
+      'http://example.com@example.com/',
+      'http://example.com:80@malware.wicar.org/',
+      'http://a@b@example.com/',
+      'http://example.com%5c@malware.wicar.org/',
+      'http://example.com%40malware.wicar.org/',
+    ]) {
+      it(url, async () => {
+        expectRefused(await bench.shorten(pro, { url }), 400, badUrl);
+      });
+    }
+
+    it('and those that all read alike are taken', async () => {
+      for (const url of [
+        'https://example.com/@name?to=a@b.example',
+        'https://example.com/?file=C:\\a',
+        'https://example.com?@malware.wicar.org',
+        'https://example.com/a#\\@b',
+      ]) {
+        const { shortCode } = await bench.link(pro, { url });
+        expect((await bench.visit(shortCode)).headers.location).to.equal(url);
+      }
+    });
+  });
+
   describe('come only from the link: no open redirect', () => {
     const targets = (code: string): string[] => [
       '//evil.example',
