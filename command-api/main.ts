@@ -2,6 +2,7 @@ import type { RequestListener } from 'node:http';
 import type Koa from 'koa';
 import type { Config } from '../ops/platform/config/config.js';
 import type { HealthCheck } from '../ops/platform/http/health.js';
+import { onlyForHosts } from '../ops/platform/http/known-hosts.js';
 import { listen, type HttpListener } from '../ops/platform/http/server.js';
 import type { Logger } from '../ops/platform/logging.js';
 import type { Metrics } from '../ops/platform/metrics/metrics.js';
@@ -10,6 +11,7 @@ import { periodically } from '../ops/platform/concurrency/periodic.js';
 import type { PasswordHasher } from '../ops/platform/passwords/password-hasher.js';
 import { advisoryLocks } from '../ops/platform/postgres/advisory-locks.js';
 import { transaction, type Pool } from '../ops/platform/postgres/pool.js';
+import { ownActors } from '../schemas/decision.js';
 import { messages } from '../schemas/http/errors.js';
 import { ownHosts } from './domain/own-hosts.js';
 import { createAdminApp } from './http/admin/app.js';
@@ -74,14 +76,19 @@ export const startCommandApi = async (deps: CommandApiDeps) => {
   const { config, pool, outbox, safety, metrics, logger } = deps;
   const { plans, upgradeUrl } = config;
   const keys = createApiKeyHandler(pool, outbox);
-  const adminApp = createAdminApp({ ...deps, plans, requests: metrics.requests('admin') });
+  const adminApp = createAdminApp({
+    ...deps,
+    plans,
+    trustedProxies: config.trustedProxies,
+    requests: metrics.requests('admin'),
+  });
   const clock = new LedgerClock(pool);
   const watch = createClockWatch(pool, clock, logger);
   await watch.look();
   const admission = createAdmission(pool, clock, plans);
   exposeApi(metrics, admission.counts, safety, watch);
   const admin = await listen('ADMIN', config.admin, config.trustedProxies, () =>
-    listener(adminApp),
+    onlyForHosts(config.admin.names, listener(adminApp)),
   );
   const api = await listen('API', config.api, config.trustedProxies, (own) => {
     const isOwnHost = ownHosts(
@@ -129,7 +136,7 @@ export const startCommandApi = async (deps: CommandApiDeps) => {
       transaction(pool, async (tx) => {
         await tx.query('SELECT pg_advisory_xact_lock($1)', [advisoryLocks.firstKey]);
         if (await keys.any()) return null;
-        const actor = { actor: 'system', requestId: 'first-start' };
+        const actor = { actor: ownActors.system, requestId: 'first-start' };
         return keys.issue({ name: 'first-key', plan: 'PRO', account: 'default' }, actor);
       }),
     async stop(graceMs: number): Promise<void> {

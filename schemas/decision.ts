@@ -5,6 +5,13 @@ export interface Actor {
   readonly requestId: string | null;
 }
 
+/** Who acts where it is neither a key, by its id, nor an operator, by a name. */
+export const ownActors = {
+  system: 'system',
+  webSafety: 'web-safety',
+  visitor: 'visitor',
+} as const;
+
 /** What a decision needs from outside. `now` is PostgreSQL's time, read under the subject's lock. */
 export interface DecisionContext extends Actor {
   readonly now: Date;

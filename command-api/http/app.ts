@@ -6,11 +6,13 @@ import {
   type Uncounted,
 } from '../../ops/platform/concurrency/deadline.js';
 import { healthStatus, type HealthCheck } from '../../ops/platform/http/health.js';
-import type { Logger } from '../../ops/platform/logging.js';
+import { createFloodLog, type Logger } from '../../ops/platform/logging.js';
 import type { RequestRecorder } from '../../ops/platform/metrics/requests.js';
 import { isAway } from '../../ops/platform/postgres/away.js';
 import { OutcomeUnknown } from '../../ops/platform/postgres/pool.js';
+import { noSniff } from '../../ops/platform/http/no-sniff.js';
 import { requestIdOf } from '../../ops/platform/http/request-id.js';
+import type { Actor } from '../../schemas/decision.js';
 import { messages } from '../../schemas/http/errors.js';
 import type { LivenessResponse } from '../../schemas/http/health.js';
 import { failure, refusesMethod, send, unavailable, type Reply } from './reply.js';
@@ -21,6 +23,8 @@ export interface RequestState {
   uncounted: Uncounted;
   /** For the log; never the key itself. */
   keyId?: string;
+  /** An operator whose token was right. */
+  actor?: Actor;
 }
 
 /** Milliseconds until 503, less than the 2 s that a client may wait for it. */
@@ -43,6 +47,13 @@ export interface AppDeps {
   readonly logger: Logger;
 }
 
+/** Requests that cost their sender nothing: so many lines in a minute for each status. */
+const floodLog = { everyMs: 60_000, lines: 20 };
+
+/** Whether a client may send such requests as often as it likes: no key, or nothing that a key pays for. */
+const isFree = ({ keyId, actor }: Partial<RequestState>, status: number): boolean =>
+  (keyId ?? actor) === undefined || status === 429 || status === 503;
+
 /** The routes that both listeners have. */
 const sharedRoutes: ReadonlySet<string> = new Set(['/health', '/health/ready']);
 
@@ -54,6 +65,13 @@ export const createApp = (
   { health, requests, logger }: AppDeps,
   routeOf: (path: string) => string | null,
 ): Koa<RequestState> => {
+  const floods = new Map<number, ReturnType<typeof createFloodLog>>();
+  const floodOf = (status: number) => {
+    const flood = floods.get(status) ?? createFloodLog(floodLog.everyMs, floodLog.lines);
+    floods.set(status, flood);
+    return flood;
+  };
+
   const app = new Koa<RequestState>();
   // Koa would print to stderr by itself.
   app.silent = true;
@@ -65,7 +83,7 @@ export const createApp = (
     const started = performance.now();
     const requestId = requestIdOf(ctx.headers['x-request-id']);
     ctx.state.requestId = requestId;
-    ctx.set('X-Request-Id', requestId);
+    ctx.set({ ...noSniff, 'X-Request-Id': requestId });
     try {
       await withinDeadline(answerWithinMs, async (uncounted) => {
         ctx.state.uncounted = uncounted;
@@ -82,8 +100,11 @@ export const createApp = (
     const route = sharedRoutes.has(path) ? path : (routeOf(path) ?? 'other');
     requests.record(route, method, status, started);
     const ms = Math.round((performance.now() - started) * 10) / 10;
+    const unlogged = isFree(ctx.state, status) ? floodOf(status)(performance.now()) : 0;
+    if (unlogged === null) return;
     const { keyId } = ctx.state;
-    logger.info({ requestId, method, path, status, ms, ...(keyId && { keyId }) }, 'request');
+    const optional = { ...(keyId && { keyId }), ...(unlogged > 0 && { unlogged }) };
+    logger.info({ requestId, method, path, status, ms, ...optional }, 'request');
   });
 
   app.use(async (ctx: Context, next: Next) => {

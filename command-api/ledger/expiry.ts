@@ -3,6 +3,7 @@ import { decideAll } from '../../ops/ledger/decide.js';
 import { ledgerLinks, lockDueLinks } from '../../ops/ledger/links.js';
 import type { Outbox } from '../../ops/platform/outbox/port.js';
 import { transaction, type Pool } from '../../ops/platform/postgres/pool.js';
+import { ownActors } from '../../schemas/decision.js';
 import { decideExpireLink } from '../domain/link.js';
 
 const pageSize = 500;
@@ -22,7 +23,7 @@ export const expireDueLinks = (pool: Pool, outbox: Outbox, clock: LedgerClock): 
       { ...ledgerLinks, lock: () => Promise.resolve(due), changeOf: () => null },
       [...due.keys()].map((subject) => ({
         subject,
-        actor: 'system',
+        actor: ownActors.system,
         requestId: null,
         decide: decideExpireLink,
       })),

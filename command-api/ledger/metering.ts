@@ -1,6 +1,7 @@
 import { v7 as uuidv7 } from 'uuid';
 import type { Outbox } from '../../ops/platform/outbox/port.js';
 import { transaction, type Pool } from '../../ops/platform/postgres/pool.js';
+import { ownActors } from '../../schemas/decision.js';
 import { newEvent } from '../../schemas/events/codec.js';
 
 const pageSize = 500;
@@ -62,7 +63,7 @@ const close = (pool: Pool, outbox: Outbox, keyIds: readonly string[] | null): Pr
       newEvent(
         'CallsMetered',
         { minute: minute.toISOString(), calls },
-        { id: uuidv7(), subject: key_id, time: now, sequence, account, actor: 'system' },
+        { id: uuidv7(), subject: key_id, time: now, sequence, account, actor: ownActors.system },
       ),
     );
     await outbox.record(tx, events);

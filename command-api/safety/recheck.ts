@@ -1,6 +1,7 @@
 import { v7 as uuidv7 } from 'uuid';
 import type { Logger } from '../../ops/platform/logging.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
+import { ownActors } from '../../schemas/decision.js';
 import type { LinkBlockHandler } from '../ledger/link-blocks.js';
 import {
   announceScans,
@@ -85,7 +86,7 @@ const leaseMs = 30_000;
 /** Milliseconds until the next try while the web safety service is away. */
 const retryMs = 10_000;
 
-const actor = 'web-safety';
+const actor = ownActors.webSafety;
 
 /**
  * Checks links again that were safe when they were made, one page at a time, and blocks those that

@@ -2,6 +2,8 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { messages } from '../../schemas/http/errors.js';
 import type { Config } from '../platform/config/config.js';
 import { healthStatus, type HealthCheck } from '../platform/http/health.js';
+import { onlyForHosts } from '../platform/http/known-hosts.js';
+import { noSniff } from '../platform/http/no-sniff.js';
 import { refuse } from '../platform/http/refusal.js';
 import { listen, type HttpListener } from '../platform/http/server.js';
 import type { Logger } from '../platform/logging.js';
@@ -17,6 +19,7 @@ export const startMonitoring = (deps: {
   readonly logger: Logger;
 }): Promise<HttpListener> => {
   const { config, health, metrics, logger } = deps;
+  const { admin, trustedProxies } = config;
 
   const requests = metrics.requests('admin');
 
@@ -49,7 +52,8 @@ export const startMonitoring = (deps: {
       refuse(request, response, { status: 405, message: messages.methodNotAllowed });
     } else {
       const [status, type, body] = answer;
-      response.writeHead(status, { 'Content-Type': type, 'Cache-Control': 'no-store' }).end(body);
+      const headers = { 'Content-Type': type, 'Cache-Control': 'no-store', ...noSniff };
+      response.writeHead(status, headers).end(body);
     }
     requests.record(answer === null ? 'other' : path, method, response.statusCode, startedAt);
   };
@@ -57,8 +61,8 @@ export const startMonitoring = (deps: {
   const handler: RequestListener = (request, response) => {
     respond(request, response).catch((err: unknown) => {
       logger.error({ err, path: request.url }, 'a request failed');
-      response.writeHead(500).end();
+      refuse(request, response, { status: 500, message: messages.internal });
     });
   };
-  return listen('ADMIN', config.admin, config.trustedProxies, () => handler);
+  return listen('ADMIN', admin, trustedProxies, () => onlyForHosts(admin.names, handler));
 };

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { noSniff } from '../../ops/platform/http/no-sniff.js';
 import { messages, type GeneralError } from '../../schemas/http/errors.js';
 import { retryAfterSeconds } from '../domain/password-tries.js';
 import { pages, tooManyAttemptsPage, type Page, type PageName } from './pages.js';
@@ -23,7 +24,7 @@ const retryAfterOf: Partial<Record<keyof typeof failures, string>> = {
 /** Given to `writeHead` all at once: `setHeader` before it would make each of them slower. */
 type Headers = Readonly<Record<string, string>>;
 
-const commonHeaders = { 'Cache-Control': 'no-store', 'X-Content-Type-Options': 'nosniff' };
+export const commonHeaders = { 'Cache-Control': 'no-store', ...noSniff };
 
 const qOfNothing = /^q=0(\.0*)?$/i;
 
@@ -117,6 +118,7 @@ export const sendRedirect = (response: ServerResponse, location: string): void =
     Location: location,
     'Cache-Control': 'private, no-store',
     'Referrer-Policy': 'no-referrer-when-downgrade',
+    ...noSniff,
     'Content-Length': 0,
   });
   response.end();

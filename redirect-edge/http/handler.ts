@@ -2,13 +2,21 @@ import type { RequestListener, ServerResponse } from 'node:http';
 import { Overloaded } from '../../ops/platform/concurrency/batcher.js';
 import { hasCode } from '../../ops/platform/errors.js';
 import { healthStatus, type HealthCheck } from '../../ops/platform/http/health.js';
-import type { Logger } from '../../ops/platform/logging.js';
+import { createFloodLog, type Logger } from '../../ops/platform/logging.js';
 import type { RequestRecorder } from '../../ops/platform/metrics/requests.js';
 import { isAway } from '../../ops/platform/postgres/away.js';
 import { OutcomeUnknown } from '../../ops/platform/postgres/pool.js';
 import { messages } from '../../schemas/http/errors.js';
 import { shortCodePattern } from '../../schemas/http/shorten.js';
-import { pathOf, refuseMethod, sendError, sendFailure, sendJson, sendRedirect } from './answer.js';
+import {
+  commonHeaders,
+  pathOf,
+  refuseMethod,
+  sendError,
+  sendFailure,
+  sendJson,
+  sendRedirect,
+} from './answer.js';
 import { createVisits, type VisitDeps } from './visits.js';
 
 export interface EdgeDeps extends VisitDeps {
@@ -55,35 +63,15 @@ const isTransient = (error: unknown): boolean =>
   isAway(error) ||
   (error as { retryable?: unknown }).retryable === true;
 
-/**
- * Reports an event that may come thousands of times a second: the first one at once, and then once in
- * `everyMs` with the number of times since the last report.
- */
-export const createFloodLog = (
-  everyMs: number,
-  report: (times: number) => void,
-): ((now: number) => void) => {
-  let times = 0;
-  let reportedAt = -Infinity;
-  return (now) => {
-    times += 1;
-    if (now - reportedAt < everyMs) return;
-    report(times);
-    times = 0;
-    reportedAt = now;
-  };
-};
-
 const overloadReportMs = 10_000;
 
 /** Everything that the edge answers, on plain `node:http`: this is the hot path. */
 export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
   const { requests, logger } = deps;
-  const overloads = createFloodLog(overloadReportMs, (times) => {
-    logger.warn({ times }, 'overloaded: requests rejected');
-  });
+  const overloads = createFloodLog(overloadReportMs, 1);
   const noteOverload = (): void => {
-    overloads(performance.now());
+    const unlogged = overloads(performance.now());
+    if (unlogged !== null) logger.warn({ times: unlogged + 1 }, 'overloaded: requests rejected');
   };
   const visits = createVisits(deps, noteOverload);
 
@@ -116,11 +104,11 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
         else sendRedirect(response, deps.rootRedirect);
         return;
       case '/robots.txt':
-        response.writeHead(200, { 'Content-Type': 'text/plain', 'Cache-Control': 'no-store' });
+        response.writeHead(200, { ...commonHeaders, 'Content-Type': 'text/plain' });
         response.end(robots);
         return;
       case '/favicon.ico':
-        response.writeHead(204, { 'Cache-Control': 'no-store' });
+        response.writeHead(204, commonHeaders);
         response.end();
         return;
     }

@@ -3,6 +3,7 @@ import { ledgerLinks } from '../../ops/ledger/links.js';
 import { createBatcher, type Batcher } from '../../ops/platform/concurrency/batcher.js';
 import type { Outbox } from '../../ops/platform/outbox/port.js';
 import { transaction, type Pool, mayBlameOne } from '../../ops/platform/postgres/pool.js';
+import { ownActors } from '../../schemas/decision.js';
 import { decideClick, type ClickRefusal } from '../domain/click.js';
 
 const maxGroup = 500;
@@ -24,7 +25,7 @@ export class ClickBudget {
     const run = (commands: readonly TakeClick[]): Promise<readonly ClickOutcome[]> =>
       transaction(pool, async (tx) => {
         const clicks = commands.map(({ code: subject, requestId }) => {
-          return { subject, actor: 'visitor', requestId, decide: decideClick };
+          return { subject, actor: ownActors.visitor, requestId, decide: decideClick };
         });
         const { results } = await decideAll(tx, outbox, ledgerLinks, clicks);
         return results.map(({ decision }) =>

@@ -54,6 +54,7 @@ export const messages = {
   internal: 'Internal server error',
   badRequest: 'Bad Request',
   headersTooLarge: 'Request header fields are too large',
+  misdirected: 'This listener answers to addresses, localhost and the names in ADMIN_HOSTS',
   requestTimeout: 'Request was not received in time',
   notFound: 'Not Found',
   methodNotAllowed: 'Method Not Allowed',

@@ -2,6 +2,9 @@ import { z } from 'zod';
 import { timestamp } from '../events/envelope.js';
 import { planName } from '../plans.js';
 
+/** Ids of keys are UUIDs in lower case. */
+export const keyIdPattern = /^[0-9a-f-]{36}$/;
+
 const controlCharacters = /[\u0000-\u001f\u007f-\u009f]/;
 
 const nameMessage = 'name must have 1 to 100 characters, none of them control characters';

@@ -1,6 +1,22 @@
 import { z } from 'zod';
 import { platformFeature } from '../events/catalogue.js';
-import { accountName } from './keys.js';
+import { ownActors } from '../decision.js';
+import { accountName, keyIdPattern } from './keys.js';
+
+const operatorNameMessage = 'X-Actor must have 1 to 64 visible characters';
+const reservedNames: ReadonlySet<string> = new Set(Object.values(ownActors));
+
+/** The header X-Actor: the actor of an operator's changes. No name, in any case, that others act under. */
+export const operatorName = z
+  .string({ error: operatorNameMessage })
+  .regex(/^[\x21-\x7e]{1,64}$/, { error: operatorNameMessage, abort: true })
+  .refine(
+    (name) => {
+      const lowerCase = name.toLowerCase();
+      return !reservedNames.has(lowerCase) && !keyIdPattern.test(lowerCase);
+    },
+    `X-Actor must not be ${[...reservedNames].join(', ')} or the id of a key`,
+  );
 
 const flag = z
   .boolean({ error: ({ path = [] }) => `${path.join('.')} must be true or false` })

@@ -1,6 +1,11 @@
 import { expect } from 'chai';
 import type { z } from 'zod';
-import { aliasOverrideRequest, blockRequest, switchPlatformRequest } from './operators.js';
+import {
+  aliasOverrideRequest,
+  blockRequest,
+  operatorName,
+  switchPlatformRequest,
+} from './operators.js';
 
 const messageOf = (schema: z.ZodType, body: unknown): string | null => {
   const result = schema.safeParse(body);
@@ -81,6 +86,28 @@ describe('schemas: body of an override', () => {
   it('must be an object', () => {
     for (const body of [null, [], 'acme']) {
       expect(messageOf(aliasOverrideRequest, body)).to.equal('account is needed');
+    }
+  });
+});
+
+describe('schemas: the name of an operator', () => {
+  it('has 1 to 64 visible characters', () => {
+    for (const name of ['m', 'maria', 'DOMAIN\\maria', 'systems', 'x'.repeat(64)]) {
+      expect(messageOf(operatorName, name)).to.equal(null);
+    }
+    for (const name of ['', 'two words', 'ä', 'x'.repeat(65), undefined]) {
+      expect(messageOf(operatorName, name)).to.equal(
+        'X-Actor must have 1 to 64 visible characters',
+      );
+    }
+  });
+
+  it('is no name under which others act, in any case', () => {
+    const id = '0190f5d2-7c11-7c3e-8a55-0123456789ab';
+    for (const name of ['system', 'System', 'WEB-SAFETY', 'visitor', id, id.toUpperCase()]) {
+      expect(messageOf(operatorName, name)).to.equal(
+        'X-Actor must not be system, web-safety, visitor or the id of a key',
+      );
     }
   });
 });

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import {
   changeKeyRequest,
   createKeyRequest,
+  keyIdPattern,
   type KeyResponse,
   type KeyWithUsageResponse,
 } from '../../../schemas/http/keys.js';
@@ -12,14 +13,11 @@ import type { Actor } from '../../../schemas/decision.js';
 import { failure, json, type Reply } from '../reply.js';
 import { pageLimit, withBody, withQuery, type AdminRoutes } from './requests.js';
 
-/** Ids are UUIDs; what is none (PostgreSQL would choke on a null character) names no key. */
-const keyId = /^[0-9a-f-]{36}$/;
-
 const pageQuery = z.object({
   limit: pageLimit.default(100),
   after: z
     .string({ error: 'after must be given once' })
-    .regex(keyId, { error: 'after must be the id of a key' })
+    .regex(keyIdPattern, { error: 'after must be the id of a key' })
     .nullable()
     .default(null),
 });
@@ -45,7 +43,7 @@ export const keyRoutes: AdminRoutes = ({ pool, outbox, plans, settle }) => {
   const unknownKey = failure(404, 'API key not found');
 
   const change = async (id: string, command: ApiKeyCommand, actor: Actor): Promise<Reply> => {
-    if (!keyId.test(id)) return unknownKey;
+    if (!keyIdPattern.test(id)) return unknownKey;
     const outcome = await keys.handle(id, command, actor);
     if (outcome.type === 'done') return settle(outcome.receipt, 200, keyOf(outcome.state));
     return outcome.reason === 'unknown'
@@ -77,7 +75,7 @@ export const keyRoutes: AdminRoutes = ({ pool, outbox, plans, settle }) => {
       path: '/keys/:id',
       handler: async (_ctx, _state, parameter) => {
         const id = parameter('id');
-        const found = keyId.test(id) ? await keys.find(id) : null;
+        const found = keyIdPattern.test(id) ? await keys.find(id) : null;
         return found ? json(200, withUsage(found)) : unknownKey;
       },
     },

@@ -66,12 +66,8 @@ export const documentation = () => {
       }
       if (refusesMethod(ctx)) return;
       ctx.status = 200;
-      ctx.set({
-        // Kept, but asked for again each time: another version has the same paths.
-        'Cache-Control': 'no-cache',
-        'X-Content-Type-Options': 'nosniff',
-        ...found.headers,
-      });
+      // Kept, but asked for again each time: another version has the same paths.
+      ctx.set({ 'Cache-Control': 'no-cache', ...found.headers });
       if (ctx.fresh) {
         ctx.status = 304;
         return;

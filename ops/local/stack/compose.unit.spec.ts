@@ -28,7 +28,13 @@ const compose = z.object({
 const folders = { api: 'command-api', edge: 'redirect-edge', projector: 'projectors' } as const;
 
 /** What containers are told besides: where to listen, and what a cluster of three is good for. */
-const ofContainers = ['ADMIN_HOST', 'HOST', 'KAFKA_MIN_INSYNC_REPLICAS', 'KAFKA_REPLICAS'];
+const ofContainers = [
+  'ADMIN_HOST',
+  'ADMIN_HOSTS',
+  'HOST',
+  'KAFKA_MIN_INSYNC_REPLICAS',
+  'KAFKA_REPLICAS',
+];
 /** What the stack's services find in their environment. */
 const passedOn = {
   api: ['FIRST_KEY', 'SAFE_BROWSING_API_KEY', 'SAFE_BROWSING_URL', 'TRUSTED_PROXIES'],

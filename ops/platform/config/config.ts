@@ -50,7 +50,12 @@ const readableFile = (variable: string, file: string): string => {
 const configOf = (vars: z.infer<typeof variables>) => ({
   api: { host: vars.API_HOST ?? vars.HOST, port: vars.API_PORT } satisfies Listen,
   edge: { host: vars.EDGE_HOST ?? vars.HOST, port: vars.EDGE_PORT } satisfies Listen,
-  admin: { host: vars.ADMIN_HOST, port: vars.ADMIN_PORT } satisfies Listen,
+  admin: {
+    host: vars.ADMIN_HOST,
+    port: vars.ADMIN_PORT,
+    /** The names under which it answers, besides addresses and `localhost`. */
+    names: [vars.ADMIN_HOST, ...vars.ADMIN_HOSTS.map((url) => new URL(url).hostname)],
+  } satisfies Listen & { names: readonly string[] },
   /** Without a trailing slash; `null`: made from the edge's port once that is known. */
   shortUrlHost: vars.SHORT_URL_HOST ?? null,
   /** Other URLs of our listeners: no destination may lead there. */

@@ -2,6 +2,7 @@
 import { BlockList, isIP } from 'node:net';
 import { z } from 'zod';
 import type { KafkaSettings } from '../event-log/kafka/settings.js';
+import { destinationPattern } from '../../../schemas/http/shorten.js';
 import { trustIn } from '../http/client-address.js';
 
 const port = z
@@ -120,6 +121,7 @@ export const variables = z.object({
   API_HOST: bindAddress.optional(),
   EDGE_HOST: bindAddress.optional(),
   ADMIN_HOST: bindAddress.default('127.0.0.1'),
+  ADMIN_HOSTS: hostList.default([]),
   API_PORT: port.default(8080),
   EDGE_PORT: port.default(8081),
   ADMIN_PORT: port.default(8082),
@@ -144,7 +146,9 @@ export const variables = z.object({
     .optional(),
   SAFE_BROWSING_URL: httpUrlWithoutSlash.optional(),
   SEAL_KEY_FILE: z.string().optional(),
-  ROOT_REDIRECT: httpUrl.optional(),
+  ROOT_REDIRECT: httpUrl
+    .regex(destinationPattern, 'must have no @ before its path and no backslash before its query')
+    .optional(),
   LOG_LEVEL: z
     .enum(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], {
       error: 'must be one of trace, debug, info, warn, error, fatal, silent',

@@ -1,5 +1,6 @@
 import { METHODS, STATUS_CODES, type IncomingMessage, type ServerResponse } from 'node:http';
 import { messages, type GeneralError } from '../../../schemas/http/errors.js';
+import { noSniff } from './no-sniff.js';
 
 /** Node's error about a request that it could not read. */
 export type Unread = NodeJS.ErrnoException & {
@@ -61,6 +62,7 @@ const headersOf = (body: string): Record<string, string> => ({
   'Content-Type': 'application/json; charset=utf-8',
   'Content-Length': String(Buffer.byteLength(body)),
   'Cache-Control': 'no-store',
+  ...noSniff,
   Connection: 'close',
 });
 

@@ -57,7 +57,7 @@ describe('product: minute later', () => {
       await trickle(
         'body',
         origin,
-        `POST ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\n` +
+        `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${token}\r\n` +
           'Content-Type: application/json\r\nContent-Length: 60000\r\n\r\n',
       );
     }

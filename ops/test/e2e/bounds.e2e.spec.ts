@@ -76,7 +76,7 @@ describe('product: bounds', () => {
   };
 
   const headOf = (path: string, token: string, length: string): string =>
-    `POST ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\n` +
+    `POST ${path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${token}\r\n` +
     `Content-Type: application/json\r\n${length}\r\n\r\n`;
 
   for (const [how, length] of [

@@ -66,6 +66,7 @@ describe('redirect edge: link with a password', () => {
       location: destination,
       'cache-control': 'private, no-store',
       'referrer-policy': 'no-referrer-when-downgrade',
+      'x-content-type-options': 'nosniff',
       'content-length': '0',
     });
   };

@@ -185,7 +185,7 @@ describe('product: process', () => {
         for (const address of [product.api, product.edge]) {
           expect(address).to.match(/^http:\/\/\[::1\]:\d+$/);
           const connection = await connectTo(address);
-          connection.socket.write('GET /health HTTP/1.1\r\nHost: a\r\n\r\n');
+          connection.socket.write('GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n');
           await connection.until(/^HTTP\/1\.1 200 /);
           connection.socket.destroy();
         }
@@ -220,7 +220,7 @@ describe('product: process', () => {
     const body = JSON.stringify({ url: destination, alias });
     const connection = await connectTo(api);
     connection.socket.write(
-      `POST /v2/shorten HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${firstKey ?? ''}\r\n` +
+      `POST /v2/shorten HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer ${firstKey ?? ''}\r\n` +
         `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n` +
         `Expect: 100-continue\r\n\r\n`,
     );
@@ -255,7 +255,7 @@ describe('product: process', () => {
       const idle = await connectTo(product.edge);
       const request = await halfSent(product, 'in-flight');
       const answered = await connectTo(product.api);
-      answered.socket.write('GET /health HTTP/1.1\r\nHost: a\r\n\r\n');
+      answered.socket.write('GET /health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n');
       await answered.until(/pass/);
       const began = performance.now();
       process.kill(product.pid, signal);

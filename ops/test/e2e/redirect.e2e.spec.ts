@@ -59,6 +59,7 @@ describe('redirect edge: redirect edge', () => {
       location,
       'cache-control': 'private, no-store',
       'referrer-policy': 'no-referrer-when-downgrade',
+      'x-content-type-options': 'nosniff',
       'content-length': '0',
     });
     expect([date, connection, keepAlive]).not.to.include(undefined);

@@ -3,6 +3,7 @@ import { knownAdminToken, publishedAddresses } from '../../app/data-dir.js';
 import type { Config } from '../../platform/config/config.js';
 import { nullOnThrow } from '../../platform/errors.js';
 import { urlOf } from '../../platform/http/server.js';
+import { operatorName } from '../../../schemas/http/operators.js';
 import { CliError, explainDataDir } from './errors.js';
 
 /** The operators' listener of the running service, and its admin token. */
@@ -40,9 +41,14 @@ const userName = (): string => {
   }
 };
 
-/** The part of a name that the admin API takes: 1 to 64 visible characters. */
-export const visibleName = (name: string): string =>
-  name.replaceAll(/[^\x21-\x7e]/g, '').slice(0, 64) || 'unknown';
+/**
+ * A name as the admin API takes it: 1 to 64 visible characters. Windows' user `SYSTEM`, for one, has a
+ * name that is Linklog's own, and becomes `user-SYSTEM`.
+ */
+export const operatorNameOf = (user: string): string => {
+  const visible = user.replaceAll(/[^\x21-\x7e]/g, '').slice(0, 64) || 'unknown';
+  return operatorName.safeParse(visible).success ? visible : `user-${visible}`;
+};
 
 /** Who is at the keyboard, for the events' `actor`. */
-export const actorName = (): string => visibleName(userName());
+export const actorName = (): string => operatorNameOf(userName());

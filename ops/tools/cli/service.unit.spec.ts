@@ -5,7 +5,7 @@ import path from 'node:path';
 import { openDataDir } from '../../app/data-dir.js';
 import { ConfigError, readConfig } from '../../platform/config/config.js';
 import { CliError } from './errors.js';
-import { findService, visibleName } from './service.js';
+import { findService, operatorNameOf } from './service.js';
 
 describe('CLI: where the service is', () => {
   let dataDir: string;
@@ -68,9 +68,14 @@ describe('CLI: where the service is', () => {
   });
 
   it('hears a name of visible characters only', () => {
-    expect(visibleName('ada')).to.equal('ada');
-    expect(visibleName('DOMAIN\\Ada Løvelace')).to.equal('DOMAIN\\AdaLvelace');
-    expect(visibleName('x'.repeat(80))).to.have.length(64);
-    expect(visibleName('Ώ ')).to.equal('unknown');
+    expect(operatorNameOf('ada')).to.equal('ada');
+    expect(operatorNameOf('DOMAIN\\Ada Løvelace')).to.equal('DOMAIN\\AdaLvelace');
+    expect(operatorNameOf('x'.repeat(80))).to.have.length(64);
+    expect(operatorNameOf('Ώ ')).to.equal('unknown');
+  });
+
+  it('hears no name of its own', () => {
+    expect(operatorNameOf('SYSTEM')).to.equal('user-SYSTEM');
+    expect(operatorNameOf('web-safety')).to.equal('user-web-safety');
   });
 });

@@ -97,6 +97,7 @@ export const expectDocumented = (
 ): void => {
   const { status, headers, body } = answer;
   const target = originFormOf(request.target);
+  expect(headers.get('x-content-type-options')).to.equal('nosniff');
   // Whoever asks: on a machine with much else to do, something may take longer than readiness has.
   if (status === 503 && target.split('?')[0] === '/health/ready') {
     if (body.length > 0) healthResponse.parse(JSON.parse(body.toString('utf8')));

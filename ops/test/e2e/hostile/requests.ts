@@ -111,7 +111,9 @@ export const bytesOf = (request: HostileRequest): Buffer => {
   const frame = framings[framing];
   if (!frame) throw new Error(`No framing ${framing}`);
   const [frameLines, bytes] = frame(body);
-  const host = framing === 'no host' ? [] : ['Host: sho.rt'];
+  // By another name, the admin listener would answer 421 to everything.
+  const name = request.listener === 'admin' ? 'localhost' : 'sho.rt';
+  const host = framing === 'no host' ? [] : [`Host: ${name}`];
   const head = [`${method} ${target} HTTP/1.1`, ...host, ...lines, ...frameLines].join('\r\n');
   const end = framing === 'no end of headers' ? '\r\n' : '\r\n\r\n';
   return Buffer.concat([Buffer.from(head + end, 'latin1'), bytes]);
@@ -511,12 +513,17 @@ export const hostileRequest = (known: Known): fc.Arbitrary<HostileRequest> => {
       })
       // Nobody can know that an answer to half a head is an answer to HEAD, which has no body.
       .filter(({ method, framing: end }) => method !== 'HEAD' || end !== 'no end of headers')
-      .map(({ authorization: token, oddLines: odd, breakage: broken, ...request }) => ({
-        ...request,
-        // The first Authorization counts, so ours comes first.
-        lines: [...(token === null ? [] : [bearer(token)]), ...odd, ...broken],
-        key: token !== null && known.keys.includes(token) && broken.length === 0 ? token : null,
-      }))
+      .map(({ authorization, oddLines: odd, breakage: broken, ...request }) => {
+        // Ten wrong ones, and the admin listener would answer 429 to all that follow.
+        const isGuess = request.listener === 'admin' && authorization !== null;
+        const token = isGuess ? known.adminToken : authorization;
+        return {
+          ...request,
+          // The first Authorization counts, so ours comes first.
+          lines: [...(token === null ? [] : [bearer(token)]), ...odd, ...broken],
+          key: token !== null && known.keys.includes(token) && broken.length === 0 ? token : null,
+        };
+      })
   );
 };
 

@@ -1,0 +1,42 @@
+import { expect } from 'chai';
+import { ask, atOnce, statuses, type Ask } from '../support/http.js';
+import { eventually } from '../support/waiting.js';
+import { withProduct } from './harness.js';
+
+const times = 400;
+const maxBytes = 100_000;
+
+describe('product: log under a flood', () => {
+  const bench = withProduct({ LOG_LEVEL: 'info' });
+
+  it('takes a few lines of each kind of request that costs nothing, with a part of its path', async () => {
+    const { api, admin } = bench.product;
+    const { key } = await bench.key('PRO');
+    const before = bench.product.stderr().length;
+    const long = 'x'.repeat(15_000);
+    const floods: readonly (readonly [number, string, Ask])[] = [
+      [404, `${api}/${long}`, {}],
+      [401, `${api}/v2/${long}`, {}],
+      [401, `${api}/v2/usage`, { headers: { Authorization: `Bearer ll_${'a'.repeat(38)}` } }],
+      [405, `${api}/health?${long}`, { method: 'PUT' }],
+      [200, `${api}/health?${long}`, {}],
+      [404, `${admin}/${long}`, {}],
+      [401, `${admin}/admin/${long}`, {}],
+      [421, `${admin}/${long}`, { headers: { Host: 'evil.example' } }],
+    ];
+    for (const [status, url, options] of floods) {
+      const answers = await atOnce(times, () => ask(url, options));
+      expect(statuses(answers), url.slice(0, 60)).to.deep.equal({ [status]: times });
+    }
+    // Who pays for its calls finds each of them.
+    const headers = { 'X-Request-Id': 'the-last-one', Authorization: `Bearer ${key}` };
+    await ask(`${api}/v2/${long}`, { headers });
+    await eventually('the last request is logged', () =>
+      bench.product.stderr().includes('the-last-one'),
+    );
+    const logged = bench.product.stderr().slice(before);
+    expect(logged.length).to.be.below(maxBytes);
+    for (const status of [200, 401, 404, 405]) expect(logged).to.include(`"status":${status},`);
+    expect(logged).to.include('x'.repeat(150)).and.not.include('x'.repeat(201));
+  });
+});

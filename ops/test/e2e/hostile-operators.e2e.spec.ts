@@ -1,0 +1,134 @@
+import { expect } from 'chai';
+import { ask, atOnce, statuses, type Answer, type Ask } from '../support/http.js';
+import { connectTo } from '../support/raw-http.js';
+import { expectError, withProduct } from './harness.js';
+
+/** An address of its own for each test: wrong guesses shut out the address that they come from. */
+const proxy = '127.0.0.9';
+
+describe('product: admin listener under attack', () => {
+  const bench = withProduct({
+    ADMIN_HOSTS: 'ops.example.com,command-api-1:8082',
+    TRUSTED_PROXIES: proxy,
+  });
+
+  const withToken = (token: string, options: Ask = {}): Promise<Answer> =>
+    ask(`${bench.product.admin}/admin/platform`, {
+      ...options,
+      headers: { ...options.headers, Authorization: `Bearer ${token}` },
+    });
+
+  describe('a page of a stranger’s, whose name leads here (DNS rebinding), gets 421', () => {
+    for (const host of [
+      'evil.example',
+      'evil.example:8082',
+      'localhost.evil.example',
+      '127.0.0.1.evil.example',
+      'notops.example.com',
+      'a.ops.example.com',
+      'evil.example#localhost',
+      'a b',
+    ]) {
+      it(host, async () => {
+        for (const admin of bench.product.admins) {
+          for (const path of ['/health', '/health/ready', '/metrics', '/admin/platform']) {
+            const headers = { Host: host, Authorization: `Bearer ${bench.product.adminToken}` };
+            expectError(await ask(`${admin}${path}?a=b`, { headers }), {
+              status: 421,
+              message: 'This listener answers to addresses, localhost and the names in ADMIN_HOSTS',
+              path,
+            });
+          }
+        }
+      });
+    }
+
+    it('and so does a request without a name', async () => {
+      for (const request of [
+        'GET /metrics HTTP/1.0\r\n\r\n',
+        'GET /metrics HTTP/1.1\r\nHost:\r\n\r\n',
+      ]) {
+        const connection = await connectTo(bench.product.admin);
+        connection.socket.write(request);
+        await connection.closed(10_000);
+        expect(connection.received()).to.match(/^HTTP\/1\.1 421 /);
+      }
+    });
+
+    it('but not one that comes by an address, localhost, or a name in ADMIN_HOSTS', async () => {
+      for (const host of [
+        '127.0.0.1',
+        '10.0.0.1:1',
+        '[::1]:8082',
+        'localhost',
+        'LOCALHOST:8082',
+        'ops.example.com',
+        'OPS.example.com.:443',
+        'command-api-1',
+      ]) {
+        const answer = await withToken(bench.product.adminToken, { headers: { Host: host } });
+        expect(answer.status, host).to.equal(200);
+      }
+    });
+  });
+
+  describe('guesses of the token', () => {
+    const wrong = 'x'.repeat(32);
+
+    it('get 429 after ten in a minute, wrong or right, and nobody else does', async () => {
+      const from = { localAddress: '127.0.0.2' };
+      const guesses = await atOnce(200, (guess) =>
+        withToken(`${wrong}${guess}`, {
+          ...from,
+          // Written by a stranger: no proxy says so.
+          headers: { 'X-Forwarded-For': `10.0.0.${guess}` },
+        }),
+      );
+      expect(statuses(guesses)).to.deep.equal({ 401: 10, 429: 190 });
+      const right = await withToken(bench.product.adminToken, from);
+      const { retryAfter } = right.json() as { retryAfter: number };
+      expectError(right, {
+        status: 429,
+        message: 'Too many attempts. Try again later.',
+        path: '/admin/platform',
+        retryAfter,
+      });
+      expect(retryAfter).to.be.within(1, 60);
+      expect(right.headers['retry-after']).to.equal(String(retryAfter));
+      expect((await withToken(bench.product.adminToken)).status).to.equal(200);
+      // It has no token to guess with.
+      expect((await ask(`${bench.product.admin}/admin/keys`, from)).status).to.equal(401);
+      expect((await ask(`${bench.product.admin}/metrics`, from)).status).to.equal(200);
+    });
+
+    it('behind a trusted proxy are those of the client’s address, of IPv6 its /64', async () => {
+      const by = (client: string): Ask => ({
+        localAddress: proxy,
+        headers: { 'X-Forwarded-For': client },
+      });
+      const guesses = await atOnce(20, (guess) =>
+        withToken(wrong, by(`2001:db8:0:1::${guess.toString(16)}`)),
+      );
+      expect(statuses(guesses)).to.deep.equal({ 401: 10, 429: 10 });
+      const { adminToken } = bench.product;
+      expect((await withToken(adminToken, by('2001:db8:0:1:ffff::1'))).status).to.equal(429);
+      expect((await withToken(adminToken, by('2001:db8:0:2::1'))).status).to.equal(200);
+    });
+  });
+
+  it('nobody acts under a name that is Linklog’s own', async () => {
+    const { id, key } = await bench.key('PRO');
+    const { shortCode } = await bench.link(key);
+    const path = `/admin/links/${shortCode}/block`;
+    for (const actor of ['system', 'web-safety', 'visitor', 'Web-Safety', id, id.toUpperCase()]) {
+      const answer = await ask(bench.product.admin + path, {
+        method: 'POST',
+        headers: { Authorization: `Bearer ${bench.product.adminToken}`, 'X-Actor': actor },
+        body: { reason: 'forged' },
+      });
+      const message = 'X-Actor must not be system, web-safety, visitor or the id of a key';
+      expectError(answer, { status: 400, message, path, method: 'POST' });
+    }
+    expect((await bench.visit(shortCode)).status).to.equal(302);
+  });
+});
