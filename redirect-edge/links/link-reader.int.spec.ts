@@ -10,7 +10,7 @@ import { within } from '../../ops/test/support/waiting.js';
 import type { LinkEvent } from '../../schemas/events/catalogue.js';
 import { evolveLink, noLink } from '../../schemas/folds/link.js';
 import { rowOfState } from '../../schemas/read-models/redirects.js';
-import { at, blocked, created, expired, unblocked } from '../../schemas/testing/events.js';
+import { blocked, created, expired, unblocked } from '../../schemas/testing/events.js';
 import { LinkCache, LinkReader } from './link-reader.js';
 
 describe('redirect edge: link reader', () => {
@@ -69,12 +69,23 @@ describe('redirect edge: link reader', () => {
   });
 
   it('reads what is projected', async () => {
-    await project(created('old', { expiresAt: at(60).toISOString() }));
+    await recordHistory(node, created('old'));
+    await project(created('old', { url: 'https://example.com/projected', maxClicks: 3 }));
     expect(await reader.read('old')).to.include({
-      location: 'https://example.com/old',
-      expiresAt: at(60).getTime(),
-      limited: false,
+      location: 'https://example.com/projected',
+      limited: true,
     });
+  });
+
+  it('believes no projected row that a link exists, is blocked or not, or has expired', async () => {
+    await project(created('forged'));
+    expect(await statusOf('forged')).to.equal(null);
+    await recordHistory(node, created('harmful'), blocked('harmful', 2));
+    await project(created('harmful'), blocked('harmful', 2), unblocked('harmful', 3));
+    expect(await reader.read('harmful')).to.include({ status: 'blocked', sequence: 2 });
+    await recordHistory(node, created('harmless'));
+    await project(created('harmless'), expired('harmless', 2), blocked('harmless', 3));
+    expect(await reader.read('harmless')).to.include({ status: 'active', sequence: 1 });
   });
 
   it('folds the later events into the projected row, and asks for no others', async () => {

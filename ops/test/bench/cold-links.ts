@@ -47,6 +47,11 @@ const run = async (): Promise<void> => {
              $1::jsonb || jsonb_build_object('code', code))).* FROM unnest($2::text[]) AS code`,
     [JSON.stringify(row), codes],
   );
+  await node.pool.query(
+    `INSERT INTO ledger.links (code, key_id, account, sequence, last_event_at)
+     SELECT code, 'key-1', 'default', 1, now() FROM unnest($1::text[]) AS code`,
+    [codes],
+  );
 
   /** An edge that has just begun to believe copies, with nothing in memory. */
   const edge = (withRedis: boolean) => {

@@ -1,0 +1,151 @@
+import { expect } from 'chai';
+import { Partitioners, type Producer } from 'kafkajs';
+import { createHash } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { keyToken } from '../../../command-api/domain/key-token.js';
+import type { LinklogEvent } from '../../../schemas/events/catalogue.js';
+import { topicOf, writeEvent } from '../../../schemas/events/codec.js';
+import {
+  blocked,
+  created,
+  expired,
+  idOf,
+  keyChanged,
+  keyCreated,
+  maintenanceSwitched,
+  overrideGranted,
+  spooledVisit,
+  unblocked,
+} from '../../../schemas/testing/events.js';
+import { kafkaStartMs, testKafka, type TestKafka } from '../support/kafka.js';
+import { launch, startLinklogCli, temporaryDir, type Said } from '../support/process.js';
+import { startEmbeddedProduct } from '../support/product.js';
+import { untilProjected } from '../support/projected.js';
+import { eventuallyPasses } from '../support/waiting.js';
+import { Bench } from './harness.js';
+
+const newest = Number.MAX_SAFE_INTEGER;
+const evil = 'https://evil.example/';
+
+/** The tests are one attack after the other, on one log. */
+describe('product: someone who can write to Kafka', function () {
+  this.timeout(60_000);
+  const bench = new Bench();
+  let kafka: TestKafka;
+  let producer: Producer;
+  let dataDir: string;
+  let env: Record<string, string>;
+  let key: string;
+
+  before(async function () {
+    this.timeout(kafkaStartMs);
+    kafka = await testKafka('writer');
+    dataDir = await temporaryDir();
+    env = { KAFKA_BROKERS: kafka.brokers, KAFKA_TOPIC_PREFIX: kafka.prefix };
+    bench.use(await startEmbeddedProduct({ dataDir, env }));
+    ({ key } = await bench.key('PRO'));
+    producer = kafka.client().producer({ createPartitioner: Partitioners.DefaultPartitioner });
+    await producer.connect();
+  });
+  after(async () => {
+    await producer.disconnect();
+    await bench.product.cleanup();
+    await kafka.drop();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+
+  /** Writes events into the log as the relay does, and waits until every projection has them. */
+  const forge = async (...events: readonly LinklogEvent[]): Promise<void> => {
+    for (const event of events) {
+      await producer.send({
+        topic: kafka.prefix + topicOf(event),
+        messages: [{ key: event.subject, value: writeEvent(event) }],
+      });
+    }
+    await untilProjected(bench.product.edges);
+  };
+
+  const judge = (code: string, verdict: 'block' | 'unblock') =>
+    bench.admin('POST', `/admin/links/${code}/${verdict}`, { reason: 'phishing' });
+
+  const statusOf = async (code: string): Promise<number> => (await bench.visit(code)).status;
+
+  const linklog = (...args: readonly string[]): Promise<Said> =>
+    startLinklogCli(args, { DATA_DIR: dataDir, ...env }).ended;
+
+  it('cannot unblock a link, nor keep a block from taking effect', async () => {
+    for (const alias of ['harmful', 'harmful-later']) await bench.link(key, { alias });
+    await judge('harmful', 'block');
+    await forge(unblocked('harmful', newest), unblocked('harmful-later', newest));
+    expect(await statusOf('harmful')).to.equal(410);
+    expect(await statusOf('harmful-later')).to.equal(302);
+    expect((await judge('harmful-later', 'block')).status).to.equal(200);
+    await eventuallyPasses(1_000, async () => {
+      expect(await statusOf('harmful-later')).to.equal(410);
+    });
+  });
+
+  it('cannot lead a link elsewhere, block it or expire it', async () => {
+    const { shortCode } = await bench.link(key);
+    await forge(
+      created(shortCode, { url: evil }, { sequence: 2 }),
+      expired(shortCode, 3),
+      blocked(shortCode, 4),
+    );
+    const visit = await bench.visit(shortCode);
+    expect([visit.status, visit.headers.location]).to.deep.equal([
+      302,
+      'https://example.com/somewhere?a=1&b=2',
+    ]);
+  });
+
+  it('cannot make a link of a code that nobody has', async () => {
+    await forge(created('offer', { url: evil, custom: true }));
+    expect(await statusOf('offer')).to.equal(404);
+  });
+
+  it('cannot make a key, a plan, an override or a switch', async () => {
+    const forged = keyToken('0'.repeat(32));
+    const { id, key: free } = await bench.key('FREE');
+    const hash = createHash('sha256').update(forged).digest('hex');
+    await forge(
+      keyCreated(idOf('mine'), { plan: 'PRO', hash }),
+      keyChanged(id, newest, { name: 'mine', plan: 'PRO', active: true }),
+      overrideGranted('login', newest, 'default'),
+      maintenanceSwitched(newest, true),
+    );
+    expect((await bench.api('/v2/usage', forged)).status).to.equal(401);
+    expect((await bench.api('/v2/usage', free)).json()).to.include({ plan: 'FREE' });
+    expect((await bench.shorten(key, { url: evil, alias: 'login' })).status).to.equal(400);
+  });
+
+  it('can write visits, which count', async () => {
+    const { shortCode } = await bench.link(key);
+    await forge(spooledVisit(shortCode));
+    expect((await bench.stats(shortCode, key)).clickCount).to.equal(1);
+  });
+
+  it('is found by audit verify, which names each row that follows a forged event', async () => {
+    const { exitCode, stdout } = await linklog('audit', 'verify', '--json');
+    expect(exitCode).to.equal(1);
+    const { differences } = JSON.parse(stdout) as {
+      differences: readonly { model: string; table: string; key: Record<string, string> }[];
+    };
+    const rows = differences.map(({ model, table, key: row }) =>
+      [`${model}.${table}`, ...Object.values(row)].join(' '),
+    );
+    expect(rows).to.include.members([
+      'ledger.links harmful',
+      'ledger.links offer',
+      'ledger.alias_overrides login',
+      'ledger.platform true',
+    ]);
+  });
+
+  it('can end the service at its next start, which names a forged event', async () => {
+    await bench.product.stop();
+    const next = await launch({ DATA_DIR: dataDir, ...env }).ended;
+    expect(next).to.include({ exitCode: 78, stdout: '' });
+    expect(next.stderr).to.match(/PostgreSQL is older than the log in Kafka: it does not know/);
+  });
+});
