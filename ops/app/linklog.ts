@@ -84,6 +84,7 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
       },
       optional: {
         ...(redis && { redis: () => redis.ping() }),
+        ...(projectors?.checkSeals && { seals: projectors.checkSeals }),
         ...(projectors?.checkArchive && { archive: projectors.checkArchive }),
       },
       projections: () => projectionStatus(logPool, log),

@@ -33,10 +33,15 @@ export const startProjectorService = (deps: {
 
     const keyFiles = { named: config.sealKeyFile, own: ownSealKeyFile };
     const signer = await signerOfProcess(keyFiles, { client: pool, logger });
-    if (signer) {
-      const sealing = await startSealing({ pool, log, logger, signer });
+    const sealing = signer && (await startSealing({ pool, log, logger, signer }));
+    if (sealing) {
       onStop(() => sealing.stop());
       failures.push(sealing.failed);
+      metrics.gauge({
+        name: 'linklog_seals_broken_chains',
+        help: 'Partitions that are not signed any more: they do not continue what was sealed',
+        read: () => sealing.brokenChains().length,
+      });
     }
 
     const { eventStoreUrl: url } = config;
@@ -56,6 +61,8 @@ export const startProjectorService = (deps: {
     }
     return {
       secondsBehind: () => projectors.secondsBehind(),
+      /** Rejects with `ChainBroken` where a partition is not sealed any more; `null`: none is. */
+      checkSeals: sealing && (() => sealing.check()),
       /** Rejects while EventStoreDB is away; `null` where there is no archive. */
       checkArchive: archive && (() => archive.check()),
       /** Never resolves; rejects when the projectors, the sealing or the archive cannot go on. */

@@ -5,7 +5,11 @@ import { hasCode } from '../../ops/platform/errors.js';
 import { FileExists, writeNewFile } from '../../ops/platform/files/new-file.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import type { Queryable } from '../../ops/platform/postgres/pool.js';
+import { SealMemory } from './seal-memory.js';
 import { isEd25519, signerOf, type Signer } from './signed-checkpoint.js';
+
+/** The key that signs checkpoints, and what it has signed last. */
+export type SealKey = Signer & { readonly memory: SealMemory };
 
 const wrong = (file: string, what: string, cause?: unknown): ConfigError =>
   new ConfigError(`SEAL_KEY_FILE ${file} ${what}`, { cause });
@@ -64,7 +68,7 @@ const byAnother = (active: string): string =>
  *
  * @throws ConfigError
  */
-export const openSealKey = async (file: string, client: Queryable): Promise<Signer> => {
+export const openSealKey = async (file: string, client: Queryable): Promise<SealKey> => {
   // Asked before the file is read: a process writes its new file before it registers the key.
   const known = await activeKey(client);
   let pem = await readText(file);
@@ -84,7 +88,7 @@ export const openSealKey = async (file: string, client: Queryable): Promise<Sign
   if (active !== signer.keyId) {
     throw new SealedByAnother(`SEAL_KEY_FILE ${file} does not fit: ${byAnother(active)}`);
   }
-  return signer;
+  return { ...signer, memory: await SealMemory.open(file, signer) };
 };
 
 /**
@@ -97,7 +101,7 @@ export const openSealKey = async (file: string, client: Queryable): Promise<Sign
 export const signerOfProcess = async (
   files: { readonly named: string | null; readonly own: string | null },
   { client, logger }: { readonly client: Queryable; readonly logger: Logger },
-): Promise<Signer | null> => {
+): Promise<SealKey | null> => {
   if (files.named !== null) return openSealKey(files.named, client);
   if (files.own === null) {
     logger.warn('SEAL_KEY_FILE is not set: this process does not seal the log');

@@ -3,12 +3,12 @@ import { createLogger } from '../../ops/platform/logging.js';
 import { ForeignPosition, type EventLog } from '../../ops/platform/event-log/port.js';
 import { createPool } from '../../ops/platform/postgres/pool.js';
 import { extendChain, genesisOf } from './chain.js';
-import type { Signer } from './signed-checkpoint.js';
+import type { SealKey } from './seal-key.js';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { eventually, rejection } from '../../ops/test/support/waiting.js';
 import { topicNames, topics } from '../../schemas/events/topics.js';
 import { recordOf, spooledVisit } from '../../schemas/testing/events.js';
-import { allSealed, knownSigner, sealAll } from '../../ops/test/support/sealing.js';
+import { allSealed, newSealKey, sealAll } from '../../ops/test/support/sealing.js';
 import { startSealing, type Sealing } from './sealing.js';
 import { openTestLog } from '../../ops/test/support/node.js';
 
@@ -20,7 +20,7 @@ const patient = { records: 10, ms: 3_600_000 };
 describe('seals: sealing', () => {
   let database: TestDatabase;
   let log: EventLog;
-  let signer: Signer;
+  let signer: SealKey;
   let running: Sealing[];
   let sequence: number;
 
@@ -29,7 +29,7 @@ describe('seals: sealing', () => {
     sequence = 0;
     database = await testDatabase('sealing');
     ({ log } = await openTestLog({ pool: database.pool, url: database.url, logger }));
-    signer = await knownSigner(database.pool);
+    signer = await newSealKey(database.pool);
   });
 
   afterEach(async () => {
@@ -153,7 +153,7 @@ describe('seals: sealing', () => {
 
   it('joins none of another key', async () => {
     await sealEach([2], 20);
-    signer = await knownSigner(database.pool);
+    signer = await newSealKey(database.pool);
     await sealEach([2, 2], 20);
     expect((await stored()).map(({ records }) => records)).to.deep.equal([2, 4]);
   });

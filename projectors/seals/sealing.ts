@@ -1,3 +1,4 @@
+import pLimit from 'p-limit';
 import { firstFailure } from '../../ops/platform/concurrency/deferred.js';
 import {
   checkPosition,
@@ -13,13 +14,22 @@ import {
   type Queryable,
 } from '../../ops/platform/postgres/pool.js';
 import { topicNames, topics, type TopicName } from '../../schemas/events/topics.js';
-import { extendChain, fingerprintBytes, genesisOf } from './chain.js';
+import { fingerprintBytes, genesisOf } from './chain.js';
+import {
+  ChainBroken,
+  extendRecomputed,
+  isPastLast,
+  recompute,
+  type RecomputedChain,
+} from './recomputed-chain.js';
+import type { SealKey } from './seal-key.js';
 import {
   checkpointOfRow,
   fingerprintsDigest,
   isSigned,
   sealColumns,
   type SealRow,
+  type SignedCheckpoint,
   type Signer,
 } from './signed-checkpoint.js';
 
@@ -36,10 +46,16 @@ const usualPace: SealingPace = { records: 1_000, ms: 5_000 };
 const mayWaitMs = 1_000;
 
 interface SealingContext {
-  readonly log: Pick<EventLog, 'logId'>;
-  readonly signer: Signer;
+  readonly pool: Pool;
+  readonly log: Pick<EventLog, 'logId' | 'read' | 'ranges'>;
+  readonly signer: SealKey;
   readonly pace: SealingPace;
+  readonly logger: Logger;
+  /** Ends what takes long. */
+  readonly signal: AbortSignal;
 }
+
+type Place = Pick<Batch, 'topic' | 'partition'>;
 
 /** The chain of a partition, as the table `seals.chains` has it. */
 interface Chain {
@@ -64,7 +80,7 @@ const selectChains = `SELECT id, topic, partition, log_id AS "logId", next_offse
 
 const readChain = async (
   client: Queryable,
-  { topic, partition }: Pick<Batch, 'topic' | 'partition'>,
+  { topic, partition }: Place,
   lock: 'FOR UPDATE' | '' = '',
 ): Promise<Chain | null> => {
   const { rows } = await client.query<Chain>(
@@ -124,10 +140,14 @@ const takeOverSmaller = async (
 };
 
 /**
- * Signs a checkpoint at the end of a locked chain. It covers the tail, which is empty after that, and the
- * small checkpoints before it.
+ * Signs a checkpoint at the end of a locked chain that was computed from the log. It covers the tail, which
+ * is empty after that, and the small checkpoints before it.
  */
-const signCheckpoint = async (tx: Client, chain: Chain, context: SealingContext): Promise<void> => {
+const signCheckpoint = async (
+  tx: Client,
+  chain: Chain,
+  context: SealingContext,
+): Promise<SignedCheckpoint> => {
   const { id, topic, partition, logId, offset, hash, now } = chain;
   const { signer } = context;
   const covered = await takeOverSmaller(tx, chain, context);
@@ -137,6 +157,8 @@ const signCheckpoint = async (tx: Client, chain: Chain, context: SealingContext)
     fingerprints: fingerprintsDigest(covered),
     time: now.toISOString(),
   });
+  // Before PostgreSQL has the signature: it may keep that, and say that the transaction failed.
+  await signer.memory.remember(seal);
   await tx.query(
     `INSERT INTO seals.checkpoints
        (chain_id, next_offset, hash, fingerprints, sealed_at, key_id, signature)
@@ -144,6 +166,7 @@ const signCheckpoint = async (tx: Client, chain: Chain, context: SealingContext)
     [id, offset, hash, covered, seal.time, seal.keyId, Buffer.from(seal.signature, 'base64')],
   );
   await saveChain(tx, { ...chain, tail: Buffer.alloc(0) });
+  return seal;
 };
 
 /**
@@ -170,62 +193,159 @@ const ensureChains = async (pool: Pool, log: EventLog): Promise<void> => {
   }
 };
 
-/** The batch does not begin where the chain ends: another projector has added it. */
-class BatchNotAtChain extends PositionMoved {
-  override readonly code = 'BATCH_NOT_AT_CHAIN';
-
-  constructor({ topic, partition, records }: Batch, chain: Chain | null) {
-    super(
-      `The chain of ${topic}/${partition} ends at ${chain?.offset ?? 'none'}; ` +
-        `the batch begins at ${records[0]?.offset ?? 'no record'}`,
-    );
-  }
+/** Another projector has added to the chain or signed it, or PostgreSQL has lost the newest of it. */
+class ChainMoved extends PositionMoved {
+  override readonly code = 'CHAIN_MOVED';
 }
 
 const isDue = ({ tail, tailMs }: Chain, pace: SealingPace): boolean =>
   tail.length >= pace.records * fingerprintBytes || (tailMs ?? 0) >= pace.ms;
 
-/**
- * Adds a batch to its chain in the caller's transaction, and signs a checkpoint if one is due.
- * Returns whether some records are still unsigned. A chain depends on its records alone, so a retry,
- * or another projector, gives the same chain.
- *
- * @throws BatchNotAtChain
- */
-const addToChain = async (tx: Client, context: SealingContext, batch: Batch): Promise<boolean> => {
-  // As in applyBatch: a crash of PostgreSQL may undo the last batches, which are then added again.
-  await tx.query('SET LOCAL synchronous_commit = off');
-  const chain = await readChain(tx, batch, 'FOR UPDATE');
-  if (
-    chain?.logId !== context.log.logId(batch.topic) ||
-    chain.offset !== batch.records[0]?.offset
-  ) {
-    throw new BatchNotAtChain(batch, chain);
-  }
-  const { hash, fingerprints } = extendChain(batch, chain.hash, batch.records);
-  const tail = Buffer.concat([chain.tail, fingerprints]);
-  const grown = { ...chain, offset: chain.offset + batch.records.length, hash, tail };
-  if (isDue(grown, context.pace)) {
-    await signCheckpoint(tx, grown, context);
-    return false;
-  }
-  await saveChain(tx, grown);
-  return true;
+/** Whether the database has the chain that was computed from the log. */
+const isAsComputed = (chain: Chain, { offset, hash, fingerprints }: RecomputedChain): boolean =>
+  chain.offset === offset && chain.hash.equals(hash) && chain.tail.equals(fingerprints);
+
+/** The checkpoint that ends at an offset, if the key of this process has signed it. */
+const ownCheckpointAt = async (
+  client: Queryable,
+  chain: Chain,
+  offset: number,
+  { keyId, publicKey }: Signer,
+): Promise<SignedCheckpoint | null> => {
+  const { rows } = await client.query<SealRow>(
+    `SELECT ${sealColumns} FROM seals.checkpoints WHERE chain_id = $1 AND next_offset = $2`,
+    [chain.id, offset],
+  );
+  const seal = rows[0] ? checkpointOfRow(chain, rows[0]) : null;
+  return seal && isSigned(seal, new Map([[keyId, publicKey]])) ? seal : null;
 };
 
-/** Signs the tails that are due. Returns the milliseconds until the next is; `null`: there is none. */
-const signDueTails = async (tx: Client, context: SealingContext): Promise<number | null> => {
-  const { pace } = context;
-  const { rows: chains } = await tx.query<Chain>(
-    `${selectChains} WHERE tail_since IS NOT NULL ORDER BY id FOR UPDATE`,
-  );
-  let nextMs: number | null = null;
-  for (const chain of chains) {
-    if (isDue(chain, pace)) await signCheckpoint(tx, chain, context);
-    else nextMs = Math.min(nextMs ?? Infinity, pace.ms - (chain.tailMs ?? 0));
+interface Step<Result> {
+  readonly chain: RecomputedChain;
+  readonly result: Result;
+}
+
+/**
+ * Seals one partition. Nothing that the database says of the chain is signed: this process computes it
+ * from the log, on top of what the key has signed before. A chain that does not continue that is left alone
+ * until the next start.
+ */
+class PartitionSealing {
+  /** As of the last transaction; `null`: to be computed from the log. */
+  #computed: RecomputedChain | null = null;
+  #broken: ChainBroken | null = null;
+  #isForgottenTold = false;
+  /** New records and the timer take turns. */
+  readonly #turn = pLimit(1);
+
+  constructor(
+    private readonly place: Place,
+    private readonly context: SealingContext,
+  ) {}
+
+  get broken(): ChainBroken | null {
+    return this.#broken;
   }
-  return nextMs;
-};
+
+  /**
+   * Adds a batch, and signs a checkpoint if one is due. Returns whether some records are still unsigned.
+   * A chain depends on its records alone, so a retry, or another projector, gives the same chain.
+   *
+   * @throws ChainMoved
+   */
+  async add({ records }: Batch): Promise<boolean> {
+    const isUnsigned = await this.#step(async (tx, chain, computed) => {
+      if (records[0]?.offset !== chain.offset)
+        throw new ChainMoved('The batch is not at the chain');
+      // As in applyBatch: a crash of PostgreSQL may undo the last batches, which are then added again.
+      await tx.query('SET LOCAL synchronous_commit = off');
+      const grown = extendRecomputed(this.place, computed, records);
+      const { offset, hash, fingerprints: tail } = grown;
+      const next = { ...chain, offset, hash, tail };
+      if (isDue(next, this.context.pace) && isPastLast(grown)) {
+        return { chain: await this.#sign(tx, next, grown), result: false };
+      }
+      await saveChain(tx, next);
+      return { chain: grown, result: true };
+    });
+    return isUnsigned ?? false;
+  }
+
+  /**
+   * Signs the tail if it is due. Returns the milliseconds until it is; `null`: there is nothing to sign.
+   *
+   * @throws ChainMoved
+   */
+  signTail(): Promise<number | null> {
+    const { pace } = this.context;
+    return this.#step<number | null>(async (tx, chain, computed) => {
+      if (chain.tailMs === null) return { chain: computed, result: null };
+      if (isDue(chain, pace) && isPastLast(computed)) {
+        return { chain: await this.#sign(tx, chain, computed), result: null };
+      }
+      // Past due, it waits for the records before the last checkpoint, which a crash has taken off the chain.
+      return { chain: computed, result: isDue(chain, pace) ? pace.ms : pace.ms - chain.tailMs };
+    });
+  }
+
+  /** Runs `work` on the locked chain, which is as it was computed. `null`: the chain is broken. */
+  #step<Result>(
+    work: (tx: Client, chain: Chain, computed: RecomputedChain) => Promise<Step<Result>>,
+  ): Promise<Result | null> {
+    const { pool, logger } = this.context;
+    return this.#turn(async () => {
+      if (this.#broken) return null;
+      const known = this.#computed;
+      this.#computed = null;
+      try {
+        const computed = known ?? (await this.#compute());
+        const step = await transaction(pool, async (tx) => {
+          const chain = await readChain(tx, this.place, 'FOR UPDATE');
+          if (!chain || !isAsComputed(chain, computed)) throw new ChainMoved('The chain was moved');
+          return work(tx, chain, computed);
+        });
+        this.#computed = step.chain;
+        return step.result;
+      } catch (err) {
+        if (!(err instanceof ChainBroken)) throw err;
+        this.#broken = err;
+        logger.error(
+          { err, ...this.place },
+          'the chain of a partition does not continue what was sealed: it is not signed',
+        );
+        return null;
+      }
+    });
+  }
+
+  /** @throws ChainBroken; ChainMoved */
+  async #compute(): Promise<RecomputedChain> {
+    const { pool, log, signer, logger, signal } = this.context;
+    const { place } = this;
+    const logId = log.logId(place.topic);
+    const last = await signer.memory.last(logId, place);
+    const chain = await readChain(pool, place);
+    if (chain?.logId !== logId) throw new ChainMoved('The chain is of another log');
+    const to = chain.offset;
+    const from = to - Math.ceil(chain.tail.length / fingerprintBytes);
+    const stored = await ownCheckpointAt(pool, chain, from, signer);
+    if (last === null && stored !== null && !this.#isForgottenTold) {
+      this.#isForgottenTold = true;
+      logger.warn(place, 'no memory of what was sealed last: the last seal in the database counts');
+    }
+    const computed = await recompute(place, log, { last, stored }, { from, to, signal });
+    if (isAsComputed(chain, computed)) return computed;
+    const { topic, partition } = place;
+    throw new ChainBroken(`The chain of ${topic}/${partition} in the database is not the log's`);
+  }
+
+  async #sign(tx: Client, chain: Chain, computed: RecomputedChain): Promise<RecomputedChain> {
+    const last = await this.context.signer.memory.last(chain.logId, this.place);
+    if (last?.signature !== computed.last?.signature) throw new ChainMoved('The chain was signed');
+    const seal = await signCheckpoint(tx, chain, this.context);
+    return { ...computed, fingerprints: Buffer.alloc(0), last: seal };
+  }
+}
 
 /**
  * Keeps a chain of hashes over each partition of the log, and signs checkpoints of it. Any number of
@@ -237,33 +357,60 @@ export const startSealing = async (deps: {
   readonly pool: Pool;
   readonly log: EventLog;
   readonly logger: Logger;
-  readonly signer: Signer;
+  readonly signer: SealKey;
   readonly pace?: SealingPace;
 }) => {
   const { pool, log, logger, pace = usualPace } = deps;
-  const context = { ...deps, pace };
   await ensureChains(pool, log);
 
-  let stopped = false;
+  const stopping = new AbortController();
+  const context = { ...deps, pace, signal: stopping.signal };
+  const partitions = new Map<string, PartitionSealing>();
+  const nameOf = ({ topic, partition }: Place): string => `${topic}/${partition}`;
+  for (const { name: topic, partitions: count } of Object.values(topics)) {
+    for (let partition = 0; partition < count; partition += 1) {
+      const place = { topic, partition };
+      partitions.set(nameOf(place), new PartitionSealing(place, context));
+    }
+  }
+  const sealingOf = (place: Place): PartitionSealing => {
+    const sealing = partitions.get(nameOf(place));
+    if (!sealing) throw new RangeError(`There is no ${nameOf(place)}`);
+    return sealing;
+  };
+
+  /** Those that may have a tail, as far as this process is to sign it. */
+  const unsigned = new Set<PartitionSealing>();
   let timer: NodeJS.Timeout | undefined;
   let signing: Promise<void> = Promise.resolve();
 
   /** No timer runs while everything is signed. */
   const signLater = (ms: number): void => {
-    if (stopped || timer !== undefined) return;
+    if (stopping.signal.aborted || timer !== undefined) return;
     timer = setTimeout(() => {
       timer = undefined;
       signing = signTails();
     }, ms);
   };
   const signTails = async (): Promise<void> => {
-    try {
-      const nextMs = await transaction(pool, (tx) => signDueTails(tx, context));
-      if (nextMs !== null) signLater(nextMs);
-    } catch (err) {
-      logger.warn({ err }, 'checkpoints could not be signed; trying again');
-      signLater(pace.ms);
+    let nextMs = Infinity;
+    for (const sealing of unsigned) {
+      try {
+        const ms = await sealing.signTail();
+        if (ms === null) unsigned.delete(sealing);
+        else nextMs = Math.min(nextMs, ms);
+      } catch (err) {
+        nextMs = Math.min(nextMs, pace.ms);
+        if (!(err instanceof PositionMoved)) {
+          logger.warn({ err }, 'checkpoints could not be signed; trying again');
+        }
+      }
     }
+    if (nextMs < Infinity) signLater(nextMs);
+  };
+  const signSoon = (sealing: PartitionSealing): void => {
+    unsigned.add(sealing);
+    signLater(pace.ms);
   };
 
   const subscription = log.subscribe({
@@ -271,23 +418,34 @@ export const startSealing = async (deps: {
     topics: topicNames,
     mayWaitMs,
     position: async (topic, partition) => {
-      const chain = await readChain(pool, { topic, partition });
+      const place = { topic, partition };
+      const chain = await readChain(pool, place);
       // A projector that is gone may have left a tail unsigned.
-      if (chain !== null && chain.tailMs !== null) signLater(pace.ms);
+      if (chain !== null && chain.tailMs !== null) signSoon(sealingOf(place));
       return chain;
     },
     handle: async (batch) => {
-      const isUnsigned = await transaction(pool, (tx) => addToChain(tx, context, batch));
-      if (isUnsigned) signLater(pace.ms);
+      const sealing = sealingOf(batch);
+      if (await sealing.add(batch)) signSoon(sealing);
     },
   });
 
+  const brokenChains = (): readonly ChainBroken[] =>
+    [...partitions.values()].flatMap(({ broken }) => broken ?? []);
+
   return {
+    /** The partitions that are not signed any more, as far as this process has seen it. */
+    brokenChains,
+    /** Rejects with `ChainBroken` where there is one. */
+    check(): Promise<void> {
+      const [broken] = brokenChains();
+      return broken ? Promise.reject(broken) : Promise.resolve();
+    },
     /** Never resolves; rejects with what no retry can mend, such as `ForeignPosition`. */
     failed: firstFailure([subscription.done]),
     /** Resolves when nothing is being sealed and nothing will be. */
     async stop(): Promise<void> {
-      stopped = true;
+      stopping.abort(new ChainMoved('The sealing was stopped'));
       clearTimeout(timer);
       await subscription.stop();
       await signing;

@@ -33,6 +33,9 @@ export const checkpointFile = jsonText.pipe(
   z.strictObject({ linklogSeals: z.literal(1), checkpoints: z.array(checkpoint).min(1) }),
 );
 
+export const checkpointText = (checkpoints: readonly SignedCheckpoint[]): string =>
+  `${JSON.stringify({ linklogSeals: 1, checkpoints }, null, 2)}\n`;
+
 /** The bytes that are signed: one line for each fact. */
 const statementOf = (said: SealStatement): Buffer =>
   Buffer.from(

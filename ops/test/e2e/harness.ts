@@ -3,9 +3,10 @@ import type { PlanName } from '../../../schemas/plans.js';
 import { ask, type Answer, type Ask } from '../support/http.js';
 import { onStack, startProduct, type IssuedKey, type Product } from '../support/product.js';
 
-/** What a process tells of in its readiness: of Redis too where that is its cache. */
+/** What a process tells of in its readiness: of seals where it signs them, of Redis where that is its cache. */
 export const dependenciesAt = (listener: 'api' | 'edge' | 'admin'): readonly string[] => [
   ...['postgres', 'log', 'projections'],
+  ...(onStack ? [] : ['seals']),
   ...(onStack && listener === 'edge' ? ['redis'] : []),
 ];
 

@@ -1,21 +1,27 @@
-import { generateKeyPairSync } from 'node:crypto';
+import { rmSync } from 'node:fs';
+import path from 'node:path';
 import type { EventLog } from '../../platform/event-log/port.js';
 import { createLogger } from '../../platform/logging.js';
 import type { Pool } from '../../platform/postgres/pool.js';
-import { signerOf, type Signer } from '../../../projectors/seals/signed-checkpoint.js';
+import { openSealKey, type SealKey } from '../../../projectors/seals/seal-key.js';
+import { retireKey } from '../../tools/audit/seals/stored.js';
+import { temporaryDir } from './process.js';
 import { eventually } from './waiting.js';
-import { topicNames } from '../../../schemas/events/topics.js';
+import { topicNames, type TopicName } from '../../../schemas/events/topics.js';
+import { extendChain, fingerprintBytes, genesisOf } from '../../../projectors/seals/chain.js';
 import { startSealing, type SealingPace } from '../../../projectors/seals/sealing.js';
 
-/** A signer with a key of its own, which the database knows. */
-export const knownSigner = async (pool: Pool): Promise<Signer> => {
-  const signer = signerOf(generateKeyPairSync('ed25519').privateKey);
-  await pool.query('UPDATE seals.keys SET retired_at = now() WHERE retired_at IS NULL');
-  await pool.query('INSERT INTO seals.keys (id, public_key) VALUES ($1, $2)', [
-    signer.keyId,
-    signer.publicKey.export({ type: 'spki', format: 'pem' }),
-  ]);
-  return signer;
+const keyDirs: string[] = [];
+process.once('exit', () => {
+  for (const dir of keyDirs) rmSync(dir, { recursive: true });
+});
+
+/** A new key, in the place of the database's last. */
+export const newSealKey = async (pool: Pool): Promise<SealKey> => {
+  const dir = await temporaryDir();
+  keyDirs.push(dir);
+  await retireKey(pool);
+  return openSealKey(path.join(dir, 'seal-key.pem'), pool);
 };
 
 /** Resolves when the chains have all that the log holds, and checkpoints cover all of it. */
@@ -35,7 +41,7 @@ export const allSealed = async (pool: Pool, log: EventLog): Promise<void> => {
 
 /** Seals what the log holds, with a checkpoint after so many records of a partition. */
 export const sealAll = async (
-  deps: { readonly pool: Pool; readonly log: EventLog; readonly signer: Signer },
+  deps: { readonly pool: Pool; readonly log: EventLog; readonly signer: SealKey },
   pace: SealingPace = { records: 5, ms: 50 },
 ): Promise<void> => {
   const sealing = await startSealing({ ...deps, pace, logger: createLogger('silent') });
@@ -44,4 +50,35 @@ export const sealAll = async (
   } finally {
     await sealing.stop();
   }
+};
+
+/**
+ * What an attacker does who can write to PostgreSQL: puts the chain of what the log holds now, up to `to`,
+ * as if no checkpoint had ever covered it from `from` on.
+ */
+export const forgeChain = async (
+  pool: Pool,
+  log: EventLog,
+  place: { readonly topic: TopicName; readonly partition: number },
+  { from, to }: { readonly from: number; readonly to: number },
+): Promise<void> => {
+  const { topic, partition } = place;
+  let hash = genesisOf(log.logId(topic), place);
+  const fingerprints: Buffer[] = [];
+  for await (const { records } of log.read(topic, partition, 0, to)) {
+    const added = extendChain(place, hash, records);
+    hash = added.hash;
+    fingerprints.push(added.fingerprints);
+  }
+  const tail = Buffer.concat(fingerprints).subarray(from * fingerprintBytes);
+  const { rows } = await pool.query<{ id: number }>(
+    `UPDATE seals.chains SET hash = $3, tail = $4, next_offset = $5,
+       tail_since = CASE WHEN $4 = ''::bytea THEN NULL ELSE clock_timestamp() END
+     WHERE topic = $1 AND partition = $2 RETURNING id`,
+    [topic, partition, hash, tail, to],
+  );
+  await pool.query('DELETE FROM seals.checkpoints WHERE chain_id = $1 AND next_offset > $2', [
+    rows[0]?.id,
+    from,
+  ]);
 };

@@ -4,9 +4,12 @@ import type { PartitionVerdict } from './partition.js';
 import { publishedKeys, retireKey, sealStore } from './stored.js';
 import { verifySeals } from './verify.js';
 import { writeNewFile } from '../../../platform/files/new-file.js';
+import { sealKeyFileIn } from '../../../app/data-dir.js';
 import type { Config } from '../../../platform/config/config.js';
+import { rememberedIn, sealMemoryOf } from '../../../../projectors/seals/seal-memory.js';
 import {
   checkpointFile,
+  checkpointText,
   isEd25519,
   keyIdOf,
   type SignedCheckpoint,
@@ -66,9 +69,23 @@ const withoutCheckpoint =
   'without --checkpoint, nobody sees whether the newest events were cut off together with their ' +
   'seals, or all was sealed anew by who has the key';
 
+const withRemembered = (folder: string): string =>
+  `without --checkpoint, ${folder} tells what was sealed last: nobody sees whether all was sealed anew by ` +
+  'who can write there and has the key';
+
+/** What the installation's key has signed last, where this machine has that. */
+const readRemembered = async (folder: string): Promise<readonly SignedCheckpoint[]> => {
+  try {
+    return await rememberedIn(folder);
+  } catch (cause) {
+    throw new CliError('REFUSED', `${folder} cannot be read: ${messageOf(cause)}`, { cause });
+  }
+};
+
 /**
  * `linklog audit verify --seals`, with files: one public key, or more after the key was changed, and
- * a checkpoint. Without a checkpoint, a log that was cut at its end looks whole.
+ * a checkpoint. Without a checkpoint, away from the installation's key, a log that was cut at its end looks
+ * whole.
  */
 export const verifySealsOf = async (
   config: Config,
@@ -80,9 +97,11 @@ export const verifySealsOf = async (
     keys.set(keyIdOf(key), key);
   }
   const known = files.checkpoint === undefined ? [] : await readCheckpoints(files.checkpoint);
+  const folder = sealMemoryOf(config.sealKeyFile ?? sealKeyFileIn(config.dataDir));
+  const remembered = await readRemembered(folder);
   const words = { title: 'seals', stopped: 'the verification was stopped', ended: 'ended at once' };
   const verdict = await runOnDatabase(config, words, (database) =>
-    verifySeals({ ...database, keys, known }),
+    verifySeals({ ...database, keys, known, remembered }),
   );
   const { partitions, proven, unproven, isIntact } = verdict;
   const after = `${counted(unproven, 'event')} after the last seals ${unproven === 1 ? 'is' : 'are'} unproven`;
@@ -96,7 +115,9 @@ export const verifySealsOf = async (
           ...found,
           `${counted(proven, 'event')} before that are as sealed; ${after}`,
         ].join('\n'),
-    ...(files.checkpoint === undefined && { notice: withoutCheckpoint }),
+    ...(files.checkpoint === undefined && {
+      notice: remembered.length === 0 ? withoutCheckpoint : withRemembered(folder),
+    }),
     exitCode: isIntact ? 0 : 1,
   };
 };
@@ -128,8 +149,7 @@ const seal = async (config: Config, options: SealOptions): Promise<Answer> => {
     writeNewFile(file, { replace: options.force === true }, (append) => append(Buffer.from(text)));
   if (options.export !== undefined) {
     if (checkpoints.length === 0) throw neverSealed();
-    const file = { linklogSeals: 1, checkpoints };
-    await write(options.export, `${JSON.stringify(file, null, 2)}\n`);
+    await write(options.export, checkpointText(checkpoints));
   }
   if (options.exportKey !== undefined) await write(options.exportKey, key.publicKey);
   const rows = checkpoints.map((checkpoint) => [

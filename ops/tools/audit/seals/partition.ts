@@ -104,7 +104,7 @@ export interface PartitionInput {
   readonly keys: TrustedKeys;
   readonly topic: TopicName;
   readonly range: PartitionRange;
-  /** The newest seal in the database that is signed; `null` where there is none. */
+  /** The newest seal that is signed, in the database or beside the key; `null` where there is none. */
   readonly newest: SignedCheckpoint | null;
   /** The checkpoint that the verifier brought; `null` where it brought none. */
   readonly known: SignedCheckpoint | null;

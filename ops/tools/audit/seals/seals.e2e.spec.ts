@@ -3,7 +3,10 @@ import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { recordOf, spooledVisit } from '../../../../schemas/testing/events.js';
-import { allSealed } from '../../../test/support/sealing.js';
+import { allSealed, forgeChain } from '../../../test/support/sealing.js';
+import { parseExposition, total } from '../../../test/support/exposition.js';
+import { ask } from '../../../test/support/http.js';
+import type { HealthResponse } from '../../../../schemas/http/health.js';
 import { topics } from '../../../../schemas/events/topics.js';
 import type { EventLog } from '../../../platform/event-log/port.js';
 import { createLogger } from '../../../platform/logging.js';
@@ -28,6 +31,8 @@ describe('audit: linklog audit seal', function () {
   let database: TestDatabase;
   let log: EventLog;
   let running: RunningProcess[];
+  /** Of the projector that started last. */
+  let admin: string;
   const logger = createLogger('silent');
 
   before(async () => {
@@ -56,19 +61,20 @@ describe('audit: linklog audit seal', function () {
   const projectors = async (index: number, sealKey: string | null): Promise<RunningProcess> => {
     const started = launch(environment(index, sealKey), [mainFile, 'projectors']);
     running.push(started);
-    await readyLine(started);
+    ({ admin } = (await readyLine(started)) as { readonly admin: string });
     return started;
   };
 
-  const audit = async (...args: readonly string[]) => {
+  const auditWith = async (env: Record<string, string>, ...args: readonly string[]) => {
     const said = { stdout: '', stderr: '' };
     const exitCode = await runCommandLine(['audit', ...args], {
       out: (text) => (said.stdout += text),
       err: (text) => (said.stderr += text),
-      readConfig: () => readConfig({ DATABASE_URL: database.url, DATA_DIR: file('cli') }),
+      readConfig: () => readConfig({ DATABASE_URL: database.url, DATA_DIR: file('cli'), ...env }),
     });
     return { exitCode, ...said };
   };
+  const audit = (...args: readonly string[]) => auditWith({}, ...args);
   const cli = (...args: readonly string[]) => audit('seal', ...args);
 
   let sequence = 0;
@@ -82,7 +88,8 @@ describe('audit: linklog audit seal', function () {
   };
 
   it('is one chain of two projectors, one of which is killed, and proves every event', async () => {
-    const [first] = await Promise.all([projectors(1, 'seal.pem'), projectors(2, 'seal.pem')]);
+    const first = await projectors(1, 'seal.pem');
+    await projectors(2, 'seal.pem');
     expect((await stat(file('seal.pem'))).mode & 0o777).to.equal(0o600);
     await visit(20);
     first.child.kill('SIGKILL');
@@ -118,6 +125,9 @@ describe('audit: linklog audit seal', function () {
     expect(alone.stderr).to.include('without --checkpoint');
   });
 
+  /** The partition of an event that was altered. */
+  let altered: number;
+
   it('names the partition and the offset of an event that was altered', async () => {
     const { rows } = await database.pool.query<{ partition: number }>(
       `UPDATE log.events e SET value = replace(value, '2026', '2025') FROM log.partitions p
@@ -129,9 +139,38 @@ describe('audit: linklog audit seal', function () {
     );
     const { exitCode, stdout } = await verify();
     expect(exitCode).to.equal(1);
-    const place = `${visits}/${rows[0]?.partition ?? '?'}`;
+    altered = rows[0]?.partition ?? -1;
+    const place = `${visits}/${altered}`;
     expect(stdout).to.match(/^NOT INTACT\n/);
     expect(stdout).to.include(`\n${place}: first bad offset 21: the record there is not the one`);
+  });
+
+  it('is not signed on by a running projector when it was forged, and whoever looks is told', async () => {
+    const ranges = await log.ranges(visits);
+    const to = ranges.find(({ partition }) => partition === altered)?.next ?? 0;
+    await allSealed(database.pool, log);
+    await forgeChain(database.pool, log, { topic: visits, partition: altered }, { from: 0, to });
+    await visit(2);
+    await eventually('the alarm is given', async () => {
+      const { status, text } = await ask(`${admin}/health/ready`);
+      expect(status).to.equal(200);
+      const { seals } = (JSON.parse(text) as HealthResponse).dependencies;
+      return seals?.state === 'down' && seals.code === 'CHAIN_BROKEN';
+    });
+    const { text } = await ask(`${admin}/metrics`);
+    expect(total(parseExposition(text), 'linklog_seals_broken_chains', {})).to.equal(1);
+    const told = running.flatMap(({ stderr }) => stderr().split('\n'));
+    expect(
+      told.filter((line) => line.includes('does not continue what was sealed')),
+    ).to.have.length(1);
+
+    const place = `\n${visits}/${altered}: first bad offset`;
+    const args = ['verify', '--seals', '--public-key', file('key.pub.pem')];
+    const beside = await auditWith({ SEAL_KEY_FILE: file('seal.pem') }, ...args);
+    expect([beside.exitCode, beside.stdout.includes(place)]).to.deep.equal([1, true]);
+    expect(beside.stderr).to.include('seal.pem.signed tells what was sealed last');
+    const kept = await verify();
+    expect([kept.exitCode, kept.stdout.includes(place)]).to.deep.equal([1, true]);
   });
 
   it('refuses a file that is no key, and none at all', async () => {

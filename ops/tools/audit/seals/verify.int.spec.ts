@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { generateKeyPairSync } from 'node:crypto';
 import { recordOf, spooledVisit, created, metered } from '../../../../schemas/testing/events.js';
 import { rejection } from '../../../test/support/waiting.js';
-import { knownSigner, sealAll } from '../../../test/support/sealing.js';
+import { newSealKey, sealAll } from '../../../test/support/sealing.js';
 import { topics } from '../../../../schemas/events/topics.js';
 import { openKafkaHarness, settingsOf } from '../../../test/conformance/event-log/kafka-harness.js';
 import { openKafkaLog } from '../../../platform/event-log/kafka/kafka-log.js';
@@ -16,6 +16,7 @@ import {
 import { testDatabase, type TestDatabase } from '../../../test/support/database.js';
 import { kafkaStartMs, testKafka } from '../../../test/support/kafka.js';
 import { publishedKeys, sealStore } from './stored.js';
+import type { SealKey } from '../../../../projectors/seals/seal-key.js';
 import { CliError } from '../../cli/errors.js';
 import { verifySeals } from './verify.js';
 import { openTestLog } from '../../../test/support/node.js';
@@ -52,7 +53,7 @@ const brokenIn = ({ partitions }: SealVerdict) =>
 describe('audit: seals of an embedded log', () => {
   let database: TestDatabase;
   let log: EventLog;
-  let signer: Signer;
+  let signer: SealKey;
   let known: readonly SignedCheckpoint[];
   let partition: number;
 
@@ -60,7 +61,7 @@ describe('audit: seals of an embedded log', () => {
     database = await testDatabase('seals');
     const { pool, url } = database;
     ({ log } = await openTestLog({ pool, url, logger }));
-    signer = await knownSigner(pool);
+    signer = await newSealKey(pool);
     await fill(log, () => sealAll({ pool, log, signer }));
     partition = await partitionOfVisits(log);
     known = await sealStore(pool, log).lastOfAll(trusting(signer));
@@ -208,7 +209,7 @@ describe('audit: seals of an embedded log', () => {
 
   it('go on under a second key, and the first one’s still count for who trusts it', async () => {
     const { pool } = database;
-    const second = await knownSigner(pool);
+    const second = await newSealKey(pool);
     expect((await publishedKeys(pool)).map(({ id }) => id)).to.deep.equal([
       second.keyId,
       signer.keyId,
@@ -227,14 +228,14 @@ describe('audit: seals of an embedded log', () => {
 describe('audit: seals that were joined', () => {
   let database: TestDatabase;
   let log: EventLog;
-  let signer: Signer;
+  let signer: SealKey;
   const exported: (readonly SignedCheckpoint[])[] = [];
 
   before(async () => {
     database = await testDatabase('joined');
     const { pool, url } = database;
     ({ log } = await openTestLog({ pool, url, logger }));
-    signer = await knownSigner(pool);
+    signer = await newSealKey(pool);
     await fill(log, async () => {
       await sealAll({ pool, log, signer }, { records: 100, ms: 10 });
       exported.push(await sealStore(pool, log).lastOfAll(trusting(signer)));
@@ -294,7 +295,7 @@ describe('audit: seals of a log on Kafka', function () {
       const { log } = await harness.connect();
       const { pool } = database;
       await fill(log);
-      const signer = await knownSigner(pool);
+      const signer = await newSealKey(pool);
       const keys = trusting(signer);
       await sealAll({ pool, log, signer });
       const known = await sealStore(pool, log).lastOfAll(keys);

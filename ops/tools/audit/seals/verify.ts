@@ -21,6 +21,8 @@ export interface VerifySealsOptions extends Watch {
   readonly keys: TrustedKeys;
   /** The last checkpoints that the verifier knows, kept where nobody else could write. */
   readonly known: readonly SignedCheckpoint[];
+  /** What the key has signed last, as it is remembered beside the key; empty where that is not at hand. */
+  readonly remembered?: readonly SignedCheckpoint[];
 }
 
 type Place = Pick<PartitionInput, 'topic' | 'range' | 'newest' | 'known'>;
@@ -64,7 +66,8 @@ const requireItsKey = async (pool: Pool, keys: TrustedKeys): Promise<void> => {
  */
 export const verifySeals = async (options: VerifySealsOptions) => {
   const { pool, log, keys, known, progress, signal } = options;
-  for (const seal of known) requireFitting(seal, log, keys);
+  const remembered = (options.remembered ?? []).filter(({ keyId }) => keys.has(keyId));
+  for (const seal of [...known, ...remembered]) requireFitting(seal, log, keys);
   await requireItsKey(pool, keys);
   const store = sealStore(pool, log);
 
@@ -73,7 +76,10 @@ export const verifySeals = async (options: VerifySealsOptions) => {
     // The seals before the log's ends: then the log has every record that they cover, or has lost it.
     const newest = new Map<number, SignedCheckpoint | null>();
     for (const { partition } of await log.ranges(topic)) {
-      newest.set(partition, await store.newest({ topic, partition }, keys));
+      const place = { topic, partition };
+      const stored = await store.newest(place, keys);
+      const last = remembered.find((seal) => isAt(seal, place)) ?? null;
+      newest.set(partition, (last?.nextOffset ?? 0) > (stored?.nextOffset ?? 0) ? last : stored);
     }
     for (const range of await log.ranges(topic)) {
       const place = { topic, partition: range.partition };
