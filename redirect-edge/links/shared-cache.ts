@@ -9,7 +9,7 @@ import {
 } from '../../ops/platform/concurrency/circuit-breaker.js';
 import { deferred } from '../../ops/platform/concurrency/deferred.js';
 import { jsonText } from '../../ops/platform/json.js';
-import type { Logger } from '../../ops/platform/logging.js';
+import { createFloodLog, type Logger } from '../../ops/platform/logging.js';
 import type { Queryable } from '../../ops/platform/postgres/pool.js';
 import { accountName } from '../../schemas/http/keys.js';
 import type { ServedLink } from '../domain/visit.js';
@@ -162,7 +162,7 @@ export class SharedCache {
   readonly #breaker: CircuitBreaker;
   #isAway = false;
   #isWriting = false;
-  #warnedAt = -Infinity;
+  readonly #forgeries = createFloodLog(warnEveryMs, 1);
   readonly #now: () => number;
 
   constructor(
@@ -262,8 +262,7 @@ export class SharedCache {
   }
 
   #warnOfForged(): void {
-    if (this.#now() - this.#warnedAt < warnEveryMs) return;
-    this.#warnedAt = this.#now();
+    if (this.#forgeries(this.#now()) === null) return;
     const { forged } = this.lookups;
     this.options.logger.warn({ forged }, 'Redis holds copies of links that no edge has made');
   }
