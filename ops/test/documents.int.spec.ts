@@ -7,6 +7,7 @@ const rooms = ['command-api', 'redirect-edge', 'projectors', 'schemas', 'ops'];
 const pages = [
   'README.md',
   'CONTRIBUTING.md',
+  'SECURITY.md',
   'ops/test/e2e/README.md',
   ...readdirSync(projectFile('ops', 'docs')).map((name) => `ops/docs/${name}`),
 ];

@@ -5,6 +5,7 @@ import { rm } from 'node:fs/promises';
 import { keyToken } from '../../../command-api/domain/key-token.js';
 import type { LinklogEvent } from '../../../schemas/events/catalogue.js';
 import { topicOf, writeEvent } from '../../../schemas/events/codec.js';
+import { topics } from '../../../schemas/events/topics.js';
 import {
   blocked,
   created,
@@ -36,6 +37,7 @@ describe('product: someone who can write to Kafka', function () {
   let dataDir: string;
   let env: Record<string, string>;
   let key: string;
+  let keyId: string;
 
   before(async function () {
     this.timeout(kafkaStartMs);
@@ -43,7 +45,7 @@ describe('product: someone who can write to Kafka', function () {
     dataDir = await temporaryDir();
     env = { KAFKA_BROKERS: kafka.brokers, KAFKA_TOPIC_PREFIX: kafka.prefix };
     bench.use(await startEmbeddedProduct({ dataDir, env }));
-    ({ key } = await bench.key('PRO'));
+    ({ key, id: keyId } = await bench.key('PRO'));
     producer = kafka.client().producer({ createPartitioner: Partitioners.DefaultPartitioner });
     await producer.connect();
   });
@@ -125,6 +127,13 @@ describe('product: someone who can write to Kafka', function () {
     expect((await bench.stats(shortCode, key)).clickCount).to.equal(1);
   });
 
+  it('can lead an alias elsewhere that nobody has yet', async () => {
+    await forge(created('wanted', { url: evil, custom: true, keyId }, { time: new Date() }));
+    expect(await statusOf('wanted')).to.equal(404);
+    await bench.link(key, { alias: 'wanted' });
+    expect((await bench.visit('wanted')).headers.location).to.equal(evil);
+  });
+
   it('is found by audit verify, which names each row that follows a forged event', async () => {
     const { exitCode, stdout } = await linklog('audit', 'verify', '--json');
     expect(exitCode).to.equal(1);
@@ -137,9 +146,26 @@ describe('product: someone who can write to Kafka', function () {
     expect(rows).to.include.members([
       'ledger.links harmful',
       'ledger.links offer',
+      'ledger.links wanted',
       'ledger.alias_overrides login',
       'ledger.platform true',
     ]);
+  });
+
+  it('can delete the log, which leaves the links and is found by audit verify', async () => {
+    const { shortCode } = await bench.link(key);
+    await untilProjected(bench.product.edges);
+    const admin = kafka.client().admin();
+    await admin.connect();
+    const topic = kafka.prefix + topics.links.name;
+    const offsets = await admin.fetchTopicOffsets(topic);
+    const partitions = offsets.map(({ partition, high }) => ({ partition, offset: high }));
+    await admin.deleteTopicRecords({ topic, partitions });
+    await admin.disconnect();
+    expect(await statusOf(shortCode)).to.equal(302);
+    const said = await linklog('audit', 'verify');
+    expect(said.exitCode).to.equal(1);
+    expect(said.stderr).to.match(/checkpoint of linklog\.links\.v1.*was the log cut/);
   });
 
   it('can end the service at its next start, which names a forged event', async () => {
