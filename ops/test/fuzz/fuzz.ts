@@ -1,10 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { rm, writeFile } from 'node:fs/promises';
-import path from 'node:path';
-import type { PlanTable } from '../../../schemas/plans.js';
+import { rm } from 'node:fs/promises';
 import { projectFile } from '../../platform/files/project-file.js';
 import { ask } from '../support/http.js';
+import { generousPlansFile } from '../support/plans.js';
 import { startProduct } from '../support/product.js';
 import { temporaryDir } from '../support/process.js';
 
@@ -12,18 +11,6 @@ const version = '4.32.5';
 const howToInstall =
   `schemathesis is not on PATH: python3 -m venv ~/.venv && ~/.venv/bin/pip install ` +
   `schemathesis==${version} && export PATH="$HOME/.venv/bin:$PATH"`;
-
-/** Limits that are never in the way: else it would see little but 429. */
-const generous = {
-  requestsPerMinute: 1_000_000,
-  monthlyCalls: null,
-  monthlyLinks: null,
-  monthlyQrCodes: null,
-};
-const plans: PlanTable = {
-  plans: { FREE: generous, HOBBY: generous, INDIE: generous, PRO: generous },
-  gates: { customAlias: 'HOBBY', passwordProtection: 'INDIE' },
-};
 
 export interface Fuzzing {
   /** 0 when nothing was found. */
@@ -67,9 +54,7 @@ export const fuzz = async (args: readonly string[] = []): Promise<Fuzzing> => {
   const dir = await temporaryDir();
   // Before a product is started in vain.
   await run(['--version'], dir);
-  const plansFile = path.join(dir, 'plans.json');
-  await writeFile(plansFile, JSON.stringify(plans));
-  const product = await startProduct({ env: { PLANS_FILE: plansFile } });
+  const product = await startProduct({ env: { PLANS_FILE: await generousPlansFile(dir) } });
   try {
     const { key } = await product.createKey({ plan: 'PRO' });
     const authorization = `Bearer ${key}`;

@@ -21,6 +21,9 @@ export interface HostileRequest {
   readonly body: Buffer;
   /** How the end of the body is told; all but the first three are lies or nonsense. */
   readonly framing: string;
+  /** What is wrong with it, roughly. */
+  readonly kind:
+    'raw bytes' | 'broken headers' | 'methods' | 'URLs and headers' | 'bodies' | 'destinations';
   /** The key that a well-formed request is sent with, or `null` where there may be none. */
   readonly key: string | null;
 }
@@ -31,7 +34,8 @@ const utf8 = (text: string): string => Buffer.from(text, 'utf8').toString('latin
 const honest = ['none', 'length', 'chunked'];
 
 /** Whether the parser can tell where the request ends. */
-export const isWhole = ({ framing }: HostileRequest): boolean => honest.includes(framing);
+export const isWhole = ({ framing }: Pick<HostileRequest, 'framing'>): boolean =>
+  honest.includes(framing);
 
 const chunked = (body: Buffer): Buffer => {
   const half = body.length >> 1;
@@ -413,6 +417,71 @@ const queries = [
   '?a#b',
 ];
 
+/** Each part of a destination as clients, and attackers, write it. */
+const urlParts: readonly (readonly string[])[] = [
+  [
+    'http://',
+    'https://',
+    'HTTPS://',
+    'http:/',
+    'http:\\\\',
+    'http:',
+    '//',
+    'javascript:',
+    'data:,',
+    ' http://',
+  ],
+  ['', '', '', '@', ':@', 'a:b@', 'example.com\\@', 'example.com%5c@', 'example.com#@', 'a@b@'],
+  [
+    'example.com',
+    'malware.wicar.org',
+    'EXAMPLE.com.',
+    'bücher.example',
+    'exa\u00admple.com',
+    '①②⑦.0.0.1',
+    '127.1',
+    '0x7f.1',
+    '[::1]',
+    '[::ffff:7f00:1]',
+    '[::',
+    'localhost',
+    `${'a'.repeat(64)}.example`,
+    'xn--',
+    'xn--a.example',
+    '%00',
+    '%6cocalhost',
+    '1.2.3.4.5',
+    '',
+  ],
+  ['', '', ':80', ':0', ':65536', ':', ':8081', ':٣'],
+  [
+    '',
+    '/',
+    '/\\',
+    '/\\@b',
+    '/a/../..//b',
+    '/%2e%2e',
+    '/%',
+    '/ü',
+    '/\u202e',
+    '/\ud800',
+    '/ a',
+    '/\u0000',
+  ],
+  ['', '', '?q=\\@b', '?', '#\\@b', '#', `?${'ü'.repeat(400)}`, `?${'%'.repeat(2_000)}`],
+];
+
+/** @param broken header lines that are no HTTP */
+const kindOf = (
+  request: Pick<HostileRequest, 'framing' | 'method'>,
+  broken: readonly string[],
+): HostileRequest['kind'] => {
+  if (!isWhole(request)) return 'raw bytes';
+  if (broken.length > 0) return 'broken headers';
+  if (!methods.includes(request.method)) return 'methods';
+  return request.framing === 'none' ? 'URLs and headers' : 'bodies';
+};
+
 /** Requests, valid and broken at every level. */
 export const hostileRequest = (known: Known): fc.Arbitrary<HostileRequest> => {
   const pick = (values: readonly string[]): fc.Arbitrary<string> => fc.constantFrom(...values);
@@ -495,36 +564,61 @@ export const hostileRequest = (known: Known): fc.Arbitrary<HostileRequest> => {
     { weight: 2, arbitrary: pick(Object.keys(framings).filter((name) => !honest.includes(name))) },
   );
 
-  return (
-    fc
-      .record({
-        listener: fc.constantFrom('api', 'api', 'api', 'edge', 'edge', 'admin'),
-        method: fc.oneof(
-          { weight: 8, arbitrary: pick(['GET', 'POST']) },
-          { weight: 4, arbitrary: pick(methods) },
-          { weight: 1, arbitrary: pick(brokenMethods) },
-        ),
-        target,
-        authorization,
-        oddLines,
-        breakage,
-        body: fc.constantFrom(...bodies),
-        framing,
-      })
-      // Nobody can know that an answer to half a head is an answer to HEAD, which has no body.
-      .filter(({ method, framing: end }) => method !== 'HEAD' || end !== 'no end of headers')
-      .map(({ authorization, oddLines: odd, breakage: broken, ...request }) => {
+  const anything = fc
+    .record({
+      listener: fc.constantFrom('api', 'api', 'api', 'edge', 'edge', 'admin'),
+      method: fc.oneof(
+        { weight: 8, arbitrary: pick(['GET', 'POST']) },
+        { weight: 4, arbitrary: pick(methods) },
+        { weight: 1, arbitrary: pick(brokenMethods) },
+      ),
+      target,
+      authorization,
+      oddLines,
+      breakage,
+      body: fc.constantFrom(...bodies),
+      framing,
+    })
+    // Nobody can know that an answer to half a head is an answer to HEAD, which has no body.
+    .filter(({ method, framing: end }) => method !== 'HEAD' || end !== 'no end of headers')
+    .map(
+      ({ authorization: given, oddLines: odd, breakage: broken, ...request }): HostileRequest => {
         // Ten wrong ones, and the admin listener would answer 429 to all that follow.
-        const isGuess = request.listener === 'admin' && authorization !== null;
-        const token = isGuess ? known.adminToken : authorization;
+        const isGuess = request.listener === 'admin' && given !== null;
+        const token = isGuess ? known.adminToken : given;
         return {
           ...request,
           // The first Authorization counts, so ours comes first.
           lines: [...(token === null ? [] : [bearer(token)]), ...odd, ...broken],
+          kind: kindOf(request, broken),
           key: token !== null && known.keys.includes(token) && broken.length === 0 ? token : null,
         };
-      })
-  );
+      },
+    );
+
+  const [key = ''] = known.keys;
+  const destinations = fc
+    .record({
+      target: pick(['/v2/shorten', '/v2/shorten/batch']),
+      url: fc.tuple(...urlParts.map(pick)).map((parts) => parts.join('')),
+      // What else JSON may hold.
+      rest: fc.dictionary(fc.string(), fc.jsonValue(), { maxKeys: 3, noNullPrototype: true }),
+    })
+    .map(({ target: where, url, rest }): HostileRequest => {
+      const one = { ...rest, url };
+      return {
+        listener: 'api',
+        method: 'POST',
+        target: where,
+        lines: [bearer(key), 'Content-Type: application/json'],
+        body: Buffer.from(JSON.stringify(where.endsWith('batch') ? { urls: [one] } : one)),
+        framing: 'length',
+        kind: 'destinations',
+        key,
+      };
+    });
+
+  return fc.oneof({ weight: 9, arbitrary: anything }, { weight: 1, arbitrary: destinations });
 };
 
 /** Percent-encoded as a client would, with what cannot be encoded left out. */

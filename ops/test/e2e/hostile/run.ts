@@ -1,0 +1,101 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { Document } from '../../support/openapi.js';
+import { generousPlansFile } from '../../support/plans.js';
+import { temporaryDir } from '../../support/process.js';
+import { RawClient } from '../../support/raw-http.js';
+import { destination, type Bench } from '../harness.js';
+import { expectDocumented } from './answers.js';
+import { bytesOf, described, hostileRequest, isWhole } from './requests.js';
+import type { HostileRequest } from './requests.js';
+
+const listeners = ['api', 'edge', 'admin'] as const;
+const clientsPerListener = 8;
+/** Of a request, the second that a refused body lingers included. */
+const answeredWithinMs = 15_000;
+const root = 'https://www.example.com/root';
+
+/** What a product that gets hostile requests is started with. */
+export const hostileEnvironment = async (): Promise<Record<string, string>> => ({
+  PLANS_FILE: await generousPlansFile(await temporaryDir()),
+  ROOT_REDIRECT: root,
+});
+
+export type HostileRun = Awaited<ReturnType<typeof startHostileRun>>;
+
+/** Clients that send hostile requests to the three listeners of a product, and judge the answers. */
+export const startHostileRun = async (bench: Bench) => {
+  const document = new Document((await bench.api('/openapi.json', null)).text);
+  const destinations = new Set([destination, root, 'https://example.com/', 'http://127.0.0.1:1/']);
+  const pro = await bench.key('PRO', { name: 'größer' });
+  const free = await bench.key('FREE');
+  const revoked = await bench.key('PRO');
+  expect((await bench.admin('DELETE', `/admin/keys/${revoked.id}`)).status).to.equal(200);
+  const links = [
+    await bench.link(pro.key),
+    await bench.link(pro.key, { maxClicks: 5 }),
+    await bench.link(pro.key, { password: 'a secret' }),
+  ];
+  const codes = links.map(({ shortCode }) => shortCode);
+  const requests = hostileRequest({
+    keys: [pro.key, free.key],
+    revokedKey: revoked.key,
+    adminToken: bench.product.adminToken,
+    codes: [...codes, 'nothing0'],
+  });
+  const clients = listeners.map((listener) =>
+    Array.from({ length: clientsPerListener }, () => new RawClient(bench.product[listener])),
+  );
+
+  const faults: string[] = [];
+  /** How many requests of a kind had an outcome: the statuses of the answers, `closed` without one, or `fault`. */
+  const outcomes = new Map<string, Map<string, number>>();
+  const count = (kind: string, outcome: string): void => {
+    const ofKind = outcomes.get(kind) ?? new Map<string, number>();
+    outcomes.set(kind, ofKind.set(outcome, (ofKind.get(outcome) ?? 0) + 1));
+  };
+
+  const send = async (client: RawClient, request: HostileRequest): Promise<void> => {
+    const toHead = request.method === 'HEAD';
+    const last = !isWhole(request);
+    const bytes = bytesOf(request);
+    const answers = await client.exchange({ bytes, toHead, last }, answeredWithinMs);
+    if (!last) expect(answers).to.have.length(1);
+    for (const answer of answers) {
+      expectDocumented(request, answer, { destinations, document });
+    }
+    count(request.kind, answers.map(({ status }) => status).join('+') || 'closed');
+  };
+
+  const work = async (client: RawClient, waiting: HostileRequest[]): Promise<void> => {
+    for (let request = waiting.pop(); request; request = waiting.pop()) {
+      try {
+        await send(client, request);
+      } catch (error) {
+        client.end();
+        count(request.kind, 'fault');
+        faults.push(`${(error as Error).message}\n${described(request)}`);
+      }
+    }
+  };
+
+  return {
+    /** A visitor of it is redirected. */
+    openCode: codes[0] ?? '',
+    faults,
+    outcomes,
+    /** Sends requests that the seed gives again, each listener's by several clients at once. */
+    async send(numRuns: number, seed: number): Promise<void> {
+      const all = fc.sample(requests, { numRuns, seed });
+      await Promise.all(
+        listeners.flatMap((listener, index) => {
+          const waiting = all.filter((request) => request.listener === listener);
+          return clients[index]?.map((client) => work(client, waiting)) ?? [];
+        }),
+      );
+    },
+    end(): void {
+      for (const client of clients.flat()) client.end();
+    },
+  };
+};

@@ -1,0 +1,21 @@
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { PlanTable } from '../../../schemas/plans.js';
+
+const generous = {
+  requestsPerMinute: 1_000_000,
+  monthlyCalls: null,
+  monthlyLinks: null,
+  monthlyQrCodes: null,
+};
+const plans: PlanTable = {
+  plans: { FREE: generous, HOBBY: generous, INDIE: generous, PRO: generous },
+  gates: { customAlias: 'HOBBY', passwordProtection: 'INDIE' },
+};
+
+/** Writes a PLANS_FILE into the folder whose limits are never in the way: else fuzzers see little but 429. */
+export const generousPlansFile = async (dir: string): Promise<string> => {
+  const file = path.join(dir, 'plans.json');
+  await writeFile(file, JSON.stringify(plans));
+  return file;
+};
