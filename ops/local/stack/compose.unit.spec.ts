@@ -121,6 +121,21 @@ describe('local servers: docker-compose.yml', () => {
     }
   });
 
+  it('gives Redis a password, which is on no command line, and every service that password', () => {
+    const { command = [], environment = {} } = services['redis'] ?? {};
+    expect(environment['REDISCLI_AUTH']).to.match(/^\$\{REDIS_PASSWORD:\?/);
+    expect(command.join('\n')).to.match(
+      /redis-server - .*<<EOF\nrequirepass \$\$REDISCLI_AUTH\nEOF\n$/,
+    );
+    for (const folder of Object.values(folders)) {
+      for (const [name, { environment: told }] of named(folder)) {
+        expect(told['REDIS_URL'], name).to.match(
+          /^redis:\/\/:\$\{REDIS_PASSWORD:\?.*\}@redis:6379$/,
+        );
+      }
+    }
+  });
+
   it('looks after each service, and keeps what it has in a volume of its own', () => {
     const used = new Set<string>();
     for (const [name, { image, healthcheck, restart, volumes: mounted }] of all) {
