@@ -18,7 +18,7 @@ import { Freshness } from './links/freshness.js';
 import { LinkCache, LinkReader } from './links/link-reader.js';
 import { CopyStore, DatabaseClock, readCopyKey, SharedCache } from './links/shared-cache.js';
 import { PasswordCheck } from './passwords/password-check.js';
-import { exposeEdge, exposeSharedCache } from './metrics.js';
+import { exposeEdge, exposePasswordTries, exposeSharedCache } from './metrics.js';
 import { ClientHash, forgetTries, Throttle } from './passwords/throttle.js';
 import { openShipping } from './shipping/shipping.js';
 import { openSpool } from './spool/spool.js';
@@ -70,12 +70,14 @@ export const startRedirectEdge = async (deps: RedirectEdgeDeps) => {
   const links = new LinkReader(pool, outbox, cache, freshness, shared);
   exposeEdge(metrics, { links, cache, spool, maxSpoolBytes: config.spool.maxBytes });
   const platform = await watchChanges({ listener, pool, links, logger });
+  const passwords = new PasswordCheck(new ClientHash(pool), new Throttle(pool), deps.passwords);
+  exposePasswordTries(metrics, passwords.turns);
   const handler = createEdgeHandler({
     links,
     platform,
     clicks: new ClickBudget(pool, outbox),
     spool,
-    passwords: new PasswordCheck(new ClientHash(pool), new Throttle(pool), deps.passwords),
+    passwords,
     trustedProxies: config.trustedProxies,
     health,
     rootRedirect: config.rootRedirect && locationOf(config.rootRedirect),

@@ -1,10 +1,12 @@
 import pLimit, { type LimitFunction } from 'p-limit';
+import { BoundedMap } from '../../ops/platform/bounded-map.js';
 import { Overloaded } from '../../ops/platform/concurrency/batcher.js';
-import {
-  maxChecksOfLink,
-  type PasswordHasher,
-} from '../../ops/platform/passwords/password-hasher.js';
+import { networksAround } from '../../ops/platform/http/client-address.js';
+import type { PasswordHasher } from '../../ops/platform/passwords/password-hasher.js';
+import { isAway } from '../../ops/platform/postgres/away.js';
+import { FailedTries } from './failed-tries.js';
 import type { ClientHash, Throttle, Verdict } from './throttle.js';
+import { Turns, type Standing } from './turns.js';
 
 /** Few tasks of each name at once, few more waiting; tasks of other names are not affected. */
 export class NamedLimits {
@@ -42,10 +44,11 @@ const maxWaits = 10_000;
 
 /**
  * The waits that this node knows of, by name. A wait is never cut short, so the ledger need not be
- * asked again before it ends. With too many waits all are forgotten: then the ledger is asked again.
+ * asked again before it ends. With too many waits the earliest known are forgotten: then the ledger is
+ * asked again.
  */
 export class KnownWaits {
-  readonly #ends = new Map<string, number>();
+  readonly #ends = new BoundedMap<string, number>(maxWaits);
 
   constructor(private readonly now: () => number = () => performance.now()) {}
 
@@ -57,7 +60,6 @@ export class KnownWaits {
   }
 
   note(name: string, waitMs: number): void {
-    if (this.#ends.size >= maxWaits) this.#ends.clear();
     this.#ends.set(name, this.now() + waitMs);
   }
 }
@@ -92,20 +94,34 @@ const triesOfClient = 6;
 const triesWaitingOfClient = 100;
 
 /**
+ * Failed tries of a /24 or /48 from which on its other networks are suspected too, where a try costs no
+ * hash: more than people who mistype make, and few against the 65,536 networks of a /48.
+ */
+const manyFailures = 100;
+
+const restStepMs = 25;
+const longestRestMs = 300;
+
+/**
  * Checks a visitor's password: throttled first, hashed then, and counted before the answer. A client
  * within its wait gets no check at all, not even of the right password: telling it apart would be
  * the very guess that the wait forbids, and a flood of guesses is to cost no hashes.
+ *
+ * In a flood from many networks, each of them has tries left. Those whose network failed lately are
+ * suspected: they are checked slowly, or refused, and a visitor whose network did not goes before them.
+ * Where the right password is known and no hash is needed, such a visitor waits for nobody.
  */
 export class PasswordCheck {
+  /** Tries that wait for their turn, and those refused. */
+  readonly turns = new Turns();
   readonly #clients = new NamedLimits(triesOfClient, triesWaitingOfClient);
-  /** All clients' tries at a link: refused here if the hasher has no room, before the ledger is asked. */
-  readonly #links = new NamedLimits(maxChecksOfLink, 0);
+  readonly #failed = new FailedTries();
   readonly #waits = new KnownWaits();
 
   constructor(
     private readonly clientHash: ClientHash,
     private readonly throttle: Throttle,
-    private readonly passwords: Pick<PasswordHasher, 'verify'>,
+    private readonly passwords: Pick<PasswordHasher, 'knows' | 'verify'>,
   ) {}
 
   /** @throws Overloaded */
@@ -115,10 +131,41 @@ export class PasswordCheck {
     // A known wait takes no room, and the ledger is not asked.
     const refused = this.#refusal(name);
     if (refused) return refused;
-    if (this.#clients.isFull(network) || this.#links.isFull(code)) return { type: 'overloaded' };
-    return this.#clients.run(network, () =>
-      this.#links.run(code, () => this.#checkNow(attempt, name)),
-    );
+    if (this.#clients.isFull(network)) return { type: 'overloaded' };
+    return this.#clients.run(network, () => this.#checkInTurn(attempt, name));
+  }
+
+  async #checkInTurn(attempt: PasswordTry, name: string): Promise<TryOutcome> {
+    const { code, network, passwordHash } = attempt;
+    const networks = [network, ...networksAround(network)];
+    const standing = (): Standing => {
+      const failures = networks.map((each) => this.#failed.of(each));
+      const [own = 0, near = 0] = failures;
+      const suspected = own > 0 || near >= (this.passwords.knows(passwordHash) ? manyFailures : 1);
+      return {
+        network: suspected ? 'suspected' : 'unsuspected',
+        failures,
+        failuresOfLink: this.#failed.of(code),
+      };
+    };
+    const check = (): Promise<TryOutcome> => this.#checkNow(attempt, name);
+    const restMs = ({ type }: TryOutcome): number => {
+      const [own = 0, near = 0] = standing().failures;
+      return type === 'wrong' ? Math.min(Math.max(own, near) * restStepMs, longestRestMs) : 0;
+    };
+    const waitsForNobody =
+      this.passwords.knows(passwordHash) && standing().network === 'unsuspected';
+    try {
+      const outcome = waitsForNobody
+        ? await check()
+        : await this.turns.run({ code, standing }, check, restMs);
+      // One refused failed too: else a flood would be new to us until each of its networks had its turn.
+      if (outcome === null || outcome.type === 'wrong') this.#failed.note([...networks, code]);
+      return outcome ?? { type: 'overloaded' };
+    } catch (error) {
+      if (isAway(error)) this.turns.fail(error);
+      throw error;
+    }
   }
 
   async #checkNow(attempt: PasswordTry, name: string): Promise<TryOutcome> {
@@ -134,8 +181,7 @@ export class PasswordCheck {
     }
     let verdict: Verdict = 'unchecked';
     try {
-      const right =
-        isPossible(password) && (await this.passwords.verify(code, passwordHash, password));
+      const right = isPossible(password) && (await this.passwords.verify(passwordHash, password));
       verdict = right ? 'right' : 'wrong';
     } finally {
       await this.throttle.settle(client, verdict);

@@ -1,7 +1,7 @@
 import { Overloaded } from './batcher.js';
 
-/** Never rejects; resolves to the least milliseconds that its lane has to rest. */
-type Job = () => Promise<number>;
+/** Never rejects. */
+type Job = () => Promise<void>;
 
 /**
  * A bounded queue for costly work: `atOnce` at a time, lanes served round-robin, so that a flood in one
@@ -24,8 +24,7 @@ export class FairQueue {
 
   /**
    * Runs all of `works`, or none: those of a lane in their order, one of each waiting lane after the
-   * other. After each, its lane rests for as long as the work took, or for the milliseconds that
-   * `restMs` gives for its result, if those are more.
+   * other.
    *
    * @throws Overloaded when the lane or the queue has no room for them; what the first work threw.
    */
@@ -33,7 +32,6 @@ export class FairQueue {
     lane: string,
     maxInLane: number,
     works: readonly (() => Promise<Result>)[],
-    restMs: (result: Result) => number = () => 0,
   ): Promise<Result[]> {
     const { load } = this;
     const jobs = this.#lanes.get(lane) ?? [];
@@ -49,7 +47,10 @@ export class FairQueue {
           jobs.push(() => {
             const done = work();
             resolve(done);
-            return done.then(restMs, () => 0);
+            return done.then(
+              () => undefined,
+              () => undefined,
+            );
           });
         }),
     );
@@ -65,9 +66,9 @@ export class FairQueue {
       if (!next) return;
       this.load.running += 1;
       const began = performance.now();
-      void next.job().then((leastMs) => {
+      void next.job().then(() => {
         this.load.running -= 1;
-        void this.#rest(next.lane, Math.max(leastMs, performance.now() - began));
+        void this.#rest(next.lane, performance.now() - began);
         this.#startNext();
       });
     }

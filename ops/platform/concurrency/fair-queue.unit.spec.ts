@@ -69,24 +69,6 @@ describe('platform: fair queue', () => {
     await Promise.all([flood, other]);
   });
 
-  it('lets a lane rest for longer after a worse outcome', async () => {
-    const rests: number[] = [];
-    const rest = (ms: number): Promise<void> => {
-      rests.push(ms);
-      return Promise.resolve();
-    };
-    const queue = new FairQueue(1, 100, rest);
-    const works = [true, false, true].map((right) => async () => {
-      await new Promise((resolve) => setTimeout(resolve, 2));
-      return right;
-    });
-    const restMs = (right: boolean): number => (right ? 0 : 1_000_000);
-    expect(await queue.run('a', 50, works, restMs)).to.deep.equal([true, false, true]);
-    const [first, second, third] = rests;
-    for (const asLong of [first, third]) expect(asLong).to.be.within(1, 999_999);
-    expect(second).to.equal(1_000_000);
-  });
-
   it('continues after work that failed', async () => {
     const queue = new FairQueue(1, 5, none);
     const fail = (): Promise<never> => Promise.reject(new Error('No'));

@@ -72,3 +72,11 @@ const groupsOf = (address: string): string[] => {
 /** Who a client is to a throttle: an IPv4 address, or the /64 of an IPv6 one, which is one line. */
 export const networkOf = (address: string): string =>
   isIP(address) === 6 ? `${groupsOf(address).slice(0, 4).join(':')}::/64` : address;
+
+/** The networks around one of `networkOf`, by name: /24 and /16 of IPv4, /48 and /32 of IPv6. */
+export const networksAround = (network: string): readonly [near: string, far: string] => {
+  const separator = network.includes(':') ? ':' : '.';
+  const parts = network.split(separator);
+  const first = (count: number): string => parts.slice(0, count).join(separator);
+  return [first(3), first(2)];
+};

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import type { IncomingMessage } from 'node:http';
-import { clientAddress, networkOf } from './client-address.js';
+import { clientAddress, networkOf, networksAround } from './client-address.js';
 import { ConfigError, readConfig } from '../config/config.js';
 
 const trusting = (blocks: string) => readConfig({ TRUSTED_PROXIES: blocks }).trustedProxies;
@@ -65,6 +65,18 @@ describe('platform: network of a client', () => {
   for (const [address, network] of networks) {
     it(`of "${address}" is "${network}"`, () => {
       expect(networkOf(address)).to.equal(network);
+    });
+  }
+});
+
+describe('platform: networks around a client', () => {
+  for (const [address, ...around] of [
+    ['198.51.100.1', '198.51.100', '198.51'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1', '2001:db8'],
+    ['::1', '0:0:0', '0:0'],
+  ] as const) {
+    it(`of ${address} are ${around.join(' and ')}`, () => {
+      expect(networksAround(networkOf(address))).to.deep.equal(around);
     });
   }
 });

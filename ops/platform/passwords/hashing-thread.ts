@@ -3,13 +3,11 @@ import { readlinkSync } from 'node:fs';
 import { constants, setPriority } from 'node:os';
 import path from 'node:path';
 import { parentPort } from 'node:worker_threads';
+import { bytesOf } from './password-bytes.js';
 import type { HashingOutcome, HashingTask } from './password-hasher.js';
 
 /** argon2id with OWASP's second choice of parameters: 19 MiB, two iterations; about 25 ms of a core. */
 const cost = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
-
-/** The same characters typed on two keyboards may be other code points. */
-const bytesOf = (password: string): Buffer => Buffer.from(password.normalize('NFC'), 'utf8');
 
 /**
  * Lets the threads that answer visitors go first, yet does not starve on a busy machine. On Linux a

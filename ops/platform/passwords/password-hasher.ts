@@ -1,9 +1,13 @@
+import pLimit from 'p-limit';
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
+import { BoundedMap } from '../bounded-map.js';
 import { FairQueue } from '../concurrency/fair-queue.js';
 import type { Metrics } from '../metrics/metrics.js';
+import { bytesOf } from './password-bytes.js';
 
 /** With a hash, the password is checked against it; with `null`, it is hashed. */
 export interface HashingTask {
@@ -43,81 +47,86 @@ export class Hashing {
   }
 }
 
-const stepMs = 25;
-const longestMs = 300;
-const maxLinks = 10_000;
-
-/**
- * How long a link's checks rest after each: longer with each wrong password in a row. Visitors who
- * mistype are hardly delayed; a flood of guesses gets three hashes a second, less than a tenth of a
- * core. On two cores that counts: the thread that answers a redirect may wait some milliseconds for a
- * core on which a hash has just begun. With too many links all counts are forgotten.
- */
-export class WrongRests {
-  readonly #wrongInARow = new Map<string, number>();
-
-  /** The least milliseconds before the link's next check. */
-  after(code: string, right: boolean): number {
-    if (right) {
-      this.#wrongInARow.delete(code);
-      return 0;
-    }
-    if (this.#wrongInARow.size >= maxLinks) this.#wrongInARow.clear();
-    const times = (this.#wrongInARow.get(code) ?? 0) + 1;
-    this.#wrongInARow.set(code, times);
-    return Math.min(times * stepMs, longestMs);
-  }
-}
-
 /** Each takes a thread, and 19 MiB. On two cores one at a time: the other core is for redirects. */
-const atOnce = availableParallelism() > 2 ? 2 : 1;
-/** About 6 s of work on one core, if they are for many links. */
+export const hashesAtOnce = availableParallelism() > 2 ? 2 : 1;
+/** Some seconds of work on one core. */
 const maxWaiting = 512;
 /** Two batches of an API key. */
 const maxHashesOfKey = 100;
-/** So few that the last of them waits only some seconds when all are wrong. */
-export const maxChecksOfLink = 24;
+/** About 4 MB. */
+const maxKnown = 10_000;
 
 /**
- * Hashes and checks passwords: one a process, so that its bounds are the process's. Keys and links
- * have a lane each: a flood of guesses at one link delays no other link.
+ * Hashes and checks passwords: one a process, so that its bounds are the process's. New passwords wait in
+ * a lane of each key. Callers of `verify` keep a line of their own, and have few checks under way: so they
+ * and the keys take turns.
+ *
+ * A password that was right once, or was hashed here, is known from then on: the same hash is checked again
+ * in microseconds, so a flood of guesses at such a link costs no hashes. It is kept as a MAC, whose key is
+ * in this process's memory alone and never leaves it.
  */
 export class PasswordHasher {
-  readonly #queue = new FairQueue(atOnce, maxWaiting, (ms) => sleep(ms));
+  readonly #keys = new FairQueue(hashesAtOnce, maxWaiting, (ms) => sleep(ms));
+  readonly #limit = pLimit(hashesAtOnce);
   readonly #hashing = new Hashing();
-  readonly #rests = new WrongRests();
-  readonly load: Readonly<FairQueue['load']> = this.#queue.load;
+  readonly #macKey = randomBytes(32);
+  /** MACs of right passwords, by hash. */
+  readonly #known = new BoundedMap<string, Buffer>(maxKnown);
+
+  /** Passwords at the moment, and those refused so far. */
+  get load(): Readonly<FairQueue['load']> {
+    const { waiting, refused } = this.#keys.load;
+    const { activeCount: running, pendingCount } = this.#limit;
+    return { running, waiting: waiting + pendingCount, refused };
+  }
 
   /** Hashes in the order of the passwords. @throws Overloaded */
   hashAll(keyId: string, passwords: readonly string[]): Promise<readonly string[]> {
-    const hashes = passwords.map((password) => () => this.#hashing.hash(password));
-    return this.#queue.run(`key ${keyId}`, maxHashesOfKey, hashes);
+    const hashes = passwords.map((password) => async () => {
+      const hash = await this.#limit(() => this.#hashing.hash(password));
+      this.#known.set(hash, this.#macOf(hash, password));
+      return hash;
+    });
+    return this.#keys.run(keyId, maxHashesOfKey, hashes);
   }
 
-  /** @throws Overloaded */
-  async verify(code: string, passwordHash: string, password: string): Promise<boolean> {
-    const check = (): Promise<boolean> => this.#hashing.verify(passwordHash, password);
-    const restMs = (right: boolean): number => this.#rests.after(code, right);
-    const [right] = await this.#queue.run(`link ${code}`, maxChecksOfLink, [check], restMs);
-    return right === true;
+  /** Whether a check costs no hash. */
+  knows(passwordHash: string): boolean {
+    return this.#known.has(passwordHash);
+  }
+
+  async verify(passwordHash: string, password: string): Promise<boolean> {
+    const mac = this.#macOf(passwordHash, password);
+    const known = this.#known.get(passwordHash);
+    if (known) return timingSafeEqual(known, mac);
+    const right = await this.#limit(() => this.#hashing.verify(passwordHash, password));
+    if (right) this.#known.set(passwordHash, mac);
+    return right;
+  }
+
+  #macOf(hash: string, password: string): Buffer {
+    return createHmac('sha256', this.#macKey).update(hash).update(bytesOf(password)).digest();
   }
 }
 
 /** Metrics of the queue in which passwords are hashed and checked. */
-export const exposePasswords = (metrics: Metrics, { load }: Pick<PasswordHasher, 'load'>): void => {
+export const exposePasswords = (
+  metrics: Metrics,
+  passwords: Pick<PasswordHasher, 'load'>,
+): void => {
   metrics.gauge({
     name: 'linklog_password_hashes_running',
     help: 'Passwords that are hashed or checked at the moment',
-    read: () => load.running,
+    read: () => passwords.load.running,
   });
   metrics.gauge({
     name: 'linklog_password_hashes_waiting',
     help: 'Passwords that wait to be hashed or checked',
-    read: () => load.waiting,
+    read: () => passwords.load.waiting,
   });
   metrics.counter({
     name: 'linklog_password_hashes_refused_total',
-    help: 'Passwords refused since too many waited: 503',
-    read: () => load.refused,
+    help: 'New passwords refused since too many waited: 503',
+    read: () => passwords.load.refused,
   });
 };

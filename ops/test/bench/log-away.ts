@@ -51,7 +51,7 @@ try {
       perSecond: perSecond / stack.edges.length,
       urls: codes.map((code) => `${edge}/${code}`),
       form: null,
-      manyClients: false,
+      clients: [],
     }));
     const load = { streams, givesWay: false };
     redirected += Object.values(await runLoad({ ...load, ms: warmUpMs, warmUpMs: 0 })).reduce(

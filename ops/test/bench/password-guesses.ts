@@ -2,12 +2,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { ask } from '../support/http.js';
 import { startProduct, type Product } from '../support/product.js';
-import { pooled, runLoad, type LoadResult, type Stream } from './steady-load.js';
+import { newClients, pooled, runLoad, type LoadResult, type Stream } from './steady-load.js';
 
 /** The environment of a product that believes who sent a guess. */
 export const behindProxy = { TRUSTED_PROXIES: '127.0.0.0/8' };
 
-const password = 'correct horse';
+export const password = 'correct horse';
 const plainLinks = 20;
 
 export interface FloodOptions {
@@ -30,7 +30,7 @@ export interface FloodFigures {
   readonly rssMiB: { readonly before: number; readonly most: number; readonly after: number };
 }
 
-const makeLink = async (product: Product, key: string, fields: object): Promise<string> => {
+export const makeLink = async (product: Product, key: string, fields: object): Promise<string> => {
   const answer = await ask(`${product.api}/v2/shorten`, {
     method: 'POST',
     headers: { Authorization: `Bearer ${key}` },
@@ -45,6 +45,8 @@ export const floodWithGuesses = async (
   product: Product,
   options: FloodOptions,
 ): Promise<FloodFigures> => {
+  const { warmUpMs } = options;
+  const ms = options.floodMs + warmUpMs;
   const { key } = await product.createKey({ plan: 'PRO' });
   const plain: string[] = [];
   while (plain.length < plainLinks) plain.push(await makeLink(product, key, {}));
@@ -52,14 +54,14 @@ export const floodWithGuesses = async (
   const other = await makeLink(product, key, { password });
 
   const visitors: readonly Stream[] = [
-    { name: 'redirects', perSecond: 200, urls: plain, form: null, manyClients: false },
-    { name: 'forms', perSecond: 100, urls: [other], form: null, manyClients: false },
+    { name: 'redirects', perSecond: 200, urls: plain, form: null, clients: [] },
+    { name: 'forms', perSecond: 100, urls: [other], form: null, clients: [] },
     {
       name: 'right passwords',
       perSecond: 5,
       urls: [other],
       form: new URLSearchParams({ password }).toString(),
-      manyClients: true,
+      clients: newClients(5_000),
     },
   ];
   const guesses: Stream = {
@@ -67,9 +69,8 @@ export const floodWithGuesses = async (
     perSecond: options.perSecond,
     urls: [target],
     form: 'password=wrong+horse',
-    manyClients: options.manyClients,
+    clients: options.manyClients ? newClients((options.perSecond * ms) / 1_000) : [],
   };
-  const { warmUpMs } = options;
   const visit = async (ms: number): Promise<LoadResult> => {
     const plan = { streams: visitors, ms: ms + warmUpMs, warmUpMs, givesWay: false };
     const kinds = await runLoad(plan);
@@ -85,7 +86,6 @@ export const floodWithGuesses = async (
       most = Math.max(most, now);
     });
   }, 100);
-  const ms = options.floodMs + warmUpMs;
   const [flooded, flood] = await Promise.all([
     runLoad({ streams: [guesses], ms, warmUpMs: 0, givesWay: true }),
     visit(options.floodMs),

@@ -13,8 +13,8 @@ export interface Stream {
   readonly urls: readonly string[];
   /** The body of a form that is posted; a GET without. */
   readonly form: string | null;
-  /** Whether each request comes from an address of its own, as a proxy tells it. */
-  readonly manyClients: boolean;
+  /** The addresses that the requests come from in turn, as a proxy tells them; none: the load's own. */
+  readonly clients: readonly string[];
 }
 
 export interface LoadPlan {
@@ -80,17 +80,20 @@ export const pooled = (results: readonly StreamResult[]): StreamResult => {
   );
 };
 
-/** An address of its own for each number. */
-const addressOf = (number: number): string =>
-  [10, number >> 16, number >> 8, number].map((part) => part & 255).join('.');
+let lastClient = Math.trunc(Math.random() * 2 ** 24);
 
-let clients = Math.trunc(Math.random() * 2 ** 24);
+/** So many addresses that were not given before, one beside the other. */
+export const newClients = (count: number): readonly string[] =>
+  Array.from({ length: count }, () => {
+    lastClient += 1;
+    return [10, lastClient >> 16, lastClient >> 8, lastClient].map((part) => part & 255).join('.');
+  });
 
 const bytesOf = (stream: Stream, number: number): string => {
-  const { urls, form, manyClients } = stream;
+  const { urls, form, clients } = stream;
   const target = new URL(urls[number % urls.length] ?? '').pathname;
-  if (manyClients) clients += 1;
-  const from = manyClients ? `X-Forwarded-For: ${addressOf(clients)}\r\n` : '';
+  const client = clients[number % clients.length];
+  const from = client === undefined ? '' : `X-Forwarded-For: ${client}\r\n`;
   if (form === null) return `GET ${target} HTTP/1.1\r\nHost: a\r\n${from}\r\n`;
   const type = 'Content-Type: application/x-www-form-urlencoded';
   const head = `POST ${target} HTTP/1.1\r\nHost: a\r\n${from}${type}\r\n`;

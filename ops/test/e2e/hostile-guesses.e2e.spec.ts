@@ -1,10 +1,17 @@
 import { expect } from 'chai';
-import { behindProxy, floodWithGuesses, type FloodFigures } from '../bench/password-guesses.js';
+import {
+  behindProxy,
+  floodWithGuesses,
+  password,
+  type FloodFigures,
+} from '../bench/password-guesses.js';
+import { floodFromNetworks, origins, securedPaths } from '../bench/password-networks.js';
+import { ask } from '../support/http.js';
 import { withProduct } from './harness.js';
 
 const slackMiB = 120;
 
-/** The short form of `ops/test/bench/password-guesses.ts`, which measures what this does not: times. */
+/** The short form of two benchmarks, which measure what this does not: times. */
 describe('redirect edge: flood of guesses at one link', () => {
   const bench = withProduct(behindProxy);
 
@@ -47,4 +54,29 @@ describe('redirect edge: flood of guesses at one link', () => {
     expect(answers).to.not.have.any.keys('303', '500', 'ECONNRESET');
     expectOthersServed(figures);
   });
+
+  for (const origin of [
+    '40 /64s of one /48',
+    '250 addresses, a /16 each',
+    '2,000 /48s, a /32 each',
+  ]) {
+    it(`from ${origin}, shuts out no visitor from another network`, async function () {
+      this.timeout(120_000);
+      const [quietPath = '', path = ''] = await securedPaths(bench.product, 2);
+      const entry = {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+        body: new URLSearchParams({ password }).toString(),
+      };
+      // From then on, an edge checks guesses without a hash.
+      expect((await ask(bench.product.edge + path, entry)).status).to.equal(303);
+      const { guesses, visitors, bystanders } = await floodFromNetworks(bench.product, {
+        guessers: origins[origin] ?? [],
+        ...{ perSecond: 400, paths: [path], quietPath, visitors: 60, ms: 3_000 },
+      });
+      expect(visitors.answers).to.deep.equal({ 303: visitors.sent });
+      expect(bystanders.answers).to.deep.equal({ 303: bystanders.sent });
+      expect(guesses.answers).to.not.have.any.keys('303', '500');
+    });
+  }
 });

@@ -1,0 +1,16 @@
+/** A Map of at most `max` entries: when one more is set, the one that was set the longest ago goes. */
+export class BoundedMap<Key, Value> extends Map<Key, Value> {
+  constructor(private readonly max: number) {
+    super();
+  }
+
+  override set(key: Key, value: Value): this {
+    this.delete(key);
+    super.set(key, value);
+    for (const oldest of this.keys()) {
+      if (this.size <= this.max) break;
+      this.delete(oldest);
+    }
+    return this;
+  }
+}
