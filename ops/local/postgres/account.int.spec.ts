@@ -44,6 +44,8 @@ describe('local servers: embedded PostgreSQL, where root cannot make an account 
     const shell = ['sh', '-c', readOnlyEtc, 'sh', passwd, ...node];
     const said = spawnSync('unshare', ['--mount', ...shell], { cwd: '/', encoding: 'utf8' });
     expect(said.stdout, said.stderr).to.match(/^uid 65534$/m);
-    expect(said.stdout.match(/as nobody.*make a user linklog-postgres/g)).to.have.length(1);
+    expect(
+      said.stdout.match(/"useradd: .*as nobody.*make a user linklog-postgres/g),
+    ).to.have.length(1);
   });
 });

@@ -17,19 +17,15 @@ const accountNamed = async (wanted: string): Promise<Account | null> => {
   return null;
 };
 
-const nobody = (): Promise<Account | null> => accountNamed('nobody');
-
 /** PostgreSQL's own where root starts it: no other service runs as this account. */
 const ownName = 'linklog-postgres';
 
-/** Made where it is missing; `null` where it cannot be made, as with a read-only `/etc`. */
-const ownAccount = async (): Promise<Account | null> => {
-  const known = await accountNamed(ownName);
-  if (known !== null) return known;
+/** Makes it. @returns what `useradd` said; not every minimal system has one, nor an `/etc` to write to */
+const makeOwnAccount = async (): Promise<string> => {
+  const program = '/usr/sbin/useradd';
   const options = ['--system', '--user-group', '--no-create-home', '--shell', '/usr/sbin/nologin'];
-  // Not on every minimal system.
-  await nullOn(runProgram(null, '/usr/sbin/useradd', [...options, ownName]), 'ENOENT', 'EACCES');
-  return accountNamed(ownName);
+  const made = await nullOn(runProgram(null, program, [...options, ownName]), 'ENOENT', 'EACCES');
+  return made === null ? `${program} cannot be run` : made.stderr.trim();
 };
 
 /**
@@ -67,9 +63,12 @@ export const chooseAccount = async (
   logger: Logger,
 ): Promise<Account | null> => {
   if (process.getuid?.() !== 0) return null;
-  const shared = await nobody();
+  const shared = await accountNamed('nobody');
   if (owner !== null && owner.uid !== shared?.uid) return owner;
-  const account = await ownAccount();
+  const known = await accountNamed(ownName);
+  if (known !== null) return known;
+  const reason = await makeOwnAccount();
+  const account = await accountNamed(ownName);
   if (account !== null) return account;
   if (shared === null) {
     throw new ServerUnavailable(
@@ -77,6 +76,7 @@ export const chooseAccount = async (
     );
   }
   logger.warn(
+    { reason },
     `PostgreSQL runs as nobody, as other services do, which can read its files: make a user ${ownName}`,
   );
   return shared;

@@ -19,7 +19,7 @@ import {
   unblocked,
 } from '../../../schemas/testing/events.js';
 import { kafkaStartMs, testKafka, type TestKafka } from '../support/kafka.js';
-import { launch, startLinklogCli, temporaryDir, type Said } from '../support/process.js';
+import { runToEnd, startLinklogCli, temporaryDir, type Said } from '../support/process.js';
 import { startEmbeddedProduct } from '../support/product.js';
 import { untilProjected } from '../support/projected.js';
 import { eventuallyPasses } from '../support/waiting.js';
@@ -170,7 +170,7 @@ describe('product: someone who can write to Kafka', function () {
 
   it('can end the service at its next start, which names a forged event', async () => {
     await bench.product.stop();
-    const next = await launch({ DATA_DIR: dataDir, ...env }).ended;
+    const next = await runToEnd({ DATA_DIR: dataDir, ...env });
     expect(next).to.include({ exitCode: 78, stdout: '' });
     expect(next.stderr).to.match(/PostgreSQL is older than the log in Kafka: it does not know/);
   });
