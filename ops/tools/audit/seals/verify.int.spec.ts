@@ -1,8 +1,9 @@
 import { expect } from 'chai';
 import { generateKeyPairSync } from 'node:crypto';
 import { recordOf, spooledVisit, created, metered } from '../../../../schemas/testing/events.js';
-import { rejection } from '../../../test/support/waiting.js';
-import { newSealKey, sealAll } from '../../../test/support/sealing.js';
+import { eventually, rejection } from '../../../test/support/waiting.js';
+import { startSealing } from '../../../../projectors/seals/sealing.js';
+import { forgeChain, newSealKey, sealAll } from '../../../test/support/sealing.js';
 import { topics } from '../../../../schemas/events/topics.js';
 import { openKafkaHarness, settingsOf } from '../../../test/conformance/event-log/kafka-harness.js';
 import { openKafkaLog } from '../../../platform/event-log/kafka/kafka-log.js';
@@ -328,6 +329,36 @@ describe('audit: seals of a log on Kafka', function () {
     } finally {
       await copy.close();
       await copied.drop();
+      await database.drop();
+      await harness.close();
+    }
+  });
+
+  it('are signed again, as Kafka has the log, where somebody deleted them; a forged chain is not', async () => {
+    const harness = await openKafkaHarness('resealed');
+    const database = await testDatabase('resealed_kafka');
+    try {
+      const { log } = await harness.connect();
+      const { pool } = database;
+      await fill(log);
+      const signer = await newSealKey(pool);
+      await sealAll({ pool, log, signer });
+      const place = { topic: visits, partition: await partitionOfVisits(log) };
+      await forgeChain(pool, log, place, { from: 0, to: 20 });
+      await sealAll({ pool, log, signer });
+      const verdict = () => verifySeals({ pool, log, keys: trusting(signer), known: [] });
+      expect(await verdict()).to.include({ isIntact: true, proven: 22 });
+
+      await pool.query(
+        `UPDATE seals.chains SET hash = sha256('forged') WHERE topic = $1 AND partition = $2`,
+        [place.topic, place.partition],
+      );
+      await log.append(visits, [recordOf(spooledVisit('a', { sequence: 21 }))]);
+      const sealing = await startSealing({ pool, log, logger, signer });
+      await eventually('it is noticed', () => sealing.brokenChains().length === 1);
+      await sealing.stop();
+      expect(await verdict()).to.include({ isIntact: true, proven: 22, unproven: 1 });
+    } finally {
       await database.drop();
       await harness.close();
     }
