@@ -129,6 +129,7 @@ const run = async (): Promise<void> => {
       [1_000, 1, false],
       [1_000, 1, true],
       [1_000, 40, false],
+      [1_000, 40, true],
     ] as const) {
       const dataDir = await temporaryDir();
       const start = (): Promise<Product> =>
