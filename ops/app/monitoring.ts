@@ -60,6 +60,8 @@ export const startMonitoring = (deps: {
 
   const handler: RequestListener = (request, response) => {
     respond(request, response).catch((err: unknown) => {
+      // The listener has answered meanwhile: what came behind the head could not be read.
+      if (response.headersSent) return;
       logger.error({ err, path: request.url }, 'a request failed');
       refuse(request, response, { status: 500, message: messages.internal });
     });
