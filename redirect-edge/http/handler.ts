@@ -128,8 +128,9 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
     const answered = (read ? respond : respondToOther)(response, path);
     answered.then(record, (err: unknown) => {
       const transient = isTransient(err);
-      const abandoned = !request.complete && hasCode(err, 'ECONNRESET');
-      if (abandoned) logger.debug({ err }, 'a client broke off its request');
+      // The listener itself has answered a body that it cannot read.
+      const brokenOff = hasCode(err, 'ECONNRESET', 'ERR_HTTP_HEADERS_SENT');
+      if (brokenOff && !request.complete) logger.debug({ err }, 'a client broke off its request');
       else if (err instanceof Overloaded) noteOverload();
       // What is away says so itself, once: not each visit while it is.
       else if (transient) logger.debug({ err }, 'a visit was answered with 503');

@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { ask, atOnce, statuses, type Ask } from '../support/http.js';
+import { connectTo } from '../support/raw-http.js';
 import { eventually } from '../support/waiting.js';
 import { withProduct } from './harness.js';
 
@@ -38,5 +39,19 @@ describe('product: log under a flood', () => {
     expect(logged.length).to.be.below(maxBytes);
     for (const status of [200, 401, 404, 405]) expect(logged).to.include(`"status":${status},`);
     expect(logged).to.include('x'.repeat(150)).and.not.include('x'.repeat(201));
+  });
+
+  it('takes no error for a body that cannot be read while the link is looked up', async () => {
+    const { edge, stderr } = bench.product;
+    const head = 'POST /unknown HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n';
+    const before = stderr().length;
+    for (let sent = 0; sent < 20; sent += 1) {
+      const connection = await connectTo(edge);
+      connection.socket.write(`${head}5;${'x'.repeat(17_000)}`);
+      expect(await connection.until(/^HTTP/)).to.include('HTTP/1.1 413');
+      connection.socket.destroy();
+    }
+    expect((await ask(`${edge}/unknown`)).status).to.equal(404);
+    expect(stderr().slice(before)).not.to.include('"level":50');
   });
 });
