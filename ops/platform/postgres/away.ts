@@ -21,6 +21,12 @@ const driverMessages =
 const away = /^(?:08|53|57P|57014|55P03|25P03)/;
 
 /**
+ * Codes of the system (ECONNREFUSED, EAI_AGAIN), and Node's own of a connection that breaks. Node's other
+ * `ERR_` codes are mistakes in a program.
+ */
+const brokenConnection = /^(?:E(?!RR_)[A-Z_]+|ERR_(?:SOCKET|STREAM|SSL|TLS)_[A-Z_]+)$/;
+
+/**
  * Whether PostgreSQL is away: not to be reached, silent, or too busy. The same may succeed later, so a
  * request gets 503, background work is tried again, and no event is to blame.
  */
@@ -28,8 +34,7 @@ export const isAway = (error: unknown): boolean => {
   if (!(error instanceof Error)) return false;
   if (error instanceof DatabaseSilent) return true;
   const { code } = error as { code?: unknown };
-  // Without a SQLSTATE, a code is one of the system's: ECONNREFUSED, ETIMEDOUT.
-  if (typeof code === 'string') return away.test(code) || /^E[A-Z_]+$/.test(code);
+  if (typeof code === 'string') return away.test(code) || brokenConnection.test(code);
   return driverMessages.test(error.message);
 };
 
