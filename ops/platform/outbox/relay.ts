@@ -213,7 +213,8 @@ export const startRelay = (options: {
     /** Sends what is due, of each partition a part; returns whether there was anything. */
     const sendDue = async (): Promise<boolean> => {
       const due = await findDue(pool);
-      if (due.length === 0) return false;
+      // After the stop, another relay sends them.
+      if (due.length === 0 || signal.aborted) return false;
       const ends = await Promise.allSettled(
         due.map(({ topic, records }) => log.append(topic, records)),
       );
