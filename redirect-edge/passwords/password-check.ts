@@ -109,7 +109,7 @@ const longestRestMs = 300;
  *
  * In a flood from many networks, each of them has tries left. Those whose network failed lately are
  * suspected: they are checked slowly, or refused, and a visitor whose network did not goes before them.
- * Where the right password is known and no hash is needed, such a visitor waits for nobody.
+ * Where no hash is needed, such a visitor waits for nobody.
  */
 export class PasswordCheck {
   /** Tries that wait for their turn, and those refused. */
@@ -121,7 +121,7 @@ export class PasswordCheck {
   constructor(
     private readonly clientHash: ClientHash,
     private readonly throttle: Throttle,
-    private readonly passwords: Pick<PasswordHasher, 'knows' | 'verify'>,
+    private readonly passwords: Pick<PasswordHasher, 'needsHash' | 'verify'>,
   ) {}
 
   /** @throws Overloaded */
@@ -136,12 +136,13 @@ export class PasswordCheck {
   }
 
   async #checkInTurn(attempt: PasswordTry, name: string): Promise<TryOutcome> {
-    const { code, network, passwordHash } = attempt;
+    const { code, network, passwordHash, password } = attempt;
     const networks = [network, ...networksAround(network)];
+    const needsHash = (): boolean => this.passwords.needsHash(passwordHash, password);
     const standing = (): Standing => {
       const failures = networks.map((each) => this.#failed.of(each));
       const [own = 0, near = 0] = failures;
-      const suspected = own > 0 || near >= (this.passwords.knows(passwordHash) ? manyFailures : 1);
+      const suspected = own > 0 || near >= manyFailures || (near > 0 && needsHash());
       return {
         network: suspected ? 'suspected' : 'unsuspected',
         failures,
@@ -153,8 +154,7 @@ export class PasswordCheck {
       const [own = 0, near = 0] = standing().failures;
       return type === 'wrong' ? Math.min(Math.max(own, near) * restStepMs, longestRestMs) : 0;
     };
-    const waitsForNobody =
-      this.passwords.knows(passwordHash) && standing().network === 'unsuspected';
+    const waitsForNobody = !needsHash() && standing().network === 'unsuspected';
     try {
       const outcome = waitsForNobody
         ? await check()

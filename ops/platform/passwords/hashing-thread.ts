@@ -5,6 +5,7 @@ import path from 'node:path';
 import { parentPort } from 'node:worker_threads';
 import { bytesOf } from './password-bytes.js';
 import type { HashingOutcome, HashingTask } from './password-hasher.js';
+import { argon2TextOf, saltFor, withSieve } from './sieve.js';
 
 /** argon2id with OWASP's second choice of parameters: 19 MiB, two iterations; about 25 ms of a core. */
 const cost = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
@@ -27,7 +28,8 @@ const stepBack = (): void => {
 const outcomeOf = ({ password, hash }: HashingTask): HashingOutcome => {
   try {
     const bytes = bytesOf(password);
-    return { result: hash === null ? hashSync(bytes, cost) : verifySync(hash, bytes) };
+    if (hash !== null) return { result: verifySync(argon2TextOf(hash), bytes) };
+    return { result: withSieve(hashSync(bytes, { ...cost, salt: saltFor(bytes) })) };
   } catch (error) {
     return { error: (error as Error).message };
   }

@@ -8,6 +8,7 @@ import { BoundedMap } from '../bounded-map.js';
 import { FairQueue } from '../concurrency/fair-queue.js';
 import type { Metrics } from '../metrics/metrics.js';
 import { bytesOf } from './password-bytes.js';
+import { passesSieve } from './sieve.js';
 
 /** With a hash, the password is checked against it; with `null`, it is hashed. */
 export interface HashingTask {
@@ -62,8 +63,9 @@ const maxKnown = 10_000;
  * and the keys take turns.
  *
  * A password that was right once, or was hashed here, is known from then on: the same hash is checked again
- * in microseconds, so a flood of guesses at such a link costs no hashes. It is kept as a MAC, whose key is
- * in this process's memory alone and never leaves it.
+ * in microseconds, so a flood of guesses at such a link costs no hashes. Where it is not known, neither do
+ * most guesses: see `sieve.ts`, and one that was wrong is not hashed twice. Passwords are kept as MACs, whose
+ * key is in this process's memory alone and never leaves it.
  */
 export class PasswordHasher {
   readonly #keys = new FairQueue(hashesAtOnce, maxWaiting, (ms) => sleep(ms));
@@ -72,6 +74,8 @@ export class PasswordHasher {
   readonly #macKey = randomBytes(32);
   /** MACs of right passwords, by hash. */
   readonly #known = new BoundedMap<string, Buffer>(maxKnown);
+  /** MACs of wrong passwords that needed a hash. */
+  readonly #wrong = new BoundedMap<string, true>(maxKnown);
 
   /** Passwords at the moment, and those refused so far. */
   get load(): Readonly<FairQueue['load']> {
@@ -90,18 +94,29 @@ export class PasswordHasher {
     return this.#keys.run(keyId, maxHashesOfKey, hashes);
   }
 
-  /** Whether a check costs no hash. */
-  knows(passwordHash: string): boolean {
-    return this.#known.has(passwordHash);
+  /** Whether `verify` takes a hash: some milliseconds, and a turn. */
+  needsHash(passwordHash: string, password: string): boolean {
+    return this.#verifyWithoutHash(passwordHash, password) === null;
   }
 
   async verify(passwordHash: string, password: string): Promise<boolean> {
+    const outcome = this.#verifyWithoutHash(passwordHash, password);
+    if (outcome !== null) return outcome;
+    const right = await this.#limit(() => this.#hashing.verify(passwordHash, password));
+    const mac = this.#macOf(passwordHash, password);
+    if (right) this.#known.set(passwordHash, mac);
+    else this.#wrong.set(mac.toString('base64'), true);
+    return right;
+  }
+
+  /** `null` where only a hash can tell. */
+  #verifyWithoutHash(passwordHash: string, password: string): boolean | null {
     const mac = this.#macOf(passwordHash, password);
     const known = this.#known.get(passwordHash);
     if (known) return timingSafeEqual(known, mac);
-    const right = await this.#limit(() => this.#hashing.verify(passwordHash, password));
-    if (right) this.#known.set(passwordHash, mac);
-    return right;
+    const wrong =
+      !passesSieve(passwordHash, bytesOf(password)) || this.#wrong.has(mac.toString('base64'));
+    return wrong ? false : null;
   }
 
   #macOf(hash: string, password: string): Buffer {

@@ -68,7 +68,7 @@ export const floodWithGuesses = async (
     name: 'guesses',
     perSecond: options.perSecond,
     urls: [target],
-    form: 'password=wrong+horse',
+    form: 'password=wrong+horse+{n}',
     clients: options.manyClients ? newClients((options.perSecond * ms) / 1_000) : [],
   };
   const visit = async (ms: number): Promise<LoadResult> => {

@@ -67,7 +67,7 @@ export const floodFromNetworks = async (
   const urls = paths.map((path) => edge + path);
   const form = new URLSearchParams({ password }).toString();
   const floods: readonly Stream[] = [
-    { name: 'guesses', perSecond, urls, form: 'password=wrong+horse', clients: guessers },
+    { name: 'guesses', perSecond, urls, form: 'password=wrong+horse+{n}', clients: guessers },
   ];
   const visits: readonly Stream[] = [
     {

@@ -11,7 +11,7 @@ export interface Stream {
   readonly perSecond: number;
   /** Asked for in turn. */
   readonly urls: readonly string[];
-  /** The body of a form that is posted; a GET without. */
+  /** The body of a form that is posted, each `{n}` the number of the request; a GET without. */
   readonly form: string | null;
   /** The addresses that the requests come from in turn, as a proxy tells them; none: the load's own. */
   readonly clients: readonly string[];
@@ -90,7 +90,8 @@ export const newClients = (count: number): readonly string[] =>
   });
 
 const bytesOf = (stream: Stream, number: number): string => {
-  const { urls, form, clients } = stream;
+  const { urls, clients } = stream;
+  const form = stream.form?.replaceAll('{n}', String(number)) ?? null;
   const target = new URL(urls[number % urls.length] ?? '').pathname;
   const client = clients[number % clients.length];
   const from = client === undefined ? '' : `X-Forwarded-For: ${client}\r\n`;
