@@ -12,6 +12,7 @@ import { created } from '../../../schemas/testing/events.js';
 import { createLogger } from '../../platform/logging.js';
 import { openRedis } from '../../platform/redis.js';
 import { stopTestServer, testDatabase } from '../support/database.js';
+import { median } from '../support/median.js';
 import { testNode } from '../support/node.js';
 import { stopTestRedis, testRedis } from '../support/redis.js';
 import { eventually } from '../support/waiting.js';
@@ -23,9 +24,6 @@ const rounds = 7;
 const batch = 500;
 
 const codes = Array.from({ length: links }, (_, index) => `cold-${index}`);
-
-const median = (values: readonly number[]): number =>
-  [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? NaN;
 
 /**
  * Looks links up that an edge has not in memory, from PostgreSQL and from Redis in turn: the long

@@ -1,8 +1,23 @@
 import { readFileSync } from 'node:fs';
 
-/** Of a process and its threads so far, in milliseconds. Linux only; a clock tick there is 10 ms. */
-export const cpuMs = (pid: number): number => {
+/** User and system time so far, in milliseconds, with those of ended children. Linux: a tick is 10 ms. */
+const timesOf = (pid: number): readonly [own: number, ofChildren: number] => {
   // The name, in brackets, may hold anything; what follows begins with the third field.
   const fields = readFileSync(`/proc/${pid}/stat`, 'latin1').split(') ').at(-1)?.split(' ') ?? [];
-  return (Number(fields[11]) + Number(fields[12])) * 10;
+  const [user = NaN, system = NaN, childrenUser = NaN, childrenSystem = NaN] = fields
+    .slice(11, 15)
+    .map(Number);
+  return [(user + system) * 10, (childrenUser + childrenSystem) * 10];
+};
+
+/** Of a process and its threads so far, in milliseconds. Linux only. */
+export const cpuMs = (pid: number): number => timesOf(pid)[0];
+
+/** Of a process and all that it has started so far, in milliseconds. Linux only. */
+export const cpuMsOfTree = (pid: number): number => {
+  const [own, ofEnded] = timesOf(pid);
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1').split(' ');
+  return children
+    .filter(Boolean)
+    .reduce((sum, child) => sum + cpuMsOfTree(Number(child)), own + ofEnded);
 };

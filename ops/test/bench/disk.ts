@@ -14,6 +14,7 @@ import { startEmbeddedProduct, type Product } from '../support/product.js';
 import { allSealed } from '../support/sealing.js';
 import { eventually } from '../support/waiting.js';
 import { projectionStatus } from '../../../projectors/main.js';
+import { makeLinks } from './make-links.js';
 
 /**
  * What a link and a visit cost on disk, by table: `node dist/ops/test/bench/disk.js [LINKS] [VISITS]`. The
@@ -49,29 +50,6 @@ const settled = async ({ pool, url }: TestDatabase): Promise<void> => {
   );
   await allSealed(pool, log);
   await log.close();
-};
-
-const makeLinks = async ({ api }: Product, key: string): Promise<readonly string[]> => {
-  const atOnce = pLimit(8);
-  const batches = Array.from({ length: links / linksOfBatch }, (_, batch) =>
-    atOnce(async () => {
-      const body = Array.from({ length: linksOfBatch }, (__, index) => ({
-        url: `https://example.com/some/where/${batch}-${index}?utm_source=newsletter&utm_campaign=spring`,
-      }));
-      const headers = { Authorization: `Bearer ${key}` };
-      const answer = await ask(`${api}/v2/shorten/batch`, {
-        method: 'POST',
-        headers,
-        body: { urls: body },
-      });
-      if (answer.status !== 201 && answer.status !== 200) throw new Error(answer.text);
-      const { results } = answer.json() as {
-        readonly results: readonly { readonly shortCode: string }[];
-      };
-      return results.map(({ shortCode }) => shortCode);
-    }),
-  );
-  return (await Promise.all(batches)).flat();
 };
 
 const visit = async ({ edge }: Product, codes: readonly string[]): Promise<void> => {
@@ -162,7 +140,12 @@ try {
   const { key } = await product.createKey({ plan: 'PRO' });
   await settled(database);
   const empty = await sizesOf(database);
-  const codes = await makeLinks(product, key);
+  const codes = await makeLinks(
+    product.api,
+    key,
+    links,
+    (index) => `https://example.com/some/where/${index}?utm_source=newsletter&utm_campaign=spring`,
+  );
   await settled(database);
   const withLinks = await sizesOf(database);
   print('a link', empty, withLinks, links);

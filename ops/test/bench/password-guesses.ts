@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { ask } from '../support/http.js';
+import { median } from '../support/median.js';
 import { startProduct, type Product } from '../support/product.js';
 import { newClients, pooled, runLoad, type LoadResult, type Stream } from './steady-load.js';
 
@@ -120,9 +121,6 @@ const tableOf = ({ guesses, normal, flood, after, rssMiB }: FloodFigures): strin
   );
   return lines;
 };
-
-const median = (values: readonly number[]): number =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? NaN;
 
 /**
  * The long form: `node dist/ops/test/bench/password-guesses.js [rounds]`. A machine with neighbours has

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { partKinds, type PartKind } from '../../local/stack/parts.js';
+import { median } from '../support/median.js';
 import { startStackProcess } from '../support/stack.js';
 import { cpuMs } from './cpu-ms.js';
 import { eventually } from '../support/waiting.js';
@@ -13,9 +14,6 @@ const [times = '10', ...named] = process.argv.slice(2);
 const kinds = partKinds.filter((kind) => named.length === 0 || named.includes(kind));
 /** Until the others have made their connections anew, and all is quiet. */
 const quietMs = 3_000;
-
-const median = (values: readonly number[]): number =>
-  [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 
 const stack = await startStackProcess({ LOG_LEVEL: 'error' });
 

@@ -17,6 +17,7 @@ import { openKafkaLog } from '../../platform/event-log/kafka/kafka-log.js';
 import type { KafkaSettings } from '../../platform/event-log/kafka/settings.js';
 import { createLogger } from '../../platform/logging.js';
 import { startKafka } from '../../local/kafka/index.js';
+import { median } from '../support/median.js';
 import { eventually } from '../support/waiting.js';
 import { deferred } from '../../platform/concurrency/deferred.js';
 
@@ -90,9 +91,6 @@ const costOf = async (dataDir: string, count: number, shipping: Shipping): Promi
   await spool.stop();
   return cost;
 };
-
-const median = (values: readonly number[]): number =>
-  [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? NaN;
 
 const medianOf = (costs: readonly Cost[]): Cost => ({
   all: median(costs.map(({ all }) => all)),

@@ -2,6 +2,7 @@ import { askedKinds, type AskedKind, type Milliseconds } from './deadlines.js';
 import { nameOf } from './faults.js';
 import type { Latency, Outcome } from './stack-rounds.js';
 import { sum } from './tally.js';
+import { median } from '../support/median.js';
 
 const table = (rows: readonly (readonly (string | number)[])[]): string => {
   const widths = rows[0]?.map((_, column) =>
@@ -19,9 +20,6 @@ const table = (rows: readonly (readonly (string | number)[])[]): string => {
     )
     .join('\n');
 };
-
-const median = (values: readonly number[]): number =>
-  [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 
 const told = ({ p99Ms, count }: Latency): string => `p99 ${p99Ms.toFixed(1)} ms of ${count}`;
 

@@ -1,0 +1,326 @@
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+import { z } from 'zod';
+import { freePort } from '../../local/process/server.js';
+import { hasCode } from '../../platform/errors.js';
+import { stopTestServer, testDatabase } from '../support/database.js';
+import { ask } from '../support/http.js';
+import { median } from '../support/median.js';
+import { generousPlansFile } from '../support/plans.js';
+import { launch, mainFile, readyLine, temporaryDir } from '../support/process.js';
+import { startEmbeddedProduct } from '../support/product.js';
+import { eventually } from '../support/waiting.js';
+import { cpuMsOfTree } from './cpu-ms.js';
+import { makeLinks } from './make-links.js';
+
+/**
+ * Redirects of the edge alone and of everything in one process, beside bare node:http and nginx (a map, an
+ * access log; left out where it is missing), which answer with the same headers:
+ * `node dist/ops/test/bench/redirects.js [--rounds N] [--seconds N] [--links N] [--visitors]`
+ *
+ * Each server has core 0 for itself, `wrk` core 1, with the API and the PostgreSQL of the edge alone. Each
+ * round measures each server, in another order. `--visitors`: 10,000 addresses and 500 user agents; else
+ * one of each.
+ */
+const options = parseArgs({
+  options: {
+    rounds: { type: 'string', default: '5' },
+    seconds: { type: 'string', default: '5' },
+    links: { type: 'string', default: '100000' },
+    visitors: { type: 'boolean', default: false },
+  },
+}).values;
+const rounds = Number(options.rounds);
+const seconds = Number(options.seconds);
+const links = Number(options.links);
+const connections = 64;
+/** To have each link in memory, also where a visit costs 200 µs. */
+const warmUpSeconds = Math.ceil(links / 5_000);
+
+interface Server {
+  readonly name: string;
+  readonly url: string;
+  readonly pid: number;
+  readonly codes: readonly string[];
+  readonly stop: () => Promise<unknown>;
+}
+
+/** Whatever this process starts from now on has this core. */
+const startOn = (core: number): void => {
+  execFileSync('taskset', ['--cpu-list', '--pid', String(core), String(process.pid)]);
+};
+const [serverCore, otherCore] = [0, 1];
+
+const agentOf = (number: number): string => {
+  const version = `${60 + (number % 100)}.0.${number}`;
+  const systems = ['Windows NT 10.0; Win64; x64', 'X11; Linux x86_64', 'Linux; Android 10; K'];
+  const system = systems[number % systems.length] ?? '';
+  return number % 2 === 0
+    ? `Mozilla/5.0 (${system}) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/${version}.0 Safari/537.36`
+    : `Mozilla/5.0 (${system}; rv:${version}) Gecko/20100101 Firefox/${version}`;
+};
+
+/** A line for each request: path, client's address (may be empty), user agent. */
+const requestsOf = (codes: readonly string[]): string =>
+  codes
+    .map((code, index) => {
+      const address = `10.9.${(index >> 8) % 40}.${index % 250}`;
+      const [from, agent] = options.visitors
+        ? [address, agentOf(Math.floor(index / 7) % 500)]
+        : ['', agentOf(0)];
+      return `/${code}\t${from}\t${agent}`;
+    })
+    .join('\n');
+
+const script = `
+local requests, sent, inOrder = {}, 0, false
+function init(args)
+  local headers = { ["Accept"] = "text/html,application/xhtml+xml,*/*;q=0.8",
+    ["Accept-Language"] = "en-US,en;q=0.9", ["Referer"] = "https://news.example.com/item/1" }
+  for line in io.lines(args[1]) do
+    local path, address, agent = line:match("([^\\t]*)\\t([^\\t]*)\\t(.*)")
+    headers["User-Agent"] = agent
+    if address ~= "" then headers["X-Forwarded-For"] = address end
+    requests[#requests + 1] = wrk.format("GET", path, headers)
+  end
+  inOrder = args[2] == "inOrder"
+  math.randomseed(os.time())
+end
+function request()
+  sent = sent + 1
+  return requests[inOrder and (sent % #requests) + 1 or math.random(#requests)]
+end
+function done(summary, latency)
+  local e = summary.errors
+  io.write(string.format('\\n{"requests":%d,"us":%d,"failed":%d,"p50":%d,"p99":%d}\\n', summary.requests,
+    summary.duration, e.connect + e.read + e.write + e.status + e.timeout,
+    latency:percentile(50), latency:percentile(99)))
+end
+`;
+
+const dir = await temporaryDir();
+const scriptFile = path.join(dir, 'redirects.lua');
+await writeFile(scriptFile, script);
+const requestsFile = ({ name }: Pick<Server, 'name'>): string => path.join(dir, `${name}.txt`);
+
+const wrkResult = z.object({
+  requests: z.number(),
+  us: z.number(),
+  failed: z.literal(0),
+  p50: z.number(),
+  p99: z.number(),
+});
+
+/** Runs wrk on the other core. @throws where an answer was no redirect */
+const load = async (server: Server, forSeconds: number, inOrder: boolean) => {
+  const before = cpuMsOfTree(server.pid);
+  const wrk = spawn(
+    'wrk',
+    [
+      ...['-t1', `-c${connections}`, `-d${forSeconds}s`, '--timeout', '10s', '-s', scriptFile],
+      ...[server.url, '--', requestsFile(server), ...(inOrder ? ['inOrder'] : [])],
+    ],
+    { stdio: ['ignore', 'pipe', 'inherit'] },
+  );
+  const said = await text(wrk.stdout);
+  const { requests, us, p50, p99 } = wrkResult.parse(JSON.parse(said.split('\n').at(-2) ?? ''));
+  const perSecond = (requests * 1e6) / us;
+  const cpuUs = ((cpuMsOfTree(server.pid) - before) * 1_000) / requests;
+  return { perSecond, cpuUs, p50, p99 };
+};
+type Result = Awaited<ReturnType<typeof load>>;
+
+const servers: Server[] = [];
+
+/** Waits until the servers have done what a load has left behind. */
+const quiet = (): Promise<void> =>
+  eventually(
+    'the servers are quiet',
+    async () => {
+      const used = (): number => servers.reduce((sum, { pid }) => sum + cpuMsOfTree(pid), 0);
+      const before = used();
+      await sleep(500);
+      return used() - before < 50;
+    },
+    300_000,
+  );
+
+const plansFile = await generousPlansFile(dir);
+const adminToken = 'bench-admin-token-0123456789';
+const environment = {
+  PLANS_FILE: plansFile,
+  ADMIN_TOKEN: adminToken,
+  TRUSTED_PROXIES: '127.0.0.0/8',
+};
+const urlOf = (index: number): string => `https://example.com/${index}?utm_source=bench`;
+
+/** Starts a program of ours that says where it listens. */
+const start = async (name: string, program: readonly string[], env: Record<string, string>) => {
+  const running = launch({ ...environment, DATA_DIR: path.join(dir, name), ...env }, program);
+  const ready = (await readyLine(running)) as Record<string, string>;
+  return {
+    ready,
+    pid: running.child.pid ?? 0,
+    stop: () => {
+      running.child.kill('SIGTERM');
+      return running.ended;
+    },
+  };
+};
+
+const startAllInOne = async (): Promise<Server> => {
+  startOn(serverCore);
+  const product = await startEmbeddedProduct({ env: environment });
+  startOn(otherCore);
+  const { api, edge, pid, firstKey } = product;
+  const codes = await makeLinks(api, firstKey ?? '', links, urlOf);
+  const stop = async (): Promise<void> => {
+    await product.stop();
+    await product.cleanup();
+  };
+  return { name: 'all in one', url: edge, pid, codes, stop };
+};
+
+const startEdgeAlone = async (): Promise<Server> => {
+  startOn(otherCore);
+  const database = await testDatabase('redirects');
+  const shared = { DATABASE_URL: database.url };
+  const api = await start('api', [mainFile, 'api'], {
+    ...shared,
+    SHORT_URL_HOST: 'http://localhost',
+  });
+  const codes = await makeLinks(api.ready['api'] ?? '', api.ready['firstKey'] ?? '', links, urlOf);
+  startOn(serverCore);
+  const edge = await start('edge', [mainFile, 'edge'], shared);
+  startOn(otherCore);
+  const stop = async (): Promise<void> => {
+    await edge.stop();
+    await api.stop();
+    await database.drop();
+    await stopTestServer();
+  };
+  return { name: 'edge alone', url: edge.ready['edge'] ?? '', pid: edge.pid, codes, stop };
+};
+
+const bareFile = fileURLToPath(new URL('bare-redirects.js', import.meta.url));
+
+const startBare = async (codes: readonly string[]): Promise<Server> => {
+  const codesFile = path.join(dir, 'codes.txt');
+  await writeFile(codesFile, codes.join('\n'));
+  startOn(serverCore);
+  const { ready, pid, stop } = await start('bare', [bareFile, codesFile], {});
+  startOn(otherCore);
+  return { name: 'bare node:http', url: ready['edge'] ?? '', pid, codes, stop };
+};
+
+/** `null` where there is no nginx. */
+const startNginx = async (codes: readonly string[]): Promise<Server | null> => {
+  const home = path.join(dir, 'nginx');
+  await mkdir(home);
+  const locations = codes.map((code, index) => `/${code} ${urlOf(index)};`);
+  await writeFile(path.join(home, 'codes.map'), locations.join('\n'));
+  const temporary = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'];
+  const port = await freePort();
+  await writeFile(
+    path.join(home, 'nginx.conf'),
+    `daemon off; worker_processes 1; pid ${home}/pid; events { worker_connections 1024; }
+    http {
+      ${temporary.map((name) => `${name}_temp_path ${path.join(home, name)};`).join('\n')}
+      keepalive_requests 100000000; server_tokens off; map_hash_max_size 1048576; map_hash_bucket_size 128;
+      map $uri $location { include ${home}/codes.map; }
+      access_log ${home}/access.log combined buffer=64k flush=1s;
+      server {
+        listen 127.0.0.1:${port};
+        add_header Cache-Control "private, no-store";
+        add_header Referrer-Policy no-referrer-when-downgrade;
+        add_header X-Content-Type-Options nosniff;
+        if ($location = "") { return 404; }
+        return 302 $location;
+      }
+    }`,
+  );
+  startOn(serverCore);
+  const nginx = spawn('nginx', ['-p', home, '-c', 'nginx.conf', '-e', 'stderr'], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  startOn(otherCore);
+  try {
+    await once(nginx, 'spawn');
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return null;
+    throw error;
+  }
+  const url = `http://127.0.0.1:${port}`;
+  await eventually('nginx listens', () =>
+    ask(url).then(
+      () => true,
+      () => false,
+    ),
+  );
+  const stop = (): Promise<unknown> => {
+    const ended = once(nginx, 'close');
+    nginx.kill();
+    return ended;
+  };
+  return { name: 'nginx', url, pid: nginx.pid ?? 0, codes, stop };
+};
+
+try {
+  const allInOne = await startAllInOne();
+  servers.push(allInOne);
+  const edgeAlone = await startEdgeAlone();
+  servers.push(edgeAlone);
+  const bare = await startBare(edgeAlone.codes);
+  servers.push(bare);
+  const nginx = await startNginx(edgeAlone.codes);
+  if (nginx) servers.push(nginx);
+
+  for (const server of servers) {
+    await writeFile(requestsFile(server), requestsOf(server.codes));
+    await load(server, warmUpSeconds, true);
+  }
+  const results = new Map<string, Result[]>(servers.map(({ name }) => [name, []]));
+  for (let round = 0; round < rounds; round += 1) {
+    // The first of each round has the quietest machine, and another one is the first each time.
+    const order = servers.map((_, index) => servers[(index + round) % servers.length]);
+    for (const server of order) {
+      if (!server) continue;
+      await quiet();
+      results.get(server.name)?.push(await load(server, seconds, false));
+    }
+  }
+
+  const floor = results.get(bare.name) ?? [];
+  const lines = [
+    `${connections} connections, ${links} links, ${rounds} rounds of ${seconds} s, Node ${process.version}` +
+      (options.visitors ? ', 10,000 addresses and 500 user agents' : ''),
+    '',
+    '| Server | Redirects a second | × bare | CPU µs | p50 ms | p99 ms |',
+    '| --- | --- | --- | --- | --- | --- |',
+    ...[...results].map(([name, all]) => {
+      const of = (figure: keyof Result): number => median(all.map((result) => result[figure]));
+      const ratio = median(
+        all.map(({ perSecond }, round) => perSecond / (floor[round]?.perSecond ?? NaN)),
+      );
+      const cells = [
+        name,
+        of('perSecond').toFixed(0),
+        ratio.toFixed(2),
+        of('cpuUs').toFixed(1),
+        (of('p50') / 1_000).toFixed(2),
+        (of('p99') / 1_000).toFixed(2),
+      ];
+      return `| ${cells.join(' | ')} |`;
+    }),
+  ];
+  process.stdout.write(`${lines.join('\n')}\n`);
+} finally {
+  for (const server of servers) await server.stop();
+  await rm(dir, { recursive: true, force: true });
+}
