@@ -108,5 +108,5 @@ export const ledgerLinks: LedgerState<LedgerLinkState, LedgerLinkEvent> = {
     ),
   // What edges have in memory: a visit alone changes nothing there.
   changeOf: ({ type, subject: code, sequence }) =>
-    type === 'linklog.LinkVisited.v1' ? null : { kind: 'link', code, sequence },
+    type === 'linklog.LinkVisited.v2' ? null : { kind: 'link', code, sequence },
 };

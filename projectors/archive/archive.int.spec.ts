@@ -25,6 +25,7 @@ import { eventually, rejection } from '../../ops/test/support/waiting.js';
 import { emptyTables } from '../testing/tables.js';
 import { ArchiveCut, ArchiveUnavailable, openArchiveStore, type ArchiveStore } from './store.js';
 import { startArchive, type Archive } from './archive.js';
+import { archiveIdOf } from './archiver.js';
 import { archiver, idsIn } from '../../ops/test/support/archive/harness.js';
 import { archiveUnderKills } from '../../ops/test/support/archive/kills.js';
 import { deferred } from '../../ops/platform/concurrency/deferred.js';
@@ -34,7 +35,7 @@ const links = topics.links.name;
 const visits = topics.visits.name;
 const accounts = topics.accounts.name;
 
-const idsOf = (events: readonly LinklogEvent[]): readonly string[] => events.map(({ id }) => id);
+const idsOf = (events: readonly LinklogEvent[]): readonly string[] => events.map(archiveIdOf);
 
 describe('archive: archive', () => {
   let database: TestDatabase;
@@ -139,6 +140,18 @@ describe('archive: archive', () => {
         const expected = events.filter(({ subject }) => subject === code);
         expect(ids(`visits-${code}`)).to.deep.equal(idsOf(expected));
       }
+    });
+
+    it('gives a visit that its spool numbered a UUID of the spool and the number', async () => {
+      const [one, two] = [1, 2].map((n) =>
+        spooledVisit('abc', { spool: `spool-${n}`, sequence: 7 }),
+      );
+      if (!one || !two) throw new Error('there are two');
+      await archiver(database.pool, open())(visits, 0, [one, two].map(recordOf));
+      expect(ids('visits-abc')).to.deep.equal([
+        '1706d2e2-0f93-5d3c-9826-f95f4c645f4f',
+        'b22cff1e-8c16-5cf0-8f60-a6044e8a04c5',
+      ]);
     });
 
     it('splits what is more than the server takes at once', async () => {

@@ -1,3 +1,4 @@
+import { validate as isUuid, v5 as uuidv5 } from 'uuid';
 import { concurrently } from '../../ops/platform/concurrency/concurrently.js';
 import { untilAborted } from '../../ops/platform/concurrency/deferred.js';
 import type { Batch, EventLog } from '../../ops/platform/event-log/port.js';
@@ -38,7 +39,7 @@ const maxAppendBytes = 1_000_000;
 export const streamOf = (event: LinklogEvent): string => {
   const { subject } = event;
   if (isLinkEvent(event)) return `link-${subject}`;
-  if (event.type === 'linklog.LinkVisited.v1') return `visits-${subject}`;
+  if (event.type === 'linklog.LinkVisited.v2') return `visits-${subject}`;
   if (isApiKeyEvent(event)) return `key-${subject}`;
   if (isAliasOverrideEvent(event)) return `alias-${subject}`;
   if (isUsageEvent(event)) return `usage-${subject}`;
@@ -47,9 +48,14 @@ export const streamOf = (event: LinklogEvent): string => {
   return unknown;
 };
 
+/** An event's id in the archive, which takes UUIDs alone: a visit that a spool numbered gets a UUIDv5. */
+export const archiveIdOf = ({ id, source }: Pick<LinklogEvent, 'id' | 'source'>): string =>
+  isUuid(id) ? id : uuidv5(`${source}#${id}`, uuidv5.URL);
+
 /** The event less its secrets, as EventStoreDB stores it: what is not its id, type or data is metadata. */
 const archivedEvent = (event: LinklogEvent): ArchivedEvent => {
-  const { id, type, data, ...attributes } = withoutSecrets(event) as LinklogEvent;
+  const told = { ...(withoutSecrets(event) as LinklogEvent), id: archiveIdOf(event) };
+  const { id, type, data, ...attributes } = told;
   const metadata = {
     ...attributes,
     // The names by which EventStoreDB's own projections and UI follow causes.

@@ -53,7 +53,7 @@ const isCreation = (event: LinklogEvent): event is EventNamed<'LinkCreated'> =>
   event.type === 'linklog.LinkCreated.v1';
 
 const isVisit = (event: LinklogEvent): event is EventNamed<'LinkVisited'> =>
-  event.type === 'linklog.LinkVisited.v1';
+  event.type === 'linklog.LinkVisited.v2';
 
 /** Each link's clicks, for its owner. A link's row outlives the link. */
 export const stats: Projection = {

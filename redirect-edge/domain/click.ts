@@ -8,11 +8,13 @@ import {
 import type { EventNamed } from '../../schemas/events/catalogue.js';
 import { newEvent } from '../../schemas/events/codec.js';
 import type { LedgerLinkState } from '../../schemas/folds/ledger-link.js';
+import type { VisitFacts } from './visit-facts.js';
 
 export type ClickRefusal = 'notFound' | 'expired' | 'blocked';
 
 /** Gives a visitor one of a limited link's clicks; the last click expires the link. */
 export const decideClick = (
+  facts: VisitFacts,
   link: LedgerLinkState,
   context: DecisionContext,
 ): Decision<EventNamed<'LinkVisited' | 'LinkExpired'>, ClickRefusal> => {
@@ -26,7 +28,7 @@ export const decideClick = (
   const click = clicks + 1;
   const visited = newEvent(
     'LinkVisited',
-    { click, bot: false },
+    { click, ...facts },
     { ...nextEvent(link, context), subject, account, sequence: click },
   );
   if (click !== maxClicks) return accepted(visited);

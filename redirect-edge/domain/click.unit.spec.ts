@@ -18,6 +18,9 @@ import {
   visited,
 } from '../../schemas/testing/events.js';
 import { decideClick } from './click.js';
+import { unknownVisitor } from './visit-facts.js';
+
+const facts = unknownVisitor(false, { sequence: 1 });
 
 const context = (now: Date, newId: () => string) => ({
   now,
@@ -29,7 +32,7 @@ const context = (now: Date, newId: () => string) => ({
 const given = deciderSpecification({
   initialState: freeCode,
   evolve: evolveLedgerLink,
-  decide: (now: Date, link) => decideClick(link, context(now, countedIds())),
+  decide: (now: Date, link) => decideClick(facts, link, context(now, countedIds())),
 });
 
 const made = (maxClicks: number | null, expiresAt: Date | null = null) =>
@@ -135,11 +138,11 @@ describe('redirect edge: clicks of a link', () => {
       else if (type === 'expire') {
         if (link.expired === null) happen(expired('spring', next, 'time', told));
       } else {
-        const decision = decideClick(link, context(now, newId));
+        const decision = decideClick(facts, link, context(now, newId));
         if (decision.type === 'accepted') decision.events.forEach(happen);
       }
     }
-    const visits = events.filter((event) => event.type === 'linklog.LinkVisited.v1');
+    const visits = events.filter((event) => event.type === 'linklog.LinkVisited.v2');
     const expiries = events.filter((event) => event.type === 'linklog.LinkExpired.v1');
     return { events, visits, expiries };
   };
@@ -169,7 +172,7 @@ describe('redirect edge: clicks of a link', () => {
     fc.assert(
       fc.property(limit, steps, (maxClicks, all) => {
         const { events, visits, expiries } = run(maxClicks, all);
-        const others = events.filter((event) => event.type !== 'linklog.LinkVisited.v1');
+        const others = events.filter((event) => event.type !== 'linklog.LinkVisited.v2');
         for (const ofTopic of [visits, others]) {
           const sequences = ofTopic.map(({ sequence }) => sequence);
           expect(sequences).to.deep.equal(sequences.map((_, index) => index + 1));

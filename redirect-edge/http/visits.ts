@@ -17,6 +17,7 @@ import {
   type VisitAnswer,
   type VisitRequest,
 } from '../domain/visit.js';
+import { unknownVisitor } from '../domain/visit-facts.js';
 import type { ClickBudget } from '../links/click-budget.js';
 import type { LinkReader } from '../links/link-reader.js';
 import type { PasswordCheck } from '../passwords/password-check.js';
@@ -80,13 +81,14 @@ export const createVisits = (deps: VisitDeps, noteOverload: () => void) => {
       case 'redirect':
         if (answer.counted) {
           const requestId = requestIdOf(response.req.headers['x-request-id']);
-          await spool.append({ code, account, bot, at: new Date(now), requestId });
+          const facts = unknownVisitor(bot, link);
+          await spool.append({ code, account, facts, at: new Date(now), requestId });
         }
         sendRedirect(response, location);
         return;
       case 'takeClick': {
         const requestId = requestIdOf(response.req.headers['x-request-id']);
-        const outcome = await clicks.take({ code, requestId });
+        const outcome = await clicks.take({ code, requestId, facts: unknownVisitor(bot, link) });
         if (outcome === 'taken') sendRedirect(response, location);
         else {
           // The link in memory is older than this refusal.

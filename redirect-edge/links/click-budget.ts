@@ -5,6 +5,7 @@ import type { Outbox } from '../../ops/platform/outbox/port.js';
 import { transaction, type Pool, mayBlameOne } from '../../ops/platform/postgres/pool.js';
 import { ownActors } from '../../schemas/decision.js';
 import { decideClick, type ClickRefusal } from '../domain/click.js';
+import type { VisitFacts } from '../domain/visit-facts.js';
 
 const maxGroup = 500;
 const maxWaiting = 10_000;
@@ -13,6 +14,7 @@ const maxWaiting = 10_000;
 export interface TakeClick {
   readonly code: string;
   readonly requestId: string;
+  readonly facts: VisitFacts;
 }
 
 export type ClickOutcome = 'taken' | ClickRefusal;
@@ -24,10 +26,17 @@ export class ClickBudget {
   constructor(pool: Pool, outbox: Outbox) {
     const run = (commands: readonly TakeClick[]): Promise<readonly ClickOutcome[]> =>
       transaction(pool, async (tx) => {
-        const clicks = commands.map(({ code: subject, requestId }) => {
-          return { subject, actor: ownActors.visitor, requestId, decide: decideClick };
-        });
-        const { results } = await decideAll(tx, outbox, ledgerLinks, clicks);
+        const { results } = await decideAll(
+          tx,
+          outbox,
+          ledgerLinks,
+          commands.map(({ code: subject, requestId, facts }) => ({
+            subject,
+            actor: ownActors.visitor,
+            requestId,
+            decide: (link, context) => decideClick(facts, link, context),
+          })),
+        );
         return results.map(({ decision }) =>
           decision.type === 'refused' ? decision.reason : 'taken',
         );

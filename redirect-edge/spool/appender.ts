@@ -2,6 +2,7 @@ import { randomFillSync } from 'node:crypto';
 import { v7 } from 'uuid';
 import { deferred, type Deferred } from '../../ops/platform/concurrency/deferred.js';
 import { newEvent, writeEvent } from '../../schemas/events/codec.js';
+import type { VisitFacts } from '../domain/visit-facts.js';
 import type { SpoolContext } from './folder.js';
 import { RecordBuffer } from './record.js';
 import type { SegmentWriter } from './segment.js';
@@ -10,7 +11,7 @@ import type { SegmentWriter } from './segment.js';
 export interface NewVisit {
   readonly code: string;
   readonly at: Date;
-  readonly bot: boolean;
+  readonly facts: VisitFacts;
   /** The link's. */
   readonly account?: string | undefined;
   readonly requestId?: string | undefined;
@@ -18,13 +19,13 @@ export interface NewVisit {
 
 /** The LinkVisited event of a visit as it will stand in the log. */
 export const visitEvent = (
-  { code: subject, at: time, bot, account, requestId: correlationId }: NewVisit,
+  { code: subject, at: time, facts, account, requestId: correlationId }: NewVisit,
   id: string,
   source: string,
   sequence: number,
 ): string => {
   const metadata = { id, source, sequence, subject, time, account, correlationId };
-  return writeEvent(newEvent('LinkVisited', { click: null, bot }, metadata));
+  return writeEvent(newEvent('LinkVisited', { click: null, ...facts }, metadata));
 };
 
 const idBytes = 16;

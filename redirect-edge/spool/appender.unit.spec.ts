@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { version } from 'uuid';
 import { readEvent } from '../../schemas/events/codec.js';
+import { unknownVisitor } from '../domain/visit-facts.js';
 import { eventIds, visitEvent } from './appender.js';
 
 describe('redirect edge: visit’s event', () => {
@@ -8,11 +9,12 @@ describe('redirect edge: visit’s event', () => {
 
   it('names its source and the request that caused it', () => {
     const id = eventIds()();
-    const visit = { code: 'spring', at, bot: true, account: 'acme', requestId: 'r-1' };
+    const facts = unknownVisitor(true, { sequence: 3 });
+    const visit = { code: 'spring', at, facts, account: 'acme', requestId: 'r-1' };
     expect(readEvent(visitEvent(visit, id, '/linklog/spool/s', 42))).to.deep.equal({
       specversion: '1.0',
       id,
-      type: 'linklog.LinkVisited.v1',
+      type: 'linklog.LinkVisited.v2',
       source: '/linklog/spool/s',
       subject: 'spring',
       time: '2026-01-02T03:04:05.678Z',
@@ -20,12 +22,13 @@ describe('redirect edge: visit’s event', () => {
       sequence: 42,
       account: 'acme',
       correlationid: 'r-1',
-      data: { click: null, bot: true },
+      data: { click: null, ...facts },
     });
   });
 
   it('needs neither account nor request id', () => {
-    const event = readEvent(visitEvent({ code: 'spring', at, bot: false }, eventIds()(), '/s', 1));
+    const facts = unknownVisitor(false, { sequence: 1 });
+    const event = readEvent(visitEvent({ code: 'spring', at, facts }, eventIds()(), '/s', 1));
     expect(event).to.not.have.any.keys('account', 'correlationid');
   });
 

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { planName } from '../plans.js';
 import { timestamp } from './envelope.js';
 import { defineEvents, type EventOf } from './event-type.js';
+import { browserFamilies, deviceTypes, osFamilies, visitTriggers } from './visitor.js';
 
 /** Every event of the topic of links. Subject: the short code. */
 const linkEvents = defineEvents('links', {
@@ -29,20 +30,68 @@ const linkEvents = defineEvents('links', {
   LinkUnblocked: { version: 1, data: z.strictObject({ reason: z.string() }) },
 });
 
+const firstVisitData = z.strictObject({
+  /** Its number among the clicks of a link with a limit; `null` for a link without one. */
+  click: z.int().min(1).nullable(),
+  /** A crawler or a link previewer, by its own account: counted apart. */
+  bot: z.boolean(),
+});
+
 /** Subject: the short code. */
 const visitEvents = defineEvents('visits', {
   /**
    * A visitor was answered with a redirect. What a library judges of a visitor is judged before the
-   * event is written and is part of it, so that a fold years later gives the same rows.
+   * event is written and is part of it, so that a fold years later gives the same rows. `null`: not
+   * known, or not recorded.
    */
   LinkVisited: {
-    version: 1,
-    data: z.strictObject({
-      /** Its number among the clicks of a link with a limit; `null` for a link without one. */
-      click: z.int().min(1).nullable(),
-      /** A crawler or a link previewer, by its own account: counted apart. */
-      bot: z.boolean(),
+    version: 2,
+    data: firstVisitData.extend({
+      /** ISO 3166-1 alpha-2. */
+      country: z
+        .string()
+        .regex(/^[A-Z]{2}$/)
+        .nullable(),
+      /** The host alone of the page with the link, lower case, without `www.`. */
+      referrer: z.string().nullable(),
+      browser: z.enum(browserFamilies).nullable(),
+      os: z.enum(osFamilies).nullable(),
+      device: z.enum(deviceTypes).nullable(),
+      /** Primary subtag of BCP 47, lower case. */
+      language: z
+        .string()
+        .regex(/^[a-z]{2,8}$/)
+        .nullable(),
+      /**
+       * The same for the same visitor of the same link on the same UTC day, and for no other: 96 bits of
+       * a keyed hash, base64url.
+       */
+      visitor: z
+        .string()
+        .regex(/^[\w-]{16}$/)
+        .nullable(),
+      trigger: z.enum(visitTriggers).nullable(),
+      /** The link's, as it was served: the sequence of its last event in the topic of links. */
+      version: z.int().min(1).nullable(),
     }),
+    retired: [
+      {
+        version: 1,
+        data: firstVisitData,
+        upcast: (first: z.output<typeof firstVisitData>) => ({
+          ...first,
+          country: null,
+          referrer: null,
+          browser: null,
+          os: null,
+          device: null,
+          language: null,
+          visitor: null,
+          trigger: null,
+          version: null,
+        }),
+      },
+    ],
   },
 });
 

@@ -96,7 +96,7 @@ describe('schemas: codec of events', () => {
     ['another type', withChange({ type: 'com.example.LinkCreated.v1' }), /unknown type/],
     ['a version that never was', withChange({ type: 'linklog.LinkCreated.v9' }), /unknown type/],
     ['a name of Object’s own', withChange({ type: 'constructor' }), /unknown type/],
-    ['an id that is no UUID', withChange({ id: '1' }), /id/],
+    ['an id that is neither UUID nor number', withChange({ id: '01' }), /id/],
     ['an empty subject', withChange({ subject: '' }), /subject/],
     ['a time without milliseconds', withChange({ time: '2026-05-20T12:00:00Z' }), /time/],
     ['a time with an offset', withChange({ time: '2026-05-20T12:00:00.000+02:00' }), /time/],

@@ -22,8 +22,8 @@ export const writeSequence = (value: number): string => String(value).padStart(s
 /** CloudEvents 1.0, structured mode: the same JSON object in every log, export and archive. */
 export const envelope = z.strictObject({
   specversion: z.literal('1.0'),
-  /** UUIDv7. */
-  id: z.uuid(),
+  /** A UUIDv7; of a visit that a spool numbered its sequence, which is unique in its `source`. */
+  id: z.union([z.uuid(), z.string().regex(/^[1-9]\d{0,15}$/)]),
   /** `linklog.<Name>.v<version>`. */
   type: z.string(),
   /** Who numbered it: the ledger, or one edge's spool. */

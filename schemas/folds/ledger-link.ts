@@ -62,7 +62,7 @@ export const evolveLedgerLink = (
   // A log has no order between its topics: a rebuild folds all visits after the last link event.
   const lastEventAt = notBefore(time, link.lastEventAt);
   switch (event.type) {
-    case 'linklog.LinkVisited.v1':
+    case 'linklog.LinkVisited.v2':
       return { ...link, clicks: event.data.click ?? link.clicks, lastEventAt };
     case 'linklog.LinkExpired.v1':
       return { ...link, expired: event.data.reason, sequence, lastEventAt };

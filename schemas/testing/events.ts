@@ -4,6 +4,7 @@ import fc from 'fast-check';
 import type { EventName, EventNamed, LinklogEvent } from '../events/catalogue.js';
 import { newEvent, writeEvent, type EventMetadata } from '../events/codec.js';
 import { ledgerSource, spoolSource } from '../events/envelope.js';
+import { browserFamilies, deviceTypes, osFamilies, visitTriggers } from '../events/visitor.js';
 import { planNames } from '../plans.js';
 
 export const noon = new Date('2026-05-20T12:00:00.000Z');
@@ -76,9 +77,24 @@ export const blocked = (code: string, sequence: number, told: Told = {}) =>
 export const unblocked = (code: string, sequence: number, told: Told = {}) =>
   make('LinkUnblocked', code, { reason: 'a mistake' }, { sequence, ...told });
 
+/** A visit of a link without a limit, by a visitor of whom nothing is known. */
+export const someVisit: Data<'LinkVisited'> = {
+  click: null,
+  bot: false,
+  country: null,
+  referrer: null,
+  browser: null,
+  os: null,
+  device: null,
+  language: null,
+  visitor: null,
+  trigger: 'link',
+  version: 1,
+};
+
 /** A visit that the ledger decided: `click` is its number among those of a link with a limit. */
 export const visited = (code: string, click: number | null, told: Told = {}) =>
-  make('LinkVisited', code, { click, bot: false }, { sequence: click ?? 1, ...told });
+  make('LinkVisited', code, { ...someVisit, click }, { sequence: click ?? 1, ...told });
 
 /** A visit of a link without a limit, numbered by a spool. */
 export const spooledVisit = (
@@ -88,7 +104,11 @@ export const spooledVisit = (
     bot = false,
     ...told
   }: Told & { readonly spool?: string; readonly bot?: boolean } = {},
-) => make('LinkVisited', code, { click: null, bot }, { source: spoolSource(spool), ...told });
+) => {
+  const { sequence = 1 } = told;
+  const origin = { id: String(sequence), source: spoolSource(spool) };
+  return make('LinkVisited', code, { ...someVisit, bot }, { ...origin, ...told });
+};
 
 export const keyHash = 'ab'.repeat(32);
 
@@ -180,7 +200,19 @@ const dataByName: { [Name in EventName]: fc.Arbitrary<Data<Name>> } = {
   LinkExpired: fc.record({ reason: fc.constantFrom('time' as const, 'clicks' as const) }),
   LinkBlocked: fc.record({ reason: anyText }),
   LinkUnblocked: fc.record({ reason: anyText }),
-  LinkVisited: fc.record({ click: nullable(count), bot: fc.boolean() }),
+  LinkVisited: fc.record({
+    click: nullable(count),
+    bot: fc.boolean(),
+    country: nullable(fc.stringMatching(/^[A-Z]{2}$/)),
+    referrer: nullable(fc.domain()),
+    browser: nullable(fc.constantFrom(...browserFamilies)),
+    os: nullable(fc.constantFrom(...osFamilies)),
+    device: nullable(fc.constantFrom(...deviceTypes)),
+    language: nullable(fc.stringMatching(/^[a-z]{2,8}$/)),
+    visitor: nullable(fc.stringMatching(/^[\w-]{16}$/)),
+    trigger: nullable(fc.constantFrom(...visitTriggers)),
+    version: nullable(count),
+  }),
   ApiKeyCreated: fc.record({ name: anyText, plan, account: token(64), hash }),
   ApiKeyChanged: fc.record({ name: anyText, plan, active: fc.boolean() }),
   ApiKeyRevoked: fc.constant({}),
@@ -197,7 +229,7 @@ const dataByName: { [Name in EventName]: fc.Arbitrary<Data<Name>> } = {
 
 const someMetadata = fc.record(
   {
-    id: fc.uuid({ version: 7 }),
+    id: fc.oneof(fc.uuid({ version: 7 }), count.map(String)),
     subject: token(50),
     time: someTime,
     sequence: count,

@@ -40,12 +40,12 @@ export type LimitedVisit = EventNamed<'LinkVisited'> & {
 };
 
 export const isLimitedVisit = (event: LinklogEvent): event is LimitedVisit =>
-  event.type === 'linklog.LinkVisited.v1' && event.data.click !== null;
+  event.type === 'linklog.LinkVisited.v2' && event.data.click !== null;
 
 const isKnownToLedgerLink = (link: LedgerLinkState, event: LedgerLinkEvent): boolean => {
   const isCreation = event.type === 'linklog.LinkCreated.v1';
   if (link.status === 'free') return !isCreation;
-  if (event.type === 'linklog.LinkVisited.v1') return (event.data.click ?? 0) <= link.clicks;
+  if (event.type === 'linklog.LinkVisited.v2') return (event.data.click ?? 0) <= link.clicks;
   return event.sequence <= link.sequence;
 };
 

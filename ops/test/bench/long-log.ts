@@ -2,6 +2,7 @@ import { v7 as uuidv7 } from 'uuid';
 import type { LinklogEvent } from '../../../schemas/events/catalogue.js';
 import { newEvent, topicOf, writeEvent } from '../../../schemas/events/codec.js';
 import { ledgerSource, spoolSource } from '../../../schemas/events/envelope.js';
+import { someVisit } from '../../../schemas/testing/events.js';
 import type { EventLog } from '../../platform/event-log/port.js';
 
 const keys = 20;
@@ -82,7 +83,7 @@ export const fillLog = async (log: EventLog, links: number, visits: number): Pro
     if (limited) clicks.set(link, click);
     return newEvent(
       'LinkVisited',
-      { click: limited ? click : null, bot: index % 20 === 0 },
+      { ...someVisit, click: limited ? click : null, bot: index % 20 === 0 },
       {
         ...common(codeOf(link), links + index),
         ...(!limited && { source: spool }),

@@ -9,6 +9,7 @@ import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { unknownVisitor } from '../../../redirect-edge/domain/visit-facts.js';
 import { shipFromWorker, shipHere } from '../../../redirect-edge/shipping/shipping.js';
 import type { Shipping } from '../../../redirect-edge/spool/shipper.js';
 import { openSpool } from '../../../redirect-edge/spool/spool.js';
@@ -69,7 +70,7 @@ const costOf = async (dataDir: string, count: number, shipping: Shipping): Promi
         spool.append({
           code: `code-${String((made + index) % codes).padStart(4, '0')}`,
           at: new Date(),
-          bot: false,
+          facts: unknownVisitor(false, { sequence: 1 }),
           account: 'default',
           requestId: randomUUID(),
         }),

@@ -106,7 +106,7 @@ export class LogCopy {
       this.linkEvents.set(event.subject, known);
       if (event.type === 'linklog.LinkCreated.v1') this.#foldCreation(event);
       else if ('reason' in event.data) this.markers.add(event.data.reason);
-    } else if (event.type === 'linklog.LinkVisited.v1') {
+    } else if (event.type === 'linklog.LinkVisited.v2') {
       if (event.data.bot) return;
       const known = this.visits.get(event.subject) ?? [];
       known.push(place);

@@ -20,6 +20,7 @@ import { catchUpProjections } from '../../../projectors/main.js';
 import { projections } from '../../../projectors/projections.js';
 import { liveSchema } from '../../../projectors/runtime/projection.js';
 import { dump } from '../../../projectors/testing/tables.js';
+import { unknownVisitor } from '../../../redirect-edge/domain/visit-facts.js';
 import { ClickBudget } from '../../../redirect-edge/links/click-budget.js';
 import { writeOrphan } from '../../../redirect-edge/spool/testing/orphan-folder.js';
 import { writeEvent } from '../../../schemas/events/codec.js';
@@ -46,6 +47,7 @@ import { BadBackup, openBackup, type BackupHead } from './format.js';
 import { checkBackup, restoreInto } from './restore.js';
 
 const logger = createLogger('silent');
+const facts = unknownVisitor(false, { sequence: 1 });
 
 describe('backup: backup that is restored', () => {
   let dir: string;
@@ -180,7 +182,7 @@ describe('backup: backup that is restored', () => {
     await links(keys[1], ['hot', 'used-up', 'blocked-later'], 3);
 
     const clicks = new ClickBudget(from.pool, from.outbox);
-    const take = (code: string) => clicks.take({ code, requestId: 'visit' });
+    const take = (code: string) => clicks.take({ code, requestId: 'visit', facts });
     for (const code of [
       'hot',
       'hot',
@@ -309,7 +311,7 @@ describe('backup: backup that is restored', () => {
   it('goes on where the source stood: no code, click, or sequence is given out again', async () => {
     await restoreIn(async (node) => {
       const clicks = new ClickBudget(node.pool, node.outbox);
-      const take = () => clicks.take({ code: 'hot', requestId: 'visit' });
+      const take = () => clicks.take({ code: 'hot', requestId: 'visit', facts });
       expect([await take(), await take()]).to.deep.equal(['taken', 'expired']);
       const after = await node.outbox.after(node.pool, topics.links.name, [
         { subject: 'hot', sequence: 1 },
@@ -399,7 +401,7 @@ describe('backup: backup that is restored', () => {
   });
 
   it('is refused with an event of a type that only a later version can have written', async () => {
-    const event = writeEvent(visited('plain', null)).replace('LinkVisited.v1', 'LinkVisited.v2');
+    const event = writeEvent(visited('plain', null)).replace('LinkVisited.v2', 'LinkVisited.v3');
     await from.log.append(topics.visits.name, [{ key: 'plain', value: event }]);
     await backUp();
     await withBackup(async (backup) => {
@@ -407,7 +409,7 @@ describe('backup: backup that is restored', () => {
       expect(error).to.be.instanceOf(BadBackup);
       expect((error as Error).message).to.equal(
         `${file} was written by a later version of Linklog (${backup.head.linklog}): ` +
-          'this one does not know events of type linklog.LinkVisited.v2',
+          'this one does not know events of type linklog.LinkVisited.v3',
       );
     });
   });

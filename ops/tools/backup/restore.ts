@@ -81,7 +81,7 @@ export const checkBackup = async (
 
 /** What a spool numbered; everything else is numbered by its subject, or not at all. */
 const isSpooled = (event: LinklogEvent | null): event is EventNamed<'LinkVisited'> =>
-  event?.type === 'linklog.LinkVisited.v1' && event.source !== ledgerSource;
+  event?.type === 'linklog.LinkVisited.v2' && event.source !== ledgerSource;
 
 /** A visit that a spool numbered, and its text. */
 interface SpooledVisit {

@@ -5,6 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pino, type Logger } from 'pino';
 import { readEvent } from '../../../schemas/events/codec.js';
 import { shipHere } from '../../shipping/shipping.js';
+import { unknownVisitor } from '../../domain/visit-facts.js';
 import type { SpoolRecord } from '../record.js';
 import { openSpool, type Spool, type SpoolOptions } from '../spool.js';
 import type { NewVisit } from '../appender.js';
@@ -12,7 +13,7 @@ import type { NewVisit } from '../appender.js';
 export const visit = (number: number): NewVisit => ({
   code: `code-${number % 7}`,
   at: new Date(1_750_000_000_000 + number),
-  bot: number % 2 === 0,
+  facts: unknownVisitor(number % 2 === 0, { sequence: 1 }),
   account: 'default',
   requestId: String(number),
 });

@@ -3,7 +3,7 @@ import { v7 as uuid } from 'uuid';
 import type { LinklogEvent } from '../../../../schemas/events/catalogue.js';
 import { newEvent } from '../../../../schemas/events/codec.js';
 import { topics, type TopicName } from '../../../../schemas/events/topics.js';
-import { recordOf } from '../../../../schemas/testing/events.js';
+import { recordOf, someVisit } from '../../../../schemas/testing/events.js';
 import { partitionOf } from '../../../platform/event-log/partition.js';
 import type { NewRecord } from '../../../platform/event-log/port.js';
 
@@ -38,7 +38,7 @@ export const eventIn = (topic: ManyPartitions, subject: string, sequence = 1): L
     case 'linklog.links.v1':
       return newEvent('LinkBlocked', { reason: 'conformance' }, metadata);
     case 'linklog.visits.v1':
-      return newEvent('LinkVisited', { click: sequence, bot: false }, metadata);
+      return newEvent('LinkVisited', { ...someVisit, click: sequence }, metadata);
     case 'linklog.usage.v1':
       return newEvent('CallsMetered', { minute: time.toISOString(), calls: 1 }, metadata);
     default: {

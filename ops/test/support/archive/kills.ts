@@ -20,7 +20,7 @@ import {
   rendered,
   spooledVisit,
 } from '../../../../schemas/testing/events.js';
-import { streamOf } from '../../../../projectors/archive/archiver.js';
+import { archiveIdOf, streamOf } from '../../../../projectors/archive/archiver.js';
 import { startArchive } from '../../../../projectors/archive/archive.js';
 import { openArchiveStore } from '../../../../projectors/archive/store.js';
 import { idsIn } from './harness.js';
@@ -88,8 +88,8 @@ export const archiveUnderKills = async (options: {
   };
   for (const { event, twice } of history(options.events)) {
     const ids = expected.get(streamOf(event));
-    if (ids) ids.push(event.id);
-    else expected.set(streamOf(event), [event.id]);
+    if (ids) ids.push(archiveIdOf(event));
+    else expected.set(streamOf(event), [archiveIdOf(event)]);
     batch.push(event, ...(twice ? [event] : []));
     if (twice) repeats += 1;
     if (batch.length >= chunk) await append();

@@ -17,6 +17,7 @@ import {
   maintenanceSwitched,
   overrideGranted,
   overrideRevoked,
+  someVisit,
   unblocked,
   visited,
 } from '../../../../schemas/testing/events.js';
@@ -67,7 +68,7 @@ describe('audit: looking back', () => {
   const spooled = (code: string, sequence: number, seconds: number, bot = false, spool = 'a') =>
     newEvent(
       'LinkVisited',
-      { click: null, bot },
+      { ...someVisit, bot },
       {
         id: idOf(`${spool} ${sequence}`),
         subject: code,

@@ -61,7 +61,7 @@ export const linkAsOf = async (look: LookBack, code: string) => {
       if (isRepeat(event)) continue;
       if (!happened(event)) {
         if (event.type === 'linklog.LinkCreated.v1') story.madeLater = event.time;
-      } else if (event.type === 'linklog.LinkVisited.v1') clicks.add(event);
+      } else if (event.type === 'linklog.LinkVisited.v2') clicks.add(event);
       else if (isLinkEvent(event)) story.add(event);
     }
   });

@@ -33,7 +33,7 @@ const detailsOf = (event: LifeEvent): string => {
   if (event.type === 'linklog.LinkExpired.v1') {
     return event.data.reason === 'time' ? 'its time was over' : 'its last click';
   }
-  if (event.type === 'linklog.LinkVisited.v1') {
+  if (event.type === 'linklog.LinkVisited.v2') {
     const { click, bot } = event.data;
     const words = [...(click === null ? [] : [`click ${count(click)}`]), ...(bot ? ['a bot'] : [])];
     return words.join(', ');
@@ -113,7 +113,7 @@ const history = async (config: Config, code: string, options: Options): Promise<
         known = true;
         let text = '';
         for (const event of events) {
-          const isVisit = event.type === 'linklog.LinkVisited.v1';
+          const isVisit = event.type === 'linklog.LinkVisited.v2';
           if (isVisit) visits.add(event);
           if (!isVisit || options.visits) text += timeline.event(event);
         }

@@ -66,8 +66,8 @@ describe('audit: linklog audit replay and history', () => {
     const ofLink = await linesOf('--code', code, '--positions');
     expect(ofLink.map(({ type, offset }) => [type, offset])).to.deep.equal([
       ['linklog.LinkCreated.v1', 0],
-      ['linklog.LinkVisited.v1', 0],
-      ['linklog.LinkVisited.v1', 1],
+      ['linklog.LinkVisited.v2', 0],
+      ['linklog.LinkVisited.v2', 1],
       ['linklog.LinkBlocked.v1', 1],
     ]);
     expect(ofLink[0]).to.include({ topic: topics.links.name, correlationid: 'r-1' });

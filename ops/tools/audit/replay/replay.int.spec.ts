@@ -212,7 +212,7 @@ describe('audit: replay', () => {
       const onUnreadable = (): void => undefined;
       for await (const piece of lifeOf('spring', { log: onKafka, onUnreadable })) {
         for (const event of piece) {
-          if (event.type === 'linklog.LinkVisited.v1') visits.add(event);
+          if (event.type === 'linklog.LinkVisited.v2') visits.add(event);
           else types.push(event.type);
         }
       }

@@ -219,7 +219,7 @@ describe('audit verify, on a running service', function () {
       expect(creation).to.have.length(1);
       expect(placed(`redirects.links ${a}`)).to.deep.equal(creation);
       expect(placed(`quotas.high_water_marks`)).to.deep.equal(creation);
-      const visits = await placesOf(pool, 'linklog.LinkVisited.v1', a);
+      const visits = await placesOf(pool, 'linklog.LinkVisited.v2', a);
       expect(explained(`stats.clicks ${a}`).eventCount).to.equal(visits.length);
     });
     expect(explained('quotas.months nobody').eventCount).to.equal(0);
