@@ -249,7 +249,7 @@ describe('command API: PostgreSQL’s clock goes ahead and comes back, on two no
     const watch = createClockWatch(pool, clock, pino({ level: 'info' }, { write }));
     // What other tests have left ahead.
     await pool.query('DELETE FROM ledger.usage_minutes');
-    await pool.query('TRUNCATE log.events, ledger.idempotency');
+    await pool.query('TRUNCATE log.records, ledger.idempotency');
     await pool.query(`UPDATE ledger.clock SET latest = 'epoch'`);
     await watch.look();
     expect(watch.aheadSeconds()).to.equal(0);
@@ -262,7 +262,7 @@ describe('command API: PostgreSQL’s clock goes ahead and comes back, on two no
     await database.setAhead(0);
     // Newer events hide those that lie ahead; what was seen once is known until its time comes.
     for (let look = 0; look < 3; look += 1) await watch.look();
-    await pool.query('TRUNCATE log.events, ledger.idempotency, ledger.usage_minutes');
+    await pool.query('TRUNCATE log.records, ledger.idempotency, ledger.usage_minutes');
     await watch.look();
     expect(watch.aheadSeconds()).to.be.within(2 * hour - 60, 2 * hour);
     const { rows } = await pool.query(

@@ -21,8 +21,9 @@ const secondsAhead = async (client: Queryable): Promise<number> => {
           (SELECT max(minute) FROM ledger.usage_minutes),
           (SELECT max(created_at) FROM ledger.idempotency),
           (SELECT max((e.value::json ->> 'time')::timestamptz) FROM log.partitions p
-           CROSS JOIN LATERAL (SELECT value FROM log.events WHERE partition_id = p.id
-                               ORDER BY record_offset DESC LIMIT 1) e
+           CROSS JOIN LATERAL (SELECT value FROM log.records
+                               WHERE partition_id = p.id AND ledger_sequence IS NOT NULL
+                               ORDER BY first_offset DESC LIMIT 1) e
            WHERE p.topic <> '${topics.visits.name}')
         ) AS latest
       ),

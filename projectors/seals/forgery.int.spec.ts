@@ -6,7 +6,7 @@ import type { EventLog } from '../../ops/platform/event-log/port.js';
 import { verifySeals } from '../../ops/tools/audit/seals/verify.js';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { openTestLog } from '../../ops/test/support/node.js';
-import { allSealed, forgeChain, newSealKey } from '../../ops/test/support/sealing.js';
+import { allSealed, alterRecord, forgeChain, newSealKey } from '../../ops/test/support/sealing.js';
 import { eventually } from '../../ops/test/support/waiting.js';
 import { topics } from '../../schemas/events/topics.js';
 import { recordOf, spooledVisit } from '../../schemas/testing/events.js';
@@ -73,9 +73,8 @@ describe('seals: a forged log', () => {
   };
 
   const alter = (offset: number): Promise<void> =>
-    run(
-      `UPDATE log.events SET value = replace(value, '2026', '2025') WHERE record_offset = $1`,
-      offset,
+    alterRecord(database.pool, { topic, partition, offset }, (value) =>
+      value.replace('2026', '2025'),
     );
 
   const putChain = (from: number, to: number): Promise<void> =>
@@ -100,11 +99,8 @@ describe('seals: a forged log', () => {
     const other = topics.links.name;
     await visit(21);
     await log.append(other, [recordOf(spooledVisit('b', { sequence: 1 }))]);
-    await eventually('it is noticed', () => sealing.brokenChains().length === 1);
-    expect(await sealing.check().catch((error: unknown) => error)).to.have.property(
-      'code',
-      'CHAIN_BROKEN',
-    );
+    await eventually('it is noticed', () => sealing.brokenChains().size === 1);
+    expect([...sealing.brokenChains().values()][0]).to.have.property('code', 'CHAIN_BROKEN');
     // Whatever else is sealed meanwhile, this partition is not.
     await eventually('the others are sealed', async () => {
       const { rows } = await database.pool.query(
@@ -149,7 +145,9 @@ describe('seals: a forged log', () => {
 
   it('is not sealed when it ends before what was sealed last', async () => {
     await (await sealEach(9, 10)).stop();
-    await run('DELETE FROM log.events WHERE record_offset >= 12');
+    await run(`UPDATE log.records SET records = 2,
+                 value = array_to_string((string_to_array(value, E'\\n'))[:2], E'\\n')
+               WHERE first_offset = 10`);
     await run('UPDATE log.partitions SET next_offset = 12 WHERE next_offset = 20');
     await putChain(10, 12);
     await isNoticed(await start(), 10);
@@ -179,7 +177,7 @@ describe('seals: a forged log', () => {
     await key.memory.remember(key.sign({ ...seal, logId: 'another' }));
     const sealing = await start();
     await visit(1);
-    await eventually('it is noticed', () => sealing.brokenChains().length === 1);
+    await eventually('it is noticed', () => sealing.brokenChains().size === 1);
     expect(lines.join()).to.include('is not what the key has signed of this log');
   });
 
@@ -189,7 +187,7 @@ describe('seals: a forged log', () => {
       await allSealed(database.pool, log);
       expect(await sealedTo()).to.equal(sequence);
       expect(await verified(true)).to.equal(true);
-      expect(running.flatMap((sealing) => sealing.brokenChains())).to.deep.equal([]);
+      expect(running.flatMap((sealing) => [...sealing.brokenChains()])).to.deep.equal([]);
     };
 
     it('is sealed on, whenever a projector was stopped', async () => {

@@ -3,7 +3,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { retireKey } from '../../ops/tools/audit/seals/stored.js';
+import { retireKey } from './seal-store.js';
 import { ConfigError } from '../../ops/platform/config/config.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { createLogger } from '../../ops/platform/logging.js';

@@ -430,17 +430,12 @@ export const startSealing = async (deps: {
     },
   });
 
-  const brokenChains = (): readonly ChainBroken[] =>
-    [...partitions.values()].flatMap(({ broken }) => broken ?? []);
-
   return {
-    /** The partitions that are not signed any more, as far as this process has seen it. */
-    brokenChains,
-    /** Rejects with `ChainBroken` where there is one. */
-    check(): Promise<void> {
-      const [broken] = brokenChains();
-      return broken ? Promise.reject(broken) : Promise.resolve();
-    },
+    /** By topic and partition: those that are not signed any more, as far as this process has seen it. */
+    brokenChains: (): ReadonlyMap<string, ChainBroken> =>
+      new Map(
+        [...partitions].flatMap(([name, { broken }]) => (broken ? [[name, broken] as const] : [])),
+      ),
     /** Never resolves; rejects with what no retry can mend, such as `ForeignPosition`. */
     failed: firstFailure([subscription.done]),
     /** Resolves when nothing is being sealed and nothing will be. */

@@ -88,6 +88,22 @@ export class ForeignPosition extends Error {
   readonly retryable = false;
 }
 
+/** Records whose offsets cannot be told: somebody has altered the log's table. */
+export class DamagedRecords extends Error {
+  readonly code = 'DAMAGED_RECORDS';
+  readonly retryable = false;
+
+  constructor(
+    offset: number,
+    /** As they stand there, for those who look for what was altered. */
+    readonly records: readonly LogRecord[],
+  ) {
+    super(
+      `The log does not hold as many records from offset ${offset} on as it says: it was altered`,
+    );
+  }
+}
+
 /**
  * Refuses a checkpoint of another log, or outside the partition's range. Read the checkpoint before the
  * range: another reader of the group may move it past an end that was read earlier.
@@ -122,7 +138,11 @@ export interface EventLog {
   /** Resolves when the log has the records for good; those of one key keep their order. */
   append(topic: TopicName, records: readonly (NewRecord | RestoredRecord)[]): Promise<void>;
   subscribe(options: SubscribeOptions): Subscription;
-  /** The records from offset `from` up to, not including, `to`, in pieces of bounded size. */
+  /**
+   * The records from offset `from` up to, not including, `to`, in pieces of bounded size.
+   *
+   * @throws DamagedRecords
+   */
   read(topic: TopicName, partition: number, from: number, to: number): AsyncIterable<Batch>;
   ranges(topic: TopicName): Promise<readonly PartitionRange[]>;
   close(): Promise<void>;

@@ -113,6 +113,54 @@ describe('platform: embedded log, apart from the suite', () => {
     expect(performance.now() - begin).to.be.below(3_000);
   });
 
+  it('wakes readers of the topics that were appended to, and no others', async () => {
+    const reading = await harness.connect();
+    const usage = topics.usage.name;
+    const reader = follow(reading.log, {
+      topics: [links],
+      positions: await Positions.atEnd(client.log, [links]),
+      mayWaitMs: 0,
+    });
+    await fence(client.log, reader, [links]);
+    const heard: string[] = [];
+    const listener = listenToPostgres(harness.database.url, ['linklog_log'], logger);
+    listener.on('linklog_log', (topic) => heard.push(topic));
+    await eventually('it listens', () => listener.listening);
+    let fetches = 0;
+    reading.pool.on('acquire', () => {
+      fetches += 1;
+    });
+    for (let count = 0; count < 50; count += 1) {
+      await client.log.append(usage, recordsOf(usage, newCode(), 1));
+    }
+    await eventually('they are heard of', () => heard.length === 50);
+    expect(new Set(heard)).to.deep.equal(new Set([usage]));
+    // It looks now and then all the same.
+    expect(fetches).to.be.below(25);
+    await listener.close();
+  });
+
+  it('is a view for people’s SQL, an event a row', async () => {
+    const code = newCode();
+    const visits = topics.visits.name;
+    const records = [...recordsOf(visits, code, 5), { key: code, value: 'no\nevent' }];
+    await client.log.append(visits, records);
+    await client.log.append(visits, recordsOf(visits, code, 1));
+    const { rows } = await client.pool.query<{ partition: number; offset: number }>(
+      `SELECT partition, record_offset AS offset, key, value
+       FROM log.events JOIN log.partitions ON id = partition_id
+       WHERE topic = $1 AND key = $2 ORDER BY record_offset`,
+      [visits, code],
+    );
+    const [{ partition, offset: first } = { partition: 0, offset: 0 }] = rows;
+    const read = [];
+    for await (const batch of client.log.read(visits, partition, first, first + 7)) {
+      read.push(...batch.records.map((record) => ({ partition, ...record })));
+    }
+    expect(rows).to.deep.equal(read);
+    expect(read).to.have.lengthOf(7);
+  });
+
   describe('without PostgreSQL', () => {
     it('stops at once, however long the pause between tries has become', async () => {
       const proxy = await startTcpProxy(harness.database.url);
@@ -178,7 +226,7 @@ describe('platform: embedded log, apart from the suite', () => {
       const { pool } = harness.database;
       const { rows: before } = await pool.query('SELECT * FROM log.partitions ORDER BY id');
       await transaction(pool, async (tx) => {
-        await tx.query('DELETE FROM log.partitions; DELETE FROM log.events');
+        await tx.query('DELETE FROM log.partitions; DELETE FROM log.records');
       });
       const clients = await Promise.all(
         Array.from({ length: 5 }, () => connectPostgres(harness.database.url)),

@@ -9,29 +9,23 @@ import { onCommit, valuesByField, type Pool, type Queryable } from '../postgres/
 import { installationOf } from './log-binding.js';
 import { partitionOf } from './partition.js';
 import type { Batch, EventLog, PartitionRange } from './port.js';
+import { readStretch, rowsOf, type PlacedRecord } from './postgres-batches.js';
 import { loadPartitions, type KnownPartition } from './postgres-partitions.js';
 import { startPostgresSubscription } from './postgres-subscription.js';
 
-/** Records that one query brings into memory at most. */
-const pageSize = 1_000;
-
-interface Row {
-  readonly partitionId: number;
-  readonly key: string;
-  readonly sequence: number | null;
-  readonly value: string;
-}
-
 /** One statement: takes the partitions' locks in order, gives out offsets, inserts, wakes readers. */
-const insertRows = async (client: Queryable, rows: readonly Row[]): Promise<Receipt> => {
+const insertRecords = async (
+  client: Queryable,
+  records: readonly PlacedRecord[],
+): Promise<Receipt> => {
   const { rows: ends } = await client.query<Receipt[number]>({
     name: 'log-append',
     text: `
       WITH input AS (
-        SELECT * FROM unnest($1::smallint[], $2::text[], $3::bigint[], $4::text[])
-          WITH ORDINALITY AS i (partition_id, key, ledger_sequence, value, position)
+        SELECT * FROM unnest($1::smallint[], $2::integer[], $3::text[], $4::bigint[], $5::text[])
+          WITH ORDINALITY AS i (partition_id, records, key, ledger_sequence, value, position)
       ),
-      counts AS (SELECT partition_id, count(*) AS records FROM input GROUP BY partition_id),
+      counts AS (SELECT partition_id, sum(records) AS records FROM input GROUP BY partition_id),
       locked AS MATERIALIZED (
         SELECT id FROM log.partitions
         WHERE id IN (SELECT partition_id FROM counts)
@@ -41,23 +35,25 @@ const insertRows = async (client: Queryable, rows: readonly Row[]): Promise<Rece
         UPDATE log.partitions p SET next_offset = p.next_offset + c.records
         FROM locked l JOIN counts c ON c.partition_id = l.id
         WHERE p.id = l.id
-        RETURNING p.id, p.next_offset, p.next_offset - c.records AS first_offset
+        RETURNING p.id, p.topic, p.next_offset, p.next_offset - c.records AS first_offset
       ),
       inserted AS (
-        INSERT INTO log.events (partition_id, record_offset, key, ledger_sequence, value)
+        INSERT INTO log.records (partition_id, first_offset, records, key, ledger_sequence, value)
         SELECT i.partition_id,
-               m.first_offset - 1 + row_number() OVER (PARTITION BY i.partition_id ORDER BY i.position),
-               i.key, i.ledger_sequence, i.value
+               m.first_offset - i.records
+                 + sum(i.records) OVER (PARTITION BY i.partition_id ORDER BY i.position),
+               i.records, i.key, i.ledger_sequence, i.value
         FROM input i JOIN moved m ON m.id = i.partition_id
       )
-      SELECT id AS "partitionId", next_offset AS next, pg_notify('linklog_log', '') FROM moved`,
-    values: valuesByField(rows, 'partitionId', 'key', 'sequence', 'value'),
+      SELECT id AS "partitionId", next_offset AS next, pg_notify('linklog_log', topic) FROM moved`,
+    values: valuesByField(rowsOf(records), 'partitionId', 'records', 'key', 'sequence', 'value'),
   });
   return ends.map(({ partitionId, next }) => ({ partitionId, next }));
 };
 
 /**
- * The embedded adapter: an append-only table of PostgreSQL, for one machine.
+ * The embedded adapter: tables of PostgreSQL, for one machine. Records are appended to `log.records`; the
+ * compactor moves old ones to `log.segments`.
  *
  * `listener` hears `linklog_log`, so that readers are quick; they also look now and then.
  *
@@ -94,13 +90,13 @@ export const openPostgresLog = async (options: {
 
   const append: EventLog['append'] = async (topic, records) => {
     if (records.length === 0) return;
-    const rows = records.map((record) => ({
+    const placed = records.map((record) => ({
       partitionId: partitionId(topic, record.key),
       key: record.key,
       sequence: 'ledgerSequence' in record ? record.ledgerSequence : null,
       value: record.value,
     }));
-    await insertRows(pool, rows);
+    await insertRecords(pool, placed);
   };
 
   async function* read(
@@ -111,19 +107,8 @@ export const openPostgresLog = async (options: {
   ): AsyncGenerator<Batch> {
     const known = partitionsOf(topic)[partition];
     if (!known) throw new RangeError(`${topic} has no partition ${partition}`);
-    let offset = from;
-    while (offset < to) {
-      const { rows } = await pool.query<Batch['records'][number]>({
-        name: 'log-read',
-        text: `SELECT record_offset AS offset, key, value FROM log.events
-               WHERE partition_id = $1 AND record_offset >= $2 AND record_offset < $3
-               ORDER BY record_offset LIMIT $4`,
-        values: [known.id, offset, to, pageSize],
-      });
-      const last = rows.at(-1);
-      if (!last) return;
-      yield { topic, partition, records: rows };
-      offset = last.offset + 1;
+    for await (const records of readStretch(pool, { partitionId: known.id, from, to })) {
+      yield { topic, partition, records };
     }
   }
 
@@ -149,13 +134,13 @@ export const openPostgresLog = async (options: {
     async record(tx, events) {
       if (events.length === 0) return nothingRecorded;
       const startedAt = performance.now();
-      const rows = events.map((event) => ({
+      const records = events.map((event) => ({
         partitionId: partitionId(topicOf(event), event.subject),
         key: event.subject,
         sequence: event.sequence,
         value: writeEvent(event),
       }));
-      const receipt = await insertRows(tx, rows);
+      const receipt = await insertRecords(tx, records);
       if (onRecorded) {
         onCommit(tx, () => {
           onRecorded(events.length, startedAt);
@@ -169,7 +154,7 @@ export const openPostgresLog = async (options: {
         name: 'outbox-after',
         text: `SELECT e.value
                FROM unnest($1::text[], $2::smallint[], $3::bigint[]) AS known (key, partition_id, sequence)
-               JOIN log.events e ON e.key = known.key AND e.partition_id = known.partition_id
+               JOIN log.records e ON e.key = known.key AND e.partition_id = known.partition_id
                 AND e.ledger_sequence > known.sequence
                ORDER BY e.key, e.ledger_sequence`,
         values: [

@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { TopicName } from '../../../schemas/events/topics.js';
 import { Backoff } from '../concurrency/retry.js';
 import { WakeUp } from '../concurrency/wake-up.js';
-import { groupBy } from '../group-by.js';
 import type { Logger } from '../logging.js';
 import type { NotificationListener } from '../postgres/listener.js';
 import type { Pool } from '../postgres/pool.js';
@@ -10,10 +9,10 @@ import { PartitionCursor, pauses, startFollowing } from './following.js';
 import {
   ForeignPosition,
   type EventLog,
-  type LogRecord,
   type SubscribeOptions,
   type Subscription,
 } from './port.js';
+import { readRows, unpack, type LogRow } from './postgres-batches.js';
 import type { KnownPartition } from './postgres-partitions.js';
 
 /** How long a reader that heard of no append waits before it looks all the same. */
@@ -45,7 +44,8 @@ class TableCursor extends PartitionCursor {
 
 /**
  * Follows the partitions in one loop: one query for all of them, then a batch at a time. The next
- * query waits for the last batch, so memory holds at most `maxBatch` records a partition.
+ * query waits for the last batch, so memory holds at most `maxBatch` records a partition, and the rest of the
+ * first and the last row.
  */
 export const startPostgresSubscription = (
   options: SubscribeOptions,
@@ -63,28 +63,30 @@ export const startPostgresSubscription = (
     cursor.moveTo(position, await context.ranges(topic), context.logId(topic));
   };
 
-  /** The records from the cursors on, by partition id. */
-  const fetch = async (from: readonly TableCursor[]): Promise<Map<number, LogRecord[]>> => {
-    const { rows } = await pool.query<LogRecord & { id: number }>({
-      name: 'log-fetch',
-      text: `SELECT c.id, e.record_offset AS offset, e.key, e.value
-             FROM unnest($1::smallint[], $2::bigint[]) AS c (id, from_offset)
-             CROSS JOIN LATERAL (
-               SELECT record_offset, key, value FROM log.events
-               WHERE partition_id = c.id AND record_offset >= c.from_offset
-               ORDER BY record_offset LIMIT $3
-             ) e`,
-      values: [from.map(({ known }) => known.id), from.map(({ offset }) => offset), maxBatch],
-    });
-    return groupBy(rows, ({ id }) => id);
-  };
+  /** The rows from the cursors on, by partition id. */
+  const fetch = (from: readonly TableCursor[]): ReturnType<typeof readRows> =>
+    readRows(
+      pool,
+      from.flatMap(({ known, offset }) =>
+        offset === null ? [] : [{ partitionId: known.id, from: offset, to: offset + maxBatch }],
+      ),
+    );
 
-  /** Whether the batch was handled; otherwise its partition pauses. */
-  const handle = async (cursor: TableCursor, records: readonly LogRecord[]): Promise<boolean> => {
+  /** Whether the rows' records were handled; otherwise their partition pauses. */
+  const handle = async (
+    cursor: TableCursor,
+    rows: readonly LogRow[],
+    signal: AbortSignal,
+  ): Promise<boolean> => {
     const { topic, partition } = cursor;
     try {
-      await options.handle({ topic, partition, records });
-      cursor.advance(records);
+      const { records, damaged } = unpack(rows, cursor.offset ?? 0);
+      for (let from = 0; from < records.length && !signal.aborted; from += maxBatch) {
+        const batch = records.slice(from, from + maxBatch);
+        await options.handle({ topic, partition, records: batch });
+        cursor.advance(batch);
+      }
+      if (damaged) throw damaged;
       return true;
     } catch (error) {
       cursor.fail(error, group, logger);
@@ -100,13 +102,14 @@ export const startPostgresSubscription = (
       if (cursor.offset === null) await locate(cursor);
     }
     const found = await fetch(ready);
-    let handled = false;
+    let result: 'nothing' | 'some' | 'full' = 'nothing';
     for (const cursor of ready) {
-      const records = found.get(cursor.known.id);
-      if (records && !signal.aborted) handled = (await handle(cursor, records)) || handled;
+      const rows = found.get(cursor.known.id);
+      if (!rows || signal.aborted || !(await handle(cursor, rows, signal))) continue;
+      const isFull = rows.reduce((sum, { records }) => sum + records, 0) >= maxBatch;
+      if (result !== 'full') result = isFull ? 'full' : 'some';
     }
-    if ([...found.values()].some(({ length }) => length === maxBatch)) return 'full';
-    return handled ? 'some' : 'nothing';
+    return result;
   };
 
   /** Until the next look: sooner where the pause of a partition ends sooner. */
@@ -129,7 +132,10 @@ export const startPostgresSubscription = (
       for (const cursor of cursors) cursor.offset = null;
       wake();
     };
-    const unsubscribe = [listener.on('linklog_log', wake), listener.onGap(startOver)];
+    const hear = (topic: string): void => {
+      if (options.topics.some((name) => name === topic)) wake();
+    };
+    const unsubscribe = [listener.on('linklog_log', hear), listener.onGap(startOver)];
     const backoff = new Backoff(pauses);
     try {
       for (;;) {

@@ -25,7 +25,7 @@ interface Sent {
   readonly next: number;
 }
 
-/** The next events to send, by partition. */
+/** The next events to send, by partition. The ledger's events have a row each. */
 const findDue = async (pool: Pool) => {
   const { rows } = await pool.query<{
     partitionId: number;
@@ -35,12 +35,12 @@ const findDue = async (pool: Pool) => {
     value: string;
   }>({
     name: 'relay-due',
-    text: `SELECT p.id AS "partitionId", p.topic, e.record_offset AS offset, e.key, e.value
+    text: `SELECT p.id AS "partitionId", p.topic, e.first_offset AS offset, e.key, e.value
            FROM log.partitions p JOIN log.relayed r ON r.partition_id = p.id
            CROSS JOIN LATERAL (
-             SELECT record_offset, key, value FROM log.events
-             WHERE partition_id = p.id AND record_offset >= r.next_offset
-             ORDER BY record_offset LIMIT $1
+             SELECT first_offset, key, value FROM log.records
+             WHERE partition_id = p.id AND first_offset >= r.next_offset
+             ORDER BY first_offset LIMIT $1
            ) e
            WHERE r.next_offset < p.next_offset`,
     values: [maxRecords],
@@ -163,10 +163,10 @@ export const pruneSent = async (pool: Pool, projected: ProjectedEvents): Promise
          DELETE FROM log.relay_checkpoints m USING passed
          WHERE m.partition_id = $1 AND m.next_offset < passed.next_offset
        )
-       DELETE FROM log.events e WHERE (e.partition_id, e.record_offset) IN (
-         SELECT partition_id, record_offset FROM log.events, passed
-         WHERE partition_id = $1 AND record_offset < passed.next_offset AND key <> ALL ($3::text[])
-         ORDER BY record_offset LIMIT ${maxDeleted}
+       DELETE FROM log.records e WHERE (e.partition_id, e.first_offset) IN (
+         SELECT partition_id, first_offset FROM log.records, passed
+         WHERE partition_id = $1 AND first_offset < passed.next_offset AND key <> ALL ($3::text[])
+         ORDER BY first_offset LIMIT ${maxDeleted}
        )`,
       [id, applied, setAside],
     );

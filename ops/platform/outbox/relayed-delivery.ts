@@ -62,7 +62,7 @@ export const openRelayedDelivery = async (options: {
       name: 'outbox-stalled',
       text: `SELECT EXISTS (
                SELECT FROM log.relayed r
-               JOIN log.events e ON e.partition_id = r.partition_id AND e.record_offset = r.next_offset
+               JOIN log.records e ON e.partition_id = r.partition_id AND e.first_offset = r.next_offset
                WHERE (e.value::json ->> 'time')::timestamptz
                      < clock_timestamp() - interval '${stalledAfter}'
              ) AS stalled`,
@@ -90,11 +90,11 @@ export const openRelayedDelivery = async (options: {
       const { rows } = await pool.query<{ unsent: boolean }>({
         name: 'outbox-unsent',
         text: `SELECT EXISTS (
-                 SELECT FROM log.events e
+                 SELECT FROM log.records e
                  JOIN log.partitions p ON p.id = e.partition_id AND p.topic = $1
                  JOIN log.relayed r ON r.partition_id = e.partition_id
                  WHERE e.key = ANY ($2::text[]) AND e.ledger_sequence = 1
-                   AND e.record_offset >= r.next_offset
+                   AND e.first_offset >= r.next_offset
                ) AS unsent`,
         values: [topic, subjects],
       });

@@ -1,10 +1,11 @@
 import { rmSync } from 'node:fs';
 import path from 'node:path';
 import type { EventLog } from '../../platform/event-log/port.js';
+import { recordsIn, type LogRow } from '../../platform/event-log/postgres-batches.js';
 import { createLogger } from '../../platform/logging.js';
 import type { Pool } from '../../platform/postgres/pool.js';
 import { openSealKey, type SealKey } from '../../../projectors/seals/seal-key.js';
-import { retireKey } from '../../tools/audit/seals/stored.js';
+import { retireKey } from '../../../projectors/seals/seal-store.js';
 import { temporaryDir } from './process.js';
 import { eventually } from './waiting.js';
 import { topicNames, type TopicName } from '../../../schemas/events/topics.js';
@@ -49,6 +50,44 @@ export const sealAll = async (
     await allSealed(deps.pool, deps.log);
   } finally {
     await sealing.stop();
+  }
+};
+
+/** Gives each recent record of the embedded log a row of its own, as it was before there were batches. */
+export const splitRows = async (pool: Pool): Promise<void> => {
+  await pool.query(`
+    CREATE TEMP TABLE split ON COMMIT DROP AS
+      SELECT e.* FROM log.events e JOIN log.records r
+        ON r.partition_id = e.partition_id AND r.first_offset <= e.record_offset
+       AND r.first_offset + r.records > e.record_offset
+      WHERE r.key IS NULL;
+    DELETE FROM log.records WHERE key IS NULL;
+    INSERT INTO log.records (partition_id, first_offset, key, value)
+      SELECT partition_id, record_offset, key, value FROM split`);
+};
+
+/** What an attacker does who can write to PostgreSQL: changes the text of a record, in whatever row it is. */
+export const alterRecord = async (
+  pool: Pool,
+  place: { readonly topic: TopicName; readonly partition: number; readonly offset: number },
+  alter: (value: string) => string,
+): Promise<void> => {
+  for (const table of ['records', 'segments']) {
+    const { rows } = await pool.query<LogRow & { readonly id: number }>(
+      `SELECT p.id, first_offset AS "firstOffset", records, key, value
+       FROM log.${table} r JOIN log.partitions p ON p.id = r.partition_id
+       WHERE topic = $1 AND partition = $2 AND $3 >= first_offset AND $3 < first_offset + records`,
+      [place.topic, place.partition, place.offset],
+    );
+    for (const { id, ...row } of rows) {
+      const values = recordsIn(row).map(({ offset, value }) =>
+        offset === place.offset ? alter(value) : value,
+      );
+      await pool.query(
+        `UPDATE log.${table} SET value = $3 WHERE partition_id = $1 AND first_offset = $2`,
+        [id, row.firstOffset, values.join('\n')],
+      );
+    }
   }
 };
 

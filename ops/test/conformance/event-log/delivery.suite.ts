@@ -29,6 +29,19 @@ export const describeDelivery = (bench: () => LogBench): void => {
       expect(second.ids).to.deep.equal(after.map(eventIdOf));
     });
 
+    it('resumes in the middle of what was appended together', async () => {
+      const { log, follow, ends } = bench();
+      const positions = await ends([links]);
+      const end = positions.get(links, 3);
+      if (!end) throw new Error('A log has an end');
+      const records = recordsOf(links, codeIn(links, 3), 10);
+      await log.append(links, records);
+      positions.set(links, 3, { ...end, offset: end.offset + 7 });
+      const reader = follow({ topics: [links], positions, maxBatch: 2 });
+      await reader.has(records.slice(7).map(eventIdOf));
+      expect(reader.ids).to.deep.equal(records.slice(7).map(eventIdOf));
+    });
+
     it('replays the whole log to a reader without checkpoints', async () => {
       const { log, follow } = bench();
       await log.append(visits, recordsOf(visits, newCode(), 3));

@@ -61,6 +61,34 @@ export const describeRead = (bench: () => LogBench): void => {
       expect(await collect(from + 5, from + 5)).to.deep.equal([]);
     });
 
+    it('gives each record as it came, wherever a reading begins, also those that are no events', async () => {
+      const { log } = bench();
+      const key = codeIn(visits, partition);
+      const other = codeIn(visits, partition);
+      const begin = (await rangeOf(partition)).next;
+      const events = (count: number) =>
+        recordsOf(visits, key, count).concat(recordsOf(visits, other, count));
+      const records = [
+        ...events(3),
+        { key, value: 'no event' },
+        { key, value: '' },
+        ...events(2),
+        // Two lines, and an event of another subject.
+        { key, value: JSON.stringify({ subject: key }, null, 2) },
+        ...recordsOf(visits, other, 2).map(({ value }) => ({ key, value })),
+        { key, value: JSON.stringify({ data: { subject: key }, subject: other }) },
+        ...events(1),
+      ];
+      await log.append(visits, records);
+      for (let from = 0; from < records.length; from += 1) {
+        const found = (await collect(begin + from, begin + records.length)).flat();
+        expect(found.map(({ key: of, value }) => ({ key: of, value }))).to.deep.equal(
+          records.slice(from),
+        );
+        expect(found[0]?.offset).to.equal(begin + from);
+      }
+    });
+
     it('may be left early', async () => {
       for await (const { records } of bench().log.read(visits, partition, from, from + many)) {
         expect(records[0]?.offset).to.equal(from);

@@ -1,7 +1,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { PartitionVerdict } from './partition.js';
-import { publishedKeys, retireKey, sealStore } from './stored.js';
+import { publishedKeys, retireKey, sealStore } from '../../../../projectors/seals/seal-store.js';
 import { verifySeals } from './verify.js';
 import { writeNewFile } from '../../../platform/files/new-file.js';
 import { sealKeyFileIn } from '../../../app/data-dir.js';

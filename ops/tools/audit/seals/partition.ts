@@ -1,12 +1,17 @@
 import type { TopicName } from '../../../../schemas/events/topics.js';
-import type { EventLog, LogRecord, PartitionRange } from '../../../platform/event-log/port.js';
+import {
+  DamagedRecords,
+  type EventLog,
+  type LogRecord,
+  type PartitionRange,
+} from '../../../platform/event-log/port.js';
 import { chainOf, fingerprintBytes, genesisOf } from '../../../../projectors/seals/chain.js';
 import {
   isSigned,
   type SignedCheckpoint,
   type TrustedKeys,
 } from '../../../../projectors/seals/signed-checkpoint.js';
-import type { SealStore, StoredSeal } from './stored.js';
+import type { SealStore, StoredSeal } from '../../../../projectors/seals/seal-store.js';
 
 /** Where the log is not what was sealed. */
 interface Break {
@@ -147,18 +152,29 @@ export const verifyPartition = async (input: PartitionInput): Promise<PartitionV
     return null;
   };
 
+  const take = async (records: readonly LogRecord[]): Promise<Break | null> => {
+    signal?.throwIfAborted();
+    for (const record of records) {
+      if (offset === 0 || offset >= trail.end) await trail.advance(offset);
+      const wrong = add(record);
+      if (wrong !== null) return breakAt(wrong);
+    }
+    onRecords(records.length);
+    return null;
+  };
+
   const read = async (): Promise<Break | null> => {
     if (to === 0) return null;
     // Retention, or somebody, has cut off the beginning.
     if (begin > 0) return { first: 0, last: 0, what: 'missing' };
-    for await (const { records } of log.read(topic, partition, 0, Math.min(to, end))) {
-      signal?.throwIfAborted();
-      for (const record of records) {
-        if (offset === 0 || offset >= trail.end) await trail.advance(offset);
-        const wrong = add(record);
-        if (wrong !== null) return breakAt(wrong);
+    try {
+      for await (const { records } of log.read(topic, partition, 0, Math.min(to, end))) {
+        const found = await take(records);
+        if (found !== null) return found;
       }
-      onRecords(records.length);
+    } catch (error) {
+      if (!(error instanceof DamagedRecords)) throw error;
+      return (await take(error.records)) ?? breakAt('missing');
     }
     return offset < to ? breakAt('missing') : null;
   };

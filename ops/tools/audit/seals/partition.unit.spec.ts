@@ -11,7 +11,7 @@ import {
   type Signer,
 } from '../../../../projectors/seals/signed-checkpoint.js';
 import { verifyPartition, type PartitionVerdict } from './partition.js';
-import type { StoredSeal } from './stored.js';
+import type { StoredSeal } from '../../../../projectors/seals/seal-store.js';
 
 const topic = 'linklog.links.v1';
 const place = { topic, partition: 3 } as const;

@@ -3,7 +3,7 @@ import { mkdtemp, readFile, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { recordOf, spooledVisit } from '../../../../schemas/testing/events.js';
-import { allSealed, forgeChain } from '../../../test/support/sealing.js';
+import { allSealed, alterRecord, forgeChain } from '../../../test/support/sealing.js';
 import { parseExposition, total } from '../../../test/support/exposition.js';
 import { ask } from '../../../test/support/http.js';
 import type { HealthResponse } from '../../../../schemas/http/health.js';
@@ -129,17 +129,13 @@ describe('audit: linklog audit seal', function () {
   let altered: number;
 
   it('names the partition and the offset of an event that was altered', async () => {
-    const { rows } = await database.pool.query<{ partition: number }>(
-      `UPDATE log.events e SET value = replace(value, '2026', '2025') FROM log.partitions p
-       WHERE e.partition_id = p.id AND e.record_offset = 21 AND p.topic = $1
-         AND p.partition = (SELECT min(partition) FROM log.partitions
-                            WHERE topic = $1 AND next_offset > 100)
-       RETURNING p.partition`,
-      [visits],
+    const { pool } = database;
+    altered = (await log.ranges(visits)).find(({ next }) => next > 100)?.partition ?? -1;
+    await alterRecord(pool, { topic: visits, partition: altered, offset: 21 }, (value) =>
+      value.replace('2026', '2025'),
     );
     const { exitCode, stdout } = await verify();
     expect(exitCode).to.equal(1);
-    altered = rows[0]?.partition ?? -1;
     const place = `${visits}/${altered}`;
     expect(stdout).to.match(/^NOT INTACT\n/);
     expect(stdout).to.include(`\n${place}: first bad offset 21: the record there is not the one`);

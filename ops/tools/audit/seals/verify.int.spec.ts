@@ -3,7 +3,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { recordOf, spooledVisit, created, metered } from '../../../../schemas/testing/events.js';
 import { eventually, rejection } from '../../../test/support/waiting.js';
 import { startSealing } from '../../../../projectors/seals/sealing.js';
-import { forgeChain, newSealKey, sealAll } from '../../../test/support/sealing.js';
+import { alterRecord, forgeChain, newSealKey, sealAll } from '../../../test/support/sealing.js';
 import { topics } from '../../../../schemas/events/topics.js';
 import { openKafkaHarness, settingsOf } from '../../../test/conformance/event-log/kafka-harness.js';
 import { openKafkaLog } from '../../../platform/event-log/kafka/kafka-log.js';
@@ -16,7 +16,7 @@ import {
 } from '../../../../projectors/seals/signed-checkpoint.js';
 import { testDatabase, type TestDatabase } from '../../../test/support/database.js';
 import { kafkaStartMs, testKafka } from '../../../test/support/kafka.js';
-import { publishedKeys, sealStore } from './stored.js';
+import { publishedKeys, sealStore } from '../../../../projectors/seals/seal-store.js';
 import type { SealKey } from '../../../../projectors/seals/seal-key.js';
 import { CliError } from '../../cli/errors.js';
 import { verifySeals } from './verify.js';
@@ -67,17 +67,21 @@ describe('audit: seals of an embedded log', () => {
     partition = await partitionOfVisits(log);
     known = await sealStore(pool, log).lastOfAll(trusting(signer));
     await log.append(visits, [recordOf(spooledVisit('a', { sequence: 21 }))]);
-    for (const table of ['log.events', 'log.partitions', 'seals.checkpoints']) {
-      await pool.query(`CREATE TABLE original_${table.replace('.', '_')} AS TABLE ${table}`);
-    }
+    await pool.query(`CREATE TABLE original_events AS TABLE log.events;
+      CREATE TABLE original_checkpoints AS TABLE seals.checkpoints`);
+    await restore();
   });
 
-  afterEach(async () => {
-    for (const table of ['log.events', 'seals.checkpoints']) {
-      await database.pool.query(`DELETE FROM ${table};
-        INSERT INTO ${table} SELECT * FROM original_${table.replace('.', '_')}`);
-    }
-  });
+  /** Each event has a row of its own. */
+  const restore = async (): Promise<void> => {
+    await database.pool.query(`DELETE FROM log.records; DELETE FROM log.segments;
+      INSERT INTO log.records (partition_id, first_offset, key, ledger_sequence, value)
+        SELECT partition_id, record_offset, key, ledger_sequence, value FROM original_events;
+      DELETE FROM seals.checkpoints;
+      INSERT INTO seals.checkpoints TABLE original_checkpoints`);
+  };
+
+  afterEach(restore);
 
   after(async () => {
     await log.close();
@@ -111,39 +115,41 @@ describe('audit: seals of an embedded log', () => {
 
   const shift = (by: number): string =>
     // Twice, past what is there: a key may not meet another on the way.
-    `UPDATE log.events SET record_offset = record_offset - 1000 + ${by}
-     WHERE ITS AND record_offset > 1000`;
-  const lift = `UPDATE log.events SET record_offset = record_offset + 1000
-                WHERE ITS AND record_offset >= $1`;
-  const at = 'WHERE ITS AND record_offset = $1';
+    `UPDATE log.records SET first_offset = first_offset - 1000 + ${by}
+     WHERE ITS AND first_offset > 1000`;
+  const lift = `UPDATE log.records SET first_offset = first_offset + 1000
+                WHERE ITS AND first_offset >= $1`;
+  const at = 'WHERE ITS AND first_offset = $1';
+
+  const foundAt = async (offset: number, what = 'differs'): Promise<void> => {
+    const verdict = await verify();
+    expect(brokenIn(verdict)).to.deep.equal([
+      { topic: visits, partition, first: offset, last: offset, what },
+    ]);
+    expect(verdict.isIntact).to.equal(false);
+  };
 
   // The first, one in the middle of a seal, the first and the last of one, and the last that is sealed.
   for (const offset of [0, 3, 4, 5, 19]) {
-    const found = async (what = 'differs'): Promise<void> => {
-      const verdict = await verify();
-      expect(brokenIn(verdict)).to.deep.equal([
-        { topic: visits, partition, first: offset, last: offset, what },
-      ]);
-      expect(verdict.isIntact).to.equal(false);
-    };
+    const found = (what?: string): Promise<void> => foundAt(offset, what);
 
     it(`name offset ${offset} when its event is changed`, async () => {
-      await tamper(`UPDATE log.events SET value = replace(value, '2026', '2025') ${at}`, offset);
+      await tamper(`UPDATE log.records SET value = replace(value, '2026', '2025') ${at}`, offset);
       await found();
     });
 
     it(`name offset ${offset} when its event is given to another link`, async () => {
-      await tamper(`UPDATE log.events SET key = 'b' ${at}`, offset);
+      await tamper(`UPDATE log.records SET key = 'b' ${at}`, offset);
       await found();
     });
 
     it(`name offset ${offset} when its event is deleted`, async () => {
-      await tamper(`DELETE FROM log.events ${at}`, offset);
+      await tamper(`DELETE FROM log.records ${at}`, offset);
       await found('missing');
     });
 
     it(`name offset ${offset} when its event is deleted, and those behind it moved up`, async () => {
-      await tamper(`DELETE FROM log.events ${at}`, offset);
+      await tamper(`DELETE FROM log.records ${at}`, offset);
       await tamper(lift, offset + 1);
       await tamper(shift(-1));
       await found();
@@ -152,8 +158,8 @@ describe('audit: seals of an embedded log', () => {
     it(`name offset ${offset} when an event is put in there`, async () => {
       await tamper(lift, offset);
       await tamper(
-        `INSERT INTO log.events SELECT partition_id, $1, key, NULL, value
-         FROM log.events WHERE ITS ORDER BY record_offset DESC LIMIT 1`,
+        `INSERT INTO log.records SELECT partition_id, $1, key, NULL, value
+         FROM log.records WHERE ITS ORDER BY first_offset DESC LIMIT 1`,
         offset,
       );
       await tamper(shift(1));
@@ -162,9 +168,9 @@ describe('audit: seals of an embedded log', () => {
 
     it(`name offset ${offset} when its event changes places with the next`, async () => {
       await tamper(
-        `UPDATE log.events e SET value = o.value FROM log.events o
-         WHERE e.partition_id = o.partition_id AND e.record_offset IN ($1::bigint, $1::bigint + 1)
-           AND o.record_offset IN ($1::bigint, $1::bigint + 1) AND e.record_offset <> o.record_offset
+        `UPDATE log.records e SET value = o.value FROM log.records o
+         WHERE e.partition_id = o.partition_id AND e.first_offset IN ($1::bigint, $1::bigint + 1)
+           AND o.first_offset IN ($1::bigint, $1::bigint + 1) AND e.first_offset <> o.first_offset
            AND e.ITS`,
         offset,
       );
@@ -172,11 +178,83 @@ describe('audit: seals of an embedded log', () => {
     });
   }
 
+  describe('in batches', () => {
+    const segmentEnd = 12;
+    const end = 21;
+
+    /** A segment and a row of the appends, of which each holds several seals. */
+    const pack = async (): Promise<void> => {
+      const packed = (from: number, to: number): string =>
+        `SELECT partition_id, ${from}, ${to - from}, string_agg(value, E'\\n' ORDER BY record_offset)
+         FROM original_events WHERE ITS AND record_offset >= ${from} AND record_offset < ${to}
+         GROUP BY partition_id`;
+      await tamper('DELETE FROM log.records WHERE ITS');
+      const columns = '(partition_id, first_offset, records, value)';
+      await tamper(`INSERT INTO log.segments ${columns} ${packed(0, segmentEnd)}`);
+      await tamper(`INSERT INTO log.records ${columns} ${packed(segmentEnd, end)}`);
+    };
+
+    beforeEach(pack);
+
+    it('prove the same', async () => {
+      expect(await verify()).to.include({ isIntact: true, proven: 22, unproven: 1 });
+    });
+
+    /** Edits the lines of the row that holds an offset; `index` is that of its line. */
+    const edit = async (
+      offset: number,
+      change: (lines: string[], index: number) => void,
+      counts: 'told' | 'hidden',
+    ): Promise<void> => {
+      const table = offset < segmentEnd ? 'segments' : 'records';
+      const { rows } = await database.pool.query<{ first: number; value: string }>(
+        `SELECT first_offset AS first, value FROM log.${table} WHERE key IS NULL`,
+      );
+      const [{ first, value } = { first: 0, value: '' }] = rows;
+      const lines = value.split('\n');
+      change(lines, offset - first);
+      const records = counts === 'told' ? ', records = $2' : '';
+      await tamper(
+        `UPDATE log.${table} SET value = $1${records} WHERE key IS NULL AND ITS`,
+        lines.join('\n'),
+        ...(counts === 'told' ? [lines.length] : []),
+      );
+    };
+
+    for (const offset of [0, 4, 11, 12, 19]) {
+      it(`name offset ${offset} when its line is changed`, async () => {
+        await edit(offset, (lines, at) => lines.splice(at, 1, '{}'), 'hidden');
+        await foundAt(offset);
+      });
+
+      for (const counts of ['told', 'hidden'] as const) {
+        const row = counts === 'told' ? 'and the row’s count with it' : 'and the row’s count stays';
+
+        it(`name offset ${offset} when its line is deleted, ${row}`, async () => {
+          await edit(offset, (lines, at) => lines.splice(at, 1), counts);
+          await foundAt(offset, offset === segmentEnd - 1 ? 'missing' : 'differs');
+        });
+
+        it(`name offset ${offset} when a line is put in there, ${row}`, async () => {
+          await edit(offset, (lines, at) => lines.splice(at, 0, '{}'), counts);
+          await foundAt(offset);
+        });
+      }
+    }
+
+    it('tell of a row that is gone, and of a line behind the last one', async () => {
+      await edit(0, (lines) => lines.push('{}'), 'hidden');
+      await foundAt(segmentEnd);
+      await tamper('DELETE FROM log.segments WHERE ITS');
+      await foundAt(0, 'missing');
+    });
+  });
+
   it('name what was cut off, also where its seals were cut off with it', async () => {
     const last = `WHERE next_offset > 15 AND chain_id =
       (SELECT id FROM seals.chains WHERE topic = $1 AND partition = $2)`;
     await database.pool.query(`DELETE FROM seals.checkpoints ${last}`, [visits, partition]);
-    await tamper('DELETE FROM log.events WHERE ITS AND record_offset >= $1', 15);
+    await tamper('DELETE FROM log.records WHERE ITS AND first_offset >= $1', 15);
     const [broken] = brokenIn(await verify());
     expect(broken).to.include({ topic: visits, first: 15, last: 15, what: 'missing' });
     // Nobody sees it who has nothing but what is there.
@@ -219,7 +297,7 @@ describe('audit: seals of an embedded log', () => {
     const both = new Map([...trusting(signer), ...trusting(second)]);
     expect(await verify(both)).to.include({ isIntact: true, proven: 23, unproven: 0 });
     expect(await verify()).to.include({ isIntact: true, proven: 22, unproven: 1 });
-    await tamper(`UPDATE log.events SET value = 'altered' ${at}`, 20);
+    await tamper(`UPDATE log.records SET value = 'altered' ${at}`, 20);
     expect(brokenIn(await verify(both))).to.deep.equal([
       { topic: visits, partition, first: 20, last: 20, what: 'differs' },
     ]);
@@ -266,12 +344,8 @@ describe('audit: seals that were joined', () => {
   it('name the first bad offset', async () => {
     const { pool } = database;
     const partition = await partitionOfVisits(log);
-    const ofVisits = `WHERE record_offset = $1 AND partition_id =
-      (SELECT id FROM log.partitions WHERE topic = $2 AND partition = $3)`;
     const replace = (offset: number, from: string, to: string) =>
-      pool.query(`UPDATE log.events SET value = replace(value, '${from}', '${to}') ${ofVisits}`, [
-        ...[offset, visits, partition],
-      ]);
+      alterRecord(pool, { topic: visits, partition, offset }, (value) => value.replace(from, to));
     for (const offset of [0, 4, 5, 13, 19]) {
       await replace(offset, '2026', '2025');
       for (const known of exported) {
@@ -355,7 +429,7 @@ describe('audit: seals of a log on Kafka', function () {
       );
       await log.append(visits, [recordOf(spooledVisit('a', { sequence: 21 }))]);
       const sealing = await startSealing({ pool, log, logger, signer });
-      await eventually('it is noticed', () => sealing.brokenChains().length === 1);
+      await eventually('it is noticed', () => sealing.brokenChains().size === 1);
       await sealing.stop();
       expect(await verdict()).to.include({ isIntact: true, proven: 22, unproven: 1 });
     } finally {

@@ -10,7 +10,7 @@ import {
 import { CliError } from '../../cli/errors.js';
 import type { Watch } from '../../cli/long-work.js';
 import { verifyPartition, type PartitionInput, type PartitionVerdict } from './partition.js';
-import { publishedKeys, sealStore } from './stored.js';
+import { publishedKeys, sealStore } from '../../../../projectors/seals/seal-store.js';
 
 /** The log cannot be compared with what the verifier brought, and why. */
 const cannotVerify = (why: string): CliError => new CliError('REFUSED', why);

@@ -1,16 +1,12 @@
 import { checkpointOf, type Checkpoint } from '../../../../projectors/runtime/checkpoints.js';
 import type { TopicName } from '../../../../schemas/events/topics.js';
 import { ledgerTopics } from '../../../ledger/rebuild/rebuild.js';
-import {
-  checkPosition,
-  type Batch,
-  type EventLog,
-  type LogRecord,
-} from '../../../platform/event-log/port.js';
+import { checkPosition, type Batch, type EventLog } from '../../../platform/event-log/port.js';
+import { readStretch } from '../../../platform/event-log/postgres-batches.js';
 import type { Queryable } from '../../../platform/postgres/pool.js';
 import type { Gap, Model, RowPlace } from './report.js';
 
-/** Records in a batch of the ledger's fold, and in a page of the table. */
+/** Records in a batch of the ledger's fold. */
 export const batchSize = 2_000;
 
 /** A stretch of a partition. */
@@ -53,17 +49,8 @@ export async function* readTable(
   client: Queryable,
   { topic, partition, partitionId, from, to }: TableStretch,
 ): AsyncGenerator<Batch> {
-  for (let next = from; next < to;) {
-    const { rows } = await client.query<LogRecord>(
-      `SELECT record_offset AS "offset", key, value FROM log.events
-       WHERE partition_id = $1 AND record_offset >= $2 AND record_offset < $3
-       ORDER BY record_offset LIMIT ${batchSize}`,
-      [partitionId, next, to],
-    );
-    const last = rows.at(-1);
-    if (!last) return;
-    yield { topic, partition, records: rows };
-    next = last.offset + 1;
+  for await (const records of readStretch(client, { partitionId, from, to })) {
+    yield { topic, partition, records };
   }
 }
 

@@ -235,11 +235,11 @@ describe('audit verify, on a running service', function () {
     await onDatabase(async ({ pool }) => {
       [gone = ''] = await placesOf(pool, 'linklog.QrRendered.v1', traffic.busy.id);
       await pool.query(
-        `UPDATE log.events SET value = replace(value, 'somewhere', 'elsewhere') WHERE key = $1`,
+        `UPDATE log.records SET value = replace(value, 'somewhere', 'elsewhere') WHERE key = $1`,
         [e],
       );
       await pool.query(
-        `DELETE FROM log.events WHERE (partition_id, record_offset) IN (
+        `DELETE FROM log.records WHERE (partition_id, first_offset) IN (
            SELECT id, $2::bigint FROM log.partitions WHERE topic || '/' || partition = $1)`,
         gone.split(' '),
       );

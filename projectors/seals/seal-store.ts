@@ -1,7 +1,7 @@
-import type { TopicName } from '../../../../schemas/events/topics.js';
-import type { EventLog } from '../../../platform/event-log/port.js';
-import type { Pool } from '../../../platform/postgres/pool.js';
-import { fingerprintBytes, type ChainPlace } from '../../../../projectors/seals/chain.js';
+import type { TopicName } from '../../schemas/events/topics.js';
+import type { EventLog } from '../../ops/platform/event-log/port.js';
+import type { Pool } from '../../ops/platform/postgres/pool.js';
+import { fingerprintBytes, type ChainPlace } from './chain.js';
 import {
   checkpointOfRow,
   isSigned,
@@ -9,7 +9,7 @@ import {
   type SealRow,
   type SignedCheckpoint,
   type TrustedKeys,
-} from '../../../../projectors/seals/signed-checkpoint.js';
+} from './signed-checkpoint.js';
 
 /** A checkpoint as the database has it. Whoever can write there can write anything into it. */
 export interface StoredSeal extends SignedCheckpoint {

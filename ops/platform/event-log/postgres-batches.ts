@@ -1,0 +1,156 @@
+/**
+ * Rows of `log.records`, where appends go, and of `log.segments`, where the compactor puts them
+ * together. A row is a record with its key, or a batch: records one a line, without a key, since the
+ * subject of each is its key.
+ */
+import { groupBy } from '../group-by.js';
+import { valuesByField, type Queryable } from '../postgres/pool.js';
+import { DamagedRecords, type LogRecord, type NewRecord } from './port.js';
+
+/** What a row holds at most, unless it is a single record that is larger. */
+export const rowLimits = { records: 1_000, bytes: 512 * 1_024 };
+
+/** A record that is to be appended to a partition. */
+export interface PlacedRecord extends NewRecord {
+  readonly partitionId: number;
+  /** Of an event that the ledger decided; it has a row of its own, to be found by key and sequence. */
+  readonly sequence: number | null;
+}
+
+/** A row without its place. */
+export interface NewRow {
+  readonly partitionId: number;
+  readonly records: number;
+  /** `null`: a batch. */
+  readonly key: string | null;
+  readonly sequence: number | null;
+  readonly value: string;
+}
+
+export interface LogRow extends Pick<NewRow, 'records' | 'key' | 'value'> {
+  readonly firstOffset: number;
+}
+
+/**
+ * The subject of an event by its text alone, as the view `log.events` finds it: a reader parses the event
+ * anyway, and should not have to do it twice.
+ */
+const subjectOf = (value: string): string | undefined => /"subject":"([^"\\]*)"/.exec(value)?.[1];
+
+/** Whether a record can be a line of a batch: its offset and its key are found again. */
+export const isLine = ({ key, value }: NewRecord): boolean =>
+  subjectOf(value) === key && !value.includes('\n');
+
+const rowOf = (batch: readonly [PlacedRecord, ...PlacedRecord[]]): NewRow => {
+  const [{ partitionId, key, sequence, value }] = batch;
+  const records = batch.length;
+  if (records === 1) return { partitionId, records, key, sequence, value };
+  const lines = batch.map((record) => record.value).join('\n');
+  return { partitionId, records, key: null, sequence: null, value: lines };
+};
+
+/** The rows for records, which keep their order in each partition. */
+export const rowsOf = (records: readonly PlacedRecord[]): readonly NewRow[] => {
+  const batches: [PlacedRecord, ...PlacedRecord[]][] = [];
+  /** By partition: the last batch, where it may grow. */
+  const open = new Map<number, { readonly batch: PlacedRecord[]; bytes: number }>();
+  for (const record of records) {
+    const { partitionId, sequence, value } = record;
+    const mayJoin = sequence === null && isLine(record);
+    const bytes = Buffer.byteLength(value);
+    const last = mayJoin ? open.get(partitionId) : undefined;
+    if (last && last.batch.length < rowLimits.records && last.bytes + bytes <= rowLimits.bytes) {
+      last.batch.push(record);
+      last.bytes += bytes;
+      continue;
+    }
+    const batch: [PlacedRecord] = [record];
+    batches.push(batch);
+    if (mayJoin) open.set(partitionId, { batch, bytes });
+    else open.delete(partitionId);
+  }
+  return batches.map(rowOf);
+};
+
+/** The records of a row; as many as it has lines. */
+export const recordsIn = ({ firstOffset, key, value }: LogRow): readonly LogRecord[] =>
+  key !== null
+    ? [{ offset: firstOffset, key, value }]
+    : value.split('\n').map((line, index) => ({
+        offset: firstOffset + index,
+        key: subjectOf(line) ?? '',
+        value: line,
+      }));
+
+/** Offsets of a partition: from `from` up to, not including, `to`. */
+export interface Stretch {
+  readonly partitionId: number;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** Rows of a table that hold records of a stretch `s`: also the one that begins before it. */
+const rowsIn = (table: 'records' | 'segments'): string => `
+  SELECT first_offset, records, key, value FROM log.${table}
+  WHERE partition_id = s.id AND first_offset < s.to_offset AND first_offset + records > s.from_offset
+    AND first_offset >= coalesce(
+      (SELECT max(first_offset) FROM log.${table}
+       WHERE partition_id = s.id AND first_offset <= s.from_offset), s.from_offset)`;
+
+/**
+ * The rows that hold records of the stretches, in order, by partition; none for one that has no records.
+ * In one statement, which sees a row before or after the compactor has moved it.
+ */
+export const readRows = async (
+  postgres: Queryable,
+  stretches: readonly Stretch[],
+): Promise<ReadonlyMap<number, readonly LogRow[]>> => {
+  const { rows } = await postgres.query<LogRow & { readonly partitionId: number }>({
+    name: 'log-rows',
+    text: `SELECT s.id AS "partitionId", r.first_offset AS "firstOffset", r.records, r.key, r.value
+           FROM unnest($1::smallint[], $2::bigint[], $3::bigint[]) AS s (id, from_offset, to_offset)
+           JOIN log.partitions p ON p.id = s.id AND p.next_offset > s.from_offset
+           CROSS JOIN LATERAL (${rowsIn('segments')} UNION ALL ${rowsIn('records')}) r
+           ORDER BY s.id, r.first_offset`,
+    values: valuesByField(stretches, 'partitionId', 'from', 'to'),
+  });
+  return groupBy(rows, ({ partitionId }) => partitionId);
+};
+
+/** The records of rows, from an offset on, up to the first row that is not what it says. */
+export const unpack = (
+  rows: readonly LogRow[],
+  from: number,
+  to = Infinity,
+): { readonly records: readonly LogRecord[]; readonly damaged: DamagedRecords | null } => {
+  const records: LogRecord[] = [];
+  let next = 0;
+  for (const row of rows) {
+    const found = recordsIn(row);
+    const wanted = found.filter(({ offset }) => offset >= from && offset < to);
+    if (found.length !== row.records || row.firstOffset < next) {
+      return { records, damaged: new DamagedRecords(row.firstOffset, wanted) };
+    }
+    records.push(...wanted);
+    next = row.firstOffset + row.records;
+  }
+  return { records, damaged: null };
+};
+
+/** Records that one query brings into memory at most, beside the rest of the first and the last row. */
+const pageSize = 1_000;
+
+/** The records of a stretch, in pieces, also those behind a hole. @throws DamagedRecords */
+export async function* readStretch(
+  postgres: Queryable,
+  { partitionId, from, to }: Stretch,
+): AsyncGenerator<readonly LogRecord[]> {
+  for (let next = from; next < to;) {
+    const page = { partitionId, from: next, to: Math.min(to, next + pageSize) };
+    const rows = (await readRows(postgres, [page])).get(partitionId) ?? [];
+    const { records, damaged } = unpack(rows, next, to);
+    if (records.length > 0) yield records;
+    if (damaged) throw damaged;
+    next = (records.at(-1)?.offset ?? page.to - 1) + 1;
+  }
+}

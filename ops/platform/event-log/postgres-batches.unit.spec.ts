@@ -1,0 +1,104 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { rowLimits, rowsOf, unpack, type LogRow, type PlacedRecord } from './postgres-batches.js';
+
+const event = (subject: string, data = ''): string =>
+  JSON.stringify({ id: '1', subject, time: '2026-01-01T00:00:00.000Z', data });
+
+const visit = (key: string, partitionId = 1): PlacedRecord => ({
+  ...{ partitionId, key, sequence: null },
+  value: event(key),
+});
+
+const decided = (key: string): PlacedRecord => ({ ...visit(key), sequence: 1 });
+
+/** The rows of one partition, where they come to stand. */
+const placed = (records: readonly PlacedRecord[], partitionId: number): readonly LogRow[] => {
+  let firstOffset = 0;
+  return rowsOf(records)
+    .filter((row) => row.partitionId === partitionId)
+    .map((row) => {
+      const at = { ...row, firstOffset };
+      firstOffset += row.records;
+      return at;
+    });
+};
+
+describe('platform: rows of the embedded log', () => {
+  it('are one for each partition of an append, a record that is alone with its key', () => {
+    const rows = rowsOf([visit('a'), visit('b', 2), visit('c'), visit('a')]);
+    expect(rows.map(({ partitionId, records, key }) => [partitionId, records, key])).to.deep.equal([
+      [1, 3, null],
+      [2, 1, 'b'],
+    ]);
+  });
+
+  it('are one for each event of the ledger, which keeps its place', () => {
+    const rows = rowsOf([
+      visit('a'),
+      visit('a'),
+      decided('a'),
+      decided('a'),
+      visit('a'),
+      visit('a'),
+    ]);
+    expect(rows.map(({ records, key, sequence }) => [records, key, sequence])).to.deep.equal([
+      [2, null, null],
+      [1, 'a', 1],
+      [1, 'a', 1],
+      [2, null, null],
+    ]);
+  });
+
+  it('are bounded in records and in bytes', () => {
+    const many = rowsOf(Array.from({ length: 2_500 }, () => visit('a')));
+    expect(many.map(({ records }) => records)).to.deep.equal([1_000, 1_000, 500]);
+    const large = { ...visit('a'), value: event('a', 'ß'.repeat(100_000)) };
+    const rows = rowsOf([large, large, large, large]);
+    expect(rows.map(({ records }) => records)).to.deep.equal([2, 2]);
+    for (const { value } of rows) expect(Buffer.byteLength(value)).to.be.at.most(rowLimits.bytes);
+  });
+
+  it('give back what went in, from any offset on', () => {
+    const text = fc.oneof(fc.string(), fc.constantFrom('a', 'b"', 'c\\', 'd\n', 'ünïcödé-🔗'));
+    const value = fc.oneof(
+      fc.tuple(text, text).map(([subject, data]) => event(subject, data)),
+      fc.tuple(text, text).map(([a, b]) => JSON.stringify({ data: { subject: a }, subject: b })),
+      text,
+    );
+    const record = fc.record({
+      partitionId: fc.constantFrom(1, 2),
+      key: text,
+      sequence: fc.constantFrom(null, null, null, 1),
+      value,
+    });
+    fc.assert(
+      fc.property(fc.array(record), fc.nat(20), (records, from) => {
+        for (const partitionId of [1, 2]) {
+          const { records: found, damaged } = unpack(placed(records, partitionId), from);
+          expect(damaged).to.equal(null);
+          const due = records.filter((one) => one.partitionId === partitionId);
+          expect(found).to.deep.equal(
+            due.map(({ key, value: of }, offset) => ({ offset, key, value: of })).slice(from),
+          );
+        }
+      }),
+    );
+  });
+
+  it('are told of where they have not as many lines as records, or records of another row', () => {
+    const [row] = placed([visit('a'), visit('b'), visit('c')], 1);
+    if (!row) throw new Error('There is a row');
+    const next = { ...row, firstOffset: 3 };
+    for (const bad of [
+      { ...next, records: 2 },
+      { ...next, records: 4 },
+      { ...next, firstOffset: 2 },
+    ]) {
+      const { records, damaged } = unpack([row, bad, { ...row, firstOffset: 6 }], 1);
+      expect(records.map(({ offset }) => offset)).to.deep.equal([1, 2]);
+      expect(damaged).to.include({ code: 'DAMAGED_RECORDS', retryable: false });
+      expect(damaged?.message).to.include(`from offset ${bad.firstOffset} on`);
+    }
+  });
+});
