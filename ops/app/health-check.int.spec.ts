@@ -19,12 +19,15 @@ const spool = {
   setAside: { files: 0, bytes: 0 },
 };
 
+const compaction = { waiting: 7 };
+
 describe('composition root: health check', () => {
   const check = (deps: Partial<Deps> = {}) =>
     createHealthCheck({
       dependencies: { postgres: fine, log: fine },
       projections: () => Promise.resolve([projection]),
       spool: () => spool,
+      compaction: () => compaction,
       logger: createLogger('silent'),
       ...deps,
     });
@@ -35,6 +38,7 @@ describe('composition root: health check', () => {
       dependencies: { postgres: up, log: up, projections: up },
       projections: [projection],
       spool,
+      compaction,
     });
   });
 
@@ -54,6 +58,7 @@ describe('composition root: health check', () => {
         dependencies: { postgres: told, log: up, projections: up },
         projections: [projection],
         spool,
+        compaction,
       });
     });
   }
@@ -68,6 +73,7 @@ describe('composition root: health check', () => {
       },
       projections: [],
       spool,
+      compaction,
     });
   });
 

@@ -53,9 +53,10 @@ export const createHealthCheck = (deps: {
   readonly optional?: Readonly<Record<string, () => Promise<unknown>>>;
   readonly projections: () => Promise<Projections>;
   readonly spool: () => HealthReport['spool'];
+  readonly compaction: () => HealthReport['compaction'];
   readonly logger: Logger;
 }): HealthCheck => {
-  const { dependencies, optional = {}, projections, spool, logger } = deps;
+  const { dependencies, optional = {}, projections, spool, compaction, logger } = deps;
   const down = new Set<string>();
 
   /** Logs changes only, not each look. */
@@ -84,6 +85,7 @@ export const createHealthCheck = (deps: {
       dependencies: Object.fromEntries(looks.map(([name, seen]) => [name, stateOf(seen)])),
       projections: folded.state === 'up' ? folded.value : [],
       spool: spool(),
+      compaction: compaction(),
     };
   };
 

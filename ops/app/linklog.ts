@@ -89,6 +89,7 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
       },
       projections: () => projectionStatus(logPool, log),
       spool: () => edge?.spool() ?? null,
+      compaction: () => projectors?.compaction() ?? null,
       logger,
     });
     exposeHealth(metrics, health, () => projectors?.secondsBehind() ?? new Map());

@@ -1,4 +1,6 @@
+import { startCompactor } from '../../projectors/compaction/compactor.js';
 import { startProjectors } from '../../projectors/main.js';
+import type { ChainBroken } from '../../projectors/seals/recomputed-chain.js';
 import { startSealing } from '../../projectors/seals/sealing.js';
 import { signerOfProcess } from '../../projectors/seals/seal-key.js';
 import { firstFailure } from '../platform/concurrency/deferred.js';
@@ -12,9 +14,12 @@ import { startInOrder } from './start-in-order.js';
 /** Loaded only if configured: the client of EventStoreDB takes half a second. */
 const archiveModule = () => import('../../projectors/archive/archive.js');
 
-/** Starts the projections, the sealing of the log, and the archive where one is configured. */
+/**
+ * Starts the projections, the sealing of the log, the compaction of one that is embedded, and the archive where
+ * one is configured.
+ */
 export const startProjectorService = (deps: {
-  readonly config: Pick<Config, 'eventStoreUrl' | 'sealKeyFile'>;
+  readonly config: Pick<Config, 'eventStoreUrl' | 'kafka' | 'sealKeyFile'>;
   readonly database: Database;
   readonly eventLog: OpenedLog;
   /** Made where no SEAL_KEY_FILE is set; `null` where the projectors run apart from the others. */
@@ -26,7 +31,7 @@ export const startProjectorService = (deps: {
     const { config, database, eventLog, ownSealKeyFile, metrics, logger } = deps;
     const { log } = eventLog;
     await eventLog.untilAnswering();
-    const pool = database.pool('projectors', 6, 'background');
+    const pool = database.pool('projectors', 7, 'background');
     const projectors = await startProjectors({ pool, log, logger });
     onStop(() => projectors.stop());
     const failures = [projectors.failed];
@@ -34,13 +39,26 @@ export const startProjectorService = (deps: {
     const keyFiles = { named: config.sealKeyFile, own: ownSealKeyFile };
     const signer = await signerOfProcess(keyFiles, { client: pool, logger });
     const sealing = signer && (await startSealing({ pool, log, logger, signer }));
+    // What is not sealed is not compacted: nobody could say whether it is what it was.
+    const compactor =
+      signer && config.kafka === null ? startCompactor({ pool, log, logger, signer }) : null;
+    onStop(() => compactor?.stop());
+    const brokenChains = (): ReadonlyMap<string, ChainBroken> =>
+      new Map([...(sealing?.brokenChains() ?? []), ...(compactor?.brokenChains() ?? [])]);
     if (sealing) {
       onStop(() => sealing.stop());
       failures.push(sealing.failed);
       metrics.gauge({
         name: 'linklog_seals_broken_chains',
-        help: 'Partitions that are not signed any more: they do not continue what was sealed',
-        read: () => sealing.brokenChains().length,
+        help: 'Partitions that are not what was sealed, and so neither signed nor compacted any more',
+        read: () => brokenChains().size,
+      });
+    }
+    if (compactor) {
+      metrics.gauge({
+        name: 'linklog_log_waiting_for_compaction_events',
+        help: 'Visits of the embedded log that are not compacted yet, as of the last look',
+        read: () => compactor.progress()?.waiting ?? [],
       });
     }
 
@@ -62,7 +80,14 @@ export const startProjectorService = (deps: {
     return {
       secondsBehind: () => projectors.secondsBehind(),
       /** Rejects with `ChainBroken` where a partition is not sealed any more; `null`: none is. */
-      checkSeals: sealing && (() => sealing.check()),
+      checkSeals:
+        sealing &&
+        (() => {
+          const [broken] = brokenChains().values();
+          return broken ? Promise.reject(broken) : Promise.resolve();
+        }),
+      /** How far the compaction is; `null` where this process compacts nothing. */
+      compaction: () => compactor?.progress() ?? null,
       /** Rejects while EventStoreDB is away; `null` where there is no archive. */
       checkArchive: archive && (() => archive.check()),
       /** Never resolves; rejects when the projectors, the sealing or the archive cannot go on. */

@@ -1,13 +1,8 @@
 import type { PoolClient } from 'pg';
 import type { EventLog } from '../../ops/platform/event-log/port.js';
 import type { Logger } from '../../ops/platform/logging.js';
-import { advisoryLocks } from '../../ops/platform/postgres/advisory-locks.js';
-import {
-  transactionOn,
-  withConnection,
-  type Client,
-  type Pool,
-} from '../../ops/platform/postgres/pool.js';
+import { advisoryLocks, withAdvisoryLock } from '../../ops/platform/postgres/advisory-locks.js';
+import { transactionOn, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
 import { createBatchHandler, type BatchOutcome } from './batch.js';
 import { catchUp, catchUpBatchSize, endsOf, type CatchUpTarget } from './catch-up.js';
 import {
@@ -131,30 +126,22 @@ export interface RebuildOptions {
 const roundsAtMost = 10;
 
 /**
- * Runs `work` with a connection that holds the projection's rebuild lock. The lock ends with the
- * connection, so whatever only one rebuild may do is done on this connection.
+ * Runs `work` with a connection that holds the projection's rebuild lock.
  *
  * @throws RebuildRunning
  */
-export const withRebuildLock = <Result>(
+export const withRebuildLock = async <Result>(
   pool: Pool,
   name: ProjectionName,
   work: (client: PoolClient) => Promise<Result>,
-): Promise<Result> =>
-  withConnection(pool, async (client, onBroken) => {
-    const lock = [advisoryLocks.projectionRebuild, lockNumber(name)];
-    const { rows } = await client.query<{ taken: boolean }>(
-      'SELECT pg_try_advisory_lock($1, $2) AS taken',
-      lock,
-    );
-    if (rows[0]?.taken !== true) throw new RebuildRunning(name);
-    try {
-      return await work(client);
-    } finally {
-      // If this fails, the connection is closed, and the lock goes with it.
-      await client.query('SELECT pg_advisory_unlock($1, $2)', lock).catch(onBroken);
-    }
-  });
+): Promise<Result> => {
+  const lock = [advisoryLocks.projectionRebuild, lockNumber(name)];
+  const done = await withAdvisoryLock(pool, lock, async (client) => ({
+    result: await work(client),
+  }));
+  if (done === null) throw new RebuildRunning(name);
+  return done.result;
+};
 
 /** Brings `schema` to the end of the log and to the live checkpoints, and swaps it in. */
 const catchUpAndSwap = async (

@@ -40,5 +40,13 @@ export const healthResponse = z.object({
     })
     .nullable()
     .describe("Visits that wait in the edge's spools; `null` where this process has none."),
+  compaction: z
+    .object({
+      waiting: z
+        .int()
+        .describe('Visits of the log that are not compacted yet, as of the last look.'),
+    })
+    .nullable()
+    .describe('`null` where this process does not compact the log.'),
 });
 export type HealthResponse = Readonly<z.infer<typeof healthResponse>>;

@@ -200,6 +200,7 @@ export const paths = {
           leftOver: { spools: 0, bytes: 0 },
           setAside: { files: 0, bytes: 0 },
         },
+        compaction: { waiting: 0 },
       }),
     },
   },

@@ -1,3 +1,6 @@
+import type { PoolClient } from 'pg';
+import { withConnection, type Pool } from './pool.js';
+
 /**
  * Every advisory lock that Linklog takes, so that no number means two things. Locks with one number
  * and locks with two (the second names a projection) are apart in PostgreSQL.
@@ -13,4 +16,31 @@ export const advisoryLocks = {
   projectionSchema: 7_021_958,
   /** With a projection's number: held by whoever rebuilds it. */
   projectionRebuild: 7_021_959,
+  /** Held by the one process that compacts the embedded log at this moment. */
+  compaction: 7_021_960,
 } as const;
+
+/**
+ * Runs `work` with a connection that holds an advisory lock of one number or two; `null` where another
+ * session holds it. The lock ends with the connection, so whatever only one process may do is done on
+ * this connection.
+ */
+export const withAdvisoryLock = <Result>(
+  pool: Pool,
+  lock: readonly number[],
+  work: (client: PoolClient) => Promise<Result>,
+): Promise<Result | null> =>
+  withConnection(pool, async (client, onBroken) => {
+    const numbers = lock.map((_, index) => `$${index + 1}`).join(', ');
+    const { rows } = await client.query<{ taken: boolean }>(
+      `SELECT pg_try_advisory_lock(${numbers}) AS taken`,
+      [...lock],
+    );
+    if (rows[0]?.taken !== true) return null;
+    try {
+      return await work(client);
+    } finally {
+      // If this fails, the connection is closed, and the lock goes with it.
+      await client.query(`SELECT pg_advisory_unlock(${numbers})`, [...lock]).catch(onBroken);
+    }
+  });

@@ -196,6 +196,7 @@ describe("CLI: command line's client", () => {
       dependencies: { postgres: { state: 'down', code: 'TIMEOUT' }, log: { state: 'up' } },
       projections: [{ name: 'stats', lag: null, deadLetters: 0, parked: 0 }],
       spool: null,
+      compaction: null,
     };
     answerWith(503, report);
     expect(await client.health()).to.deep.equal(report);

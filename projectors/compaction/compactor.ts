@@ -1,0 +1,203 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { periodically } from '../../ops/platform/concurrency/periodic.js';
+import type { EventLog } from '../../ops/platform/event-log/port.js';
+import {
+  isLine,
+  readRows,
+  rowLimits,
+  unpack,
+  type LogRow,
+} from '../../ops/platform/event-log/postgres-batches.js';
+import {
+  compactedPartitions,
+  makeSegment,
+  type CompactedPartition,
+} from '../../ops/platform/event-log/postgres-segments.js';
+import type { Logger } from '../../ops/platform/logging.js';
+import { advisoryLocks, withAdvisoryLock } from '../../ops/platform/postgres/advisory-locks.js';
+import type { Pool, Queryable } from '../../ops/platform/postgres/pool.js';
+import { topics } from '../../schemas/events/topics.js';
+import { extendChain, genesisOf } from '../seals/chain.js';
+import { ChainBroken } from '../seals/recomputed-chain.js';
+import { sealStore } from '../seals/seal-store.js';
+import type { SignedCheckpoint, Signer } from '../seals/signed-checkpoint.js';
+
+/** Nobody looks for visits by their key, so their rows need not stay apart. */
+const topic = topics.visits.name;
+
+const usualPace = {
+  /** Milliseconds between two looks for records to compact. */
+  everyMs: 60_000,
+  /** Of a partition, fewer new records than this wait: the last segment is written again with them. */
+  recordsAtLeast: 100,
+};
+
+/** Of a partition, in one go: the others are to have their turns. */
+const recordsAtMost = 20_000;
+const pageSize = 1_000;
+
+interface NewSegment {
+  readonly first: number;
+  next: number;
+  rows: number;
+  bytes: number;
+  /** Whether another row may be put into it. */
+  readonly isBatch: boolean;
+}
+
+/** Adds a row to the last segment, or begins one where there is no room for it. */
+const plan = (segments: NewSegment[], { firstOffset, records, key, value }: LogRow): void => {
+  const next = firstOffset + records;
+  const bytes = Buffer.byteLength(value);
+  const isBatch = key === null || isLine({ key, value });
+  const last = segments.at(-1);
+  const hasRoom =
+    last?.isBatch === true &&
+    next - last.first <= rowLimits.records &&
+    last.bytes + bytes <= rowLimits.bytes;
+  if (isBatch && hasRoom) {
+    last.next = next;
+    last.rows += 1;
+    last.bytes += bytes;
+  } else segments.push({ first: firstOffset, next, rows: 1, bytes, isBatch });
+};
+
+/**
+ * Puts old visits of the embedded log together, up to 1,000 a row: a visit in a row of its own takes
+ * seven times as much. Only what a signed checkpoint covers is touched, and only after the chain of its hashes
+ * was computed once more, from the checkpoint before: what somebody has altered stays as it is, and
+ * an alarm is given.
+ *
+ * Any number of processes may run it; one at a time works.
+ */
+export const startCompactor = (deps: {
+  readonly pool: Pool;
+  readonly log: Pick<EventLog, 'logId'>;
+  readonly signer: Signer;
+  readonly logger: Logger;
+  readonly pace?: typeof usualPace;
+}) => {
+  const { pool, log, signer, logger, pace = usualPace } = deps;
+  const store = sealStore(pool, log);
+  const keys = new Map([[signer.keyId, signer.publicKey]]);
+  const stopping = new AbortController();
+  /** By topic and partition; they are left alone until the next start. */
+  const broken = new Map<string, ChainBroken>();
+  let waiting: number | null = null;
+
+  /** Up to which signed checkpoint to go; `null`: there is too little to do. */
+  const targetOf = async (place: CompactedPartition): Promise<SignedCheckpoint | null> => {
+    const { partition, compactedTo } = place;
+    const isFar = (seal: SignedCheckpoint | null): seal is SignedCheckpoint =>
+      seal !== null && seal.nextOffset >= compactedTo + pace.recordsAtLeast;
+    const near = await store.newest({ topic, partition }, keys, compactedTo + recordsAtMost);
+    if (isFar(near)) return near;
+    // A new key has signed nothing yet of what is old.
+    const newest = await store.newest({ topic, partition }, keys);
+    return isFar(newest) ? newest : null;
+  };
+
+  /**
+   * Reads a partition up to a checkpoint, and says how to put its rows together; `null` when it is to stop.
+   *
+   * @throws ChainBroken where the log is not what was sealed
+   */
+  const planUpTo = async (
+    client: Queryable,
+    place: CompactedPartition,
+    target: SignedCheckpoint,
+  ): Promise<readonly NewSegment[] | null> => {
+    const { id: partitionId, partition, lastSegment, compactedTo } = place;
+    const base = await store.newest({ topic, partition }, keys, lastSegment);
+    let hash = base ? Buffer.from(base.hash, 'hex') : genesisOf(log.logId(topic), place);
+    const segments: NewSegment[] = [];
+    for (let from = base?.nextOffset ?? 0; from < target.nextOffset;) {
+      if (stopping.signal.aborted) return null;
+      const page = { partitionId, from, to: Math.min(from + pageSize, target.nextOffset) };
+      const rows = (await readRows(client, [page])).get(partitionId) ?? [];
+      const { records, damaged } = unpack(rows, from, target.nextOffset);
+      if (damaged || records.length === 0) {
+        throw new ChainBroken(`${topic}/${partition} has lost records from ${from} on`);
+      }
+      hash = extendChain(place, hash, records).hash;
+      from += records.length;
+      for (const row of rows) {
+        const { firstOffset } = row;
+        const isOld = firstOffset + row.records <= target.nextOffset;
+        const isDue = firstOffset >= lastSegment && firstOffset < compactedTo + recordsAtMost;
+        if (isOld && isDue) plan(segments, row);
+      }
+    }
+    if (hash.toString('hex') !== target.hash) {
+      throw new ChainBroken(
+        `${topic}/${partition} is not what it was when it was sealed up to ${target.nextOffset}`,
+      );
+    }
+    return segments.filter(({ first, rows }) => rows > 1 || first >= compactedTo);
+  };
+
+  /** Returns how many records were put into segments. */
+  const compact = async (client: Queryable, place: CompactedPartition): Promise<number> => {
+    const { id, partition, compactedTo } = place;
+    const name = `${topic}/${partition}`;
+    if (broken.has(name) || place.next - compactedTo < pace.recordsAtLeast) return 0;
+    const target = await targetOf(place);
+    if (target === null) return 0;
+    let done = 0;
+    try {
+      for (const segment of (await planUpTo(client, place, target)) ?? []) {
+        if (stopping.signal.aborted) break;
+        await makeSegment(client, id, segment);
+        done = segment.next - compactedTo;
+      }
+    } catch (err) {
+      if (!(err instanceof ChainBroken)) throw err;
+      broken.set(name, err);
+      const message = 'old records are not what was sealed: their partition is not compacted';
+      logger.error({ err, topic, partition }, message);
+    }
+    return done;
+  };
+
+  const compactAll = async (client: Queryable): Promise<number> => {
+    let done = 0;
+    for (const place of await compactedPartitions(client, topic)) {
+      const startedAt = performance.now();
+      const records = await compact(client, place);
+      done += records;
+      if (records === 0) continue;
+      // Half of the time is for what else this process and PostgreSQL have to do.
+      const { signal } = stopping;
+      await sleep(performance.now() - startedAt, undefined, { signal }).catch(() => undefined);
+    }
+    return done;
+  };
+
+  const task = periodically({
+    name: 'compact the log',
+    everyMs: pace.everyMs,
+    task: async () => {
+      const done = await withAdvisoryLock(pool, [advisoryLocks.compaction], compactAll);
+      waiting = (await compactedPartitions(pool, topic)).reduce(
+        (sum, { next, compactedTo }) => sum + next - compactedTo,
+        0,
+      );
+      return done ?? 0;
+    },
+    logger,
+  });
+
+  return {
+    /** Visits that are not in segments yet; `null` until the first look. */
+    progress: () => (waiting === null ? null : { waiting }),
+    /** By topic and partition: those that are left alone, as far as this process has seen it. */
+    brokenChains: (): ReadonlyMap<string, ChainBroken> => broken,
+    /** Resolves when nothing is being compacted and nothing will be. */
+    async stop(): Promise<void> {
+      stopping.abort();
+      await task.stop();
+    },
+  };
+};
+
+export type Compactor = ReturnType<typeof startCompactor>;
