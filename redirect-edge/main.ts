@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis';
 import type { Config } from '../ops/platform/config/config.js';
 import type { EventLog } from '../ops/platform/event-log/port.js';
 import type { HealthCheck } from '../ops/platform/http/health.js';
+import { ownHosts } from '../ops/platform/http/own-hosts.js';
 import { listen } from '../ops/platform/http/server.js';
 import type { Logger } from '../ops/platform/logging.js';
 import type { Metrics } from '../ops/platform/metrics/metrics.js';
@@ -22,12 +23,27 @@ import { exposeEdge, exposePasswordTries, exposeSharedCache } from './metrics.js
 import { ClientHash, forgetTries, Throttle } from './passwords/throttle.js';
 import { openShipping } from './shipping/shipping.js';
 import { openSpool } from './spool/spool.js';
+import { openCountries } from './visitors/countries.js';
+import { createJudge } from './visitors/judge.js';
+import { lookMs, VisitorKeys } from './visitors/visitor-keys.js';
 
 /** Room for about 100,000 links of usual length. */
 const cacheBytes = 48 * 1_024 * 1_024;
 
 export interface RedirectEdgeDeps {
-  readonly config: Pick<Config, 'edge' | 'kafka' | 'rootRedirect' | 'spool' | 'trustedProxies'>;
+  readonly config: Pick<
+    Config,
+    | 'admin'
+    | 'api'
+    | 'edge'
+    | 'geoipFile'
+    | 'kafka'
+    | 'ownHosts'
+    | 'rootRedirect'
+    | 'shortUrlHost'
+    | 'spool'
+    | 'trustedProxies'
+  >;
   readonly pool: Pool;
   readonly log: EventLog;
   readonly outbox: Outbox;
@@ -45,6 +61,9 @@ export type RedirectEdge = Awaited<ReturnType<typeof startRedirectEdge>>;
 /** Starts the redirect edge: its listener, and the spool that its visits go through. */
 export const startRedirectEdge = async (deps: RedirectEdgeDeps) => {
   const { config, pool, log, outbox, listener, health, metrics, logger } = deps;
+  const countries = await openCountries(config.geoipFile, logger);
+  const keys = new VisitorKeys(pool);
+  await keys.look();
   const spool = await openSpool({
     ...config.spool,
     shipping: openShipping({ kafka: config.kafka, log, logger }),
@@ -72,29 +91,43 @@ export const startRedirectEdge = async (deps: RedirectEdgeDeps) => {
   const platform = await watchChanges({ listener, pool, links, logger });
   const passwords = new PasswordCheck(new ClientHash(pool), new Throttle(pool), deps.passwords);
   exposePasswordTries(metrics, passwords.turns);
-  const handler = createEdgeHandler({
-    links,
-    platform,
-    clicks: new ClickBudget(pool, outbox),
-    spool,
-    passwords,
-    trustedProxies: config.trustedProxies,
-    health,
-    rootRedirect: config.rootRedirect && locationOf(config.rootRedirect),
-    requests: metrics.requests('edge'),
-    logger,
+  const { trustedProxies } = config;
+  const edge = await listen('EDGE', config.edge, trustedProxies, (own) => {
+    const isOwnHost = ownHosts(
+      [...(config.shortUrlHost === null ? [] : [config.shortUrlHost]), ...config.ownHosts],
+      [own, config.api, config.admin],
+    );
+    return createEdgeHandler({
+      links,
+      platform,
+      clicks: new ClickBudget(pool, outbox),
+      spool,
+      passwords,
+      judge: createJudge({ countries, keys, isOwnHost, trustedProxies }),
+      trustedProxies,
+      health,
+      rootRedirect: config.rootRedirect && locationOf(config.rootRedirect),
+      requests: metrics.requests('edge'),
+      logger,
+    });
+  }).catch(async (error: unknown) => {
+    platform.stop();
+    await spool.stop();
+    throw error;
   });
-  const edge = await listen('EDGE', config.edge, config.trustedProxies, () => handler).catch(
-    async (error: unknown) => {
-      platform.stop();
-      await spool.stop();
-      throw error;
-    },
-  );
   const forgetting = periodically({
     name: 'forget password tries',
     everyMs: 30_000,
     task: () => forgetTries(pool),
+    logger,
+  });
+  const lookingAfterKeys = periodically({
+    name: "look after the keys of visitors' hashes",
+    everyMs: lookMs,
+    task: async () => {
+      await keys.look();
+      return 0;
+    },
     logger,
   });
   const askingForTime =
@@ -114,7 +147,10 @@ export const startRedirectEdge = async (deps: RedirectEdgeDeps) => {
     spool: () => ({ ...spool.depth(), leftOver: spool.leftOver(), setAside: spool.setAside() }),
     /** Answers requests in flight for at most `graceMs`, then ships the spool for at most as long. */
     async stop(graceMs: number) {
-      await Promise.all([edge.stop(graceMs), forgetting.stop(), askingForTime?.stop()]);
+      await Promise.all([
+        edge.stop(graceMs),
+        ...[forgetting, lookingAfterKeys, askingForTime].map((task) => task?.stop()),
+      ]);
       platform.stop();
       await spool.stop({ shipWithinMs: graceMs });
     },

@@ -54,23 +54,9 @@ const alsoBots = [
 ];
 
 const tooBroad = new Set(visitors.flatMap((agent) => isbotPatterns(agent)));
-const judge = createIsbotFromList([
+
+/** Whether a user agent names itself a crawler or a link previewer. */
+export const isBot: (userAgent: string) => boolean = createIsbotFromList([
   ...list.filter((pattern) => !tooBroad.has(pattern)),
   ...alsoBots,
 ]);
-
-const maxRemembered = 2_000;
-const maxAgentLength = 512;
-const remembered = new Map<string, boolean>();
-
-/** Whether a user agent names itself a crawler or a link previewer. */
-export const isBot = (userAgent: string | undefined): boolean => {
-  if (userAgent === undefined || userAgent === '') return false;
-  const agent = userAgent.slice(0, maxAgentLength);
-  const known = remembered.get(agent);
-  if (known !== undefined) return known;
-  const verdict = judge(agent);
-  if (remembered.size >= maxRemembered) remembered.clear();
-  remembered.set(agent, verdict);
-  return verdict;
-};

@@ -18,7 +18,7 @@ import {
   visited,
 } from '../../schemas/testing/events.js';
 import { decideClick } from './click.js';
-import { unknownVisitor } from './visit-facts.js';
+import { unknownVisitor, type VisitFacts } from './visit-facts.js';
 
 const facts = unknownVisitor(false, { sequence: 1 });
 
@@ -54,6 +54,19 @@ describe('redirect edge: taking a click', () => {
     given(made(3), visited('spring', 1))
       .when(at(1))
       .then(visited('spring', 2, told(1, at(1))));
+  });
+
+  it('records what was judged of the visitor', () => {
+    const known: VisitFacts = {
+      ...facts,
+      country: 'DE',
+      trigger: 'qr',
+      visitor: 'q83vASNFZ4mrze8B',
+    };
+    const state = evolveLedgerLink(freeCode, made(3));
+    const decision = decideClick(known, state, context(at(1), countedIds()));
+    if (decision.type !== 'accepted') throw new Error('A click is left');
+    expect(decision.events.map(({ data }) => data)).to.deep.equal([{ click: 1, ...known }]);
   });
 
   it('expires the link with its last one', () => {

@@ -11,6 +11,7 @@ const failures = {
   notFound: { statusCode: 404, message: messages.codeNotFound },
   expired: { statusCode: 410, message: messages.linkExpired, errorType: 'EXPIRED' },
   blocked: { statusCode: 410, message: messages.linkBlocked, errorType: 'BLOCKED' },
+  prefetch: { statusCode: 403, message: messages.prefetch },
   unavailable: { statusCode: 503, message: messages.unavailable },
   maintenance: { statusCode: 503, message: messages.maintenance },
 } as const satisfies Partial<Record<PageName, ErrorFields>>;

@@ -8,6 +8,7 @@ import { isAway } from '../../ops/platform/postgres/away.js';
 import { OutcomeUnknown } from '../../ops/platform/postgres/pool.js';
 import { messages } from '../../schemas/http/errors.js';
 import { shortCodePattern } from '../../schemas/http/shorten.js';
+import { isPrefetch } from '../domain/prefetch.js';
 import {
   commonHeaders,
   pathOf,
@@ -115,6 +116,7 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
     const named = codeIn(path);
     if (!named) sendFailure(response, 'notFound');
     else if (named.previewed) await visits.preview(response, named.code);
+    else if (isPrefetch(response.req.headers)) sendFailure(response, 'prefetch');
     else await visits.follow(response, named.code);
   };
 

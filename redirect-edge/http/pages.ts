@@ -129,6 +129,7 @@ export const pages = {
     'It was found to be unsafe or abusive, and no longer leads anywhere.',
   ),
   concealed: notice('A short link', 'Open it in a browser to be taken to its destination.'),
+  prefetch: notice('Not fetched ahead', 'Follow the link to be taken to its destination.'),
   maintenance: notice('Down for maintenance', 'Short links will work again soon.'),
   unavailable: notice('Temporarily unavailable', 'Please try again in a moment.'),
   passwordForm: passwordForm(false),

@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import {
   clientAddress,
   networkOf,
@@ -7,7 +7,6 @@ import {
 import { withinDeadline, type Uncounted } from '../../ops/platform/concurrency/deadline.js';
 import { requestIdOf } from '../../ops/platform/http/request-id.js';
 import { messages } from '../../schemas/http/errors.js';
-import { isBot } from '../domain/bots.js';
 import {
   answerEntry,
   answerPreview,
@@ -15,13 +14,13 @@ import {
   type EntryAnswer,
   type ServedLink,
   type VisitAnswer,
-  type VisitRequest,
 } from '../domain/visit.js';
-import { unknownVisitor } from '../domain/visit-facts.js';
 import type { ClickBudget } from '../links/click-budget.js';
 import type { LinkReader } from '../links/link-reader.js';
 import type { PasswordCheck } from '../passwords/password-check.js';
 import type { Spool } from '../spool/spool.js';
+import { agentOf } from '../visitors/agents.js';
+import type { Judge } from '../visitors/judge.js';
 import {
   refuseBody,
   refuseMethod,
@@ -47,12 +46,16 @@ export interface VisitDeps {
   /** Writes down the visits of links without a limit. */
   readonly spool: Pick<Spool, 'append'>;
   readonly passwords: Pick<PasswordCheck, 'check'>;
+  readonly judge: Judge;
   readonly trustedProxies: ProxyTrust;
 }
 
 type LinkHandler = (response: ServerResponse, code: string) => Promise<void>;
 
 const readMethods = 'GET, HEAD';
+
+const isBotsRequest = ({ headers }: IncomingMessage): boolean =>
+  agentOf(headers['user-agent'] ?? '').bot;
 
 /** Milliseconds until 503, less than the 2 s that a visitor may wait for it. */
 const answerWithinMs = 1_800;
@@ -64,7 +67,7 @@ const answerWithinMs = 1_800;
  * @param noteOverload called at each password try for which there was no room
  */
 export const createVisits = (deps: VisitDeps, noteOverload: () => void) => {
-  const { links, clicks, spool, passwords, trustedProxies } = deps;
+  const { links, clicks, spool, passwords, judge, trustedProxies } = deps;
 
   const find = async (code: string): Promise<ServedLink | null> =>
     links.cached(code) ?? links.read(code);
@@ -74,21 +77,22 @@ export const createVisits = (deps: VisitDeps, noteOverload: () => void) => {
     response: ServerResponse,
     link: ServedLink,
     answer: VisitAnswer | Exclude<EntryAnswer, { readonly type: 'checkPassword' }>,
-    { bot, now }: Pick<VisitRequest, 'bot' | 'now'>,
+    now: number,
   ): Promise<void> => {
     const { code, account, location } = link;
     switch (answer.type) {
       case 'redirect':
         if (answer.counted) {
           const requestId = requestIdOf(response.req.headers['x-request-id']);
-          const facts = unknownVisitor(bot, link);
+          const facts = judge(response.req, link, now);
           await spool.append({ code, account, facts, at: new Date(now), requestId });
         }
         sendRedirect(response, location);
         return;
       case 'takeClick': {
         const requestId = requestIdOf(response.req.headers['x-request-id']);
-        const outcome = await clicks.take({ code, requestId, facts: unknownVisitor(bot, link) });
+        const facts = judge(response.req, link, now);
+        const outcome = await clicks.take({ code, requestId, facts });
         if (outcome === 'taken') sendRedirect(response, location);
         else {
           // The link in memory is older than this refusal.
@@ -125,10 +129,10 @@ export const createVisits = (deps: VisitDeps, noteOverload: () => void) => {
     }
     const visit = {
       head: response.req.method === 'HEAD',
-      bot: isBot(response.req.headers['user-agent']),
+      bot: isBotsRequest(response.req),
       now: Date.now(),
     };
-    await act(response, link, answerVisit(link, visit), visit);
+    await act(response, link, answerVisit(link, visit), visit.now);
   };
 
   /** GET and HEAD /:shortCode */
@@ -152,13 +156,13 @@ export const createVisits = (deps: VisitDeps, noteOverload: () => void) => {
       refuseMethod(response, readMethods);
       return;
     }
-    const bot = isBot(response.req.headers['user-agent']);
+    const bot = isBotsRequest(response.req);
     const arrival = { bot, now: Date.now() };
     const before = answerEntry(link, { ...arrival, accepted: false });
     if (before.type !== 'checkPassword') {
       // The body stays unread.
       response.setHeader('Connection', 'close');
-      await act(response, link, before, arrival);
+      await act(response, link, before, arrival.now);
       return;
     }
     const form = await uncounted(readForm(response.req, maxBodyBytes));
@@ -188,7 +192,7 @@ export const createVisits = (deps: VisitDeps, noteOverload: () => void) => {
         const checked = { bot, now: Date.now() };
         const after = answerEntry(current, { ...checked, accepted: true });
         if (after.type === 'checkPassword') throw new Error('A right password is checked once');
-        await act(response, current, after, checked);
+        await act(response, current, after, checked.now);
         return;
       }
       default: {

@@ -60,7 +60,7 @@ const visitEvents = defineEvents('visits', {
       /** Primary subtag of BCP 47, lower case. */
       language: z
         .string()
-        .regex(/^[a-z]{2,8}$/)
+        .regex(/^[a-z]{2,3}$/)
         .nullable(),
       /**
        * The same for the same visitor of the same link on the same UTC day, and for no other: 96 bits of

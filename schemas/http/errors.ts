@@ -62,6 +62,7 @@ export const messages = {
   contentType: 'Content-Type must be application/json',
   invalidJson: 'Invalid JSON body',
   codeNotFound: 'Short URL not found',
+  prefetch: 'Short links are not fetched ahead',
   linkExpired: 'This link has expired',
   tooManyAttempts: 'Too many attempts. Try again later.',
   formContentType: 'Content-Type must be application/x-www-form-urlencoded',

@@ -208,7 +208,7 @@ const dataByName: { [Name in EventName]: fc.Arbitrary<Data<Name>> } = {
     browser: nullable(fc.constantFrom(...browserFamilies)),
     os: nullable(fc.constantFrom(...osFamilies)),
     device: nullable(fc.constantFrom(...deviceTypes)),
-    language: nullable(fc.stringMatching(/^[a-z]{2,8}$/)),
+    language: nullable(fc.stringMatching(/^[a-z]{2,3}$/)),
     visitor: nullable(fc.stringMatching(/^[\w-]{16}$/)),
     trigger: nullable(fc.constantFrom(...visitTriggers)),
     version: nullable(count),

@@ -11,6 +11,8 @@ export const workingState = {
     /** Wrong passwords of the last two minutes, and the key of the hashes of who tried. */
     'password_tries',
     'client_hash_key',
+    /** The keys of the visitors' hashes, of three days at most: whoever had them could tell who visited. */
+    'visitor_keys',
     /** The key that signs the copies of links in Redis. */
     'copy_key',
     /** The latest time that was stored, to notice a clock that went back. */

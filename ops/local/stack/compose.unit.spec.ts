@@ -38,7 +38,7 @@ const ofContainers = [
 /** What the stack's services find in their environment. */
 const passedOn = {
   api: ['FIRST_KEY', 'SAFE_BROWSING_API_KEY', 'SAFE_BROWSING_URL', 'TRUSTED_PROXIES'],
-  edge: ['TRUSTED_PROXIES'],
+  edge: ['GEOIP_FILE', 'OWN_HOSTS', 'SHORT_URL_HOST', 'TRUSTED_PROXIES'],
   projector: [],
 } as const;
 
@@ -71,7 +71,12 @@ describe('local servers: docker-compose.yml', () => {
       expect(environment['FIRST_KEY'], name).to.equal('none');
     }
     for (const [name, { environment }] of all) {
-      for (const variable of ['SAFE_BROWSING_API_KEY', 'SAFE_BROWSING_URL', 'TRUSTED_PROXIES']) {
+      for (const variable of [
+        'GEOIP_FILE',
+        'SAFE_BROWSING_API_KEY',
+        'SAFE_BROWSING_URL',
+        'TRUSTED_PROXIES',
+      ]) {
         expect([undefined, `\${${variable}:-}`], name).to.include(environment[variable]);
       }
     }

@@ -1,5 +1,6 @@
 import { accessSync, constants, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { z } from 'zod';
 import { trustNobody } from '../http/client-address.js';
 import { defaultPlanTable, planTable, type PlanTable } from '../../../schemas/plans.js';
@@ -35,6 +36,11 @@ const readPlans = (file: string): PlanTable => {
   throw new ConfigError(`PLANS_FILE: ${place}${issue?.message ?? ''}`);
 };
 
+/** IPv4 and IPv6, from the whois records of autonomous systems; CC0. */
+const bundledCountries = fileURLToPath(
+  import.meta.resolve('@ip-location-db/geo-whois-asn-country-mmdb/geo-whois-asn-country.mmdb'),
+);
+
 /** The absolute path of a file that is read later. @throws ConfigError where it cannot be read */
 const readableFile = (variable: string, file: string): string => {
   const absolute = path.resolve(file);
@@ -45,6 +51,11 @@ const readableFile = (variable: string, file: string): string => {
     throw new ConfigError(`${variable} cannot be read: ${(cause as Error).message}`, { cause });
   }
   return absolute;
+};
+
+const geoipFileOf = (given: string | undefined): string | null => {
+  if (given === undefined) return bundledCountries;
+  return given === 'none' ? null : readableFile('GEOIP_FILE', given);
 };
 
 const configOf = (vars: z.infer<typeof variables>) => ({
@@ -76,6 +87,8 @@ const configOf = (vars: z.infer<typeof variables>) => ({
   /** The archive, a connection string of EventStoreDB; `null`: none. */
   eventStoreUrl: vars.EVENTSTORE_URL ?? null,
   plans: vars.PLANS_FILE === undefined ? defaultPlanTable : readPlans(vars.PLANS_FILE),
+  /** An MMDB file with countries. Absolute; `null`: none. */
+  geoipFile: geoipFileOf(vars.GEOIP_FILE),
   /** The proxies whose `X-Forwarded-For` is believed. */
   trustedProxies: vars.TRUSTED_PROXIES ?? trustNobody,
   safety: {
@@ -109,9 +122,10 @@ export type Config = Readonly<ReturnType<typeof configOf>>;
 
 /** The environment for a service that is started from here, and runs in another folder. */
 export const inheritedEnvironment = (env: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv => {
-  const files = ['PLANS_FILE', 'BLOCKLIST_FILE', 'SEAL_KEY_FILE'].flatMap((name) => {
+  const files = ['PLANS_FILE', 'BLOCKLIST_FILE', 'GEOIP_FILE', 'SEAL_KEY_FILE'].flatMap((name) => {
     const file = env[name] ?? '';
-    return file === '' ? [] : [[name, path.resolve(file)] as const];
+    const named = file !== '' && !(name === 'GEOIP_FILE' && file === 'none');
+    return named ? [[name, path.resolve(file)] as const] : [];
   });
   return { ...env, ...Object.fromEntries(files) };
 };

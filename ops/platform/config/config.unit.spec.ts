@@ -16,8 +16,9 @@ const refusal = (env: NodeJS.ProcessEnv): string => {
 
 describe('platform: configuration', () => {
   it('has the defaults of the contract', () => {
-    const { trustedProxies, ...config } = readConfig({});
+    const { trustedProxies, geoipFile, ...config } = readConfig({});
     expect(trustedProxies('127.0.0.1')).to.equal(false);
+    expect(geoipFile).to.match(/country\.mmdb$/);
     expect(config).to.deep.equal({
       api: { host: '127.0.0.1', port: 8080 },
       edge: { host: '127.0.0.1', port: 8081 },
@@ -67,6 +68,7 @@ describe('platform: configuration', () => {
       REDIS_URL: 'rediss://user:secret@cache:6380/1',
       SEAL_KEY_FILE: '/etc/linklog/seal-key.pem',
       EVENTSTORE_URL: 'esdb://ops:secret@archive:2113?tls=false',
+      GEOIP_FILE: 'none',
       ROOT_REDIRECT: 'https://example.org/home',
       LOG_LEVEL: 'warn',
       SPOOL_DIR: '/mnt/spool',
@@ -101,6 +103,7 @@ describe('platform: configuration', () => {
       },
       redisUrl: 'rediss://user:secret@cache:6380/1',
       eventStoreUrl: 'esdb://ops:secret@archive:2113?tls=false',
+      geoipFile: null,
       plans: defaultPlanTable,
       sealKeyFile: '/etc/linklog/seal-key.pem',
       rootRedirect: 'https://example.org/home',

@@ -140,6 +140,7 @@ export const variables = z.object({
   PLANS_FILE: z.string().optional(),
   TRUSTED_PROXIES: addressBlocks.optional(),
   BLOCKLIST_FILE: z.string().optional(),
+  GEOIP_FILE: z.string().optional(),
   SAFE_BROWSING_API_KEY: z
     .string()
     .regex(/^[\x21-\x7e]{1,256}$/, 'must be 1 to 256 visible ASCII characters')

@@ -45,7 +45,10 @@ export const addressOf = (socket: Socket): string => addressIn(socket.remoteAddr
  * The client's address: the socket's, or where that is a trusted proxy's, the last one in
  * `X-Forwarded-For` that is not. What stands before it was written by strangers.
  */
-export const clientAddress = (request: IncomingMessage, isTrusted: ProxyTrust): string => {
+export const clientAddress = (
+  request: Pick<IncomingMessage, 'headers' | 'socket'>,
+  isTrusted: ProxyTrust,
+): string => {
   let client = addressOf(request.socket);
   const header = request.headers['x-forwarded-for'];
   if (typeof header !== 'string') return client;

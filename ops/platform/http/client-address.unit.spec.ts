@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import fc from 'fast-check';
 import type { IncomingMessage } from 'node:http';
 import { clientAddress, networkOf, networksAround } from './client-address.js';
 import { ConfigError, readConfig } from '../config/config.js';
@@ -67,6 +68,19 @@ describe('platform: network of a client', () => {
       expect(networkOf(address)).to.equal(network);
     });
   }
+
+  it('is one for all addresses of a /64, however they are written', () => {
+    const group = fc.integer({ min: 0, max: 0xffff }).map((value) => value.toString(16));
+    const half = fc.array(group, { minLength: 4, maxLength: 4 });
+    fc.assert(
+      fc.property(half, half, half, (line, one, other) => {
+        const long = [...line, ...one].map((text) => text.padStart(4, '0')).join(':');
+        const short = new URL(`http://[${[...line, ...other].join(':')}]`).hostname.slice(1, -1);
+        expect(networkOf(long)).to.equal(networkOf(short));
+        expect(networkOf(long)).to.equal(`${line.join(':')}::/64`);
+      }),
+    );
+  });
 });
 
 describe('platform: networks around a client', () => {

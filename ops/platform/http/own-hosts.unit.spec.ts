@@ -10,7 +10,7 @@ const listeners = [
   { host: 'LocalHost', port: 8085 },
 ];
 
-describe('command API: our own hosts', () => {
+describe('platform: our own hosts', () => {
   const cases: readonly (readonly [string, readonly string[], readonly string[]])[] = [
     [
       'https://sho.rt',

@@ -1,0 +1,18 @@
+import { isIP } from 'node:net';
+
+/** RFC 1035. */
+const maxHostLength = 253;
+const hostName = /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/;
+const www = /^www\.(?=[^.]+\.)/;
+
+/**
+ * The host of the page that a `Referer` header names: lower case, without `www.`, a trailing dot and a
+ * port. `null` for our own hosts, for addresses, and for what is no page on the web.
+ */
+export const referrerOf = (header: string, isOwnHost: (url: URL) => boolean): string | null => {
+  if (!URL.canParse(header)) return null;
+  const url = new URL(header);
+  if (!/^https?:$/.test(url.protocol) || isOwnHost(url)) return null;
+  const host = url.hostname.replace(/\.$/, '').replace(www, '');
+  return host.length <= maxHostLength && hostName.test(host) && isIP(host) === 0 ? host : null;
+};

@@ -1,0 +1,64 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { referrerOf } from './referrer.js';
+
+const isOwnHost = ({ host }: URL): boolean => host === 'sho.rt';
+const of = (header: string): string | null => referrerOf(header, isOwnHost);
+
+describe('redirect edge: referrer', () => {
+  const cases: readonly (readonly [string, string | null])[] = [
+    ['https://news.example.com/a/b?q=secret#x', 'news.example.com'],
+    ['https://www.example.com/', 'example.com'],
+    ['https://WWW.Example.COM', 'example.com'],
+    ['http://example.com:8080/x', 'example.com'],
+    ['https://example.com./x', 'example.com'],
+    ['https://jane:secret@example.com/', 'example.com'],
+    ['https://www.com/', 'www.com'],
+    ['https://www2.example.com/', 'www2.example.com'],
+    ['https://bücher.example/', 'xn--bcher-kva.example'],
+    ['http://intranet/wiki', 'intranet'],
+    ['https://sho.rt/abc+', null],
+    ['http://192.0.2.1/', null],
+    ['http://0x7f.1/', null],
+    ['http://[2001:db8::1]/', null],
+    ['android-app://com.example.app/', null],
+    ['file:///home/jane', null],
+    ['about:blank', null],
+    ['example.com', null],
+    ['https://', null],
+    ['https://a*b.example/', null],
+    [`https://${'a.'.repeat(150)}example/`, null],
+    ['', null],
+  ];
+  for (const [header, host] of cases) {
+    it(`is ${host ?? 'unknown'} for "${header.slice(0, 60)}"`, () => {
+      expect(of(header)).to.equal(host);
+    });
+  }
+
+  it('is the host of any page on the web, and nothing else of its address', () => {
+    const page = fc.record({
+      host: fc.domain().filter((host) => !host.startsWith('www.')),
+      rest: fc.webPath(),
+      query: fc.webQueryParameters(),
+    });
+    fc.assert(
+      fc.property(page, ({ host, rest, query }) => {
+        expect(of(`https://www.${host}${rest}?${query}`)).to.equal(host.toLowerCase());
+      }),
+    );
+  });
+
+  it('is a host or nothing, whatever the header says', () => {
+    const header = fc.oneof(
+      fc.string(),
+      fc.webUrl(),
+      fc.ipV6().map((ip) => `http://[${ip}]/`),
+    );
+    fc.assert(
+      fc.property(header, (text) => {
+        expect(of(text) ?? 'none').to.match(/^[a-z0-9_-]+(\.[a-z0-9_-]+)*$/);
+      }),
+    );
+  });
+});

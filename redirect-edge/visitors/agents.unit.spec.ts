@@ -1,0 +1,125 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { browserFamilies, osFamilies } from '../../schemas/events/visitor.js';
+import { agentOf } from './agents.js';
+
+const chrome = 'AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0';
+const windows = 'Mozilla/5.0 (Windows NT 10.0; Win64; x64)';
+const pixel = 'Mozilla/5.0 (Linux; Android 13; Pixel 7)';
+const iphone =
+  'Mozilla/5.0 (iPhone; CPU iPhone OS 17_1_2 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko)';
+const macSafari =
+  'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.1 Safari/605.1.15';
+
+type Judged = readonly [browser: string | null, os: string | null, device: string | null];
+
+const people: readonly (readonly [string, ...Judged])[] = [
+  [`${windows} ${chrome} Safari/537.36`, 'Chrome', 'Windows', 'desktop'],
+  [`${windows} ${chrome} Safari/537.36 Edg/120.0.2210.61`, 'Microsoft Edge', 'Windows', 'desktop'],
+  [`${windows} ${chrome} Safari/537.36 OPR/106.0.0.0`, 'Opera', 'Windows', 'desktop'],
+  [
+    'Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0',
+    ...(['Firefox', 'Linux', 'desktop'] as const),
+  ],
+  [macSafari, 'Safari', 'macOS', 'desktop'],
+  [
+    `Mozilla/5.0 (X11; CrOS x86_64 14541.0.0) ${chrome} Safari/537.36`,
+    'Chrome',
+    'Chrome OS',
+    'desktop',
+  ],
+  [`${iphone} Version/17.1 Mobile/15E148 Safari/604.1`, 'Safari', 'iOS', 'mobile'],
+  [`${iphone} CriOS/119.0.6045.169 Mobile/15E148 Safari/604.1`, 'Chrome', 'iOS', 'mobile'],
+  [
+    'Mozilla/5.0 (iPad; CPU OS 16_6 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/16.6 Mobile/15E148 Safari/604.1',
+    ...(['Safari', 'iOS', 'tablet'] as const),
+  ],
+  [`${pixel} ${chrome} Mobile Safari/537.36`, 'Chrome', 'Android', 'mobile'],
+  [
+    'Mozilla/5.0 (Linux; Android 13; SM-S918B) AppleWebKit/537.36 (KHTML, like Gecko) SamsungBrowser/23.0 Chrome/115.0.0.0 Mobile Safari/537.36',
+    ...(['Samsung Internet for Android', 'Android', 'mobile'] as const),
+  ],
+  [
+    `Mozilla/5.0 (Linux; Android 13; SM-X700) ${chrome} Safari/537.36`,
+    'Chrome',
+    'Android',
+    'tablet',
+  ],
+  [
+    'Mozilla/5.0 (SMART-TV; Linux; Tizen 5.0) AppleWebKit/538.1 (KHTML, like Gecko) Version/5.0 TV Safari/538.1',
+    ...(['Tizen', 'Tizen', 'tv'] as const),
+  ],
+  [`${pixel} ${chrome} Mobile Safari/537.36;KAKAOTALK 2410430`, 'Chrome', 'Android', 'mobile'],
+];
+
+const programs: readonly (readonly [string, ...Judged])[] = [
+  ['curl/8.5.0', null, null, 'other'],
+  ['Go-http-client/2.0', null, null, 'other'],
+  ['python-requests/2.31.0', null, null, 'other'],
+  [
+    `Mozilla/5.0 (X11; Linux x86_64) ${chrome.replace('Chrome', 'HeadlessChrome')} Safari/537.36`,
+    'Chrome',
+    'Linux',
+    'desktop',
+  ],
+];
+
+const bots: readonly (readonly [string, ...Judged])[] = [
+  ['Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)', null, null, 'other'],
+  [
+    `${pixel} ${chrome} Mobile Safari/537.36 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)`,
+    ...([null, 'Android', 'other'] as const),
+  ],
+  [
+    'facebookexternalhit/1.1 (+http://www.facebook.com/externalhit_uatext.php)',
+    null,
+    null,
+    'other',
+  ],
+];
+
+describe('redirect edge: user agents', () => {
+  for (const [bot, agents] of [
+    [false, people],
+    [false, programs],
+    [true, bots],
+  ] as const) {
+    for (const [agent, browser, os, device] of agents) {
+      it(`judges ${agent.slice(0, 90)}`, () => {
+        const expected = { bot, browser, os, device };
+        expect(agentOf(agent)).to.deep.equal(expected);
+        expect(agentOf(agent)).to.deep.equal(expected);
+      });
+    }
+  }
+
+  it('knows nothing of a client without one', () => {
+    expect(agentOf('')).to.deep.equal({ bot: false, browser: null, os: null, device: null });
+  });
+
+  it('gives no text of one away, whatever it says', () => {
+    fc.assert(
+      fc.property(fc.string({ maxLength: 600 }), (text) => {
+        const { browser, os } = agentOf(text);
+        expect([null, ...browserFamilies]).to.include(browser);
+        expect([null, ...osFamilies]).to.include(os);
+      }),
+    );
+    expect(agentOf('Jane-Doe/1.0').browser).to.be.null;
+  });
+
+  it('judges later agents rightly, however many it has seen', () => {
+    for (let number = 0; number < 3_000; number += 1) agentOf(`curl/${number}`);
+    expect(agentOf('Twitterbot/1.0').bot).to.be.true;
+    expect(agentOf('curl/1').bot).to.be.false;
+  });
+
+  it('is not slow over agents made to be slow', () => {
+    const begun = performance.now();
+    for (const text of [' ', 'a', '(', '1', '1.', 'bot', 'http', 'compatible; ', 'Mozilla/5.0 ']) {
+      agentOf(text.repeat(20_000));
+      agentOf(`chrome/${text.repeat(20_000)}`);
+    }
+    expect(performance.now() - begun).to.be.below(500);
+  });
+});

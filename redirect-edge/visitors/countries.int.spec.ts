@@ -1,0 +1,90 @@
+import { expect } from 'chai';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import pino from 'pino';
+import { ConfigError, readConfig } from '../../ops/platform/config/config.js';
+import { rejection } from '../../ops/test/support/waiting.js';
+import { openCountries, type Countries } from './countries.js';
+import { mmdbFile, type MmdbValue } from './testing/mmdb.js';
+
+describe('redirect edge: countries', () => {
+  let dir: string;
+  let lines: string[];
+  const logger = pino({ base: null }, { write: (line: string) => lines.push(line) });
+
+  before(async () => {
+    dir = await mkdtemp(path.join(tmpdir(), 'linklog-test-'));
+  });
+  beforeEach(() => {
+    lines = [];
+  });
+  after(() => rm(dir, { recursive: true }));
+
+  const opened = async (bytes: Buffer): Promise<Countries> => {
+    const file = path.join(dir, 'some.mmdb');
+    await writeFile(file, bytes);
+    return openCountries(file, logger);
+  };
+
+  it('are those of the bundled database, unless another is named', async () => {
+    const countries = await openCountries(readConfig({}).geoipFile, logger);
+    expect(countries('8.8.8.8')).to.equal('US');
+    expect(countries('2a02:1810::1')).to.equal('BE');
+    for (const unknown of ['127.0.0.1', '10.1.2.3', '::1', ''])
+      expect(countries(unknown)).to.be.null;
+  });
+
+  it('are unknown without a database', async () => {
+    const countries = await openCountries(readConfig({ GEOIP_FILE: 'none' }).geoipFile, logger);
+    expect(countries('8.8.8.8')).to.be.null;
+  });
+
+  const layouts: readonly (readonly [string, MmdbValue])[] = [
+    ['GeoLite2 and DB-IP', { country: { geoname_id: 1, iso_code: 'CH', names: { en: 'x' } } }],
+    ['ip-location-db', { country_code: 'CH' }],
+    ['IPinfo Lite', { country: 'Switzerland', country_code: 'CH', continent: 'Europe' }],
+    ['IPinfo’s earlier one', { country: 'CH', country_name: 'Switzerland' }],
+  ];
+  for (const [product, record] of layouts) {
+    for (const ipVersion of [4, 6] as const) {
+      it(`are read from the layout of ${product}, in a tree of IPv${ipVersion}`, async () => {
+        const countries = await opened(mmdbFile(record, ipVersion));
+        expect(countries('8.8.8.8')).to.equal('CH');
+        expect(countries('192.0.2.1')).to.be.null;
+        expect(countries('2001:db8::1')).to.be.null;
+        expect(countries('1::')).to.be.null;
+      });
+    }
+  }
+
+  it('are two capital letters or unknown, whatever a record says', async () => {
+    for (const record of [{ country: 'Switzerland' }, { asn: 7 }, { country_code: 'ch' }, 'CH']) {
+      expect((await opened(mmdbFile(record, 6)))('8.8.8.8')).to.be.null;
+    }
+  });
+
+  it('cannot be read from another kind of file, or from none', async () => {
+    for (const file of [path.join(dir, 'nothing.mmdb'), dir]) {
+      expect(() => readConfig({ GEOIP_FILE: file })).to.throw(
+        ConfigError,
+        /^GEOIP_FILE cannot be read/,
+      );
+    }
+    for (const bytes of ['', 'no database', '\xab\xcd\xefMaxMind.com']) {
+      const error = await rejection(opened(Buffer.from(bytes, 'latin1')));
+      expect(error).to.be.instanceOf(ConfigError);
+      expect((error as Error).message).to.match(/^GEOIP_FILE .*some\.mmdb is no MMDB file: .+$/);
+    }
+  });
+
+  it('are unknown from then on where the file is damaged, which is said once', async () => {
+    const bytes = mmdbFile({ country_code: 'CH' }, 4);
+    // The leaf leads past the end.
+    bytes.writeUIntBE(0xffffff, 0, 3);
+    const countries = await opened(bytes);
+    expect([countries('8.8.8.8'), countries('9.9.9.9')]).to.deep.equal([null, null]);
+    expect(lines).to.have.length(1);
+    expect(lines[0]).to.include('damaged');
+  });
+});

@@ -1,0 +1,54 @@
+import { readFile } from 'node:fs/promises';
+import { Reader, type Response } from 'mmdb-lib';
+import { BoundedMap } from '../../ops/platform/bounded-map.js';
+import { ConfigError } from '../../ops/platform/config/config.js';
+import type { Logger } from '../../ops/platform/logging.js';
+
+/** The country of an address, ISO 3166-1 alpha-2; `null` where it is unknown. */
+export type Countries = (address: string) => string | null;
+
+/** A network, in the layouts of GeoLite2 and DB-IP, of ip-location-db, and of IPinfo (both its products). */
+interface Network {
+  readonly country?: string | { readonly iso_code?: string };
+  readonly country_code?: string;
+}
+
+const alpha2 = /^[A-Z]{2}$/;
+
+const codeIn = ({ country, country_code }: Network): string | null => {
+  const code = country_code ?? (typeof country === 'object' ? country.iso_code : country) ?? '';
+  return alpha2.test(code) ? code : null;
+};
+
+/** Records that are kept decoded: decoding is half of a look-up, and there are some 250 countries. */
+const maxDecoded = 1_000;
+
+/**
+ * Opens an MMDB file with countries.
+ *
+ * @throws ConfigError
+ */
+export const openCountries = async (file: string | null, logger: Logger): Promise<Countries> => {
+  if (file === null) return () => null;
+  let reader: Reader<Response>;
+  try {
+    reader = new Reader(await readFile(file), { cache: new BoundedMap(maxDecoded) });
+  } catch (cause) {
+    const { message } = cause as Error;
+    throw new ConfigError(`GEOIP_FILE ${file} is no MMDB file: ${message}`, { cause });
+  }
+  let damaged = false;
+  return (address) => {
+    // In a tree of IPv4 alone, the bits of an IPv6 address would lead anywhere.
+    if (address === '' || damaged || (reader.metadata.ipVersion === 4 && address.includes(':'))) {
+      return null;
+    }
+    try {
+      return codeIn((reader.get(address) ?? {}) as Network);
+    } catch (err) {
+      damaged = true;
+      logger.error({ err, file }, 'the file of countries is damaged: visits have no country');
+      return null;
+    }
+  };
+};

@@ -1,0 +1,134 @@
+import { expect } from 'chai';
+import { BlockList } from 'node:net';
+import { trustIn } from '../../ops/platform/http/client-address.js';
+import { catalogue } from '../../schemas/events/catalogue.js';
+import { createJudge, type VisitRequestParts } from './judge.js';
+
+const proxies = new BlockList();
+proxies.addAddress('10.0.0.1');
+
+const firefox = 'Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0';
+const link = { code: 'spring', sequence: 3 };
+const [today, tomorrow] = [Date.parse('2026-05-20T23:59:59.999Z'), Date.parse('2026-05-21')];
+
+describe('redirect edge: judge of visitors', () => {
+  const judge = createJudge({
+    countries: (address) => ({ '198.51.100.7': 'DE', '2001:db8:1::7': 'FR' })[address] ?? null,
+    keys: { of: (time) => (time === today ? 'a' : 'b').repeat(64) },
+    isOwnHost: ({ host }) => host === 'sho.rt',
+    trustedProxies: trustIn(proxies),
+  });
+
+  const request = (
+    headers: Record<string, string> = {},
+    { address = '198.51.100.7', url = '/spring' } = {},
+  ): VisitRequestParts =>
+    ({
+      headers: {
+        'user-agent': firefox,
+        'accept-language': 'de-CH,de;q=0.9',
+        referer: 'https://www.example.com/page',
+        ...headers,
+      },
+      socket: { remoteAddress: address },
+      url,
+    }) as unknown as VisitRequestParts;
+
+  const visitor = (...args: Parameters<typeof request>): string | null =>
+    judge(request(...args), link, today).visitor;
+
+  it('tells all that a visit records, as the event has it', () => {
+    const facts = judge(request({}, { url: '/spring?qr' }), link, today);
+    const { visitor: hash, ...others } = facts;
+    expect(others).to.deep.equal({
+      bot: false,
+      country: 'DE',
+      referrer: 'example.com',
+      browser: 'Firefox',
+      os: 'Linux',
+      device: 'desktop',
+      language: 'de',
+      trigger: 'qr',
+      version: 3,
+    });
+    expect(hash).to.match(/^[\w-]{16}$/);
+    catalogue.LinkVisited.data.parse({ click: null, ...facts });
+  });
+
+  it('knows nothing of a bare request, but a visitor’s hash', () => {
+    const bare = { headers: {}, socket: { remoteAddress: '192.0.2.1' }, url: '/spring' };
+    const facts = judge(bare as unknown as VisitRequestParts, link, today);
+    const { bot, visitor: hash, trigger, version, ...others } = facts;
+    expect({ bot, trigger, version }).to.deep.equal({ bot: false, trigger: 'link', version: 3 });
+    expect(hash).to.be.a('string');
+    expect(Object.values(others).every((value) => value === null)).to.be.true;
+  });
+
+  for (const header of ['dnt', 'sec-gpc']) {
+    it(`tells neither country, referrer, language nor visitor with ${header}: 1`, () => {
+      const facts = judge(request({ [header]: '1' }), link, today);
+      const untold = { country: null, referrer: null, language: null, visitor: null };
+      expect(facts).to.include({ ...untold, browser: 'Firefox', trigger: 'link' });
+      expect(judge(request({ [header]: '0' }), link, today).country).to.equal('DE');
+    });
+  }
+
+  it('has the referrer of no page of ours', () => {
+    expect(judge(request({ referer: 'https://sho.rt/x+' }), link, today).referrer).to.be.null;
+  });
+
+  it('believes a trusted proxy, and nobody else, who the client is', () => {
+    const forwarded = { 'x-forwarded-for': '2001:db8:1::7' };
+    const country = (address: string): string | null =>
+      judge(request(forwarded, { address }), link, today).country;
+    expect(country('10.0.0.1')).to.equal('FR');
+    expect(country('198.51.100.7')).to.equal('DE');
+  });
+
+  describe('tells a visitor', () => {
+    it('by the same hash each time, whatever the request is for', () => {
+      expect(visitor()).to.equal(visitor({ referer: '', 'accept-language': 'fr' }));
+    });
+
+    it('by another at another link, on another day, from another network or with another agent', () => {
+      const hashes = [
+        visitor(),
+        judge(request(), { ...link, code: 'autumn' }, today).visitor,
+        judge(request(), link, tomorrow).visitor,
+        visitor({}, { address: '198.51.100.8' }),
+        visitor({ 'user-agent': `${firefox}.1` }),
+      ];
+      expect(new Set(hashes).size).to.equal(5);
+    });
+
+    it('of IPv6 by its /64', () => {
+      const from = (address: string): string | null => visitor({}, { address });
+      expect(from('2001:db8:1:2::7')).to.equal(from('2001:db8:1:2:ffff::1'));
+      expect(from('2001:db8:1:2::7')).to.not.equal(from('2001:db8:1:3::7'));
+    });
+
+    it('by none while no key is at hand, or the address is gone', () => {
+      const keyless = createJudge({
+        countries: () => null,
+        keys: { of: () => null },
+        isOwnHost: () => false,
+        trustedProxies: () => false,
+      });
+      expect(keyless(request(), link, today).visitor).to.be.null;
+      expect(visitor({}, { address: '' })).to.be.null;
+    });
+  });
+
+  describe('tells a QR code', () => {
+    for (const url of ['/a?qr', '/a?qr=', '/a?qr=0', '/a?utm=x&qr', '/a?qr&b=c']) {
+      it(`by ${url}`, () => {
+        expect(judge(request({}, { url }), link, today).trigger).to.equal('qr');
+      });
+    }
+    for (const url of ['/a', '/qr', '/a?', '/a?q', '/a?qrx', '/a?x=qr', '/a?QR', '/a?x=?qr']) {
+      it(`not by ${url}`, () => {
+        expect(judge(request({}, { url }), link, today).trigger).to.equal('link');
+      });
+    }
+  });
+});

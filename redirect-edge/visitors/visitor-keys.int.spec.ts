@@ -1,0 +1,96 @@
+import { expect } from 'chai';
+import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
+import { rejection } from '../../ops/test/support/waiting.js';
+import { keptMs, VisitorKeys } from './visitor-keys.js';
+
+const hour = 3_600_000;
+const day = 24 * hour;
+
+describe('redirect edge: keys of the visitors’ hashes', () => {
+  let database: TestDatabase;
+  /** The first moment of PostgreSQL's day. */
+  let today: number;
+
+  beforeEach(async () => {
+    database = await testDatabase('visitor-keys');
+    const { rows } = await database.pool.query<{ today: Date }>(
+      `SELECT date_trunc('day', now(), 'UTC') AS today`,
+    );
+    today = rows[0]?.today.getTime() ?? NaN;
+  });
+  afterEach(() => database.drop());
+
+  const look = async (now = () => Date.now()): Promise<VisitorKeys> => {
+    const keys = new VisitorKeys(database.pool, now);
+    await keys.look();
+    return keys;
+  };
+
+  const storedDays = async (): Promise<readonly number[]> => {
+    const { rows } = await database.pool.query<{ ahead: number }>(
+      `SELECT day - (now() AT TIME ZONE 'UTC')::date AS ahead FROM ledger.visitor_keys ORDER BY 1`,
+    );
+    return rows.map(({ ahead }) => ahead);
+  };
+
+  it('are one for each day, made a day ahead, the same on all edges', async () => {
+    const edges = await Promise.all([look(), look(), look()]);
+    const [one] = edges;
+    for (const edge of edges) {
+      for (const time of [today, today + day - 1, today + day, today + 2 * day - 1]) {
+        expect(edge.of(time)).to.match(/^[0-9a-f]{64}$/);
+        expect(edge.of(time)).to.equal(one.of(time));
+      }
+      expect(edge.of(today)).to.equal(edge.of(today + day - 1));
+      expect(edge.of(today)).to.not.equal(edge.of(today + day));
+      expect(edge.of(today - 1)).to.be.null;
+      expect(edge.of(today + 2 * day)).to.be.null;
+    }
+    expect(await storedDays()).to.deep.equal([0, 1]);
+  });
+
+  it('stay as they are when an edge looks again', async () => {
+    const keys = await look();
+    const before = [keys.of(today), keys.of(today + day)];
+    await keys.look();
+    expect([keys.of(today), keys.of(today + day)]).to.deep.equal(before);
+  });
+
+  it('are deleted within 48 hours of the first moment of their day, and not much earlier', async () => {
+    expect(keptMs).to.be.within(47.9 * hour, 48 * hour);
+    await database.pool.query(
+      `INSERT INTO ledger.visitor_keys
+       SELECT (now() AT TIME ZONE 'UTC')::date - n, '\\x00' FROM generate_series(1, 4) AS n`,
+    );
+    const keys = await look();
+    const kept = [-4, -3, -2, -1, 0, 1].filter(
+      (ahead) => Date.now() < today + ahead * day + keptMs,
+    );
+    expect(await storedDays()).to.deep.equal(kept);
+    for (const ahead of [-4, -3, -2, -1]) {
+      expect(keys.of(today + ahead * day)).to.equal(kept.includes(ahead) ? '00' : null);
+    }
+  });
+
+  describe('on an edge that is cut off from PostgreSQL', () => {
+    it('serve as long as they may be kept, and are then forgotten', async () => {
+      let now = Date.now();
+      const keys = await look(() => now);
+      const known = keys.of(today + day);
+      await database.pool.query('ALTER TABLE ledger.visitor_keys RENAME TO away');
+      await rejection(keys.look());
+      expect(keys.of(today + day)).to.equal(known);
+      now = today + 2 * day;
+      await rejection(keys.look());
+      expect(keys.of(today)).to.be.null;
+      expect(keys.of(today + day)).to.equal(known);
+      now = today + 3 * day;
+      await rejection(keys.look());
+      expect(keys.of(today + day)).to.be.null;
+    });
+  });
+
+  it('are none before the first look', () => {
+    expect(new VisitorKeys(database.pool).of(today)).to.be.null;
+  });
+});
