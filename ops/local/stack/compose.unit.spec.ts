@@ -32,6 +32,7 @@ const ofContainers = [
   'ADMIN_HOST',
   'ADMIN_HOSTS',
   'HOST',
+  'KAFKA_COMPRESSION',
   'KAFKA_MIN_INSYNC_REPLICAS',
   'KAFKA_REPLICAS',
 ];

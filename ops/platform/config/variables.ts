@@ -114,6 +114,7 @@ const kafkaVariables = {
     .default(''),
   KAFKA_REPLICAS: copies,
   KAFKA_MIN_INSYNC_REPLICAS: copies,
+  KAFKA_COMPRESSION: z.enum(['gzip', 'none'], { error: 'must be gzip or none' }).optional(),
 };
 
 export const variables = z.object({
@@ -206,5 +207,6 @@ export const kafkaSettings = (vars: Variables): KafkaSettings | null => {
     prefix: vars.KAFKA_TOPIC_PREFIX,
     replicas: vars.KAFKA_REPLICAS ?? null,
     minInsyncReplicas: vars.KAFKA_MIN_INSYNC_REPLICAS ?? null,
+    compression: vars.KAFKA_COMPRESSION ?? 'gzip',
   };
 };

@@ -1,4 +1,4 @@
-import { readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import pLimit from 'p-limit';
 import { defaultPlanTable } from '../../../schemas/plans.js';
@@ -8,6 +8,7 @@ import { openKafkaLog } from '../../platform/event-log/kafka/kafka-log.js';
 import { createLogger } from '../../platform/logging.js';
 import { stopTestServer, testDatabase, type TestDatabase } from '../support/database.js';
 import { ask } from '../support/http.js';
+import { bytesOfTopic } from '../support/kafka.js';
 import { openTestLog } from '../support/node.js';
 import { temporaryDir } from '../support/process.js';
 import { startEmbeddedProduct, type Product } from '../support/product.js';
@@ -78,21 +79,12 @@ const print = (what: string, before: Sizes, after: Sizes, count: number): void =
   process.stdout.write(`| all | ${Math.round((all - start) / count)} |\n`);
 };
 
-/** Bytes of the segments of a topic, without their indexes, which are made in advance. */
-const bytesOfTopic = async (dataDir: string, topic: string): Promise<number> => {
-  const files = (await readdir(dataDir, { recursive: true })).filter(
-    (file) => file.includes(`${topic}-`) && file.endsWith('.log'),
-  );
-  const sizes = await Promise.all(files.map((file) => stat(path.join(dataDir, file))));
-  return sizes.reduce((sum, { size }) => sum + size, 0);
-};
-
 const onKafka = async ({ pool, url }: TestDatabase): Promise<void> => {
   const dataDir = await temporaryDir();
   const server = await startKafka({ dataDir, logger, tied: true, brief: true });
   const settings = {
     ...{ brokers: [server.brokers], ssl: false, sasl: null, prefix: '' },
-    ...{ replicas: null, minInsyncReplicas: null },
+    ...{ replicas: null, minInsyncReplicas: null, compression: 'gzip' as const },
   };
   const kafka = openKafkaLog({ settings, logger });
   const { log } = await openTestLog({ pool, url, logger });

@@ -113,6 +113,7 @@ const run = async (count: number): Promise<void> => {
       prefix: '',
       replicas: null,
       minInsyncReplicas: null,
+      compression: 'gzip',
     };
     const topic = topics.visits.name;
     const log = openKafkaLog({ settings, logger });

@@ -1,5 +1,5 @@
 import { Kafka, logLevel } from 'kafkajs';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createLogger } from '../../platform/logging.js';
@@ -9,6 +9,7 @@ import {
   type KafkaServer,
   type KafkaVersion,
 } from '../../local/kafka/index.js';
+import type { TopicName } from '../../../schemas/events/topics.js';
 
 export interface TestKafka {
   readonly brokers: string;
@@ -18,6 +19,8 @@ export interface TestKafka {
   readonly server: KafkaServer;
   /** A client of kafkajs that logs nothing. */
   client(): Kafka;
+  /** Bytes that a topic of this prefix takes on the broker's disk. */
+  bytesOf(topic: TopicName): Promise<number>;
   /** Deletes the topics of this prefix. */
   drop(): Promise<void>;
 }
@@ -49,6 +52,15 @@ const brokerOf = (version: KafkaVersion): Promise<TestBroker> => {
   return starting;
 };
 
+/** Bytes of the segments of a topic, without their indexes, which are made in advance. */
+export const bytesOfTopic = async (dataDir: string, topic: string): Promise<number> => {
+  const files = (await readdir(dataDir, { recursive: true })).filter(
+    (file) => file.includes(`${topic}-`) && file.endsWith('.log'),
+  );
+  const sizes = await Promise.all(files.map((file) => stat(path.join(dataDir, file))));
+  return sizes.reduce((sum, { size }) => sum + size, 0);
+};
+
 /** For mocha's timeout, where a hook may be the first to start it; the first time ever it is fetched. */
 export const kafkaStartMs = 300_000;
 
@@ -57,7 +69,7 @@ export const testKafka = async (
   name: string,
   version: KafkaVersion = kafkaVersions[0],
 ): Promise<TestKafka> => {
-  const { server } = await brokerOf(version);
+  const { server, dataDir } = await brokerOf(version);
   prefixes += 1;
   const prefix = `${name}-${prefixes}.`;
   const client = (): Kafka =>
@@ -67,6 +79,7 @@ export const testKafka = async (
     prefix,
     server,
     client,
+    bytesOf: (topic) => bytesOfTopic(dataDir, `${prefix}${topic}`),
     async drop() {
       const admin = client().admin();
       await admin.connect();

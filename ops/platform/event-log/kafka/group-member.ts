@@ -2,8 +2,8 @@ import type { EachBatchPayload, Kafka, KafkaMessage } from 'kafkajs';
 import { deferred, settledWithin } from '../../concurrency/deferred.js';
 import type { LogRecord } from '../port.js';
 
-/** Bytes of one partition in one fetch. */
-const maxBytesPerPartition = 1_048_576;
+/** Bytes of one partition in one fetch; compressed ones become ten times as many in memory. */
+const maxBytesPerPartition = 131_072;
 /** More than the longest fetch, which the end waits for. */
 const disconnectMs = 4_000;
 

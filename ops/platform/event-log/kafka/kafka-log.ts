@@ -83,11 +83,7 @@ export const openKafkaLog = (options: {
     async append(topic, records) {
       if (records.length === 0) return;
       await ready;
-      const outgoing = records.map(({ key, value }) => ({
-        key: Buffer.from(key),
-        value: Buffer.from(value),
-      }));
-      await producer.send(topic, outgoing);
+      await producer.send(topic, records);
     },
     read: reader.read,
     subscribe(subscribeOptions) {

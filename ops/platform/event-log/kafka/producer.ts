@@ -3,6 +3,7 @@ import { topics, type TopicName } from '../../../../schemas/events/topics.js';
 import { createBatcher } from '../../concurrency/batcher.js';
 import { groupBy } from '../../group-by.js';
 import { partitionOf } from '../partition.js';
+import type { NewRecord } from '../port.js';
 import { requestRetry } from './client.js';
 import { ReadyBatch, recordBatch, type OutgoingRecord } from './record-batch.js';
 import type { KafkaSettings } from './settings.js';
@@ -21,10 +22,11 @@ interface Share {
 }
 
 /** The records of a call in their order, as many together as one request may have. */
-function* sharesOf(topic: TopicName, all: readonly OutgoingRecord[]): Generator<Share> {
+function* sharesOf(topic: TopicName, all: readonly NewRecord[]): Generator<Share> {
   let records: OutgoingRecord[] = [];
   let bytes = 0;
-  for (const record of all) {
+  for (const { key, value } of all) {
+    const record = { key: Buffer.from(key), value: Buffer.from(value) };
     const size = record.key.length + record.value.length;
     if (records.length > 0 && bytes + size > maxBytes) {
       yield { topic, records, bytes };
@@ -41,18 +43,23 @@ const partitionCounts = new Map<TopicName, number>(
 );
 
 /** One message for each partition: its records in their order, as one batch. */
-const batchesOf = (shares: readonly Share[], settings: KafkaSettings): TopicMessages[] => {
+const batchesOf = (shares: readonly Share[], settings: KafkaSettings): Promise<TopicMessages[]> => {
   const now = Date.now();
-  return [...groupBy(shares, ({ topic }) => topic)].map(([topic, ofTopic]) => {
-    const count = partitionCounts.get(topic) ?? 1;
-    const records = ofTopic.flatMap((share) => share.records);
-    const byPartition = groupBy(records, ({ key }) => partitionOf(key, count));
-    const messages = [...byPartition].map(([partition, ofPartition]) => ({
-      partition,
-      value: new ReadyBatch(recordBatch(ofPartition, now)) as unknown as Buffer,
-    }));
-    return { topic: topicIn(settings, topic), messages };
-  });
+  const { compression } = settings;
+  return Promise.all(
+    [...groupBy(shares, ({ topic }) => topic)].map(async ([topic, ofTopic]) => {
+      const count = partitionCounts.get(topic) ?? 1;
+      const records = ofTopic.flatMap((share) => share.records);
+      const byPartition = groupBy(records, ({ key }) => partitionOf(key, count));
+      const messages = await Promise.all(
+        [...byPartition].map(async ([partition, ofPartition]) => {
+          const batch = await recordBatch(ofPartition, { now, compression });
+          return { partition, value: new ReadyBatch(batch) as unknown as Buffer };
+        }),
+      );
+      return { topic: topicIn(settings, topic), messages };
+    }),
+  );
 };
 
 /**
@@ -90,7 +97,7 @@ export const createRecordProducer = (kafka: Kafka, settings: KafkaSettings) => {
     maxWaiting: Infinity,
     async run(shares) {
       await connect();
-      await producer.sendBatch({ acks: -1, topicMessages: batchesOf(shares, settings) });
+      await producer.sendBatch({ acks: -1, topicMessages: await batchesOf(shares, settings) });
       return shares.map(() => undefined);
     },
   });
@@ -101,7 +108,7 @@ export const createRecordProducer = (kafka: Kafka, settings: KafkaSettings) => {
      * Resolves when all in-sync replicas have the records; those of one call keep their order, also
      * where they fill several requests: when one fails, those after it are not sent.
      */
-    async send(topic: TopicName, records: readonly OutgoingRecord[]): Promise<void> {
+    async send(topic: TopicName, records: readonly NewRecord[]): Promise<void> {
       for (const share of sharesOf(topic, records)) {
         last = requests.submit(share);
         await last;

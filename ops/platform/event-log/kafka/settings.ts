@@ -14,4 +14,6 @@ export interface KafkaSettings {
   readonly replicas: number | null;
   /** Copies that must have a record before it is acknowledged; `null`: one less than `replicas`. */
   readonly minInsyncReplicas: number | null;
+  /** Of the record batches that are sent; consumers read either. */
+  readonly compression: 'gzip' | 'none';
 }

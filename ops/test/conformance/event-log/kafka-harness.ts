@@ -32,6 +32,7 @@ export const settingsOf = ({ brokers, prefix }: TestKafka): KafkaSettings => ({
   prefix,
   replicas: null,
   minInsyncReplicas: null,
+  compression: 'gzip',
 });
 
 /** The log on Kafka, with topics of its own, fed from the outbox of a database of its own. */
