@@ -11,6 +11,7 @@ import type { NotificationListener } from '../ops/platform/postgres/listener.js'
 import type { PasswordHasher } from '../ops/platform/passwords/password-hasher.js';
 import { periodically } from '../ops/platform/concurrency/periodic.js';
 import type { Pool } from '../ops/platform/postgres/pool.js';
+import { topics } from '../schemas/events/topics.js';
 import { watchChanges } from './changes.js';
 import { ClickBudget } from './links/click-budget.js';
 import { locationOf } from './domain/visit.js';
@@ -21,7 +22,7 @@ import { CopyStore, DatabaseClock, readCopyKey, SharedCache } from './links/shar
 import { PasswordCheck } from './passwords/password-check.js';
 import { exposeEdge, exposePasswordTries, exposeSharedCache } from './metrics.js';
 import { ClientHash, forgetTries, Throttle } from './passwords/throttle.js';
-import { openShipping } from './shipping/shipping.js';
+import { shipFromWorker } from './shipping/shipping.js';
 import { openSpool } from './spool/spool.js';
 import { openCountries } from './visitors/countries.js';
 import { createJudge } from './visitors/judge.js';
@@ -44,6 +45,8 @@ export interface RedirectEdgeDeps {
     | 'spool'
     | 'trustedProxies'
   >;
+  /** The pool's. */
+  readonly databaseUrl: string;
   readonly pool: Pool;
   readonly log: EventLog;
   readonly outbox: Outbox;
@@ -60,13 +63,18 @@ export type RedirectEdge = Awaited<ReturnType<typeof startRedirectEdge>>;
 
 /** Starts the redirect edge: its listener, and the spool that its visits go through. */
 export const startRedirectEdge = async (deps: RedirectEdgeDeps) => {
-  const { config, pool, log, outbox, listener, health, metrics, logger } = deps;
+  const { config, databaseUrl, pool, log, outbox, listener, health, metrics, logger } = deps;
   const countries = await openCountries(config.geoipFile, logger);
   const keys = new VisitorKeys(pool);
   await keys.look();
   const spool = await openSpool({
     ...config.spool,
-    shipping: openShipping({ kafka: config.kafka, log, logger }),
+    shipping: shipFromWorker({
+      address: { kafka: config.kafka, databaseUrl },
+      // A log that answers `ranges` is up, its topics are right, and it belongs to this database.
+      untilAnswering: () => log.ranges(topics.visits.name),
+      logger,
+    }),
     shipDurations: metrics.durations(
       'linklog_spool_ship_duration_seconds',
       'Time that the log takes for one batch of visits',

@@ -100,6 +100,7 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
       const { startRedirectEdge } = await import('../../redirect-edge/main.js');
       edge = await startRedirectEdge({
         config,
+        databaseUrl: database.url,
         listener,
         sharedCache: redis && { redis, installation: await installationOf(logPool) },
         pool: database.pool('edge', 6, 'request'),

@@ -4,8 +4,9 @@ import {
   networkOf,
   type ProxyTrust,
 } from '../../ops/platform/http/client-address.js';
+import { deferred } from '../../ops/platform/concurrency/deferred.js';
 import { withinDeadline, type Uncounted } from '../../ops/platform/concurrency/deadline.js';
-import { requestIdOf } from '../../ops/platform/http/request-id.js';
+import { namedRequestId, requestIdOf } from '../../ops/platform/http/request-id.js';
 import { messages } from '../../schemas/http/errors.js';
 import {
   answerEntry,
@@ -83,9 +84,14 @@ export const createVisits = (deps: VisitDeps, noteOverload: () => void) => {
     switch (answer.type) {
       case 'redirect':
         if (answer.counted) {
-          const requestId = requestIdOf(response.req.headers['x-request-id']);
+          const requestId = namedRequestId(response.req.headers['x-request-id']);
           const facts = judge(response.req, link, now);
-          await spool.append({ code, account, facts, at: new Date(now), requestId });
+          const kept = deferred();
+          spool.append({ code, account, facts, at: now, requestId }, (failure) => {
+            if (failure) kept.reject(failure);
+            else kept.resolve();
+          });
+          await kept.promise;
         }
         sendRedirect(response, location);
         return;

@@ -1,55 +1,46 @@
 import { Worker } from 'node:worker_threads';
 import { deferred, type Deferred } from '../../ops/platform/concurrency/deferred.js';
 import type { KafkaSettings } from '../../ops/platform/event-log/kafka/settings.js';
-import type { EventLog } from '../../ops/platform/event-log/port.js';
+import type { NewRecord } from '../../ops/platform/event-log/port.js';
 import type { Logger } from '../../ops/platform/logging.js';
-import { topics } from '../../schemas/events/topics.js';
-import { decodeRecords, type SpoolRecord } from '../spool/record.js';
 import type { Shipped, Shipping } from '../spool/shipper.js';
+import { logRecordsIn } from './log-records.js';
 
-/** To Kafka from a worker thread; to a log in PostgreSQL, which encodes nothing itself, from here. */
-export const openShipping = (options: {
-  readonly kafka: KafkaSettings | null;
-  readonly log: EventLog;
-  readonly logger: Logger;
-}): Shipping => {
-  const { kafka, log, logger } = options;
-  const topic = topics.visits.name;
-  if (kafka === null) return shipHere((records) => log.append(topic, records));
-  // A log that answers `ranges` is up, its topics are right, and it belongs to this database.
-  return shipFromWorker({ kafka, untilAnswering: () => log.ranges(topic), logger });
-};
-
-const maxBatchRecords = 1_000;
+const maxBatchRecords = 2_000;
 
 /** Ships on the caller's event loop. */
-export const shipHere = (append: (records: readonly SpoolRecord[]) => Promise<void>): Shipping => ({
-  async ship(chunk) {
-    const { records, bytes } = decodeRecords(chunk, maxBatchRecords);
+export const shipHere = (append: (records: readonly NewRecord[]) => Promise<void>): Shipping => ({
+  async ship(chunk, spoolId) {
+    const { records, shipped } = logRecordsIn(chunk, spoolId, maxBatchRecords);
     if (records.length > 0) await append(records);
-    return { records: records.length, bytes, through: records.at(-1)?.sequence ?? 0 };
+    return shipped;
   },
   stop: () => Promise.resolve(),
 });
 
+/** Where a worker finds the log. */
+export interface LogAddress {
+  /** `null`: the log is in PostgreSQL. */
+  readonly kafka: KafkaSettings | null;
+  readonly databaseUrl: string;
+}
+
 /** What the worker is started with. */
-export interface WorkerSettings {
-  readonly kafka: KafkaSettings;
-  /** Whether it reports what kafkajs logs. */
-  readonly debug: boolean;
+export interface WorkerSettings extends LogAddress {
+  readonly logLevel: string;
 }
 
 /** Asks the worker to ship a chunk of shared memory. */
 export interface ChunkToShip {
   readonly id: number;
+  readonly spoolId: string;
   readonly chunk: Uint8Array;
 }
 
-/** What the worker says: what became of a chunk, or a line for the log. */
-export type WorkerReport =
-  | { readonly id: number; readonly shipped: Shipped }
-  | { readonly id: number; readonly error: unknown }
-  | { readonly details: object; readonly message: string };
+/** What became of a chunk. */
+export type WorkerReport = { readonly id: number } & (
+  { readonly shipped: Shipped } | { readonly error: unknown }
+);
 
 const program = new URL('worker.js', import.meta.url);
 
@@ -59,12 +50,12 @@ const program = new URL('worker.js', import.meta.url);
  * rejected, so the spool offers them again, and that starts another worker.
  */
 export const shipFromWorker = (options: {
-  readonly kafka: KafkaSettings;
+  readonly address: LogAddress;
   /** Resolves when the log may be written. */
   readonly untilAnswering: () => Promise<unknown>;
   readonly logger: Logger;
 }): Shipping => {
-  const { kafka, untilAnswering, logger } = options;
+  const { address, untilAnswering, logger } = options;
   const waiting = new Map<number, Deferred<Shipped>>();
   let lastId = 0;
   let worker: Worker | undefined;
@@ -72,10 +63,6 @@ export const shipFromWorker = (options: {
   let isStopped = false;
 
   const hear = (report: WorkerReport): void => {
-    if ('message' in report) {
-      logger.debug(report.details, report.message);
-      return;
-    }
     const chunk = waiting.get(report.id);
     waiting.delete(report.id);
     if ('shipped' in report) chunk?.resolve(report.shipped);
@@ -83,7 +70,7 @@ export const shipFromWorker = (options: {
   };
 
   const start = (): Worker => {
-    const workerData: WorkerSettings = { kafka, debug: logger.isLevelEnabled('debug') };
+    const workerData: WorkerSettings = { ...address, logLevel: logger.level };
     const started = new Worker(program, { workerData });
     started.on('message', hear);
     started.on('error', (error: unknown) => {
@@ -100,7 +87,7 @@ export const shipFromWorker = (options: {
   };
 
   return {
-    async ship(chunk) {
+    async ship(chunk, spoolId) {
       if (!isConnected) {
         await untilAnswering();
         isConnected = true;
@@ -110,7 +97,7 @@ export const shipFromWorker = (options: {
       lastId += 1;
       const outcome = deferred<Shipped>();
       waiting.set(lastId, outcome);
-      worker.postMessage({ id: lastId, chunk } satisfies ChunkToShip);
+      worker.postMessage({ id: lastId, spoolId, chunk } satisfies ChunkToShip);
       return outcome.promise;
     },
     async stop() {

@@ -9,16 +9,19 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { Worker } from 'node:worker_threads';
 import { settingsOf } from '../../ops/test/conformance/event-log/kafka-harness.js';
-import { openKafkaLog, type KafkaLog } from '../../ops/platform/event-log/kafka/kafka-log.js';
-import type { KafkaSettings } from '../../ops/platform/event-log/kafka/settings.js';
+import { openKafkaLog } from '../../ops/platform/event-log/kafka/kafka-log.js';
+import type { EventLog } from '../../ops/platform/event-log/port.js';
 import { createLogger } from '../../ops/platform/logging.js';
-import { kafkaStartMs, testKafka, type TestKafka } from '../../ops/test/support/kafka.js';
+import { endTestServer, startTestServer, testDatabase } from '../../ops/test/support/database.js';
+import { kafkaStartMs, testKafka } from '../../ops/test/support/kafka.js';
+import { openTestLog } from '../../ops/test/support/node.js';
 import { readEvent, writeEvent } from '../../schemas/events/codec.js';
 import { topics } from '../../schemas/events/topics.js';
+import { v7 } from 'uuid';
 import { openSpool, type Spool } from '../spool/spool.js';
-import { range, visit } from '../spool/testing/harness.js';
+import { append, range, visit } from '../spool/testing/harness.js';
 import type { Shipping } from '../spool/shipper.js';
-import { shipFromWorker } from './shipping.js';
+import { shipFromWorker, type LogAddress } from './shipping.js';
 import { eventually } from '../../ops/test/support/waiting.js';
 
 const program = fileURLToPath(new URL('testing/shipping-process.js', import.meta.url));
@@ -26,205 +29,246 @@ const logger = createLogger('silent');
 /** A broker that was killed needs some time to be itself again, and the machine may be busy. */
 const patienceMs = 120_000;
 
-describe('redirect edge: shipping from a worker thread', function () {
-  this.timeout(patienceMs);
+/** A log to ship to, on a server that may be killed. */
+interface Target {
+  readonly address: LogAddress;
+  readonly log: EventLog;
+  readonly server: { kill(signal: NodeJS.Signals): void; restart(): Promise<unknown> };
+  close(): Promise<void>;
+}
 
-  let kafka: TestKafka;
-  let settings: KafkaSettings;
-  let log: KafkaLog;
-  let dataDir: string;
-  let shipping: Shipping;
-  const spools: Spool[] = [];
-  const workers: Worker[] = [];
-  const remember = (worker: Worker): void => {
-    workers.push(worker);
+const onKafka = async (): Promise<Target> => {
+  const kafka = await testKafka('shipping');
+  const settings = settingsOf(kafka);
+  const log = openKafkaLog({ settings, logger });
+  await log.ready;
+  return {
+    address: { kafka: settings, databaseUrl: '' },
+    log,
+    server: kafka.server,
+    async close() {
+      await log.close();
+      await kafka.drop();
+    },
   };
+};
 
-  before(async function () {
-    this.timeout(kafkaStartMs);
-    kafka = await testKafka('shipping');
-    settings = settingsOf(kafka);
-    log = openKafkaLog({ settings, logger });
-    await log.ready;
-  });
-  after(async () => {
-    await log.close();
-    await kafka.drop();
-  });
-
-  beforeEach(async () => {
-    dataDir = await mkdtemp(path.join(tmpdir(), 'linklog-shipping-'));
-    process.on('worker', remember);
-    shipping = shipFromWorker({ kafka: settings, untilAnswering: () => log.ready, logger });
-  });
-  afterEach(async () => {
-    process.off('worker', remember);
-    await Promise.all(spools.splice(0).map((spool) => spool.stop({ shipWithinMs: 0 })));
-    await shipping.stop();
-    workers.length = 0;
-    await rm(dataDir, { recursive: true });
-  });
-
-  const open = async (): Promise<Spool> => {
-    const spool = await openSpool({
-      root: path.join(dataDir, 'spool'),
-      maxBytes: 1024 ** 3,
-      fsync: false,
-      shipping,
-      logger,
-      scanEveryMs: 50,
-    });
-    spools.push(spool);
-    return spool;
+const onPostgres = async (): Promise<Target> => {
+  const server = await startTestServer();
+  const { url, pool } = await testDatabase('shipping', server);
+  const { log } = await openTestLog({ url, pool, logger });
+  return {
+    address: { kafka: null, databaseUrl: url },
+    log,
+    server: server.postgres,
+    async close() {
+      await log.close();
+      await pool.end();
+      await endTestServer(server);
+    },
   };
+};
 
-  /** Appends for as long as the work takes, and 1,000 visits more; resolves with how many. */
-  const appendDuring = async (spool: Spool, work: () => Promise<void>): Promise<number> => {
-    let last = 0;
-    const append = async (): Promise<void> => {
-      await Promise.all(range(last + 1, last + 50).map((number) => spool.append(visit(number))));
-      last += 50;
-      await sleep(2);
+const targets = { Kafka: onKafka, PostgreSQL: onPostgres };
+
+for (const [name, openTarget] of Object.entries(targets))
+  describe(`redirect edge: shipping to ${name} from a worker thread`, function () {
+    this.timeout(patienceMs);
+
+    let target: Target;
+    let log: EventLog;
+    let dataDir: string;
+    let shipping: Shipping;
+    const spools: Spool[] = [];
+    const workers: Worker[] = [];
+    const remember = (worker: Worker): void => {
+      workers.push(worker);
     };
-    const working = new AbortController();
-    const worked = work().finally(() => {
-      working.abort();
-    });
-    while (!working.signal.aborted) await append();
-    await worked;
-    const enough = last + 1_000;
-    while (last < enough) await append();
-    return last;
-  };
+    const untilAnswering = () => log.ranges(topics.visits.name);
 
-  /**
-   * The numbers of a spool's visits that readers of the log count: in each partition those that are
-   * above all before them. Whatever else is there must be a repeat.
-   */
-  const countedOf = async (spoolId: string): Promise<number[]> => {
-    for (;;) {
-      try {
-        return await readAll(spoolId);
-      } catch (error) {
-        // A new cluster's first reader, or the first after a crash.
-        if ((error as { retriable?: boolean }).retriable !== true) throw error;
+    before(async function () {
+      this.timeout(kafkaStartMs);
+      target = await openTarget();
+      ({ log } = target);
+    });
+    after(() => target.close());
+
+    beforeEach(async () => {
+      dataDir = await mkdtemp(path.join(tmpdir(), 'linklog-shipping-'));
+      process.on('worker', remember);
+      shipping = shipFromWorker({ address: target.address, untilAnswering, logger });
+    });
+    afterEach(async () => {
+      process.off('worker', remember);
+      await Promise.all(spools.splice(0).map((spool) => spool.stop({ shipWithinMs: 0 })));
+      await shipping.stop();
+      workers.length = 0;
+      await rm(dataDir, { recursive: true });
+    });
+
+    const open = async (): Promise<Spool> => {
+      const spool = await openSpool({
+        root: path.join(dataDir, 'spool'),
+        maxBytes: 1024 ** 3,
+        fsync: false,
+        shipping,
+        logger,
+        scanEveryMs: 50,
+      });
+      spools.push(spool);
+      return spool;
+    };
+
+    /** Appends for as long as the work takes, and 1,000 visits more; resolves with how many. */
+    const appendDuring = async (spool: Spool, work: () => Promise<void>): Promise<number> => {
+      let last = 0;
+      const appendSome = async (): Promise<void> => {
+        await Promise.all(range(last + 1, last + 50).map((number) => append(spool, visit(number))));
+        last += 50;
+        await sleep(2);
+      };
+      const working = new AbortController();
+      const worked = work().finally(() => {
+        working.abort();
+      });
+      while (!working.signal.aborted) await appendSome();
+      await worked;
+      const enough = last + 1_000;
+      while (last < enough) await appendSome();
+      return last;
+    };
+
+    /**
+     * The numbers of a spool's visits that readers of the log count: in each partition those that are
+     * above all before them. Whatever else is there must be a repeat.
+     */
+    const countedOf = async (spoolId: string): Promise<number[]> => {
+      for (;;) {
+        try {
+          return await readAll(spoolId);
+        } catch (error) {
+          // A new cluster's first reader, or the first after a crash.
+          if ((error as { retriable?: boolean }).retriable !== true) throw error;
+        }
       }
-    }
-  };
-  const readAll = async (spoolId: string): Promise<number[]> => {
-    const topic = topics.visits.name;
-    const counted = new Set<number>();
-    for (const { partition, first, next } of await log.ranges(topic)) {
-      let highWaterMark = 0;
-      for await (const { records } of log.read(topic, partition, first, next)) {
-        for (const { key, value } of records) {
-          const event = readEvent(value);
-          if (event.source !== `/linklog/spool/${spoolId}`) continue;
-          expect(event.subject).to.equal(key);
-          expect(writeEvent(event)).to.equal(value);
-          expect(event.correlationid).to.equal(String(event.sequence));
-          if (event.sequence <= highWaterMark) expect(counted).to.include(event.sequence);
-          else {
-            highWaterMark = event.sequence;
-            counted.add(highWaterMark);
+    };
+    const readAll = async (spoolId: string): Promise<number[]> => {
+      const topic = topics.visits.name;
+      const counted = new Set<number>();
+      for (const { partition, first, next } of await log.ranges(topic)) {
+        let highWaterMark = 0;
+        for await (const { records } of log.read(topic, partition, first, next)) {
+          for (const { key, value } of records) {
+            const event = readEvent(value);
+            if (event.source !== `/linklog/spool/${spoolId}`) continue;
+            expect(event.subject).to.equal(key);
+            expect(writeEvent(event)).to.equal(value);
+            expect(event.correlationid).to.equal(String(event.sequence));
+            if (event.sequence <= highWaterMark) expect(counted).to.include(event.sequence);
+            else {
+              highWaterMark = event.sequence;
+              counted.add(highWaterMark);
+            }
           }
         }
       }
-    }
-    return [...counted].sort((a, b) => a - b);
-  };
+      return [...counted].sort((a, b) => a - b);
+    };
 
-  it('ships each visit as it was written, in one thread that is started once', async () => {
-    const spool = await open();
-    const last = await appendDuring(spool, () =>
-      eventually('enough visits are shipped', () => spool.counters.shipped > 2_000),
-    );
-    await eventually('the spool is shipped', () => spool.depth().events === 0);
-    expect(await countedOf(spool.id)).to.deep.equal(range(1, last));
-    expect(spool.counters).to.include({ shipped: last, shipFailures: 0 });
-    expect(workers).lengthOf(1);
-  });
-
-  it('continues after the broker was killed, and ships all visits', async () => {
-    const spool = await open();
-    const last = await appendDuring(spool, async () => {
-      await eventually('enough visits are shipped', () => spool.counters.shipped > 500);
-      kafka.server.kill('SIGKILL');
-      await eventually('a shipment fails', () => spool.counters.shipFailures > 0, patienceMs);
-      await kafka.server.restart();
+    it('ships each visit as it was written, in one thread that is started once', async () => {
+      const spool = await open();
+      const last = await appendDuring(spool, () =>
+        eventually('enough visits are shipped', () => spool.counters.shipped > 2_000),
+      );
+      await eventually('the spool is shipped', () => spool.depth().events === 0);
+      expect(await countedOf(spool.id)).to.deep.equal(range(1, last));
+      expect(spool.counters).to.include({ shipped: last, shipFailures: 0 });
+      expect(workers).lengthOf(1);
     });
-    await eventually('the spool is shipped', () => spool.depth().events === 0, patienceMs);
-    expect(await countedOf(spool.id)).to.deep.equal(range(1, last));
-  });
 
-  it('continues in a new thread after the first one died, and ships all visits', async () => {
-    const spool = await open();
-    const last = await appendDuring(spool, async () => {
-      for (const round of [1, 2, 3]) {
-        const { shipped } = spool.counters;
-        await eventually('enough visits are shipped', () => spool.counters.shipped > shipped + 500);
-        await workers[round - 1]?.terminate();
+    it('continues after the server was killed, and ships all visits', async () => {
+      const spool = await open();
+      const last = await appendDuring(spool, async () => {
+        await eventually('enough visits are shipped', () => spool.counters.shipped > 500);
+        target.server.kill('SIGKILL');
+        await eventually('a shipment fails', () => spool.counters.shipFailures > 0, patienceMs);
+        await target.server.restart();
+      });
+      await eventually('the spool is shipped', () => spool.depth().events === 0, patienceMs);
+      expect(await countedOf(spool.id)).to.deep.equal(range(1, last));
+    });
+
+    it('continues in a new thread after the first one died, and ships all visits', async () => {
+      const spool = await open();
+      const last = await appendDuring(spool, async () => {
+        for (const round of [1, 2, 3]) {
+          const { shipped } = spool.counters;
+          await eventually(
+            'enough visits are shipped',
+            () => spool.counters.shipped > shipped + 500,
+          );
+          await workers[round - 1]?.terminate();
+        }
+      });
+      await eventually('the spool is shipped', () => spool.depth().events === 0);
+      expect(await countedOf(spool.id)).to.deep.equal(range(1, last));
+      expect(workers).lengthOf(4);
+    });
+
+    it('ends with its process, killed with -9, and another process ships its visits', async () => {
+      const child = spawn(process.execPath, [program, dataDir, JSON.stringify(target.address)], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      let id = '';
+      let promised = 0;
+      let shippedByChild = 0;
+      const lines = createInterface({ input: child.stdout });
+      lines.on('line', (line) => {
+        if (id === '') id = line;
+        else [promised = 0, shippedByChild = 0] = line.split(' ').map(Number);
+      });
+      const said = once(lines, 'close');
+      try {
+        await eventually('the child has shipped 1,000 visits', () => shippedByChild > 1_000);
+      } finally {
+        child.kill('SIGKILL');
       }
+      await said;
+
+      await open();
+      await eventually(
+        'the spool of the killed process is gone',
+        async () => !(await readdir(path.join(dataDir, 'spool'))).includes(id),
+      );
+      const counted = await countedOf(id);
+      expect(counted).to.deep.equal(range(1, counted.length));
+      expect(counted.length).to.be.at.least(promised);
     });
-    await eventually('the spool is shipped', () => spool.depth().events === 0);
-    expect(await countedOf(spool.id)).to.deep.equal(range(1, last));
-    expect(workers).lengthOf(4);
-  });
 
-  it('ends with its process, killed with -9, and another process ships its visits', async () => {
-    const child = spawn(process.execPath, [program, dataDir, JSON.stringify(settings)], {
-      stdio: ['ignore', 'pipe', 'inherit'],
+    it('takes nothing of a chunk whose first record is damaged', async () => {
+      const chunk = Buffer.from(new SharedArrayBuffer(1_000));
+      expect(await shipping.ship(chunk, v7())).to.deep.equal({ records: 0, bytes: 0, through: 0 });
     });
-    let id = '';
-    let promised = 0;
-    let shippedByChild = 0;
-    const lines = createInterface({ input: child.stdout });
-    lines.on('line', (line) => {
-      if (id === '') id = line;
-      else [promised = 0, shippedByChild = 0] = line.split(' ').map(Number);
+
+    it('neither continues nor begins after it was stopped', async () => {
+      let reach = (): void => undefined;
+      const late = shipFromWorker({
+        address: target.address,
+        untilAnswering: () =>
+          new Promise<void>((resolve) => {
+            reach = resolve;
+          }),
+        logger,
+      });
+      const shipped = late.ship(Buffer.from(new SharedArrayBuffer(1_000)), v7()).catch(String);
+      await late.stop();
+      reach();
+      expect(await shipped).to.include('does not ship');
+
+      await shipping.ship(Buffer.from(new SharedArrayBuffer(1_000)), v7());
+      const [worker] = workers;
+      await shipping.stop();
+      expect(workers).lengthOf(1);
+      expect(worker?.threadId).to.equal(-1);
     });
-    const said = once(lines, 'close');
-    try {
-      await eventually('the child has shipped 1,000 visits', () => shippedByChild > 1_000);
-    } finally {
-      child.kill('SIGKILL');
-    }
-    await said;
-
-    await open();
-    await eventually(
-      'the spool of the killed process is gone',
-      async () => !(await readdir(path.join(dataDir, 'spool'))).includes(id),
-    );
-    const counted = await countedOf(id);
-    expect(counted).to.deep.equal(range(1, counted.length));
-    expect(counted.length).to.be.at.least(promised);
   });
-
-  it('takes nothing of a chunk whose first record is damaged', async () => {
-    const chunk = Buffer.from(new SharedArrayBuffer(1_000));
-    expect(await shipping.ship(chunk)).to.deep.equal({ records: 0, bytes: 0, through: 0 });
-  });
-
-  it('neither continues nor begins after it was stopped', async () => {
-    let reach = (): void => undefined;
-    const late = shipFromWorker({
-      kafka: settings,
-      untilAnswering: () =>
-        new Promise<void>((resolve) => {
-          reach = resolve;
-        }),
-      logger,
-    });
-    const shipped = late.ship(Buffer.from(new SharedArrayBuffer(1_000))).catch(String);
-    await late.stop();
-    reach();
-    expect(await shipped).to.include('does not ship');
-
-    await shipping.ship(Buffer.from(new SharedArrayBuffer(1_000)));
-    const [worker] = workers;
-    await shipping.stop();
-    expect(workers).lengthOf(1);
-    expect(worker?.threadId).to.equal(-1);
-  });
-});

@@ -1,46 +1,54 @@
-/** The thread that moves visits from chunks of the spool to Kafka; see `shipping.ts`. */
+/** The thread that makes events of visits, and appends them to the log; see `shipping.ts`. */
 import { parentPort, workerData } from 'node:worker_threads';
-import { createKafkaClient } from '../../ops/platform/event-log/kafka/client.js';
-import { createRecordProducer } from '../../ops/platform/event-log/kafka/producer.js';
-import type { OutgoingRecord } from '../../ops/platform/event-log/kafka/record-batch.js';
+import type { KafkaSettings } from '../../ops/platform/event-log/kafka/settings.js';
+import type { EventLog } from '../../ops/platform/event-log/port.js';
+import { createLogger } from '../../ops/platform/logging.js';
 import { topics } from '../../schemas/events/topics.js';
-import type { Shipped } from '../spool/shipper.js';
-import { recordAt } from '../spool/record.js';
-import type { ChunkToShip, WorkerReport, WorkerSettings } from './shipping.js';
+import { shipHere, type ChunkToShip, type WorkerReport, type WorkerSettings } from './shipping.js';
 
-const { kafka, debug } = workerData as WorkerSettings;
+type Append = EventLog['append'];
+
 const port = parentPort;
 if (!port) throw new Error('This file is for a worker thread');
-const report = (message: WorkerReport): void => {
-  port.postMessage(message);
-};
-const producer = createRecordProducer(
-  createKafkaClient(kafka, {
-    isLevelEnabled: () => debug,
-    debug(details, message) {
-      report({ details, message });
-    },
-  }),
-  kafka,
-);
+const { kafka, databaseUrl, logLevel } = workerData as WorkerSettings;
+const logger = createLogger(logLevel);
 
-/** Key and event go on as the bytes that they are. */
-const ship = async (chunk: Buffer): Promise<Shipped> => {
-  const records: OutgoingRecord[] = [];
-  let bytes = 0;
-  let through = 0;
-  for (let record = recordAt(chunk, 0); record; record = recordAt(chunk, bytes)) {
-    const { sequence, keyStart, keyEnd, end } = record;
-    records.push({ key: chunk.subarray(keyStart, keyEnd), value: chunk.subarray(keyEnd, end) });
-    bytes = end;
-    through = sequence;
-  }
-  if (records.length > 0) await producer.send(topics.visits.name, records);
-  return { records: records.length, bytes, through };
+// The code of one log or the other is loaded, not both.
+const openKafka = async (settings: KafkaSettings): Promise<Append> => {
+  const { createKafkaClient } = await import('../../ops/platform/event-log/kafka/client.js');
+  const { createRecordProducer } = await import('../../ops/platform/event-log/kafka/producer.js');
+  const producer = createRecordProducer(createKafkaClient(settings, logger), settings);
+  return (topic, records) => producer.send(topic, records);
 };
 
-port.on('message', ({ id, chunk }: ChunkToShip) => {
-  ship(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length)).then(
+/** Connections: chunks of its own spool, and of one that was adopted. */
+const max = 2;
+
+const openPostgres = async (url: string): Promise<Append> => {
+  const { openPostgresAppend } = await import('../../ops/platform/event-log/postgres-log.js');
+  const { createPool } = await import('../../ops/platform/postgres/pool.js');
+  const pool = createPool({ url, name: 'shipping', max, deadlines: 'log', logger });
+  return openPostgresAppend(pool);
+};
+
+let append: Promise<Append> | undefined;
+
+const shipping = shipHere(async (records) => {
+  append ??= (kafka ? openKafka(kafka) : openPostgres(databaseUrl)).catch((error: unknown) => {
+    // The next chunk tries again.
+    append = undefined;
+    throw error;
+  });
+  await (
+    await append
+  )(topics.visits.name, records);
+});
+
+port.on('message', ({ id, chunk, spoolId }: ChunkToShip) => {
+  const report = (message: WorkerReport): void => {
+    port.postMessage(message);
+  };
+  shipping.ship(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length), spoolId).then(
     (shipped) => {
       report({ id, shipped });
     },

@@ -12,9 +12,14 @@ import {
 } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { crc32 } from 'node:zlib';
 import { v7 } from 'uuid';
-import { SpoolBench, FakeLog, range, visit } from './testing/harness.js';
-import { writeOrphan } from './testing/orphan-folder.js';
+import { writeEvent } from '../../schemas/events/codec.js';
+import { spoolSource } from '../../schemas/events/envelope.js';
+import { spooledVisit } from '../../schemas/testing/events.js';
+import { segmentPath } from './segment.js';
+import { append, SpoolBench, FakeLog, range, visit } from './testing/harness.js';
+import { eventRecord, writeOrphan } from './testing/orphan-folder.js';
 import { eventually } from '../../ops/test/support/waiting.js';
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((a, b) => a + b, 0);
@@ -58,10 +63,46 @@ describe('redirect edge: spool of an ended process', () => {
     expect(bench.logged.filter(({ level }) => level > 30)).to.be.empty;
   });
 
+  it('is shipped as it is where the release before wrote it', async () => {
+    const id = v7();
+    const folder = join(dataDir, 'spool', id);
+    await mkdir(folder, { recursive: true });
+    const source = spoolSource(id);
+    const values = range(1, 30).map((sequence) =>
+      writeEvent({
+        ...spooledVisit('ünlink', { source, sequence, id: v7() }),
+        correlationid: String(sequence),
+      }),
+    );
+    const records = values.map((value, index) => eventRecord(index + 1, 'ünlink', value));
+    await writeFile(segmentPath(folder, 1), Buffer.concat(records.slice(0, 20)));
+    // The last one is torn.
+    await writeFile(segmentPath(folder, 21), Buffer.concat(records.slice(20)).subarray(0, -1));
+    await adoptAll();
+    const shipped = values.slice(0, 29).map((value) => ({ key: 'ünlink', value }));
+    expect(log.records.map(({ key, value }) => ({ key, value }))).to.deep.equal(shipped);
+    expect(log.visitsOf(id)).to.deep.equal(range(1, 29));
+  });
+
+  it('is left alone where a later release wrote it', async () => {
+    const later = await writeOrphan(dataDir, [3]);
+    const [segment = ''] = later.segments;
+    const bytes = await readFile(segment);
+    // The format of the first record.
+    bytes[8] = 2;
+    bytes.writeUInt32BE(crc32(bytes.subarray(8, later.sizes[0])), 4);
+    await writeFile(segment, bytes);
+    const spool = await bench.open({ dataDir, ship: log.ship });
+    await eventually('it is left over', () => spool.leftOver().spools === 1);
+    await spool.stop();
+    expect((await readFile(segment)).equals(bytes)).to.be.true;
+    expect(await spoolDir()).to.deep.equal([later.id]);
+  });
+
   it('does not hold up the visits of its adopter', async () => {
     const orphan = await writeOrphan(dataDir, [20_000]);
     const spool = await bench.open({ dataDir, ship: log.ship });
-    await spool.append(visit(1));
+    await append(spool, visit(1));
     await eventually('the visit is shipped', () => log.visitsOf(spool.id).length === 1);
     await eventually('the orphan is gone', async () => !(await spoolDir()).includes(orphan.id));
     expect(log.visitsOf(orphan.id)).to.deep.equal(range(1, 20_000));
@@ -93,7 +134,7 @@ describe('redirect edge: spool of an ended process', () => {
     const orphan = await writeOrphan(dataDir, [10, 10]);
     const [first = ''] = orphan.segments;
     const offset = sum(orphan.sizes.slice(0, 4));
-    await flip(first, offset + 100);
+    await flip(first, offset + 20);
     const damaged = await readFile(first);
 
     const spool = await adoptAll();
@@ -114,7 +155,7 @@ describe('redirect edge: spool of an ended process', () => {
     const orphan = await writeOrphan(dataDir, [10]);
     const [first = ''] = orphan.segments;
     const offset = sum(orphan.sizes.slice(0, 4));
-    await flip(first, offset + 100);
+    await flip(first, offset + 20);
     await adoptAll();
     expect(log.visitsOf(orphan.id)).to.deep.equal(range(1, 4));
     const kept = (await spoolDir()).filter((name) => name.endsWith('.bad'));
@@ -123,13 +164,13 @@ describe('redirect edge: spool of an ended process', () => {
 
   it('does not count for the cap of its adopter, and is left over until it is shipped', async () => {
     log.isAway = true;
-    const orphan = await writeOrphan(dataDir, [400]);
+    const orphan = await writeOrphan(dataDir, [1400]);
     const bytes = sum(orphan.sizes);
     const spool = await bench.open({ dataDir, ship: log.ship, maxBytes: 65_536 });
     expect(bytes).to.be.above(65_536);
-    await eventually('the spool holds 400 visits', () => spool.depth().events === 400);
+    await eventually('the spool holds 1,400 visits', () => spool.depth().events === 1400);
     expect(spool.leftOver()).to.deep.equal({ spools: 1, bytes });
-    for (const number of range(1, 10)) await spool.append(visit(number));
+    for (const number of range(1, 10)) await append(spool, visit(number));
     expect(spool.leftOver()).to.deep.equal({ spools: 1, bytes });
     expect(spool.depth().bytes).to.equal(bytes + spool.diskBytes());
 
@@ -162,7 +203,7 @@ describe('redirect edge: spool of an ended process', () => {
   it('is not adopted while its owner lives', async () => {
     log.isAway = true;
     const owner = await bench.open({ dataDir, ship: log.ship });
-    await owner.append(visit(1));
+    await append(owner, visit(1));
     const other = new FakeLog();
     await bench.open({ dataDir, ship: other.ship, scanEveryMs: 5 });
     await sleep(200);
@@ -192,7 +233,7 @@ describe('redirect edge: spool of an ended process', () => {
     const spool = await bench.open({ dataDir, ship: log.ship, maxBytes: 65_536, scanEveryMs: 5 });
     await eventually('the healthy orphan is shipped', () => log.visitsOf(healthy.id).length === 5);
     await eventually('more than 30 visits are adopted', () => spool.counters.adopted > 30);
-    await spool.append(visit(1));
+    await append(spool, visit(1));
     expect(log.visitsOf(broken.id)).to.be.empty;
     await eventually('it is left over', () => spool.leftOver().spools === 1);
 

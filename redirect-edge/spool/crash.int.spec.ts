@@ -89,7 +89,7 @@ describe('redirect edge: process of an edge’s spool', () => {
       // What was in flight may be there too, at the end.
       expect(found).to.deep.equal(range(1, found.length));
       expect(found.length).to.be.at.least(promised.at(-1) ?? 0);
-      expect(log.records.map(({ sequence }) => sequence)).to.deep.equal(found);
+      expect(log.sequences).to.deep.equal(found);
     });
 
     it(`leaves a log without gap or disorder when killed with -9 while it ships (${round})`, async () => {
@@ -106,7 +106,7 @@ describe('redirect edge: process of an edge’s spool', () => {
       expect(found).to.deep.equal(range(1, found.length));
       expect(found.length).to.be.at.least(promised.at(-1) ?? 0);
       // At most the batch whose progress was not written yet comes twice.
-      expect(before.length + log.records.length - found.length).to.be.at.most(1000);
+      expect(before.length + log.records.length - found.length).to.be.at.most(2000);
     });
   }
 
@@ -144,7 +144,7 @@ describe('redirect edge: process of an edge’s spool', () => {
     expect(result['codes']).to.deep.equal(['SPOOL_WRITE_FAILED']);
     const log = await adopt();
     expect(log.visitsOf(result.id)).to.deep.equal(result['acked']);
-    expect(log.records.length).to.be.within(100, 1000);
+    expect(log.records.length).to.be.within(1000, 4000);
   });
 
   describe('its memory', () => {

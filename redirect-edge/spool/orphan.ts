@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { acquireLock } from '../../ops/platform/process/process-lock.js';
 import { discardFolder, leaveFolder, type SpoolContext, type SpoolFolder } from './folder.js';
-import { decodeRecords, maxRecordBytes, recordAt } from './record.js';
+import { maxRecordBytes, recordAt, recordsIn } from './record.js';
 import {
   listSegments,
   openPosition,
@@ -25,10 +25,13 @@ const findEnd = async (
   let last: number | undefined;
   for (;;) {
     const { bytesRead } = await handle.read(chunk, 0, chunk.length, end);
-    const { records, bytes } = decodeRecords(chunk.subarray(0, bytesRead));
+    let bytes = 0;
+    for (const record of recordsIn(chunk.subarray(0, bytesRead))) {
+      bytes = record.end;
+      last = record.sequence;
+    }
     if (bytes === 0) return { end, last };
     end += bytes;
-    last = records.at(-1)?.sequence;
   }
 };
 

@@ -1,27 +1,62 @@
-import { crc32 } from 'node:zlib';
-
 /*
  * A record, big-endian:
  *
  *   u32  length of the body in bytes
  *   u32  CRC-32 of the body
- *   body u64 sequence, u16 length of the key, key (UTF-8), event (UTF-8 JSON)
+ *   body, which begins with a byte for its format:
+ *     1  a visit: u48 sequence, u48 time in ms since the epoch, u8 flags, u32 version of the link (0: null),
+ *        then its texts, in the order of `add`: of each u8 length in bytes (255: null), UTF-8
+ *     0  an event that the release before has made: u56 sequence, u16 length of the key, key, JSON
  *
- * Sequence and key stand beside the event so that shipping never parses JSON.
+ * The words of a visit stand there as texts, not as numbers of a list: another release may have another list.
  */
-/** One visit as the spool holds it. */
-export interface SpoolRecord {
-  /** The event's subject, the short code. */
-  readonly key: string;
-  /** The event as `writeEvent` gives it. */
-  readonly value: string;
-  /** The event's number in its spool. */
-  readonly sequence: number;
+import { crc32 } from 'node:zlib';
+import type { VisitFacts } from '../domain/visit-facts.js';
+
+/** A visit that is about to be redirected. The visitor's address never gets here. */
+export interface NewVisit {
+  readonly code: string;
+  /** The link's. */
+  readonly account: string;
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  /** Where the visitor's request names one. */
+  readonly requestId: string | undefined;
+  readonly facts: VisitFacts;
 }
 
+/** What the spool holds of one visit. */
+export type SpoolRecord =
+  | {
+      readonly type: 'visit';
+      readonly visit: NewVisit;
+      /** Whether JSON has nothing to escape in its texts. */
+      readonly isPlain: boolean;
+    }
+  | { readonly type: 'event'; readonly key: string; readonly value: string };
+
+/** A later release wrote the spool; one of its edges, or of a release after it, can adopt it. */
+export class UnknownRecordFormat extends Error {
+  readonly code = 'UNKNOWN_RECORD_FORMAT';
+  readonly retryable = false;
+
+  constructor(format: number) {
+    super(`The spool was written by a later release: it has records of format ${format}`);
+  }
+}
+
+const formats = { event: 0, visit: 1 } as const;
+const flags = { bot: 1, plain: 2 } as const;
+
 const headerBytes = 8;
-const fixedBodyBytes = 10;
-const uint32 = 2 ** 32;
+/** Format, sequence, time, flags, version. */
+const fixedVisitBytes = 18;
+const maxTextBytes = 254;
+const nullText = 255;
+const texts = 11;
+const maxVisitBytes = headerBytes + fixedVisitBytes + texts * (1 + maxTextBytes);
+/** The least that either format has: sequence and format, and the length of a key. */
+const minBodyBytes = 10;
 
 /** The longest record, header included; a greater length is damage, not a record. */
 export const maxRecordBytes = 64 * 1024;
@@ -30,6 +65,8 @@ export const maxRecordBytes = 64 * 1024;
 export class RecordBuffer {
   #buffer: Buffer;
   #length = 0;
+  /** Of the record that is being added, the texts in which JSON has something to escape. */
+  #unplain = 0;
 
   /** @param initialBytes grows when it has to, and shrinks back to this. */
   constructor(private readonly initialBytes = 256 * 1024) {
@@ -47,29 +84,37 @@ export class RecordBuffer {
   }
 
   /**
-   * Adds a record and returns its size in bytes.
+   * Adds a visit under its number in the spool, and returns the record's size in bytes.
    *
-   * @throws RangeError when the record is longer than `maxRecordBytes`; nothing is added then.
+   * @throws RangeError when one of its texts has more than 254 bytes; nothing is added then.
    */
-  add({ sequence, key, value }: SpoolRecord): number {
+  add(sequence: number, { code, account, at: time, requestId, facts }: NewVisit): number {
     const start = this.#length;
-    // A UTF-16 unit is at most three bytes of UTF-8.
-    this.#reserve(headerBytes + fixedBodyBytes + 3 * (key.length + value.length));
-    const buffer = this.#buffer;
+    this.#reserve(maxVisitBytes);
+    this.#unplain = 0;
     const body = start + headerBytes;
-    buffer.writeUInt32BE(Math.floor(sequence / uint32), body);
-    buffer.writeUInt32BE(sequence % uint32, body + 4);
-    const keyStart = body + fixedBodyBytes;
-    const keyBytes = buffer.write(key, keyStart, 'utf8');
-    const end = keyStart + keyBytes + buffer.write(value, keyStart + keyBytes, 'utf8');
-    if (end - start > maxRecordBytes) {
-      throw new RangeError(`A record of ${end - start} bytes is too long for the spool`);
-    }
-    buffer.writeUInt16BE(keyBytes, body + 8);
-    buffer.writeUInt32BE(end - body, start);
-    buffer.writeUInt32BE(crc32(buffer.subarray(body, end)), start + 4);
-    this.#length = end;
-    return end - start;
+    let at = body + fixedVisitBytes;
+    at = this.#write(code, at);
+    at = this.#write(account, at);
+    at = this.#write(requestId ?? null, at);
+    at = this.#write(facts.country, at);
+    at = this.#write(facts.referrer, at);
+    at = this.#write(facts.browser, at);
+    at = this.#write(facts.os, at);
+    at = this.#write(facts.device, at);
+    at = this.#write(facts.language, at);
+    at = this.#write(facts.visitor, at);
+    at = this.#write(facts.trigger, at);
+    const buffer = this.#buffer;
+    buffer[body] = formats.visit;
+    buffer.writeUIntBE(sequence, body + 1, 6);
+    buffer.writeUIntBE(time, body + 7, 6);
+    buffer[body + 13] = (facts.bot ? flags.bot : 0) | (this.#unplain === 0 ? flags.plain : 0);
+    buffer.writeUInt32BE(facts.version ?? 0, body + 14);
+    buffer.writeUInt32BE(at - body, start);
+    buffer.writeUInt32BE(crc32(buffer.subarray(body, at)), start + 4);
+    this.#length = at;
+    return at - start;
   }
 
   /** Takes back the last `bytes` bytes, a record that `add` has just added. */
@@ -85,6 +130,35 @@ export class RecordBuffer {
     }
   }
 
+  /** Returns where the text ends. */
+  #write(text: string | null, at: number): number {
+    const buffer = this.#buffer;
+    if (text === null) {
+      buffer[at] = nullText;
+      return at + 1;
+    }
+    const start = at + 1;
+    const { length } = text;
+    // For texts this short, a loop is several times as fast as a call of `Buffer.write`.
+    if (length <= maxTextBytes) {
+      let index = 0;
+      for (; index < length; index += 1) {
+        const unit = text.charCodeAt(index);
+        if (unit < 0x20 || unit > 0x7e || unit === 0x22 || unit === 0x5c) break;
+        buffer[start + index] = unit;
+      }
+      if (index === length) {
+        buffer[at] = length;
+        return start + length;
+      }
+    }
+    const bytes = Buffer.byteLength(text);
+    if (bytes > maxTextBytes) throw new RangeError(`A text of ${bytes} bytes is too long`);
+    this.#unplain += 1;
+    buffer[at] = bytes;
+    return start + buffer.write(text, start);
+  }
+
   #reserve(bytes: number): void {
     const needed = this.#length + bytes;
     if (needed <= this.#buffer.length) return;
@@ -94,17 +168,19 @@ export class RecordBuffer {
   }
 }
 
-/** Where the parts of a record are in the bytes that it was read from. */
+/** A whole record in the bytes that it was read from. */
 export interface RecordPlace {
+  /** The visit's number in its spool. */
   readonly sequence: number;
-  readonly keyStart: number;
-  /** The event begins here. */
-  readonly keyEnd: number;
-  /** The event, and the record, end here. */
+  readonly body: number;
   readonly end: number;
 }
 
-/** The record that begins at an offset, `undefined` where it is cut short or damaged. */
+/**
+ * The record that begins at an offset, `undefined` where it is cut short or damaged.
+ *
+ * @throws UnknownRecordFormat
+ */
 export const recordAt = (bytes: Buffer, offset: number): RecordPlace | undefined => {
   if (offset + headerBytes > bytes.length) return undefined;
   const length = bytes.readUInt32BE(offset);
@@ -112,38 +188,76 @@ export const recordAt = (bytes: Buffer, offset: number): RecordPlace | undefined
   const end = body + length;
   // The lower bound also turns down blocks of zeros, which a power loss leaves in a file: their
   // length of 0 would go with their CRC of 0.
-  if (length < fixedBodyBytes || end - offset > maxRecordBytes || end > bytes.length)
+  if (length < minBodyBytes || end - offset > maxRecordBytes || end > bytes.length)
     return undefined;
   if (crc32(bytes.subarray(body, end)) !== bytes.readUInt32BE(offset + 4)) return undefined;
-  const keyStart = body + fixedBodyBytes;
-  const keyEnd = keyStart + bytes.readUInt16BE(body + 8);
-  if (keyEnd > end) return undefined;
-  const sequence = bytes.readUInt32BE(body) * uint32 + bytes.readUInt32BE(body + 4);
-  return { sequence, keyStart, keyEnd, end };
+  const format = bytes.readUInt8(body);
+  switch (format) {
+    case formats.visit:
+      return { sequence: bytes.readUIntBE(body + 1, 6), body, end };
+    case formats.event:
+      // Of its seven bytes, the first is 0 up to 2^48 visits.
+      return { sequence: bytes.readUIntBE(body + 2, 6), body, end };
+    default:
+      throw new UnknownRecordFormat(format);
+  }
 };
 
-/**
- * Reads records from the start of `bytes` up to the first that is cut short or damaged, `max` at
- * most. Always a prefix of what was written.
- *
- * @returns the records, and how many bytes they take
- */
-export const decodeRecords = (
-  bytes: Buffer,
-  max = Infinity,
-): { readonly records: readonly SpoolRecord[]; readonly bytes: number } => {
-  const records: SpoolRecord[] = [];
+/** The whole records at the beginning of some bytes, up to the first that is cut short or damaged. */
+export function* recordsIn(bytes: Buffer): Generator<RecordPlace, void> {
   let offset = 0;
-  while (records.length < max) {
+  for (;;) {
     const place = recordAt(bytes, offset);
-    if (!place) break;
-    const { sequence, keyStart, keyEnd, end } = place;
-    records.push({
-      sequence,
-      key: bytes.toString('utf8', keyStart, keyEnd),
-      value: bytes.toString('utf8', keyEnd, end),
-    });
-    offset = end;
+    if (!place) return;
+    yield place;
+    offset = place.end;
   }
-  return { records, bytes: offset };
+}
+
+/** Reads what stands in the records that `recordsIn` has found in these bytes. */
+export const recordReader = (bytes: Buffer): ((place: RecordPlace) => SpoolRecord) => {
+  // A slice of one long text costs a fifth of a call of `toString` for each short one.
+  const latin1 = bytes.toString('latin1');
+
+  const readVisit = (body: number): SpoolRecord => {
+    const flagged = bytes.readUInt8(body + 13);
+    const isPlain = (flagged & flags.plain) !== 0;
+    let at = body + fixedVisitBytes;
+    const text = (): string | null => {
+      const length = bytes.readUInt8(at);
+      const start = at + 1;
+      at = length === nullText ? start : start + length;
+      if (length === nullText) return null;
+      return isPlain ? latin1.slice(start, at) : bytes.toString('utf8', start, at);
+    };
+    const visit = {
+      code: text() ?? '',
+      account: text() ?? '',
+      at: bytes.readUIntBE(body + 7, 6),
+      requestId: text() ?? undefined,
+      facts: {
+        bot: (flagged & flags.bot) !== 0,
+        country: text(),
+        referrer: text(),
+        browser: text(),
+        os: text(),
+        device: text(),
+        language: text(),
+        visitor: text(),
+        trigger: text(),
+        version: bytes.readUInt32BE(body + 14) || null,
+      } as VisitFacts,
+    };
+    return { type: 'visit', visit, isPlain };
+  };
+
+  const readEvent = (body: number, end: number): SpoolRecord => {
+    const keyStart = body + minBodyBytes;
+    const keyEnd = keyStart + bytes.readUInt16BE(body + 8);
+    const key = bytes.toString('utf8', keyStart, keyEnd);
+    return { type: 'event', key, value: bytes.toString('utf8', keyEnd, end) };
+  };
+
+  return ({ body, end }) =>
+    bytes[body] === formats.event ? readEvent(body, end) : readVisit(body);
 };

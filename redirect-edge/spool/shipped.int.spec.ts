@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { shippedSoFar } from './shipped.js';
-import { SpoolBench, FakeLog, range, visit } from './testing/harness.js';
+import { append, SpoolBench, FakeLog, range, visit } from './testing/harness.js';
 import { writeOrphan } from './testing/orphan-folder.js';
 import { eventually } from '../../ops/test/support/waiting.js';
 
@@ -29,7 +29,7 @@ describe('redirect edge: waiting until a data directory’s spools are shipped',
     const spool = await bench.open({ dataDir, ship: log.ship, segmentBytes: 4_096 });
     for (let round = 0; round < 20; round += 1) {
       const before = range(round * 50 + 1, round * 50 + 50);
-      await Promise.all(before.map((number) => spool.append(visit(number))));
+      await Promise.all(before.map((number) => append(spool, visit(number))));
       const waiting = shippedSoFar(join(dataDir, 'spool'), generousMs);
       expect(await waiting).to.equal(0);
       expect(log.visitsOf(spool.id)).to.include.members(before);
@@ -39,7 +39,7 @@ describe('redirect edge: waiting until a data directory’s spools are shipped',
   it('lasts until the log is back', async () => {
     const spool = await bench.open({ dataDir, ship: log.ship });
     log.isAway = true;
-    await spool.append(visit(1));
+    await append(spool, visit(1));
     const waiting = shippedSoFar(join(dataDir, 'spool'), generousMs);
     await eventually('a second try', () => log.tries > 1);
     expect(log.records).to.be.empty;

@@ -28,13 +28,13 @@ export interface Shipping {
    * before that. After a rejection the same chunk is offered again: the log may see repeats, never a
    * gap. The chunks of one spool come one after the other; those of two spools may overlap.
    */
-  ship(chunk: Buffer): Promise<Shipped>;
+  ship(chunk: Buffer, spoolId: string): Promise<Shipped>;
   /** Gives up what it is doing; the spool offers again what the log may not have. */
   stop(): Promise<void>;
 }
 
 /** Bytes read at a time: the bound of a batch and of the memory that a backlog needs. */
-const chunkBytes = 8 * maxRecordBytes;
+const chunkBytes = 4 * maxRecordBytes;
 
 /**
  * What of one spool is not in the log yet: its segments, oldest first, and the position in the first
@@ -55,7 +55,7 @@ export class Backlog {
 
   /** @param from where to go on; at the start of the first segment unless given */
   constructor(
-    private readonly spoolId: string,
+    readonly spoolId: string,
     private readonly positionFile: FileHandle,
     private readonly context: SpoolContext,
     segments: readonly Segment[] = [],
@@ -225,7 +225,7 @@ export class Shipper {
     if (!chunk) return undefined;
     const ship = async (): Promise<Shipped> => {
       const startedAt = performance.now();
-      const shipped = await untilAborted(shipping.ship(chunk), signal);
+      const shipped = await untilAborted(shipping.ship(chunk, backlog.spoolId), signal);
       durations?.observeSince(startedAt);
       return shipped;
     };

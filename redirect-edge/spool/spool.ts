@@ -1,8 +1,7 @@
 import type { Logger } from 'pino';
 import { WakeUp } from '../../ops/platform/concurrency/wake-up.js';
-import { spoolSource } from '../../schemas/events/envelope.js';
 import { Adoption } from './adoption.js';
-import { Appender, type NewVisit } from './appender.js';
+import { Appender, type Done } from './appender.js';
 import {
   createSpoolFolder,
   discardFolder,
@@ -10,6 +9,7 @@ import {
   newCounters,
   type SpoolContext,
 } from './folder.js';
+import type { NewVisit } from './record.js';
 import { nodeFiles, openPosition, SegmentWriter, type SegmentFiles } from './segment.js';
 import { Backlog, Shipper, type ShipperOptions, type Shipping } from './shipper.js';
 
@@ -78,7 +78,6 @@ export const openSpool = async (options: SpoolOptions) => {
   const changed = new WakeUp();
   const appender = new Appender({
     ...context,
-    source: spoolSource(folder.id),
     writer,
     diskBytes: () => backlog.diskBytes,
     maxBytes,
@@ -116,14 +115,16 @@ export const openSpool = async (options: SpoolOptions) => {
     id: folder.id,
     counters: context.counters,
     /**
-     * Resolves when the visit survives `kill -9` (with `fsync`, power loss): a few microseconds of
-     * work, and one `write` for all visits of an event-loop tick.
+     * Calls `done` with `null` when the visit survives `kill -9` (with `fsync`, power loss): after one
+     * `write` for all visits of an event-loop tick, for all of them in the same turn. With a failure,
+     * maybe at once, when the visit is not kept: no redirect then. If the process dies before `done` is
+     * called the visit may be counted, as may one whose failed write could not even be taken back.
      *
-     * @throws SpoolUnavailable (as a rejection) when the visit is not kept: no redirect then. If the
-     *   process dies before the promise settles the visit may be counted, as may one whose failed
-     *   write could not even be taken back.
+     * @throws RangeError when a text of the visit has more than 254 bytes
      */
-    append: (visit: NewVisit) => appender.append(visit),
+    append(visit: NewVisit, done: Done): void {
+      appender.append(visit, done);
+    },
     depth: (): SpoolDepth => {
       const adopted = adoption.depth();
       return {

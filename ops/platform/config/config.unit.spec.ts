@@ -101,6 +101,7 @@ describe('platform: configuration', () => {
         prefix: 'staging.',
         replicas: 3,
         minInsyncReplicas: 2,
+        compression: 'none',
       },
       redisUrl: 'rediss://user:secret@cache:6380/1',
       eventStoreUrl: 'esdb://ops:secret@archive:2113?tls=false',

@@ -51,6 +51,36 @@ const insertRecords = async (
   return ends.map(({ partitionId, next }) => ({ partitionId, next }));
 };
 
+type Partitions = Awaited<ReturnType<typeof loadPartitions>>;
+
+/** Finds the row of a key's partition. */
+const partitionIdsOf =
+  (partitions: Partitions) =>
+  (topic: TopicName, key: string): number => {
+    const all = partitions.get(topic) ?? [];
+    const found = all[partitionOf(key, all.length)];
+    if (!found) throw new Error(`No partitions of ${topic}`);
+    return found.id;
+  };
+
+const appendTo = (pool: Pool, partitions: Partitions): EventLog['append'] => {
+  const partitionId = partitionIdsOf(partitions);
+  return async (topic, records) => {
+    if (records.length === 0) return;
+    const placed = records.map((record) => ({
+      partitionId: partitionId(topic, record.key),
+      key: record.key,
+      sequence: 'ledgerSequence' in record ? record.ledgerSequence : null,
+      value: record.value,
+    }));
+    await insertRecords(pool, placed);
+  };
+};
+
+/** For those who append to the log, and do not read it. @throws PartitionsDiffer */
+export const openPostgresAppend = async (pool: Pool): Promise<EventLog['append']> =>
+  appendTo(pool, await loadPartitions(pool));
+
 /**
  * The embedded adapter: tables of PostgreSQL, for one machine. Records are appended to `log.records`; the
  * compactor moves old ones to `log.segments`.
@@ -72,12 +102,7 @@ export const openPostgresLog = async (options: {
 
   const partitionsOf = (topic: TopicName): readonly KnownPartition[] => partitions.get(topic) ?? [];
 
-  const partitionId = (topic: TopicName, key: string): number => {
-    const all = partitionsOf(topic);
-    const found = all[partitionOf(key, all.length)];
-    if (!found) throw new Error(`No partitions of ${topic}`);
-    return found.id;
-  };
+  const partitionId = partitionIdsOf(partitions);
 
   const ranges = async (topic: TopicName): Promise<readonly PartitionRange[]> => {
     const { rows } = await pool.query<{ partition: number; next: number }>(
@@ -86,17 +111,6 @@ export const openPostgresLog = async (options: {
       [topic],
     );
     return rows.map((row) => ({ ...row, first: 0 }));
-  };
-
-  const append: EventLog['append'] = async (topic, records) => {
-    if (records.length === 0) return;
-    const placed = records.map((record) => ({
-      partitionId: partitionId(topic, record.key),
-      key: record.key,
-      sequence: 'ledgerSequence' in record ? record.ledgerSequence : null,
-      value: record.value,
-    }));
-    await insertRecords(pool, placed);
   };
 
   async function* read(
@@ -114,7 +128,7 @@ export const openPostgresLog = async (options: {
 
   const log: EventLog = {
     logId,
-    append,
+    append: appendTo(pool, partitions),
     read,
     ranges,
     subscribe: (subscribeOptions) =>

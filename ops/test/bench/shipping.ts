@@ -12,6 +12,7 @@ import path from 'node:path';
 import { unknownVisitor } from '../../../redirect-edge/domain/visit-facts.js';
 import { shipFromWorker, shipHere } from '../../../redirect-edge/shipping/shipping.js';
 import type { Shipping } from '../../../redirect-edge/spool/shipper.js';
+import { append } from '../../../redirect-edge/spool/testing/harness.js';
 import { openSpool } from '../../../redirect-edge/spool/spool.js';
 import { topics } from '../../../schemas/events/topics.js';
 import { openKafkaLog } from '../../platform/event-log/kafka/kafka-log.js';
@@ -56,9 +57,9 @@ const costOf = async (dataDir: string, count: number, shipping: Shipping): Promi
     fsync: false,
     logger,
     shipping: {
-      async ship(chunk) {
+      async ship(chunk, spoolId) {
         await filled.promise;
-        return shipping.ship(chunk);
+        return shipping.ship(chunk, spoolId);
       },
       // The next round needs it.
       stop: () => Promise.resolve(),
@@ -67,9 +68,9 @@ const costOf = async (dataDir: string, count: number, shipping: Shipping): Promi
   for (let made = 0; made < count; made += perTick) {
     await Promise.all(
       Array.from({ length: Math.min(perTick, count - made) }, (_, index) =>
-        spool.append({
+        append(spool, {
           code: `code-${String((made + index) % codes).padStart(4, '0')}`,
-          at: new Date(),
+          at: Date.now(),
           facts: unknownVisitor(false, { sequence: 1 }),
           account: 'default',
           requestId: randomUUID(),
@@ -119,7 +120,7 @@ const run = async (count: number): Promise<void> => {
     const log = openKafkaLog({ settings, logger });
     await log.ready;
     const worker = shipFromWorker({
-      kafka: settings,
+      address: { kafka: settings, databaseUrl: '' },
       untilAnswering: () => log.ready,
       logger,
     });

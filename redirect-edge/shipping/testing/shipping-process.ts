@@ -1,21 +1,19 @@
 /**
- * An edge reduced to its spool and the worker that ships it to Kafka, as a process of its own, so that
- * a test can kill it. Arguments: the data directory, and the settings of Kafka as JSON. It says its
+ * An edge reduced to its spool and the worker that ships it, as a process of its own, so that
+ * a test can kill it. Arguments: the data directory, and the log's address as JSON. It says its
  * spool's id, and then for ever the number of the last visit that it promised to keep.
  */
-import { writeSync } from 'node:fs';
 import path from 'node:path';
-import { setImmediate as tick } from 'node:timers/promises';
-import type { KafkaSettings } from '../../../ops/platform/event-log/kafka/settings.js';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createLogger } from '../../../ops/platform/logging.js';
 import { openSpool } from '../../spool/spool.js';
-import { visit } from '../../spool/testing/harness.js';
-import { shipFromWorker } from '../shipping.js';
+import { append, visit } from '../../spool/testing/harness.js';
+import { shipFromWorker, type LogAddress } from '../shipping.js';
 
-const [, , dataDir = '', settings = ''] = process.argv;
+const [, , dataDir = '', address = ''] = process.argv;
 const logger = createLogger('silent');
 const shipping = shipFromWorker({
-  kafka: JSON.parse(settings) as KafkaSettings,
+  address: JSON.parse(address) as LogAddress,
   untilAnswering: () => Promise.resolve(),
   logger,
 });
@@ -26,11 +24,15 @@ const spool = await openSpool({
   shipping,
   logger,
 });
-writeSync(1, `${spool.id}\n`);
+/** No faster than the test reads. */
+const say = (line: string): Promise<unknown> =>
+  new Promise((resolve) => process.stdout.write(`${line}\n`, resolve));
+
+await say(spool.id);
 for (let last = 0; ; last += 50) {
   await Promise.all(
-    Array.from({ length: 50 }, (_, index) => spool.append(visit(last + index + 1))),
+    Array.from({ length: 50 }, (_, index) => append(spool, visit(last + index + 1))),
   );
-  writeSync(1, `${last + 50} ${spool.counters.shipped}\n`);
-  await tick();
+  await say(`${last + 50} ${spool.counters.shipped}`);
+  await sleep(5);
 }

@@ -11,7 +11,7 @@ import { SpoolUnavailable } from '../appender.js';
 import { shipHere } from '../../shipping/shipping.js';
 import type { Shipping } from '../shipper.js';
 import { openSpool } from '../spool.js';
-import { visit } from './harness.js';
+import { append, visit } from './harness.js';
 
 export type EdgeTask =
   'write' | 'write-without-log' | 'adopt' | 'adopt-uncopied' | 'fill' | 'write-64-mib';
@@ -62,7 +62,7 @@ const appendSome = (count: number): Promise<PromiseSettledResult<number>[]> =>
   Promise.allSettled(
     Array.from({ length: count }, () => {
       const number = next++;
-      return spool.append(visit(number)).then(() => number);
+      return append(spool, visit(number)).then(() => number);
     }),
   );
 
@@ -93,7 +93,7 @@ switch (task as EdgeTask) {
     process.on('SIGXFSZ', () => undefined);
     const acked: number[] = [];
     const codes: string[] = [];
-    for (let round = 0; round < 30; round += 1) {
+    for (let round = 0; round < 100; round += 1) {
       for (const result of await appendSome(50)) {
         if (result.status === 'fulfilled') acked.push(result.value);
         else if (result.reason instanceof SpoolUnavailable) codes.push(result.reason.code);
@@ -105,7 +105,7 @@ switch (task as EdgeTask) {
     break;
   }
   case 'write-64-mib':
-    while (spool.depth().bytes < 64 * 1024 ** 2) await appendSome(100);
+    while (spool.depth().bytes < 64 * 1024 ** 2) await appendSome(1000);
     report({ ...spool.depth() });
     process.kill(process.pid, 'SIGKILL');
     break;

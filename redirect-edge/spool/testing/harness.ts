@@ -6,33 +6,48 @@ import { pino, type Logger } from 'pino';
 import { readEvent } from '../../../schemas/events/codec.js';
 import { shipHere } from '../../shipping/shipping.js';
 import { unknownVisitor } from '../../domain/visit-facts.js';
-import type { SpoolRecord } from '../record.js';
+import type { NewRecord } from '../../../ops/platform/event-log/port.js';
+import { deferred } from '../../../ops/platform/concurrency/deferred.js';
+import type { NewVisit } from '../record.js';
 import { openSpool, type Spool, type SpoolOptions } from '../spool.js';
-import type { NewVisit } from '../appender.js';
 
 export const visit = (number: number): NewVisit => ({
   code: `code-${number % 7}`,
-  at: new Date(1_750_000_000_000 + number),
+  at: 1_750_000_000_000 + number,
   facts: unknownVisitor(number % 2 === 0, { sequence: 1 }),
   account: 'default',
   requestId: String(number),
 });
 
+/** Resolves when the spool has the visit. @throws SpoolUnavailable */
+export const append = (spool: Pick<Spool, 'append'>, newVisit: NewVisit): Promise<void> => {
+  const kept = deferred();
+  spool.append(newVisit, (failure) => {
+    if (failure) kept.reject(failure);
+    else kept.resolve();
+  });
+  return kept.promise;
+};
+
 /** Takes records as the log would, and looks at what it was given. */
 export class FakeLog {
-  readonly batches: (readonly SpoolRecord[])[] = [];
+  readonly batches: (readonly NewRecord[])[] = [];
   isAway = false;
   tries = 0;
 
-  readonly ship = async (records: readonly SpoolRecord[]): Promise<void> => {
+  readonly ship = async (records: readonly NewRecord[]): Promise<void> => {
     this.tries += 1;
     await sleep(1);
     if (this.isAway) throw new Error('The log is away');
     this.batches.push(records);
   };
 
-  get records(): readonly SpoolRecord[] {
+  get records(): readonly NewRecord[] {
     return this.batches.flat();
+  }
+
+  get sequences(): readonly number[] {
+    return this.records.map(({ value }) => readEvent(value).sequence);
   }
 
   /** The request ids of the visits of one spool, in the log's order, repeats dropped as readers do. */
@@ -41,10 +56,7 @@ export class FakeLog {
   }
 }
 
-export const visitsOf = (
-  records: readonly Pick<SpoolRecord, 'key' | 'value'>[],
-  spoolId: string,
-): number[] => {
+export const visitsOf = (records: readonly NewRecord[], spoolId: string): number[] => {
   let highWaterMark = 0;
   const visits: number[] = [];
   for (const { key, value } of records) {

@@ -1,10 +1,9 @@
 import { mkdir, writeFile } from 'node:fs/promises';
-import { v7 } from 'uuid';
 import { join } from 'node:path';
-import { spoolSource } from '../../../schemas/events/envelope.js';
+import { crc32 } from 'node:zlib';
+import { v7 } from 'uuid';
 import { RecordBuffer } from '../record.js';
 import { segmentPath } from '../segment.js';
-import { visitEvent } from '../appender.js';
 import { visit } from './harness.js';
 
 export interface OrphanFolder {
@@ -14,6 +13,18 @@ export interface OrphanFolder {
   /** Of each record, in all segments. */
   readonly sizes: readonly number[];
 }
+
+/** A record of the release before, which held the event itself. */
+export const eventRecord = (sequence: number, key: string, value: string): Buffer => {
+  const fixed = Buffer.alloc(10);
+  fixed.writeBigUInt64BE(BigInt(sequence));
+  fixed.writeUInt16BE(Buffer.byteLength(key), 8);
+  const body = Buffer.concat([fixed, Buffer.from(key), Buffer.from(value)]);
+  const head = Buffer.alloc(8);
+  head.writeUInt32BE(body.length);
+  head.writeUInt32BE(crc32(body), 4);
+  return Buffer.concat([head, body]);
+};
 
 /** Writes the folder of a spool whose owner is gone: visit `n` has the sequence `n`. */
 export const writeOrphan = async (
@@ -29,9 +40,7 @@ export const writeOrphan = async (
     const first = sizes.length + 1;
     const buffer = new RecordBuffer();
     for (let sequence = first; sequence < first + count; sequence += 1) {
-      const { code } = visit(sequence);
-      const value = visitEvent(visit(sequence), v7(), spoolSource(id), sequence);
-      sizes.push(buffer.add({ sequence, key: code, value }));
+      sizes.push(buffer.add(sequence, visit(sequence)));
     }
     segments.push(segmentPath(path, first));
     await writeFile(segmentPath(path, first), buffer.bytes());

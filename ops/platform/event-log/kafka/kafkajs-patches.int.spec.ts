@@ -93,7 +93,7 @@ describe('platform: kafkajs, mended', function () {
         prefix: kafka.prefix,
         replicas: null,
         minInsyncReplicas: null,
-        compression: 'gzip',
+        compression: 'gzip' as const,
       };
       const producer = createKafkaClient(settings, logger).producer();
       await producer.connect();

@@ -26,7 +26,7 @@ describe('platform: reader of a partition of Kafka', () => {
       prefix: '',
       replicas: null,
       minInsyncReplicas: null,
-      compression: 'gzip',
+      compression: 'gzip' as const,
     };
     const reader = createPartitionReader(kafka, settings, createClusterAdmin(kafka));
     const reading = rejection(reader.read(topics.links.name, 0, 0, 1).next());

@@ -1,0 +1,30 @@
+import fc from 'fast-check';
+import type { VisitFacts } from '../../domain/visit-facts.js';
+import type { NewVisit } from '../record.js';
+
+/** Any text that a record has room for. */
+const text = fc.oneof(
+  fc.stringMatching(/^[\w.-]{1,40}$/),
+  fc.string({ unit: 'binary', minLength: 1, maxLength: 60 }),
+);
+const textOrNull = fc.option(text);
+
+/** Any visit, also of words that no list has yet. */
+export const anyVisit: fc.Arbitrary<NewVisit> = fc.record({
+  code: text,
+  account: text,
+  at: fc.date({ min: new Date(0), max: new Date('9999-12-31'), noInvalidDate: true }).map(Number),
+  requestId: fc.option(text, { nil: undefined }),
+  facts: fc.record({
+    bot: fc.boolean(),
+    country: textOrNull,
+    referrer: textOrNull,
+    browser: textOrNull,
+    os: textOrNull,
+    device: textOrNull,
+    language: textOrNull,
+    visitor: textOrNull,
+    trigger: textOrNull,
+    version: fc.option(fc.integer({ min: 1, max: 2 ** 32 - 1 })),
+  }) as fc.Arbitrary<VisitFacts>,
+});
