@@ -24,7 +24,7 @@ import { exposeEdge, exposePasswordTries, exposeSharedCache } from './metrics.js
 import { ClientHash, forgetTries, Throttle } from './passwords/throttle.js';
 import { shipFromWorker } from './shipping/shipping.js';
 import { openSpool } from './spool/spool.js';
-import { openCountries } from './visitors/countries.js';
+import type { Countries } from './visitors/countries.js';
 import { createJudge } from './visitors/judge.js';
 import { lookMs, VisitorKeys } from './visitors/visitor-keys.js';
 
@@ -37,7 +37,6 @@ export interface RedirectEdgeDeps {
     | 'admin'
     | 'api'
     | 'edge'
-    | 'geoipFile'
     | 'kafka'
     | 'ownHosts'
     | 'rootRedirect'
@@ -54,6 +53,7 @@ export interface RedirectEdgeDeps {
   /** The edges' shared cache, of links of one installation; `null`: none. */
   readonly sharedCache: { readonly redis: Redis; readonly installation: string } | null;
   readonly passwords: PasswordHasher;
+  readonly countries: Countries;
   readonly health: HealthCheck;
   readonly metrics: Metrics;
   readonly logger: Logger;
@@ -63,8 +63,8 @@ export type RedirectEdge = Awaited<ReturnType<typeof startRedirectEdge>>;
 
 /** Starts the redirect edge: its listener, and the spool that its visits go through. */
 export const startRedirectEdge = async (deps: RedirectEdgeDeps) => {
-  const { config, databaseUrl, pool, log, outbox, listener, health, metrics, logger } = deps;
-  const countries = await openCountries(config.geoipFile, logger);
+  const { config, databaseUrl, pool, log, outbox, listener, countries } = deps;
+  const { health, metrics, logger } = deps;
   const keys = new VisitorKeys(pool);
   await keys.look();
   const spool = await openSpool({

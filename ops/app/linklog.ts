@@ -1,6 +1,7 @@
 import { openWebSafety } from '../../command-api/safety/web-safety.js';
 import { projectionStatus } from '../../projectors/main.js';
 import type { RedirectEdge } from '../../redirect-edge/main.js';
+import { openCountries } from '../../redirect-edge/visitors/countries.js';
 import { topics } from '../../schemas/events/topics.js';
 import { firstFailure, never } from '../platform/concurrency/deferred.js';
 import type { Config } from '../platform/config/config.js';
@@ -36,8 +37,9 @@ const graceMs = 3_000;
 export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: Logger) =>
   startInOrder(logger, async (onStop) => {
     requireShared(config, roles);
-    // Before anything is made: a bad list is a bad configuration.
+    // Before anything is made: a bad file is a bad configuration.
     const safety = await openWebSafety(config.safety, logger);
+    const countries = await openCountries(roles.has('edge') ? config.geoipFile : null, logger);
     const dataDir = await openDataDir(config.dataDir);
     onStop(() => {
       dataDir.release();
@@ -104,7 +106,7 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
         listener,
         sharedCache: redis && { redis, installation: await installationOf(logPool) },
         pool: database.pool('edge', 6, 'request'),
-        ...{ log, outbox, passwords, health, metrics, logger },
+        ...{ log, outbox, passwords, countries, health, metrics, logger },
       });
     }
     // For a start that fails from here on; stopping the edge twice does no harm.

@@ -30,5 +30,9 @@ export const qrQuery = z.object({
     .describe('The level of error correction.'),
   dark: colour('dark').default('#000000').describe('A hex colour; the `#` may be left out.'),
   light: colour('light').default('#ffffff').describe('A hex colour; the `#` may be left out.'),
+  mark: z
+    .literal('1', { error: 'mark must be 1' })
+    .optional()
+    .describe('The code holds `shortUrl?qr`: visits by it have the trigger `qr`.'),
 });
 export type QrQuery = z.output<typeof qrQuery>;

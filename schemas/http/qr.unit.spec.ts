@@ -44,6 +44,7 @@ describe('schemas: query of GET /v2/qr', () => {
     ],
     ['margin', ['11', '-1', '', '0x1', ['1']], 'margin must be between 0 and 10'],
     ['ecc', ['m', '', 'LM', ['L']], 'ecc must be one of L, M, Q, H'],
+    ['mark', ['0', '', 'true', '01', ['1']], 'mark must be 1'],
     ...(['dark', 'light'] as const).map(
       (name) =>
         [

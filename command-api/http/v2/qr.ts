@@ -65,7 +65,7 @@ export const createQrHandler = (deps: QrDeps): Handler<V2State> => {
       monthlyLimitReached(messages.qrCodesExhausted, limit, call, deps);
     if (limit !== null && call.usage.qrCodes >= limit) return exhausted();
 
-    const text = `${deps.shortUrlHost}/${code}`;
+    const text = `${deps.shortUrlHost}/${code}${query.value.mark === undefined ? '' : '?qr'}`;
     const tag = createHash('sha256')
       .update(JSON.stringify([text, query.value]))
       .digest('base64url');

@@ -71,6 +71,8 @@ describe('product: process', () => {
       [{ SPOOL_MAX_BYTES: '100' }, 'SPOOL_MAX_BYTES'],
       [{ SPOOL_FSYNC: 'yes' }, 'SPOOL_FSYNC'],
       [{ PLANS_FILE: '/nowhere/plans.json' }, 'PLANS_FILE'],
+      [{ GEOIP_FILE: '/nowhere/countries.mmdb' }, 'GEOIP_FILE'],
+      [{ GEOIP_FILE: '/dev/null' }, 'GEOIP_FILE'],
       [{ DATA_DIR: '/dev/null/data' }, 'DATA_DIR'],
     ];
     for (const [env, name] of table) {
@@ -358,7 +360,14 @@ describe('product: process', () => {
 
   it('treats an empty variable as unset', async () => {
     const names = ['HOST', 'API_HOST', 'SHORT_URL_HOST', 'UPGRADE_URL', 'ADMIN_TOKEN'];
-    const more = ['DATABASE_URL', 'KAFKA_BROKERS', 'REDIS_URL', 'EVENTSTORE_URL', 'PLANS_FILE'];
+    const more = [
+      'DATABASE_URL',
+      'KAFKA_BROKERS',
+      'REDIS_URL',
+      'EVENTSTORE_URL',
+      'PLANS_FILE',
+      'GEOIP_FILE',
+    ];
     const all = [...names, ...more, 'ROOT_REDIRECT', 'LOG_LEVEL', 'SPOOL_MAX_BYTES', 'SPOOL_FSYNC'];
     const bench = await start(Object.fromEntries(all.map((name) => [name, ''])));
     expect((await bench.visit('')).status).to.equal(404);

@@ -244,10 +244,20 @@ describe('command API: GET /v2/qr', () => {
     expect((await qr()).status).to.equal(200);
   });
 
-  it('holds the short URL', async () => {
-    const [text] = await readQrCodes([{ format: 'png', bytes: await image('') }]);
-    const { pathname } = new URL(text ?? '');
-    expect((await bench.visit(pathname.slice(1))).headers.location).to.equal(destination);
+  it('holds the short URL, marked where it is asked to be', async () => {
+    const [plain, marked] = await readQrCodes([
+      { format: 'png', bytes: await image('') },
+      { format: 'png', bytes: await image('?mark=1') },
+    ]);
+    expect(marked).to.equal(`${plain ?? ''}?qr`);
+    const { pathname, search } = new URL(marked ?? '');
+    const visit = await bench.visit(pathname.slice(1) + search);
+    expect(visit.headers.location).to.equal(destination);
+    expectError(await qr('?mark=0'), {
+      status: 400,
+      message: 'mark must be 1',
+      path: '/v2/qr/pictured',
+    });
   });
 });
 

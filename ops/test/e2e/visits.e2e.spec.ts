@@ -1,0 +1,254 @@
+import { expect } from 'chai';
+import { readdir, readFile } from 'node:fs/promises';
+import path from 'node:path';
+import pg from 'pg';
+import type { EventNamed } from '../../../schemas/events/catalogue.js';
+import { readEvent } from '../../../schemas/events/codec.js';
+import { runningPostgresUrl } from '../../local/postgres/index.js';
+import { createLogger } from '../../platform/logging.js';
+import { openRedis } from '../../platform/redis.js';
+import type { Answer, Ask } from '../support/http.js';
+import { startLinklogCli } from '../support/process.js';
+import { serversFor } from '../support/product.js';
+import { untilProjected } from '../support/projected.js';
+import { eventually } from '../support/waiting.js';
+import { destination, expectError, withProduct } from './harness.js';
+
+type Visit = EventNamed<'LinkVisited'>;
+
+const firefox = 'Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0';
+/** Addresses of the bundled database, in the United States and in Belgium. */
+const [american, belgian] = ['8.8.8.8', '2a02:1810:1:2::7'];
+
+const known = {
+  browser: 'Firefox',
+  os: 'Linux',
+  device: 'desktop',
+  language: 'de',
+  referrer: 'news.example.com',
+};
+
+describe('redirect edge: what a visit records', function () {
+  this.timeout(60_000);
+  const bench = withProduct({ TRUSTED_PROXIES: '127.0.0.1', SHORT_URL_HOST: 'https://sho.rt' });
+  let key: string;
+
+  before(async () => {
+    ({ key } = await bench.key('PRO'));
+  });
+
+  const made = async (body: Record<string, unknown> = {}): Promise<string> =>
+    (await bench.link(key, body)).shortCode;
+
+  /** What a browser sends on behalf of a visitor behind a proxy. */
+  const from = (address: string, headers: Record<string, string> = {}): Ask => ({
+    headers: {
+      'X-Forwarded-For': address,
+      'User-Agent': firefox,
+      'Accept-Language': 'de-CH,de;q=0.9,en;q=0.8',
+      Referer: 'https://www.news.example.com/page?secret=1',
+      ...headers,
+    },
+  });
+
+  const entry = ({ headers }: Ask, password: string): Ask => ({
+    method: 'POST',
+    headers: { ...headers, 'Content-Type': 'application/x-www-form-urlencoded' },
+    body: new URLSearchParams({ password }).toString(),
+  });
+
+  /** How commands reach what the product runs on. */
+  const servers = async (): Promise<Record<string, string>> => ({
+    ...(await serversFor(bench.product.dataDir)),
+    DATABASE_URL: (await runningPostgresUrl(bench.product.dataDir)) ?? '',
+  });
+
+  const replay = async (...args: readonly string[]): Promise<string> => {
+    await untilProjected(bench.product.edges);
+    const { exitCode, stdout, stderr } = await startLinklogCli(
+      ['audit', 'replay', ...args],
+      await servers(),
+    ).ended;
+    expect({ exitCode, stderr }).to.deep.equal({ exitCode: 0, stderr: '' });
+    return stdout;
+  };
+
+  const visitsOf = async (code: string): Promise<Visit[]> => {
+    const lines = (await replay('--type', 'LinkVisited', '--code', code)).split('\n').slice(0, -1);
+    return lines.map((line) => readEvent(line) as Visit);
+  };
+
+  const follow = async (code: string, options: Ask, status = 302): Promise<Answer> => {
+    const answer = await bench.visit(code, options);
+    expect(answer.status, answer.text).to.equal(status);
+    return answer;
+  };
+
+  it('has country, referrer, browser, system, device, language, visitor, trigger, version', async () => {
+    const code = await made();
+    for (const options of [from(american), from(american), from(belgian)])
+      await follow(code, options);
+    await follow(`${code}?utm_source=x&qr`, from(american));
+    const visits = (await visitsOf(code)).map(({ data }) => data);
+    for (const [index, country] of ['US', 'US', 'BE', 'US'].entries()) {
+      const trigger = index === 3 ? 'qr' : 'link';
+      const rest = { country, trigger, click: null, bot: false, version: 1 };
+      expect(visits[index]).to.deep.include({ ...known, ...rest });
+    }
+    const [one, again, other, byCode] = visits.map(({ visitor }) => visitor);
+    expect(one).to.match(/^[\w-]{16}$/);
+    expect([again, byCode]).to.deep.equal([one, one]);
+    expect(other)
+      .to.match(/^[\w-]{16}$/)
+      .and.not.equal(one);
+  });
+
+  it('has the same at a limited link and at one with a password, where it is redirected', async () => {
+    const limited = await made({ maxClicks: 5 });
+    await follow(`${limited}?qr`, from(american));
+    const secured = await made({ password: 'open sesame' });
+    await follow(`${secured}?qr`, from(american), 200);
+    await follow(`${secured}?qr`, entry(from(american), 'sesame'), 401);
+    await follow(`${secured}?qr`, entry(from(american), 'open sesame'), 303);
+    const both = await made({ maxClicks: 5, password: 'open sesame' });
+    await follow(both, entry(from(american), 'open sesame'), 303);
+    for (const [code, click, trigger] of [
+      [limited, 1, 'qr'],
+      [secured, null, 'qr'],
+      [both, 1, 'link'],
+    ] as const) {
+      const visits = await visitsOf(code);
+      expect(visits).to.have.length(1);
+      const told = { ...known, country: 'US', bot: false, version: 1, click, trigger };
+      expect(visits[0]?.data).to.deep.include(told);
+      expect(visits[0]?.data.visitor).to.match(/^[\w-]{16}$/);
+    }
+  });
+
+  it('has neither country, referrer, language nor visitor with DNT or Sec-GPC', async () => {
+    const [plain, limited] = [await made(), await made({ maxClicks: 5 })];
+    for (const code of [plain, limited]) {
+      await follow(code, from(american, { DNT: '1' }));
+      await follow(code, from(american, { 'Sec-GPC': '1' }));
+      const visits = await visitsOf(code);
+      expect(visits).to.have.length(2);
+      for (const { data } of visits) {
+        const untold = { country: null, referrer: null, language: null, visitor: null };
+        expect(data).to.include({ ...known, ...untold, trigger: 'link' });
+      }
+    }
+  });
+
+  it('has no page of ours as the referrer, and believes no stranger’s X-Forwarded-For', async () => {
+    const code = await made();
+    await follow(code, from(american, { Referer: `https://sho.rt/${code}+` }));
+    await follow(code, { ...from(american), localAddress: '127.0.0.9' });
+    const [own, stranger] = (await visitsOf(code)).map(({ data }) => data);
+    expect(own).to.include({ referrer: null, country: 'US' });
+    expect(stranger).to.include({ referrer: known.referrer, country: null });
+  });
+
+  it('is not there for what a browser fetches ahead, whatever the link is', async () => {
+    const codes = [
+      await made(),
+      await made({ maxClicks: 1 }),
+      await made({ password: 'open sesame' }),
+    ];
+    for (const code of [...codes, 'nothing0']) {
+      for (const ahead of [
+        { 'Sec-Purpose': 'prefetch;prerender' },
+        { Purpose: 'prefetch' },
+        { 'X-Purpose': 'preview' },
+        { 'X-Moz': 'prefetch' },
+      ]) {
+        const headers = ahead as Record<string, string>;
+        const message = 'Short links are not fetched ahead';
+        const answer = await follow(code, { headers }, 403);
+        expectError(answer, { status: 403, message, path: `/${code}` });
+        await follow(code, { headers, method: 'HEAD' }, 403);
+      }
+    }
+    const headers = { 'Sec-Purpose': '', Purpose: 'prefetch' };
+    await follow(`${codes[0] ?? ''}+`, { headers }, 200);
+    await follow(codes[0] ?? '', { headers: { 'Sec-Purpose': '' } });
+    await follow(codes[1] ?? '', {});
+    await follow(codes[2] ?? '', entry({ headers }, 'open sesame'), 303);
+    for (const code of codes) expect(await visitsOf(code)).to.have.length(1);
+    await bench.admin('PATCH', '/admin/platform', { maintenance: true });
+    try {
+      await eventually('maintenance is on', async () => (await bench.visit('a')).status === 503);
+      await follow(codes[0] ?? '', { headers }, 503);
+    } finally {
+      await bench.admin('PATCH', '/admin/platform', { maintenance: false });
+    }
+  });
+
+  it('leaves no address and no user agent anywhere', async () => {
+    const marked = `${firefox} needle-of-an-agent`;
+    const addresses = ['198.51.100.23', '203.0.113.45', '2001:db8:77:88::99'];
+    const codes = [await made(), await made({ maxClicks: 9 }), await made({ password: 'right' })];
+    // What must be found, or nothing is searched.
+    const requestId = 'needle-of-a-request';
+    for (const address of addresses) {
+      const visitor = from(address, { 'User-Agent': marked, 'X-Request-Id': requestId });
+      await follow(codes[0] ?? '', visitor);
+      await follow(codes[1] ?? '', visitor);
+      await follow(codes[2] ?? '', entry(visitor, 'wrong'), 401);
+      await follow(codes[2] ?? '', entry(visitor, 'right'), 303);
+    }
+
+    const found = new Map<string, string>();
+    found.set('log', await replay('--code', codes[0] ?? ''));
+    const { DATABASE_URL: url = '', REDIS_URL: redisUrl } = await servers();
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    try {
+      const { rows: tables } = await client.query<{ name: string }>(
+        `SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables
+         WHERE schemaname NOT IN ('pg_catalog', 'information_schema')`,
+      );
+      for (const { name } of tables) {
+        const { rows } = await client.query<{ row: string }>(
+          `SELECT t::text AS row FROM ${name} t`,
+        );
+        found.set(name, rows.map(({ row }) => row).join('\n'));
+      }
+    } finally {
+      await client.end();
+    }
+    if (redisUrl !== undefined) {
+      const redis = await openRedis(redisUrl, createLogger('silent'));
+      await eventually('Redis is connected', () => redis.status === 'ready');
+      for (const name of await redis.keys('*')) {
+        found.set(
+          `redis ${name}`,
+          ((await redis.getBuffer(name)) ?? Buffer.of()).toString('latin1'),
+        );
+      }
+      redis.disconnect();
+    }
+    // The tables' files, PostgreSQL's write-ahead log, the spools, the services' own files.
+    const { dataDir } = bench.product;
+    for (const file of await readdir(dataDir, { recursive: true, withFileTypes: true })) {
+      const name = path.join(file.parentPath, file.name);
+      if (file.isFile()) found.set(name, await readFile(name, 'latin1'));
+    }
+
+    const has = (text: string, secret: string): boolean =>
+      text.includes(secret) || text.includes(Buffer.from(secret).toString('hex'));
+    const placesOf = (secret: string): readonly string[] =>
+      [...found].flatMap(([place, text]) => (has(text, secret) ? [place] : []));
+    expect(placesOf(requestId)).to.include('log');
+    expect(placesOf(requestId).join()).to.include('/spool/').and.to.include('/pg_wal/');
+    for (const secret of [
+      '198.51.100',
+      '203.0.113',
+      '2001:db8:77',
+      'needle-of-an-agent',
+      'Gecko/',
+    ]) {
+      expect(placesOf(secret), secret).to.be.empty;
+    }
+    expect(placesOf(destination)).not.to.be.empty;
+  });
+});
