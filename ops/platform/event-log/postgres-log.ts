@@ -6,6 +6,7 @@ import type { OnRecorded } from '../outbox/outbox-metrics.js';
 import { nothingRecorded, type Outbox, type Receipt } from '../outbox/port.js';
 import type { NotificationListener } from '../postgres/listener.js';
 import { onCommit, valuesByField, type Pool, type Queryable } from '../postgres/pool.js';
+import { textArray } from '../postgres/text-array.js';
 import { installationOf } from './log-binding.js';
 import { partitionOf } from './partition.js';
 import type { Batch, EventLog, PartitionRange } from './port.js';
@@ -18,6 +19,7 @@ const insertRecords = async (
   client: Queryable,
   records: readonly PlacedRecord[],
 ): Promise<Receipt> => {
+  const rows = rowsOf(records);
   const { rows: ends } = await client.query<Receipt[number]>({
     name: 'log-append',
     text: `
@@ -46,7 +48,10 @@ const insertRecords = async (
         FROM input i JOIN moved m ON m.id = i.partition_id
       )
       SELECT id AS "partitionId", next_offset AS next, pg_notify('linklog_log', topic) FROM moved`,
-    values: valuesByField(rowsOf(records), 'partitionId', 'records', 'key', 'sequence', 'value'),
+    values: [
+      ...valuesByField(rows, 'partitionId', 'records', 'key', 'sequence'),
+      textArray(rows.map(({ value }) => value)),
+    ],
   });
   return ends.map(({ partitionId, next }) => ({ partitionId, next }));
 };
