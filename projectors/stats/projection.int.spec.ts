@@ -1,6 +1,15 @@
 import { expect } from 'chai';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
-import { at, blocked, created, expired, noon, spooledVisit } from '../../schemas/testing/events.js';
+import { topics } from '../../schemas/events/topics.js';
+import {
+  at,
+  blocked,
+  created,
+  expired,
+  firstVisitRecordOf,
+  noon,
+  spooledVisit,
+} from '../../schemas/testing/events.js';
 import { feed, type Feed } from '../testing/harness.js';
 import { emptyTables } from '../testing/tables.js';
 import { stats } from './projection.js';
@@ -62,6 +71,15 @@ describe('projectors: projection stats', () => {
     expect(await table('clicks')).to.deep.equal([
       { code: 'abc', clicks: 2, bots: 1, last_accessed: noon },
       { code: 'def', clicks: 1, bots: 0, last_accessed: noon },
+    ]);
+  });
+
+  it('counts the visits of before they recorded more', async () => {
+    const visits = [spooledVisit('abc'), spooledVisit('abc', { sequence: 2, bot: true })];
+    await given.records(topics.visits.name, visits.map(firstVisitRecordOf));
+    await given.events(spooledVisit('abc', { sequence: 3 }));
+    expect(await table('clicks')).to.deep.equal([
+      { code: 'abc', clicks: 2, bots: 1, last_accessed: noon },
     ]);
   });
 

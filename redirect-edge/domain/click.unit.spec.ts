@@ -15,12 +15,11 @@ import {
   idOf,
   noon,
   unblocked,
+  unknownVisitor,
   visited,
 } from '../../schemas/testing/events.js';
 import { decideClick } from './click.js';
-import { unknownVisitor, type VisitFacts } from './visit-facts.js';
-
-const facts = unknownVisitor(false, { sequence: 1 });
+import type { VisitFacts } from './visit-facts.js';
 
 const context = (now: Date, newId: () => string) => ({
   now,
@@ -32,7 +31,7 @@ const context = (now: Date, newId: () => string) => ({
 const given = deciderSpecification({
   initialState: freeCode,
   evolve: evolveLedgerLink,
-  decide: (now: Date, link) => decideClick(facts, link, context(now, countedIds())),
+  decide: (now: Date, link) => decideClick(unknownVisitor, link, context(now, countedIds())),
 });
 
 const made = (maxClicks: number | null, expiresAt: Date | null = null) =>
@@ -58,7 +57,7 @@ describe('redirect edge: taking a click', () => {
 
   it('records what was judged of the visitor', () => {
     const known: VisitFacts = {
-      ...facts,
+      ...unknownVisitor,
       country: 'DE',
       trigger: 'qr',
       visitor: 'q83vASNFZ4mrze8B',
@@ -151,7 +150,7 @@ describe('redirect edge: clicks of a link', () => {
       else if (type === 'expire') {
         if (link.expired === null) happen(expired('spring', next, 'time', told));
       } else {
-        const decision = decideClick(facts, link, context(now, newId));
+        const decision = decideClick(unknownVisitor, link, context(now, newId));
         if (decision.type === 'accepted') decision.events.forEach(happen);
       }
     }

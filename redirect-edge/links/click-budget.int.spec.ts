@@ -6,11 +6,8 @@ import { foldedLinks, recordHistory, storedLinks } from '../../ops/test/support/
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { named, testNode, type TestNode } from '../../ops/test/support/node.js';
 import { eventually } from '../../ops/test/support/waiting.js';
-import { blocked, created, expired } from '../../schemas/testing/events.js';
-import { unknownVisitor } from '../domain/visit-facts.js';
+import { blocked, created, expired, unknownVisitor } from '../../schemas/testing/events.js';
 import { ClickBudget } from './click-budget.js';
-
-const facts = unknownVisitor(false, { sequence: 1 });
 
 const count = (outcomes: readonly string[]): Record<string, number> => {
   const counts: Record<string, number> = {};
@@ -38,7 +35,11 @@ describe('redirect edge: click budget, on two nodes', () => {
   });
 
   const take = (code: string, visitor: number): ReturnType<ClickBudget['take']> =>
-    budgets[visitor % 2 === 0 ? 0 : 1].take({ code, requestId: `visitor-${visitor}`, facts });
+    budgets[visitor % 2 === 0 ? 0 : 1].take({
+      code,
+      requestId: `visitor-${visitor}`,
+      facts: unknownVisitor,
+    });
 
   const expectFolded = async (): Promise<void> => {
     expect(await storedLinks(nodes[0])).to.deep.equal(await foldedLinks(nodes[0]));

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import type { EventName, EventNamed, LinklogEvent } from '../events/catalogue.js';
 import { newEvent, writeEvent, type EventMetadata } from '../events/codec.js';
-import { ledgerSource, spoolSource } from '../events/envelope.js';
+import { ledgerSource, spoolSource, writeSequence } from '../events/envelope.js';
 import { browserFamilies, deviceTypes, osFamilies, visitTriggers } from '../events/visitor.js';
 import { planNames } from '../plans.js';
 
@@ -77,9 +77,8 @@ export const blocked = (code: string, sequence: number, told: Told = {}) =>
 export const unblocked = (code: string, sequence: number, told: Told = {}) =>
   make('LinkUnblocked', code, { reason: 'a mistake' }, { sequence, ...told });
 
-/** A visit of a link without a limit, by a visitor of whom nothing is known. */
-export const someVisit: Data<'LinkVisited'> = {
-  click: null,
+/** What is recorded of a visitor of whom nothing is known. */
+export const unknownVisitor: Omit<Data<'LinkVisited'>, 'click'> = {
   bot: false,
   country: null,
   referrer: null,
@@ -91,6 +90,9 @@ export const someVisit: Data<'LinkVisited'> = {
   trigger: 'link',
   version: 1,
 };
+
+/** The visit of such a visitor at a link without a limit. */
+export const someVisit: Data<'LinkVisited'> = { click: null, ...unknownVisitor };
 
 /** A visit that the ledger decided: `click` is its number among those of a link with a limit. */
 export const visited = (code: string, click: number | null, told: Told = {}) =>
@@ -167,6 +169,16 @@ export const recordOf = (
   key: event.subject,
   value: writeEvent(event),
 });
+
+/** A visit as a record of the log, as it was written before visits recorded more. */
+export const firstVisitRecordOf = ({
+  data: { click, bot },
+  ...event
+}: EventNamed<'LinkVisited'>): ReturnType<typeof recordOf> => {
+  const sequence = writeSequence(event.sequence);
+  const first = { ...event, type: 'linklog.LinkVisited.v1', sequence, data: { click, bot } };
+  return { key: event.subject, value: JSON.stringify(first) };
+};
 
 /** Times that four-digit years can write. */
 export const someTime = fc.date({

@@ -9,12 +9,12 @@ import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { unknownVisitor } from '../../../redirect-edge/domain/visit-facts.js';
 import { shipFromWorker, shipHere } from '../../../redirect-edge/shipping/shipping.js';
 import type { Shipping } from '../../../redirect-edge/spool/shipper.js';
 import { append } from '../../../redirect-edge/spool/testing/harness.js';
 import { openSpool } from '../../../redirect-edge/spool/spool.js';
 import { topics } from '../../../schemas/events/topics.js';
+import { unknownVisitor } from '../../../schemas/testing/events.js';
 import { openKafkaLog } from '../../platform/event-log/kafka/kafka-log.js';
 import type { KafkaSettings } from '../../platform/event-log/kafka/settings.js';
 import { createLogger } from '../../platform/logging.js';
@@ -71,7 +71,7 @@ const costOf = async (dataDir: string, count: number, shipping: Shipping): Promi
         append(spool, {
           code: `code-${String((made + index) % codes).padStart(4, '0')}`,
           at: Date.now(),
-          facts: unknownVisitor(false, { sequence: 1 }),
+          facts: unknownVisitor,
           account: 'default',
           requestId: randomUUID(),
         }),

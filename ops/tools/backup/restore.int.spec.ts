@@ -20,7 +20,6 @@ import { catchUpProjections } from '../../../projectors/main.js';
 import { projections } from '../../../projectors/projections.js';
 import { liveSchema } from '../../../projectors/runtime/projection.js';
 import { dump } from '../../../projectors/testing/tables.js';
-import { unknownVisitor } from '../../../redirect-edge/domain/visit-facts.js';
 import { ClickBudget } from '../../../redirect-edge/links/click-budget.js';
 import { writeOrphan } from '../../../redirect-edge/spool/testing/orphan-folder.js';
 import { writeEvent } from '../../../schemas/events/codec.js';
@@ -28,7 +27,13 @@ import { spoolSource } from '../../../schemas/events/envelope.js';
 import { topics } from '../../../schemas/events/topics.js';
 import { platformSubject } from '../../../schemas/folds/platform.js';
 import { defaultPlanTable } from '../../../schemas/plans.js';
-import { at, visited } from '../../../schemas/testing/events.js';
+import {
+  at,
+  firstVisitRecordOf,
+  recordOf,
+  unknownVisitor,
+  visited,
+} from '../../../schemas/testing/events.js';
 import { aliasOverrides } from '../../ledger/alias-overrides.js';
 import { decideOne } from '../../ledger/decide.js';
 import { platformSwitches } from '../../ledger/platform.js';
@@ -47,7 +52,6 @@ import { BadBackup, openBackup, type BackupHead } from './format.js';
 import { checkBackup, restoreInto } from './restore.js';
 
 const logger = createLogger('silent');
-const facts = unknownVisitor(false, { sequence: 1 });
 
 describe('backup: backup that is restored', () => {
   let dir: string;
@@ -182,7 +186,7 @@ describe('backup: backup that is restored', () => {
     await links(keys[1], ['hot', 'used-up', 'blocked-later'], 3);
 
     const clicks = new ClickBudget(from.pool, from.outbox);
-    const take = (code: string) => clicks.take({ code, requestId: 'visit', facts });
+    const take = (code: string) => clicks.take({ code, requestId: 'visit', facts: unknownVisitor });
     for (const code of [
       'hot',
       'hot',
@@ -232,10 +236,11 @@ describe('backup: backup that is restored', () => {
     const visits = [1, 2, 3, 2, 3, 4].map((sequence) =>
       visited(many[sequence % 2] ?? '', null, { sequence, source, account: 'default' }),
     );
-    await from.log.append(
-      topics.visits.name,
-      visits.map((event) => ({ key: event.subject, value: writeEvent(event) })),
+    // The first four were written by an earlier version.
+    const records = visits.map((event, index) =>
+      (index < 4 ? firstVisitRecordOf : recordOf)(event),
     );
+    await from.log.append(topics.visits.name, records);
     // What expires after a second, by the sweeper.
     for (let due = 0; due < 2; due += await expireDueLinks(from.pool, from.outbox, from.clock))
       await sleep(50);
@@ -311,7 +316,7 @@ describe('backup: backup that is restored', () => {
   it('goes on where the source stood: no code, click, or sequence is given out again', async () => {
     await restoreIn(async (node) => {
       const clicks = new ClickBudget(node.pool, node.outbox);
-      const take = () => clicks.take({ code: 'hot', requestId: 'visit', facts });
+      const take = () => clicks.take({ code: 'hot', requestId: 'visit', facts: unknownVisitor });
       expect([await take(), await take()]).to.deep.equal(['taken', 'expired']);
       const after = await node.outbox.after(node.pool, topics.links.name, [
         { subject: 'hot', sequence: 1 },

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pino, type Logger } from 'pino';
 import { readEvent } from '../../../schemas/events/codec.js';
 import { shipHere } from '../../shipping/shipping.js';
-import { unknownVisitor } from '../../domain/visit-facts.js';
+import { unknownVisitor } from '../../../schemas/testing/events.js';
 import type { NewRecord } from '../../../ops/platform/event-log/port.js';
 import { deferred } from '../../../ops/platform/concurrency/deferred.js';
 import type { NewVisit } from '../record.js';
@@ -14,7 +14,7 @@ import { openSpool, type Spool, type SpoolOptions } from '../spool.js';
 export const visit = (number: number): NewVisit => ({
   code: `code-${number % 7}`,
   at: 1_750_000_000_000 + number,
-  facts: unknownVisitor(number % 2 === 0, { sequence: 1 }),
+  facts: { ...unknownVisitor, bot: number % 2 === 0 },
   account: 'default',
   requestId: String(number),
 });
