@@ -29,7 +29,7 @@ const usualPace = {
   /** Milliseconds between two looks for records to compact. */
   everyMs: 60_000,
   /** Of a partition, fewer new records than this wait: the last segment is written again with them. */
-  recordsAtLeast: 100,
+  recordsAtLeast: 50,
 };
 
 /** Of a partition, in one go: the others are to have their turns. */

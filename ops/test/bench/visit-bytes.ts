@@ -1,0 +1,127 @@
+import { randomBytes } from 'node:crypto';
+import { startCompactor } from '../../../projectors/compaction/compactor.js';
+import { startSealing } from '../../../projectors/seals/sealing.js';
+import { newEvent, writeEvent } from '../../../schemas/events/codec.js';
+import { spoolSource } from '../../../schemas/events/envelope.js';
+import { topics } from '../../../schemas/events/topics.js';
+import { browserFamilies, deviceTypes, osFamilies } from '../../../schemas/events/visitor.js';
+import type { NewRecord } from '../../platform/event-log/port.js';
+import { createLogger } from '../../platform/logging.js';
+import { stopTestServer, testDatabase, type TestDatabase } from '../support/database.js';
+import { openTestLog } from '../support/node.js';
+import { allSealed, newSealKey } from '../support/sealing.js';
+import { eventually } from '../support/waiting.js';
+
+/**
+ * What a visit takes on disk in the embedded log and its seals, indexes included, when it was appended and
+ * a day later: `node dist/ops/test/bench/visit-bytes.js [VISITS]`, of each rate.
+ *
+ * Time is compressed. Visits of 100,000 links are appended as the spool ships them at a rate, one
+ * shipment in a tenth of a second. After each thousand of them, or each minute's, the log is sealed,
+ * compacted and vacuumed, as the projectors and PostgreSQL do by themselves each minute.
+ */
+const [most = 200_000] = process.argv.slice(2).map(Number);
+/** Visits a second. A day has 86,400 at the lowest rate. */
+const rates = [1, 12, 5_000];
+const inDay = 86_400;
+
+const logger = createLogger('silent');
+const tables = ['log.records', 'log.segments', 'seals.checkpoints', 'seals.chains'];
+
+const codes = Array.from({ length: 100_000 }, () => randomBytes(6).toString('base64url'));
+const source = spoolSource(randomBytes(8).toString('hex'));
+/** As skewed as visitors are: half have the first value, a quarter the second … */
+const skewed = <Value>(values: readonly Value[]): Value | null =>
+  values[Math.floor(-Math.log2(Math.random()))] ?? null;
+
+const countries = ['US', 'DE', 'IN', 'BR', 'FR', 'GB', 'JP', 'NL', 'PL', 'ES'];
+const referrers = [null, 'google.com', 't.co', 'facebook.com', 'news.ycombinator.com', 'bing.com'];
+
+const visit = (sequence: number, rate: number): NewRecord => {
+  const key = codes[Math.floor(Math.random() * codes.length)] ?? '';
+  const data = {
+    click: null,
+    bot: Math.random() < 0.1,
+    country: skewed(countries),
+    referrer: skewed(referrers),
+    browser: skewed(browserFamilies),
+    os: skewed(osFamilies),
+    device: skewed(deviceTypes),
+    language: skewed(['en', 'de', 'hi', 'pt', 'fr', 'ja', 'nl', 'pl', 'es']),
+    visitor: randomBytes(12).toString('base64url'),
+    trigger: Math.random() < 0.1 ? 'qr' : 'link',
+    version: 1,
+  } as const;
+  const time = new Date(Date.UTC(2026, 10, 22) + (sequence / rate) * 1_000);
+  const metadata = { id: String(sequence), subject: key, sequence, time, source };
+  return {
+    key,
+    value: writeEvent(
+      newEvent('LinkVisited', data, { ...metadata, account: 'default', actor: 'visitor' }),
+    ),
+  };
+};
+
+const vacuum = async ({ pool }: TestDatabase): Promise<void> => {
+  await pool.query(`VACUUM ${tables.join(', ')}, log.partitions`);
+};
+
+const sizes = async ({ pool }: TestDatabase): Promise<number[]> => {
+  const { rows } = await pool.query<{ bytes: number }>(
+    `SELECT pg_total_relation_size(name::regclass) AS bytes
+     FROM unnest($1::text[]) WITH ORDINALITY AS t (name, position) ORDER BY position`,
+    [tables],
+  );
+  return rows.map(({ bytes }) => bytes);
+};
+
+/** Bytes of each table for a visit. */
+const bytesAt = async (rate: number, visits: number, compacted: boolean): Promise<number[]> => {
+  const database = await testDatabase('visit_bytes');
+  const { pool, url } = database;
+  const { log } = await openTestLog({ pool, url, logger });
+  const signer = await newSealKey(pool);
+  const empty = await sizes(database);
+  const deps = { pool, log, signer, logger };
+  const sealing = await startSealing({ ...deps, pace: { records: 1_000, ms: 20 } });
+  const pace = { everyMs: 20, recordsAtLeast: 50 };
+  const compactor = compacted ? startCompactor({ ...deps, pace }) : null;
+  const shipment = Math.max(1, Math.round(rate / 10));
+  const pause = Math.max(1_000, rate * 60);
+  for (let sent = 0; sent < visits;) {
+    const records = Array.from({ length: shipment }, (_, index) => visit(sent + index + 1, rate));
+    await log.append(topics.visits.name, records);
+    sent += shipment;
+    if (sent % pause < shipment || sent >= visits) {
+      await allSealed(pool, log);
+      const mostWaiting = topics.visits.partitions * pace.recordsAtLeast;
+      const isCompact = (): boolean => (compactor?.progress()?.waiting ?? 0) < mostWaiting;
+      if (compactor) await eventually('it is compacted', isCompact, 600_000);
+      await vacuum(database);
+    }
+  }
+  const grown = (await sizes(database)).map(
+    (bytes, index) => (bytes - (empty[index] ?? 0)) / visits,
+  );
+  await compactor?.stop();
+  await sealing.stop();
+  await log.close();
+  await database.drop();
+  return grown;
+};
+
+const text = (bytes: number): string => bytes.toFixed(1);
+const all = (bytes: readonly number[]): string => text(bytes.reduce((sum, one) => sum + one, 0));
+
+process.stdout.write(
+  `| Visits a second | Visits | When appended | A day later | ${tables.map((name) => `\`${name}\``).join(' | ')} |\n` +
+    `| --- | --- | --- | --- |${' --- |'.repeat(tables.length)}\n`,
+);
+for (const rate of rates) {
+  const visits = Math.min(most, rate * inDay);
+  const appended = await bytesAt(rate, Math.min(visits, 20_000), false);
+  const later = await bytesAt(rate, visits, true);
+  const cells = [rate, visits, all(appended), all(later), ...later.map(text)];
+  process.stdout.write(`| ${cells.join(' | ')} |\n`);
+}
+await stopTestServer();
