@@ -56,9 +56,7 @@ const visit = (sequence: number, rate: number): NewRecord => {
   const metadata = { id: String(sequence), subject: key, sequence, time, source };
   return {
     key,
-    value: writeEvent(
-      newEvent('LinkVisited', data, { ...metadata, account: 'default', actor: 'visitor' }),
-    ),
+    value: writeEvent(newEvent('LinkVisited', data, { ...metadata, account: 'default' })),
   };
 };
 
