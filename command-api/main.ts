@@ -87,18 +87,17 @@ export const startCommandApi = async (deps: CommandApiDeps) => {
   await watch.look();
   const admission = createAdmission(pool, clock, plans);
   exposeApi(metrics, admission.counts, safety, watch);
-  const admin = await listen('ADMIN', config.admin, config.trustedProxies, () =>
-    onlyForHosts(config.admin.names, listener(adminApp)),
-  );
+  const admin = await listen('ADMIN', config.admin, config.trustedProxies, () => ({
+    http: onlyForHosts(config.admin.names, listener(adminApp)),
+  }));
   const api = await listen('API', config.api, config.trustedProxies, (own) => {
     const isOwnHost = ownHosts(
       [deps.shortUrlHost, ...config.ownHosts],
       [own, admin, ...(deps.edge ? [deps.edge] : [])],
     );
     const requests = metrics.requests('api');
-    return listener(
-      createApiApp({ ...deps, clock, admission, plans, upgradeUrl, isOwnHost, requests }),
-    );
+    const app = createApiApp({ ...deps, clock, admission, plans, upgradeUrl, isOwnHost, requests });
+    return { http: listener(app) };
   });
 
   const tasks = [

@@ -16,6 +16,8 @@ import { watchChanges } from './changes.js';
 import { ClickBudget } from './links/click-budget.js';
 import { locationOf } from './domain/visit.js';
 import { createEdgeHandler } from './http/handler.js';
+import { createEdgeLane } from './http/lane.js';
+import { createWarmVisits } from './http/warm-visits.js';
 import { Freshness } from './links/freshness.js';
 import { LinkCache, LinkReader } from './links/link-reader.js';
 import { CopyStore, DatabaseClock, readCopyKey, SharedCache } from './links/shared-cache.js';
@@ -37,6 +39,7 @@ export interface RedirectEdgeDeps {
     | 'admin'
     | 'api'
     | 'edge'
+    | 'edgeLane'
     | 'kafka'
     | 'ownHosts'
     | 'rootRedirect'
@@ -100,24 +103,22 @@ export const startRedirectEdge = async (deps: RedirectEdgeDeps) => {
   const passwords = new PasswordCheck(new ClientHash(pool), new Throttle(pool), deps.passwords);
   exposePasswordTries(metrics, passwords.turns);
   const { trustedProxies } = config;
+  const requests = metrics.requests('edge');
   const edge = await listen('EDGE', config.edge, trustedProxies, (own) => {
     const isOwnHost = ownHosts(
       [...(config.shortUrlHost === null ? [] : [config.shortUrlHost]), ...config.ownHosts],
       [own, config.api, config.admin],
     );
-    return createEdgeHandler({
-      links,
-      platform,
+    const judge = createJudge({ countries, keys, isOwnHost, trustedProxies });
+    const warmVisits = createWarmVisits({ links, platform, spool, judge });
+    const http = createEdgeHandler({
+      ...{ links, platform, spool, judge, warmVisits, passwords, trustedProxies, health, requests },
       clicks: new ClickBudget(pool, outbox),
-      spool,
-      passwords,
-      judge: createJudge({ countries, keys, isOwnHost, trustedProxies }),
-      trustedProxies,
-      health,
       rootRedirect: config.rootRedirect && locationOf(config.rootRedirect),
-      requests: metrics.requests('edge'),
       logger,
     });
+    const lane = createEdgeLane({ links, platform, requests, warmVisits });
+    return { http, lane: config.edgeLane ? lane : null };
   }).catch(async (error: unknown) => {
     platform.stop();
     await spool.stop();

@@ -66,5 +66,7 @@ export const startMonitoring = (deps: {
       refuse(request, response, { status: 500, message: messages.internal });
     });
   };
-  return listen('ADMIN', admin, trustedProxies, () => onlyForHosts(admin.names, handler));
+  return listen('ADMIN', admin, trustedProxies, () => ({
+    http: onlyForHosts(admin.names, handler),
+  }));
 };

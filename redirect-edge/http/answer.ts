@@ -43,7 +43,7 @@ export const namesHtml = (accept: string | undefined): boolean =>
   }) ?? false;
 
 /** The path of a request, without the query. */
-export const pathOf = (request: IncomingMessage): string => {
+export const pathOf = (request: Pick<IncomingMessage, 'url'>): string => {
   const url = request.url ?? '/';
   const end = url.indexOf('?');
   return end === -1 ? url : url.slice(0, end);
@@ -113,17 +113,29 @@ export const sendFailure = (response: ServerResponse, name: keyof typeof failure
   sendPageOrError(response, failures[name], pages[name], retryAfterOf[name]);
 };
 
+/** Besides `Location`: names and values in turn, since node:http is the fastest with these. */
+const redirectHeaders = [
+  ...['Cache-Control', 'private, no-store'],
+  ...['Referrer-Policy', 'no-referrer-when-downgrade'],
+  ...Object.entries(noSniff).flat(),
+  ...['Content-Length', '0'],
+];
+
 /** 302; 303 after a POST, so that the destination is asked for with a GET. */
 export const sendRedirect = (response: ServerResponse, location: string): void => {
-  response.writeHead(response.req.method === 'POST' ? 303 : 302, {
-    Location: location,
-    'Cache-Control': 'private, no-store',
-    'Referrer-Policy': 'no-referrer-when-downgrade',
-    ...noSniff,
-    'Content-Length': 0,
-  });
+  const status = response.req.method === 'POST' ? 303 : 302;
+  response.writeHead(status, ['Location', location, ...redirectHeaders]);
   response.end();
 };
+
+const redirectLines = redirectHeaders.reduce(
+  (text, part, index) => text + part + (index % 2 === 0 ? ': ' : '\r\n'),
+  '',
+);
+
+/** The status line and the headers of a redirect after a GET, as node:http writes them. */
+export const redirectHead = (location: string): string =>
+  `HTTP/1.1 302 Found\r\nLocation: ${location}\r\n${redirectLines}`;
 
 /** A body that nobody reads would hold the connection: it is closed. */
 export const refuseBody = (

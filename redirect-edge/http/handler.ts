@@ -7,7 +7,6 @@ import type { RequestRecorder } from '../../ops/platform/metrics/requests.js';
 import { isAway } from '../../ops/platform/postgres/away.js';
 import { OutcomeUnknown } from '../../ops/platform/postgres/pool.js';
 import { messages } from '../../schemas/http/errors.js';
-import { shortCodePattern } from '../../schemas/http/shorten.js';
 import { isPrefetch } from '../domain/prefetch.js';
 import {
   commonHeaders,
@@ -18,9 +17,12 @@ import {
   sendJson,
   sendRedirect,
 } from './answer.js';
+import { codeIn, fixedPaths, routeOf } from './paths.js';
 import { createVisits, type VisitDeps } from './visits.js';
+import type { Redirect, WarmVisits } from './warm-visits.js';
 
 export interface EdgeDeps extends VisitDeps {
+  readonly warmVisits: WarmVisits;
   readonly platform: { readonly maintenance: boolean };
   readonly health: HealthCheck;
   readonly rootRedirect: string | null;
@@ -28,36 +30,7 @@ export interface EdgeDeps extends VisitDeps {
   readonly logger: Logger;
 }
 
-/** Never codes. */
-const fixedPaths: ReadonlySet<string> = new Set([
-  '/',
-  '/robots.txt',
-  '/favicon.ico',
-  '/health',
-  '/health/ready',
-]);
-
 const robots = 'User-agent: *\nAllow: /\n';
-
-/** The code that a path names, with or without the `+` of its preview; `null` where it names none. */
-const codeIn = (path: string): { readonly code: string; readonly previewed: boolean } | null => {
-  let name = path.slice(1);
-  try {
-    if (name.includes('%')) name = decodeURIComponent(name);
-  } catch {
-    return null;
-  }
-  const previewed = name.endsWith('+');
-  const code = previewed ? name.slice(0, -1) : name;
-  return shortCodePattern.test(code) ? { code, previewed } : null;
-};
-
-/** The pattern that a path falls under, for the metrics. */
-const routeOf = (path: string): string => {
-  if (fixedPaths.has(path)) return path;
-  const named = codeIn(path);
-  return named ? `/:shortCode${named.previewed ? '+' : ''}` : 'other';
-};
 
 const isTransient = (error: unknown): boolean =>
   error instanceof OutcomeUnknown ||
@@ -66,9 +39,9 @@ const isTransient = (error: unknown): boolean =>
 
 const overloadReportMs = 10_000;
 
-/** Everything that the edge answers, on plain `node:http`: this is the hot path. */
+/** Everything that the edge answers, on plain `node:http`. */
 export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
-  const { requests, logger } = deps;
+  const { requests, logger, warmVisits } = deps;
   const overloads = createFloodLog(overloadReportMs, 1);
   const noteOverload = (): void => {
     const unlogged = overloads(performance.now());
@@ -127,8 +100,7 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
     const record = (): void => {
       requests.record(routeOf(path), request.method, response.statusCode, startedAt);
     };
-    const answered = (read ? respond : respondToOther)(response, path);
-    answered.then(record, (err: unknown) => {
+    const fail = (err: unknown): void => {
       const transient = isTransient(err);
       // The listener itself has answered a body that it cannot read.
       const brokenOff = hasCode(err, 'ECONNRESET', 'ERR_HTTP_HEADERS_SENT');
@@ -141,6 +113,24 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
       else if (transient) sendFailure(response, 'unavailable');
       else sendError(response, { statusCode: 500, message: messages.internal });
       record();
-    });
+    };
+    const redirect: Redirect = (location, failure) => {
+      if (failure) {
+        fail(failure);
+        return;
+      }
+      // Unless the listener has refused what came behind the request meanwhile.
+      if (!response.headersSent) sendRedirect(response, location);
+      record();
+    };
+    let isWarm = false;
+    try {
+      isWarm = request.method === 'GET' && warmVisits(path.slice(1), request, redirect);
+    } catch (error) {
+      fail(error);
+      return;
+    }
+    if (isWarm) deps.links.lookups.hits += 1;
+    else (read ? respond : respondToOther)(response, path).then(record, fail);
   };
 };

@@ -42,7 +42,7 @@ const formRefusals = {
 } as const;
 
 export interface VisitDeps {
-  readonly links: Pick<LinkReader, 'cached' | 'read' | 'forget'>;
+  readonly links: Pick<LinkReader, 'cached' | 'forget' | 'lookups' | 'read'>;
   readonly clicks: Pick<ClickBudget, 'take'>;
   /** Writes down the visits of links without a limit. */
   readonly spool: Pick<Spool, 'append'>;

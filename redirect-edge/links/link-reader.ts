@@ -120,9 +120,14 @@ export class LinkReader {
     this.#batcher = createBatcher({ maxBatch: maxGroup, maxWaiting, run, mayBlameOne });
   }
 
+  /** Like `cached`, and not counted: whoever answers from it counts a hit, and else asks `cached`. */
+  peek(code: string): ServedLink | undefined {
+    return this.#changesAreHeard ? this.cache.get(code, this.#generation) : undefined;
+  }
+
   /** From memory, without waiting. */
   cached(code: string): ServedLink | undefined {
-    const link = this.#changesAreHeard ? this.cache.get(code, this.#generation) : undefined;
+    const link = this.peek(code);
     if (link) this.lookups.hits += 1;
     else this.lookups.misses += 1;
     return link;

@@ -61,6 +61,8 @@ const geoipFileOf = (given: string | undefined): string | null => {
 const configOf = (vars: z.infer<typeof variables>) => ({
   api: { host: vars.API_HOST ?? vars.HOST, port: vars.API_PORT } satisfies Listen,
   edge: { host: vars.EDGE_HOST ?? vars.HOST, port: vars.EDGE_PORT } satisfies Listen,
+  /** Whether the simplest requests to the edge are answered without node:http. */
+  edgeLane: vars.EDGE_LANE,
   admin: {
     host: vars.ADMIN_HOST,
     port: vars.ADMIN_PORT,

@@ -22,6 +22,7 @@ describe('platform: configuration', () => {
     expect(config).to.deep.equal({
       api: { host: '127.0.0.1', port: 8080 },
       edge: { host: '127.0.0.1', port: 8081 },
+      edgeLane: true,
       admin: { host: '127.0.0.1', port: 8082, names: ['127.0.0.1'] },
       shortUrlHost: null,
       ownHosts: [],
@@ -48,6 +49,7 @@ describe('platform: configuration', () => {
       API_HOST: '::1',
       API_PORT: '0',
       EDGE_PORT: '65535',
+      EDGE_LANE: '0',
       ADMIN_HOST: 'admin.internal',
       ADMIN_HOSTS: 'OPS.example.com, command-api-1:8082',
       SHORT_URL_HOST: 'https://sho.rt/',
@@ -82,6 +84,7 @@ describe('platform: configuration', () => {
     expect(config).to.deep.equal({
       api: { host: '::1', port: 0 },
       edge: { host: '0.0.0.0', port: 65_535 },
+      edgeLane: false,
       admin: {
         host: 'admin.internal',
         port: 8082,
@@ -150,6 +153,7 @@ describe('platform: configuration', () => {
     ['LOG_LEVEL', 'verbose', 'INFO'],
     ['SPOOL_MAX_BYTES', '1GiB', '1048575', '-1', '9'.repeat(16)],
     ['SPOOL_FSYNC', 'yes', 'true', '2'],
+    ['EDGE_LANE', 'off', 'false'],
     ['KAFKA_BROKERS', 'localhost', ',', 'kafka://localhost:9092', 'a:1,,b:2'],
     ['REDIS_URL', 'localhost:6379', 'http://localhost'],
     [

@@ -81,10 +81,12 @@ const hostList = z.string().transform((text, ctx) => {
 
 /** `host:port`, an IPv6 address in brackets. */
 const broker = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+):\d{1,5}$/i;
-const flag = z
-  .enum(['0', '1'], { error: 'must be 0 or 1' })
-  .default('0')
-  .transform((value) => value === '1');
+const flagOr = (initial: '0' | '1') =>
+  z
+    .enum(['0', '1'], { error: 'must be 0 or 1' })
+    .default(initial)
+    .transform((value) => value === '1');
+const flag = flagOr('0');
 const copies = z
   .string()
   .regex(/^[1-9]\d?$/, 'must be a number from 1 to 99')
@@ -125,6 +127,7 @@ export const variables = z.object({
   ADMIN_HOSTS: hostList.default([]),
   API_PORT: port.default(8080),
   EDGE_PORT: port.default(8081),
+  EDGE_LANE: flagOr('1'),
   ADMIN_PORT: port.default(8082),
   SHORT_URL_HOST: httpUrlWithoutSlash.optional(),
   OWN_HOSTS: hostList.default([]),

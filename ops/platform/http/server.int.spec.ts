@@ -8,6 +8,7 @@ import { eventually, rejection } from '../../test/support/waiting.js';
 import { RawClient, readAnswer, type RawAnswer } from '../../test/support/raw-http.js';
 import { ConfigError } from '../config/config.js';
 import { trustNobody } from './client-address.js';
+import type { LaneHandler } from './lane.js';
 import { listen, type HttpListener } from './server.js';
 import { deferred } from '../concurrency/deferred.js';
 
@@ -15,7 +16,8 @@ const anyPort = { host: '127.0.0.1', port: 0 };
 /** Far more than any test takes: only what must be cut waits for it. */
 const longGrace = 20_000;
 
-describe('platform: listener', () => {
+/** What holds of every listener, also where a lane looks at each request, and leaves it to node:http. */
+const suite = (lane: LaneHandler | null) => (): void => {
   let agent: Agent;
   let stops: (() => Promise<void>)[] = [];
 
@@ -30,7 +32,7 @@ describe('platform: listener', () => {
   });
 
   const start = async (handler: RequestListener, where = anyPort): Promise<HttpListener> => {
-    const listener = await listen('API', where, trustNobody, () => handler);
+    const listener = await listen('API', where, trustNobody, () => ({ http: handler, lane }));
     stops.push(() => listener.stop(0));
     return listener;
   };
@@ -52,7 +54,7 @@ describe('platform: listener', () => {
     let told: unknown;
     const listener = await listen('EDGE', anyPort, trustNobody, (bound) => {
       told = bound;
-      return hello;
+      return { http: hello, lane };
     });
     stops.push(() => listener.stop(0));
     expect(listener.port).to.be.above(0);
@@ -94,19 +96,21 @@ describe('platform: listener', () => {
       for (const socket of hoard) socket.destroy();
     });
 
-    it('still serves another client, and the first one again when it has closed some', async function () {
-      this.timeout(90_000);
-      const listener = await start(hello);
-      const { connections, port } = listener;
-      hoard = await open(port, '127.0.0.1', 10_000);
-      const other = request(listener.url, { localAddress: '127.0.0.2' }).end();
-      const [response] = (await once(other, 'response')) as [IncomingMessage];
-      expect(await text(response)).to.equal('hello');
-      expect(connections.refused).to.equal(5_000);
-      for (const socket of hoard) socket.destroy();
-      await eventually('they are closed', () => connections.sockets.size <= 1);
-      expect(await text(await get(listener.url))).to.equal('hello');
-    });
+    // It takes long, and once is enough: what the lane leaves is as without it.
+    if (lane !== null)
+      it('still serves another client, and the first one again when it has closed some', async function () {
+        this.timeout(90_000);
+        const listener = await start(hello);
+        const { connections, port } = listener;
+        hoard = await open(port, '127.0.0.1', 10_000);
+        const other = request(listener.url, { localAddress: '127.0.0.2' }).end();
+        const [response] = (await once(other, 'response')) as [IncomingMessage];
+        expect(await text(response)).to.equal('hello');
+        expect(connections.refused).to.equal(5_000);
+        for (const socket of hoard) socket.destroy();
+        await eventually('they are closed', () => connections.sockets.size <= 1);
+        expect(await text(await get(listener.url))).to.equal('hello');
+      });
   });
 
   it('goes on after errors of accepting connections', async () => {
@@ -123,7 +127,7 @@ describe('platform: listener', () => {
     const { port } = await start(hello);
     for (const name of ['API', 'EDGE', 'ADMIN'] as const) {
       const error = await rejection(
-        listen(name, { host: '127.0.0.1', port }, trustNobody, () => hello),
+        listen(name, { host: '127.0.0.1', port }, trustNobody, () => ({ http: hello })),
       );
       expect(error).to.be.instanceOf(ConfigError);
       expect((error as Error).message).to.match(
@@ -134,7 +138,7 @@ describe('platform: listener', () => {
 
   it('on an address of another machine is a ConfigError that names the variable', async () => {
     const error = await rejection(
-      listen('EDGE', { host: '192.0.2.1', port: 0 }, trustNobody, () => hello),
+      listen('EDGE', { host: '192.0.2.1', port: 0 }, trustNobody, () => ({ http: hello })),
     );
     expect(error).to.be.instanceOf(ConfigError);
     expect((error as Error).message).to.match(/^HOST or EDGE_HOST: 192\.0\.2\.1 /);
@@ -327,4 +331,10 @@ describe('platform: listener', () => {
       expect(await answer).to.include({ code: 'ECONNRESET' });
     });
   });
-});
+};
+
+describe('platform: listener', suite(null));
+describe(
+  'platform: listener with a lane',
+  suite(() => false),
+);

@@ -10,6 +10,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { ConfigError, type Listen } from '../config/config.js';
 import type { ProxyTrust } from './client-address.js';
 import { maxConnections, OpenConnections } from './connections.js';
+import { createLane, type LaneHandler } from './lane.js';
 import {
   isBadRequest,
   originFormOf,
@@ -67,17 +68,25 @@ const listenError = (error: NodeJS.ErrnoException, name: string, { host, port }:
   return error;
 };
 
+const firstByteMs = 10_000;
+const keepAliveMs = 65_000;
+
 /** How often a draining listener looks for idle connections. */
 const sweepMs = 100;
 
-const close = (server: Server, sockets: ReadonlySet<Socket>, graceMs: number): Promise<void> =>
+const close = (
+  server: Server,
+  sockets: ReadonlySet<Socket>,
+  closeIdle: () => void,
+  graceMs: number,
+): Promise<void> =>
   new Promise((resolve) => {
     const timer = setTimeout(() => {
       for (const socket of sockets) socket.destroy();
     }, graceMs);
     // A connection is idle after its answer. Node does not count those that never sent a request.
     const sweep = setInterval(() => {
-      server.closeIdleConnections();
+      closeIdle();
       for (const socket of sockets) {
         if (socket.bytesRead === 0) socket.destroy();
       }
@@ -87,7 +96,7 @@ const close = (server: Server, sockets: ReadonlySet<Socket>, graceMs: number): P
       clearInterval(sweep);
       resolve();
     });
-    server.closeIdleConnections();
+    closeIdle();
   });
 
 /** The latest request of a connection, answered or not. */
@@ -119,11 +128,17 @@ const refuseRest = (error: Unread, socket: Socket, latest: Exchange | undefined)
   }
 };
 
+export interface Handlers {
+  readonly http: RequestListener;
+  /** Gets the requests that it may answer without node:http. */
+  readonly lane?: LaneHandler | null;
+}
+
 /**
  * Listens, with bounds on connections and on the time that a request may take to come in.
  *
- * `name` is the variables' prefix (`API` for API_HOST and API_PORT), for errors. The handler is made
- * when the port is known, before the first request.
+ * `name` is the variables' prefix (`API` for API_HOST and API_PORT), for errors. The handlers are
+ * made when the port is known, before the first request.
  *
  * @throws ConfigError when the address cannot be listened on.
  */
@@ -131,13 +146,13 @@ export const listen = async (
   name: 'API' | 'EDGE' | 'ADMIN',
   where: Listen,
   trustedProxies: ProxyTrust,
-  makeHandler: (bound: Bound) => RequestListener,
+  makeHandlers: (bound: Bound) => Handlers,
 ) => {
   let draining = false;
   const server = createServer({
-    headersTimeout: 10_000,
+    headersTimeout: firstByteMs,
     requestTimeout: 30_000,
-    keepAliveTimeout: 65_000,
+    keepAliveTimeout: keepAliveMs,
     connectionsCheckingInterval: 5_000,
     maxHeaderSize: 16_384,
     // Checked below, where the refusal has a body.
@@ -168,7 +183,9 @@ export const listen = async (
   });
   const { port } = server.address() as AddressInfo;
   const bound: Bound = { host, port, url: urlOf({ host, port }) };
-  const handler = makeHandler(bound);
+  const { http: handler, lane: laneHandler = null } = makeHandlers(bound);
+  const lane =
+    laneHandler && createLane({ server, handler: laneHandler, firstByteMs, keepAliveMs });
   const serve: RequestListener = (request, response) => {
     // It came after the last answer of the connection.
     if (closing.has(request.socket)) return;
@@ -210,7 +227,11 @@ export const listen = async (
     /** No new connections; answers what is in flight, for `graceMs` at most. */
     stop(graceMs: number): Promise<void> {
       draining = true;
-      return close(server, sockets, graceMs);
+      const closeIdle = (): void => {
+        server.closeIdleConnections();
+        lane?.closeIdle();
+      };
+      return close(server, sockets, closeIdle, graceMs);
     },
   };
 };

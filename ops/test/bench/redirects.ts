@@ -187,25 +187,28 @@ const startAllInOne = async (): Promise<Server> => {
   return { name: 'all in one', url: edge, pid, codes, stop };
 };
 
-const startEdgeAlone = async (): Promise<Server> => {
-  startOn(otherCore);
+/** Edges that share a PostgreSQL and its links: one as it is, and one without its lane. */
+const startEdgesAlone = async (): Promise<readonly Server[]> => {
   const database = await testDatabase('redirects');
   const shared = { DATABASE_URL: database.url };
-  const api = await start('api', [mainFile, 'api'], {
-    ...shared,
-    SHORT_URL_HOST: 'http://localhost',
-  });
-  const codes = await makeLinks(api.ready['api'] ?? '', api.ready['firstKey'] ?? '', links, urlOf);
-  startOn(serverCore);
-  const edge = await start('edge', [mainFile, 'edge'], shared);
-  startOn(otherCore);
+  const apiOnly = { ...shared, SHORT_URL_HOST: 'http://localhost' };
+  const api = await start('api', [mainFile, 'api'], apiOnly);
+  const { api: url = '', firstKey = '' } = api.ready;
+  const codes = await makeLinks(url, firstKey, links, urlOf);
+  const startEdge = async (name: string, env: Record<string, string>): Promise<Server> => {
+    startOn(serverCore);
+    const edge = await start(name, [mainFile, 'edge'], { ...shared, ...env });
+    startOn(otherCore);
+    return { name, url: edge.ready['edge'] ?? '', pid: edge.pid, codes, stop: edge.stop };
+  };
+  const alone = await startEdge('edge alone', {});
   const stop = async (): Promise<void> => {
-    await edge.stop();
+    await alone.stop();
     await api.stop();
     await database.drop();
     await stopTestServer();
   };
-  return { name: 'edge alone', url: edge.ready['edge'] ?? '', pid: edge.pid, codes, stop };
+  return [await startEdge('edge alone, EDGE_LANE=0', { EDGE_LANE: '0' }), { ...alone, stop }];
 };
 
 const bareFile = fileURLToPath(new URL('bare-redirects.js', import.meta.url));
@@ -274,11 +277,12 @@ const startNginx = async (codes: readonly string[]): Promise<Server | null> => {
 try {
   const allInOne = await startAllInOne();
   servers.push(allInOne);
-  const edgeAlone = await startEdgeAlone();
-  servers.push(edgeAlone);
-  const bare = await startBare(edgeAlone.codes);
+  const edges = await startEdgesAlone();
+  servers.push(...edges);
+  const codes = edges[0]?.codes ?? [];
+  const bare = await startBare(codes);
   servers.push(bare);
-  const nginx = await startNginx(edgeAlone.codes);
+  const nginx = await startNginx(codes);
   if (nginx) servers.push(nginx);
 
   for (const server of servers) {

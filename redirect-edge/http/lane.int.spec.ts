@@ -1,0 +1,238 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { once } from 'node:events';
+import { connect, type Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
+import type { LaneHandler } from '../../ops/platform/http/lane.js';
+import { listen } from '../../ops/platform/http/server.js';
+import { createLogger } from '../../ops/platform/logging.js';
+import { createMetrics } from '../../ops/platform/metrics/metrics.js';
+import type { ServedLink } from '../domain/visit.js';
+import { LinkCache } from '../links/link-reader.js';
+import type { NewVisit } from '../spool/record.js';
+import { SpoolUnavailable } from '../spool/appender.js';
+import { createJudge } from '../visitors/judge.js';
+import { createEdgeHandler } from './handler.js';
+import { createEdgeLane } from './lane.js';
+import { createWarmVisits } from './warm-visits.js';
+
+const link = (code: string, fields: Partial<ServedLink> = {}): ServedLink => ({
+  ...{ code, account: 'default', status: 'active', createdAt: 0, expiresAt: Infinity },
+  ...{ location: `https://example.com/${code}?a=b%20c`, limited: false, passwordHash: null },
+  ...{ sequence: 7, ...fields },
+});
+const warm = [
+  link('plain'),
+  link('Other_1-2'),
+  link('limited', { limited: true }),
+  link('secret', { passwordHash: 'x' }),
+  link('blocked', { status: 'blocked' }),
+  link('ended', { expiresAt: 1 }),
+];
+const cold = [link('cold'), link('cold-limited', { limited: true })];
+
+const anyPort = { host: '127.0.0.1', port: 0 };
+
+/** Of the event loop. */
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+/** The edge closes the connection after it, wherever it stands. */
+const lastRequest = 'GET /last HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n';
+
+/** An edge of which only links, ledger and spool are not real. */
+const startEdge = async (withLane: boolean) => {
+  const visits: NewVisit[] = [];
+  const cache = new LinkCache(2 ** 20);
+  const inLane = { taken: 0, left: 0 };
+  const state = { maintenance: false, refused: 0 };
+  const deps = {
+    links: {
+      lookups: { hits: 0, misses: 0 },
+      peek: (code: string) => cache.get(code, null),
+      cached: (code: string) => cache.get(code, null),
+      read: (code: string) => Promise.resolve(cold.find((one) => one.code === code) ?? null),
+      forget: () => undefined,
+    },
+    clicks: { take: () => Promise.resolve('taken' as const) },
+    spool: {
+      append: (visit: NewVisit, done: (failure: SpoolUnavailable | null) => void) => {
+        const isRefused = state.refused > 0;
+        if (isRefused) state.refused -= 1;
+        else visits.push({ ...visit, at: 0 });
+        const failure = isRefused ? new SpoolUnavailable('SPOOL_FULL', 'It is full') : null;
+        setImmediate(done, failure);
+      },
+    },
+    passwords: { check: () => Promise.resolve({ type: 'wrong' as const }) },
+    trustedProxies: () => true,
+    judge: createJudge({
+      countries: () => null,
+      keys: { of: () => 'a key' },
+      isOwnHost: ({ host }) => host === 'sho.rt',
+      trustedProxies: () => true,
+    }),
+    platform: state,
+    health: () => Promise.reject(new Error('Nobody asks')),
+    rootRedirect: null,
+    requests: createMetrics().requests('edge'),
+    logger: createLogger('silent'),
+  };
+  for (const one of warm) cache.set(one, 0);
+  const warmVisits = createWarmVisits(deps);
+  const edgeLane = createEdgeLane({ ...deps, warmVisits });
+  const lane: LaneHandler = (request, answer) => {
+    const isTaken = edgeLane(request, (head) => {
+      if (head !== null) inLane.taken += 1;
+      answer(head);
+    });
+    if (!isTaken) inLane.left += 1;
+    return isTaken;
+  };
+  const listener = await listen('EDGE', anyPort, deps.trustedProxies, () => ({
+    http: createEdgeHandler({ ...deps, warmVisits }),
+    lane: withLane ? lane : null,
+  }));
+  return {
+    visits,
+    inLane,
+    state,
+    stop: (graceMs: number) => listener.stop(graceMs),
+    /** Sends packets one after the other; all that came back, without what is another each time. */
+    async exchange(packets: readonly string[]): Promise<string> {
+      const socket = connect({ port: listener.port, host: '127.0.0.1', noDelay: true });
+      const received = text(socket.setEncoding('latin1'));
+      // What is reset has been closed, too: bytes that nobody read were on their way.
+      socket.on('error', () => undefined);
+      await once(socket, 'connect');
+      const other = (): Socket | undefined =>
+        [...listener.connections.sockets].find((one) => one.remotePort === socket.localPort);
+      while (!other()) await turn();
+      let sent = 0;
+      for (const packet of [...packets, lastRequest]) {
+        socket.write(packet, 'latin1');
+        sent += packet.length;
+        // The next one is a packet of its own, and may come before this one is answered.
+        while ((other()?.bytesRead ?? sent) < sent) await turn();
+      }
+      return (await received)
+        .replaceAll(/^Date: .*\r\n/gm, '')
+        .replaceAll(/"timestamp":"[^"]*"/g, '');
+    },
+  };
+};
+
+const paths = [
+  ...[...warm, ...cold].map(({ code }) => `/${code}`),
+  ...[
+    '/',
+    '/nothing-here',
+    '/plain+',
+    '/plain?a=b',
+    '/plain?',
+    '/plain?qr',
+    '/plain?a b',
+    '/plain?qr=%20',
+    '/pl%61in',
+    '/plain#a',
+    '//plain',
+    'plain',
+  ],
+];
+const usualLines = [
+  ...['User-Agent: Mozilla/5.0 (X11; Linux x86_64)', 'user-agent: Googlebot/2.1', 'USER-AGENT: a'],
+  ...['Accept: text/html,*/*;q=0.8', 'Accept-Language: de-CH, en;q=0.5', 'Cookie: a=b; c="d"'],
+  ...['Referer: https://news.example.com/a?b', 'X-Forwarded-For: 192.0.2.1, 10.0.0.1', 'DNT: 1'],
+  ...['X-Forwarded-For: 2001:db8::1', 'X-Request-Id: abc', 'X-Request-Id: no id', 'Sec-GPC: 1'],
+  ...['Connection: keep-alive', 'Sec-Fetch-Mode: navigate', 'X-B3-TraceId: 80f198ee56343ba8'],
+];
+const oddLines = [
+  ...['Sec-Purpose: prefetch', 'Purpose: preview', 'Connection: close', 'Host: another'],
+  ...['Connection: upgrade', 'Connection: Keep-Alive', 'Upgrade: websocket', 'Keep-Alive: 5'],
+  ...['Expect: 100-continue', 'Content-Length: 0', 'Content-Length: 5', 'Content-Length: +0'],
+  ...['Content-Length : 5', 'Content_Length: 5', 'Transfer-Encoding: chunked', 'TE: trailers'],
+  ...['Transfer-Encoding: identity', 'Proxy-Connection: close', 'Empty:', 'Empty: '],
+  ...['Spaces:  a  b ', 'Tab:\ta', 'Latin: é', 'Zero: \0', 'Bell: \x07', 'No colon', ' folded'],
+  ...[': no name', 'No name : a', '"quoted": a', 'Line: a\nb', 'Return: a\rb', ''],
+  `Long: ${'x'.repeat(5_000)}`,
+  `Too-Long: ${'x'.repeat(20_000)}`,
+];
+
+const mostly = <Value>(usual: readonly Value[], odd: readonly Value[]): fc.Arbitrary<Value> =>
+  fc.oneof(
+    { arbitrary: fc.constantFrom(...usual), weight: 12 },
+    { arbitrary: fc.constantFrom(...odd), weight: 1 },
+  );
+const seldom = <Value>(usual: Value, ...odd: Value[]): fc.Arbitrary<Value> => mostly([usual], odd);
+
+const request = fc
+  .record({
+    method: seldom('GET', 'HEAD', 'POST', 'get', 'BREW', ''),
+    path: fc.oneof(fc.constantFrom('/plain', '/cold'), fc.constantFrom(...paths)),
+    version: seldom('HTTP/1.1', 'HTTP/1.0', 'HTTP/1.2', 'http/1.1', 'HTTP/2.0'),
+    host: seldom('Host: sho.rt', 'host: sho.rt', 'Host:', 'Host: a b', 'X: no host'),
+    lines: fc.array(mostly(usualLines, oddLines), { maxLength: 4 }),
+    end: seldom('\r\n', '\n'),
+    behind: seldom('', '\r\n', 'hello', 'GET /plain HTTP/1.1\r\nHost: a\r\n\r\n', '\0\xff'),
+  })
+  .map(({ method, path, version, host, lines: more, end, behind }) => {
+    const head = [`${method} ${path} ${version}`, host, ...more, '', ''].join(end);
+    return head + behind;
+  });
+/** What a client sends on one connection, in packets that seldom end where a request does not. */
+const connection = fc
+  .tuple(
+    fc.array(request, { minLength: 1, maxLength: 3 }),
+    seldom<number | null>(null, 3, 17, 30, 50),
+  )
+  .map(([requests, cut]) =>
+    cut === null ? requests : requests.flatMap((one) => [one.slice(0, cut), one.slice(cut)]),
+  );
+
+describe('redirect edge: lane', () => {
+  const edges: Awaited<ReturnType<typeof startEdge>>[] = [];
+  const start = async (withLane: boolean) => {
+    const edge = await startEdge(withLane);
+    edges.push(edge);
+    return edge;
+  };
+  afterEach(async () => {
+    for (const edge of edges.splice(0)) await edge.stop(0);
+  });
+
+  it('answers, and records, what node:http would have, byte for byte', async function () {
+    this.timeout(60_000);
+    const [without, having] = [await start(false), await start(true)];
+    const plain = 'GET /plain HTTP/1.1\r\nHost: a\r\n\r\n';
+    await fc.assert(
+      fc.asyncProperty(connection, async (packets) => {
+        const expected = await without.exchange(packets);
+        expect(await having.exchange(packets)).to.equal(expected);
+        expect(having.visits.splice(0)).to.deep.equal(without.visits.splice(0));
+      }),
+      { numRuns: 600, examples: [[[plain]], [[plain, plain]], [[plain.repeat(2)]]] },
+    );
+    expect(having.inLane.taken).to.be.above(40);
+    expect(having.inLane.left).to.be.above(20);
+  });
+
+  it('leaves a visit that the spool refuses to node:http, which tries it again', async () => {
+    const edge = await start(true);
+    const ask = 'GET /plain HTTP/1.1\r\nHost: a\r\n\r\n';
+    edge.state.refused = 1;
+    expect(await edge.exchange([ask])).to.match(/^HTTP\/1\.1 302 /);
+    edge.state.refused = 2;
+    expect(await edge.exchange([ask])).to.match(/^HTTP\/1\.1 503 /);
+    expect(edge.visits).to.have.length(1);
+    expect(edge.inLane).to.deep.equal({ taken: 0, left: 0 });
+  });
+
+  it('leaves everything to node:http during maintenance', async () => {
+    const edge = await start(true);
+    edge.state.maintenance = true;
+    for (const code of ['plain', 'cold']) {
+      const answer = await edge.exchange([`GET /${code} HTTP/1.1\r\nHost: a\r\n\r\n`]);
+      expect(answer).to.match(/^HTTP\/1\.1 503 /);
+    }
+    expect(edge.inLane).to.deep.equal({ taken: 0, left: 2 });
+  });
+});
