@@ -16,6 +16,7 @@ import { allSealed } from '../support/sealing.js';
 import { eventually } from '../support/waiting.js';
 import { projectionStatus } from '../../../projectors/main.js';
 import { makeLinks } from './make-links.js';
+import { printGrowth, tableSizes, type TableSizes } from './table-sizes.js';
 
 /**
  * What a link and a visit cost on disk, by table: `node dist/ops/test/bench/disk.js [LINKS] [VISITS]`. The
@@ -29,16 +30,10 @@ const linksOfBatch = 50;
 const visitsOfShipment = 12;
 const logger = createLogger('silent');
 
-type Sizes = ReadonlyMap<string, number>;
-
-const sizesOf = async ({ pool }: TestDatabase): Promise<Sizes> => {
+/** What the tables take without what vacuum would free. */
+const sizesOf = async ({ pool }: TestDatabase): Promise<TableSizes> => {
   await pool.query('VACUUM');
-  const { rows } = await pool.query<{ name: string; bytes: number }>(
-    `SELECT schemaname || '.' || tablename AS name,
-       pg_total_relation_size(format('%I.%I', schemaname, tablename)) AS bytes FROM pg_tables
-     WHERE schemaname NOT IN ('pg_catalog', 'information_schema') ORDER BY 1`,
-  );
-  return new Map(rows.map(({ name, bytes }) => [name, bytes]));
+  return tableSizes(pool);
 };
 
 /** Waits until all that was acknowledged is in every table. */
@@ -62,21 +57,6 @@ const visit = async ({ edge }: Product, codes: readonly string[]): Promise<void>
     }),
   );
   await Promise.all(all);
-};
-
-/** What each table grew by for one of `count`, in bytes. */
-const print = (what: string, before: Sizes, after: Sizes, count: number): void => {
-  const grown = [...after].map(([table, bytes]) => ({
-    table,
-    bytes: Math.round((bytes - (before.get(table) ?? 0)) / count),
-  }));
-  const all = [...after.values()].reduce((sum, bytes) => sum + bytes, 0);
-  const start = [...before.values()].reduce((sum, bytes) => sum + bytes, 0);
-  process.stdout.write(`\n| Bytes of ${what} | ${count} |\n| --- | --- |\n`);
-  for (const { table, bytes } of grown.filter((one) => one.bytes > 0)) {
-    process.stdout.write(`| ${table} | ${bytes} |\n`);
-  }
-  process.stdout.write(`| all | ${Math.round((all - start) / count)} |\n`);
 };
 
 const onKafka = async ({ pool, url }: TestDatabase): Promise<void> => {
@@ -140,10 +120,10 @@ try {
   );
   await settled(database);
   const withLinks = await sizesOf(database);
-  print('a link', empty, withLinks, links);
+  printGrowth('a link', empty, withLinks, links);
   await visit(product, codes);
   await settled(database);
-  print('a visit', withLinks, await sizesOf(database), visits);
+  printGrowth('a visit', withLinks, await sizesOf(database), visits);
 } finally {
   await product.stop();
   await product.cleanup();
