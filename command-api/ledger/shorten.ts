@@ -1,14 +1,9 @@
 import { v7 as uuidv7 } from 'uuid';
 import { createBatcher } from '../../ops/platform/concurrency/batcher.js';
 import type { LedgerClock } from '../../ops/ledger/clock.js';
-import { insertLinks } from '../../ops/ledger/links.js';
+import { findTaken, insertLinks, isCodeTaken } from '../../ops/ledger/links.js';
 import { nothingRecorded, type Outbox, type Receipt } from '../../ops/platform/outbox/port.js';
-import {
-  transaction,
-  type Client,
-  type Pool,
-  mayBlameOne,
-} from '../../ops/platform/postgres/pool.js';
+import { lockingTransaction, mayBlameOne, type Pool } from '../../ops/platform/postgres/pool.js';
 import type { EventNamed } from '../../schemas/events/catalogue.js';
 import { evolveLedgerLink, freeCode, type LedgerLink } from '../../schemas/folds/ledger-link.js';
 import {
@@ -70,14 +65,12 @@ const plan = (
   taken: ReadonlySet<string>,
   now: Date,
   generateCode: () => string,
-): ReadonlyMap<string, LedgerLink> => {
+): readonly LedgerLink[] => {
   const ledgerLinks = new Map<string, LedgerLink>();
-  const spent = new Map<LockedMeter, number>();
   const inUse = (code: string): boolean => taken.has(code) || ledgerLinks.has(code);
   for (const candidate of candidates) {
     const { meter, linkLimit } = candidate;
-    const links = spent.get(meter) ?? 0;
-    if (linkLimit !== null && meter.links + links >= linkLimit) {
+    if (linkLimit !== null && meter.links >= linkLimit) {
       candidate.outcome = { type: 'linksExhausted' };
       continue;
     }
@@ -97,50 +90,10 @@ const plan = (
     const ledgerLink = evolveLedgerLink(freeCode, event);
     if (ledgerLink.status === 'free') throw new Error('LinkCreated takes its code');
     ledgerLinks.set(create.code, ledgerLink);
-    spent.set(meter, links + 1);
+    meter.links += 1;
     candidate.outcome = { type: 'created', event };
   }
-  return ledgerLinks;
-};
-
-/**
- * Decides a group of links in one transaction. Locks are taken in one order everywhere: the keys'
- * meters, then the codes, then the log's partitions; each in the order of its own keys.
- *
- * Another group may take a code first. If that changes other outcomes (the quota has room for another
- * link, or a link needs another generated code), all rows of the group are rolled back and inserted
- * again: a row inserted later would break the lock order, and two groups could deadlock.
- */
-const decideGroup = async (
-  tx: Client,
-  candidates: readonly Candidate[],
-  now: Date,
-  generateCode: () => string,
-): Promise<void> => {
-  const taken = new Set<string>();
-  let ledgerLinks = plan(candidates, taken, now, generateCode);
-  await tx.query('SAVEPOINT before_inserts');
-  while (ledgerLinks.size > 0) {
-    const won = await insertLinks(tx, [...ledgerLinks.values()]);
-    if (won.size === ledgerLinks.size) break;
-    const losers = candidates.filter(
-      ({ create, outcome }) => outcome?.type === 'created' && !won.has(create.code),
-    );
-    const meters = new Set(losers.map(({ meter }) => meter));
-    const final =
-      losers.every(({ create }) => create.custom) &&
-      !candidates.some(({ meter, outcome }) => {
-        return outcome?.type === 'linksExhausted' && meters.has(meter);
-      });
-    if (final) {
-      for (const loser of losers) loser.outcome = { type: 'aliasTaken' };
-      break;
-    }
-    for (const { create } of losers) taken.add(create.code);
-    await tx.query('ROLLBACK TO SAVEPOINT before_inserts');
-    ledgerLinks = plan(candidates, taken, now, generateCode);
-  }
-  for (const { meter, outcome } of candidates) if (outcome?.type === 'created') meter.links += 1;
+  return [...ledgerLinks.values()];
 };
 
 const outcomeOf = ({ outcome }: Candidate): ShortenOutcome => {
@@ -173,36 +126,75 @@ export const createShortenHandler = (options: {
 }) => {
   const { pool, outbox, clock, generateCode } = options;
 
-  const run = (commands: readonly ShortenCommand[]): Promise<readonly ShortenResult[]> =>
-    transaction(pool, async (tx) => {
-      const keyIds = commands.map(({ keyId }) => keyId);
-      const { meters, now } = await lockMeters(tx, keyIds, clock);
-      // With the key's meter locked, no rival can answer the same request meanwhile.
-      const scopes = commands.map(({ idempotency }) => idempotency?.scope ?? null);
-      const answered = await findAnswers(tx, scopes, clock);
-      const candidates = commands.map(({ keyId, linkLimit, links }, index) => {
-        const meter = meters.get(keyId);
-        if (!meter) throw new Error(`The key ${keyId} has no meter`);
-        return answered[index]
-          ? []
-          : links.map((create): Candidate => ({ create, linkLimit, meter }));
-      });
-      await decideGroup(tx, candidates.flat(), now, generateCode);
-      const decided = candidates.map((links) => links.map(outcomeOf));
-      const events = decided.flat().flatMap(createdBy);
-      if (events.length > 0) await saveMeters(tx, meters.values());
-      const answers = commands.flatMap((command, index) =>
-        answered[index] ? [] : (answerToKeep(command, decided[index] ?? []) ?? []),
-      );
-      await saveAnswers(tx, answers, now);
-      const receipt = await outbox.record(tx, events);
-      return decided.map((outcomes, index) => {
-        const answer = answered[index];
-        if (answer) return { type: 'answered', answer };
-        const made = outcomes.some(({ type }) => type === 'created');
-        return { type: 'decided', outcomes, receipt: made ? receipt : nothingRecorded };
-      });
-    });
+  /**
+   * Decides a group of commands in one transaction, in which `rivalled` codes may be taken already. Locks are taken
+   * in one order everywhere: the keys' meters, then the codes, then the log's partitions; each in the order
+   * of its own keys.
+   *
+   * @throws an error that `isCodeTaken` recognises: another group took a code meanwhile
+   */
+  const decide = (
+    commands: readonly ShortenCommand[],
+    rivalled: readonly string[],
+  ): Promise<readonly ShortenResult[]> =>
+    lockingTransaction(
+      pool,
+      (tx) => {
+        const keyIds = commands.map(({ keyId }) => keyId);
+        // With the key's meter locked, no rival can answer the same request meanwhile.
+        const scopes = commands.map(({ idempotency }) => idempotency?.scope ?? null);
+        return Promise.all([
+          lockMeters(tx, keyIds, clock),
+          findAnswers(tx, scopes, clock),
+          findTaken(tx, rivalled),
+        ]);
+      },
+      async (tx, [{ meters, now }, answered, taken]) => {
+        const candidates = commands.map(({ keyId, linkLimit, links }, index) => {
+          const meter = meters.get(keyId);
+          if (!meter) throw new Error(`The key ${keyId} has no meter`);
+          return answered[index]
+            ? []
+            : links.map((create): Candidate => ({ create, linkLimit, meter }));
+        });
+        const ledgerLinks = plan(candidates.flat(), taken, now, generateCode);
+        const decided = candidates.map((links) => links.map(outcomeOf));
+        const events = decided.flat().flatMap(createdBy);
+        const answers = commands.flatMap((command, index) =>
+          answered[index] ? [] : (answerToKeep(command, decided[index] ?? []) ?? []),
+        );
+        // Sent one behind the other; what follows a failure has no effect.
+        const [, , , receipt] = await Promise.all([
+          insertLinks(tx, ledgerLinks),
+          events.length > 0 ? saveMeters(tx, meters.values()) : null,
+          saveAnswers(tx, answers, now),
+          outbox.record(tx, events),
+        ]);
+        return decided.map((outcomes, index) => {
+          const answer = answered[index];
+          if (answer) return { type: 'answered', answer };
+          const made = outcomes.some(({ type }) => type === 'created');
+          return { type: 'decided', outcomes, receipt: made ? receipt : nothingRecorded };
+        });
+      },
+    );
+
+  const run = async (commands: readonly ShortenCommand[]): Promise<readonly ShortenResult[]> => {
+    const links = commands.flatMap((command) => command.links);
+    // A generated code is as good as free.
+    let rivalled = links.filter(({ custom }) => custom);
+    for (;;) {
+      try {
+        return await decide(
+          commands,
+          rivalled.map(({ code }) => code),
+        );
+      } catch (error) {
+        if (!isCodeTaken(error)) throw error;
+        rivalled = links;
+      }
+    }
+  };
 
   const batcher = createBatcher({ maxBatch: maxGroup, maxWaiting, run, mayBlameOne });
   return { shorten: (command: ShortenCommand) => batcher.submit(command) };

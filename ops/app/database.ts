@@ -78,8 +78,8 @@ export const openDatabase = ({
       url,
       listener,
       /** Opens a pool, which ends with the database. `name` is the metrics' label. */
-      pool(name: string, max: number, deadlines: DeadlineName): Pool {
-        const pool = createPool({ url, name, max, deadlines, silence, logger });
+      pool(name: string, max: number, deadlines: DeadlineName, plansByKey = false): Pool {
+        const pool = createPool({ url, name, max, deadlines, plansByKey, silence, logger });
         pools.push(pool);
         addPool(name, pool);
         return pool;

@@ -121,7 +121,7 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
           adminToken: config.adminToken ?? adminTokenOf(config.dataDir),
           shortUrlHost: config.shortUrlHost ?? `http://localhost:${edgePort}`,
           edge: edge?.edge ?? null,
-          pool: database.pool('command-api', 8, 'request'),
+          pool: database.pool('command-api', 8, 'request', true),
           ...{ outbox, delivery, passwords, safety, health, metrics, logger },
         })
       : null;

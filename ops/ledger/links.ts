@@ -1,3 +1,4 @@
+import pg from 'pg';
 import {
   evolveLedgerLink,
   freeCode,
@@ -5,7 +6,7 @@ import {
   type LedgerLinkEvent,
   type LedgerLinkState,
 } from '../../schemas/folds/ledger-link.js';
-import { unnest, valuesByField, type Client } from '../platform/postgres/pool.js';
+import { unnest, valuesByField, type Client, type Queryable } from '../platform/postgres/pool.js';
 import type { LedgerClock } from './clock.js';
 import type { LedgerSchema, LedgerState } from './decide.js';
 
@@ -37,17 +38,38 @@ const byCode = (a: LedgerLink, b: LedgerLink): number => (a.code < b.code ? -1 :
 const valuesOf = (links: readonly LedgerLink[]): unknown[] =>
   valuesByField([...links].sort(byCode), ...fields);
 
-/** Takes those of the codes that are free; waits for rivals that are about to commit. */
+/**
+ * Takes codes; waits for rivals that are about to commit.
+ *
+ * @throws an error that `isCodeTaken` recognises
+ */
 export const insertLinks = async (
   tx: Client,
   links: readonly LedgerLink[],
   schema: LedgerSchema = 'ledger',
-): Promise<ReadonlySet<string>> => {
-  const { rows } = await tx.query<{ code: string }>({
+): Promise<void> => {
+  if (links.length === 0) return;
+  await tx.query({
     name: `links-insert-${schema}`,
-    text: `INSERT INTO ${schema}.links (${columns.join()}) SELECT * FROM ${input} ORDER BY code
-           ON CONFLICT (code) DO NOTHING RETURNING code`,
+    text: `INSERT INTO ${schema}.links (${columns.join()}) SELECT * FROM ${input} ORDER BY code`,
     values: valuesOf(links),
+  });
+};
+
+/** Whether `insertLinks` found a code taken. */
+export const isCodeTaken = (error: unknown): boolean =>
+  error instanceof pg.DatabaseError && error.constraint === 'links_pkey';
+
+/** Those of the codes that are taken. */
+export const findTaken = async (
+  client: Queryable,
+  codes: readonly string[],
+): Promise<ReadonlySet<string>> => {
+  if (codes.length === 0) return new Set();
+  const { rows } = await client.query<{ code: string }>({
+    name: 'links-taken',
+    text: 'SELECT code FROM ledger.links WHERE code = ANY ($1::text[])',
+    values: [codes],
   });
   return new Set(rows.map(({ code }) => code));
 };

@@ -9,6 +9,7 @@ import { createLogger } from '../logging.js';
 import { isAway } from './away.js';
 import {
   createPool,
+  lockingTransaction,
   OutcomeUnknown,
   transaction,
   TransactionAborted,
@@ -217,6 +218,65 @@ describe('platform: transaction', () => {
     await one.query('INSERT INTO notes VALUES (2, 2)');
     await one.end();
     expect(await notes()).to.deep.equal([2]);
+  });
+
+  it('holds the locks that it was opened with, and does nothing where it gets none', async () => {
+    await note(pool as unknown as Client, 1);
+    await lockingTransaction(
+      pool,
+      (tx) => tx.query('SELECT id FROM notes FOR UPDATE'),
+      async (tx, { rows }) => {
+        expect(rows).to.deep.equal([{ id: 1 }]);
+        const { rows: free } = await pool.query('SELECT FROM notes FOR UPDATE SKIP LOCKED');
+        expect(free).to.deep.equal([]);
+        await note(tx, 3);
+      },
+    );
+    const refused = await rejection(
+      lockingTransaction(
+        pool,
+        (tx) => tx.query('SELECT 1 / 0'),
+        (tx) => note(tx, 2),
+      ),
+    );
+    expect(refused).to.include({ code: '22012' });
+    expect(await notes()).to.deep.equal([1, 3]);
+  });
+
+  it('answers statements that did not wait for each other, each with its own', async () => {
+    const results = await withConnection(pool, (client) =>
+      Promise.allSettled([
+        client.query('SELECT 1 AS one'),
+        client.query('SELECT 1 / 0'),
+        client.query({ name: 'third', text: 'SELECT $1::integer AS three', values: [3] }),
+      ]),
+    );
+    expect(
+      results.map((result) =>
+        result.status === 'fulfilled' ? (result.value.rows[0] as unknown) : 'failed',
+      ),
+    ).to.deep.equal([{ one: 1 }, 'failed', { three: 3 }]);
+  });
+
+  it('plans by keys once, and for the index, where it is told to', async () => {
+    const byKey = createPool({
+      url: database.url,
+      name: 'by key',
+      max: 1,
+      plansByKey: true,
+      logger,
+    });
+    const find = { name: 'find', text: 'SELECT FROM notes WHERE id = ANY ($1::integer[])' };
+    for (let round = 0; round < 2; round += 1) await byKey.query({ ...find, values: [[1]] });
+    const { rows } = await byKey.query(
+      `SELECT generic_plans, custom_plans FROM pg_prepared_statements WHERE name = 'find'`,
+    );
+    expect(rows).to.deep.equal([{ generic_plans: 2, custom_plans: 0 }]);
+    const plan = await byKey.query("EXPLAIN EXECUTE find('{1}')");
+    expect(JSON.stringify(plan.rows))
+      .to.match(/Index/)
+      .and.not.match(/Seq Scan/);
+    await byKey.end();
   });
 
   it('waits for a lock, and in the hands of a frozen process holds one, for a bounded time', async () => {

@@ -66,6 +66,24 @@ const types: pg.CustomTypesConfig = {
   },
 };
 
+/** Sends the statements of a turn of the event loop in one write: each write costs as much as a small statement. */
+class CorkedClient extends pg.Client {
+  #corked = false;
+
+  override readonly query: pg.Client['query'] = (...query: unknown[]) => {
+    const { stream } = this.connection;
+    if (!this.#corked) {
+      this.#corked = true;
+      stream.cork();
+      process.nextTick(() => {
+        this.#corked = false;
+        stream.uncork();
+      });
+    }
+    return super.query(...(query as [string])) as never;
+  };
+}
+
 /** A pool that asks nothing of a PostgreSQL that is known to be silent. */
 export class WatchedPool extends pg.Pool {
   /** When each connection in use was taken, in milliseconds of `performance.now`. */
@@ -87,9 +105,8 @@ export class WatchedPool extends pg.Pool {
   closeTakenBefore(at: number): void {
     for (const [client, takenAt] of this.#takenAt) {
       if (takenAt >= at) continue;
-      // With a statement under way, `end` destroys the socket, and whoever waits for the statement is told.
-      // A failure of `end` itself says that the connection has ended already.
-      (client as unknown as pg.Client).end().catch(() => undefined);
+      // Whoever waits for a statement is told.
+      (client as unknown as pg.Client).connection.stream.destroy();
     }
   }
 
@@ -119,6 +136,9 @@ export class WatchedPool extends pg.Pool {
   }
 }
 
+const planByKey = `SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off;
+  SET enable_hashjoin = off; SET enable_mergejoin = off`;
+
 /**
  * Connections to PostgreSQL, bounded in number and in time.
  *
@@ -131,6 +151,11 @@ export const createPool = (options: {
   /** By default those of background work. */
   readonly deadlines?: DeadlineName;
   readonly silence?: Silence;
+  /**
+   * For statements that find rows by their keys: each is planned once, for indexes alone, and the plan serves
+   * however the tables grow. To plan the statement of admission took five times as long as to run it.
+   */
+  readonly plansByKey?: boolean;
   readonly logger: Logger;
 }): WatchedPool => {
   const { connect, statement, lock, idleInTransaction }: Deadlines =
@@ -148,6 +173,9 @@ export const createPool = (options: {
       }),
       ...(lock !== null && { lock_timeout: lock }),
       idle_in_transaction_session_timeout: idleInTransaction,
+      // A statement need not wait for the answer to the one before.
+      pipeline: true,
+      Client: CorkedClient,
       types,
     },
     options.silence ?? null,
@@ -162,6 +190,8 @@ export const createPool = (options: {
   // in that moment would end the process; now the next statement fails instead.
   pool.on('connect', (client) => {
     client.on('error', () => undefined);
+    // Without the settings, PostgreSQL plans as ever.
+    if (options.plansByKey === true) client.query(planByKey).catch(() => undefined);
   });
   return pool;
 };
@@ -199,24 +229,18 @@ export const withConnection = async <Result>(
   }
 };
 
-/**
- * Runs `work` in one transaction: committed when it resolves, rolled back when it throws. The connection
- * stays with the caller, who is told when it broke.
- *
- * @throws OutcomeUnknown when the answer to COMMIT is lost; TransactionAborted when `work` swallowed
- * the failure of a statement; otherwise what `work` threw.
- */
-export const transactionOn = async <Result>(
+const run = async <Locked, Result>(
   client: Client,
-  work: () => Promise<Result>,
-  onBroken: (error: Error) => void = () => undefined,
+  lock: () => Promise<Locked>,
+  work: (locked: Locked) => Promise<Result>,
+  onBroken: (error: Error) => void,
 ): Promise<Result> => {
-  await client.query('BEGIN');
   const callAfterwards: (() => void)[] = [];
   committed.set(client, callAfterwards);
   let result: Result;
   try {
-    result = await work();
+    const [, locked] = await Promise.all([client.query('BEGIN'), lock()]);
+    result = await work(locked);
   } catch (error) {
     // A connection that does not answer is closed, and PostgreSQL then rolls back by itself.
     if (!isAway(error) || isRefusal(error)) await client.query('ROLLBACK').catch(onBroken);
@@ -239,9 +263,42 @@ export const transactionOn = async <Result>(
   return result;
 };
 
+const nothing = (): Promise<void> => Promise.resolve();
+
+/**
+ * Runs `work` in one transaction: committed when it resolves, rolled back when it throws. The connection
+ * stays with the caller, who is told when it broke.
+ *
+ * @throws OutcomeUnknown when the answer to COMMIT is lost; TransactionAborted when `work` swallowed
+ * the failure of a statement; otherwise what `work` threw.
+ */
+export const transactionOn = <Result>(
+  client: Client,
+  work: () => Promise<Result>,
+  onBroken: (error: Error) => void = () => undefined,
+): Promise<Result> => run(client, nothing, work, onBroken);
+
 /** `transactionOn` a connection of the pool. */
 export const transaction = <Result>(
   pool: Pool,
   work: (client: Client) => Promise<Result>,
 ): Promise<Result> =>
   withConnection(pool, (client, onBroken) => transactionOn(client, () => work(client), onBroken));
+
+/**
+ * A `transaction` whose first statements go out together with BEGIN. They may lock and read, and no more: each
+ * of them would take effect by itself should BEGIN fail.
+ */
+export const lockingTransaction = <Locked, Result>(
+  pool: Pool,
+  lock: (client: Client) => Promise<Locked>,
+  work: (client: Client, locked: Locked) => Promise<Result>,
+): Promise<Result> =>
+  withConnection(pool, (client, onBroken) =>
+    run(
+      client,
+      () => lock(client),
+      (locked) => work(client, locked),
+      onBroken,
+    ),
+  );

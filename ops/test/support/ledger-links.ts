@@ -27,7 +27,14 @@ export const recordHistory = (
 ): Promise<void> =>
   transaction(pool, async (tx) => {
     const links = [...fold(events).values()];
-    await insertLinks(tx, links);
+    const known = await lockLinks(
+      tx,
+      links.map(({ code }) => code),
+    );
+    await insertLinks(
+      tx,
+      links.filter(({ code }) => !known.has(code)),
+    );
     await saveLinks(tx, links);
     await outbox.record(tx, events);
   });
