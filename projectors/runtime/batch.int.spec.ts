@@ -2,8 +2,16 @@ import { expect } from 'chai';
 import { transaction } from '../../ops/platform/postgres/pool.js';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { topics } from '../../schemas/events/topics.js';
+import { quotas } from '../quotas/projection.js';
 import { stats } from '../stats/projection.js';
-import { at, created, recordOf, spooledVisit, visited } from '../../schemas/testing/events.js';
+import {
+  at,
+  created,
+  metered,
+  recordOf,
+  spooledVisit,
+  visited,
+} from '../../schemas/testing/events.js';
 import { rejection } from '../../ops/test/support/waiting.js';
 import { feed, namedLog, type Feed } from '../testing/harness.js';
 import { dump, emptyTables } from '../testing/tables.js';
@@ -181,9 +189,12 @@ describe('projectors: handler of batches', () => {
   }
 
   it('keeps events of different topics at equal offsets apart', async () => {
-    await live.events(created('abc'), spooledVisit('abc'));
-    const { checkpoints, links, clicks } = await content();
-    expect(checkpoints).to.have.length(2);
-    expect([links, clicks].map((rows) => rows?.length)).to.deep.equal([1, 1]);
+    await emptyTables(database.pool, 'projection_quotas');
+    await feed(database.pool, quotas).events(
+      created('abc', { keyId: 'key-1' }),
+      metered('key-2', 1, 1),
+    );
+    const { checkpoints, months } = await dump(database.pool, 'projection_quotas');
+    expect([checkpoints, months].map((rows) => rows?.length)).to.deep.equal([2, 2]);
   });
 });

@@ -213,7 +213,7 @@ describe('projectors: dead letters', () => {
     expect((await letters()).map(({ offset }) => offset)).to.deep.equal([0, 2]);
   });
 
-  for (const projection of [redirects, history, stats]) {
+  for (const projection of [redirects, history]) {
     it(`alone have high-water marks in the topic of links: ${projection.name}`, async () => {
       const marks = async (...batches: readonly (readonly NewRecord[])[]): Promise<unknown> => {
         await emptyTables(database.pool, liveSchema(projection.name));

@@ -1,15 +1,7 @@
 import { expect } from 'chai';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { topics } from '../../schemas/events/topics.js';
-import {
-  at,
-  blocked,
-  created,
-  expired,
-  firstVisitRecordOf,
-  noon,
-  spooledVisit,
-} from '../../schemas/testing/events.js';
+import { at, firstVisitRecordOf, noon, spooledVisit } from '../../schemas/testing/events.js';
 import { feed, type Feed } from '../testing/harness.js';
 import { emptyTables } from '../testing/tables.js';
 import { stats } from './projection.js';
@@ -27,39 +19,12 @@ describe('projectors: projection stats', () => {
 
   after(() => database.drop());
 
-  const table = async (name: 'links' | 'clicks'): Promise<readonly unknown[]> => {
+  const clicks = async (): Promise<readonly unknown[]> => {
     const { rows } = await database.pool.query<Record<string, unknown>>(
-      `SELECT * FROM projection_stats.${name} ORDER BY code`,
+      'SELECT * FROM projection_stats.clicks ORDER BY code',
     );
     return rows;
   };
-
-  it('keeps the record of a link, whatever becomes of the link', async () => {
-    await given.events(
-      created('abc', { expiresAt: at(60).toISOString(), maxClicks: 5 }, { account: 'acme' }),
-      created('def'),
-      expired('abc', 2),
-      blocked('def', 2),
-    );
-    expect(await table('links')).to.deep.equal([
-      {
-        code: 'abc',
-        url: 'https://example.com/abc',
-        account: 'acme',
-        created_at: noon,
-        expires_at: at(60),
-        max_clicks: 5,
-      },
-      {
-        code: 'def',
-        url: 'https://example.com/def',
-        account: 'default',
-        created_at: noon,
-        expires_at: null,
-        max_clicks: null,
-      },
-    ]);
-  });
 
   it('counts clicks and bots separately', async () => {
     await given.events(
@@ -68,7 +33,7 @@ describe('projectors: projection stats', () => {
       spooledVisit('abc', { sequence: 3, bot: true }),
       spooledVisit('abc', { sequence: 4 }),
     );
-    expect(await table('clicks')).to.deep.equal([
+    expect(await clicks()).to.deep.equal([
       { code: 'abc', clicks: 2, bots: 1, last_accessed: noon },
       { code: 'def', clicks: 1, bots: 0, last_accessed: noon },
     ]);
@@ -78,7 +43,7 @@ describe('projectors: projection stats', () => {
     const visits = [spooledVisit('abc'), spooledVisit('abc', { sequence: 2, bot: true })];
     await given.records(topics.visits.name, visits.map(firstVisitRecordOf));
     await given.events(spooledVisit('abc', { sequence: 3 }));
-    expect(await table('clicks')).to.deep.equal([
+    expect(await clicks()).to.deep.equal([
       { code: 'abc', clicks: 2, bots: 1, last_accessed: noon },
     ]);
   });
@@ -90,18 +55,18 @@ describe('projectors: projection stats', () => {
       spooledVisit('abc', { sequence: 2, time: at(40), bot: true }),
     );
     await given.events(spooledVisit('abc', { sequence: 3, time: at(20) }));
-    expect(await table('clicks')).to.deep.equal([
+    expect(await clicks()).to.deep.equal([
       { code: 'abc', clicks: 3, bots: 1, last_accessed: at(30) },
     ]);
   });
 
   it('was not accessed while only bots came', async () => {
     await given.events(spooledVisit('abc', { bot: true }));
-    expect(await table('clicks')).to.deep.equal([
+    expect(await clicks()).to.deep.equal([
       { code: 'abc', clicks: 0, bots: 1, last_accessed: null },
     ]);
     await given.events(spooledVisit('abc', { sequence: 2, time: at(1) }));
-    expect(await table('clicks')).to.deep.equal([
+    expect(await clicks()).to.deep.equal([
       { code: 'abc', clicks: 1, bots: 1, last_accessed: at(1) },
     ]);
   });

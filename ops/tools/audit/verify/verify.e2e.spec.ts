@@ -85,7 +85,6 @@ describe('audit verify, on a running service', function () {
     expect(said.tables.map(({ model, table }) => `${model}.${table}`)).to.include.members([
       'redirects.links',
       'quotas.months',
-      'stats.links',
       'stats.clicks',
       'history.events',
       'ledger.api_keys',
@@ -124,7 +123,6 @@ describe('audit verify, on a running service', function () {
     const [a = '', b = '', c = '', d = '', , f = ''] = codes;
     await change(
       `UPDATE projection_redirects.links SET url = 'https://evil.example/' WHERE code = '${a}'`,
-      `UPDATE projection_stats.links SET max_clicks = 7 WHERE code = '${a}'`,
       `UPDATE projection_stats.clicks SET clicks = clicks + 1 WHERE code = '${a}'`,
       `UPDATE projection_history.events SET data = replace(data, 'phishing', 'fishing')
          WHERE code = '${b}' AND sequence = 2`,
@@ -138,7 +136,6 @@ describe('audit verify, on a running service', function () {
       `UPDATE ledger.key_meters SET month_qr_codes = month_qr_codes + 5, window_calls = 0
          WHERE key_id = '${busy.id}'`,
       `DELETE FROM projection_redirects.links WHERE code = '${c}'`,
-      `DELETE FROM projection_stats.links WHERE code = '${c}'`,
       `DELETE FROM projection_stats.clicks WHERE code = '${c}'`,
       `DELETE FROM projection_history.events WHERE code = '${c}' AND sequence = 1`,
       `DELETE FROM ledger.links WHERE code = '${f}'`,
@@ -148,8 +145,6 @@ describe('audit verify, on a running service', function () {
       `INSERT INTO projection_redirects.links SELECT 'nobody', status, expired, url, account,
          created_at, expires_at, max_clicks, password_hash, sequence
          FROM projection_redirects.links WHERE code = '${f}'`,
-      `INSERT INTO projection_stats.links SELECT 'nobody', url, account, created_at
-         FROM projection_stats.links WHERE code = '${a}'`,
       `INSERT INTO projection_stats.clicks VALUES ('nobody', 1, 0, NULL)`,
       `INSERT INTO projection_history.events VALUES ('nobody', 1, now(), gen_random_uuid(), 'a', null, null, null, null, '{}')`,
       `INSERT INTO projection_quotas.months VALUES ('nobody', '2026-01-01', 1, 2, 3)`,
@@ -171,9 +166,6 @@ describe('audit verify, on a running service', function () {
       `redirects.links ${a} differs url`,
       `redirects.links ${c} missing`,
       'redirects.links nobody extra',
-      `stats.links ${a} differs max_clicks`,
-      `stats.links ${c} missing`,
-      'stats.links nobody extra',
       `stats.clicks ${a} differs clicks`,
       `stats.clicks ${c} missing`,
       'stats.clicks nobody extra',
@@ -247,7 +239,6 @@ describe('audit verify, on a running service', function () {
     const found = await verified();
     expect(found.differences.map(wordsOf)).to.include.members([
       `redirects.links ${e} differs url`,
-      `stats.links ${e} differs url`,
       `history.events ${e}/1 differs data`,
     ]);
     expect(found.differences.map(wordsOf)).to.not.include(`redirects.links ${f} differs url`);
