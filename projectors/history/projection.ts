@@ -24,17 +24,20 @@ export const history: Projection = {
   name: 'history',
   topics: [topics.links.name],
   async apply(tx, schema, events) {
-    await tx.query(
-      `INSERT INTO ${schema}.events (${columns.join()})
-       SELECT * FROM ${unnest(Object.values(types))}`,
-      valuesByField(events.map(rowOfEvent), ...columns),
-    );
+    await tx.query({
+      name: `history-insert-${schema}`,
+      text: `INSERT INTO ${schema}.events (${columns.join()})
+             SELECT * FROM ${unnest(Object.values(types))}`,
+      values: valuesByField(events.map(rowOfEvent), ...columns),
+    });
   },
   sequences: {
     async [topics.links.name](tx, schema, codes) {
+      // One look into the index for each code, however large the table is.
       const { rows } = await tx.query<{ code: string; sequence: number }>(
-        `SELECT code, max(sequence) AS sequence FROM ${schema}.events
-         WHERE code = ANY ($1::text[]) GROUP BY code`,
+        `SELECT code, sequence FROM unnest($1::text[]) AS c (code) CROSS JOIN LATERAL
+           (SELECT max(sequence) AS sequence FROM ${schema}.events e WHERE e.code = c.code) newest
+         WHERE sequence IS NOT NULL`,
         [codes],
       );
       return new Map(rows.map(({ code, sequence }) => [code, sequence]));

@@ -12,8 +12,9 @@ export const quotas: Projection = {
     if (spendings.length === 0) return;
     // A key has links in many partitions, so batches update the same rows: in one order, or they
     // would deadlock.
-    await tx.query(
-      `INSERT INTO ${schema}.months AS m (key_id, month, calls, links, qr_codes)
+    await tx.query({
+      name: `quotas-add-${schema}`,
+      text: `INSERT INTO ${schema}.months AS m (key_id, month, calls, links, qr_codes)
        SELECT key_id, month, sum(calls), sum(links), sum(qr_codes)
        FROM unnest($1::text[], $2::date[], $3::bigint[], $4::bigint[], $5::bigint[])
          AS i (key_id, month, calls, links, qr_codes)
@@ -22,7 +23,7 @@ export const quotas: Projection = {
          calls = m.calls + excluded.calls,
          links = m.links + excluded.links,
          qr_codes = m.qr_codes + excluded.qr_codes`,
-      valuesByField(spendings, 'keyId', 'month', 'calls', 'links', 'qrCodes'),
-    );
+      values: valuesByField(spendings, 'keyId', 'month', 'calls', 'links', 'qrCodes'),
+    });
   },
 };

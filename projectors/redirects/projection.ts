@@ -26,6 +26,7 @@ const readRows = async (
   schema: ProjectionSchema,
   codes: Iterable<string>,
 ): Promise<ReadonlyMap<string, RedirectRow>> => {
+  // Planned anew each time: a plan from when the table was small would read all of it.
   const { rows } = await tx.query<RedirectRow>(
     `SELECT ${columns.join()} FROM ${schema}.links WHERE code = ANY ($1::text[])`,
     [[...codes]],
@@ -40,13 +41,14 @@ const writeRows = async (
   rows: readonly RedirectRow[],
 ): Promise<void> => {
   if (rows.length === 0) return;
-  await tx.query(
-    `INSERT INTO ${schema}.links (${columns.join()})
-     SELECT * FROM ${unnest(Object.values(types))}
-     ON CONFLICT (code) DO UPDATE SET
-       ${columns.map((column) => `${column} = excluded.${column}`).join()}`,
-    valuesByField(rows, ...columns),
-  );
+  await tx.query({
+    name: `redirects-write-${schema}`,
+    text: `INSERT INTO ${schema}.links (${columns.join()})
+           SELECT * FROM ${unnest(Object.values(types))}
+           ON CONFLICT (code) DO UPDATE SET
+             ${columns.map((column) => `${column} = excluded.${column}`).join()}`,
+    values: valuesByField(rows, ...columns),
+  });
 };
 
 const readSequences: ReadSequences = async (tx, schema, codes) => {

@@ -58,16 +58,19 @@ export const readFresh = async (
   const incoming = readBatch(batch);
   const origins = incoming.flatMap((one) => ('event' in one ? [originOf(one.event)] : []));
   const distinct = [...new Set(origins)];
-  const { marks, newest } = await readHighWaterMarks(tx, schema, batch, distinct);
-  for (const [origin, sequence] of (await readSequences?.(tx, schema, distinct)) ?? []) {
+  const [{ marks, newest }, sequences, { rows: letters }] = await Promise.all([
+    readHighWaterMarks(tx, schema, batch, distinct),
+    readSequences?.(tx, schema, distinct) ?? [],
+    tx.query<{ subject: string }>(
+      `SELECT DISTINCT subject FROM ${schema}.dead_letters
+       WHERE topic = $1 AND subject = ANY ($2::text[])`,
+      [topic, [...new Set(incoming.map(({ subject }) => subject))]],
+    ),
+  ]);
+  for (const [origin, sequence] of sequences) {
     if (sequence > (marks.get(origin)?.sequence ?? 0)) marks.set(origin, { sequence, day: null });
   }
   const { fresh, raised } = dropRepeats(incoming, marks, newest);
-  const { rows: letters } = await tx.query<{ subject: string }>(
-    `SELECT DISTINCT subject FROM ${schema}.dead_letters
-     WHERE topic = $1 AND subject = ANY ($2::text[])`,
-    [topic, [...new Set(fresh.map(({ subject }) => subject))]],
-  );
   return { fresh, raised, blocked: new Set(letters.map(({ subject }) => subject)) };
 };
 
@@ -79,9 +82,11 @@ export const saveProgress = async (
   logId: string,
   done: { readonly letters: readonly DeadLetter[]; readonly raised: HighWaterMarks },
 ): Promise<void> => {
-  await insertDeadLetters(tx, schema, batch, done.letters);
-  await writeHighWaterMarks(tx, schema, batch, done.raised);
-  await moveCheckpoint(tx, schema, batch, logId);
+  await Promise.all([
+    insertDeadLetters(tx, schema, batch, done.letters),
+    writeHighWaterMarks(tx, schema, batch, done.raised),
+    moveCheckpoint(tx, schema, batch, logId),
+  ]);
 };
 
 /**
@@ -96,12 +101,14 @@ export const applyBatch = async (
   batch: Batch,
 ): Promise<{ readonly outcome: BatchOutcome; readonly letters: readonly DeadLetter[] }> => {
   const logId = log.logId(batch.topic);
-  // COMMIT does not wait for the disk. A crash of PostgreSQL may undo the last batches, but rows and
-  // checkpoint together, so they are applied again.
-  await tx.query('SET LOCAL synchronous_commit = off');
-  // Only its own rebuild renames the schema that a rebuild fills.
-  if (schema === liveSchema(projection.name)) await tx.query(shareSchema(projection.name));
-  await requireAtCheckpoint(tx, schema, batch, logId, 'FOR UPDATE');
+  await Promise.all([
+    // COMMIT does not wait for the disk. A crash of PostgreSQL may undo the last batches, but rows and
+    // checkpoint together, so they are applied again.
+    tx.query('SET LOCAL synchronous_commit = off'),
+    // Only its own rebuild renames the schema that a rebuild fills.
+    schema === liveSchema(projection.name) ? tx.query(shareSchema(projection.name)) : null,
+    requireAtCheckpoint(tx, schema, batch, logId, 'FOR UPDATE'),
+  ]);
 
   const readSequences = projection.sequences?.[batch.topic];
   const due = await readFresh(tx, schema, batch, readSequences);

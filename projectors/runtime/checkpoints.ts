@@ -80,10 +80,11 @@ export const readCheckpoint = async (
   partition: number,
   lock: 'FOR UPDATE' | '' = '',
 ): Promise<Checkpoint | null> => {
-  const { rows } = await client.query<Checkpoint>(
-    `${selectCheckpoints(schema)} WHERE topic = $1 AND partition = $2 ${lock}`,
-    [topic, partition],
-  );
+  const { rows } = await client.query<Checkpoint>({
+    name: `checkpoint-of-${schema} ${lock}`,
+    text: `${selectCheckpoints(schema)} WHERE topic = $1 AND partition = $2 ${lock}`,
+    values: [topic, partition],
+  });
   return rows[0] ?? null;
 };
 
@@ -128,11 +129,12 @@ export const moveCheckpoint = async (
            VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
           [topic, partition, logId, next],
         )
-      : await tx.query(
-          `UPDATE ${schema}.checkpoints SET next_offset = $4
-           WHERE topic = $1 AND partition = $2 AND log_id = $3 AND next_offset = $5`,
-          [topic, partition, logId, next, first],
-        );
+      : await tx.query({
+          name: `checkpoint-move-${schema}`,
+          text: `UPDATE ${schema}.checkpoints SET next_offset = $4
+                 WHERE topic = $1 AND partition = $2 AND log_id = $3 AND next_offset = $5`,
+          values: [topic, partition, logId, next, first],
+        });
   if (rowCount !== 1) throw new BatchNotAtCheckpoint(schema, batch, null);
 };
 

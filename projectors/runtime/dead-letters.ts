@@ -83,20 +83,14 @@ const attempt = async (
   schema: ProjectionSchema,
   readable: readonly ReadableRecord[],
 ): Promise<Error | null> => {
-  await tx.query('SAVEPOINT attempt');
+  const events = readable.map(({ event }) => event);
   try {
-    await projection.apply(
-      tx,
-      schema,
-      readable.map(({ event }) => event),
-    );
-    await tx.query('RELEASE SAVEPOINT attempt');
+    await Promise.all([tx.query('SAVEPOINT attempt'), projection.apply(tx, schema, events)]);
     return null;
   } catch (error) {
     if (!isPoison(error)) throw error;
     // If the connection was the reason after all, this fails and ends the batch.
-    await tx.query('ROLLBACK TO SAVEPOINT attempt');
-    await tx.query('RELEASE SAVEPOINT attempt');
+    await tx.query('ROLLBACK TO SAVEPOINT attempt; RELEASE SAVEPOINT attempt');
     return error as Error;
   }
 };

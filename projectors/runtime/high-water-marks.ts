@@ -70,16 +70,19 @@ export const readHighWaterMarks = async (
   { topic, partition }: Place,
   origins: readonly string[],
 ): Promise<{ readonly marks: HighWaterMarks; readonly newest: number | null }> => {
-  const { rows } = await tx.query<HighWaterMark & { readonly origin: string }>(
-    `SELECT origin, sequence, raised_on - date 'epoch' AS day FROM ${schema}.high_water_marks
-     WHERE topic = $1 AND partition = $2 AND origin = ANY ($3::text[])`,
-    [topic, partition, origins],
-  );
-  const { rows: newest } = await tx.query<{ day: number | null }>(
-    `SELECT max(raised_on) - date 'epoch' AS day FROM ${schema}.high_water_marks
-     WHERE topic = $1 AND partition = $2`,
-    [topic, partition],
-  );
+  const [{ rows }, { rows: newest }] = await Promise.all([
+    tx.query<HighWaterMark & { readonly origin: string }>(
+      `SELECT origin, sequence, raised_on - date 'epoch' AS day FROM ${schema}.high_water_marks
+       WHERE topic = $1 AND partition = $2 AND origin = ANY ($3::text[])`,
+      [topic, partition, origins],
+    ),
+    tx.query<{ day: number | null }>({
+      name: `newest-mark-of-${schema}`,
+      text: `SELECT max(raised_on) - date 'epoch' AS day FROM ${schema}.high_water_marks
+             WHERE topic = $1 AND partition = $2`,
+      values: [topic, partition],
+    }),
+  ]);
   return {
     marks: new Map(rows.map(({ origin, ...mark }) => [origin, mark])),
     newest: newest[0]?.day ?? null,
@@ -122,17 +125,18 @@ export const writeHighWaterMarks = async (
 ): Promise<void> => {
   if (raised.size === 0) return;
   const marks = [...raised.values()];
-  await tx.query(
-    `INSERT INTO ${schema}.high_water_marks AS m (topic, partition, origin, sequence, raised_on)
-     SELECT $1, $2, origin, sequence, date 'epoch' + day
-     FROM unnest($3::text[], $4::bigint[], $5::integer[]) AS r (origin, sequence, day)
-     ON CONFLICT (topic, partition, origin) DO UPDATE SET
-       sequence = excluded.sequence, raised_on = greatest(m.raised_on, excluded.raised_on)
-     WHERE excluded.sequence > m.sequence OR excluded.raised_on - m.raised_on > $6`,
-    [
+  await tx.query({
+    name: `marks-write-${schema}`,
+    text: `INSERT INTO ${schema}.high_water_marks AS m (topic, partition, origin, sequence, raised_on)
+           SELECT $1, $2, origin, sequence, date 'epoch' + day
+           FROM unnest($3::text[], $4::bigint[], $5::integer[]) AS r (origin, sequence, day)
+           ON CONFLICT (topic, partition, origin) DO UPDATE SET
+             sequence = excluded.sequence, raised_on = greatest(m.raised_on, excluded.raised_on)
+           WHERE excluded.sequence > m.sequence OR excluded.raised_on - m.raised_on > $6`,
+    values: [
       ...[place.topic, place.partition, [...raised.keys()]],
       ...[marks.map(({ sequence }) => sequence), marks.map(({ day }) => day), spoolDays],
     ],
-  );
+  });
   if (marks.some(({ day }) => day !== null)) await deleteOver(tx, schema, place);
 };
