@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http';
-import { isIP, type BlockList, type Socket } from 'node:net';
+import { isIP, isIPv4, type BlockList, type Socket } from 'node:net';
 
 /** An IPv4 address that came through an IPv6 socket is an IPv4 address. */
 const mapped = /^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i;
@@ -7,6 +7,8 @@ const mapped = /^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i;
 const withPort = /^(?:\[([^\]]+)\]|(\d+\.\d+\.\d+\.\d+))(?::\d+)?$/;
 
 const addressIn = (text: string): string | null => {
+  // Most are: the rest is for those that are not.
+  if (isIPv4(text)) return text;
   const match = withPort.exec(text.trim());
   const address = (match?.[1] ?? match?.[2] ?? text.trim())
     .replace(/%.*$/s, '')
@@ -72,9 +74,15 @@ const groupsOf = (address: string): string[] => {
   return [...before, ...gap, ...after];
 };
 
+/** Four groups as the URL parser writes them, which most addresses begin with. */
+const fourGroups = /^(?:(?:0|[1-9a-f][0-9a-f]{0,3}):){4}/;
+
 /** Who a client is to a throttle: an IPv4 address, or the /64 of an IPv6 one, which is one line. */
-export const networkOf = (address: string): string =>
-  isIP(address) === 6 ? `${groupsOf(address).slice(0, 4).join(':')}::/64` : address;
+export const networkOf = (address: string): string => {
+  if (!address.includes(':')) return address;
+  const line = fourGroups.exec(address)?.[0] ?? `${groupsOf(address).slice(0, 4).join(':')}:`;
+  return `${line}:/64`;
+};
 
 /** The networks around one of `networkOf`, by name: /24 and /16 of IPv4, /48 and /32 of IPv6. */
 export const networksAround = (network: string): readonly [near: string, far: string] => {
