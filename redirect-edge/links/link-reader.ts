@@ -15,7 +15,12 @@ interface Entry {
   readonly link: ServedLink;
   readonly generation: number;
   readonly readAt: number;
+  /** When it was put behind all others. */
+  movedAt: number;
 }
+
+/** How exact "least recently used" is: to move an entry costs more than to find it. */
+const moveAfterMs = 10_000;
 
 /**
  * An older entry is in doubt. Whatever a notification was lost by, a change is live after this long.
@@ -32,7 +37,7 @@ const costOf = (link: ServedLink): number =>
 
 /** The links that were asked for last, within `maxBytes`. */
 export class LinkCache {
-  /** A Map keeps the order of insertion: the least recently used link comes first. */
+  /** A Map keeps the order of insertion: the least recently used link comes first, within `moveAfterMs`. */
   readonly #entries = new Map<string, Entry>();
   #size = 0;
 
@@ -55,18 +60,23 @@ export class LinkCache {
   get(code: string, generation: number | null): ServedLink | undefined {
     const entry = this.#entries.get(code);
     if (!entry) return undefined;
+    const now = this.now();
     if (generation !== null) {
       if (entry.generation !== generation) return undefined;
-      if (this.now() - entry.readAt > greatestAgeMs) return undefined;
+      if (now - entry.readAt > greatestAgeMs) return undefined;
     }
-    this.#entries.delete(code);
-    this.#entries.set(code, entry);
+    if (now - entry.movedAt > moveAfterMs) {
+      entry.movedAt = now;
+      this.#entries.delete(code);
+      this.#entries.set(code, entry);
+    }
     return entry.link;
   }
 
   set(link: ServedLink, generation: number): void {
     this.delete(link.code);
-    this.#entries.set(link.code, { link, generation, readAt: this.now() });
+    const now = this.now();
+    this.#entries.set(link.code, { link, generation, readAt: now, movedAt: now });
     this.#size += costOf(link);
     for (const [oldest] of this.#entries) {
       if (this.#size <= this.maxBytes) break;

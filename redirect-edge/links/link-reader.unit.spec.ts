@@ -34,4 +34,23 @@ describe('redirect edge: link cache', () => {
     expect(cache.get('spring', 2)).to.equal(undefined);
     expect(cache.get('spring', null)).to.equal(link);
   });
+
+  it('gives up the link that was asked for the longest ago, as far as ten seconds tell', () => {
+    let now = 0;
+    // Room for two.
+    const cache = new LinkCache(1_000, () => now);
+    const set = (code: string): void => {
+      cache.set({ ...link, code }, 1);
+    };
+    set('one');
+    set('two');
+    now = 10_001;
+    cache.get('one', 1);
+    set('three');
+    expect(['one', 'two', 'three'].map((code) => cache.get(code, 1)?.code)).to.deep.equal([
+      'one',
+      undefined,
+      'three',
+    ]);
+  });
 });
