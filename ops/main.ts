@@ -24,8 +24,8 @@ runToEnd(async () => {
   const logger = createLogger(config.logLevel);
   const ended = endSignal(logger);
   const linklog = await startLinklog(config, roles, logger);
-  const { addresses, firstKey } = linklog;
-  sayReady(addresses, { api: addresses.api ?? '', firstKey });
+  const { addresses, edgeProcesses: edges, firstKey } = linklog;
+  sayReady({ ...addresses, ...(edges && { edges }) }, { api: addresses.api ?? '', firstKey });
   try {
     await Promise.race([ended, linklog.failed]);
   } finally {

@@ -15,9 +15,11 @@ import { exposePasswords, PasswordHasher } from '../platform/passwords/password-
 import { openRedis } from '../platform/redis.js';
 import { adminTokenOf, openDataDir, sealKeyFileIn, type ServiceAddresses } from './data-dir.js';
 import { openDatabase } from './database.js';
+import { startEdgeProcesses } from './edge-processes.js';
 import { openEventLog } from './event-log.js';
 import { createHealthCheck } from './health-check.js';
 import { startMonitoring } from './monitoring.js';
+import { sayRestarted } from './ready-line.js';
 import { requireShared, roles as allRoles, type Role } from './roles.js';
 import { startInOrder } from './start-in-order.js';
 
@@ -98,7 +100,8 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
     const passwords = new PasswordHasher();
     exposePasswords(metrics, passwords);
 
-    if (roles.has('edge')) {
+    const isShared = roles.has('edge') && config.edgeProcesses > 1;
+    if (roles.has('edge') && !isShared) {
       const { startRedirectEdge } = await import('../../redirect-edge/main.js');
       edge = await startRedirectEdge({
         config,
@@ -111,8 +114,18 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
     }
     // For a start that fails from here on; stopping the edge twice does no harm.
     onStop(() => edge?.stop(graceMs));
+    const edgeProcesses = isShared
+      ? await startEdgeProcesses({
+          config,
+          databaseUrl: database.url,
+          onRestarted: sayRestarted,
+          logger,
+        })
+      : null;
+    onStop(() => edgeProcesses?.stop());
+    const edgeAddress = edge?.edge ?? edgeProcesses?.address ?? null;
 
-    const edgePort = edge?.edge.port ?? config.edge.port;
+    const edgePort = edgeAddress?.port ?? config.edge.port;
     const api = roles.has('api')
       ? await (
           await import('../../command-api/main.js')
@@ -120,7 +133,7 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
           config,
           adminToken: config.adminToken ?? adminTokenOf(config.dataDir),
           shortUrlHost: config.shortUrlHost ?? `http://localhost:${edgePort}`,
-          edge: edge?.edge ?? null,
+          edge: edgeAddress,
           pool: database.pool('command-api', 8, 'request', true),
           ...{ outbox, delivery, passwords, safety, health, metrics, logger },
         })
@@ -133,13 +146,14 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
     });
     // All at once: one after the other could take more than the 10 s of the whole stop.
     onStop(async () => {
-      await Promise.all([api?.stop(graceMs), admin.stop(graceMs), edge?.stop(graceMs)]);
+      const listeners = [api, admin, edge].map((listener) => listener?.stop(graceMs));
+      await Promise.all([...listeners, edgeProcesses?.stop()]);
     });
 
     const firstKey = config.makesFirstKey ? await api?.issueFirstKey() : null;
     const addresses: ServiceAddresses = {
       ...(api && { api: api.api.url }),
-      ...(edge && { edge: edge.edge.url }),
+      ...(edgeAddress && { edge: edgeAddress.url }),
       admin: admin.url,
       pid: process.pid,
     };
@@ -149,6 +163,8 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
     });
     return {
       addresses,
+      /** Where there are several. */
+      edgeProcesses: edgeProcesses?.processes ?? null,
       /** The token of a new installation's first key, shown this once; `null` where none was made. */
       firstKey: firstKey?.token ?? null,
       /** Never resolves; rejects when the service cannot go on. */

@@ -8,6 +8,11 @@ curl -s ${api}/v2/shorten -H 'Authorization: Bearer ${firstKey}' \
 
 `;
 
+/** Prints that a process was started again. */
+export const sayRestarted = (restarted: object): void => {
+  process.stdout.write(`${JSON.stringify({ event: 'restarted', ...restarted })}\n`);
+};
+
 /**
  * Prints the ready line. Before it, where a new installation has just made its first key, comes a text
  * for a person: the key, and a command that works when pasted.

@@ -5,7 +5,7 @@ import { ConfigError, readConfig, type Config } from '../platform/config/config.
 import { createLogger } from '../platform/logging.js';
 import { endSignal, runToEnd } from '../platform/process/run-to-end.js';
 import { adminTokenOf, openDataDir, sealKeyFileIn, type ServiceAddresses } from './data-dir.js';
-import { sayReady } from './ready-line.js';
+import { sayReady, sayRestarted } from './ready-line.js';
 
 const most = 16;
 
@@ -75,9 +75,7 @@ runToEnd(async () => {
       adminToken: config.adminToken ?? adminTokenOf(config.dataDir),
       sealKeyFile: config.sealKeyFile ?? sealKeyFileIn(config.dataDir),
       restart,
-      onRestarted: (restarted) => {
-        process.stdout.write(`${JSON.stringify({ event: 'restarted', ...restarted })}\n`);
-      },
+      onRestarted: sayRestarted,
       logger,
     });
     const { addresses, pids, firstKey } = stack;

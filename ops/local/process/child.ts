@@ -1,4 +1,5 @@
-import { spawn } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
+import cluster from 'node:cluster';
 import { once } from 'node:events';
 import { closeSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
@@ -95,6 +96,11 @@ export interface ChildOptions {
   /** How it ends; SIGKILL comes last. By default SIGTERM, and 6 s for that. */
   readonly stopSteps?: readonly { readonly signal: NodeJS.Signals; readonly waitMs: number }[];
   readonly explain?: Explain;
+  /**
+   * Whether it is a Node program, `args` its file and arguments, that listens where others of us do: connections
+   * go to them in turn. It is in our process group, so Ctrl-C reaches it too, and it ends with us.
+   */
+  readonly sharesPorts?: boolean;
 }
 
 const explained = ({ explain }: ChildOptions, error: unknown): unknown => explain?.(error) ?? error;
@@ -123,18 +129,33 @@ const tie = (pid: number, exited: Promise<Exit>): void => {
   void exited.then(() => watch.kill('SIGKILL'));
 };
 
+const fork = (
+  [exec = '', ...args]: readonly string[],
+  cwd: string,
+  env: NodeJS.ProcessEnv | undefined,
+  stdio: (string | number)[],
+): ChildProcess => {
+  cluster.setupPrimary({ exec, args, cwd, stdio });
+  return cluster.fork(env).process;
+};
+
 /** @throws the system's error, explained, when it cannot be started: ENOENT where it is not in PATH */
 export const launch = async (options: ChildOptions) => {
-  const { name, program, args, dir, account, env, logFile, logger, tied = false } = options;
+  const { name, program, args, dir, account, env, logFile, logger } = options;
+  const { tied = false, sharesPorts = false } = options;
   const log = logFile === null ? null : await openLogFile(logFile);
-  const child = spawn(program, args, {
-    ...account,
-    cwd: dir,
-    ...(env && { env }),
-    // Its own session, so that Ctrl-C reaches us alone and we stop it after its clients.
-    detached: true,
-    stdio: log === null ? ['ignore', 'pipe', 'inherit'] : ['ignore', log, log],
-  });
+  const stdio =
+    log === null ? (['ignore', 'pipe', 'inherit'] as const) : (['ignore', log, log] as const);
+  const child = sharesPorts
+    ? fork(args, dir, env, [...stdio, 'ipc'])
+    : spawn(program, args, {
+        ...account,
+        cwd: dir,
+        ...(env && { env }),
+        // Its own session, so that Ctrl-C reaches us alone and we stop it after its clients.
+        detached: true,
+        stdio: [...stdio],
+      });
   const { promise: exited, resolve } = deferred<Exit>();
   child.once('exit', (exitCode, signal) => {
     resolve({ exitCode, signal });

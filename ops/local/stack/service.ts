@@ -7,8 +7,9 @@ import { ConfigError, configExitCode } from '../../platform/config/config.js';
 import type { Logger } from '../../platform/logging.js';
 import { describeExit, launch, type Child } from '../process/child.js';
 import { ServerFailed } from '../process/errors.js';
+import { endOrphans, processesIn } from '../process/orphans.js';
 import { startServer } from '../process/server.js';
-import { topology, type ServiceKind } from './topology.js';
+import { serviceDirs, topology, type ServiceKind } from './topology.js';
 
 const mainFile = fileURLToPath(new URL('../../main.js', import.meta.url));
 
@@ -52,6 +53,16 @@ const portsOf = (kind: ServiceKind, { api, edge, admin }: Ready): Record<string,
   return Object.fromEntries(topology[kind].ports.map((name) => [name, portOf(addresses[name])]));
 };
 
+/** Node's name in the list of processes, before version 24 and since. */
+const nodePrograms = ['node', 'MainThread'];
+
+/** Ends the services that a killed supervisor has left; servers are found by the starts of servers. */
+export const endOrphanServices = async (dataDir: string, logger: Logger): Promise<void> => {
+  const end = (dir: string): Promise<void> =>
+    endOrphans({ name: 'service', dir, find: () => processesIn(dir, nodePrograms), logger });
+  await Promise.all(serviceDirs(dataDir).map(end));
+};
+
 /**
  * Starts a service as a process in its own folder, and waits until it is ready. After a restart it listens
  * where it did before.
@@ -64,11 +75,13 @@ export const startService = async (options: {
   /** Its DATA_DIR, and its working directory. */
   readonly dir: string;
   readonly env: NodeJS.ProcessEnv;
+  /** Whether others listen on its EDGE_PORT, too. */
+  readonly sharesPorts?: boolean;
   /** The ports of its first start. */
   readonly ports: Readonly<Record<string, string>>;
   readonly logger: Logger;
 }) => {
-  const { kind, index, dir, env, logger } = options;
+  const { kind, index, dir, env, sharesPorts = false, logger } = options;
   await mkdir(dir, { recursive: true, mode: 0o700 });
   let { ports } = options;
   const said: Ready[] = [];
@@ -82,6 +95,7 @@ export const startService = async (options: {
         dir,
         env: { ...env, ...ports, DATA_DIR: dir },
         logFile: null,
+        sharesPorts,
         logger,
       }),
     ready: async (child) => {

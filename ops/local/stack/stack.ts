@@ -4,15 +4,13 @@ import { urlOf } from '../../platform/http/server.js';
 import type { Logger } from '../../platform/logging.js';
 import { startKafka } from '../kafka/index.js';
 import { startEmbeddedPostgres } from '../postgres/index.js';
-import { endOrphans, processesIn } from '../process/orphans.js';
 import { freePort } from '../process/server.js';
 import { startRedis } from '../redis.js';
 import { Parts, type Restarted } from './parts.js';
-import { startService, type ServiceProcess } from './service.js';
+import { endOrphanServices, startService, type ServiceProcess } from './service.js';
 import { gatherSpools } from './spools.js';
 import {
   serviceDir,
-  serviceDirs,
   topology,
   type Servers,
   type ServiceKind,
@@ -30,16 +28,6 @@ interface StackOptions {
   readonly onRestarted: (restarted: Restarted) => void;
   readonly logger: Logger;
 }
-
-/** Node's name in the list of processes, before version 24 and since. */
-const nodePrograms = ['node', 'MainThread'];
-
-/** Ends the services that a killed supervisor has left; servers are found by the starts of servers. */
-const endOrphanServices = async (dataDir: string, logger: Logger): Promise<void> => {
-  const end = (dir: string): Promise<void> =>
-    endOrphans({ name: 'service', dir, find: () => processesIn(dir, nodePrograms), logger });
-  await Promise.all(serviceDirs(dataDir).map(end));
-};
 
 /** Waits for all even where one fails: only what has started can be stopped. */
 const allOf = async <const Values extends readonly unknown[]>(

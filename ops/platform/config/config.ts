@@ -63,6 +63,8 @@ const configOf = (vars: z.infer<typeof variables>) => ({
   edge: { host: vars.EDGE_HOST ?? vars.HOST, port: vars.EDGE_PORT } satisfies Listen,
   /** Whether the simplest requests to the edge are answered without node:http. */
   edgeLane: vars.EDGE_LANE,
+  /** So many processes run the edge, on one port. */
+  edgeProcesses: vars.EDGE_PROCESSES,
   admin: {
     host: vars.ADMIN_HOST,
     port: vars.ADMIN_PORT,

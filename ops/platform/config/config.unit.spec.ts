@@ -23,6 +23,7 @@ describe('platform: configuration', () => {
       api: { host: '127.0.0.1', port: 8080 },
       edge: { host: '127.0.0.1', port: 8081 },
       edgeLane: true,
+      edgeProcesses: 1,
       admin: { host: '127.0.0.1', port: 8082, names: ['127.0.0.1'] },
       shortUrlHost: null,
       ownHosts: [],
@@ -50,6 +51,7 @@ describe('platform: configuration', () => {
       API_PORT: '0',
       EDGE_PORT: '65535',
       EDGE_LANE: '0',
+      EDGE_PROCESSES: '4',
       ADMIN_HOST: 'admin.internal',
       ADMIN_HOSTS: 'OPS.example.com, command-api-1:8082',
       SHORT_URL_HOST: 'https://sho.rt/',
@@ -85,6 +87,7 @@ describe('platform: configuration', () => {
       api: { host: '::1', port: 0 },
       edge: { host: '0.0.0.0', port: 65_535 },
       edgeLane: false,
+      edgeProcesses: 4,
       admin: {
         host: 'admin.internal',
         port: 8082,
@@ -154,6 +157,7 @@ describe('platform: configuration', () => {
     ['SPOOL_MAX_BYTES', '1GiB', '1048575', '-1', '9'.repeat(16)],
     ['SPOOL_FSYNC', 'yes', 'true', '2'],
     ['EDGE_LANE', 'off', 'false'],
+    ['EDGE_PROCESSES', '0', '100', '1.5', 'all'],
     ['KAFKA_BROKERS', 'localhost', ',', 'kafka://localhost:9092', 'a:1,,b:2'],
     ['REDIS_URL', 'localhost:6379', 'http://localhost'],
     [

@@ -87,11 +87,11 @@ const flagOr = (initial: '0' | '1') =>
     .default(initial)
     .transform((value) => value === '1');
 const flag = flagOr('0');
-const copies = z
+const upTo99 = z
   .string()
   .regex(/^[1-9]\d?$/, 'must be a number from 1 to 99')
-  .transform(Number)
-  .optional();
+  .transform(Number);
+const copies = upTo99.optional();
 const secret = z.string().max(1_000, 'must have at most 1000 characters').optional();
 
 const kafkaVariables = {
@@ -128,6 +128,7 @@ export const variables = z.object({
   API_PORT: port.default(8080),
   EDGE_PORT: port.default(8081),
   EDGE_LANE: flagOr('1'),
+  EDGE_PROCESSES: upTo99.default(1),
   ADMIN_PORT: port.default(8082),
   SHORT_URL_HOST: httpUrlWithoutSlash.optional(),
   OWN_HOSTS: hostList.default([]),

@@ -177,7 +177,9 @@ export const listen = async (
   // A later error is of one connection, which could not be accepted. Unheard, it would end the process.
   server.on('error', () => undefined);
   const { host } = where;
-  server.listen({ host, port: where.port, backlog: 1_024 });
+  // Processes that share a port share the edge's, and no other.
+  const exclusive = name !== 'EDGE';
+  server.listen({ host, port: where.port, backlog: 1_024, exclusive });
   await once(server, 'listening').catch((error: unknown) => {
     throw listenError(error as NodeJS.ErrnoException, name, where);
   });

@@ -1,3 +1,4 @@
+import cluster from 'node:cluster';
 import { ConfigError, configExitCode } from '../config/config.js';
 import { deferred } from '../concurrency/deferred.js';
 import type { Logger } from '../logging.js';
@@ -23,7 +24,8 @@ export const onEndSignals = (handlers: {
       handlers.again();
     }
   };
-  process.on('SIGINT', onSignal);
+  // Ctrl-C reaches all of the group: what shares its ports waits for the process that started it.
+  process.on('SIGINT', cluster.isWorker ? () => undefined : onSignal);
   process.on('SIGTERM', onSignal);
   return () => {
     process.off('SIGINT', onSignal);

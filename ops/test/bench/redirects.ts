@@ -22,11 +22,11 @@ import { makeLinks } from './make-links.js';
 /**
  * Redirects of the edge alone and of everything in one process, beside bare node:http and nginx (a map, an
  * access log; left out where it is missing), which answer with the same headers:
- * `node dist/ops/test/bench/redirects.js [--rounds N] [--seconds N] [--links N] [--visitors]`
+ * `node dist/ops/test/bench/redirects.js [--rounds N] [--seconds N] [--links N] [--visitors] [--processes]`
  *
  * Each server has core 0 for itself, `wrk` core 1, with the API and the PostgreSQL of the edge alone. Each
  * round measures each server, in another order. `--visitors`: 10,000 addresses and 500 user agents; else
- * one of each.
+ * one of each. `--processes`: also an edge of two processes, which has both cores, and shares them with `wrk`.
  */
 const options = parseArgs({
   options: {
@@ -34,6 +34,7 @@ const options = parseArgs({
     seconds: { type: 'string', default: '5' },
     links: { type: 'string', default: '100000' },
     visitors: { type: 'boolean', default: false },
+    processes: { type: 'boolean', default: false },
   },
 }).values;
 const rounds = Number(options.rounds);
@@ -49,13 +50,17 @@ interface Server {
   readonly pid: number;
   readonly codes: readonly string[];
   readonly stop: () => Promise<unknown>;
+  /** Where its load comes from. */
+  readonly loadedFrom?: Cores;
 }
 
-/** Whatever this process starts from now on has this core. */
-const startOn = (core: number): void => {
-  execFileSync('taskset', ['--cpu-list', '--pid', String(core), String(process.pid)]);
+const [serverCore, otherCore, bothCores] = ['0', '1', '0,1'] as const;
+type Cores = typeof serverCore | typeof otherCore | typeof bothCores;
+
+/** Whatever this process starts from now on has these cores. */
+const startOn = (cores: Cores): void => {
+  execFileSync('taskset', ['--cpu-list', '--pid', cores, String(process.pid)]);
 };
-const [serverCore, otherCore] = [0, 1];
 
 const agentOf = (number: number): string => {
   const version = `${60 + (number % 100)}.0.${number}`;
@@ -117,9 +122,10 @@ const wrkResult = z.object({
   p99: z.number(),
 });
 
-/** Runs wrk on the other core. @throws where an answer was no redirect */
+/** Runs wrk. @throws where an answer was no redirect */
 const load = async (server: Server, forSeconds: number, inOrder: boolean) => {
   const before = cpuMsOfTree(server.pid);
+  startOn(server.loadedFrom ?? otherCore);
   const wrk = spawn(
     'wrk',
     [
@@ -128,6 +134,7 @@ const load = async (server: Server, forSeconds: number, inOrder: boolean) => {
     ],
     { stdio: ['ignore', 'pipe', 'inherit'] },
   );
+  startOn(otherCore);
   const said = await text(wrk.stdout);
   const { requests, us, p50, p99 } = wrkResult.parse(JSON.parse(said.split('\n').at(-2) ?? ''));
   const perSecond = (requests * 1e6) / us;
@@ -195,8 +202,12 @@ const startEdgesAlone = async (): Promise<readonly Server[]> => {
   const api = await start('api', [mainFile, 'api'], apiOnly);
   const { api: url = '', firstKey = '' } = api.ready;
   const codes = await makeLinks(url, firstKey, links, urlOf);
-  const startEdge = async (name: string, env: Record<string, string>): Promise<Server> => {
-    startOn(serverCore);
+  const startEdge = async (
+    name: string,
+    env: Record<string, string>,
+    cores: Cores = serverCore,
+  ): Promise<Server> => {
+    startOn(cores);
     const edge = await start(name, [mainFile, 'edge'], { ...shared, ...env });
     startOn(otherCore);
     return { name, url: edge.ready['edge'] ?? '', pid: edge.pid, codes, stop: edge.stop };
@@ -208,7 +219,12 @@ const startEdgesAlone = async (): Promise<readonly Server[]> => {
     await database.drop();
     await stopTestServer();
   };
-  return [await startEdge('edge alone, EDGE_LANE=0', { EDGE_LANE: '0' }), { ...alone, stop }];
+  const others = [await startEdge('edge alone, EDGE_LANE=0', { EDGE_LANE: '0' })];
+  if (options.processes) {
+    const two = await startEdge('edge alone, EDGE_PROCESSES=2', { EDGE_PROCESSES: '2' }, bothCores);
+    others.push({ ...two, loadedFrom: bothCores });
+  }
+  return [...others, { ...alone, stop }];
 };
 
 const bareFile = fileURLToPath(new URL('bare-redirects.js', import.meta.url));

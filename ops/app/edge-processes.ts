@@ -1,0 +1,63 @@
+import { freePort } from '../local/process/server.js';
+import { Parts, type Restarted } from '../local/stack/parts.js';
+import { endOrphanServices, startService } from '../local/stack/service.js';
+import { serviceDir } from '../local/stack/topology.js';
+import { inheritedEnvironment, type Config } from '../platform/config/config.js';
+import type { Logger } from '../platform/logging.js';
+
+/**
+ * Runs the edge as EDGE_PROCESSES processes on one port: a new connection goes to the next one in turn. Each
+ * has a spool of its own, and health and metrics on the ports after ADMIN_PORT. One that dies is started again.
+ *
+ * @throws ServerFailed; ConfigError, after the process has said why, for example that the port is in use
+ */
+export const startEdgeProcesses = async (options: {
+  readonly config: Pick<Config, 'admin' | 'dataDir' | 'edge' | 'edgeProcesses' | 'spool'>;
+  readonly databaseUrl: string;
+  readonly onRestarted: (restarted: Restarted) => void;
+  readonly logger: Logger;
+}) => {
+  const { config, databaseUrl, onRestarted, logger } = options;
+  const { admin, dataDir, edge, edgeProcesses, spool } = config;
+  // Each of them could get another free one.
+  const port = edge.port === 0 ? await freePort() : edge.port;
+  await endOrphanServices(dataDir, logger);
+  const parts = new Parts();
+  const start = (index: number) => {
+    const service = startService({
+      kind: 'edge',
+      index,
+      dir: serviceDir(dataDir, 'edge', index),
+      env: {
+        ...inheritedEnvironment(),
+        DATABASE_URL: databaseUrl,
+        SPOOL_DIR: spool.root,
+        EDGE_PROCESSES: '1',
+      },
+      ports: {
+        EDGE_PORT: String(port),
+        ADMIN_PORT: String(admin.port === 0 ? 0 : admin.port + 1 + index),
+      },
+      sharesPorts: true,
+      logger,
+    });
+    return parts.add('edge', index, service);
+  };
+  const starting = Array.from({ length: edgeProcesses }, (_, index) => start(index));
+  try {
+    // Only what has started can be stopped.
+    await Promise.allSettled(starting);
+    const services = await Promise.all(starting);
+    parts.keepRunning(logger, onRestarted);
+    return {
+      /** Where the edge is. */
+      address: { ...edge, port, url: services[0]?.ready.edge ?? '' },
+      /** For the ready line. */
+      processes: services.map(({ pid, ready }) => ({ pid, admin: ready.admin })),
+      stop: () => parts.stop(),
+    };
+  } catch (error) {
+    await parts.stop();
+    throw error;
+  }
+};
