@@ -14,15 +14,14 @@ import { eventually } from '../support/waiting.js';
 
 /**
  * What a visit takes on disk in the embedded log and its seals, indexes included, when it was appended and
- * a day later: `node dist/ops/test/bench/visit-bytes.js [VISITS]`, of each rate.
+ * a day later: `node dist/ops/test/bench/visit-bytes.js [VISITS [RATE …]]`, for each rate in visits a second.
  *
  * Time is compressed. Visits of 100,000 links are appended as the spool ships them at a rate, one
  * shipment in a tenth of a second. After each thousand of them, or each minute's, the log is sealed,
  * compacted and vacuumed, as the projectors and PostgreSQL do by themselves each minute.
  */
-const [most = 200_000] = process.argv.slice(2).map(Number);
-/** Visits a second. A day has 86,400 at the lowest rate. */
-const rates = [1, 12, 5_000];
+const [most = 200_000, ...asked] = process.argv.slice(2).map(Number);
+const rates = asked.length > 0 ? asked : [1, 12, 5_000];
 const inDay = 86_400;
 
 const logger = createLogger('silent');
