@@ -209,7 +209,7 @@ describe('compaction of the embedded log', () => {
   });
 
   it('loses nothing when it is killed at any moment', async () => {
-    await append(12_000);
+    await append(8_000);
     await seal();
     const before = await readAll();
     const program = fileURLToPath(new URL('testing/compact.js', import.meta.url));
@@ -229,7 +229,7 @@ describe('compaction of the embedded log', () => {
       expect(await readAll()).to.deep.equal(before);
     }
     expect(kills).to.be.above(2);
-    expect(await rowsIn('segments')).to.have.lengthOf(12);
+    expect(await rowsIn('segments')).to.have.lengthOf(8);
     expect(await verified()).to.equal(true);
   });
 });
