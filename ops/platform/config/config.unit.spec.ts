@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import path from 'node:path';
 import { defaultPlanTable } from '../../../schemas/plans.js';
-import { ConfigError, readConfig } from './config.js';
+import { ConfigError, inheritedEnvironment, readConfig } from './config.js';
 
 const refusal = (env: NodeJS.ProcessEnv): string => {
   try {
@@ -207,6 +207,17 @@ describe('platform: configuration', () => {
       'KAFKA_MIN_INSYNC_REPLICAS must be at most KAFKA_REPLICAS',
     );
     expect(refusal({ KAFKA_SSL: '1' })).to.equal('KAFKA_SSL needs KAFKA_BROKERS beside it');
+  });
+
+  it('names files to services that run in another folder by their whole paths', () => {
+    const files = { PLANS_FILE: 'plans.json', BLOCKLIST_FILE: '', GEOIP_FILE: 'geo.mmdb' };
+    expect(inheritedEnvironment({ ...files, HOST: 'a' })).to.deep.equal({
+      PLANS_FILE: path.resolve('plans.json'),
+      BLOCKLIST_FILE: '',
+      GEOIP_FILE: path.resolve('geo.mmdb'),
+      HOST: 'a',
+    });
+    expect(inheritedEnvironment({ GEOIP_FILE: 'none' })).to.deep.equal({ GEOIP_FILE: 'none' });
   });
 
   it('takes an empty PLANS_FILE for an unset one', () => {
