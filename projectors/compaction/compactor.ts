@@ -34,6 +34,8 @@ const usualPace = {
 
 /** Of a partition, in one go: the others are to have their turns. */
 const recordsAtMost = 20_000;
+/** In one go where the next checkpoint is further away than that; bounds what is in memory. */
+const segmentsAtMost = 1_000;
 const pageSize = 1_000;
 
 interface NewSegment {
@@ -124,7 +126,7 @@ export const startCompactor = (deps: {
       for (const row of rows) {
         const { firstOffset } = row;
         const isOld = firstOffset + row.records <= target.nextOffset;
-        const isDue = firstOffset >= lastSegment && firstOffset < compactedTo + recordsAtMost;
+        const isDue = firstOffset >= lastSegment && segments.length < segmentsAtMost;
         if (isOld && isDue) plan(segments, row);
       }
     }
