@@ -4,9 +4,11 @@ import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import type { LaneHandler } from '../../ops/platform/http/lane.js';
+import { deferred } from '../../ops/platform/concurrency/deferred.js';
 import { listen } from '../../ops/platform/http/server.js';
 import { createLogger } from '../../ops/platform/logging.js';
 import { createMetrics } from '../../ops/platform/metrics/metrics.js';
+import { eventually } from '../../ops/test/support/waiting.js';
 import type { ServedLink } from '../domain/visit.js';
 import { LinkCache } from '../links/link-reader.js';
 import type { NewVisit } from '../spool/record.js';
@@ -44,7 +46,7 @@ const startEdge = async (withLane: boolean) => {
   const visits: NewVisit[] = [];
   const cache = new LinkCache(2 ** 20);
   const inLane = { taken: 0, left: 0 };
-  const state = { maintenance: false, refused: 0 };
+  const state = { maintenance: false, refused: 0, written: Promise.resolve() };
   const deps = {
     links: {
       lookups: { hits: 0, misses: 0 },
@@ -60,7 +62,7 @@ const startEdge = async (withLane: boolean) => {
         if (isRefused) state.refused -= 1;
         else visits.push({ ...visit, at: 0 });
         const failure = isRefused ? new SpoolUnavailable('SPOOL_FULL', 'It is full') : null;
-        setImmediate(done, failure);
+        void state.written.then(() => setImmediate(done, failure));
       },
     },
     passwords: { check: () => Promise.resolve({ type: 'wrong' as const }) },
@@ -92,11 +94,22 @@ const startEdge = async (withLane: boolean) => {
     http: createEdgeHandler({ ...deps, warmVisits }),
     lane: withLane ? lane : null,
   }));
+  /** At the other end; `null` where there is none (any more). */
+  const bytesReadOf = ({ localPort }: Socket): number | null => {
+    const { sockets } = listener.connections;
+    return [...sockets].find((one) => one.remotePort === localPort)?.bytesRead ?? null;
+  };
   return {
     visits,
     inLane,
     state,
+    bytesReadOf,
     stop: (graceMs: number) => listener.stop(graceMs),
+    connect: async (): Promise<Socket> => {
+      const socket = connect({ port: listener.port, host: '127.0.0.1', noDelay: true });
+      await once(socket, 'connect');
+      return socket.setEncoding('latin1');
+    },
     /** Sends packets one after the other; all that came back, without what is another each time. */
     async exchange(packets: readonly string[]): Promise<string> {
       const socket = connect({ port: listener.port, host: '127.0.0.1', noDelay: true });
@@ -104,15 +117,13 @@ const startEdge = async (withLane: boolean) => {
       // What is reset has been closed, too: bytes that nobody read were on their way.
       socket.on('error', () => undefined);
       await once(socket, 'connect');
-      const other = (): Socket | undefined =>
-        [...listener.connections.sockets].find((one) => one.remotePort === socket.localPort);
-      while (!other()) await turn();
+      while (bytesReadOf(socket) === null) await turn();
       let sent = 0;
       for (const packet of [...packets, lastRequest]) {
         socket.write(packet, 'latin1');
         sent += packet.length;
         // The next one is a packet of its own, and may come before this one is answered.
-        while ((other()?.bytesRead ?? sent) < sent) await turn();
+        while ((bytesReadOf(socket) ?? sent) < sent) await turn();
       }
       return (await received)
         .replaceAll(/^Date: .*\r\n/gm, '')
@@ -217,7 +228,6 @@ describe('redirect edge: lane', () => {
 
   it('leaves a visit that the spool refuses to node:http, which tries it again', async () => {
     const edge = await start(true);
-    const ask = 'GET /plain HTTP/1.1\r\nHost: a\r\n\r\n';
     edge.state.refused = 1;
     expect(await edge.exchange([ask])).to.match(/^HTTP\/1\.1 302 /);
     edge.state.refused = 2;
@@ -234,5 +244,51 @@ describe('redirect edge: lane', () => {
       expect(answer).to.match(/^HTTP\/1\.1 503 /);
     }
     expect(edge.inLane).to.deep.equal({ taken: 0, left: 2 });
+  });
+
+  const ask = 'GET /plain HTTP/1.1\r\nHost: a\r\n\r\n';
+
+  it('answers a client that says at once that nothing follows', async () => {
+    const edge = await start(true);
+    const socket = await edge.connect();
+    socket.end(ask);
+    expect(await text(socket)).to.match(/^HTTP\/1\.1 302 /);
+    expect(edge.inLane.taken).to.equal(1);
+  });
+
+  it('keeps a connection, and the order of requests that do not wait for answers', async () => {
+    const edge = await start(true);
+    const written = deferred();
+    const socket = await edge.connect();
+    socket.write(ask);
+    await once(socket, 'data');
+    edge.state.written = written.promise;
+    socket.write(ask);
+    await eventually('it is asked', () => edge.visits.length === 2);
+    edge.state.written = Promise.resolve();
+    socket.write('GET /blocked HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n');
+    await eventually('it is read', () => edge.bytesReadOf(socket) === socket.bytesWritten);
+    written.resolve();
+    expect((await text(socket)).match(/^HTTP\/1\.1 \d+/gm)).to.deep.equal([
+      'HTTP/1.1 302',
+      'HTTP/1.1 410',
+    ]);
+    expect(edge.inLane.taken).to.equal(2);
+  });
+
+  it('answers what is in flight when it is stopped, and ends what is at rest', async () => {
+    const edge = await start(true);
+    const written = deferred();
+    const [atRest, inFlight] = [await edge.connect(), await edge.connect()];
+    atRest.write(ask);
+    await once(atRest, 'data');
+    edge.state.written = written.promise;
+    inFlight.write(ask);
+    await eventually('it is asked', () => edge.visits.length === 2);
+    const stopped = edge.stop(20_000);
+    expect(await text(atRest)).to.equal('');
+    written.resolve();
+    expect(await text(inFlight)).to.match(/^HTTP\/1\.1 302 /);
+    await stopped;
   });
 });
