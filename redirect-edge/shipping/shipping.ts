@@ -8,8 +8,17 @@ import { logRecordsIn } from './log-records.js';
 
 const maxBatchRecords = 2_000;
 
+/** See `Shipping.paceMs`: a visit is to show in the statistics within a second. */
+const paceMs = {
+  /** Readers of the embedded log let records wait themselves, for 400 ms. */
+  embedded: 250,
+  /** Readers do not wait, and the larger a batch, the more of it is like what came before. */
+  kafka: 400,
+};
+
 /** Ships on the caller's event loop. */
 export const shipHere = (append: (records: readonly NewRecord[]) => Promise<void>): Shipping => ({
+  paceMs: paceMs.embedded,
   async ship(chunk, spoolId) {
     const { records, shipped } = logRecordsIn(chunk, spoolId, maxBatchRecords);
     if (records.length > 0) await append(records);
@@ -87,6 +96,7 @@ export const shipFromWorker = (options: {
   };
 
   return {
+    paceMs: address.kafka ? paceMs.kafka : paceMs.embedded,
     async ship(chunk, spoolId) {
       if (!isConnected) {
         await untilAnswering();

@@ -22,6 +22,12 @@ export interface Shipped {
 /** How visits get from the spool to the log. */
 export interface Shipping {
   /**
+   * The least time between the starts of two batches that are not full, in milliseconds. A visit that
+   * finds the shipper idle goes at once; under load, an append for every few visits, and the projectors'
+   * folding of each, would cost more than all the rest of a redirect.
+   */
+  readonly paceMs: number;
+  /**
    * Appends the records at the beginning of a chunk of a spool's file to the log's topic of visits:
    * as many as it likes, none only where the first one is damaged. Resolves when the log has them
    * for good. The chunk is shared memory, so that another thread may do it, and is not changed
@@ -190,13 +196,6 @@ export class Backlog {
   }
 }
 
-/**
- * The least time between the starts of two batches that are not full, in milliseconds. A visit that
- * finds the shipper idle goes at once; under load, a `send` for every few visits, and the projectors'
- * folding of each, would cost more than all the rest of a redirect.
- */
-const batchIntervalMs = 100;
-
 export interface ShipperOptions extends SpoolContext {
   readonly shipping: Shipping;
   /** How long the log takes for a batch. */
@@ -258,7 +257,7 @@ export class Shipper {
     changed: WakeUp,
     hasEnded: () => boolean,
   ): Promise<void> {
-    const { signal, logger } = this.options;
+    const { shipping, signal, logger } = this.options;
     for (;;) {
       const startedAt = performance.now();
       const batch = await retry(() => this.shipNext(backlog), {
@@ -268,7 +267,7 @@ export class Shipper {
         },
       });
       if (batch && !batch.full) {
-        await sleep(startedAt + batchIntervalMs - performance.now(), undefined, { signal });
+        await sleep(startedAt + shipping.paceMs - performance.now(), undefined, { signal });
       }
       if (!backlog.isEmpty) continue;
       if (hasEnded()) return;

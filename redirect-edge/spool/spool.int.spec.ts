@@ -214,14 +214,14 @@ describe('redirect edge: spool', () => {
     it('ships a visit of an idle spool within 50 ms', async () => {
       const spool = await bench.open({ dataDir, ship: log.ship });
       const waits: number[] = [];
-      for (const number of range(1, 9)) {
-        await sleep(130);
+      for (const number of range(1, 5)) {
+        await sleep(280);
         await append(spool, visit(number));
         const appended = performance.now();
         await eventually('the visit is shipped', () => log.records.length === number);
         waits.push(performance.now() - appended);
       }
-      expect(waits.sort((a, b) => a - b)[4]).to.be.lessThan(50);
+      expect(waits.sort((a, b) => a - b)[2]).to.be.lessThan(50);
     });
 
     it('keeps the order and the bounds of a batch, one batch at a time', async () => {

@@ -57,6 +57,7 @@ const costOf = async (dataDir: string, count: number, shipping: Shipping): Promi
     fsync: false,
     logger,
     shipping: {
+      paceMs: shipping.paceMs,
       async ship(chunk, spoolId) {
         await filled.promise;
         return shipping.ship(chunk, spoolId);

@@ -1,0 +1,48 @@
+import { randomBytes } from 'node:crypto';
+import type { NewVisit } from '../../../redirect-edge/spool/record.js';
+
+/** Those at the front come much more often, as in life: the first takes a third. */
+const oneOf = <Item>(items: readonly Item[]): Item =>
+  items[Math.floor(items.length * Math.random() ** 3)] as Item;
+
+const codes = Array.from({ length: 100_000 }, () => randomBytes(6).toString('base64url'));
+const agents = [
+  { browser: 'Chrome', os: 'Android', device: 'mobile' },
+  { browser: 'Safari', os: 'iOS', device: 'mobile' },
+  { browser: 'Chrome', os: 'Windows', device: 'desktop' },
+  { browser: 'Microsoft Edge', os: 'Windows', device: 'desktop' },
+  { browser: 'Safari', os: 'macOS', device: 'desktop' },
+  { browser: 'Firefox', os: 'Windows', device: 'desktop' },
+  { browser: 'Samsung Internet for Android', os: 'Android', device: 'mobile' },
+  { browser: 'Chrome', os: 'macOS', device: 'desktop' },
+  { browser: 'Firefox', os: 'Linux', device: 'desktop' },
+  { browser: 'Safari', os: 'iOS', device: 'tablet' },
+] as const;
+const places = [
+  { country: 'DE', language: 'de' },
+  { country: 'US', language: 'en' },
+  { country: 'AT', language: 'de' },
+  { country: 'GB', language: 'en' },
+  { country: 'CH', language: 'fr' },
+  { country: 'FR', language: 'fr' },
+  { country: 'NL', language: 'nl' },
+  { country: 'PL', language: 'pl' },
+];
+const referrers = Array.from({ length: 100 }, (_, index) => `site-${index}.example.com`);
+
+/** A visit now, with all that an event can say: links alike, the rest as skewed as in life. */
+export const randomVisit = (): NewVisit => ({
+  code: codes[Math.floor(codes.length * Math.random())] ?? '',
+  account: 'default',
+  at: Date.now(),
+  requestId: undefined,
+  facts: {
+    bot: false,
+    ...oneOf(places),
+    ...oneOf(agents),
+    referrer: Math.random() < 0.5 ? null : oneOf(referrers),
+    visitor: randomBytes(12).toString('base64url'),
+    trigger: 'link',
+    version: 1,
+  },
+});
