@@ -67,7 +67,6 @@ export const shipFromWorker = (options: {
   const { address, untilAnswering, logger } = options;
   const waiting = new Map<number, Deferred<Shipped>>();
   let lastId = 0;
-  let worker: Worker | undefined;
   let isConnected = false;
   let isStopped = false;
 
@@ -92,8 +91,12 @@ export const shipFromWorker = (options: {
       for (const { reject } of waiting.values()) reject(error);
       waiting.clear();
     });
+    // Whoever waits for a chunk keeps the process alive, and an idle worker does not.
+    started.unref();
     return started;
   };
+  // At once: to load its code takes longer than the first visit may wait, on a busy machine.
+  let worker: Worker | undefined = start();
 
   return {
     paceMs: address.kafka ? paceMs.kafka : paceMs.embedded,

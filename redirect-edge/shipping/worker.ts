@@ -31,17 +31,21 @@ const openPostgres = async (url: string): Promise<Append> => {
   return openPostgresAppend(pool);
 };
 
-let append: Promise<Append> | undefined;
+let opening: Promise<Append> | undefined;
 
-const shipping = shipHere(async (records) => {
-  append ??= (kafka ? openKafka(kafka) : openPostgres(databaseUrl)).catch((error: unknown) => {
-    // The next chunk tries again.
-    append = undefined;
+const open = (): Promise<Append> => {
+  opening ??= (kafka ? openKafka(kafka) : openPostgres(databaseUrl)).catch((error: unknown) => {
+    opening = undefined;
     throw error;
   });
-  await (
-    await append
-  )(topics.visits.name, records);
+  return opening;
+};
+// Before there is a visit. What fails here is tried again for that visit, and told then.
+open().catch(() => undefined);
+
+const shipping = shipHere(async (records) => {
+  const append = await open();
+  await append(topics.visits.name, records);
 });
 
 port.on('message', ({ id, chunk, spoolId }: ChunkToShip) => {
