@@ -57,7 +57,7 @@ export const startProjectorService = (deps: {
     if (compactor) {
       metrics.gauge({
         name: 'linklog_log_waiting_for_compaction_events',
-        help: 'Visits of the embedded log that are not compacted yet, as of the last look',
+        help: 'Visits and events of links in the embedded log that are not compacted yet, as of the last look',
         read: () => compactor.progress()?.waiting ?? [],
       });
     }

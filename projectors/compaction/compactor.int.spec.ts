@@ -14,6 +14,7 @@ import { alterRecord, newSealKey, sealAll, splitRows } from '../../ops/test/supp
 import { eventually } from '../../ops/test/support/waiting.js';
 import { verifySeals } from '../../ops/tools/audit/seals/verify.js';
 import { topics } from '../../schemas/events/topics.js';
+import { created } from '../../schemas/testing/events.js';
 import type { SealKey } from '../seals/seal-key.js';
 import { startCompactor, type Compactor } from './compactor.js';
 
@@ -57,7 +58,7 @@ describe('compaction of the embedded log', () => {
   const start = (): Compactor => {
     const { pool } = database;
     const logger = pino({ level: 'warn' }, { write: (line) => lines.push(line) });
-    const pace = { everyMs: 10, recordsAtLeast: 100 };
+    const pace = { everyMs: 10, recordsAtLeast: 100, soughtMs: 0 };
     const compactor = startCompactor({ pool, log, signer, logger, pace });
     running.push(compactor);
     return compactor;
@@ -188,6 +189,59 @@ describe('compaction of the embedded log', () => {
       expect(await rowsIn('records')).to.deep.equal(before);
     });
   }
+
+  it('puts events of links together that every projection has applied, and none of them is set aside', async () => {
+    const { pool } = database;
+    const links = topics.links.name;
+    const codes = Array.from({ length: 300 }, () => codeIn(links, partition));
+    await transaction(pool, (tx) =>
+      outbox.record(
+        tx,
+        codes.map((each) => created(each)),
+      ),
+    );
+    await seal();
+    const rows = async (): Promise<readonly number[]> => {
+      const found = await pool.query<{ records: number }>(
+        'SELECT records FROM log.segments ORDER BY first_offset',
+      );
+      return found.rows.map(({ records }) => records);
+    };
+    const applied = async (offset: number, ...names: readonly string[]): Promise<void> => {
+      for (const name of names) {
+        await pool.query(
+          `INSERT INTO projection_${name}.checkpoints VALUES ($1, $2, $3, $4)
+           ON CONFLICT (topic, partition) DO UPDATE SET next_offset = $4`,
+          [links, partition, log.logId(links), offset],
+        );
+      }
+    };
+    await applied(300, 'redirects', 'quotas');
+    await applied(200, 'history');
+    await compact(100);
+    expect(await rows()).to.deep.equal([200]);
+    // Whoever reads the history adds these.
+    const known = codes.slice(200).map((subject) => ({ subject, sequence: 0 }));
+    expect(await outbox.after(pool, links, known)).to.have.lengthOf(100);
+
+    await applied(300, 'history');
+    await pool.query(`INSERT INTO projection_history.dead_letters VALUES ($1, 0, 1, 'a', '{')`, [
+      links,
+    ]);
+    const compactor = start();
+    await waitingIs(compactor, 100);
+    await sleep(100);
+    expect(await rows()).to.deep.equal([200]);
+    await pool.query('DELETE FROM projection_history.dead_letters');
+    await waitingIs(compactor, 0);
+    expect(await rows()).to.deep.equal([300]);
+    const subjects: string[] = [];
+    for await (const { records } of log.read(links, partition, 0, 300)) {
+      subjects.push(...records.map(({ key }) => key));
+    }
+    expect(subjects).to.deep.equal(codes);
+    expect(await verified()).to.equal(true);
+  });
 
   it('is done once where several processes do it, also when their connections are cut', async () => {
     await append(4_000);

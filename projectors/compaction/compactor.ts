@@ -16,20 +16,23 @@ import {
 import type { Logger } from '../../ops/platform/logging.js';
 import { advisoryLocks, withAdvisoryLock } from '../../ops/platform/postgres/advisory-locks.js';
 import type { Pool, Queryable } from '../../ops/platform/postgres/pool.js';
-import { topics } from '../../schemas/events/topics.js';
+import { topics, type TopicName } from '../../schemas/events/topics.js';
+import { appliedThrough, subjectsSetAside } from '../main.js';
 import { extendChain, genesisOf } from '../seals/chain.js';
 import { ChainBroken } from '../seals/recomputed-chain.js';
 import { sealStore } from '../seals/seal-store.js';
 import type { SignedCheckpoint, Signer } from '../seals/signed-checkpoint.js';
 
-/** Nobody looks for visits by their key, so their rows need not stay apart. */
-const topic = topics.visits.name;
+/** The others have few events. */
+const compacted: readonly TopicName[] = [topics.visits.name, topics.links.name];
 
 const usualPace = {
   /** Milliseconds between two looks for records to compact. */
   everyMs: 60_000,
   /** Of a partition, fewer new records than this wait: the last segment is written again with them. */
   recordsAtLeast: 50,
+  /** Milliseconds that the row of a link's event stays for reads that began before it was projected. */
+  soughtMs: 60_000,
 };
 
 /** Of a partition, in one go: the others are to have their turns. */
@@ -65,7 +68,7 @@ const plan = (segments: NewSegment[], { firstOffset, records, key, value }: LogR
 };
 
 /**
- * Puts old visits of the embedded log together, up to 1,000 a row: a visit in a row of its own takes
+ * Puts old events of the embedded log together, up to 1,000 a row: an event in a row of its own takes
  * seven times as much. Only what a signed checkpoint covers is touched, and only after the chain of its hashes
  * was computed once more, from the checkpoint before: what somebody has altered stays as it is, and
  * an alarm is given.
@@ -86,10 +89,12 @@ export const startCompactor = (deps: {
   /** By topic and partition; they are left alone until the next start. */
   const broken = new Map<string, ChainBroken>();
   let waiting: number | null = null;
+  /** By partition of links: how far the projections were at some moment, and at the one before. */
+  const applied = new Map<number, { at: number; offset: number; before: number }>();
 
   /** Up to which signed checkpoint to go; `null`: there is too little to do. */
   const targetOf = async (place: CompactedPartition): Promise<SignedCheckpoint | null> => {
-    const { partition, compactedTo } = place;
+    const { topic, partition, compactedTo } = place;
     const isFar = (seal: SignedCheckpoint | null): seal is SignedCheckpoint =>
       seal !== null && seal.nextOffset >= compactedTo + pace.recordsAtLeast;
     const near = await store.newest({ topic, partition }, keys, compactedTo + recordsAtMost);
@@ -97,6 +102,27 @@ export const startCompactor = (deps: {
     // A new key has signed nothing yet of what is old.
     const newest = await store.newest({ topic, partition }, keys);
     return isFar(newest) ? newest : null;
+  };
+
+  /**
+   * The offset below which nobody looks for events by their subject. Of visits nobody ever does. Of links
+   * whoever reads a projection does, for those that it has not applied, and may have begun a while ago.
+   */
+  const unsoughtBelow = async ({
+    id,
+    topic,
+    partition,
+    next,
+  }: CompactedPartition): Promise<number> => {
+    if (topic !== topics.links.name) return next;
+    let known = applied.get(id);
+    const at = performance.now();
+    if (!known || at - known.at >= pace.soughtMs) {
+      const offset = await appliedThrough(pool, topic, partition);
+      known = { at, offset, before: known?.offset ?? 0 };
+      applied.set(id, known);
+    }
+    return (await subjectsSetAside(pool, topic)).length > 0 ? 0 : known.before;
   };
 
   /**
@@ -108,8 +134,9 @@ export const startCompactor = (deps: {
     client: Queryable,
     place: CompactedPartition,
     target: SignedCheckpoint,
+    end: number,
   ): Promise<readonly NewSegment[] | null> => {
-    const { id: partitionId, partition, lastSegment, compactedTo } = place;
+    const { id: partitionId, topic, partition, lastSegment, compactedTo } = place;
     const base = await store.newest({ topic, partition }, keys, lastSegment);
     let hash = base ? Buffer.from(base.hash, 'hex') : genesisOf(log.logId(topic), place);
     const segments: NewSegment[] = [];
@@ -125,7 +152,7 @@ export const startCompactor = (deps: {
       from += records.length;
       for (const row of rows) {
         const { firstOffset } = row;
-        const isOld = firstOffset + row.records <= target.nextOffset;
+        const isOld = firstOffset + row.records <= Math.min(target.nextOffset, end);
         const isDue = firstOffset >= lastSegment && segments.length < segmentsAtMost;
         if (isOld && isDue) plan(segments, row);
       }
@@ -140,14 +167,15 @@ export const startCompactor = (deps: {
 
   /** Returns how many records were put into segments. */
   const compact = async (client: Queryable, place: CompactedPartition): Promise<number> => {
-    const { id, partition, compactedTo } = place;
+    const { id, topic, partition, compactedTo } = place;
     const name = `${topic}/${partition}`;
-    if (broken.has(name) || place.next - compactedTo < pace.recordsAtLeast) return 0;
+    const end = await unsoughtBelow(place);
+    if (broken.has(name) || end - compactedTo < pace.recordsAtLeast) return 0;
     const target = await targetOf(place);
     if (target === null) return 0;
     let done = 0;
     try {
-      for (const segment of (await planUpTo(client, place, target)) ?? []) {
+      for (const segment of (await planUpTo(client, place, target, end)) ?? []) {
         if (stopping.signal.aborted) break;
         await makeSegment(client, id, segment);
         done = segment.next - compactedTo;
@@ -163,7 +191,7 @@ export const startCompactor = (deps: {
 
   const compactAll = async (client: Queryable): Promise<number> => {
     let done = 0;
-    for (const place of await compactedPartitions(client, topic)) {
+    for (const place of await compactedPartitions(client, compacted)) {
       const startedAt = performance.now();
       const records = await compact(client, place);
       done += records;
@@ -180,7 +208,7 @@ export const startCompactor = (deps: {
     everyMs: pace.everyMs,
     task: async () => {
       const done = await withAdvisoryLock(pool, [advisoryLocks.compaction], compactAll);
-      waiting = (await compactedPartitions(pool, topic)).reduce(
+      waiting = (await compactedPartitions(pool, compacted)).reduce(
         (sum, { next, compactedTo }) => sum + next - compactedTo,
         0,
       );
@@ -190,7 +218,7 @@ export const startCompactor = (deps: {
   });
 
   return {
-    /** Visits that are not in segments yet; `null` until the first look. */
+    /** Visits and events of links that are not in segments yet; `null` until the first look. */
     progress: () => (waiting === null ? null : { waiting }),
     /** By topic and partition: those that are left alone, as far as this process has seen it. */
     brokenChains: (): ReadonlyMap<string, ChainBroken> => broken,

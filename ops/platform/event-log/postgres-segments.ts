@@ -15,7 +15,7 @@ export interface CompactedPartition extends KnownPartition {
 
 export const compactedPartitions = async (
   postgres: Queryable,
-  topic: TopicName,
+  topics: readonly TopicName[],
 ): Promise<readonly CompactedPartition[]> => {
   const { rows } = await postgres.query<CompactedPartition>({
     name: 'log-compacted',
@@ -26,8 +26,8 @@ export const compactedPartitions = async (
              SELECT first_offset, records FROM log.segments WHERE partition_id = p.id
              ORDER BY first_offset DESC LIMIT 1
            ) s ON true
-           WHERE p.topic = $1 ORDER BY p.partition`,
-    values: [topic],
+           WHERE p.topic = ANY ($1) ORDER BY p.id`,
+    values: [topics],
   });
   return rows;
 };

@@ -10,4 +10,10 @@ const logger = createLogger('silent');
 const pool = createPool({ url, name: 'compaction', max: 4, logger });
 const { log } = await openTestLog({ pool, url, logger });
 const signer = await openSealKey(keyFile, pool);
-startCompactor({ pool, log, signer, logger, pace: { everyMs: 10, recordsAtLeast: 100 } });
+startCompactor({
+  pool,
+  log,
+  signer,
+  logger,
+  pace: { everyMs: 10, recordsAtLeast: 100, soughtMs: 0 },
+});
