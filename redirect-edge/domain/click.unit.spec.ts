@@ -15,9 +15,9 @@ import {
   idOf,
   noon,
   unblocked,
-  unknownVisitor,
   visited,
 } from '../../schemas/testing/events.js';
+import { unknownVisitor } from '../../schemas/testing/visitor.js';
 import { decideClick } from './click.js';
 import type { VisitFacts } from './visit-facts.js';
 

@@ -6,7 +6,8 @@ import { foldedLinks, recordHistory, storedLinks } from '../../ops/test/support/
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { named, testNode, type TestNode } from '../../ops/test/support/node.js';
 import { eventually } from '../../ops/test/support/waiting.js';
-import { blocked, created, expired, unknownVisitor } from '../../schemas/testing/events.js';
+import { blocked, created, expired } from '../../schemas/testing/events.js';
+import { unknownVisitor } from '../../schemas/testing/visitor.js';
 import { ClickBudget } from './click-budget.js';
 
 const count = (outcomes: readonly string[]): Record<string, number> => {

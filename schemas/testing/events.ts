@@ -6,6 +6,7 @@ import { newEvent, writeEvent, type EventMetadata } from '../events/codec.js';
 import { ledgerSource, spoolSource, writeSequence } from '../events/envelope.js';
 import { browserFamilies, deviceTypes, osFamilies, visitTriggers } from '../events/visitor.js';
 import { planNames } from '../plans.js';
+import { unknownVisitor } from './visitor.js';
 
 export const noon = new Date('2026-05-20T12:00:00.000Z');
 
@@ -76,20 +77,6 @@ export const blocked = (code: string, sequence: number, told: Told = {}) =>
 
 export const unblocked = (code: string, sequence: number, told: Told = {}) =>
   make('LinkUnblocked', code, { reason: 'a mistake' }, { sequence, ...told });
-
-/** What is recorded of a visitor of whom nothing is known. */
-export const unknownVisitor: Omit<Data<'LinkVisited'>, 'click'> = {
-  bot: false,
-  country: null,
-  referrer: null,
-  browser: null,
-  os: null,
-  device: null,
-  language: null,
-  visitor: null,
-  trigger: 'link',
-  version: 1,
-};
 
 /** The visit of such a visitor at a link without a limit. */
 export const someVisit: Data<'LinkVisited'> = { click: null, ...unknownVisitor };

@@ -14,7 +14,7 @@ import type { Shipping } from '../../../redirect-edge/spool/shipper.js';
 import { append } from '../../../redirect-edge/spool/testing/harness.js';
 import { openSpool } from '../../../redirect-edge/spool/spool.js';
 import { topics } from '../../../schemas/events/topics.js';
-import { unknownVisitor } from '../../../schemas/testing/events.js';
+import { unknownVisitor } from '../../../schemas/testing/visitor.js';
 import { openKafkaLog } from '../../platform/event-log/kafka/kafka-log.js';
 import type { KafkaSettings } from '../../platform/event-log/kafka/settings.js';
 import { createLogger } from '../../platform/logging.js';

@@ -27,13 +27,8 @@ import { spoolSource } from '../../../schemas/events/envelope.js';
 import { topics } from '../../../schemas/events/topics.js';
 import { platformSubject } from '../../../schemas/folds/platform.js';
 import { defaultPlanTable } from '../../../schemas/plans.js';
-import {
-  at,
-  firstVisitRecordOf,
-  recordOf,
-  unknownVisitor,
-  visited,
-} from '../../../schemas/testing/events.js';
+import { at, firstVisitRecordOf, recordOf, visited } from '../../../schemas/testing/events.js';
+import { unknownVisitor } from '../../../schemas/testing/visitor.js';
 import { aliasOverrides } from '../../ledger/alias-overrides.js';
 import { decideOne } from '../../ledger/decide.js';
 import { platformSwitches } from '../../ledger/platform.js';

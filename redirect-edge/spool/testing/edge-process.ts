@@ -25,10 +25,14 @@ const [, , dataDir = '', task = '', notes = ''] = process.argv as [
 ];
 
 const log = openSync(`${notes}.log`, 'a');
-const toFile = shipHere(async (records) => {
-  await sleep(1);
-  writeSync(log, records.map(({ key, value }) => `${JSON.stringify({ key, value })}\n`).join(''));
-});
+const toFile: Shipping = {
+  ...shipHere(async (records) => {
+    await sleep(1);
+    writeSync(log, records.map(({ key, value }) => `${JSON.stringify({ key, value })}\n`).join(''));
+  }),
+  // Some batches before a test kills it.
+  paceMs: 20,
+};
 const away = shipHere(() => Promise.reject(new Error('The log is away')));
 
 const ships: Record<EdgeTask, Shipping> = {

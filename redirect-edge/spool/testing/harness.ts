@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pino, type Logger } from 'pino';
 import { readEvent } from '../../../schemas/events/codec.js';
 import { shipHere } from '../../shipping/shipping.js';
-import { unknownVisitor } from '../../../schemas/testing/events.js';
+import { unknownVisitor } from '../../../schemas/testing/visitor.js';
 import type { NewRecord } from '../../../ops/platform/event-log/port.js';
 import { deferred } from '../../../ops/platform/concurrency/deferred.js';
 import type { NewVisit } from '../record.js';

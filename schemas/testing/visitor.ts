@@ -1,0 +1,15 @@
+import type { EventNamed } from '../events/catalogue.js';
+
+/** What is recorded of a visitor of whom nothing is known. */
+export const unknownVisitor: Omit<EventNamed<'LinkVisited'>['data'], 'click'> = {
+  bot: false,
+  country: null,
+  referrer: null,
+  browser: null,
+  os: null,
+  device: null,
+  language: null,
+  visitor: null,
+  trigger: 'link',
+  version: 1,
+};
