@@ -41,8 +41,6 @@ const rounds = Number(options.rounds);
 const seconds = Number(options.seconds);
 const links = Number(options.links);
 const connections = 64;
-/** To have each link in memory, also where a visit costs 200 µs. */
-const warmUpSeconds = Math.ceil(links / 5_000);
 
 interface Server {
   readonly name: string;
@@ -84,7 +82,7 @@ const requestsOf = (codes: readonly string[]): string =>
     .join('\n');
 
 const script = `
-local requests, sent, inOrder = {}, 0, false
+local requests, next = {}, nil
 function init(args)
   local headers = { ["Accept"] = "text/html,application/xhtml+xml,*/*;q=0.8",
     ["Accept-Language"] = "en-US,en;q=0.9", ["Referer"] = "https://news.example.com/item/1" }
@@ -94,12 +92,13 @@ function init(args)
     if address ~= "" then headers["X-Forwarded-For"] = address end
     requests[#requests + 1] = wrk.format("GET", path, headers)
   end
-  inOrder = args[2] == "inOrder"
+  next = tonumber(args[2])
   math.randomseed(os.time())
 end
 function request()
-  sent = sent + 1
-  return requests[inOrder and (sent % #requests) + 1 or math.random(#requests)]
+  if next == nil then return requests[math.random(#requests)] end
+  next = next + 1
+  return requests[(next - 1) % #requests + 1]
 end
 function done(summary, latency)
   local e = summary.errors
@@ -122,15 +121,19 @@ const wrkResult = z.object({
   p99: z.number(),
 });
 
-/** Runs wrk. @throws where an answer was no redirect */
-const load = async (server: Server, forSeconds: number, inOrder: boolean) => {
+/**
+ * Runs wrk: in the order of the links, from the one of this number on, or at random.
+ *
+ * @throws where an answer was no redirect
+ */
+const load = async (server: Server, forSeconds: number, first: number | null) => {
   const before = cpuMsOfTree(server.pid);
   startOn(server.loadedFrom ?? otherCore);
   const wrk = spawn(
     'wrk',
     [
       ...['-t1', `-c${connections}`, `-d${forSeconds}s`, '--timeout', '10s', '-s', scriptFile],
-      ...[server.url, '--', requestsFile(server), ...(inOrder ? ['inOrder'] : [])],
+      ...[server.url, '--', requestsFile(server), ...(first === null ? [] : [String(first)])],
     ],
     { stdio: ['ignore', 'pipe', 'inherit'] },
   );
@@ -139,7 +142,7 @@ const load = async (server: Server, forSeconds: number, inOrder: boolean) => {
   const { requests, us, p50, p99 } = wrkResult.parse(JSON.parse(said.split('\n').at(-2) ?? ''));
   const perSecond = (requests * 1e6) / us;
   const cpuUs = ((cpuMsOfTree(server.pid) - before) * 1_000) / requests;
-  return { perSecond, cpuUs, p50, p99 };
+  return { requests, perSecond, cpuUs, p50, p99 };
 };
 type Result = Awaited<ReturnType<typeof load>>;
 
@@ -303,7 +306,8 @@ try {
 
   for (const server of servers) {
     await writeFile(requestsFile(server), requestsOf(server.codes));
-    await load(server, warmUpSeconds, true);
+    // Until each link is in memory.
+    for (let made = 0; made < links;) made += (await load(server, 2, made)).requests;
   }
   const results = new Map<string, Result[]>(servers.map(({ name }) => [name, []]));
   for (let round = 0; round < rounds; round += 1) {
@@ -312,7 +316,7 @@ try {
     for (const server of order) {
       if (!server) continue;
       await quiet();
-      results.get(server.name)?.push(await load(server, seconds, false));
+      results.get(server.name)?.push(await load(server, seconds, null));
     }
   }
 
