@@ -136,7 +136,8 @@ export class WatchedPool extends pg.Pool {
   }
 }
 
-const planByKey = `SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off;
+/** What is off makes a plan look expensive, and expensive plans are compiled, for half a second. */
+const planByKey = `SET plan_cache_mode = force_generic_plan; SET jit = off; SET enable_seqscan = off;
   SET enable_hashjoin = off; SET enable_mergejoin = off`;
 
 /**
