@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { Agent, request, type IncomingMessage, type RequestListener } from 'node:http';
 import { connect, type Server, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { GeneralError } from '../../../schemas/http/errors.js';
 import { eventually, rejection } from '../../test/support/waiting.js';
 import { RawClient, readAnswer, type RawAnswer } from '../../test/support/raw-http.js';
@@ -245,6 +246,21 @@ const suite = (lane: LaneHandler | null) => (): void => {
         else expectRefusal(read?.answer, { ...bad, method, path: '/a' });
       });
     }
+  });
+
+  it('answers nothing behind a connection’s last answer, also while that is on its way', async () => {
+    const body = 'a'.repeat(8 * 1_024 * 1_024);
+    const listener = await start((_, response) => response.end(body));
+    const socket = connect(listener.port, '127.0.0.1');
+    const head = 'GET / HTTP/1.1\r\nHost: a\r\n';
+    socket.pause().write(`${head}Connection: close\r\n\r\n`);
+    // Each is read before the next; the answer waits for its reader.
+    await sleep(100);
+    socket.write(`${head}\r\n`);
+    await sleep(100);
+    const answers = await text(socket.resume());
+    expect(answers.split('HTTP/1.1 ')).to.have.length(2);
+    expect(answers).to.satisfy((all: string) => all.endsWith(body));
   });
 
   it('hands every method and every form of target to its handler', async () => {

@@ -216,7 +216,8 @@ export const listen = async (
     serve(request, response);
   });
   server.on('clientError', (error: Unread, socket: Socket) => {
-    if (closing.has(socket)) return;
+    // It came behind the last request of the connection, whose answer ends it.
+    if (closing.has(socket) || error.code === 'HPE_CLOSED_CONNECTION') return;
     // Browsers open spare connections. An answer to no request might be taken for the answer to the
     // next one.
     const unused = socket.bytesRead === 0;
