@@ -113,14 +113,6 @@ describe('platform: embedded log, apart from the suite', () => {
     expect(performance.now() - begin).to.be.below(3_000);
   });
 
-  it('appends while a transaction refers to its partitions, as the relay’s checkpoints do', async () => {
-    await transaction(client.pool, async (tx) => {
-      await tx.query('SELECT FROM log.partitions FOR KEY SHARE');
-      const appended = client.log.append(links, recordsOf(links, newCode(), 1)).then(() => true);
-      expect(await settledWithin(appended, 5_000)).to.equal(true);
-    });
-  });
-
   it('wakes readers of the topics that were appended to, and no others', async () => {
     const reading = await harness.connect();
     const usage = topics.usage.name;

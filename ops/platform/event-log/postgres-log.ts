@@ -31,8 +31,7 @@ const insertRecords = async (
       locked AS MATERIALIZED (
         SELECT id FROM log.partitions
         WHERE id IN (SELECT partition_id FROM counts)
-        -- Not FOR UPDATE: that waits for foreign keys, which are locked in no order.
-        ORDER BY id FOR NO KEY UPDATE
+        ORDER BY id FOR UPDATE
       ),
       moved AS (
         UPDATE log.partitions p SET next_offset = p.next_offset + c.records

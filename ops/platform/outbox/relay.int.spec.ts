@@ -213,6 +213,16 @@ describe('platform: relay from the outbox to the log proper', () => {
     expect(await delivery.hasLoggedFirst(links, [code])).to.be.true;
   });
 
+  it('says how far it is without waiting for a transaction that appends', async () => {
+    const { rows } = await node.pool.query<{ id: number }>('SELECT id FROM log.partitions');
+    await transaction(node.pool, async (tx) => {
+      await tx.query('SELECT FROM log.partitions FOR UPDATE');
+      const sent = rows.map(({ id }) => ({ partitionId: id, topic: links, next: 0 }));
+      const saved = saveRelayCheckpoints(node.pool, log, sent).then(() => true);
+      expect(await settledWithin(saved, 5_000)).to.equal(true);
+    });
+  });
+
   it('stops at once, also while the log does not answer', async () => {
     const held = deferred();
     log.before = () => held.promise;
