@@ -196,7 +196,8 @@ export const startCompactor = (deps: {
       const records = await compact(client, place);
       done += records;
       if (records === 0) continue;
-      // Nothing waits for it: most of the time is for what else this process and PostgreSQL have to do.
+      // Nothing waits for it: most of the time is for what else this process and PostgreSQL have to do. A stop
+      // ends the rest, which is no error.
       const restMs = 3 * (performance.now() - startedAt);
       await sleep(restMs, undefined, { signal: stopping.signal }).catch(() => undefined);
     }
