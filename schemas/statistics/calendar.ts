@@ -1,0 +1,27 @@
+/** How statistics count time: UTC days since 1970, and the quarters of an hour of each, 0 to 95. */
+
+export const quarterMs = 900_000;
+export const quartersOfDay = 96;
+
+/** A quarter of an hour. */
+export interface Quarter {
+  readonly day: number;
+  readonly quarter: number;
+}
+
+/** The quarter of an hour of a moment, in milliseconds since 1970. */
+export const quarterAt = (ms: number): Quarter => {
+  const since1970 = Math.floor(ms / quarterMs);
+  const day = Math.floor(since1970 / quartersOfDay);
+  return { day, quarter: since1970 - day * quartersOfDay };
+};
+
+/** The UTC month of a day, in months since January 1970. */
+export const monthOf = (day: number): number => {
+  const date = new Date(day * quartersOfDay * quarterMs);
+  return (date.getUTCFullYear() - 1970) * 12 + date.getUTCMonth();
+};
+
+/** The first day of a month; a month ends where the next one begins. */
+export const firstDayOf = (month: number): number =>
+  Date.UTC(1970, month) / (quartersOfDay * quarterMs);

@@ -1,0 +1,111 @@
+/**
+ * The clicks of a quarter of an hour, a day or a month by the values that their events recorded: for each
+ * dimension, value → clicks. `null`: not recorded.
+ */
+
+/** What clicks are told apart by: the name in answers, and the field of LinkVisited. */
+export const dimensions = {
+  referrers: 'referrer',
+  countries: 'country',
+  browsers: 'browser',
+  os: 'os',
+  devices: 'device',
+  languages: 'language',
+  triggers: 'trigger',
+} as const;
+
+export type Dimension = keyof typeof dimensions;
+export type DimensionField = (typeof dimensions)[Dimension];
+
+export const dimensionNames = Object.keys(dimensions) as readonly Dimension[];
+
+/** All the values beyond those that are kept. Its clicks are the clicks of a referrer of this name, too. */
+export const otherValue = '(other)';
+
+export type Value = string | null;
+export type ValueClicks = Map<Value, number>;
+
+/** The sum of the clicks of each dimension is the number of clicks. */
+export type Document = Readonly<Record<Dimension, ValueClicks>>;
+
+export type ClickValues = Readonly<Record<DimensionField, Value>>;
+
+const documentOf = (valuesOf: (name: Dimension, index: number) => ValueClicks): Document =>
+  Object.fromEntries(
+    dimensionNames.map((name, index) => [name, valuesOf(name, index)]),
+  ) as unknown as Document;
+
+export const emptyDocument = (): Document => documentOf(() => new Map());
+
+const add = (to: ValueClicks, value: Value, clicks: number): void => {
+  to.set(value, (to.get(value) ?? 0) + clicks);
+};
+
+/** Adds the clicks of `from` to those of `to`. */
+export const mergeDocument = (to: Document, from: Document): void => {
+  for (const name of dimensionNames) {
+    for (const [value, clicks] of from[name]) add(to[name], value, clicks);
+  }
+};
+
+/** Values of a dimension that a day keeps, `null` and `(other)` apart: the first ones in the log's order. */
+const keptValues = 100;
+
+/** What a value counts as, in a day that has these values so far, in one map or in two. */
+const keptAs = (value: Value, day: readonly ValueClicks[]): Value => {
+  if (value === null || day.some((known) => known.has(value))) return value;
+  if (day.reduce((sum, { size }) => sum + size, 0) < keptValues) return value;
+  const known = new Set(day.flatMap((values) => [...values.keys()]));
+  known.delete(null);
+  known.delete(otherValue);
+  return known.size < keptValues ? value : otherValue;
+};
+
+/**
+ * Counts a click in a document. `day` are the documents that together have the clicks of its day so far:
+ * what is `(other)` in a day is so in its quarters, so that their sums agree.
+ */
+export const addClick = (to: Document, values: ClickValues, day: readonly Document[]): void => {
+  for (const name of dimensionNames) {
+    const value = values[dimensions[name]];
+    add(
+      to[name],
+      keptAs(
+        value,
+        day.map((document) => document[name]),
+      ),
+      1,
+    );
+  }
+};
+
+const compareValues = ([a]: [Value, number], [b]: [Value, number]): number => {
+  if (a === null) return -1;
+  if (b === null) return 1;
+  return a < b ? -1 : 1;
+};
+
+/**
+ * The document as text: a JSON array with an array for each dimension, `[value, clicks, value, clicks …]`,
+ * `null` first and then in the order of UTF-16 code units. Equal documents have equal texts.
+ */
+export const writeDocument = (document: Document): string =>
+  JSON.stringify(
+    dimensionNames.map((name) => {
+      const values = [...document[name]];
+      return (values.length > 1 ? values.sort(compareValues) : values).flat();
+    }),
+  );
+
+/** Reads what `writeDocument` wrote. */
+export const readDocument = (text: string): Document => {
+  const lists = JSON.parse(text) as readonly (readonly (Value | number)[])[];
+  return documentOf((_name, index) => {
+    const values: ValueClicks = new Map();
+    const list = lists[index] ?? [];
+    for (let at = 0; at < list.length; at += 2) {
+      values.set(list[at] as Value, list[at + 1] as number);
+    }
+    return values;
+  });
+};

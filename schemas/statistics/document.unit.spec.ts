@@ -1,0 +1,100 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import {
+  addClick,
+  dimensionNames,
+  dimensions,
+  emptyDocument,
+  mergeDocument,
+  otherValue,
+  readDocument,
+  writeDocument,
+  type ClickValues,
+  type Document,
+} from './document.js';
+
+const nowhere: ClickValues = {
+  referrer: null,
+  country: null,
+  browser: null,
+  os: null,
+  device: null,
+  language: null,
+  trigger: null,
+};
+
+const from = (referrer: string): ClickValues => ({ ...nowhere, referrer });
+
+const value = fc.option(fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('a', '(other)')), {
+  nil: null,
+});
+const someClick = fc.record(
+  Object.fromEntries(dimensionNames.map((name) => [dimensions[name], value])),
+) as fc.Arbitrary<ClickValues>;
+
+const documentOf = (clicks: readonly ClickValues[]): Document => {
+  const document = emptyDocument();
+  for (const click of clicks) addClick(document, click, [document]);
+  return document;
+};
+
+const sumOf = (document: Document): readonly number[] =>
+  dimensionNames.map((name) => [...document[name].values()].reduce((sum, each) => sum + each, 0));
+
+describe('schemas: document of statistics', () => {
+  it('is the same text in whatever order the clicks came, and is read as it was written', () => {
+    const inAnyOrder = fc
+      .array(someClick, { maxLength: 60 })
+      .chain((clicks) =>
+        fc.tuple(
+          fc.constant(clicks),
+          fc.shuffledSubarray(clicks, { minLength: clicks.length, maxLength: clicks.length }),
+        ),
+      );
+    fc.assert(
+      fc.property(inAnyOrder, ([clicks, shuffled]) => {
+        const text = writeDocument(documentOf(clicks));
+        expect(writeDocument(documentOf(shuffled))).to.equal(text);
+        expect(writeDocument(readDocument(text))).to.equal(text);
+      }),
+    );
+  });
+
+  it('merges to what all the clicks give', () => {
+    fc.assert(
+      fc.property(fc.array(someClick), fc.array(someClick), (some, more) => {
+        fc.pre(some.length + more.length <= 100);
+        const merged = documentOf(some);
+        mergeDocument(merged, documentOf(more));
+        expect(writeDocument(merged)).to.equal(writeDocument(documentOf([...some, ...more])));
+      }),
+    );
+  });
+
+  it('keeps the first 100 values of a day, what was not recorded apart', () => {
+    const numbered = Array.from({ length: 130 }, (_, number) => from(`${number}.example.com`));
+    const document = documentOf([nowhere, ...numbered, ...numbered, from('(other)')]);
+    const { referrers } = document;
+    expect(referrers.size).to.equal(102);
+    expect(referrers.get(null)).to.equal(1);
+    expect(referrers.get('99.example.com')).to.equal(2);
+    expect(referrers.has('100.example.com')).to.equal(false);
+    expect(referrers.get(otherValue)).to.equal(61);
+    expect(sumOf(document)).to.deep.equal(dimensionNames.map(() => 262));
+  });
+
+  it('has as other in a quarter what is other in its day', () => {
+    const earlier = documentOf(
+      Array.from({ length: 99 }, (_, number) => from(`${number}.example.com`)),
+    );
+    const quarter = emptyDocument();
+    for (const click of [from('a.example.com'), from('b.example.com'), from('5.example.com')]) {
+      addClick(quarter, click, [earlier, quarter]);
+    }
+    expect([...quarter.referrers]).to.deep.equal([
+      ['a.example.com', 1],
+      [otherValue, 1],
+      ['5.example.com', 1],
+    ]);
+  });
+});
