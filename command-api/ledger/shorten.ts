@@ -163,7 +163,6 @@ export const createShortenHandler = (options: {
         const answers = commands.flatMap((command, index) =>
           answered[index] ? [] : (answerToKeep(command, decided[index] ?? []) ?? []),
         );
-        // Sent one behind the other; what follows a failure has no effect.
         const [, , , receipt] = await Promise.all([
           insertLinks(tx, ledgerLinks),
           events.length > 0 ? saveMeters(tx, meters.values()) : null,

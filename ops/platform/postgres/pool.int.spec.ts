@@ -136,10 +136,17 @@ describe('platform: transaction', () => {
       proxy.inspect((chunk, cut) => {
         if (chunk.includes('COMMIT')) cut();
       });
-      const error = await rejection(transaction(proxied, (tx) => note(tx, 1)));
-      expect(error).to.be.instanceOf(OutcomeUnknown);
-      expect(error).to.include({ code: 'OUTCOME_UNKNOWN', retryable: false });
-      expect((error as Error).cause).to.be.instanceOf(Error);
+      const select = (tx: Client) => tx.query('SELECT');
+      const insert = (tx: Client) => note(tx, 1);
+      for (const write of [
+        () => transaction(proxied, insert),
+        () => lockingTransaction(proxied, select, insert),
+      ]) {
+        const error = await rejection(write());
+        expect(error).to.be.instanceOf(OutcomeUnknown);
+        expect(error).to.include({ code: 'OUTCOME_UNKNOWN', retryable: false });
+        expect((error as Error).cause).to.be.instanceOf(Error);
+      }
       expect(await notes()).to.deep.equal([]);
     });
 
@@ -224,10 +231,12 @@ describe('platform: transaction', () => {
     await note(pool as unknown as Client, 1);
     await lockingTransaction(
       pool,
-      (tx) => tx.query('SELECT id FROM notes FOR UPDATE'),
-      async (tx, { rows }) => {
+      async (tx) => {
+        const { rows } = await tx.query('SELECT id FROM notes FOR UPDATE');
         expect(rows).to.deep.equal([{ id: 1 }]);
-        const { rows: free } = await pool.query('SELECT FROM notes FOR UPDATE SKIP LOCKED');
+        return pool.query('SELECT FROM notes FOR UPDATE SKIP LOCKED');
+      },
+      async (tx, { rows: free }) => {
         expect(free).to.deep.equal([]);
         await note(tx, 3);
       },
@@ -241,6 +250,28 @@ describe('platform: transaction', () => {
     );
     expect(refused).to.include({ code: '22012' });
     expect(await notes()).to.deep.equal([1, 3]);
+  });
+
+  it('is not committed where one of the statements before its COMMIT fails', async () => {
+    const failed = await rejection(
+      lockingTransaction(
+        pool,
+        (tx) => tx.query('SELECT'),
+        (tx) => Promise.all([note(tx, 1), tx.query('SELECT 1 / 0'), note(tx, 2)]),
+      ),
+    );
+    expect(failed).to.include({ code: '22012' });
+    const thrown = await rejection(
+      lockingTransaction(
+        pool,
+        (tx) => note(tx, 3),
+        () => {
+          throw new Error('No');
+        },
+      ),
+    );
+    expect(thrown).to.have.property('message', 'No');
+    expect(await notes()).to.deep.equal([]);
   });
 
   it('answers statements that did not wait for each other, each with its own', async () => {

@@ -204,13 +204,15 @@ export const onCommit = (tx: Client, then: () => void): void => {
   committed.get(tx)?.push(then);
 };
 
+type OnBroken = (error: Error) => void;
+
 /**
  * Runs `work` with a connection of the pool. One that broke meanwhile, or that has a transaction open, is
  * closed and not used again.
  */
 export const withConnection = async <Result>(
   pool: Pool,
-  work: (client: pg.PoolClient, onBroken: (error: Error) => void) => Promise<Result>,
+  work: (client: pg.PoolClient, onBroken: OnBroken) => Promise<Result>,
 ): Promise<Result> => {
   const client = await pool.connect();
   let broken: Error | undefined;
@@ -230,25 +232,13 @@ export const withConnection = async <Result>(
   }
 };
 
-const run = async <Locked, Result>(
-  client: Client,
-  lock: () => Promise<Locked>,
-  work: (locked: Locked) => Promise<Result>,
-  onBroken: (error: Error) => void,
-): Promise<Result> => {
-  const callAfterwards: (() => void)[] = [];
-  committed.set(client, callAfterwards);
-  let result: Result;
-  try {
-    const [, locked] = await Promise.all([client.query('BEGIN'), lock()]);
-    result = await work(locked);
-  } catch (error) {
-    // A connection that does not answer is closed, and PostgreSQL then rolls back by itself.
-    if (!isAway(error) || isRefusal(error)) await client.query('ROLLBACK').catch(onBroken);
-    throw error;
-  } finally {
-    committed.delete(client);
-  }
+/** Of a connection that is away, PostgreSQL rolls back by itself. */
+const rollBack = async (client: Client, reason: unknown, onBroken: OnBroken): Promise<void> => {
+  if (!isAway(reason) || isRefusal(reason)) await client.query('ROLLBACK').catch(onBroken);
+};
+
+/** @throws OutcomeUnknown, TransactionAborted, or why PostgreSQL refused */
+const commit = async (client: Client, onBroken: OnBroken): Promise<void> => {
   let ended: string;
   try {
     ended = (await client.query('COMMIT')).command;
@@ -260,11 +250,23 @@ const run = async <Locked, Result>(
   }
   // What PostgreSQL answers, without an error, where a statement had failed before.
   if (ended === 'ROLLBACK') throw new TransactionAborted();
-  for (const call of callAfterwards) call();
-  return result;
 };
 
-const nothing = (): Promise<void> => Promise.resolve();
+/** Runs a whole transaction, and then what `onCommit` was told. */
+const thenCallCommitted = async <Result>(
+  client: Client,
+  work: () => Promise<Result>,
+): Promise<Result> => {
+  const callAfterwards: (() => void)[] = [];
+  committed.set(client, callAfterwards);
+  try {
+    const result = await work();
+    for (const call of callAfterwards) call();
+    return result;
+  } finally {
+    committed.delete(client);
+  }
+};
 
 /**
  * Runs `work` in one transaction: committed when it resolves, rolled back when it throws. The connection
@@ -276,8 +278,20 @@ const nothing = (): Promise<void> => Promise.resolve();
 export const transactionOn = <Result>(
   client: Client,
   work: () => Promise<Result>,
-  onBroken: (error: Error) => void = () => undefined,
-): Promise<Result> => run(client, nothing, work, onBroken);
+  onBroken: OnBroken = () => undefined,
+): Promise<Result> =>
+  thenCallCommitted(client, async () => {
+    let result: Result;
+    try {
+      await client.query('BEGIN');
+      result = await work();
+    } catch (error) {
+      await rollBack(client, error, onBroken);
+      throw error;
+    }
+    await commit(client, onBroken);
+    return result;
+  });
 
 /** `transactionOn` a connection of the pool. */
 export const transaction = <Result>(
@@ -287,19 +301,29 @@ export const transaction = <Result>(
   withConnection(pool, (client, onBroken) => transactionOn(client, () => work(client), onBroken));
 
 /**
- * A `transaction` whose first statements go out together with BEGIN. They may lock and read, and no more: each
- * of them would take effect by itself should BEGIN fail.
+ * A `transaction` in two exchanges. The statements of `lock` go out together with BEGIN; should BEGIN fail, each
+ * would take effect by itself, and must do no harm then. `write` sends all its statements before it first waits:
+ * COMMIT goes out right behind them, and does nothing where one of them fails.
  */
 export const lockingTransaction = <Locked, Result>(
   pool: Pool,
   lock: (client: Client) => Promise<Locked>,
-  work: (client: Client, locked: Locked) => Promise<Result>,
+  write: (client: Client, locked: Locked) => Promise<Result>,
 ): Promise<Result> =>
   withConnection(pool, (client, onBroken) =>
-    run(
-      client,
-      () => lock(client),
-      (locked) => work(client, locked),
-      onBroken,
-    ),
+    thenCallCommitted(client, async () => {
+      let writing: Promise<Result>;
+      try {
+        const [, locked] = await Promise.all([client.query('BEGIN'), lock(client)]);
+        writing = write(client, locked);
+      } catch (error) {
+        await rollBack(client, error, onBroken);
+        throw error;
+      }
+      const [written, ended] = await Promise.allSettled([writing, commit(client, onBroken)]);
+      const isUnknown = ended.status === 'rejected' && ended.reason instanceof OutcomeUnknown;
+      if (written.status === 'rejected' && !isUnknown) throw written.reason;
+      if (ended.status === 'rejected') throw ended.reason;
+      return (written as PromiseFulfilledResult<Result>).value;
+    }),
   );
