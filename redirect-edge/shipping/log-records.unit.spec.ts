@@ -1,6 +1,8 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { newEvent, readEvent, writeEvent } from '../../schemas/events/codec.js';
+import { readSpooledVisit } from '../../schemas/events/spooled-visit.js';
+import type { VisitFacts } from '../domain/visit-facts.js';
 import { RecordBuffer } from '../spool/record.js';
 import { anyVisit } from '../spool/testing/any-visit.js';
 import { visit } from '../spool/testing/harness.js';
@@ -57,6 +59,26 @@ describe('redirect edge: log’s records of a spool', () => {
         data: { click: null, ...facts },
       },
     ]);
+  });
+
+  it('are read by their layout, whatever is known of the visitor', () => {
+    const facts: VisitFacts = {
+      bot: false,
+      country: 'DE',
+      referrer: 'news.example.com',
+      browser: 'Microsoft Edge',
+      os: 'Windows Phone',
+      device: 'mobile',
+      language: 'de',
+      visitor: 'Az09_-Az09_-Az09',
+      trigger: 'qr',
+      version: 2 ** 32 - 1,
+    };
+    const known = { ...visit(2), facts };
+    const chunk = chunkOf([1, visit(1)], [2, known], [3, { ...known, requestId: undefined }]);
+    for (const { value } of logRecordsIn(chunk, spoolId, 3).records) {
+      expect(readSpooledVisit(value), value).to.deep.equal(readEvent(value)).and.not.null;
+    }
   });
 
   it('are as many as are wanted, and say where the rest begins', () => {

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { catalogue, type EventName, type EventNamed, type LinklogEvent } from './catalogue.js';
 import { envelope, ledgerSource, writeSequence } from './envelope.js';
 import type { EventType } from './event-type.js';
+import { readSpooledVisit } from './spooled-visit.js';
 import { topics, type TopicName } from './topics.js';
 
 type AnyEventType = EventType<string, number, z.ZodType>;
@@ -69,13 +70,16 @@ export const eventReader = (types: readonly AnyEventType[]): ((value: string) =>
   };
 };
 
+const readAnyEvent = eventReader(Object.values(catalogue));
+
 /**
  * Reads one record's value as an event in its current version: the one place where old versions are
  * upcast.
  *
  * @throws UnreadableEvent
  */
-export const readEvent = eventReader(Object.values(catalogue));
+export const readEvent = (value: string): LinklogEvent =>
+  readSpooledVisit(value) ?? readAnyEvent(value);
 
 /** The record's value: one CloudEvents JSON object in structured mode. */
 export const writeEvent = (event: LinklogEvent): string =>

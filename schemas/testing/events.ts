@@ -241,12 +241,13 @@ const someMetadata = fc.record(
   { requiredKeys: ['id', 'subject', 'time', 'sequence'] },
 );
 
-const eventNamed = (name: EventName): fc.Arbitrary<LinklogEvent> =>
+/** Any event of a type, with or without each attribute that is optional. */
+export const someEventNamed = (name: EventName): fc.Arbitrary<LinklogEvent> =>
   fc
     .tuple<[LinklogEvent['data'], EventMetadata]>(dataByName[name], someMetadata)
     .map(([data, told]) => newEvent(name, data, told));
 
 /** Any event of any type, with or without each attribute that is optional. */
 export const someEvent: fc.Arbitrary<LinklogEvent> = fc.oneof(
-  ...(Object.keys(dataByName) as EventName[]).map(eventNamed),
+  ...(Object.keys(dataByName) as EventName[]).map(someEventNamed),
 );
