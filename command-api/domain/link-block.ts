@@ -8,6 +8,7 @@ import {
 } from '../../schemas/decision.js';
 import type { EventNamed } from '../../schemas/events/catalogue.js';
 import { newEvent } from '../../schemas/events/codec.js';
+import { statusOf } from '../../schemas/folds/link-status.js';
 import type { LedgerLinkState } from '../../schemas/folds/ledger-link.js';
 
 export interface LinkBlockCommand {
@@ -28,7 +29,7 @@ export const decideLinkBlock = (
 ): Decision<EventNamed<'LinkBlocked' | 'LinkUnblocked'>, 'notFound'> => {
   if (link.status === 'free') return refused('notFound');
   if (link.blocked === (type !== 'UnblockLink')) return unchanged;
-  if (type === 'BlockUnsafeLink' && (link.cleared || link.expired !== null)) return unchanged;
+  if (type === 'BlockUnsafeLink' && (link.cleared || statusOf(link) !== 'active')) return unchanged;
   const metadata = { ...nextEvent(link, context), subject: link.code, account: link.account };
   return accepted(
     type === 'UnblockLink'

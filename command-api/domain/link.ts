@@ -50,13 +50,14 @@ export const decideCreateLink = (
   return accepted(newEvent('LinkCreated', data, { ...metadata, subject, account }));
 };
 
-/** A link expires once; a block does not keep it from expiring. */
+/** A link that is not deleted expires once; nothing else keeps it from expiring. */
 export const decideExpireLink = (
   link: LedgerLinkState,
   context: DecisionContext,
 ): Decision<EventNamed<'LinkExpired'>> => {
   const isDue =
     link.status === 'taken' &&
+    !link.deleted &&
     link.expired === null &&
     link.expiresAt !== null &&
     link.expiresAt <= context.now;

@@ -83,7 +83,7 @@ describe('command API: blocks and switches, on two nodes', () => {
     );
     const events = await eventsOf('links', 'raced');
     expect(events.map(({ type, sequence }) => [type, sequence])).to.deep.equal([
-      ['linklog.LinkCreated.v1', 1],
+      ['linklog.LinkCreated.v2', 1],
       ['linklog.LinkBlocked.v1', 2],
     ]);
   });
@@ -110,7 +110,7 @@ describe('command API: blocks and switches, on two nodes', () => {
       expect(events.map(({ sequence }) => sequence)).to.deep.equal([1, 2, 3, 4, 5]);
       const blocks = events.map(({ type }) => type).filter((type) => !type.includes('Expired'));
       expect(blocks).to.deep.equal([
-        'linklog.LinkCreated.v1',
+        'linklog.LinkCreated.v2',
         'linklog.LinkBlocked.v1',
         'linklog.LinkUnblocked.v1',
         'linklog.LinkBlocked.v1',

@@ -2,7 +2,8 @@ import type { Pool } from '../../ops/platform/postgres/pool.js';
 
 /** The last link that a scan has seen. */
 export interface ScanPosition {
-  readonly createdAt: Date;
+  /** Since when it leads to its destination. */
+  readonly liveSince: Date;
   readonly code: string;
 }
 
@@ -17,7 +18,7 @@ export interface Lease extends ScanPosition {
   readonly until: string;
 }
 
-export const theBeginning: ScanPosition = { createdAt: new Date(0), code: '' };
+export const theBeginning: ScanPosition = { liveSince: new Date(0), code: '' };
 
 const later = (ms: string): string =>
   `coalesce(clock_timestamp() + ${ms}::float8 * interval '1 millisecond', 'infinity')`;
@@ -66,7 +67,7 @@ export const takeLease = async (
                         AND due_at < 'infinity')
                  ORDER BY due_at LIMIT 1 FOR UPDATE OF s SKIP LOCKED) due
            WHERE w.name = due.name
-           RETURNING w.name, least(past_created_at, clock_timestamp()) AS "createdAt", past_code AS code,
+           RETURNING w.name, least(past_created_at, clock_timestamp()) AS "liveSince", past_code AS code,
                      w.due_at::text AS until`,
     values: [scans.map(({ name }) => name), leaseMs, scans.map(({ longestMs }) => longestMs)],
   });
@@ -85,7 +86,7 @@ export const endLease = async (
     text: `UPDATE ledger.safety_scans
            SET past_created_at = $3, past_code = $4, due_at = ${later('$5')}
            WHERE name = $1 AND due_at = $2::timestamptz`,
-    values: [name, until, place.createdAt, place.code, restMs],
+    values: [name, until, place.liveSince, place.code, restMs],
   });
 };
 
@@ -96,18 +97,21 @@ export const endLease = async (
  */
 export const readLiveLinks = async (
   pool: Pool,
-  { createdAt, code }: ScanPosition,
+  { liveSince, code }: ScanPosition,
   ageMs: number,
   limit: number,
 ): Promise<readonly LiveLink[]> => {
   const { rows } = await pool.query<LiveLink>({
     name: 'safety-live-links',
     // Not clock_timestamp(): the index could not end the scan there, and what is too young be read.
-    text: `SELECT code, url, created_at AS "createdAt" FROM projection_redirects.links
-           WHERE status = 'active' AND (created_at, code) > ($1::timestamptz, $2::text)
-             AND created_at <= statement_timestamp() - $3::float8 * interval '1 millisecond'
-           ORDER BY created_at, code LIMIT $4`,
-    values: [createdAt, code, ageMs, limit],
+    text: `SELECT code, url, coalesce(live_since, created_at) AS "liveSince"
+           FROM projection_redirects.links
+           WHERE status = 'active'
+             AND (coalesce(live_since, created_at), code) > ($1::timestamptz, $2::text)
+             AND coalesce(live_since, created_at)
+               <= statement_timestamp() - $3::float8 * interval '1 millisecond'
+           ORDER BY coalesce(live_since, created_at), code LIMIT $4`,
+    values: [liveSince, code, ageMs, limit],
   });
   return rows;
 };

@@ -10,8 +10,9 @@ import type { Queryable } from '../platform/postgres/pool.js';
  * found as soon as its 201 was sent, however far the projector lags. Unknown codes are left out. The
  * sequence is that of the last event in the state.
  *
- * Whether a link exists, is blocked or has expired is the ledger's word alone: whoever can write to the
- * log could forge an event that says otherwise.
+ * Whether a link exists, where it leads, to whom, and what keeps it from doing so is the ledger's word alone:
+ * whoever can write to the log could forge an event that says otherwise. A destination or password that was never
+ * edited is not in the ledger; then the projection's is that of LinkCreated, whatever edits were forged.
  */
 export const readLinkStates = async (
   postgres: Queryable,
@@ -21,9 +22,15 @@ export const readLinkStates = async (
   // Both tables are asked for the codes: a plan from when they were small would read all of one of them.
   const { rows } = await postgres.query<RedirectRow>({
     name: 'redirects-read',
-    text: `SELECT projected.*, least(projected.sequence, ledger.sequence) AS sequence, ledger.expired,
-             CASE WHEN blocked THEN 'blocked' WHEN ledger.expired IS NOT NULL THEN 'expired'
-               ELSE 'active' END AS status
+    text: `SELECT projected.*, least(projected.sequence, ledger.sequence) AS sequence,
+             ledger.expires_at, ledger.max_clicks,
+             ledger.expired, nullif(ledger.blocked, false) AS blocked,
+             nullif(ledger.disabled, false) AS disabled,
+             CASE WHEN ledger.deleted THEN 'deleted' ELSE 'active' END AS status,
+             coalesce(edited ->> 'url', original ->> 'url', url) AS url,
+             CASE WHEN edited ? 'passwordHash' THEN edited ->> 'passwordHash'
+               WHEN original ? 'passwordHash' THEN original ->> 'passwordHash'
+               ELSE password_hash END AS password_hash
            FROM projection_redirects.links projected JOIN ledger.links ledger USING (code)
            WHERE projected.code = ANY ($1::text[]) AND ledger.code = ANY ($1::text[])`,
     values: [codes],

@@ -2,6 +2,7 @@ import pg from 'pg';
 import {
   evolveLedgerLink,
   freeCode,
+  untouched,
   type LedgerLink,
   type LedgerLinkEvent,
   type LedgerLinkState,
@@ -15,31 +16,39 @@ const types = {
   code: 'text',
   keyId: 'text',
   account: 'text',
-  expired: 'text',
+  deleted: 'boolean',
   blocked: 'boolean',
+  disabled: 'boolean',
+  expired: 'text',
   cleared: 'boolean',
   expiresAt: 'timestamptz',
   maxClicks: 'integer',
   clicks: 'integer',
+  edited: 'jsonb',
   sequence: 'bigint',
   lastEventAt: 'timestamptz',
 } as const satisfies Record<Exclude<keyof LedgerLink, 'status'>, string>;
 
-const fields = Object.keys(types) as (keyof typeof types)[];
+type Field = keyof typeof types;
+
+const fields = Object.keys(types) as readonly Field[];
+/** What a link begins with is the columns' default: a link that is made does not send it. */
+const madeWith = fields.filter((field) => !(field in untouched));
 const columnOf = (field: string): string => field.replace(/[A-Z]/g, '_$&').toLowerCase();
-const columns = fields.map(columnOf);
-const input = `${unnest(Object.values(types))} AS i (${columns.join()})`;
+const columnsOf = (some: readonly Field[]): readonly string[] => some.map(columnOf);
+const input = (some: readonly Field[]): string =>
+  `${unnest(some.map((field) => types[field]))} AS i (${columnsOf(some).join()})`;
 const selected = fields.map((field) => `${columnOf(field)} AS "${field}"`).join();
 const selectLinks = (schema: LedgerSchema): string =>
   `SELECT 'taken' AS status, ${selected} FROM ${schema}.links`;
 
 const byCode = (a: LedgerLink, b: LedgerLink): number => (a.code < b.code ? -1 : 1);
 
-const valuesOf = (links: readonly LedgerLink[]): unknown[] =>
-  valuesByField([...links].sort(byCode), ...fields);
+const valuesOf = (links: readonly LedgerLink[], some: readonly Field[]): unknown[] =>
+  valuesByField([...links].sort(byCode), ...some);
 
 /**
- * Takes codes; waits for rivals that are about to commit.
+ * Takes codes, as nothing has happened to them since; waits for rivals that are about to commit.
  *
  * @throws an error that `isCodeTaken` recognises
  */
@@ -51,10 +60,15 @@ export const insertLinks = async (
   if (links.length === 0) return;
   await tx.query({
     name: `links-insert-${schema}`,
-    text: `INSERT INTO ${schema}.links (${columns.join()}) SELECT * FROM ${input} ORDER BY code`,
-    values: valuesOf(links),
+    text: `INSERT INTO ${schema}.links (${columnsOf(madeWith).join()})
+           SELECT * FROM ${input(madeWith)} ORDER BY code`,
+    values: valuesOf(links, madeWith),
   });
 };
+
+/** Whether a link is as `insertLinks` inserts it. */
+export const isAsMade = (link: LedgerLink): boolean =>
+  Object.entries(untouched).every(([field, value]) => link[field as keyof LedgerLink] === value);
 
 /** Whether `insertLinks` found a code taken. */
 export const isCodeTaken = (error: unknown): boolean =>
@@ -97,7 +111,7 @@ export const lockDueLinks = async (
   const { rows } = await tx.query<LedgerLink>({
     name: 'links-lock-due',
     text: `${selectLinks('ledger')}
-           WHERE expired IS NULL AND expires_at <= least(clock_timestamp(), $2::timestamptz)
+           WHERE expired IS NULL AND NOT deleted AND expires_at <= least(clock_timestamp(), $2::timestamptz)
            ORDER BY expires_at LIMIT $1 FOR UPDATE SKIP LOCKED`,
     values: [limit, clock.latest()],
   });
@@ -113,9 +127,11 @@ export const saveLinks = async (
   if (links.length === 0) return;
   await tx.query({
     name: `links-save-${schema}`,
-    text: `UPDATE ${schema}.links l SET ${columns.map((column) => `${column} = i.${column}`).join()}
-           FROM ${input} WHERE l.code = i.code`,
-    values: valuesOf(links),
+    text: `UPDATE ${schema}.links l SET ${columnsOf(fields)
+      .map((column) => `${column} = i.${column}`)
+      .join()}
+           FROM ${input(fields)} WHERE l.code = i.code`,
+    values: valuesOf(links, fields),
   });
 };
 

@@ -3,7 +3,19 @@ import { testDatabase, type TestDatabase } from '../../ops/test/support/database
 import { evolveLink, noLink } from '../../schemas/folds/link.js';
 import type { LinkEvent } from '../../schemas/events/catalogue.js';
 import { rowOfState, type RedirectRow } from '../../schemas/read-models/redirects.js';
-import { at, blocked, created, expired, noon, unblocked } from '../../schemas/testing/events.js';
+import {
+  at,
+  blocked,
+  created,
+  deleted,
+  described,
+  disabled,
+  edited,
+  enabled,
+  expired,
+  noon,
+  unblocked,
+} from '../../schemas/testing/events.js';
 import { feed, type Feed } from '../testing/harness.js';
 import { emptyTables } from '../testing/tables.js';
 import { redirects } from './projection.js';
@@ -51,6 +63,15 @@ describe('projectors: projection redirects', () => {
         max_clicks: 1_000_000_000,
         password_hash: '$argon2id$…',
         sequence: 1,
+        blocked: null,
+        disabled: null,
+        custom: null,
+        title: null,
+        note: null,
+        tags: null,
+        updated_at: null,
+        live_since: null,
+        original: null,
       },
     ]);
   });
@@ -81,14 +102,32 @@ describe('projectors: projection redirects', () => {
     ]);
   });
 
+  it('has title, note and tags of a link that was made with them', async () => {
+    await given.events(
+      created('abc', { custom: true, title: 'Spring', note: 'Sale', tags: ['x', 'y'] }),
+    );
+    expect((await rows())[0]).to.deep.include({
+      custom: true,
+      title: 'Spring',
+      note: 'Sale',
+      tags: ['x', 'y'],
+    });
+  });
+
   it('writes the row of the folded state', async () => {
     const history: LinkEvent[] = [
       created('abc', { expiresAt: at(60).toISOString() }),
       blocked('abc', 2),
       expired('abc', 3),
       unblocked('abc', 4),
+      edited('abc', 5, { url: 'https://example.net/', expiresAt: null, maxClicks: 7 }),
+      described('abc', 6, { title: 'Käse', note: 'a "note"', tags: ['a b', 'ü'] }),
+      disabled('abc', 7),
+      enabled('abc', 8, { time: at(8) }),
+      edited('abc', 9, { password: 'set', passwordHash: '$argon2id$…' }),
+      deleted('abc', 10, { time: at(10) }),
     ];
     for (const event of history) await given.events(event);
-    expect((await rows())[0]).to.deep.equal(rowOfState(history.reduce(evolveLink, noLink), 4));
+    expect((await rows())[0]).to.deep.equal(rowOfState(history.reduce(evolveLink, noLink), 10));
   });
 });

@@ -5,8 +5,8 @@ import { evolveLink, noLink, type LinkState } from '../../schemas/folds/link.js'
 import { rowOfState, linkOfRow, type RedirectRow } from '../../schemas/read-models/redirects.js';
 import type { Projection, ProjectionSchema, ReadSequences } from '../runtime/projection.js';
 
-/** The columns, with their SQL types. */
-const types = {
+/** The columns that a link has from the start, with their SQL types. */
+const commonTypes = {
   code: 'text',
   status: 'text',
   expired: 'text',
@@ -17,9 +17,28 @@ const types = {
   max_clicks: 'integer',
   password_hash: 'text',
   sequence: 'bigint',
+} as const satisfies Partial<Record<keyof RedirectRow, string>>;
+
+const types = {
+  ...commonTypes,
+  blocked: 'boolean',
+  disabled: 'boolean',
+  custom: 'boolean',
+  title: 'text',
+  note: 'text',
+  tags: 'jsonb',
+  updated_at: 'timestamptz',
+  live_since: 'timestamptz',
+  original: 'jsonb',
 } as const satisfies Record<keyof RedirectRow, string>;
 
-const columns = Object.keys(types) as (keyof RedirectRow)[];
+type Types = Readonly<Partial<Record<keyof RedirectRow, string>>>;
+
+const columns = Object.keys(types) as readonly (keyof RedirectRow)[];
+
+/** Whether the columns that most links do not use are empty, and have always been. */
+const isCommon = (row: RedirectRow): boolean =>
+  row.sequence === 1 && columns.every((column) => column in commonTypes || row[column] === null);
 
 const readRows = async (
   tx: Client,
@@ -38,16 +57,22 @@ const readRows = async (
 const writeRows = async (
   tx: Client,
   schema: ProjectionSchema,
+  used: Types,
   rows: readonly RedirectRow[],
 ): Promise<void> => {
   if (rows.length === 0) return;
+  const columns = Object.keys(used) as (keyof RedirectRow)[];
   await tx.query({
-    name: `redirects-write-${schema}`,
+    name: `redirects-write-${columns.length}-${schema}`,
     text: `INSERT INTO ${schema}.links (${columns.join()})
-           SELECT * FROM ${unnest(Object.values(types))}
+           SELECT * FROM ${unnest(Object.values(used))}
            ON CONFLICT (code) DO UPDATE SET
              ${columns.map((column) => `${column} = excluded.${column}`).join()}`,
-    values: valuesByField(rows, ...columns),
+    values: valuesByField(
+      // An array of arrays is a matrix to PostgreSQL.
+      rows.map((row) => ({ ...row, tags: row.tags && JSON.stringify(row.tags) })),
+      ...columns,
+    ),
   });
 };
 
@@ -76,7 +101,13 @@ export const redirects: Projection = {
     const rows = [...folded.values()]
       .map(({ state, sequence }) => rowOfState(state, sequence))
       .filter((row): row is RedirectRow => row !== null);
-    await writeRows(tx, schema, rows);
+    await writeRows(tx, schema, commonTypes, rows.filter(isCommon));
+    await writeRows(
+      tx,
+      schema,
+      types,
+      rows.filter((row) => !isCommon(row)),
+    );
   },
   // Each event of a link moves its row's sequence. A link without a row has no event but of no effect.
   sequences: { [topics.links.name]: readSequences },

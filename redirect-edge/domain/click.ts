@@ -8,9 +8,11 @@ import {
 import type { EventNamed } from '../../schemas/events/catalogue.js';
 import { newEvent } from '../../schemas/events/codec.js';
 import type { LedgerLinkState } from '../../schemas/folds/ledger-link.js';
+import { statusAt, statusOf } from '../../schemas/folds/link-status.js';
+import type { Dead } from './visit.js';
 import type { VisitFacts } from './visit-facts.js';
 
-export type ClickRefusal = 'notFound' | 'expired' | 'blocked';
+export type ClickRefusal = Dead['type'];
 
 /** Gives a visitor one of a limited link's clicks; the last click expires the link. */
 export const decideClick = (
@@ -19,11 +21,10 @@ export const decideClick = (
   context: DecisionContext,
 ): Decision<EventNamed<'LinkVisited' | 'LinkExpired'>, ClickRefusal> => {
   if (link.status === 'free') return refused('notFound');
-  if (link.blocked) return refused('blocked');
   const { code: subject, maxClicks, clicks, expiresAt, account } = link;
-  const usedUp = maxClicks !== null && clicks >= maxClicks;
-  const timeIsUp = expiresAt !== null && expiresAt <= context.now;
-  if (link.expired !== null || usedUp || timeIsUp) return refused('expired');
+  const status = statusAt(statusOf(link), expiresAt?.getTime() ?? Infinity, context.now.getTime());
+  if (status !== 'active') return refused(status);
+  if (maxClicks !== null && clicks >= maxClicks) return refused('expired');
 
   const click = clicks + 1;
   const visited = newEvent(

@@ -1,4 +1,5 @@
 import type { LinkState } from '../../schemas/folds/link.js';
+import { statusAt, type LinkStatus } from '../../schemas/folds/link-status.js';
 
 const authority = /^(https?:\/\/)([^/\\?#]*)/i;
 const notForHeaders = /[^\x21-\x7e]+/g;
@@ -19,7 +20,7 @@ export const locationOf = (destination: string): string => {
 export interface ServedLink {
   readonly code: string;
   readonly account: string;
-  readonly status: 'active' | 'expired' | 'blocked';
+  readonly status: LinkStatus;
   readonly location: string;
   /** Milliseconds since the epoch. */
   readonly createdAt: number;
@@ -60,7 +61,7 @@ export interface VisitRequest {
 
 /** Why a link leads nowhere. */
 export interface Dead {
-  readonly type: 'notFound' | 'expired' | 'blocked';
+  readonly type: 'notFound' | Exclude<LinkStatus, 'active'>;
 }
 
 export type VisitAnswer =
@@ -75,9 +76,8 @@ export type VisitAnswer =
   | { readonly type: 'conceal' };
 
 const deadOf = (link: ServedLink, now: number): Dead | null => {
-  if (link.status === 'blocked') return { type: 'blocked' };
-  if (link.status === 'expired' || now >= link.expiresAt) return { type: 'expired' };
-  return null;
+  const type = statusAt(link.status, link.expiresAt, now);
+  return type === 'active' ? null : { type };
 };
 
 /** What a visitor gets. */

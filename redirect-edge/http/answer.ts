@@ -10,6 +10,8 @@ type ErrorFields = Pick<GeneralError, 'statusCode' | 'message' | 'errorType' | '
 const failures = {
   notFound: { statusCode: 404, message: messages.codeNotFound },
   expired: { statusCode: 410, message: messages.linkExpired, errorType: 'EXPIRED' },
+  deleted: { statusCode: 410, message: messages.linkDeleted, errorType: 'DELETED' },
+  disabled: { statusCode: 410, message: messages.linkDisabled, errorType: 'DISABLED' },
   blocked: { statusCode: 410, message: messages.linkBlocked, errorType: 'BLOCKED' },
   prefetch: { statusCode: 403, message: messages.prefetch },
   unavailable: { statusCode: 503, message: messages.unavailable },

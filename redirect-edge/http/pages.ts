@@ -124,6 +124,14 @@ export const pages = {
     'This link has expired',
     'It no longer leads anywhere. Whoever gave it to you may have a new one.',
   ),
+  deleted: notice(
+    'This link has been deleted',
+    'It no longer leads anywhere. Whoever gave it to you may have a new one.',
+  ),
+  disabled: notice(
+    'This link is disabled',
+    'It leads nowhere at the moment. Whoever gave it to you can enable it again.',
+  ),
   blocked: notice(
     'This link has been blocked',
     'It was found to be unsafe or abusive, and no longer leads anywhere.',

@@ -117,8 +117,10 @@ export const createVisits = (deps: VisitDeps, noteOverload: () => void) => {
         refuseMethod(response, readMethods);
         return;
       case 'notFound':
-      case 'expired':
+      case 'deleted':
       case 'blocked':
+      case 'disabled':
+      case 'expired':
         sendFailure(response, answer.type);
         return;
       default: {
@@ -196,6 +198,20 @@ export const createVisits = (deps: VisitDeps, noteOverload: () => void) => {
         // The check took time: a change of the link meanwhile applies.
         const current = (await find(code)) ?? link;
         const checked = { bot, now: Date.now() };
+        if (current.passwordHash === null) {
+          await act(
+            response,
+            current,
+            answerVisit(current, { ...checked, head: false }),
+            checked.now,
+          );
+          return;
+        }
+        // The password that was right is that of another version.
+        if (current.passwordHash !== passwordHash) {
+          sendPage(response, 401, pages.wrongPassword);
+          return;
+        }
         const after = answerEntry(current, { ...checked, accepted: true });
         if (after.type === 'checkPassword') throw new Error('A right password is checked once');
         await act(response, current, after, checked.now);

@@ -10,7 +10,16 @@ import { within } from '../../ops/test/support/waiting.js';
 import type { LinkEvent } from '../../schemas/events/catalogue.js';
 import { evolveLink, noLink } from '../../schemas/folds/link.js';
 import { rowOfState } from '../../schemas/read-models/redirects.js';
-import { blocked, created, expired, unblocked } from '../../schemas/testing/events.js';
+import {
+  at,
+  blocked,
+  created,
+  deleted,
+  disabled,
+  edited,
+  expired,
+  unblocked,
+} from '../../schemas/testing/events.js';
 import { LinkCache, LinkReader } from './link-reader.js';
 
 describe('redirect edge: link reader', () => {
@@ -35,9 +44,8 @@ describe('redirect edge: link reader', () => {
     const row = rowOfState(events.reduce(evolveLink, noLink), events.length);
     if (!row) throw new Error('A link that was made has a row');
     await node.pool.query(
-      `INSERT INTO projection_redirects.links (${Object.keys(row).join(', ')})
-       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
-      Object.values(row),
+      'INSERT INTO projection_redirects.links SELECT * FROM jsonb_populate_record(NULL::projection_redirects.links, $1)',
+      [row],
     );
   };
 
@@ -69,7 +77,7 @@ describe('redirect edge: link reader', () => {
   });
 
   it('reads what is projected', async () => {
-    await recordHistory(node, created('old'));
+    await recordHistory(node, created('old', { maxClicks: 3 }));
     await project(created('old', { url: 'https://example.com/projected', maxClicks: 3 }));
     expect(await reader.read('old')).to.include({
       location: 'https://example.com/projected',
@@ -86,6 +94,29 @@ describe('redirect edge: link reader', () => {
     await recordHistory(node, created('harmless'));
     await project(created('harmless'), expired('harmless', 2), blocked('harmless', 3));
     expect(await reader.read('harmless')).to.include({ status: 'active', sequence: 1 });
+  });
+
+  it('believes no projected row where a link leads, to whom, and that it was disabled or deleted', async () => {
+    const evil = edited('aim', 2, {
+      ...{ url: 'https://evil.example/', password: 'removed', expiresAt: null, maxClicks: 9 },
+    } as const);
+    const aim = created('aim', { passwordHash: 'hash', expiresAt: at(60).toISOString() });
+    await recordHistory(node, aim);
+    await project(aim, evil, disabled('aim', 3), deleted('aim', 4));
+    const asMade = {
+      ...{ status: 'active', location: 'https://example.com/aim', passwordHash: 'hash' },
+      ...{ expiresAt: at(60).getTime(), limited: false },
+    };
+    expect(await reader.read('aim')).to.include(asMade);
+    cache.delete('aim');
+    const url = 'https://example.com/new';
+    await recordHistory(node, aim, edited('aim', 2, { url }));
+    expect(await reader.read('aim')).to.include({ ...asMade, location: url, sequence: 2 });
+    const set = edited('aim', 3, { password: 'set', passwordHash: 'new' });
+    await recordHistory(node, aim, edited('aim', 2, { url }), set, deleted('aim', 4));
+    cache.delete('aim');
+    const last = { status: 'deleted', location: url, passwordHash: 'new', sequence: 4 };
+    expect(await reader.read('aim')).to.include(last);
   });
 
   it('folds the later events into the projected row, and asks for no others', async () => {

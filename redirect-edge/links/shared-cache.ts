@@ -11,12 +11,13 @@ import { deferred } from '../../ops/platform/concurrency/deferred.js';
 import { jsonText } from '../../ops/platform/json.js';
 import { createFloodLog, type Logger } from '../../ops/platform/logging.js';
 import type { Queryable } from '../../ops/platform/postgres/pool.js';
+import { linkStatuses } from '../../schemas/folds/link-status.js';
 import { accountName } from '../../schemas/http/keys.js';
 import type { ServedLink } from '../domain/visit.js';
 import { copyLifeMs, type Freshness } from './freshness.js';
 
 /** Of the texts in Redis. A text of another version is not found, rather than misread. */
-const version = 2;
+const version = 3;
 
 /** Texts in Redis by short code, those of a batch with one write to the socket. */
 export class CopyStore {
@@ -92,7 +93,7 @@ const time = z.int().min(0).max(8.64e15);
 const copyText = jsonText.pipe(
   z.object({
     account: accountName,
-    status: z.enum(['active', 'expired', 'blocked']),
+    status: z.enum(linkStatuses),
     // What can stand in a header.
     location: z.string().regex(/^https?:\/\/[\x21-\x7e]+$/i),
     createdAt: time,

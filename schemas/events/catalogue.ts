@@ -5,25 +5,65 @@ import { timestamp } from './envelope.js';
 import { defineEvents, type EventOf } from './event-type.js';
 import { browserFamilies, deviceTypes, osFamilies, visitTriggers } from './visitor.js';
 
+const firstCreationData = z.strictObject({
+  /** The destination, exactly as it was sent, outer white space trimmed. */
+  url: z.string(),
+  /** Whether the code was asked for (an alias) or generated. */
+  custom: z.boolean(),
+  expiresAt: timestamp.nullable(),
+  maxClicks: z.int().min(1).nullable(),
+  /** argon2id. Never leaves in an export. */
+  passwordHash: z.string().nullable().meta({ secret: true }),
+  /** The API key that asked for it, whose quota it spent. */
+  keyId: z.string(),
+});
+
 /** Every event of the topic of links. Subject: the short code. */
 const linkEvents = defineEvents('links', {
   /** Time: the moment of creation. */
   LinkCreated: {
+    version: 2,
+    // Most links have no texts. Their events, of which there are many, say nothing of them.
+    data: firstCreationData.extend({
+      title: z.string().exactOptional(),
+      note: z.string().exactOptional(),
+      tags: z.array(z.string()).exactOptional(),
+    }),
+    retired: [
+      {
+        version: 1,
+        data: firstCreationData,
+        upcast: (first: z.output<typeof firstCreationData>) => first,
+      },
+    ],
+  },
+  /** What is absent was not changed; `null` takes away. */
+  LinkEdited: {
     version: 1,
     data: z.strictObject({
-      /** The destination, exactly as it was sent, outer white space trimmed. */
-      url: z.string(),
-      /** Whether the code was asked for (an alias) or generated. */
-      custom: z.boolean(),
-      expiresAt: timestamp.nullable(),
-      maxClicks: z.int().min(1).nullable(),
-      /** argon2id. Never leaves in an export. */
-      passwordHash: z.string().nullable().meta({ secret: true }),
-      /** The API key that asked for it, whose quota it spent. */
-      keyId: z.string(),
+      url: z.string().exactOptional(),
+      /** With this or `maxClicks`, an expiry ends: LinkExpired follows where the link is still over. */
+      expiresAt: timestamp.nullable().exactOptional(),
+      maxClicks: z.int().min(1).exactOptional(),
+      password: z.enum(['set', 'removed']).exactOptional(),
+      /** Of a password that was set. */
+      passwordHash: z.string().exactOptional().meta({ secret: true }),
     }),
   },
-  /** A link expires once, whatever expires it. */
+  /** What is absent was not changed; `null` takes away. */
+  LinkDescribed: {
+    version: 1,
+    data: z.strictObject({
+      title: z.string().nullable().exactOptional(),
+      note: z.string().nullable().exactOptional(),
+      tags: z.array(z.string()).exactOptional(),
+    }),
+  },
+  LinkDisabled: { version: 1, data: z.strictObject({}) },
+  LinkEnabled: { version: 1, data: z.strictObject({}) },
+  /** For good: the code is never given out again. */
+  LinkDeleted: { version: 1, data: z.strictObject({}) },
+  /** Until an edit of its end or limit, a link expires once, whatever expires it. */
   LinkExpired: { version: 1, data: z.strictObject({ reason: z.enum(['time', 'clicks']) }) },
   /** By an operator or by the web-safety check. */
   LinkBlocked: { version: 1, data: z.strictObject({ reason: z.string() }) },

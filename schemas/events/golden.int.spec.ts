@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect } from 'chai';
+import { z } from 'zod';
 import { cloudEventFaults } from '../testing/cloud-events.js';
 import { catalogue } from './catalogue.js';
 import { readEvent, UnreadableEvent, writeEvent } from './codec.js';
@@ -16,6 +17,15 @@ const parse = (text: string): Record<string, unknown> & { data: Record<string, u
 
 const definitions = Object.values(catalogue);
 const currentTypes = new Set<string>(definitions.map(({ type }) => type));
+
+/** Of current versions: `linklog.LinkEdited.v1 url`. */
+const optionalFields = new Set(
+  definitions.flatMap(({ type, data }) =>
+    Object.entries(data.shape as Record<string, z.ZodType>)
+      .filter(([, schema]) => schema instanceof z.ZodExactOptional)
+      .map(([field]) => `${type} ${field}`),
+  ),
+);
 
 describe('schemas: golden files of the events', () => {
   it('are there for every type and version, and none is left over', () => {
@@ -65,7 +75,9 @@ describe('schemas: golden files of the events', () => {
 
       it('is refused without any field of its data, or an attribute that is not optional', () => {
         for (const field of Object.keys(json.data)) {
-          refuses({ ...json, data: { ...json.data, [field]: undefined } });
+          const without = { ...json, data: { ...json.data, [field]: undefined } };
+          if (optionalFields.has(`${type} ${field}`)) readEvent(JSON.stringify(without));
+          else refuses(without);
         }
         for (const [attribute, schema] of Object.entries(envelope.shape)) {
           const without = { ...json, [attribute]: undefined };

@@ -1,5 +1,18 @@
 import { foldSpecification } from '../testing/decider-specification.js';
-import { at, blocked, created, expired, noon, unblocked, visited } from '../testing/events.js';
+import {
+  at,
+  blocked,
+  created,
+  deleted,
+  described,
+  disabled,
+  edited,
+  enabled,
+  expired,
+  noon,
+  unblocked,
+  visited,
+} from '../testing/events.js';
 import { evolveLedgerLink, freeCode, type LedgerLink } from './ledger-link.js';
 
 const given = foldSpecification({ initialState: freeCode, evolve: evolveLedgerLink });
@@ -14,12 +27,15 @@ const taken: LedgerLink = {
   code: 'spring',
   keyId: 'key-7',
   account: 'acme',
-  expired: null,
+  deleted: false,
   blocked: false,
+  disabled: false,
+  expired: null,
   cleared: false,
   expiresAt: at(60),
   maxClicks: 3,
   clicks: 0,
+  edited: null,
   sequence: 1,
   lastEventAt: noon,
 };
@@ -71,8 +87,72 @@ describe('schemas: link in the ledger', () => {
       .then({ ...taken, blocked: true, cleared: true, sequence: 4, lastEventAt: at(4) });
   });
 
+  it('has the end, the limit, the destination and the password of its last edit', () => {
+    const last = { sequence: 2, lastEventAt: at(1) };
+    const time = { time: at(1) };
+    given(made)
+      .when(edited('spring', 2, { expiresAt: null, maxClicks: 9 }, time))
+      .then({ ...taken, ...last, expiresAt: null, maxClicks: 9 });
+    given(made)
+      .when(edited('spring', 2, { url: 'https://example.net/' }, time))
+      .then({ ...taken, ...last, edited: { url: 'https://example.net/' } });
+    given(made, edited('spring', 2, { password: 'set', passwordHash: 'hash' }))
+      .when(edited('spring', 3, { url: 'https://example.net/' }, time))
+      .then({
+        ...{ ...taken, ...last, sequence: 3 },
+        edited: { passwordHash: 'hash', url: 'https://example.net/' },
+      });
+    given(made, edited('spring', 2, { password: 'set', passwordHash: 'hash' }))
+      .when(edited('spring', 3, { password: 'removed' }, time))
+      .then({ ...taken, ...last, sequence: 3, edited: { passwordHash: null } });
+  });
+
+  it('expires anew by a new end or limit, and by nothing else', () => {
+    const over = [made, expired('spring', 2, 'clicks')];
+    for (const change of [{ expiresAt: null }, { maxClicks: 9 }]) {
+      const then = { ...taken, ...change, sequence: 3, lastEventAt: at(1) };
+      given(...over)
+        .when(edited('spring', 3, change, { time: at(1) }))
+        .then(then);
+    }
+    given(...over)
+      .when(edited('spring', 3, { password: 'removed' }, { time: at(1) }))
+      .then({
+        ...{ ...taken, expired: 'clicks', edited: { passwordHash: null } },
+        ...{ sequence: 3, lastEventAt: at(1) },
+      });
+  });
+
+  it('is cleared no more when it leads elsewhere', () => {
+    given(made, blocked('spring', 2), unblocked('spring', 3))
+      .when(edited('spring', 4, { url: 'https://example.net/' }, { time: at(1) }))
+      .then({
+        ...{ ...taken, edited: { url: 'https://example.net/' } },
+        ...{ sequence: 4, lastEventAt: at(1) },
+      });
+  });
+
+  it('is disabled, enabled, described and deleted', () => {
+    given(made)
+      .when(disabled('spring', 2))
+      .then({ ...taken, disabled: true, sequence: 2 });
+    given(made, disabled('spring', 2))
+      .when(enabled('spring', 3))
+      .then({ ...taken, sequence: 3 });
+    given(made)
+      .when(described('spring', 2, { title: 'Spring' }))
+      .then({ ...taken, sequence: 2 });
+    given(made)
+      .when(deleted('spring', 2))
+      .then({ ...taken, deleted: true, sequence: 2 });
+  });
+
   it('cannot change before it is taken', () => {
-    const early = [visited('a', 1), expired('a', 1), blocked('a', 1), unblocked('a', 1)];
+    const early = [
+      ...[visited('a', 1), expired('a', 1), blocked('a', 1), unblocked('a', 1)],
+      ...[edited('a', 1, {}), described('a', 1, {}), disabled('a', 1), enabled('a', 1)],
+      deleted('a', 1),
+    ];
     for (const event of early)
       given()
         .when(event)

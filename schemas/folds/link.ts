@@ -1,64 +1,132 @@
-import type { LinkEvent } from '../events/catalogue.js';
+import type { EventNamed, LinkEvent } from '../events/catalogue.js';
 import { unknownEvent } from '../events/event-type.js';
+import {
+  statusAt,
+  statusOf,
+  unrestrained,
+  type LinkStatus,
+  type Restraints,
+} from './link-status.js';
 
-/** What LinkCreated said, for as long as the log is kept. */
+/** What a link is, whatever keeps it from leading anywhere. */
 export interface Link {
   readonly code: string;
   readonly url: string;
   readonly account: string;
+  /** Whether the code was asked for (an alias) or generated. */
+  readonly custom: boolean;
   readonly createdAt: string;
   readonly expiresAt: string | null;
   readonly maxClicks: number | null;
   readonly passwordHash: string | null;
+  readonly title: string | null;
+  readonly note: string | null;
+  readonly tags: readonly string[];
+  /** Of its last event in the topic of links. */
+  readonly updatedAt: string;
+  /** Since when it leads to this destination, its restraints apart: re-checks begin anew with it. */
+  readonly liveSince: string;
+  /** Destination and password as they were made, where they were edited since. */
+  readonly original: SecuredFields | null;
 }
 
-export type ExpiryReason = 'time' | 'clicks';
+/** What an edit may change, and no projection is trusted with: see `readLinkStates`. */
+export interface SecuredFields {
+  readonly url?: string;
+  readonly passwordHash?: string | null;
+}
 
-/** A link's state. A block hides whatever it covers; what is expired stays so beneath it. */
-export type LinkState =
-  | { readonly status: 'none' }
-  | { readonly status: 'active'; readonly link: Link }
-  | { readonly status: 'expired'; readonly link: Link; readonly reason: ExpiryReason }
-  | { readonly status: 'blocked'; readonly link: Link; readonly expired: ExpiryReason | null };
+/** A link that was made, and what keeps it from leading anywhere. */
+export interface MadeLink {
+  /** `statusOf` its restraints. */
+  readonly status: LinkStatus;
+  readonly link: Link;
+  readonly restraints: Restraints;
+}
+
+export type LinkState = { readonly status: 'none' } | MadeLink;
 
 export const noLink: LinkState = { status: 'none' };
 
-/** What a link event makes of a link's state. An event that says nothing new changes nothing. */
+/** The status at a moment: by the clock, a link may have expired before LinkExpired is written. */
+export const linkStatusAt = ({ status, link }: MadeLink, now: Date): LinkStatus =>
+  statusAt(status, link.expiresAt === null ? Infinity : Date.parse(link.expiresAt), now.getTime());
+
+export const linkState = (link: Link, restraints: Restraints): MadeLink => ({
+  status: statusOf(restraints),
+  link,
+  restraints,
+});
+
+/** What LinkEdited says of the fields that no projection is trusted with; `null`: nothing. */
+export const securedBy = (data: EventNamed<'LinkEdited'>['data']): SecuredFields | null => {
+  const { url, password, passwordHash } = data;
+  if (url === undefined && password === undefined) return null;
+  return {
+    ...(url !== undefined && { url }),
+    ...(password !== undefined && { passwordHash: passwordHash ?? null }),
+  };
+};
+
+/** Whether LinkEdited changed what a link expires by: then it has expired only if LinkExpired follows. */
+export const liftsExpiry = ({ expiresAt, maxClicks }: EventNamed<'LinkEdited'>['data']): boolean =>
+  expiresAt !== undefined || maxClicks !== undefined;
+
+const edit = (
+  { link, restraints }: MadeLink,
+  { data, time }: EventNamed<'LinkEdited'>,
+): LinkState => {
+  const { expiresAt = link.expiresAt, maxClicks = link.maxClicks } = data;
+  const secured = securedBy(data);
+  const before = {
+    ...(secured?.url !== undefined && { url: link.url }),
+    ...(secured?.passwordHash !== undefined && { passwordHash: link.passwordHash }),
+  };
+  const revives = liftsExpiry(data) && restraints.expired !== null;
+  return linkState(
+    {
+      ...{ ...link, ...secured, expiresAt, maxClicks, updatedAt: time },
+      liveSince: revives || secured?.url !== undefined ? time : link.liveSince,
+      original: secured ? { ...before, ...link.original } : link.original,
+    },
+    { ...restraints, expired: revives ? null : restraints.expired },
+  );
+};
+
+/** What a link event makes of a link's state. */
 export const evolveLink = (state: LinkState, event: LinkEvent): LinkState => {
+  const { time } = event;
+  if (event.type === 'linklog.LinkCreated.v2') {
+    if (state.status !== 'none') return state;
+    const { url, custom, expiresAt, maxClicks, passwordHash } = event.data;
+    const { title = null, note = null, tags = [] } = event.data;
+    const link = {
+      ...{ code: event.subject, url, account: event.account ?? 'default', custom },
+      ...{ expiresAt, maxClicks, passwordHash, title, note, tags },
+      ...{ createdAt: time, updatedAt: time, liveSince: time, original: null },
+    };
+    return linkState(link, unrestrained);
+  }
+  if (state.status === 'none') return state;
+  const link = { ...state.link, updatedAt: time };
+  const { restraints } = state;
   switch (event.type) {
-    case 'linklog.LinkCreated.v1': {
-      if (state.status !== 'none') return state;
-      const { url, expiresAt, maxClicks, passwordHash } = event.data;
-      const link = {
-        code: event.subject,
-        url,
-        account: event.account ?? 'default',
-        createdAt: event.time,
-        expiresAt,
-        maxClicks,
-        passwordHash,
-      };
-      return { status: 'active', link };
-    }
-    case 'linklog.LinkExpired.v1': {
-      const { reason } = event.data;
-      if (state.status === 'active') return { status: 'expired', link: state.link, reason };
-      if (state.status === 'blocked' && state.expired === null) {
-        return { ...state, expired: reason };
-      }
-      return state;
-    }
+    case 'linklog.LinkEdited.v1':
+      return edit(state, event);
+    case 'linklog.LinkDescribed.v1':
+      return linkState({ ...link, ...event.data }, restraints);
+    case 'linklog.LinkDisabled.v1':
+      return linkState(link, { ...restraints, disabled: true });
+    case 'linklog.LinkEnabled.v1':
+      return linkState({ ...link, liveSince: time }, { ...restraints, disabled: false });
+    case 'linklog.LinkDeleted.v1':
+      return linkState(link, { ...restraints, deleted: true });
+    case 'linklog.LinkExpired.v1':
+      return linkState(link, { ...restraints, expired: restraints.expired ?? event.data.reason });
     case 'linklog.LinkBlocked.v1':
-      if (state.status === 'active') return { status: 'blocked', link: state.link, expired: null };
-      if (state.status === 'expired') {
-        return { status: 'blocked', link: state.link, expired: state.reason };
-      }
-      return state;
+      return linkState(link, { ...restraints, blocked: true });
     case 'linklog.LinkUnblocked.v1':
-      if (state.status !== 'blocked') return state;
-      return state.expired === null
-        ? { status: 'active', link: state.link }
-        : { status: 'expired', link: state.link, reason: state.expired };
+      return linkState(link, { ...restraints, blocked: false });
     default:
       return unknownEvent(event, 'link');
   }

@@ -9,7 +9,7 @@ export const generalError = z.object({
   path: z.string().describe('Without the query.'),
   method: z.string(),
   message: z.string(),
-  errorType: z.enum(['BLOCKED', 'EXPIRED']).optional(),
+  errorType: z.enum(['BLOCKED', 'DELETED', 'DISABLED', 'EXPIRED']).optional(),
   retryAfter: z.int().min(1).describe('Seconds; on errors of the per-minute limit.').optional(),
 });
 export type GeneralError = z.infer<typeof generalError>;
@@ -66,6 +66,8 @@ export const messages = {
   linkExpired: 'This link has expired',
   tooManyAttempts: 'Too many attempts. Try again later.',
   formContentType: 'Content-Type must be application/x-www-form-urlencoded',
+  linkDeleted: 'This link has been deleted',
+  linkDisabled: 'This link is disabled',
   linkBlocked: 'This link has been blocked',
   aliasTaken: 'Alias is already taken',
   aliasReserved: 'This alias is reserved and cannot be used',

@@ -1,9 +1,13 @@
-import type { ExpiryReason, LinkState } from '../folds/link.js';
+import { linkState, type Link, type LinkState, type SecuredFields } from '../folds/link.js';
+import type { ExpiryReason, LinkStatus } from '../folds/link-status.js';
 
-/** A row of `projection_redirects.links`: written by the projector, read by the edge. */
+/**
+ * A row of `projection_redirects.links`: written by the projector, read by the edge. What most links do not
+ * have is `null`, which takes no space.
+ */
 export interface RedirectRow {
   readonly code: string;
-  readonly status: 'active' | 'expired' | 'blocked';
+  readonly status: LinkStatus;
   readonly expired: ExpiryReason | null;
   readonly url: string;
   readonly account: string;
@@ -13,42 +17,58 @@ export interface RedirectRow {
   readonly password_hash: string | null;
   /** Of the last link event that is in the row. */
   readonly sequence: number;
+  /** Beneath the status; `null`: no. */
+  readonly blocked: true | null;
+  readonly disabled: true | null;
+  readonly custom: true | null;
+  readonly title: string | null;
+  readonly note: string | null;
+  /** `null`: none. */
+  readonly tags: readonly string[] | null;
+  /** `null`: since it was made. */
+  readonly updated_at: Date | null;
+  readonly live_since: Date | null;
+  readonly original: SecuredFields | null;
 }
+
+const yes = (flag: boolean): true | null => flag || null;
 
 /** The state that a row stands for. */
 export const linkOfRow = (row: RedirectRow): LinkState => {
-  const link = {
+  const createdAt = row.created_at.toISOString();
+  const link: Link = {
     code: row.code,
     url: row.url,
     account: row.account,
-    createdAt: row.created_at.toISOString(),
+    custom: row.custom !== null,
+    createdAt,
     expiresAt: row.expires_at?.toISOString() ?? null,
     maxClicks: row.max_clicks,
     passwordHash: row.password_hash,
+    title: row.title,
+    note: row.note,
+    tags: row.tags ?? [],
+    updatedAt: row.updated_at?.toISOString() ?? createdAt,
+    liveSince: row.live_since?.toISOString() ?? createdAt,
+    original: row.original,
   };
-  switch (row.status) {
-    case 'active':
-      return { status: 'active', link };
-    case 'blocked':
-      return { status: 'blocked', link, expired: row.expired };
-    case 'expired':
-      return { status: 'expired', link, reason: row.expired ?? 'time' };
-    default: {
-      const unknown: never = row.status;
-      return unknown;
-    }
-  }
+  return linkState(link, {
+    deleted: row.status === 'deleted',
+    blocked: row.blocked !== null,
+    disabled: row.disabled !== null,
+    expired: row.expired,
+  });
 };
 
 /** The row of a state; a link that was never made has none. */
 export const rowOfState = (state: LinkState, sequence: number): RedirectRow | null => {
   if (state.status === 'none') return null;
-  const { link } = state;
+  const { status, link, restraints } = state;
+  const later = (time: string): Date | null => (time === link.createdAt ? null : new Date(time));
   return {
     code: link.code,
-    status: state.status,
-    expired:
-      state.status === 'expired' ? state.reason : state.status === 'blocked' ? state.expired : null,
+    status,
+    expired: restraints.expired,
     url: link.url,
     account: link.account,
     created_at: new Date(link.createdAt),
@@ -56,5 +76,14 @@ export const rowOfState = (state: LinkState, sequence: number): RedirectRow | nu
     max_clicks: link.maxClicks,
     password_hash: link.passwordHash,
     sequence,
+    blocked: yes(restraints.blocked),
+    disabled: yes(restraints.disabled),
+    custom: yes(link.custom),
+    title: link.title,
+    note: link.note,
+    tags: link.tags.length === 0 ? null : link.tags,
+    updated_at: later(link.updatedAt),
+    live_since: later(link.liveSince),
+    original: link.original,
   };
 };

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { noLink, type Link, type LinkState } from '../folds/link.js';
+import { linkState, noLink, type Link, type LinkState } from '../folds/link.js';
 import { someTime } from '../testing/events.js';
 import { rowOfState, linkOfRow } from './redirects.js';
 
@@ -14,12 +14,23 @@ const link: fc.Arbitrary<Link> = fc.record({
   expiresAt: fc.option(timestamp),
   maxClicks: fc.option(fc.integer({ min: 1, max: 1_000_000_000 })),
   passwordHash: fc.option(fc.string()),
+  custom: fc.boolean(),
+  title: fc.option(fc.string()),
+  note: fc.option(fc.string()),
+  tags: fc.array(fc.string()),
+  updatedAt: timestamp,
+  liveSince: timestamp,
+  original: fc.option(
+    fc.record({ url: fc.string(), passwordHash: fc.option(fc.string()) }, { requiredKeys: [] }),
+  ),
 });
-const someState: fc.Arbitrary<LinkState> = fc.oneof(
-  fc.record({ status: fc.constant('active' as const), link }),
-  fc.record({ status: fc.constant('expired' as const), link, reason }),
-  fc.record({ status: fc.constant('blocked' as const), link, expired: fc.option(reason) }),
-);
+const restraints = fc.record({
+  deleted: fc.boolean(),
+  blocked: fc.boolean(),
+  disabled: fc.boolean(),
+  expired: fc.option(reason),
+});
+const someState: fc.Arbitrary<LinkState> = fc.tuple(link, restraints).map((of) => linkState(...of));
 
 describe('schemas: read model of redirects', () => {
   it('gives back every state that it was given', () => {

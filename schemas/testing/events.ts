@@ -78,6 +78,29 @@ export const blocked = (code: string, sequence: number, told: Told = {}) =>
 export const unblocked = (code: string, sequence: number, told: Told = {}) =>
   make('LinkUnblocked', code, { reason: 'a mistake' }, { sequence, ...told });
 
+export const edited = (
+  code: string,
+  sequence: number,
+  data: Data<'LinkEdited'>,
+  told: Told = {},
+): EventNamed<'LinkEdited'> => make('LinkEdited', code, data, { sequence, ...told });
+
+export const described = (
+  code: string,
+  sequence: number,
+  data: Data<'LinkDescribed'>,
+  told: Told = {},
+): EventNamed<'LinkDescribed'> => make('LinkDescribed', code, data, { sequence, ...told });
+
+export const disabled = (code: string, sequence: number, told: Told = {}) =>
+  make('LinkDisabled', code, {}, { sequence, ...told });
+
+export const enabled = (code: string, sequence: number, told: Told = {}) =>
+  make('LinkEnabled', code, {}, { sequence, ...told });
+
+export const deleted = (code: string, sequence: number, told: Told = {}) =>
+  make('LinkDeleted', code, {}, { sequence, ...told });
+
 /** The visit of such a visitor at a link without a limit. */
 export const someVisit: Data<'LinkVisited'> = { click: null, ...unknownVisitor };
 
@@ -186,16 +209,39 @@ const hash = fc
   .map((bytes) => Buffer.from(bytes).toString('hex'));
 const count = fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER });
 
+const texts = { title: anyText, note: anyText, tags: fc.array(anyText, { maxLength: 3 }) };
+
 /** Data of every event type; a new type does not compile without its own. */
 const dataByName: { [Name in EventName]: fc.Arbitrary<Data<Name>> } = {
-  LinkCreated: fc.record({
-    url: anyText,
-    custom: fc.boolean(),
-    expiresAt: nullable(timestamp),
-    maxClicks: nullable(count),
-    passwordHash: nullable(anyText),
-    keyId: token(36),
-  }),
+  LinkCreated: fc.record(
+    {
+      url: anyText,
+      custom: fc.boolean(),
+      expiresAt: nullable(timestamp),
+      maxClicks: nullable(count),
+      passwordHash: nullable(anyText),
+      keyId: token(36),
+      ...texts,
+    },
+    { requiredKeys: ['url', 'custom', 'expiresAt', 'maxClicks', 'passwordHash', 'keyId'] },
+  ),
+  LinkEdited: fc.record(
+    {
+      url: anyText,
+      expiresAt: nullable(timestamp),
+      maxClicks: count,
+      password: fc.constantFrom('set' as const, 'removed' as const),
+      passwordHash: anyText,
+    },
+    { requiredKeys: [] },
+  ),
+  LinkDescribed: fc.record(
+    { title: nullable(anyText), note: nullable(anyText), tags: texts.tags },
+    { requiredKeys: [] },
+  ),
+  LinkDisabled: fc.constant({}),
+  LinkEnabled: fc.constant({}),
+  LinkDeleted: fc.constant({}),
   LinkExpired: fc.record({ reason: fc.constantFrom('time' as const, 'clicks' as const) }),
   LinkBlocked: fc.record({ reason: anyText }),
   LinkUnblocked: fc.record({ reason: anyText }),

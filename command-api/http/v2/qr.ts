@@ -3,7 +3,8 @@ import { readLinkStates } from '../../../ops/ledger/link-states.js';
 import type { LedgerClock } from '../../../ops/ledger/clock.js';
 import type { Outbox } from '../../../ops/platform/outbox/port.js';
 import type { Pool } from '../../../ops/platform/postgres/pool.js';
-import { noLink, type LinkState } from '../../../schemas/folds/link.js';
+import { linkStatusAt, noLink, type LinkState } from '../../../schemas/folds/link.js';
+import type { LinkStatus } from '../../../schemas/folds/link-status.js';
 import { messages } from '../../../schemas/http/errors.js';
 import { qrQuery } from '../../../schemas/http/qr.js';
 import { shortCodePattern } from '../../../schemas/http/shorten.js';
@@ -22,27 +23,19 @@ export interface QrDeps extends PlanDeps {
 
 const contentTypes = { png: 'image/png', svg: 'image/svg+xml' } as const;
 
-const expired: Reply = { ...failure(410, messages.linkExpired), errorType: 'EXPIRED' };
+/** What is said of a link that leads nowhere. */
+const goneReplies: Readonly<Record<Exclude<LinkStatus, 'active'>, Reply>> = {
+  deleted: { ...failure(410, messages.linkDeleted), errorType: 'DELETED' },
+  blocked: { ...failure(410, messages.linkBlocked), errorType: 'BLOCKED' },
+  disabled: { ...failure(410, messages.linkDisabled), errorType: 'DISABLED' },
+  expired: { ...failure(410, messages.linkExpired), errorType: 'EXPIRED' },
+};
 
 /** Why a link has no QR code (any more), if so. */
 const goneReply = (state: LinkState, now: Date): Reply | null => {
-  switch (state.status) {
-    case 'none':
-      return failure(404, messages.codeNotFound);
-    case 'blocked':
-      return { ...failure(410, messages.linkBlocked), errorType: 'BLOCKED' };
-    case 'expired':
-      return expired;
-    case 'active': {
-      const { expiresAt } = state.link;
-      const over = expiresAt !== null && new Date(expiresAt) <= now;
-      return over ? expired : null;
-    }
-    default: {
-      const unknown: never = state;
-      return unknown;
-    }
-  }
+  if (state.status === 'none') return failure(404, messages.codeNotFound);
+  const status = linkStatusAt(state, now);
+  return status === 'active' ? null : goneReplies[status];
 };
 
 /** GET /v2/qr/:shortCode */

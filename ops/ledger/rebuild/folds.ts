@@ -43,7 +43,7 @@ export const isLimitedVisit = (event: LinklogEvent): event is LimitedVisit =>
   event.type === 'linklog.LinkVisited.v2' && event.data.click !== null;
 
 const isKnownToLedgerLink = (link: LedgerLinkState, event: LedgerLinkEvent): boolean => {
-  const isCreation = event.type === 'linklog.LinkCreated.v1';
+  const isCreation = event.type === 'linklog.LinkCreated.v2';
   if (link.status === 'free') return !isCreation;
   if (event.type === 'linklog.LinkVisited.v2') return (event.data.click ?? 0) <= link.clicks;
   return event.sequence <= link.sequence;
@@ -64,7 +64,7 @@ export const foldLedgerLinks = (
     if (isKnownToLedgerLink(link, event)) continue;
     const next = evolveLedgerLink(link, event);
     if (next.status === 'taken') changed.set(event.subject, next);
-    if (event.type === 'linklog.LinkCreated.v1') made.push(event);
+    if (event.type === 'linklog.LinkCreated.v2') made.push(event);
   }
   return { changed, made };
 };
@@ -81,7 +81,7 @@ export const foldMeters = (
     const { keyId } = spending;
     const meter = changed.get(keyId) ?? known.get(keyId) ?? unusedMeter;
     const spent = addSpending(meter, spending);
-    if (event.type === 'linklog.LinkCreated.v1') changed.set(keyId, spent);
+    if (event.type === 'linklog.LinkCreated.v2') changed.set(keyId, spent);
     else if (event.sequence > meter.usageSequence) {
       changed.set(keyId, { ...spent, usageSequence: event.sequence });
     }

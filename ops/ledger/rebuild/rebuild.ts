@@ -13,7 +13,7 @@ import type { KeyMeter } from '../../../schemas/folds/key-meter.js';
 import type { EventLog, LogRecord } from '../../platform/event-log/port.js';
 import { lockOverrides, saveOverrides } from '../alias-overrides.js';
 import { lockKeys, saveKey } from '../api-keys.js';
-import { insertLinks, lockLinks, saveLinks } from '../links.js';
+import { insertLinks, isAsMade, lockLinks, saveLinks } from '../links.js';
 import { readPlatform, savePlatform } from '../platform.js';
 import type { LedgerSchema } from '../decide.js';
 import {
@@ -97,7 +97,7 @@ const saveKeyMeters = async (
 
 const addSpendings: Add<Parameters<typeof foldMeters>[1][number]> = async (tx, schema, events) => {
   const keyIds = events.map((event) =>
-    event.type === 'linklog.LinkCreated.v1' ? event.data.keyId : event.subject,
+    event.type === 'linklog.LinkCreated.v2' ? event.data.keyId : event.subject,
   );
   const meters = await lockKeyMeters(tx, keyIds, schema);
   await saveKeyMeters(tx, foldMeters(meters, events), schema);
@@ -118,7 +118,7 @@ const addToLinks = async (
   );
   await saveLinks(
     tx,
-    links.filter(({ code }) => known.has(code)),
+    links.filter((link) => known.has(link.code) || !isAsMade(link)),
     schema,
   );
   return made;

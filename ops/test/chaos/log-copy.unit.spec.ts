@@ -66,6 +66,15 @@ describe('chaos: read models held against the log', () => {
     max_clicks: null,
     password_hash: null,
     sequence: 1,
+    blocked: null,
+    disabled: null,
+    custom: null,
+    title: null,
+    note: null,
+    tags: null,
+    updated_at: null,
+    live_since: null,
+    original: null,
   };
   const readModels = (rows: (typeof row)[], clicks: number, applied: number): ReadModels => ({
     redirects: { checkpoints: new Map([['linklog.links.v1/0', rows.length]]), rows },

@@ -9,11 +9,15 @@ import { topics } from '../../../schemas/events/topics.js';
 import {
   blocked,
   created,
+  deleted,
+  disabled,
+  edited,
   expired,
   idOf,
   keyChanged,
   keyCreated,
   maintenanceSwitched,
+  noon,
   overrideGranted,
   spooledVisit,
   unblocked,
@@ -93,6 +97,9 @@ describe('product: someone who can write to Kafka', function () {
       created(shortCode, { url: evil }, { sequence: 2 }),
       expired(shortCode, 3),
       blocked(shortCode, 4),
+      edited(shortCode, 5, { url: evil, expiresAt: noon.toISOString() }),
+      disabled(shortCode, 6),
+      deleted(shortCode, 7),
     );
     const visit = await bench.visit(shortCode);
     expect([visit.status, visit.headers.location]).to.deep.equal([

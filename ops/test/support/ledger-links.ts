@@ -39,7 +39,7 @@ export const recordHistory = (
     await outbox.record(tx, events);
   });
 
-const order = (event: LedgerLinkEvent): number => (event.type === 'linklog.LinkCreated.v1' ? 0 : 1);
+const order = (event: LedgerLinkEvent): number => (event.type === 'linklog.LinkCreated.v2' ? 0 : 1);
 
 /** The links that the log's events come to, by code. */
 export const foldedLinks = async (node: TestNode): Promise<ReadonlyMap<string, LedgerLink>> => {

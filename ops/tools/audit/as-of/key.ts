@@ -120,7 +120,7 @@ export const keyAsOf = async (look: LookBack, wanted: string, { plans }: PlanTab
         .map(({ event }) => event)
         .filter(isSpending)
         .filter((event) =>
-          event.type === 'linklog.LinkCreated.v1'
+          event.type === 'linklog.LinkCreated.v2'
             ? event.data.keyId === id && event.time >= month && happened(event) && isNew(event)
             : event.type === 'linklog.CallsMetered.v1' || happened(event),
         );

@@ -4,6 +4,7 @@ import {
   type LinkEvent,
 } from '../../../../schemas/events/catalogue.js';
 import { topics } from '../../../../schemas/events/topics.js';
+import { statusOf } from '../../../../schemas/folds/link-status.js';
 import { evolveLink, noLink, type LinkState } from '../../../../schemas/folds/link.js';
 import { repeatsOfPartition } from '../replay/repeats.js';
 import { happenedBy, partsOf, readParts, type LookBack } from './read.js';
@@ -20,8 +21,8 @@ class Story {
 
   add(event: LinkEvent): void {
     this.state = evolveLink(this.state, event);
-    if (event.type === 'linklog.LinkCreated.v1') this.keyId = event.data.keyId;
-    if (this.state.status !== 'blocked') this.blocked = null;
+    if (event.type === 'linklog.LinkCreated.v2') this.keyId = event.data.keyId;
+    if (event.type === 'linklog.LinkUnblocked.v1') this.blocked = null;
     else if (event.type === 'linklog.LinkBlocked.v1') {
       this.blocked = { at: event.time, by: event.actor ?? null, reason: event.data.reason };
     }
@@ -60,7 +61,7 @@ export const linkAsOf = async (look: LookBack, code: string) => {
     for (const { event } of readings) {
       if (isRepeat(event)) continue;
       if (!happened(event)) {
-        if (event.type === 'linklog.LinkCreated.v1') story.madeLater = event.time;
+        if (event.type === 'linklog.LinkCreated.v2') story.madeLater = event.time;
       } else if (event.type === 'linklog.LinkVisited.v2') clicks.add(event);
       else if (isLinkEvent(event)) story.add(event);
     }
@@ -71,17 +72,14 @@ export const linkAsOf = async (look: LookBack, code: string) => {
   const common = { ...grounds, asOf: moment.toISOString(), shortCode: code };
   if (state.status === 'none') return { ...common, state: 'none' as const, madeLater };
   const { url, account, createdAt, expiresAt, maxClicks, passwordHash } = state.link;
+  const { title, note, tags } = state.link;
   // As the edge does, which compares the time itself: the sweeper writes LinkExpired some time later.
   const isOver = expiresAt !== null && moment.getTime() >= Date.parse(expiresAt);
-  const written =
-    state.status === 'expired' ? state.reason : state.status === 'blocked' ? state.expired : null;
-  const expired = written ?? (isOver ? 'time' : null);
-  // As a visitor is told: a block hides whether the link has expired.
-  const status: 'active' | 'expired' | 'blocked' =
-    blocked !== null ? 'blocked' : expired !== null ? 'expired' : 'active';
+  const expired = state.restraints.expired ?? (isOver ? 'time' : null);
   return {
     ...common,
-    state: status,
+    // As a visitor is told.
+    state: statusOf({ ...state.restraints, expired }),
     expired,
     blocked,
     url,
@@ -90,6 +88,9 @@ export const linkAsOf = async (look: LookBack, code: string) => {
     createdAt,
     expiresAt,
     maxClicks,
+    title,
+    note,
+    tags,
     hasPassword: passwordHash !== null,
     clickCount,
     botCount,

@@ -15,7 +15,7 @@ interface Timeline {
   readonly end: (visits: VisitSummary) => string;
 }
 
-const created = ({ data, account }: LifeEvent & { type: 'linklog.LinkCreated.v1' }): string => {
+const created = ({ data, account }: LifeEvent & { type: 'linklog.LinkCreated.v2' }): string => {
   const { url, custom, expiresAt, maxClicks, passwordHash } = data;
   const limits = [
     custom ? 'an alias' : 'a generated code',
@@ -29,7 +29,7 @@ const created = ({ data, account }: LifeEvent & { type: 'linklog.LinkCreated.v1'
 
 /** What there is to say of an event besides its name. */
 const detailsOf = (event: LifeEvent): string => {
-  if (event.type === 'linklog.LinkCreated.v1') return created(event);
+  if (event.type === 'linklog.LinkCreated.v2') return created(event);
   if (event.type === 'linklog.LinkExpired.v1') {
     return event.data.reason === 'time' ? 'its time was over' : 'its last click';
   }
@@ -37,6 +37,11 @@ const detailsOf = (event: LifeEvent): string => {
     const { click, bot } = event.data;
     const words = [...(click === null ? [] : [`click ${count(click)}`]), ...(bot ? ['a bot'] : [])];
     return words.join(', ');
+  }
+  if (event.type === 'linklog.LinkEdited.v1' || event.type === 'linklog.LinkDescribed.v1') {
+    return Object.entries(publicDataOf(event))
+      .map(([name, value]) => `${name}: ${String(value ?? 'none')}`)
+      .join(', ');
   }
   // What the data of others say needs no other words.
   return Object.values(publicDataOf(event)).join(', ');

@@ -121,7 +121,7 @@ describe('audit: replay', () => {
     // Every event once: the late visit behind all that its partition had before it.
     const inOrder = [
       ...['ApiKeyCreated', 'MaintenanceSwitched'].map((name) => `linklog.${name}.v1`),
-      ...Array.from({ length: 2 }, () => 'linklog.LinkCreated.v1'),
+      ...Array.from({ length: 2 }, () => 'linklog.LinkCreated.v2'),
     ];
     expect(told.slice(0, 4).map(({ type }) => type)).to.deep.equal(inOrder);
     expect(told.map(({ id }) => id)).to.have.members(life.map(({ id }) => id));

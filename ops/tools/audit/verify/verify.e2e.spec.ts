@@ -205,9 +205,9 @@ describe('audit verify, on a running service', function () {
     await onDatabase(async ({ pool }) => {
       const placed = (start: string) =>
         explained(start)
-          .events.filter(({ type }) => type === 'linklog.LinkCreated.v1')
+          .events.filter(({ type }) => type === 'linklog.LinkCreated.v2')
           .map(({ topic, partition, offset }) => `${topic}/${partition} ${offset}`);
-      const creation = await placesOf(pool, 'linklog.LinkCreated.v1', a);
+      const creation = await placesOf(pool, 'linklog.LinkCreated.v2', a);
       expect(creation).to.have.length(1);
       expect(placed(`redirects.links ${a}`)).to.deep.equal(creation);
       expect(placed(`quotas.high_water_marks`)).to.deep.equal(creation);
@@ -250,7 +250,7 @@ describe('audit verify, on a running service', function () {
     expect(exitCode).to.equal(1);
     expect(stdout).to.include(`redirects.links code=${e} is not what the log gives`);
     expect(stdout).to.match(/url: "[^"]*somewhere[^"]*" here, "[^"]*elsewhere[^"]*" by the log/);
-    expect(stdout).to.match(/linklog\.links\.v1\/\d at \d+: linklog\.LinkCreated\.v1/);
+    expect(stdout).to.match(/linklog\.links\.v1\/\d at \d+: linklog\.LinkCreated\.v2/);
     expect(stdout).to.match(/linklog\.usage\.v1\/\d at \d+ has no event/);
     expect(stdout).to.not.match(/argon2id|[0-9a-f]{64}/);
   });
