@@ -1,0 +1,258 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { zones } from '../testing/zones.js';
+import { quarterMs } from './calendar.js';
+import { intervals, periodOf, readTime, readZone, timeIn, type Interval } from './period.js';
+
+const now = new Date('2026-11-22T10:20:30.400Z');
+
+const asked = (from: string | null, to: string | null, interval: Interval, tz: string) =>
+  periodOf(
+    {
+      from: from === null ? undefined : (readTime(from) ?? undefined),
+      to: to === null ? undefined : (readTime(to) ?? undefined),
+      interval,
+      tz,
+    },
+    now,
+  );
+
+/** The period's first moments as answers write them, and its end. */
+const startsOf = (from: string | null, to: string | null, interval: Interval, tz: string) => {
+  const period = asked(from, to, interval, tz);
+  if ('refused' in period) throw new Error(period.refused);
+  return [...period.starts, period.to].map((at) => timeIn(tz, at));
+};
+
+const dayMs = 86_400_000;
+
+/** A clock in a zone, by what Intl formats: minutes since 1970 as the clock shows them. */
+const clockIn = (tz: string) => {
+  const format = new Intl.DateTimeFormat('en-GB', {
+    timeZone: tz,
+    ...{ year: 'numeric', month: '2-digit', day: '2-digit', hour: '2-digit', minute: '2-digit' },
+  });
+  return (at: number): number => {
+    const [, day, month, year, hour, minute] =
+      /^(\d+)\/(\d+)\/(\d+), (\d+):(\d+)$/.exec(format.format(at)) ?? [];
+    return (
+      Date.UTC(Number(year), Number(month) - 1, Number(day), Number(hour), Number(minute)) / 60_000
+    );
+  };
+};
+
+/** A number that grows from each interval to the next, for a day of the clock's (days since 1970). */
+const ordinalOf = (day: number, interval: Exclude<Interval, 'hour'>): number => {
+  const date = new Date(day * dayMs);
+  // 1970 began on a Thursday.
+  if (interval === 'week') return Math.floor((day + 3) / 7);
+  return interval === 'day' ? day : date.getUTCFullYear() * 12 + date.getUTCMonth();
+};
+
+/** Looks at every quarter of an hour. */
+const naiveStarts = (from: number, to: number, interval: Interval, tz: string): number[] => {
+  const clock = clockIn(tz);
+  const starts: number[] = [];
+  let offset = NaN;
+  let reached = -Infinity;
+  for (let at = from; at < to; at += quarterMs) {
+    const shown = clock(at);
+    if (interval === 'hour') {
+      const changed = shown - at / 60_000 !== offset;
+      if (changed || shown % 60 === 0) starts.push(at);
+      offset = shown - at / 60_000;
+    } else {
+      const ordinal = ordinalOf(Math.floor(shown / 1_440), interval);
+      if (ordinal > reached) starts.push(at);
+      // A clock that goes back over midnight shows an older day once more.
+      reached = Math.max(reached, ordinal);
+    }
+  }
+  return starts;
+};
+
+describe('schemas: periods of statistics', () => {
+  it('are the last 30 days by default, in whole quarters of an hour', () => {
+    const period = asked(null, null, 'month', 'UTC');
+    expect(period).to.deep.equal({
+      from: Date.parse('2026-10-23T10:15:00Z'),
+      to: Date.parse('2026-11-22T10:30:00Z'),
+      interval: 'month',
+      tz: 'UTC',
+      starts: [Date.parse('2026-10-23T10:15:00Z'), Date.parse('2026-11-01T00:00:00Z')],
+    });
+  });
+
+  it('end now where only the beginning is told, and begin 30 days before a told end', () => {
+    expect(startsOf('2026-11-21', null, 'day', 'UTC').at(-1)).to.equal('2026-11-22T10:30:00+00:00');
+    expect(startsOf(null, '2026-03-31', 'month', 'UTC')[0]).to.equal('2026-03-01T00:00:00+00:00');
+  });
+
+  const times: readonly (readonly [what: string, time: string, tz: string, at: string])[] = [
+    ['with an offset', '2026-11-22T00:00:00+05:45', 'UTC', '2026-11-21T18:15:00+00:00'],
+    ['in UTC', '2026-11-22T00:00Z', 'Asia/Kathmandu', '2026-11-22T05:45:00+05:45'],
+    ['without an offset', '2026-11-22T08:30', 'Asia/Kathmandu', '2026-11-22T08:30:00+05:45'],
+    ['of a date', '2026-11-22', 'Asia/Kathmandu', '2026-11-22T00:00:00+05:45'],
+    ['that comes twice', '2026-11-01T01:30', 'America/New_York', '2026-11-01T01:30:00-04:00'],
+    ['that is skipped', '2026-03-08T02:30', 'America/New_York', '2026-03-08T03:30:00-04:00'],
+    ['of a day that begins at 1', '2018-11-04', 'America/Sao_Paulo', '2018-11-04T01:00:00-02:00'],
+    ['of a day that never was', '2011-12-30', 'Pacific/Apia', '2011-12-31T00:00:00+14:00'],
+    ['within a quarter', '2026-11-22T08:44:59.999999999', 'UTC', '2026-11-22T08:30:00+00:00'],
+  ];
+  for (const [what, time, tz, at] of times) {
+    it(`begin at a time ${what}`, () => {
+      expect(startsOf(time, '2027-01-01', 'month', tz)[0]).to.equal(at);
+    });
+  }
+
+  it('end outside the quarter, too', () => {
+    const ends = ['2026-11-22T08:30', '2026-11-22T08:30:00.000000001', '2026-11-22T08:44:59'];
+    expect(ends.map((to) => startsOf('2026-11-22', to, 'day', 'UTC').at(-1))).to.deep.equal([
+      '2026-11-22T08:30:00+00:00',
+      '2026-11-22T08:45:00+00:00',
+      '2026-11-22T08:45:00+00:00',
+    ]);
+  });
+
+  it('have days of 23 and 25 hours', () => {
+    const hours = (from: string, to: string): number =>
+      startsOf(from, to, 'hour', 'America/New_York').length - 1;
+    expect(hours('2026-03-08', '2026-03-09')).to.equal(23);
+    expect(hours('2026-11-01', '2026-11-02')).to.equal(25);
+  });
+
+  it('have an hour more where the clock changes within one', () => {
+    expect(
+      startsOf('2026-04-05T01:00', '2026-04-05T03:00', 'hour', 'Australia/Lord_Howe'),
+    ).to.deep.equal([
+      '2026-04-05T01:00:00+11:00',
+      '2026-04-05T01:30:00+10:30',
+      '2026-04-05T02:00:00+10:30',
+      '2026-04-05T03:00:00+10:30',
+    ]);
+  });
+
+  it('have weeks from Monday, the first and the last cut', () => {
+    expect(startsOf('2026-11-21', '2026-12-01', 'week', 'Europe/Berlin')).to.deep.equal([
+      '2026-11-21T00:00:00+01:00',
+      '2026-11-23T00:00:00+01:00',
+      '2026-11-30T00:00:00+01:00',
+      '2026-12-01T00:00:00+01:00',
+    ]);
+  });
+
+  it('leave out a day that never was', () => {
+    expect(startsOf('2011-12-29', '2012-01-01', 'day', 'Pacific/Apia')).to.deep.equal([
+      '2011-12-29T00:00:00-10:00',
+      '2011-12-31T00:00:00+14:00',
+      '2012-01-01T00:00:00+14:00',
+    ]);
+  });
+
+  it('have at most 400 intervals', () => {
+    const refused = { refused: 'The period has more than 400 intervals' };
+    expect(startsOf('2025-01-01', '2026-02-05', 'day', 'UTC')).to.have.lengthOf(401);
+    expect(asked('2025-01-01', '2026-02-05T00:01', 'day', 'UTC')).to.deep.equal(refused);
+    expect(asked('1000-01-01', '2999-12-31', 'month', 'Asia/Kathmandu')).to.deep.equal(refused);
+  });
+
+  it('begin before they end', () => {
+    const refused = { refused: 'from must be before to' };
+    expect(asked('2026-11-22T08:01', '2026-11-22T08:01', 'day', 'UTC')).to.deep.equal(refused);
+    expect(asked('2026-11-22T08:02', '2026-11-22T08:01', 'day', 'UTC')).to.deep.equal(refused);
+    expect(asked('2026-11-23', null, 'day', 'UTC')).to.deep.equal(refused);
+    expect(startsOf('2026-11-22T08:01', '2026-11-22T08:02', 'day', 'UTC')).to.have.lengthOf(2);
+  });
+
+  it('are what a look at each quarter of an hour finds', () => {
+    const longest = { hour: 4, day: 20, week: 60, month: 150 } as const;
+    const some = fc.record({
+      tz: fc.constantFrom(...zones),
+      interval: fc.constantFrom(...intervals),
+      // Of 2012 to 2035: before, clocks have changed within a quarter.
+      near: fc.integer({ min: 15_400, max: 24_000 }).map((day) => day * dayMs),
+      before: fc.integer({ min: 0, max: 3 * 96 }),
+      length: fc.double({ min: 0.001, max: 1, noNaN: true }),
+    });
+    fc.assert(
+      fc.property(some, ({ tz, interval, near, before, length }) => {
+        const clock = clockIn(tz);
+        const offset = (at: number): number => clock(at) - at / 60_000;
+        let day = near;
+        // To a change of the clock, where there is one.
+        while (day < near + 200 * dayMs && offset(day) === offset(day + dayMs)) day += dayMs;
+        const from = day - before * quarterMs;
+        const to = from + Math.ceil(length * longest[interval] * 96) * quarterMs;
+        const [first, last] = [from, to].map((at) => new Date(at).toISOString());
+        const period = asked(first ?? '', last ?? '', interval, tz);
+        const starts = naiveStarts(from, to, interval, tz);
+        expect(period).to.deep.equal({ from, to, interval, tz, starts });
+      }),
+      { numRuns: 200 },
+    );
+  });
+});
+
+describe('schemas: times of a period', () => {
+  for (const time of [
+    ...[
+      '',
+      'now',
+      '2026',
+      '2026-11',
+      '20261122',
+      '2026-11-22 10:00',
+      '2026-11-22T10',
+      '0999-01-01',
+    ],
+    ...[
+      '2026-11-22T10:00:00 05:45',
+      '2026-11-22T10:00+0545',
+      '2026-11-22Z',
+      '2026-02-30',
+      ' 2026-11-22',
+    ],
+    ...['2026-11-22T24:00', '2026-11-22T10:60', '2026-11-22T10:00:00.1234567890', '3000-01-01'],
+    ...['2026-11-22T10:00[Europe/Berlin]', '2026-11-22\n', '2026-11-22T10:00+24:00', '1763769600'],
+  ]) {
+    it(`are none of ${JSON.stringify(time)}`, () => {
+      expect(readTime(time)).to.equal(null);
+    });
+  }
+
+  it('are read or not, whatever the text, and never throw', () => {
+    const piece = fc.constantFrom(
+      '2026-11-22',
+      'T10:00',
+      ':59',
+      '.5',
+      '+05:45',
+      'Z',
+      '0',
+      '-',
+      ' ',
+    );
+    fc.assert(
+      fc.property(fc.array(piece, { maxLength: 5 }), (pieces) => {
+        const time = readTime(pieces.join(''));
+        if (time) expect(asked(pieces.join(''), '2999-12-31', 'month', 'UTC')).to.be.an('object');
+      }),
+    );
+  });
+});
+
+describe('schemas: time zones', () => {
+  it('have their names in their usual case', () => {
+    expect(['utc', 'ASIA/KATHMANDU', 'america/st_johns'].map(readZone)).to.deep.equal([
+      'UTC',
+      'Asia/Kathmandu',
+      'America/St_Johns',
+    ]);
+  });
+
+  it('are names of the IANA alone', () => {
+    for (const name of ['', '+05:45', '-08:00', 'Z', 'UTC+1', 'Europe', 'Mars/Phobos', 'UTC\n']) {
+      expect(readZone(name), name).to.equal(null);
+    }
+  });
+});
