@@ -32,6 +32,7 @@ describe('command API: meters of links', () => {
       const meter = meters.get(key.id);
       if (!meter) throw new Error('The key has a meter');
       meter.links += 1;
+      meter.allLinks += 1;
       await saveMeters(tx, [meter]);
     });
 
@@ -69,6 +70,11 @@ describe('command API: meters of links', () => {
   it('loses no link of those that are counted at once', async () => {
     await Promise.all(Array.from({ length: 20 }, spendOne));
     expect((await meterOf(node, key)).month_links).to.equal(20);
+    const { rows } = await node.pool.query<{ all_links: number }>(
+      'SELECT all_links FROM ledger.key_meters WHERE key_id = $1',
+      [key.id],
+    );
+    expect(rows).to.deep.equal([{ all_links: 20 }]);
   });
 
   it('tells PostgreSQL’s time, in milliseconds, with the locks held', async () => {

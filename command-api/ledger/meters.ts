@@ -7,6 +7,8 @@ export interface LockedMeter {
   /** The month's first day, YYYY-MM-DD, UTC. */
   readonly month: string;
   links: number;
+  /** Of all months. */
+  allLinks: number;
   qrCodes: number;
   /** Of the key's last event in the topic of usage. */
   usageSequence: number;
@@ -25,7 +27,7 @@ export const lockMeters = async (
     name: 'meters-lock',
     text: `
       WITH locked AS MATERIALIZED (
-        SELECT key_id, month, month_links, month_qr_codes, other_months, usage_sequence
+        SELECT key_id, month, month_links, month_qr_codes, other_months, all_links, usage_sequence
         FROM ledger.key_meters
         WHERE key_id = ANY ($1::text[]) ORDER BY key_id FOR UPDATE
       ),
@@ -41,15 +43,17 @@ export const lockMeters = async (
                ELSE coalesce((other_months -> current::text ->> 1)::bigint, 0) END AS links,
              CASE WHEN month = current THEN month_qr_codes
                ELSE coalesce((other_months -> current::text ->> 2)::bigint, 0) END AS "qrCodes",
-             usage_sequence AS "usageSequence", now
+             all_links AS "allLinks", usage_sequence AS "usageSequence", now
       FROM locked CROSS JOIN months`,
     values: [[...new Set(keyIds)], clock.latest()],
   });
   const now = rows[0]?.now;
   if (!now) throw new Error('None of the keys has a meter');
-  const meters = rows.map(({ keyId, month, links, qrCodes, usageSequence }): LockedMeter => {
-    return { keyId, month, links, qrCodes, usageSequence };
-  });
+  const meters = rows.map(
+    ({ keyId, month, links, allLinks, qrCodes, usageSequence }): LockedMeter => {
+      return { keyId, month, links, allLinks, qrCodes, usageSequence };
+    },
+  );
   return { meters: new Map(meters.map((meter) => [meter.keyId, meter])), now };
 };
 
@@ -60,15 +64,18 @@ export const saveMeters = async (tx: Client, meters: Iterable<LockedMeter>): Pro
     text: `
       UPDATE ledger.key_meters m
       SET month = i.month, month_links = i.links, month_qr_codes = i.qr_codes,
-          usage_sequence = i.usage_sequence,
+          all_links = i.all_links, usage_sequence = i.usage_sequence,
           month_calls = CASE WHEN m.month = i.month THEN m.month_calls
             ELSE coalesce((m.other_months -> i.month::text ->> 0)::bigint, 0) END,
           other_months = CASE WHEN m.month = i.month THEN m.other_months
             ELSE ledger.set_aside(m.other_months, m.month, m.month_calls, m.month_links,
                                   m.month_qr_codes, i.month) END
-      FROM unnest($1::text[], $2::date[], $3::bigint[], $4::bigint[], $5::bigint[])
-        AS i (key_id, month, links, qr_codes, usage_sequence)
+      FROM unnest($1::text[], $2::date[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[])
+        AS i (key_id, month, links, all_links, qr_codes, usage_sequence)
       WHERE m.key_id = i.key_id`,
-    values: valuesByField([...meters], 'keyId', 'month', 'links', 'qrCodes', 'usageSequence'),
+    values: valuesByField(
+      [...meters],
+      ...(['keyId', 'month', 'links', 'allLinks', 'qrCodes', 'usageSequence'] as const),
+    ),
   });
 };

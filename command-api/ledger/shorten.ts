@@ -91,6 +91,7 @@ const plan = (
     if (ledgerLink.status === 'free') throw new Error('LinkCreated takes its code');
     ledgerLinks.set(create.code, ledgerLink);
     meter.links += 1;
+    meter.allLinks += 1;
     candidate.outcome = { type: 'created', event };
   }
   return [...ledgerLinks.values()];

@@ -103,4 +103,25 @@ describe('migrations of tables with rows', () => {
     );
     expect(rows).to.deep.equal(events.map(rowOfEvent));
   });
+
+  it('count the links that each key has made', async () => {
+    await migrateUpTo('0029');
+    const { pool } = database;
+    await pool.query(
+      `INSERT INTO ledger.api_keys (id, hash, name, plan, account, status, created_at, sequence, last_event_at)
+       SELECT id, sha256(id::bytea), id, 'PRO', 'acme', 'active', now(), 1, now()
+       FROM unnest('{made-two,made-none}'::text[]) id`,
+    );
+    await pool.query(`INSERT INTO ledger.key_meters (key_id) SELECT id FROM ledger.api_keys`);
+    await pool.query(
+      `INSERT INTO ledger.links (code, key_id, account, sequence, last_event_at)
+       VALUES ('a', 'made-two', 'acme', 1, now()), ('b', 'made-two', 'acme', 1, now())`,
+    );
+    await migrate(pool);
+    const { rows } = await pool.query('SELECT key_id, all_links FROM ledger.key_meters ORDER BY 1');
+    expect(rows).to.deep.equal([
+      { key_id: 'made-none', all_links: 0 },
+      { key_id: 'made-two', all_links: 2 },
+    ]);
+  });
 });

@@ -41,6 +41,8 @@ export interface KeyMeter {
   readonly qrCodes: number;
   /** The newest three of the other months, by their first day: a clock that goes back needs them. */
   readonly otherMonths: Readonly<Record<string, MonthCounts>>;
+  /** Links of all months. */
+  readonly allLinks: number;
   /** Of the key's last event in the topic of usage. */
   readonly usageSequence: number;
 }
@@ -49,6 +51,7 @@ export const unusedMeter: KeyMeter = {
   month: '1970-01-01',
   ...nothing,
   otherMonths: {},
+  allLinks: 0,
   usageSequence: 0,
 };
 
@@ -71,8 +74,9 @@ const addToMonth = (
 /** What a spending makes of a meter. Months may come in any order. */
 export const addSpending = (meter: KeyMeter, spending: Spending): KeyMeter => {
   const { month } = spending;
+  const allLinks = meter.allLinks + spending.links;
   if (month < meter.month) {
-    return { ...meter, otherMonths: addToMonth(meter.otherMonths, month, spending) };
+    return { ...meter, allLinks, otherMonths: addToMonth(meter.otherMonths, month, spending) };
   }
   const isNew = month > meter.month;
   const { calls, links, qrCodes } = isNew ? nothing : meter;
@@ -82,6 +86,7 @@ export const addSpending = (meter: KeyMeter, spending: Spending): KeyMeter => {
     links: links + spending.links,
     qrCodes: qrCodes + spending.qrCodes,
     otherMonths: isNew ? addToMonth(meter.otherMonths, meter.month, meter) : meter.otherMonths,
+    allLinks,
     usageSequence: meter.usageSequence,
   };
 };

@@ -43,6 +43,7 @@ describe('schemas: what a key has spent', () => {
           links: sum('links'),
           qrCodes: sum('qrCodes'),
           otherMonths: othersOf(spendings, latest),
+          allLinks: spendings.reduce((total, { links }) => total + links, 0),
           usageSequence: 0,
         });
       }),

@@ -60,7 +60,10 @@ const addPlatform: Add = async (tx, schema, events) => {
   await savePlatform(tx, foldPlatform(known, events.filter(isPlatformEvent)), schema);
 };
 
-const meterFields = ['month', 'calls', 'links', 'qrCodes', 'otherMonths', 'usageSequence'] as const;
+const meterFields = [
+  ...(['month', 'calls', 'links', 'qrCodes', 'otherMonths', 'allLinks'] as const),
+  'usageSequence',
+] as const;
 
 /** The keys' meters as far as they are folds of the log; locked until the transaction ends. */
 const lockKeyMeters = async (
@@ -70,7 +73,8 @@ const lockKeyMeters = async (
 ): Promise<ReadonlyMap<string, KeyMeter>> => {
   const { rows } = await tx.query<KeyMeter & { keyId: string }>(
     `SELECT key_id AS "keyId", month, month_calls AS calls, month_links AS links,
-            month_qr_codes AS "qrCodes", other_months AS "otherMonths", usage_sequence AS "usageSequence"
+            month_qr_codes AS "qrCodes", other_months AS "otherMonths", all_links AS "allLinks",
+            usage_sequence AS "usageSequence"
      FROM ${schema}.key_meters WHERE key_id = ANY ($1::text[]) ORDER BY key_id FOR UPDATE`,
     [[...new Set(keyIds)]],
   );
@@ -87,9 +91,9 @@ const saveKeyMeters = async (
     `UPDATE ${schema}.key_meters m
      SET month = i.month, month_calls = i.calls, month_links = i.links,
          month_qr_codes = i.qr_codes, other_months = i.other_months,
-         usage_sequence = i.usage_sequence
-     FROM unnest($1::text[], $2::date[], $3::bigint[], $4::bigint[], $5::bigint[], $6::jsonb[], $7::bigint[])
-       AS i (key_id, month, calls, links, qr_codes, other_months, usage_sequence)
+         all_links = i.all_links, usage_sequence = i.usage_sequence
+     FROM unnest($1::text[], $2::date[], $3::bigint[], $4::bigint[], $5::bigint[], $6::jsonb[], $7::bigint[], $8::bigint[])
+       AS i (key_id, month, calls, links, qr_codes, other_months, all_links, usage_sequence)
      WHERE m.key_id = i.key_id`,
     [[...meters.keys()], ...valuesByField([...meters.values()], ...meterFields)],
   );
