@@ -14,6 +14,7 @@ import { advisoryLocks } from '../ops/platform/postgres/advisory-locks.js';
 import { transaction, type Pool } from '../ops/platform/postgres/pool.js';
 import { ownActors } from '../schemas/decision.js';
 import { messages } from '../schemas/http/errors.js';
+import { scopeNames } from '../schemas/scopes.js';
 import { createAdminApp } from './http/admin/app.js';
 import { createApp, type AppDeps, type RequestState } from './http/app.js';
 import { documentation } from './http/docs/files.js';
@@ -136,7 +137,8 @@ export const startCommandApi = async (deps: CommandApiDeps) => {
         await tx.query('SELECT pg_advisory_xact_lock($1)', [advisoryLocks.firstKey]);
         if (await keys.any()) return null;
         const actor = { actor: ownActors.system, requestId: 'first-start' };
-        return keys.issue({ name: 'first-key', plan: 'PRO', account: 'default' }, actor);
+        const key = { name: 'first-key', plan: 'PRO', account: 'default' } as const;
+        return keys.issue({ ...key, scopes: scopeNames, expiresIn: null }, actor);
       }),
     async stop(graceMs: number): Promise<void> {
       await Promise.all([

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import type { ApiKeyEvent } from '../../schemas/events/catalogue.js';
 import { evolveApiKey, noKey, type ApiKeyState } from '../../schemas/folds/api-key.js';
 import { planNames } from '../../schemas/plans.js';
+import { scopeNames, type Scope } from '../../schemas/scopes.js';
 import { deciderSpecification } from '../../schemas/testing/decider-specification.js';
 import {
   at,
@@ -12,6 +13,7 @@ import {
   keyCreated,
   keyHash,
   keyRevoked,
+  keyRotated,
   noon,
 } from '../../schemas/testing/events.js';
 import { decideApiKey, type ApiKeyCommand } from './api-key.js';
@@ -34,9 +36,13 @@ const create: ApiKeyCommand = {
   name: 'website',
   plan: 'HOBBY',
   account: 'acme',
+  scopes: scopeNames,
+  expiresIn: null,
   hash: keyHash,
 };
-const revoke: ApiKeyCommand = { type: 'RevokeApiKey' };
+const revoke: ApiKeyCommand = { type: 'RevokeApiKey', by: 'operator' };
+const change = (values: Omit<Extract<ApiKeyCommand, { type: 'ChangeApiKey' }>, 'type' | 'by'>) =>
+  ({ type: 'ChangeApiKey', by: 'operator', ...values }) as const;
 const told = { id: idOf(1), actor: 'maria', correlationId: 'request-1', time: at(10) };
 const made = keyCreated('key-1');
 
@@ -54,43 +60,57 @@ describe('command API: creating an API key', () => {
 });
 
 describe('command API: changing an API key', () => {
-  const changes: readonly [Partial<{ name: string; plan: 'PRO'; active: boolean }>, string][] = [
-    [{ name: 'shop' }, 'its name'],
-    [{ plan: 'PRO' }, 'its plan'],
-    [{ active: false }, 'whether it is active'],
-    [{ name: 'shop', plan: 'PRO', active: false }, 'all of it'],
+  const off = { status: 'suspended' } as const;
+  const end = { expiresAt: at(70).toISOString() };
+  const changes: readonly [
+    Parameters<typeof change>[0],
+    Parameters<typeof keyChanged>[2],
+    string,
+  ][] = [
+    [{ name: 'shop' }, { name: 'shop' }, 'its name'],
+    [{ plan: 'PRO' }, { plan: 'PRO' }, 'its plan'],
+    [{ active: false }, off, 'whether it is active'],
+    [{ scopes: ['qr:read', 'links:read'] }, { scopes: ['links:read', 'qr:read'] }, 'its scopes'],
+    [{ expiresIn: 60 }, end, 'its end'],
+    [
+      { name: 'shop', plan: 'PRO', active: false, scopes: [], expiresIn: 60 },
+      { name: 'shop', plan: 'PRO', ...off, scopes: [], ...end },
+      'all of it',
+    ],
   ];
-  for (const [change, what] of changes) {
+  for (const [values, data, what] of changes) {
     it(`changes ${what}, and tells the rest as it is`, () => {
-      const data = { name: 'website', plan: 'HOBBY', active: true, ...change } as const;
       given(made)
-        .when({ type: 'ChangeApiKey', ...change })
+        .when(change(values))
         .then(keyChanged('key-1', 2, data, told));
     });
   }
 
   it('writes nothing where it is so already', () => {
-    for (const change of [{}, { name: 'website' }, { plan: 'HOBBY' as const, active: true }]) {
-      given(made)
-        .when({ type: 'ChangeApiKey', ...change })
-        .thenNothing();
-    }
-    given(made, keyChanged('key-1', 2, { name: 'website', plan: 'HOBBY', active: false }))
-      .when({ type: 'ChangeApiKey', active: false })
+    const same = [
+      {},
+      { name: 'website' },
+      { plan: 'HOBBY', active: true },
+      { scopes: [...scopeNames].reverse(), expiresIn: null },
+    ] as const;
+    for (const values of same) given(made).when(change(values)).thenNothing();
+    given(made, keyChanged('key-1', 2, off))
+      .when(change({ active: false }))
       .thenNothing();
   });
 
   it('lets an inactive key be active again', () => {
-    const off = { name: 'website', plan: 'HOBBY', active: false } as const;
     given(made, keyChanged('key-1', 2, off))
-      .when({ type: 'ChangeApiKey', active: true })
-      .then(keyChanged('key-1', 3, { ...off, active: true }, told));
+      .when(change({ active: true }))
+      .then(keyChanged('key-1', 3, {}, told));
   });
 
   it('is refused for what nobody made, and for what is revoked', () => {
-    given().when({ type: 'ChangeApiKey', active: true }).thenRefused('unknown');
+    given()
+      .when(change({ active: true }))
+      .thenRefused('unknown');
     given(made, keyRevoked('key-1', 2))
-      .when({ type: 'ChangeApiKey', active: true })
+      .when(change({ active: true }))
       .thenRefused('revoked');
   });
 });
@@ -111,18 +131,225 @@ describe('command API: revoking an API key', () => {
   });
 });
 
+/** The root `key-1`, or a key below it, as the ledger has it. */
+const keyWith = (
+  data: Parameters<typeof keyCreated>[1] = {},
+  id = 'key-1',
+  status: 'active' | 'inactive' = 'active',
+): ApiKeyState => {
+  const states = [keyCreated(id, data), keyChanged(id, 2, { ...data, status })];
+  return states.slice(0, status === 'active' ? 1 : 2).reduce(evolveApiKey, noKey);
+};
+
+const readers: Scope[] = ['links:read', 'stats:read', 'keys:manage'];
+const child = { plan: null, ancestors: ['key-1'], scopes: readers };
+const madeChild = keyCreated('key-2', child);
+const grandchild = keyCreated('key-3', { ...child, ancestors: ['key-1', 'key-2'] });
+const otherHash = 'cd'.repeat(32);
+
+describe('command API: a key that makes a key', () => {
+  const derive = (
+    values: Partial<Extract<ApiKeyCommand, { type: 'DeriveApiKey' }>>,
+  ): ApiKeyCommand => ({
+    type: 'DeriveApiKey',
+    id: 'key-9',
+    name: 'reader',
+    expiresIn: null,
+    hash: otherHash,
+    by: keyWith(),
+    scopes: null,
+    liveKeys: 3,
+    ...values,
+  });
+  const derived = { name: 'reader', plan: null, ancestors: ['key-1'], hash: otherHash };
+
+  it('gives all its scopes unless told, and stands above it', () => {
+    given()
+      .when(derive({}))
+      .then(keyCreated('key-9', derived, told));
+    const ancestors = ['key-1', 'key-2'];
+    given()
+      .when(derive({ by: keyWith(child, 'key-2') }))
+      .then(keyCreated('key-9', { ...derived, ancestors, scopes: readers }, told));
+  });
+
+  it('gives only scopes that it has', () => {
+    const by = keyWith({ scopes: readers });
+    given()
+      .when(derive({ by, scopes: ['stats:read', 'links:read'] }))
+      .then(keyCreated('key-9', { ...derived, scopes: ['links:read', 'stats:read'] }, told));
+    given()
+      .when(derive({ by, scopes: ['links:read', 'qr:read', 'links:write'] }))
+      .thenRefused('qr:read');
+    given()
+      .when(derive({ by: keyWith({ scopes: ['links:read'] }), scopes: [] }))
+      .thenRefused('keys:manage');
+  });
+
+  const ends: readonly [number | null, number | null, number | null][] = [
+    [null, null, null],
+    [null, 60, 70],
+    [100, null, 100],
+    [100, 60, 70],
+    [100, 600, 100],
+  ];
+  for (const [own, asked, expected] of ends) {
+    it(`makes it end at ${expected}, itself at ${own}, where ${asked} s are asked for`, () => {
+      const timeAt = (seconds: number | null) =>
+        seconds === null ? null : at(seconds).toISOString();
+      given()
+        .when(derive({ by: keyWith({ expiresAt: timeAt(own) }), expiresIn: asked }))
+        .then(keyCreated('key-9', { ...derived, expiresAt: timeAt(expected) }, told));
+    });
+  }
+
+  it('is refused when it is over itself, or there are too many', () => {
+    const over = { expiresAt: at(10).toISOString() };
+    for (const by of [noKey, keyWith({}, 'key-1', 'inactive'), keyWith(over)]) {
+      given().when(derive({ by })).thenRefused('askerInvalid');
+    }
+    given()
+      .when(derive({ liveKeys: 100 }))
+      .thenRefused('tooManyKeys');
+    const ancestors = Array.from({ length: 100 }, (_, index) => `key-${index}`);
+    given()
+      .when(derive({ by: keyWith({ ancestors }) }))
+      .thenRefused('tooDeep');
+  });
+});
+
+describe('command API: a key that changes a key', () => {
+  const byRoot = (values: object, by: ApiKeyState = keyWith()) =>
+    ({ type: 'ChangeApiKey', by, ...values }) as ApiKeyCommand;
+
+  it('changes itself and what descends from it, and nothing else', () => {
+    const data = { ...child, name: 'shop' };
+    given(madeChild)
+      .when(byRoot({ name: 'shop' }))
+      .then(keyChanged('key-2', 2, { name: 'shop', plan: null, scopes: readers }, told));
+    given(grandchild)
+      .when(byRoot({ name: 'shop' }))
+      .then(keyChanged('key-3', 2, { name: 'shop', plan: null, scopes: readers }, told));
+    given(made)
+      .when(byRoot({ name: 'shop' }))
+      .then(keyChanged('key-1', 2, { name: 'shop' }, told));
+    const others = [keyWith(data, 'key-2'), keyWith({}, 'key-8')];
+    for (const by of others) {
+      given(made)
+        .when(byRoot({ name: 'shop' }, by))
+        .thenRefused('unknown');
+    }
+    given(grandchild)
+      .when(byRoot({ name: 'shop' }, keyWith(child, 'key-4')))
+      .thenRefused('unknown');
+  });
+
+  it('gives only scopes that it has, itself included', () => {
+    const by = keyWith(child, 'key-2');
+    given(grandchild)
+      .when(byRoot({ scopes: ['qr:read'] }, by))
+      .thenRefused('qr:read');
+    given(madeChild)
+      .when(byRoot({ scopes: ['links:read', 'links:write'] }, by))
+      .thenRefused('links:write');
+    given(madeChild)
+      .when(byRoot({ scopes: ['links:read'] }, by))
+      .then(keyChanged('key-2', 2, { plan: null, scopes: ['links:read'] }, told));
+  });
+
+  it('switches off, and on again what no operator switched off', () => {
+    const own = { plan: null, scopes: readers };
+    const off = keyChanged('key-2', 2, { ...own, status: 'inactive' }, told);
+    const suspended = keyChanged('key-2', 2, { ...own, status: 'suspended' }, told);
+    given(madeChild)
+      .when(byRoot({ active: false }))
+      .then(off);
+    given(madeChild, off)
+      .when(byRoot({ active: true }))
+      .then(keyChanged('key-2', 3, own, told));
+    given(madeChild, suspended)
+      .when(byRoot({ active: true }))
+      .thenRefused('suspended');
+    given(madeChild, suspended)
+      .when(byRoot({ active: false }))
+      .thenNothing();
+    given(madeChild, off)
+      .when(change({ active: false }))
+      .then(keyChanged('key-2', 3, { ...own, status: 'suspended' }, told));
+  });
+
+  it('has no plan of its own that anyone could change', () => {
+    given(madeChild)
+      .when(change({ plan: 'PRO' }))
+      .thenRefused('planOfRoot');
+  });
+});
+
+describe('command API: rotating and revoking by a key', () => {
+  const rotate = (overlapSeconds: number, by: ApiKeyState = keyWith()): ApiKeyCommand => ({
+    type: 'RotateApiKey',
+    hash: otherHash,
+    overlapSeconds,
+    by,
+  });
+
+  it('gives another secret, and ends the earlier ones', () => {
+    const data = { hash: otherHash, earlierEndAt: at(70).toISOString() };
+    given(madeChild)
+      .when(rotate(60))
+      .then(keyRotated('key-2', 2, data, told));
+  });
+
+  it('keeps 100 secrets at most, and never refuses to end them all', () => {
+    const rotations = Array.from({ length: 99 }, (_, index) => {
+      const hash = index.toString(16).padStart(64, '0');
+      return keyRotated('key-1', index + 2, { hash, earlierEndAt: at(9_999).toISOString() });
+    });
+    given(made, ...rotations)
+      .when(rotate(60))
+      .thenRefused('tooManySecrets');
+    given(made, ...rotations.slice(1))
+      .when(rotate(60))
+      .then(
+        keyRotated('key-1', 101, { hash: otherHash, earlierEndAt: at(70).toISOString() }, told),
+      );
+    given(made, ...rotations)
+      .when(rotate(0))
+      .then(
+        keyRotated('key-1', 101, { hash: otherHash, earlierEndAt: at(10).toISOString() }, told),
+      );
+  });
+
+  it('touches nothing but itself and what descends from it', () => {
+    const by = keyWith(child, 'key-2');
+    for (const command of [rotate(0, by), { type: 'RevokeApiKey', by } as const]) {
+      given(made).when(command).thenRefused('unknown');
+    }
+    given(made)
+      .when({ type: 'RevokeApiKey', by: keyWith({ scopes: ['qr:read'] }) })
+      .thenRefused('keys:manage');
+    given(madeChild)
+      .when({ type: 'RevokeApiKey', by })
+      .then(keyRevoked('key-2', 2, told));
+    given(madeChild, keyRevoked('key-2', 2)).when(rotate(0)).thenRefused('revoked');
+  });
+});
+
 describe('command API: events of an API key', () => {
   const command: fc.Arbitrary<ApiKeyCommand> = fc.oneof(
     fc.constant(create),
-    fc.record(
-      {
-        type: fc.constant('ChangeApiKey' as const),
-        name: fc.constantFrom('website', 'shop'),
-        plan: fc.constantFrom(...planNames),
-        active: fc.boolean(),
-      },
-      { requiredKeys: ['type'] },
-    ),
+    fc
+      .record(
+        {
+          name: fc.constantFrom('website', 'shop'),
+          plan: fc.constantFrom(...planNames),
+          active: fc.boolean(),
+          scopes: fc.subarray([...scopeNames]),
+          expiresIn: fc.constantFrom(null, 60),
+        },
+        { requiredKeys: [] },
+      )
+      .map(change),
     fc.constant(revoke),
   );
 
@@ -147,7 +374,7 @@ describe('command API: events of an API key', () => {
           expect(key.sequence).to.equal(events.length);
           expect(before.status).to.not.equal('revoked');
           if (before.status !== 'none') {
-            const values = (known: typeof key) => [known.name, known.plan];
+            const values = (of: typeof key) => [of.name, of.plan, of.scopes, of.expiresAt];
             const same = before.status === status;
             if (same) expect(values(key)).to.not.deep.equal(values(before.key));
           }

@@ -22,7 +22,10 @@ export interface CreateLink {
   readonly expiresIn: number | null;
   readonly maxClicks: number | null;
   readonly passwordHash: string | null;
+  /** The root key whose quota it spends. */
   readonly keyId: string;
+  /** The key that asks for it. */
+  readonly actor: string;
   readonly account: string;
   readonly requestId: string;
 }

@@ -45,6 +45,7 @@ const createLink: CreateLink = {
   maxClicks: 5,
   passwordHash: '$argon2id$…',
   keyId: 'key-1',
+  actor: 'key-1',
   account: 'acme',
   requestId: 'request-1',
 };

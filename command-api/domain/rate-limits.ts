@@ -1,4 +1,5 @@
 import type { PlanName, PlanTable } from '../../schemas/plans.js';
+import type { Scope } from '../../schemas/scopes.js';
 
 /** A request to admit. One that is not metered counts for the minute limit only. */
 export interface Call {
@@ -10,9 +11,13 @@ export interface Call {
 /** The key that a call was made with. */
 export interface CallingKey {
   readonly id: string;
+  /** The key whose limits it shares: itself, or that at the start of its chain. */
+  readonly rootId: string;
   readonly name: string;
+  /** Of the root. */
   readonly plan: PlanName;
   readonly account: string;
+  readonly scopes: readonly Scope[];
 }
 
 /** The per-minute window as one call leaves it. */
@@ -22,7 +27,7 @@ export interface RateWindow {
   readonly resetAt: Date;
 }
 
-/** What a key had spent in the month when the call was admitted. */
+/** What a root had spent in the month when the call was admitted. */
 export interface MonthlyUsage {
   readonly calls: number;
   readonly links: number;
@@ -31,10 +36,16 @@ export interface MonthlyUsage {
   readonly resetDate: string;
 }
 
-/** A key's meter as the ledger found it, before the calls of a group were counted. */
+/** A call of a known key. */
+export interface CallOfKey {
+  readonly call: Call;
+  readonly key: CallingKey;
+}
+
+/** A root's meter as the ledger found it, before the calls of a group were counted. */
 export interface GrantedMeter {
   readonly now: Date;
-  readonly key: CallingKey;
+  readonly plan: PlanName;
   readonly windowResetAt: Date;
   readonly windowCalls: number;
   readonly usage: MonthlyUsage;
@@ -59,24 +70,23 @@ export interface AdmittedCall {
   readonly usage: MonthlyUsage;
 }
 
-/** Gives each of a key's calls its outcome: what the ledger granted goes to the first calls. */
+/** Gives each of a root's calls its outcome: what the ledger granted goes to the first calls. */
 export const admitCalls = (
-  calls: readonly Call[],
+  calls: readonly CallOfKey[],
   meter: GrantedMeter,
   { plans }: PlanTable,
   maintenance: boolean,
 ): readonly AdmissionOutcome[] => {
-  const { now, key, usage } = meter;
-  const limit = plans[key.plan].requestsPerMinute;
+  const { now, plan, usage } = meter;
+  const limit = plans[plan].requestsPerMinute;
   let windowCalls = meter.windowCalls;
   let monthCalls = usage.calls;
   let metered = meter.grantedMetered;
   let unmetered = meter.grantedUnmetered;
   const full = windowCalls + metered + unmetered >= limit;
 
-  const callNow = (): AdmittedCall => ({
+  const stateNow = (): Omit<AdmittedCall, 'key'> => ({
     now,
-    key,
     window: {
       limit,
       remaining: Math.max(0, limit - windowCalls),
@@ -85,7 +95,8 @@ export const admitCalls = (
     usage: { ...usage, calls: monthCalls },
   });
 
-  return calls.map((call) => {
+  return calls.map(({ call, key }) => {
+    const callNow = (): AdmittedCall => ({ key, ...stateNow() });
     if (maintenance) return { type: 'maintenance', call: callNow() };
     if (call.held === true) return { type: 'logAway', call: callNow() };
     const granted = call.metered ? metered > 0 : unmetered > 0;

@@ -4,12 +4,19 @@ import { defaultPlanTable } from '../../schemas/plans.js';
 import { at, noon } from '../../schemas/testing/events.js';
 import { admitCalls, type AdmissionOutcome, type Call, type GrantedMeter } from './rate-limits.js';
 
-const key = { id: 'key-1', name: 'website', plan: 'FREE', account: 'acme' } as const;
+const key = {
+  id: 'key-1',
+  rootId: 'key-1',
+  name: 'website',
+  plan: 'FREE',
+  account: 'acme',
+  scopes: ['links:create'],
+} as const;
 const limit = defaultPlanTable.plans.FREE.requestsPerMinute;
 
 const meter = (told: Partial<GrantedMeter> = {}): GrantedMeter => ({
   now: noon,
-  key,
+  plan: key.plan,
   windowResetAt: at(60),
   windowCalls: 0,
   usage: { calls: 100, links: 3, qrCodes: 4, resetDate: '2026-06-01' },
@@ -25,7 +32,10 @@ const admit = (
   calls: readonly Call[],
   given: GrantedMeter,
   maintenance = false,
-): readonly AdmissionOutcome[] => admitCalls(calls, given, defaultPlanTable, maintenance);
+): readonly AdmissionOutcome[] => {
+  const ofKey = calls.map((call) => ({ call, key }));
+  return admitCalls(ofKey, given, defaultPlanTable, maintenance);
+};
 
 /** What a call's answer tells: how it went, what is left of the minute, and the month's calls. */
 const told = (admissions: readonly AdmissionOutcome[]) =>

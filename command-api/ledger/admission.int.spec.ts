@@ -3,7 +3,8 @@ import { expect } from 'chai';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { testNode, type TestNode } from '../../ops/test/support/node.js';
 import { defaultPlanTable, type PlanTable } from '../../schemas/plans.js';
-import { actor, meterOf, newKey, setMeter, type TestKey } from '../testing/keys.js';
+import { hashKeyToken } from '../domain/key-token.js';
+import { actor, derivedKey, meterOf, newKey, setMeter, type TestKey } from '../testing/keys.js';
 import { createAdmission, type Admission, type Admitted } from './admission.js';
 import { createApiKeyHandler } from './api-keys.js';
 
@@ -107,6 +108,113 @@ describe('command API: admission, on two nodes', () => {
     expect(all.map(([first]) => first && callOf(first).key.id)).to.deep.equal(
       keys.map(({ id }) => id),
     );
+  });
+
+  it('lets a root and all that descend from it pass as one key, exactly', async () => {
+    const root = await newKey(nodes[0]);
+    const child = await derivedKey(nodes[0], root);
+    const grandchild = await derivedKey(nodes[1], child);
+    const all = await Promise.all([root, child, grandchild].map((key) => call(key, 50)));
+    expect(types(all.flat())).to.deep.equal({ admitted: 60, rateLimited: 90 });
+    for (const [index, { id }] of [root, child, grandchild].entries()) {
+      const [first] = all[index] ?? [];
+      expect(first && callOf(first).key).to.deep.include({ id, rootId: root.id, plan: 'FREE' });
+    }
+    const admitted = all.flat().filter(({ admission }) => admission.type === 'admitted');
+    const remaining = admitted.map((each) => callOf(each).window.remaining);
+    expect(remaining.sort((a, b) => a - b)).to.deep.equal(remaining.map((_, index) => index));
+    expect(await meterOf(nodes[0], root)).to.include({ window_calls: 60, month_calls: 60 });
+    expect(await openMinutes(root)).to.equal(60);
+    expect(await openMinutes(child)).to.equal(0);
+  });
+
+  it('lets exactly what is left of the root’s month pass to all of them', async () => {
+    const root = await newKey(nodes[0]);
+    const children = [await derivedKey(nodes[0], root), await derivedKey(nodes[1], root)];
+    await setMeter(
+      nodes[0],
+      root,
+      `month_calls = 1993, month = date_trunc('month', now() AT TIME ZONE 'UTC')`,
+    );
+    const all = await Promise.all(children.map((key) => call(key, 20)));
+    expect(types(all.flat())).to.deep.equal({ admitted: 7, callsExhausted: 33 });
+    expect(await meterOf(nodes[0], root)).to.include({ window_calls: 7, month_calls: 2_000 });
+  });
+
+  it('knows a derived key only while it, and its root, are active and not over', async () => {
+    const root = await newKey(nodes[0]);
+    const child = await derivedKey(nodes[0], root);
+    const grandchild = await derivedKey(nodes[0], child);
+    const keys = createApiKeyHandler(nodes[0].pool, nodes[0].outbox);
+    const both = async () => ({
+      child: types(await call(child, 2)),
+      grandchild: types(await call(grandchild, 2)),
+    });
+    const good = { admitted: 2 };
+    const bad = { keyInvalid: 2 };
+    const change = (key: TestKey, active: boolean) =>
+      keys.handle(key.id, { type: 'ChangeApiKey', active }, actor);
+    expect(await both()).to.deep.equal({ child: good, grandchild: good });
+    await change(child, false);
+    expect(await both()).to.deep.equal({ child: bad, grandchild: good });
+    await change(child, true);
+    await change(root, false);
+    expect(await both()).to.deep.equal({ child: bad, grandchild: bad });
+    await change(root, true);
+    const { pool } = nodes[0];
+    const ends = (key: TestKey, end: string) =>
+      pool.query(`UPDATE ledger.api_keys SET expires_at = ${end} WHERE id = $1`, [key.id]);
+    await ends(child, `clock_timestamp() - interval '1 millisecond'`);
+    expect(await both()).to.deep.equal({ child: bad, grandchild: good });
+    await ends(child, `clock_timestamp() + interval '1 minute'`);
+    expect(await both()).to.deep.equal({ child: good, grandchild: good });
+    await ends(root, 'clock_timestamp()');
+    expect(await both()).to.deep.equal({ child: bad, grandchild: bad });
+    // What nobody let in has cost nothing, and is no use.
+    expect(await meterOf(nodes[0], root)).to.include({ window_calls: 12 });
+  });
+
+  it('takes each secret until its end, and all of them as one key', async () => {
+    const key = await newKey(nodes[0]);
+    const keys = createApiKeyHandler(nodes[0].pool, nodes[0].outbox);
+    const asking = { id: key.id, account: key.account, requestId: 'request-1' };
+    const rotate = async (overlap: number): Promise<TestKey> => {
+      const { token } = await keys.rotate(asking, key.id, overlap);
+      return { ...key, hash: hashKeyToken(token) };
+    };
+    const second = await rotate(60);
+    const results = await Promise.all([call(key, 50), call(second, 50)]);
+    expect(types(results.flat())).to.deep.equal({ admitted: 60, rateLimited: 40 });
+    admissions = newAdmissions();
+    await setMeter(nodes[0], key, 'window_calls = 0');
+    await nodes[0].pool.query(
+      `UPDATE ledger.key_secrets SET ends_at = clock_timestamp() WHERE ends_at IS NOT NULL`,
+    );
+    expect(types(await call(key, 2))).to.deep.equal({ keyInvalid: 2 });
+    const third = await rotate(0);
+    expect(types(await call(second, 2))).to.deep.equal({ keyInvalid: 2 });
+    expect(types(await call(third, 2))).to.deep.equal({ admitted: 2 });
+  });
+
+  it('notes the minute of a key’s last call, with one write a minute', async () => {
+    const key = await newKey(nodes[0]);
+    const child = await derivedKey(nodes[0], key);
+    const lastUse = async ({ id }: TestKey) => {
+      const { rows } = await nodes[0].pool.query<{ at: Date | null; version: string }>(
+        'SELECT last_used_at AS at, xmin AS version FROM ledger.api_keys WHERE id = $1',
+        [id],
+      );
+      return rows[0];
+    };
+    await call(child, 1);
+    expect((await lastUse(key))?.at).to.equal(null);
+    const first = await lastUse(child);
+    expect(first?.at?.getTime()).to.be.closeTo(Date.now(), 61_000);
+    expect((first?.at?.getTime() ?? 1) % 60_000).to.equal(0);
+    for (let round = 0; round < 5; round += 1) await call(child, 3);
+    const later = await lastUse(child);
+    // Unless the minute ended meanwhile.
+    if (later?.at?.getTime() === first?.at?.getTime()) expect(later).to.deep.equal(first);
   });
 
   it('opens the next window with the first call after the last one’s end, never sooner', async () => {

@@ -1,12 +1,14 @@
 import { mayBlameOne, type Pool } from '../../ops/platform/postgres/pool.js';
 import type { LedgerClock } from '../../ops/ledger/clock.js';
 import { createBatcher } from '../../ops/platform/concurrency/batcher.js';
+import { groupBy } from '../../ops/platform/group-by.js';
 import type { PlatformFeature } from '../../schemas/folds/platform.js';
 import { planNames, type PlanTable } from '../../schemas/plans.js';
 import {
   admitCalls,
   type AdmissionOutcome,
   type Call,
+  type CallOfKey,
   type CallingKey,
   type GrantedMeter,
   type MonthlyUsage,
@@ -36,15 +38,16 @@ const maxWaiting = 20_000;
 const refusalMs = 1_000;
 const maxRefusals = 10_000;
 
-/** The switches, with a key's meter in one of the rows of the group. */
+/** The switches, with a key and the meter of its root in one of the rows of the group. */
 type Row = PlatformSwitches &
   CallingKey &
   MonthlyUsage &
-  Omit<GrantedMeter, 'key' | 'usage'> & { readonly hash: string | null };
+  Omit<GrantedMeter, 'usage'> & { readonly hash: string | null };
 
 /**
- * One statement for a group of calls: it finds the keys, locks their meters in order, grants what the
- * minute and the month have room for, and counts that. The time is PostgreSQL's, read under the locks, but
+ * One statement for a group of calls: it finds the keys, locks the meters of their roots in order, grants what
+ * the minute and the month have room for, and counts that. All keys of a root are granted together: their rows
+ * say the same of the meter. The time is PostgreSQL's, read under the locks, but
  * no later than this process believes ($7). A window that began later than PostgreSQL's clock says was begun
  * by a clock that was ahead: it begins now, with its calls.
  */
@@ -57,18 +60,28 @@ const statement = `
       AS l (plan, per_minute, monthly_calls)
   ),
   locked AS MATERIALIZED (
-    SELECT a.hash, a.metered, a.unmetered, k.id, k.name, k.plan, k.account, p.maintenance,
+    SELECT a.hash, a.metered, a.unmetered, k.id, k.root_id, k.name, r.plan, k.account, k.scopes,
+           k.last_used_at, least(s.ends_at, k.expires_at, r.expires_at) AS ends_at, p.maintenance,
            m.window_start, m.window_calls, m.month, m.month_calls, m.month_links, m.month_qr_codes,
            m.other_months
     FROM asked a
-    JOIN ledger.api_keys k ON k.hash = decode(a.hash, 'hex') AND k.status = 'active'
-    JOIN ledger.key_meters m ON m.key_id = k.id
+    JOIN ledger.key_secrets s ON s.hash = decode(a.hash, 'hex')
+    JOIN ledger.api_keys k ON k.id = s.key_id AND k.status = 'active'
+    JOIN ledger.api_keys r ON r.id = k.root_id AND r.status = 'active'
+    JOIN ledger.key_meters m ON m.key_id = r.id
     CROSS JOIN ledger.platform p
     ORDER BY m.key_id FOR UPDATE OF m
   ),
+  clock AS MATERIALIZED (
+    SELECT clock_timestamp() AS told FROM (SELECT count(*) FROM locked) AS after_the_locks
+  ),
   clocked AS MATERIALIZED (
-    SELECT l.*, clock AS told, least(clock, $7::timestamptz) AS now, least(window_start, clock) AS began
-    FROM (SELECT *, clock_timestamp() AS clock FROM locked) l
+    SELECT l.*, told, least(told, $7::timestamptz) AS now, least(window_start, told) AS began,
+           (sum(metered) OVER of_root)::bigint AS asked_metered,
+           (sum(unmetered) OVER of_root)::bigint AS asked_unmetered
+    FROM locked l CROSS JOIN clock
+    WHERE ends_at IS NULL OR least(told, $7::timestamptz) < ends_at
+    WINDOW of_root AS (PARTITION BY root_id)
   ),
   opened AS (
     SELECT c.*, this_month, is_open, limits.per_minute, limits.monthly_calls,
@@ -95,8 +108,8 @@ const statement = `
   ),
   granted AS MATERIALIZED (
     SELECT r.*, free.granted AS granted_unmetered,
-           least(metered, minute_room - free.granted, month_room) AS granted_metered
-    FROM room r CROSS JOIN LATERAL (SELECT least(unmetered, minute_room) AS granted) free
+           least(asked_metered, minute_room - free.granted, month_room) AS granted_metered
+    FROM room r CROSS JOIN LATERAL (SELECT least(asked_unmetered, minute_room) AS granted) free
   ),
   counted AS (
     UPDATE ledger.key_meters m
@@ -110,16 +123,21 @@ const statement = `
           ELSE ledger.set_aside(g.other_months, g.month, g.month_calls, g.month_links,
                                 g.month_qr_codes, this_month) END
     FROM granted g
-    WHERE m.key_id = g.id AND (granted_metered + granted_unmetered > 0 OR g.began < m.window_start)
+    WHERE m.key_id = g.root_id AND (granted_metered + granted_unmetered > 0 OR g.began < m.window_start)
   ),
   minutes AS (
     INSERT INTO ledger.usage_minutes AS u (key_id, minute, calls)
-    SELECT id, date_trunc('minute', now), granted_metered FROM granted WHERE granted_metered > 0
-    ORDER BY id
+    SELECT DISTINCT root_id, date_trunc('minute', now), granted_metered FROM granted
+    WHERE granted_metered > 0 ORDER BY root_id
     ON CONFLICT (key_id, minute) DO UPDATE SET calls = u.calls + excluded.calls
+  ),
+  used AS (
+    UPDATE ledger.api_keys k SET last_used_at = date_trunc('minute', g.now) FROM granted g
+    WHERE k.id = g.id AND granted_metered + granted_unmetered > 0
+      AND (g.last_used_at IS NULL OR g.last_used_at < date_trunc('minute', g.now))
   )
   SELECT p.maintenance, p.shortening, p.aliases, p.passwords, p.expiration, p.qr,
-         g.hash, g.id, g.name, g.plan, g.account, g.now,
+         g.hash, g.id, g.root_id AS "rootId", g.name, g.plan, g.account, g.scopes, g.now,
          CASE WHEN is_open THEN least(g.began, g.now) ELSE g.now END + interval '60 seconds'
            AS "windowResetAt",
          used_window::bigint AS "windowCalls", used_calls AS calls, used_links AS links,
@@ -132,13 +150,8 @@ export const createAdmission = (pool: Pool, clock: LedgerClock, table: PlanTable
   const limits = planNames.map((plan) => table.plans[plan]);
 
   const decide = async (calls: readonly CallByHash[]): Promise<readonly Admitted[]> => {
-    const groups = new Map<string, CallByHash[]>();
-    for (const call of calls) {
-      if (call.keyHash === null) continue;
-      const group = groups.get(call.keyHash);
-      if (group) group.push(call);
-      else groups.set(call.keyHash, [call]);
-    }
+    const withKey = calls.filter(({ keyHash }) => keyHash !== null);
+    const groups = groupBy(withKey, ({ keyHash }) => keyHash);
     /** Each group's calls that the ledger may grant, by kind. */
     const asked = (metered: boolean): number[] =>
       Array.from(
@@ -160,15 +173,23 @@ export const createAdmission = (pool: Pool, clock: LedgerClock, table: PlanTable
     });
     const [platform] = rows;
     if (!platform) throw new Error('The ledger has no platform row');
+    const rowByHash = new Map(rows.map((row) => [row.hash, row]));
+    const known = withKey.flatMap(
+      (call): readonly (CallOfKey & { call: CallByHash; row: Row })[] => {
+        const row = rowByHash.get(call.keyHash);
+        if (!row) return [];
+        const { id, rootId, name, plan, account, scopes } = row;
+        return [{ call, row, key: { id, rootId, name, plan, account, scopes } }];
+      },
+    );
     const admissions = new Map<CallByHash, AdmissionOutcome>();
-    for (const row of rows) {
-      const group = row.hash === null ? undefined : groups.get(row.hash);
-      if (!group) continue;
-      const { id, name, plan, account, calls: monthCalls, links, qrCodes, resetDate } = row;
-      const key = { id, name, plan, account };
+    for (const ofRoot of groupBy(known, ({ key }) => key.rootId).values()) {
+      const row = ofRoot[0]?.row;
+      if (!row) continue;
+      const { calls: monthCalls, links, qrCodes, resetDate, maintenance } = row;
       const usage = { calls: monthCalls, links, qrCodes, resetDate };
-      const admitted = admitCalls(group, { ...row, key, usage }, table, row.maintenance);
-      group.forEach((call, index) => {
+      const admitted = admitCalls(ofRoot, { ...row, usage }, table, maintenance);
+      ofRoot.forEach(({ call }, index) => {
         const admission = admitted[index];
         if (admission) admissions.set(call, admission);
       });

@@ -66,7 +66,7 @@ describe('command API: API-key handler, on two nodes', () => {
     const events = await eventsOf(key);
     expect(events).to.have.length(2);
     expect(events[1]).to.include({
-      type: 'linklog.ApiKeyChanged.v1',
+      type: 'linklog.ApiKeyChanged.v2',
       actor: actor.actor,
       correlationid: actor.requestId,
       account: key.account,

@@ -4,33 +4,73 @@ import {
   apiKeys,
   keyColumns,
   apiKeyOfRow,
+  lockKeys,
   type KeyRow,
   type KnownKey,
 } from '../../ops/ledger/api-keys.js';
-import { decideOne } from '../../ops/ledger/decide.js';
+import { decideAll } from '../../ops/ledger/decide.js';
 import type { Outbox, Receipt } from '../../ops/platform/outbox/port.js';
-import type { Pool } from '../../ops/platform/postgres/pool.js';
+import { advisoryLocks } from '../../ops/platform/postgres/advisory-locks.js';
+import { transaction, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
 import type { Actor } from '../../schemas/decision.js';
+import { noKey } from '../../schemas/folds/api-key.js';
 import type { PlanName } from '../../schemas/plans.js';
-import { decideApiKey, type ApiKeyCommand, type ApiKeyRefusal } from '../domain/api-key.js';
+import {
+  decideApiKey,
+  maxLiveKeys,
+  type ApiKeyCommand,
+  type ApiKeyRefusal,
+} from '../domain/api-key.js';
 import { hashKeyToken, keyAlphabet, keySecretLength, keyToken } from '../domain/key-token.js';
 
 const randomSecret = customAlphabet(keyAlphabet, keySecretLength);
 
-export type ApiKeyOutcome =
-  | { readonly type: 'done'; readonly state: KnownKey; readonly receipt: Receipt }
-  | { readonly type: 'refused'; readonly reason: ApiKeyRefusal };
-
-/** A new key and its token, which is shown this once and kept nowhere. */
-export interface IssuedKey {
-  readonly token: string;
+export interface DoneWithKey {
+  readonly type: 'done';
   readonly state: KnownKey;
   readonly receipt: Receipt;
 }
 
-/** A key with what it has spent in the open minute window and in the current month. */
+export type ApiKeyOutcome =
+  DoneWithKey | { readonly type: 'refused'; readonly reason: ApiKeyRefusal };
+
+/** A token is shown this once and kept nowhere. */
+export type WithToken<Outcome> = Outcome & { readonly token: string };
+
+/** A new key and its token. */
+export type IssuedKey = WithToken<DoneWithKey>;
+
+type CommandOf<Type extends ApiKeyCommand['type']> = Extract<
+  ApiKeyCommand,
+  { readonly type: Type }
+>;
+
+/** A command of an operator. */
+export type OperatorsCommand =
+  | CommandOf<'CreateApiKey'>
+  | Omit<CommandOf<'ChangeApiKey'>, 'by'>
+  | Omit<CommandOf<'RevokeApiKey'>, 'by'>;
+
+/** What a key asks for on itself or on a key that descends from it. */
+export type KeysCommand =
+  | Omit<CommandOf<'ChangeApiKey'>, 'by' | 'plan' | 'expiresIn'>
+  | Omit<CommandOf<'RotateApiKey'>, 'by'>
+  | Omit<CommandOf<'RevokeApiKey'>, 'by'>;
+
+/** The key that asks, and in which request. */
+export interface AskingKey {
+  readonly id: string;
+  readonly account: string;
+  readonly requestId: string;
+}
+
+/** A key with what its root has spent in the open minute window and in the current month. */
 export interface KeyWithUsage {
   readonly state: KnownKey;
+  /** Its root's. */
+  readonly plan: PlanName;
+  /** The minute of its last call. */
+  readonly lastUsedAt: Date | null;
   readonly minuteCalls: number;
   /** The month's first day. */
   readonly month: string;
@@ -46,8 +86,10 @@ export const createApiKeyHandler = (pool: Pool, outbox: Outbox) => {
     condition: string,
     values: readonly unknown[],
   ): Promise<readonly KeyWithUsage[]> => {
-    const { rows } = await pool.query<KeyRow & Omit<KeyWithUsage, 'state'>>(
-      `SELECT ${keyColumns}, now.month,
+    const { rows } = await pool.query<
+      KeyRow & Omit<KeyWithUsage, 'state' | 'plan'> & { rootPlan: PlanName }
+    >(
+      `SELECT ${keyColumns()}, r.plan AS "rootPlan", k.last_used_at AS "lastUsedAt", now.month,
               CASE WHEN now.time < m.window_start + interval '60 seconds'
                 THEN m.window_calls ELSE 0 END AS "minuteCalls",
               CASE WHEN m.month = now.month THEN m.month_calls
@@ -56,7 +98,8 @@ export const createApiKeyHandler = (pool: Pool, outbox: Outbox) => {
                 ELSE coalesce((m.other_months -> now.month::text ->> 1)::bigint, 0) END AS links,
               CASE WHEN m.month = now.month THEN m.month_qr_codes
                 ELSE coalesce((m.other_months -> now.month::text ->> 2)::bigint, 0) END AS "qrCodes"
-       FROM ledger.api_keys k JOIN ledger.key_meters m ON m.key_id = k.id
+       FROM ledger.api_keys k JOIN ledger.api_keys r ON r.id = k.root_id
+       JOIN ledger.key_meters m ON m.key_id = r.id
        CROSS JOIN (
          SELECT clock_timestamp() AS time,
                 date_trunc('month', clock_timestamp() AT TIME ZONE 'UTC')::date AS month
@@ -64,32 +107,62 @@ export const createApiKeyHandler = (pool: Pool, outbox: Outbox) => {
        ${condition}`,
       [...values],
     );
-    return rows.map(({ minuteCalls, month, calls, links, qrCodes, ...row }) => {
-      return { state: apiKeyOfRow(row), minuteCalls, month, calls, links, qrCodes };
-    });
+    return rows.map(
+      ({ rootPlan: plan, lastUsedAt, minuteCalls, month, calls, links, qrCodes, ...row }) => {
+        const usage = { minuteCalls, month, calls, links, qrCodes };
+        return { state: apiKeyOfRow(row), plan, lastUsedAt, ...usage };
+      },
+    );
   };
 
-  /** Decides one change and records its event, in one transaction. */
-  const handle = async (
+  /** Decides one command and records its event; the transaction's last step. */
+  const decide = async (
+    tx: Client,
     subject: string,
     command: ApiKeyCommand,
     actor: Actor,
   ): Promise<ApiKeyOutcome> => {
-    const { decision, state, receipt } = await decideOne({ pool, outbox }, apiKeys, decideApiKey, {
-      subject,
-      command,
-      actor,
-    });
+    const { results, receipt } = await decideAll(tx, outbox, apiKeys, [
+      { ...actor, subject, decide: (state, context) => decideApiKey(command, state, context) },
+    ]);
+    const [result] = results;
+    if (!result) throw new Error('One result a command is due');
+    const { decision, state } = result;
     if (decision.type === 'refused') return decision;
     if (state.status === 'none') throw new Error('A decided key is known');
     return { type: 'done', state, receipt };
   };
 
+  /** Decides one change of an operator. */
+  const handle = (
+    subject: string,
+    command: OperatorsCommand,
+    actor: Actor,
+  ): Promise<ApiKeyOutcome> =>
+    transaction(pool, (tx) => {
+      const asked =
+        command.type === 'CreateApiKey' ? command : { ...command, by: 'operator' as const };
+      return decide(tx, subject, asked, actor);
+    });
+
+  /** Decides what a key asks for, by what it may do at that moment. */
+  const handleFor = (
+    { id, requestId }: AskingKey,
+    subject: string,
+    command: KeysCommand,
+  ): Promise<ApiKeyOutcome> =>
+    transaction(pool, async (tx) => {
+      const keys = await lockKeys(tx, [id, subject]);
+      const by = keys.get(id) ?? noKey;
+      return decide(tx, subject, { ...command, by }, { actor: id, requestId });
+    });
+
   return {
     handle,
-    /** Creates a key with a random secret. */
+    handleFor,
+    /** Creates a root with a random secret. */
     async issue(
-      key: { readonly name: string; readonly plan: PlanName; readonly account: string },
+      key: Omit<CommandOf<'CreateApiKey'>, 'type' | 'id' | 'hash'>,
       actor: Actor,
     ): Promise<IssuedKey> {
       const token = keyToken(randomSecret());
@@ -97,11 +170,60 @@ export const createApiKeyHandler = (pool: Pool, outbox: Outbox) => {
       const command = { type: 'CreateApiKey', id, ...key, hash: hashKeyToken(token) } as const;
       const outcome = await handle(id, command, actor);
       if (outcome.type === 'refused') throw new Error(`A new key was refused: ${outcome.reason}`);
-      return { token, state: outcome.state, receipt: outcome.receipt };
+      return { ...outcome, token };
+    },
+    /** Creates a key that descends from the one that asks. */
+    async derive(
+      asking: AskingKey,
+      key: Pick<CommandOf<'DeriveApiKey'>, 'name' | 'scopes' | 'expiresIn'>,
+    ): Promise<WithToken<ApiKeyOutcome>> {
+      const token = keyToken(randomSecret());
+      const id = uuidv7();
+      const outcome = await transaction(pool, async (tx) => {
+        // Keys of one account that are made at once are counted one after the other.
+        await tx.query('SELECT pg_advisory_xact_lock($1, hashtext($2))', [
+          advisoryLocks.accountKeys,
+          asking.account,
+        ]);
+        const by = (await lockKeys(tx, [asking.id])).get(asking.id) ?? noKey;
+        const { rows } = await tx.query<{ live: number }>(
+          `SELECT count(*) AS live FROM (
+             SELECT FROM ledger.api_keys WHERE account = $1 AND status <> 'revoked'
+               AND (expires_at IS NULL OR expires_at > clock_timestamp()) LIMIT ${maxLiveKeys}
+           ) AS live`,
+          [asking.account],
+        );
+        const hash = hashKeyToken(token);
+        const liveKeys = rows[0]?.live ?? 0;
+        const command = { type: 'DeriveApiKey', id, ...key, by, hash, liveKeys } as const;
+        return decide(tx, id, command, { actor: asking.id, requestId: asking.requestId });
+      });
+      return { ...outcome, token };
+    },
+    /** Gives a key another secret; the earlier ones end within `overlapSeconds`. */
+    async rotate(
+      asking: AskingKey,
+      id: string,
+      overlapSeconds: number,
+    ): Promise<WithToken<ApiKeyOutcome>> {
+      const token = keyToken(randomSecret());
+      const command = { type: 'RotateApiKey', hash: hashKeyToken(token), overlapSeconds } as const;
+      return { ...(await handleFor(asking, id, command)), token };
     },
     /** The keys in the order of their making, after `after` (an id) if given. */
     list: (limit: number, after: string | null) =>
       query('WHERE k.id > $2 ORDER BY k.id LIMIT $1', [limit, after ?? '']),
+    /** A key and those that descend from it, but for revoked ones, as `list` has them. */
+    listFor: (
+      key: { readonly id: string; readonly rootId: string },
+      limit: number,
+      after: string | null,
+    ) =>
+      query(
+        `WHERE k.root_id = $4 AND k.status <> 'revoked' AND (k.id = $3 OR $3 = ANY (k.ancestors))
+           AND k.id > $2 ORDER BY k.id LIMIT $1`,
+        [limit, after ?? '', key.id, key.rootId],
+      ),
     find: async (id: string) => (await query('WHERE k.id = $1', [id]))[0] ?? null,
     async any() {
       const { rows } = await pool.query('SELECT FROM ledger.api_keys LIMIT 1');

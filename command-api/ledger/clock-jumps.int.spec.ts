@@ -130,7 +130,7 @@ describe('command API: PostgreSQL’s clock goes ahead and comes back, on two no
             const { pool, outbox, clock } = nodes[index % 2 === 0 ? 0 : 1];
             const quota = createQrCodeQuota(pool, outbox, clock);
             return quota.spend({
-              ...{ keyId: key.id, account: key.account, code: 'spring', limit: 35 },
+              ...{ keyId: key.id, actor: key.id, account: key.account, code: 'spring', limit: 35 },
               requestId: 'request',
             });
           }),
@@ -165,7 +165,7 @@ describe('command API: PostgreSQL’s clock goes ahead and comes back, on two no
       Promise.all(
         Array.from({ length: count }, () =>
           createQrCodeQuota(pool, outbox, clock).spend({
-            ...{ keyId: key.id, account: key.account, code: 'spring', limit: 5 },
+            ...{ keyId: key.id, actor: key.id, account: key.account, code: 'spring', limit: 5 },
             requestId: 'request',
           }),
         ),

@@ -23,7 +23,14 @@ describe('command API: spending of QR codes, on two nodes', () => {
   });
 
   const spend = (node: 0 | 1, { id, account }: TestKey, limit: number | null, code = 'spring') =>
-    quotas[node].spend({ keyId: id, account, code, limit, requestId: `request-${code}` });
+    quotas[node].spend({
+      keyId: id,
+      actor: id,
+      account,
+      code,
+      limit,
+      requestId: `request-${code}`,
+    });
 
   const eventsOf = async ({ id }: TestKey) =>
     named('QrRendered', await nodes[0].events('usage')).filter(({ subject }) => subject === id);
@@ -108,7 +115,13 @@ describe('command API: spending of QR codes, on two nodes', () => {
       },
       nodes[0].clock,
     );
-    const command = { keyId: key.id, account: key.account, code: 'spring', limit: 35 };
+    const command = {
+      keyId: key.id,
+      actor: key.id,
+      account: key.account,
+      code: 'spring',
+      limit: 35,
+    };
     const error = await rejection(failing.spend({ ...command, requestId: 'r' }));
     expect(error).to.have.property('message', 'the log is away');
     expect(await used(key)).to.equal(0);

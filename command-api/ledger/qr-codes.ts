@@ -8,7 +8,10 @@ import { lockMeters, saveMeters } from './meters.js';
 
 /** A rendered QR code, to be counted before it is sent. */
 export interface SpendQrCode {
+  /** The root key whose quota it spends. */
   readonly keyId: string;
+  /** The key that asked for it. */
+  readonly actor: string;
   readonly account: string;
   readonly code: string;
   /** The plan's monthly QR codes; `null` for no limit. */
@@ -27,7 +30,7 @@ export const createQrCodeQuota = (pool: Pool, outbox: Outbox, clock: LedgerClock
     transaction(pool, async (tx) => {
       const keyIds = commands.map(({ keyId }) => keyId);
       const { meters, now } = await lockMeters(tx, keyIds, clock);
-      const events = commands.map(({ keyId, account, code, limit, requestId }) => {
+      const events = commands.map(({ keyId, actor, account, code, limit, requestId }) => {
         const meter = meters.get(keyId);
         if (!meter) throw new Error(`The key ${keyId} has no meter`);
         if (limit !== null && meter.qrCodes >= limit) return null;
@@ -42,7 +45,7 @@ export const createQrCodeQuota = (pool: Pool, outbox: Outbox, clock: LedgerClock
             time: now,
             sequence: meter.usageSequence,
             account,
-            actor: keyId,
+            actor,
             correlationId: requestId,
           },
         );

@@ -54,6 +54,7 @@ describe('command API: shorten handler, on two nodes', () => {
     maxClicks: null,
     passwordHash: null,
     keyId: key.id,
+    actor: key.id,
     account: key.account,
     requestId: 'request-1',
     ...told,

@@ -24,6 +24,7 @@ import { lockMeters, saveMeters, type LockedMeter } from './meters.js';
 
 /** One request: a link, or the links of a batch, each with its own outcome. */
 export interface ShortenCommand {
+  /** The root key. */
   readonly keyId: string;
   /** The plan's monthly links; `null` for no limit. */
   readonly linkLimit: number | null;
@@ -82,7 +83,7 @@ const plan = (
       candidate.outcome = { type: 'aliasTaken' };
       continue;
     }
-    const { keyId: actor, requestId } = create;
+    const { actor, requestId } = create;
     const context = { now, newId: uuidv7, actor, requestId };
     const decision = decideCreateLink(create, freeCode, context);
     const event = decision.type === 'accepted' ? decision.events[0] : undefined;

@@ -2,6 +2,7 @@ import { v7 as uuidv7 } from 'uuid';
 import type { Outbox } from '../../ops/platform/outbox/port.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import type { PlanName } from '../../schemas/plans.js';
+import { scopeNames } from '../../schemas/scopes.js';
 import { hashKeyToken } from '../domain/key-token.js';
 import { createApiKeyHandler } from '../ledger/api-keys.js';
 
@@ -17,6 +18,19 @@ export interface TestKey {
   readonly account: string;
 }
 
+/** A key that descends from another, made by it. */
+export const derivedKey = async (
+  { pool, outbox }: Ledger,
+  { id, account }: TestKey,
+  expiresIn: number | null = null,
+): Promise<TestKey> => {
+  const asking = { id, account, requestId: 'request-1' };
+  const asked = { name: 'derived', scopes: null, expiresIn };
+  const made = await createApiKeyHandler(pool, outbox).derive(asking, asked);
+  if (made.type !== 'done') throw new Error(`The key was refused: ${made.reason}`);
+  return { id: made.state.key.id, hash: hashKeyToken(made.token), account };
+};
+
 export const actor = { actor: 'maria', requestId: 'request-1' };
 
 /** A new key in the ledger, of its own account. */
@@ -27,7 +41,8 @@ export const newKey = async (
   const id = uuidv7();
   const key = { id, hash: hashKeyToken(id), account: `account-${id}` };
   const handler = createApiKeyHandler(pool, outbox);
-  const command = { type: 'CreateApiKey', name: 'test', plan, ...key } as const;
+  const all = { scopes: scopeNames, expiresIn: null };
+  const command = { type: 'CreateApiKey', name: 'test', plan, ...all, ...key } as const;
   const outcome = await handler.handle(id, command, actor);
   if (outcome.type !== 'done') throw new Error(`The key was refused: ${outcome.reason}`);
   return key;

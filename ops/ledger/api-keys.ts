@@ -5,13 +5,24 @@ import type { LedgerSchema, LedgerState } from './decide.js';
 
 export type KnownKey = Exclude<ApiKeyState, { readonly status: 'none' }>;
 
-/** A row of `ledger.api_keys`, as `keyColumns` names its columns. */
-export type KeyRow = ApiKey & Pick<KnownKey, 'status'>;
+/** A row of `ledger.api_keys` with its secrets, as `keyColumns` names the columns. */
+export type KeyRow = Omit<ApiKey, 'secrets'> &
+  Pick<KnownKey, 'status'> & { readonly secrets: Readonly<Record<string, string | null>> };
 
-export const keyColumns = `k.id, encode(k.hash, 'hex') AS hash, k.name, k.plan, k.account, k.status,
+/** The columns of a row `k` of the keys. */
+export const keyColumns = (schema: LedgerSchema = 'ledger'): string => `
+  k.id, k.name, k.plan, k.account, k.scopes, k.expires_at AS "expiresAt", k.ancestors, k.status,
+  (SELECT jsonb_object_agg(encode(s.hash, 'hex'), s.ends_at)
+   FROM ${schema}.key_secrets s WHERE s.key_id = k.id) AS secrets,
   k.created_at AS "createdAt", k.sequence, k.last_event_at AS "lastEventAt"`;
 
-export const apiKeyOfRow = ({ status, ...key }: KeyRow): KnownKey => ({ status, key });
+export const apiKeyOfRow = ({ status, secrets, ...key }: KeyRow): KnownKey => {
+  const ends = Object.entries(secrets).map(([hash, endsAt]) => [
+    hash,
+    endsAt === null ? null : new Date(endsAt),
+  ]);
+  return { status, key: { ...key, secrets: Object.fromEntries(ends) as ApiKey['secrets'] } };
+};
 
 /** Takes the keys' rows, in the order of their ids, until the transaction ends. */
 export const lockKeys = async (
@@ -19,15 +30,19 @@ export const lockKeys = async (
   ids: readonly string[],
   schema: LedgerSchema = 'ledger',
 ): Promise<ReadonlyMap<string, KnownKey>> => {
+  await tx.query(
+    `SELECT FROM ${schema}.api_keys WHERE id = ANY ($1::text[]) ORDER BY id FOR NO KEY UPDATE`,
+    [ids],
+  );
+  // A statement of its own: the secrets as they are with the keys locked.
   const { rows } = await tx.query<KeyRow>(
-    `SELECT ${keyColumns} FROM ${schema}.api_keys k WHERE id = ANY ($1::text[])
-     ORDER BY id FOR NO KEY UPDATE`,
+    `SELECT ${keyColumns(schema)} FROM ${schema}.api_keys k WHERE id = ANY ($1::text[])`,
     [ids],
   );
   return new Map(rows.map((row) => [row.id, apiKeyOfRow(row)]));
 };
 
-/** Writes a key, new or locked by the transaction; a new one gets its meter. */
+/** Writes a key, new or locked by the transaction; a new root gets its meter. */
 export const saveKey = async (
   tx: Client,
   { status, key }: KnownKey,
@@ -35,23 +50,38 @@ export const saveKey = async (
 ): Promise<void> => {
   await tx.query(
     `INSERT INTO ${schema}.api_keys
-       (id, hash, name, plan, account, status, created_at, sequence, last_event_at)
-     VALUES ($1, decode($2, 'hex'), $3, $4, $5, $6, $7, $8, $9)
+       (id, name, plan, account, scopes, expires_at, ancestors, status, created_at, sequence,
+        last_event_at)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
      ON CONFLICT (id) DO UPDATE SET name = excluded.name, plan = excluded.plan,
-       status = excluded.status, sequence = excluded.sequence,
-       last_event_at = excluded.last_event_at`,
+       scopes = excluded.scopes, expires_at = excluded.expires_at, status = excluded.status,
+       sequence = excluded.sequence, last_event_at = excluded.last_event_at`,
     [
       key.id,
-      key.hash,
       key.name,
       key.plan,
       key.account,
+      key.scopes,
+      key.expiresAt,
+      key.ancestors,
       status,
       key.createdAt,
       key.sequence,
       key.lastEventAt,
     ],
   );
+  const hashes = Object.keys(key.secrets).map((hash) => Buffer.from(hash, 'hex'));
+  await tx.query(
+    `DELETE FROM ${schema}.key_secrets WHERE key_id = $1 AND hash <> ALL ($2::bytea[])`,
+    [key.id, hashes],
+  );
+  await tx.query(
+    `INSERT INTO ${schema}.key_secrets (key_id, hash, ends_at)
+     SELECT $1, hash, ends_at FROM unnest($2::bytea[], $3::timestamptz[]) AS i (hash, ends_at)
+     ON CONFLICT (key_id, hash) DO UPDATE SET ends_at = excluded.ends_at`,
+    [key.id, hashes, Object.values(key.secrets)],
+  );
+  if (key.ancestors.length > 0) return;
   await tx.query(`INSERT INTO ${schema}.key_meters (key_id) VALUES ($1) ON CONFLICT DO NOTHING`, [
     key.id,
   ]);

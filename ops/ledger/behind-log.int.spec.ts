@@ -41,7 +41,7 @@ describe('ledger: older than its log', () => {
 
   const events: readonly (readonly [TopicName, LinklogEvent])[] = [
     [accounts.name, keyCreated('key-1')],
-    [accounts.name, keyChanged('key-1', 2, { name: 'website', plan: 'PRO', active: true })],
+    [accounts.name, keyChanged('key-1', 2, { name: 'website', plan: 'PRO' })],
     [accounts.name, overrideGranted('paypal', 1, 'acme')],
     [links.name, created('spring', { maxClicks: 3 })],
     [links.name, blocked('spring', 2)],

@@ -81,6 +81,31 @@ describe('migrations of tables with rows', () => {
     expect(rows).to.deep.equal([{ left: null }]);
   });
 
+  it('give keys the scopes that they had, and keep their secrets', async () => {
+    await migrateUpTo('0033');
+    const { pool } = database;
+    const states = ['active', 'inactive', 'revoked'];
+    for (const status of states) {
+      await pool.query(
+        `INSERT INTO ledger.api_keys VALUES ($1::text, sha256($1::text::bytea), 'name', 'PRO', 'acme', $1::text, now(), 1, now())`,
+        [status],
+      );
+    }
+    await migrate(pool);
+    const { rows } = await pool.query(
+      `SELECT id, root_id, status, scopes, ancestors, s.ends_at, s.hash = sha256(id::bytea) AS same
+       FROM ledger.api_keys JOIN ledger.key_secrets s ON key_id = id ORDER BY id`,
+    );
+    const scopes = ['links:create', 'stats:read', 'qr:read'];
+    const statuses = ['active', 'suspended', 'revoked'];
+    expect(rows).to.deep.equal(
+      states.map((id, index) => ({
+        ...{ id, root_id: id, status: statuses[index], scopes, ancestors: [], ends_at: null },
+        same: true,
+      })),
+    );
+  });
+
   it('put the events of the history into columns', async () => {
     await migrateUpTo('0015');
     const { pool } = database;

@@ -15,6 +15,7 @@ import { BatchNotAtCheckpoint } from '../runtime/checkpoints.js';
 import {
   blocked,
   created,
+  keyCreated,
   metered,
   noon,
   recordOf,
@@ -80,11 +81,10 @@ describe('archive: archive', () => {
       const told = (subject: string, sequence = 1) => ({
         ...{ id: uuidv7(), subject, sequence, time: noon },
       });
-      const key = { name: 'k', plan: 'PRO', account: 'default', hash: 'a'.repeat(64) } as const;
       const events = {
         'link-a-b': [created('a-b'), blocked('a-b', 2), unblocked('a-b', 3)],
         'visits-a-b': [spooledVisit('a-b'), spooledVisit('a-b', { sequence: 2 })],
-        'key-k1': [newEvent('ApiKeyCreated', key, told('k1'))],
+        'key-k1': [keyCreated('k1', {}, told('k1'))],
         'alias-k1': [newEvent('AliasOverrideGranted', { account: 'default' }, told('k1', 2))],
         'usage-k1': [metered('k1', 1, 7)],
         platform: [newEvent('MaintenanceSwitched', { on: true }, told('platform'))],

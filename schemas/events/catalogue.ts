@@ -1,6 +1,7 @@
 /** Every type of event: its data, by the topic and subject that it belongs to. */
 import { z } from 'zod';
 import { planName } from '../plans.js';
+import { firstScopes, scopeName } from '../scopes.js';
 import { timestamp } from './envelope.js';
 import { defineEvents, type EventOf } from './event-type.js';
 import { browserFamilies, deviceTypes, osFamilies, visitTriggers } from './visitor.js';
@@ -14,7 +15,7 @@ const firstCreationData = z.strictObject({
   maxClicks: z.int().min(1).nullable(),
   /** argon2id. Never leaves in an export. */
   passwordHash: z.string().nullable().meta({ secret: true }),
-  /** The API key that asked for it, whose quota it spent. */
+  /** The root key whose quota it spent; the actor is the key that asked for it. */
   keyId: z.string(),
 });
 
@@ -135,25 +136,82 @@ const visitEvents = defineEvents('visits', {
   },
 });
 
+/** SHA-256 of a key's secret, hexadecimal; the secret itself is kept nowhere. */
+const keyHash = z
+  .string()
+  .regex(/^[0-9a-f]{64}$/)
+  .meta({ secret: true });
+
+const firstKeyData = z.strictObject({
+  name: z.string(),
+  plan: planName,
+  account: z.string(),
+  hash: keyHash,
+});
+
+const firstKeyChange = z.strictObject({ name: z.string(), plan: planName, active: z.boolean() });
+
+/** What a key is besides its name, since there are scopes. */
+const keyTerms = {
+  /** `null`: that of its root. */
+  plan: planName.nullable(),
+  scopes: z.array(scopeName),
+  expiresAt: timestamp.nullable(),
+};
+
 /** Subject: the key's id. */
 const keyEvents = defineEvents('accounts', {
   ApiKeyCreated: {
-    version: 1,
-    data: z.strictObject({
-      name: z.string(),
-      plan: planName,
-      account: z.string(),
-      /** SHA-256 of the key, hexadecimal; the key itself is kept nowhere. */
-      hash: z
-        .string()
-        .regex(/^[0-9a-f]{64}$/)
-        .meta({ secret: true }),
+    version: 2,
+    data: firstKeyData.extend({
+      ...keyTerms,
+      /** The keys that it descends from, its root first; none: an operator made it, it is a root. */
+      ancestors: z.array(z.string()),
     }),
+    retired: [
+      {
+        version: 1,
+        data: firstKeyData,
+        upcast: (first: z.output<typeof firstKeyData>) => ({
+          ...first,
+          scopes: firstScopes,
+          expiresAt: null,
+          ancestors: [],
+        }),
+      },
+    ],
   },
   /** The values after the change, changed or not. */
   ApiKeyChanged: {
+    version: 2,
+    data: z.strictObject({
+      name: z.string(),
+      ...keyTerms,
+      /** Who switched it off: a key above it or itself (`inactive`), or an operator (`suspended`). */
+      status: z.enum(['active', 'inactive', 'suspended']),
+    }),
+    retired: [
+      {
+        version: 1,
+        data: firstKeyChange,
+        // Nobody but operators changed keys, and no key had other scopes, or an end.
+        upcast: ({ active, ...first }: z.output<typeof firstKeyChange>) => ({
+          ...first,
+          scopes: firstScopes,
+          expiresAt: null,
+          status: active ? 'active' : 'suspended',
+        }),
+      },
+    ],
+  },
+  /** It has another secret. */
+  ApiKeyRotated: {
     version: 1,
-    data: z.strictObject({ name: z.string(), plan: planName, active: z.boolean() }),
+    data: z.strictObject({
+      hash: keyHash,
+      /** All earlier secrets end then, or sooner. */
+      earlierEndAt: timestamp,
+    }),
   },
   /** For good. */
   ApiKeyRevoked: { version: 1, data: z.strictObject({}) },

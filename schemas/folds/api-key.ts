@@ -1,40 +1,76 @@
 import type { ApiKeyEvent } from '../events/catalogue.js';
 import { unknownEvent } from '../events/event-type.js';
 import type { PlanName } from '../plans.js';
+import type { Scope } from '../scopes.js';
 
 export interface ApiKey {
   readonly id: string;
   readonly name: string;
-  readonly plan: PlanName;
+  /** `null`: that of its root. */
+  readonly plan: PlanName | null;
   readonly account: string;
-  /** SHA-256, hexadecimal. */
-  readonly hash: string;
+  readonly scopes: readonly Scope[];
+  readonly expiresAt: Date | null;
+  /** The keys that it descends from, its root first; a root has none. */
+  readonly ancestors: readonly string[];
+  /** SHA-256 of each secret, hexadecimal, with its end; those that a rotation found ended are gone. */
+  readonly secrets: Readonly<Record<string, Date | null>>;
   readonly createdAt: Date;
   readonly sequence: number;
   readonly lastEventAt: Date;
 }
 
-/** An API key's state. What is revoked stays revoked. */
+/** An API key's state. `suspended` is switched off by an operator. What is revoked stays revoked. */
 export type ApiKeyState =
   | { readonly status: 'none' }
-  | { readonly status: 'active' | 'inactive' | 'revoked'; readonly key: ApiKey };
+  | { readonly status: 'active' | 'inactive' | 'suspended' | 'revoked'; readonly key: ApiKey };
 
 export const noKey: ApiKeyState = { status: 'none' };
+
+/** The key at the start of the chain: for limits, it and all that descend from it are one key. */
+export const rootIdOf = ({ id, ancestors }: Pick<ApiKey, 'id' | 'ancestors'>): string =>
+  ancestors[0] ?? id;
+
+const dateOf = (timestamp: string | null): Date | null =>
+  timestamp === null ? null : new Date(timestamp);
+
+/** The secrets at `now` that have not ended; each ends at `end` at the latest. */
+const endedBy = (secrets: ApiKey['secrets'], end: Date, now: Date): ApiKey['secrets'] =>
+  Object.fromEntries(
+    Object.entries(secrets)
+      .map(([hash, endsAt]) => [hash, endsAt !== null && endsAt < end ? endsAt : end] as const)
+      .filter(([, endsAt]) => now < endsAt),
+  );
 
 /** What an event makes of a key's state. The ledger's rows are changed in no other way. */
 export const evolveApiKey = (state: ApiKeyState, event: ApiKeyEvent): ApiKeyState => {
   const { sequence } = event;
   const lastEventAt = new Date(event.time);
-  if (event.type === 'linklog.ApiKeyCreated.v1') {
-    const key = { id: event.subject, ...event.data, createdAt: lastEventAt, sequence, lastEventAt };
+  if (event.type === 'linklog.ApiKeyCreated.v2') {
+    const { hash, expiresAt, ...data } = event.data;
+    const key = {
+      ...data,
+      id: event.subject,
+      expiresAt: dateOf(expiresAt),
+      secrets: { [hash]: null },
+      createdAt: lastEventAt,
+      sequence,
+      lastEventAt,
+    };
     return { status: 'active', key };
   }
   if (state.status === 'none') throw new Error(`${event.type} of a key that nobody made`);
   switch (event.type) {
-    case 'linklog.ApiKeyChanged.v1': {
-      const { name, plan, active } = event.data;
-      const key = { ...state.key, name, plan, sequence, lastEventAt };
-      return { status: active ? 'active' : 'inactive', key };
+    case 'linklog.ApiKeyChanged.v2': {
+      const { status, expiresAt, ...data } = event.data;
+      const expiry = { expiresAt: dateOf(expiresAt) };
+      return { status, key: { ...state.key, ...data, ...expiry, sequence, lastEventAt } };
+    }
+    case 'linklog.ApiKeyRotated.v1': {
+      const { hash, earlierEndAt } = event.data;
+      const earlier = endedBy(state.key.secrets, new Date(earlierEndAt), lastEventAt);
+      const secrets = { ...earlier, [hash]: null };
+      return { ...state, key: { ...state.key, secrets, sequence, lastEventAt } };
     }
     case 'linklog.ApiKeyRevoked.v1':
       return { status: 'revoked', key: { ...state.key, sequence, lastEventAt } };

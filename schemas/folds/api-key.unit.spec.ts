@@ -1,5 +1,14 @@
 import { foldSpecification } from '../testing/decider-specification.js';
-import { at, keyChanged, keyCreated, keyHash, keyRevoked, noon } from '../testing/events.js';
+import { scopeNames } from '../scopes.js';
+import {
+  at,
+  keyChanged,
+  keyCreated,
+  keyHash,
+  keyRevoked,
+  keyRotated,
+  noon,
+} from '../testing/events.js';
 import { evolveApiKey, noKey, type ApiKey } from './api-key.js';
 
 const given = foldSpecification({ initialState: noKey, evolve: evolveApiKey });
@@ -9,7 +18,10 @@ const key: ApiKey = {
   name: 'website',
   plan: 'HOBBY',
   account: 'acme',
-  hash: keyHash,
+  scopes: scopeNames,
+  expiresAt: null,
+  ancestors: [],
+  secrets: { [keyHash]: null },
   createdAt: noon,
   sequence: 1,
   lastEventAt: noon,
@@ -20,18 +32,64 @@ describe('schemas: API key’s state', () => {
     given(keyCreated('key-1')).then({ status: 'active', key });
   });
 
-  it('has the values of the last change; creation, account and hash stay', () => {
-    const change = keyChanged(
-      'key-1',
-      2,
-      { name: 'shop', plan: 'PRO', active: false },
-      { time: at(5) },
-    );
-    const changed = { ...key, name: 'shop', plan: 'PRO' as const, sequence: 2, lastEventAt: at(5) };
+  it('has the values of the last change; creation, account and secrets stay', () => {
+    const values = { name: 'shop', plan: 'PRO', scopes: ['qr:read' as const] } as const;
+    const told = { ...values, scopes: [...values.scopes], expiresAt: at(99).toISOString() };
+    const change = keyChanged('key-1', 2, { ...told, status: 'inactive' }, { time: at(5) });
+    const own = { ...values, expiresAt: at(99) };
+    const changed = { ...key, ...own, sequence: 2, lastEventAt: at(5) };
     given(keyCreated('key-1')).when(change).then({ status: 'inactive', key: changed });
     given(keyCreated('key-1'), change)
-      .when(keyChanged('key-1', 3, { name: 'shop', plan: 'PRO', active: true }, { time: at(6) }))
+      .when(keyChanged('key-1', 3, told, { time: at(6) }))
       .then({ status: 'active', key: { ...changed, sequence: 3, lastEventAt: at(6) } });
+  });
+
+  const [second, third, fourth] = ['cd', 'ef', '01'].map((byte) => byte.repeat(32)) as [
+    string,
+    string,
+    string,
+  ];
+  const rotated = (sequence: number, hash: string, end: number, time: number) =>
+    keyRotated(
+      'key-1',
+      sequence,
+      { hash, earlierEndAt: at(end).toISOString() },
+      { time: at(time) },
+    );
+
+  it('has all its secrets that have not ended, and a rotation lets none end later', () => {
+    given(keyCreated('key-1'), rotated(2, second, 60, 0))
+      .when(rotated(3, third, 30, 10))
+      .then({
+        status: 'active',
+        key: {
+          ...key,
+          secrets: { [keyHash]: at(30), [second]: at(30), [third]: null },
+          sequence: 3,
+          lastEventAt: at(10),
+        },
+      });
+    // The first has ended by then.
+    given(keyCreated('key-1'), rotated(2, second, 20, 0), rotated(3, third, 90, 5))
+      .when(rotated(4, fourth, 200, 20))
+      .then({
+        status: 'active',
+        key: {
+          ...key,
+          secrets: { [second]: at(90), [third]: at(200), [fourth]: null },
+          sequence: 4,
+          lastEventAt: at(20),
+        },
+      });
+  });
+
+  it('has the new secret alone without an overlap, and stays inactive where it is', () => {
+    given(keyCreated('key-1'), keyChanged('key-1', 2, { status: 'inactive' }))
+      .when(rotated(3, second, 10, 10))
+      .then({
+        status: 'inactive',
+        key: { ...key, secrets: { [second]: null }, sequence: 3, lastEventAt: at(10) },
+      });
   });
 
   it('is revoked with all that is known of it', () => {
@@ -41,8 +99,11 @@ describe('schemas: API key’s state', () => {
   });
 
   it('cannot change before its creation', () => {
-    const change = keyChanged('key-1', 1, { name: 'x', plan: 'PRO', active: true });
-    for (const event of [change, keyRevoked('key-1', 1)]) {
+    for (const event of [
+      keyChanged('key-1', 1, {}),
+      rotated(1, second, 0, 0),
+      keyRevoked('key-1', 1),
+    ]) {
       given()
         .when(event)
         .thenThrows(/nobody made/);

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { planName } from '../plans.js';
+import { scopeName } from '../scopes.js';
 import { timestamp } from '../events/envelope.js';
 
 /** The envelope of all errors that have no shape of their own. */
@@ -30,6 +31,14 @@ export const planError = z.object({
   upgradeUrl: z.url(),
 });
 export type PlanError = z.infer<typeof planError>;
+
+export const scopeError = z.object({
+  statusCode: z.literal(403),
+  message: z.string(),
+  error: z.literal('Forbidden'),
+  scope: scopeName,
+});
+export type ScopeError = z.infer<typeof scopeError>;
 
 export const monthlyLimitError = z.object({
   statusCode: z.literal(429),
@@ -62,6 +71,7 @@ export const messages = {
   contentType: 'Content-Type must be application/json',
   invalidJson: 'Invalid JSON body',
   codeNotFound: 'Short URL not found',
+  keyNotFound: 'API key not found',
   prefetch: 'Short links are not fetched ahead',
   linkExpired: 'This link has expired',
   tooManyAttempts: 'Too many attempts. Try again later.',

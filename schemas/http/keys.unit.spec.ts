@@ -1,12 +1,15 @@
 import { expect } from 'chai';
+import { scopeNames } from '../scopes.js';
 import { changeKeyRequest, createKeyRequest } from './keys.js';
 
 const nameMessage = 'name must have 1 to 100 characters, none of them control characters';
 const planMessage = 'plan must be one of FREE, HOBBY, INDIE, PRO';
 const accountMessage =
   'account must have 1 to 64 characters: letters, digits, dots, hyphens and underscores';
+const scopesMessage =
+  'scopes must be a list of links:create, links:read, links:write, stats:read, qr:read, keys:manage';
 const activeMessage = 'active must be true or false';
-const emptyMessage = 'nothing to change: give name, plan or active';
+const emptyMessage = 'nothing to change: give name, plan, active, scopes or expiresIn';
 
 const messageOf = (
   schema: typeof createKeyRequest | typeof changeKeyRequest,
@@ -19,11 +22,13 @@ const messageOf = (
 const badNames = ['', 'x'.repeat(101), 'a\nb', 'a\u0000', 'a\u007f', 'a\u009f', '\ud800', 5, null];
 
 describe('schemas: body of POST /admin/keys', () => {
-  it('has the account default unless one is given, and nothing that is not listed', () => {
+  it('has all scopes and the account default unless one is given, and nothing that is not listed', () => {
     expect(createKeyRequest.parse({ name: 'site', plan: 'FREE', color: 1 })).to.deep.equal({
       name: 'site',
       plan: 'FREE',
       account: 'default',
+      scopes: scopeNames,
+      expiresIn: null,
     });
   });
 
@@ -31,10 +36,13 @@ describe('schemas: body of POST /admin/keys', () => {
     { name: 'x', plan: 'PRO', account: 'a' },
     { name: 'Größe 100 % – 日本', plan: 'HOBBY', account: 'Acme.Inc_2-b' },
     { name: 'x'.repeat(100), plan: 'INDIE', account: 'a'.repeat(64) },
+    { name: 'x', plan: 'PRO', account: 'a', scopes: ['links:read', 'qr:read'], expiresIn: 60 },
+    { name: 'x', plan: 'PRO', account: 'a', scopes: [], expiresIn: 315_360_000 },
   ];
   for (const body of taken) {
     it(`takes ${JSON.stringify(body).slice(0, 60)}`, () => {
-      expect(createKeyRequest.parse(body)).to.deep.equal(body);
+      const rest = { scopes: scopeNames, expiresIn: null };
+      expect(createKeyRequest.parse(body)).to.deep.equal({ ...rest, ...body });
     });
   }
 
@@ -48,6 +56,11 @@ describe('schemas: body of POST /admin/keys', () => {
     [{ account: 'abc\n' }, accountMessage],
     [{ account: 'x'.repeat(65) }, accountMessage],
     [{ account: null }, accountMessage],
+    [{ scopes: 'qr:read' }, scopesMessage],
+    [{ scopes: ['qr:write'] }, scopesMessage],
+    [{ scopes: null }, scopesMessage],
+    [{ expiresIn: 59 }, 'expiresIn must be at least 60 seconds (1 minute)'],
+    [{ expiresIn: '60' }, 'expiresIn must be a number'],
     [{ name: '', plan: '', account: '' }, nameMessage],
     [{ plan: '', account: '' }, planMessage],
   ];
@@ -66,9 +79,16 @@ describe('schemas: body of POST /admin/keys', () => {
   }
 });
 
+it('schemas: scopes have one order, and none is there twice', () => {
+  const scopes = ['qr:read', 'links:read', 'qr:read'];
+  const request = createKeyRequest.parse({ name: 'x', plan: 'PRO', scopes });
+  expect(request.scopes).to.deep.equal(['links:read', 'qr:read']);
+});
+
 describe('schemas: body of PATCH /admin/keys/:id', () => {
   it('has what is to be changed and nothing else', () => {
-    for (const body of [{ name: 'new' }, { plan: 'PRO' }, { active: false }]) {
+    const some = [{ name: 'new' }, { plan: 'PRO' }, { active: false }, { expiresIn: null }];
+    for (const body of [...some, { scopes: ['qr:read'] }, { expiresIn: 60 }]) {
       expect(changeKeyRequest.parse({ ...body, account: 'other', id: 'k' })).to.deep.equal(body);
     }
   });
@@ -78,6 +98,8 @@ describe('schemas: body of PATCH /admin/keys/:id', () => {
     [{ plan: 'GOLD' }, planMessage],
     [{ active: 'false' }, activeMessage],
     [{ active: null }, activeMessage],
+    [{ scopes: null }, scopesMessage],
+    [{ expiresIn: 1 }, 'expiresIn must be at least 60 seconds (1 minute)'],
     [{}, emptyMessage],
     [{ account: 'other' }, emptyMessage],
   ];

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { timestamp } from '../events/envelope.js';
+import { expiresIn, optional } from './fields.js';
 
 /** What a short code consists of, an alias included. */
 export const shortCodePattern = /^[A-Za-z0-9_-]{3,50}$/;
@@ -26,15 +27,9 @@ const parseDestination = (url: string): URL | null => {
 const invalidUrl = 'Please provide a valid URL';
 const aliasLengthMessage = 'Alias must be between 3 and 50 characters';
 
-/** `null` in an optional field means absent. */
-const optional = <Schema extends z.ZodType>(schema: Schema) =>
-  schema.nullish().transform((value) => value ?? null);
-
 const passwordMessage = 'Password must be between 4 and 100 characters';
 const passwordBounds = { minLength: 4, maxLength: 100 } as const;
 
-const expiresInMessage = 'expiresIn must be at least 60 seconds (1 minute)';
-const tenYears = 315_360_000;
 const maxClicksLimit = 1_000_000_000;
 
 /** Properties that no body may hold, at any depth. */
@@ -88,16 +83,10 @@ export const shortenRequest = (isOwnHost: (destination: URL) => boolean) =>
             }, passwordMessage)
             .meta(passwordBounds),
         ).meta({ description: 'Visitors must enter it before the redirect.' }),
-        expiresIn: optional(
-          z
-            .number({ error: 'expiresIn must be a number' })
-            .min(60, { error: expiresInMessage, abort: true })
-            .max(tenYears, {
-              error: `expiresIn must be at most ${tenYears} seconds (10 years)`,
-              abort: true,
-            })
-            .int({ error: 'expiresIn must be a whole number of seconds' }),
-        ).meta({ description: 'Seconds until the link expires.', examples: [86_400] }),
+        expiresIn: optional(expiresIn).meta({
+          description: 'Seconds until the link expires.',
+          examples: [86_400],
+        }),
         maxClicks: optional(
           z
             .number({ error: 'maxClicks must be a number' })

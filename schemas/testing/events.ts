@@ -6,6 +6,7 @@ import { newEvent, writeEvent, type EventMetadata } from '../events/codec.js';
 import { ledgerSource, spoolSource, writeSequence } from '../events/envelope.js';
 import { browserFamilies, deviceTypes, osFamilies, visitTriggers } from '../events/visitor.js';
 import { planNames } from '../plans.js';
+import { scopeNames } from '../scopes.js';
 import { unknownVisitor } from './visitor.js';
 
 export const noon = new Date('2026-05-20T12:00:00.000Z');
@@ -124,6 +125,13 @@ export const spooledVisit = (
 
 export const keyHash = 'ab'.repeat(32);
 
+const someKey = {
+  name: 'website',
+  plan: 'HOBBY' as const,
+  scopes: [...scopeNames],
+  expiresAt: null,
+};
+
 export const keyCreated = (
   id: string,
   data: Partial<Data<'ApiKeyCreated'>> = {},
@@ -132,16 +140,26 @@ export const keyCreated = (
   make(
     'ApiKeyCreated',
     id,
-    { name: 'website', plan: 'HOBBY', account: 'acme', hash: keyHash, ...data },
+    { ...someKey, account: 'acme', ancestors: [], hash: keyHash, ...data },
     { account: 'acme', ...told },
   );
 
 export const keyChanged = (
   id: string,
   sequence: number,
-  data: Data<'ApiKeyChanged'>,
+  data: Partial<Data<'ApiKeyChanged'>>,
   told: Told = {},
-) => make('ApiKeyChanged', id, data, { sequence, account: 'acme', ...told });
+) => {
+  const all = { ...someKey, status: 'active' as const, ...data };
+  return make('ApiKeyChanged', id, all, { sequence, account: 'acme', ...told });
+};
+
+export const keyRotated = (
+  id: string,
+  sequence: number,
+  data: Data<'ApiKeyRotated'>,
+  told: Told = {},
+) => make('ApiKeyRotated', id, data, { sequence, account: 'acme', ...told });
 
 export const keyRevoked = (id: string, sequence: number, told: Told = {}) =>
   make('ApiKeyRevoked', id, {}, { sequence, account: 'acme', ...told });
@@ -211,6 +229,13 @@ const count = fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER });
 
 const texts = { title: anyText, note: anyText, tags: fc.array(anyText, { maxLength: 3 }) };
 
+const keyTerms = {
+  name: anyText,
+  plan: nullable(plan),
+  scopes: fc.subarray([...scopeNames]),
+  expiresAt: nullable(timestamp),
+};
+
 /** Data of every event type; a new type does not compile without its own. */
 const dataByName: { [Name in EventName]: fc.Arbitrary<Data<Name>> } = {
   LinkCreated: fc.record(
@@ -258,8 +283,17 @@ const dataByName: { [Name in EventName]: fc.Arbitrary<Data<Name>> } = {
     trigger: nullable(fc.constantFrom(...visitTriggers)),
     version: nullable(count),
   }),
-  ApiKeyCreated: fc.record({ name: anyText, plan, account: token(64), hash }),
-  ApiKeyChanged: fc.record({ name: anyText, plan, active: fc.boolean() }),
+  ApiKeyCreated: fc.record({
+    ...keyTerms,
+    account: token(64),
+    hash,
+    ancestors: fc.array(token(36), { maxLength: 3 }),
+  }),
+  ApiKeyChanged: fc.record({
+    ...keyTerms,
+    status: fc.constantFrom('active', 'inactive', 'suspended'),
+  }),
+  ApiKeyRotated: fc.record({ hash, earlierEndAt: timestamp }),
   ApiKeyRevoked: fc.constant({}),
   AliasOverrideGranted: fc.record({ account: token(64) }),
   AliasOverrideRevoked: fc.constant({}),

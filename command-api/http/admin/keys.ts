@@ -6,10 +6,14 @@ import {
   type KeyResponse,
   type KeyWithUsageResponse,
 } from '../../../schemas/http/keys.js';
-import type { ApiKeyCommand } from '../../domain/api-key.js';
-import { createApiKeyHandler, type KeyWithUsage } from '../../ledger/api-keys.js';
-import type { KnownKey } from '../../../ops/ledger/api-keys.js';
+import {
+  createApiKeyHandler,
+  type KeyWithUsage,
+  type OperatorsCommand,
+} from '../../ledger/api-keys.js';
 import type { Actor } from '../../../schemas/decision.js';
+import { rootIdOf } from '../../../schemas/folds/api-key.js';
+import { messages } from '../../../schemas/http/errors.js';
 import { failure, json, type Reply } from '../reply.js';
 import { pageLimit, withBody, withQuery, type AdminRoutes } from './requests.js';
 
@@ -22,33 +26,48 @@ const pageQuery = z.object({
     .default(null),
 });
 
-const keyOf = ({ status, key }: KnownKey): KeyResponse => ({
+const keyOf = ({
+  state: { status, key },
+  plan,
+}: Pick<KeyWithUsage, 'state' | 'plan'>): KeyResponse => ({
   id: key.id,
   name: key.name,
-  plan: key.plan,
+  plan,
   account: key.account,
+  scopes: [...key.scopes],
   active: status === 'active',
+  rootId: rootIdOf(key),
+  expiresAt: key.expiresAt?.toISOString() ?? null,
   createdAt: key.createdAt.toISOString(),
 });
 
 export const keyRoutes: AdminRoutes = ({ pool, outbox, plans, settle }) => {
   const keys = createApiKeyHandler(pool, outbox);
 
-  const withUsage = ({ state, ...spent }: KeyWithUsage): KeyWithUsageResponse => {
-    const { minuteCalls, ...month } = spent;
-    const limit = plans.plans[state.key.plan].requestsPerMinute;
-    return { ...keyOf(state), usage: { minute: { used: minuteCalls, limit }, month } };
+  const withUsage = (found: KeyWithUsage): KeyWithUsageResponse => {
+    const { plan, lastUsedAt, minuteCalls, month, calls, links, qrCodes } = found;
+    const limit = plans.plans[plan].requestsPerMinute;
+    return {
+      ...keyOf(found),
+      lastUsedAt: lastUsedAt?.toISOString() ?? null,
+      usage: { minute: { used: minuteCalls, limit }, month: { month, calls, links, qrCodes } },
+    };
   };
 
-  const unknownKey = failure(404, 'API key not found');
+  const unknownKey = failure(404, messages.keyNotFound);
 
-  const change = async (id: string, command: ApiKeyCommand, actor: Actor): Promise<Reply> => {
+  const change = async (id: string, command: OperatorsCommand, actor: Actor): Promise<Reply> => {
     if (!keyIdPattern.test(id)) return unknownKey;
     const outcome = await keys.handle(id, command, actor);
-    if (outcome.type === 'done') return settle(outcome.receipt, 200, keyOf(outcome.state));
-    return outcome.reason === 'unknown'
-      ? unknownKey
-      : failure(409, 'This API key has been revoked');
+    if (outcome.type === 'refused') {
+      if (outcome.reason === 'unknown') return unknownKey;
+      return outcome.reason === 'planOfRoot'
+        ? failure(409, 'This API key has the plan of its root')
+        : failure(409, 'This API key has been revoked');
+    }
+    const found = await keys.find(id);
+    if (!found) throw new Error('A changed key is known');
+    return settle(outcome.receipt, 200, keyOf({ ...found, state: outcome.state }));
   };
 
   return [
@@ -57,7 +76,7 @@ export const keyRoutes: AdminRoutes = ({ pool, outbox, plans, settle }) => {
       path: '/keys',
       handler: withBody(createKeyRequest, async (request, { actor }) => {
         const { token, state, receipt } = await keys.issue(request, actor);
-        return settle(receipt, 201, { ...keyOf(state), key: token });
+        return settle(receipt, 201, { ...keyOf({ state, plan: request.plan }), key: token });
       }),
     },
     {

@@ -5,7 +5,8 @@ import { componentSchemas } from './schemas.js';
 const description = `Make short links, and see what became of them.
 
 Every request under \`/v2\` needs an API key. Each key has a limit per minute and monthly quotas, by
-its plan; what is left stands in headers and in \`GET /v2/usage\`. Errors have one shape,
+its plan; what is left stands in headers and in \`GET /v2/usage\`. A key also has scopes: an operation
+that needs one names it as its security requirement. Errors have one shape,
 \`GeneralError\`, except 401, 403 and the 429 of a monthly quota, which have their own. An unknown path
 is 404, another method 405. \`HEAD\` works wherever \`GET\` does; a body on either is not read.`;
 

@@ -28,16 +28,18 @@ const operations = Object.entries(document.paths).flatMap(([path, item]) =>
     .map(([method, operation]) => ({ path, method, operation: operation as Json })),
 );
 
+// Handlers ask for what they need when they are called.
+const routes = v2Routes({} as V2Deps).map(({ method, path, scope }) => ({
+  name: `${method} /v2${path.replace(/:(\w+)/g, '{$1}')}`,
+  scope,
+}));
+
 describe('command API: OpenAPI document', () => {
   it('has every route under /v2, and no other', () => {
-    // Handlers ask for what they need when they are called.
-    const routes = v2Routes({} as V2Deps).map(
-      ({ method, path }) => `${method} /v2${path.replace(/:(\w+)/g, '{$1}')}`,
-    );
     const described = operations
       .filter(({ path }) => path.startsWith('/v2/'))
       .map(({ path, method }) => `${method.toUpperCase()} ${path}`);
-    expect(described).to.have.members(routes);
+    expect(described).to.have.members(routes.map(({ name }) => name));
   });
 
   it('refers to nothing that is not there, and has nothing that nobody refers to', () => {
@@ -112,10 +114,14 @@ describe('command API: OpenAPI document', () => {
     expect(additionalProperties).to.equal(false);
   });
 
-  it('asks for a key everywhere but for health', () => {
-    for (const { path, operation } of operations) {
-      const expected = path.startsWith('/v2/') ? undefined : [];
+  it('asks for a key everywhere but for health, with the scope of the route', () => {
+    const scopes = new Map(routes.map(({ name, scope }) => [name, scope]));
+    for (const { path, method, operation } of operations) {
+      const scope = scopes.get(`${method.toUpperCase()} ${path}`);
+      const ofRoute = scope ? [{ apiKey: [scope] }] : undefined;
+      const expected = path.startsWith('/v2/') ? ofRoute : [];
       expect(operation['security'], path).to.deep.equal(expected);
+      if (scope) expect(operation['responses'], path).to.have.property('403');
     }
   });
 });

@@ -6,6 +6,7 @@ import {
   type SchemaPart,
   type SchemaName,
 } from './schemas.js';
+import type { Scope } from '../../../schemas/scopes.js';
 
 const requestId = {
   name: 'X-Request-Id',
@@ -53,12 +54,16 @@ const links = {
   qr: { operationId: 'getQrCode', parameters: { shortCode: '$response.body#/shortCode' } },
 };
 
+/** A key with this scope is needed. */
+const needs = (scope: Scope): SchemaPart => ({ security: [{ apiKey: [scope] }] });
+
 /** Every operation of the listener, by path and method. `HEAD` goes wherever `GET` does. */
 export const paths = {
   '/v2/shorten': {
     parameters: [requestId],
     post: {
       operationId: 'shorten',
+      ...needs('links:create'),
       tags: ['Links'],
       summary: 'Make a short link',
       description:
@@ -87,6 +92,7 @@ export const paths = {
     parameters: [requestId],
     post: {
       operationId: 'shortenBatch',
+      ...needs('links:create'),
       tags: ['Links'],
       summary: 'Make up to 50 short links',
       description:
@@ -110,7 +116,7 @@ export const paths = {
             ],
           },
         }),
-        ...errors(400, 409, 413, 415, 422),
+        ...errors(400, 403, 409, 413, 415, 422),
       },
     },
   },
@@ -118,17 +124,19 @@ export const paths = {
     parameters: [shortCode, requestId],
     get: {
       operationId: 'getQrCode',
+      ...needs('qr:read'),
       tags: ['Links'],
       summary: 'Get the QR code of a short link',
       description: 'Holds the `shortUrl`. Costs one QR code of the month.',
       parameters: [...qrParameters, ifNoneMatch],
-      responses: { ...qrImages, ...errors(400, 404, 410) },
+      responses: { ...qrImages, ...errors(400, 403, 404, 410) },
     },
   },
   '/v2/stats/{shortCode}': {
     parameters: [shortCode, requestId],
     get: {
       operationId: 'getStats',
+      ...needs('stats:read'),
       tags: ['Reports'],
       summary: 'Get the clicks of a short link',
       description: "Of the account's own links, also after they have expired.",
@@ -144,7 +152,7 @@ export const paths = {
             maxClicks: null,
           },
         }),
-        ...errors(404),
+        ...errors(403, 404),
       },
     },
   },

@@ -160,9 +160,15 @@ const errorResponses = [
   ),
   error(
     403,
-    'PlanRequired',
-    'The feature needs another plan.',
+    'Forbidden',
+    'The key lacks a scope, or the feature needs another plan.',
     {
+      scope: {
+        statusCode: 403,
+        message: 'This key lacks the scope links:create.',
+        error: 'Forbidden',
+        scope: 'links:create',
+      },
       password: {
         statusCode: 403,
         message: 'Password protection requires the INDIE plan or higher.',
@@ -172,7 +178,7 @@ const errorResponses = [
         upgradeUrl: monthlyLimit.upgradeUrl,
       },
     },
-    { schema: refTo('PlanError') },
+    { schema: { anyOf: [refTo('ScopeError'), refTo('PlanError')] } },
   ),
   error(404, 'NotFound', 'There was never such a short code.', {
     unknown: general(404, messages.codeNotFound, stats),

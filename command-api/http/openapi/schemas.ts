@@ -4,6 +4,7 @@ import {
   generalError,
   monthlyLimitError,
   planError,
+  scopeError,
   unauthorizedError,
 } from '../../../schemas/http/errors.js';
 import { healthResponse, livenessResponse } from '../../../schemas/http/health.js';
@@ -31,6 +32,7 @@ const responses = {
   GeneralError: generalError,
   UnauthorizedError: unauthorizedError,
   PlanError: planError,
+  ScopeError: scopeError,
   MonthlyLimitError: monthlyLimitError,
 };
 

@@ -2,9 +2,11 @@ import type { Context } from 'koa';
 import {
   messages,
   type MonthlyLimitError,
+  type ScopeError,
   type UnauthorizedError,
 } from '../../../schemas/http/errors.js';
 import type { PlanTable } from '../../../schemas/plans.js';
+import type { Scope } from '../../../schemas/scopes.js';
 import type { AdmittedCall, Call } from '../../domain/rate-limits.js';
 import { hashKeyToken, isKeyToken } from '../../domain/key-token.js';
 import type { Admitted, Admission, PlatformSwitches } from '../../ledger/admission.js';
@@ -15,6 +17,8 @@ import { failure, json, unavailable, type Reply } from '../reply.js';
 export interface V2State extends RequestState {
   call: AdmittedCall;
   platform: PlatformSwitches;
+  /** The text of the body, of a route that has one. */
+  body: string;
 }
 
 const bearer = /^Bearer +(\S+) *$/i;
@@ -36,6 +40,12 @@ export const rateLimitHeaders = ({ key, window }: AdmittedCall): Record<string, 
 const unauthorized = (message: string): Reply => {
   const body: UnauthorizedError = { statusCode: 401, message, error: 'Unauthorized' };
   return json(401, body, { 'WWW-Authenticate': 'Bearer' });
+};
+
+export const scopeLacking = (scope: Scope): Reply => {
+  const message = `This key lacks the scope ${scope}.`;
+  const body: ScopeError = { statusCode: 403, message, error: 'Forbidden', scope };
+  return json(403, body);
 };
 
 /** What the refusals of `/v2` are made from. */

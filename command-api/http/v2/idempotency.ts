@@ -6,7 +6,7 @@ import { topics } from '../../../schemas/events/topics.js';
 import { messages } from '../../../schemas/http/errors.js';
 import { findAnswers, type IdempotentRequest, type KeptAnswer } from '../../ledger/kept-answers.js';
 import { failure, json, type Reply } from '../reply.js';
-import { bodyReader, parseJson, type Handler } from '../requests.js';
+import { parseJson, type Handler } from '../requests.js';
 import type { V2State } from './admitted-call.js';
 
 const maxKeyLength = 255;
@@ -47,14 +47,11 @@ export const createIdempotency = (pool: Pool, clock: LedgerClock, delivery: Outb
 
   return {
     replay,
-    /** A POST with a body of at most `bodyLimit` bytes: replays an earlier answer, or does its work. */
-    post(bodyLimit: number, work: PostWork): Handler<V2State> {
-      const readBody = bodyReader(bodyLimit);
-      return async (ctx, state) => {
-        const body = await readBody(ctx);
-        if (body.type === 'refused') return body.reply;
+    /** A POST: replays an earlier answer, or does its work. */
+    post(work: PostWork): Handler<V2State> {
+      return (ctx, state) => {
         const run = (request: IdempotentRequest | null): Promise<Reply> | Reply => {
-          const parsed = parseJson(body.value);
+          const parsed = parseJson(state.body);
           return parsed.type === 'read' ? work(parsed.value, state, request) : parsed.reply;
         };
         const key = ctx.headers['idempotency-key'];
@@ -64,7 +61,7 @@ export const createIdempotency = (pool: Pool, clock: LedgerClock, delivery: Outb
         }
         const request = {
           scope: { keyId: state.call.key.id, path: ctx.path, idempotencyKey: key },
-          bodyHash: createHash('sha256').update(body.value).digest(),
+          bodyHash: createHash('sha256').update(state.body).digest(),
         };
         return answerOnce(request, async () => run(request));
       };

@@ -126,7 +126,8 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
       url,
       expiresIn,
       maxClicks,
-      keyId: key.id,
+      keyId: key.rootId,
+      actor: key.id,
       account: key.account,
       requestId: state.requestId,
     };
@@ -167,7 +168,7 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
       { call, uncounted }: V2State,
     ): Promise<readonly CreateLink[]> {
       const passwords = ready.flatMap(({ password }) => (password === null ? [] : [password]));
-      const hashes = [...(await uncounted(deps.passwords.hashAll(call.key.id, passwords)))];
+      const hashes = [...(await uncounted(deps.passwords.hashAll(call.key.rootId, passwords)))];
       return ready.map(({ create, password }) => {
         const passwordHash = password === null ? null : hashes.shift();
         if (passwordHash === undefined) throw new Error('A password was left unhashed');

@@ -70,8 +70,8 @@ export const createQrHandler = (deps: QrDeps): Handler<V2State> => {
     }
     const body = renderQr(text, query.value);
     if (ctx.method === 'GET') {
-      const { id: keyId, account } = key;
-      const outcome = await quota.spend({ keyId, account, code, limit, requestId });
+      const { rootId: keyId, id: actor, account } = key;
+      const outcome = await quota.spend({ keyId, actor, account, code, limit, requestId });
       if (outcome === 'exhausted') return exhausted();
     }
     return { type: 'raw', status: 200, contentType: type, body, headers };

@@ -23,9 +23,9 @@ describe('command API: routes under /v2', () => {
     };
     const methods = ['POST', 'PUT', 'PATCH', 'DELETE'] as const;
     const { requirementsOf } = createV2(deps, [
-      ...methods.map((method) => ({ method, path: '/links/:code', handler })),
-      { method: 'GET', path: '/links/:code', handler },
-      { method: 'GET', path: '/spent/:code', handler, writes: true },
+      ...methods.map((method) => ({ method, path: '/links/:code', scope: null, handler })),
+      { method: 'GET', path: '/links/:code', scope: null, handler },
+      { method: 'GET', path: '/spent/:code', scope: null, handler, writes: true },
     ]);
     for (const method of methods) {
       expect(requirementsOf(method, '/v2/links/spring').writes, method).to.equal(true);

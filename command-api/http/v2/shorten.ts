@@ -16,8 +16,6 @@ import {
   type ReadyRequest,
 } from './link-requests.js';
 
-/** Bytes. */
-const bodyLimits = { link: 65_536, batch: 524_288 };
 /** Milliseconds that an answer waits for the log: a client gets its answer within 2 s. */
 const logWithinMs = 1_500;
 
@@ -58,7 +56,7 @@ export const createShortenHandlers = (deps: ShortenDeps) => {
   ): Promise<Reply> => {
     const { call } = state;
     const result = await handler.shorten({
-      keyId: call.key.id,
+      keyId: call.key.rootId,
       linkLimit: requests.linkLimitOf(call),
       links: await requests.complete(ready, state),
       idempotency: request && { ...request, form },
@@ -76,14 +74,14 @@ export const createShortenHandlers = (deps: ShortenDeps) => {
   };
 
   return {
-    shorten: idempotency.post(bodyLimits.link, async (body, state, request) => {
+    shorten: idempotency.post(async (body, state, request) => {
       const [prepared] = await requests.prepare([body], state);
       if (!prepared) return unavailable();
       if (prepared.type === 'refused') return prepared.reply;
       return decide(state, [prepared], { type: 'link', shortUrlHost }, request);
     }),
     /** Each item has its own outcome, all are decided together. */
-    shortenBatch: idempotency.post(bodyLimits.batch, async (body, state, request) => {
+    shortenBatch: idempotency.post(async (body, state, request) => {
       const parsed = parseAs(batchRequest, body);
       if (parsed.type === 'refused') return parsed.reply;
       const { urls } = parsed.value;

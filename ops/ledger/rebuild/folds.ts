@@ -98,7 +98,7 @@ export const foldKeys = (
     const state = changed.get(event.subject) ?? known.get(event.subject) ?? noKey;
     const isKnown =
       state.status === 'none'
-        ? event.type !== 'linklog.ApiKeyCreated.v1'
+        ? event.type !== 'linklog.ApiKeyCreated.v2'
         : event.sequence <= state.key.sequence;
     if (isKnown) continue;
     const next = evolveApiKey(state, event);

@@ -95,7 +95,7 @@ describe('ledger: ledger as a fold of the log', () => {
 
     const changes = [
       keyCreated('key-1'),
-      keyChanged('key-1', 2, { name: 'shop', plan: 'PRO', active: false }),
+      keyChanged('key-1', 2, { name: 'shop', plan: 'PRO', status: 'suspended' }),
       keyRevoked('key-1', 3),
     ];
     expectRepeatsDropped(changes, (events) => foldKeys(none, events));

@@ -24,12 +24,14 @@ export const workingState = {
   columns: {
     /** The open window of the per-minute limit. */
     key_meters: ['window_start', 'window_calls'],
+    api_keys: ['last_used_at'],
   },
 } as const;
 
 /** The ledger's tables that are folds of the log, but for the columns above. */
 export const foldedTables = [
   'api_keys',
+  'key_secrets',
   'alias_overrides',
   'platform',
   'links',

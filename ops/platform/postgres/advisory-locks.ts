@@ -18,6 +18,8 @@ export const advisoryLocks = {
   projectionRebuild: 7_021_959,
   /** Held by the one process that compacts the embedded log at this moment. */
   compaction: 7_021_960,
+  /** With the hash of an account's name: held while a key of the account makes a key. */
+  accountKeys: 7_021_961,
 } as const;
 
 /**

@@ -1,5 +1,6 @@
 import { v7 as uuidv7 } from 'uuid';
 import type { LinklogEvent } from '../../../schemas/events/catalogue.js';
+import { scopeNames } from '../../../schemas/scopes.js';
 import { newEvent, topicOf, writeEvent } from '../../../schemas/events/codec.js';
 import { ledgerSource, spoolSource } from '../../../schemas/events/envelope.js';
 import { someVisit } from '../../../schemas/testing/events.js';
@@ -54,6 +55,9 @@ export const fillLog = async (log: EventLog, links: number, visits: number): Pro
       {
         name: 'a key',
         plan: 'PRO',
+        scopes: [...scopeNames],
+        expiresAt: null,
+        ancestors: [],
         account: 'default',
         hash: keyOf(index).replaceAll('-', '').padEnd(64, '0'),
       },

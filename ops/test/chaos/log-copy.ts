@@ -111,7 +111,7 @@ export class LogCopy {
       const known = this.visits.get(event.subject) ?? [];
       known.push(place);
       this.visits.set(event.subject, known);
-    } else if (event.type === 'linklog.ApiKeyChanged.v1') {
+    } else if (event.type === 'linklog.ApiKeyChanged.v2') {
       this.markers.add(event.data.name);
     }
   }

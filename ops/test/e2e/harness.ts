@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import type { PlanName } from '../../../schemas/plans.js';
+import type { Scope } from '../../../schemas/scopes.js';
 import { ask, type Answer, type Ask } from '../support/http.js';
 import { onStack, startProduct, type IssuedKey, type Product } from '../support/product.js';
 
@@ -69,7 +70,10 @@ export class Bench {
   }
 
   /** A new key of its own, so that no other test's calls stand in its way. */
-  key(plan: PlanName, options: { name?: string; account?: string } = {}): Promise<IssuedKey> {
+  key(
+    plan: PlanName,
+    options: Omit<Parameters<Product['createKey']>[0], 'plan'> = {},
+  ): Promise<IssuedKey> {
     return this.product.createKey({ plan, ...options });
   }
 
@@ -175,6 +179,14 @@ export const expectBody = (answer: Answer, status: number, body: object): void =
   expect(answer.headers['content-type']).to.equal('application/json; charset=utf-8');
   expect(answer.headers['cache-control']).to.equal('no-store');
 };
+
+/** The 403 of a key that lacks a scope. */
+export const lacking = (scope: Scope): object => ({
+  statusCode: 403,
+  message: `This key lacks the scope ${scope}.`,
+  error: 'Forbidden',
+  scope,
+});
 
 export const monthly = (message: string, limit: number): object => ({
   statusCode: 429,

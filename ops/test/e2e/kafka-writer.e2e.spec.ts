@@ -119,7 +119,7 @@ describe('product: someone who can write to Kafka', function () {
     const hash = createHash('sha256').update(forged).digest('hex');
     await forge(
       keyCreated(idOf('mine'), { plan: 'PRO', hash }),
-      keyChanged(id, newest, { name: 'mine', plan: 'PRO', active: true }),
+      keyChanged(id, newest, { name: 'mine', plan: 'PRO' }),
       overrideGranted('login', newest, 'default'),
       maintenanceSwitched(newest, true),
     );

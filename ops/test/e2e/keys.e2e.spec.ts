@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { scopeNames } from '../../../schemas/scopes.js';
 import { ask } from '../support/http.js';
 import type { IssuedKey } from '../support/product.js';
 import {
@@ -6,6 +7,7 @@ import {
   expectBody,
   expectError,
   invalidKey,
+  lacking,
   missingKey,
   timestampPattern,
   withProduct,
@@ -118,7 +120,10 @@ describe('command API: API keys', () => {
         name: 'mine',
         plan: 'INDIE',
         account: 'acme',
+        scopes: scopeNames,
         active: true,
+        rootId: made.id,
+        expiresAt: null,
         createdAt: made.createdAt,
       });
       expect(made.key).to.match(/^ll_[0-9A-Za-z]{38}$/);
@@ -131,8 +136,12 @@ describe('command API: API keys', () => {
         name: 'mine',
         plan: 'INDIE',
         account: 'acme',
+        scopes: scopeNames,
         active: true,
+        rootId: id,
+        expiresAt: null,
         createdAt,
+        lastUsedAt: null,
         usage: {
           minute: { used: 0, limit: 1_000 },
           month: { month: seen.usage.month.month, calls: 0, links: 0, qrCodes: 0 },
@@ -157,6 +166,8 @@ describe('command API: API keys', () => {
       [{ name: 'a', plan: 'GOLD' }, /^plan /],
       [{ name: 'a', plan: 'FREE', account: 'a b' }, /^account /],
       [{ name: 'a', plan: 'FREE', account: '' }, /^account /],
+      [{ name: 'a', plan: 'FREE', scopes: ['all'] }, /^scopes /],
+      [{ name: 'a', plan: 'FREE', expiresIn: 59 }, /^expiresIn /],
     ];
     for (const [body, message] of wrong) {
       const shown = JSON.stringify(body);
@@ -167,6 +178,26 @@ describe('command API: API keys', () => {
         expectError(answer, { status: 400, message: said, path: '/admin/keys', method: 'POST' });
       });
     }
+
+    it('with scopes and an end, which may change', async () => {
+      const made = await make({
+        name: 'reader',
+        plan: 'FREE',
+        scopes: ['stats:read', 'links:read', 'links:read'],
+        expiresIn: 60,
+      });
+      expect(made.status).to.equal(201);
+      const { id, key, ...rest } = made.json() as IssuedKey & Record<string, unknown>;
+      const { createdAt, expiresAt } = rest as unknown as Record<string, string>;
+      expect(rest['scopes']).to.deep.equal(['links:read', 'stats:read']);
+      expect(Date.parse(expiresAt ?? '') - Date.parse(createdAt ?? '')).to.equal(60_000);
+      const stats = () => bench.api('/v2/stats/nothing', key);
+      expect((await stats()).status).to.equal(404);
+      const change = { scopes: ['qr:read'], expiresIn: null };
+      const changed = await bench.admin('PATCH', `/admin/keys/${id}`, change);
+      expect(changed.json()).to.deep.include({ scopes: ['qr:read'], expiresAt: null });
+      expectBody(await stats(), 403, lacking('stats:read'));
+    });
 
     it('authenticate at once', async () => {
       for (let round = 0; round < 20; round += 1) {

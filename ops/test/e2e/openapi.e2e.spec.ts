@@ -168,6 +168,14 @@ describe('command API: GET /openapi.json', () => {
       }
     });
 
+    it('when the key lacks the scope', async () => {
+      const { key } = await bench.key('PRO', { scopes: [] });
+      const unscoped = ['GET /v2/usage'];
+      for (const operation of everywhere.filter((each) => !unscoped.includes(each))) {
+        await described(operation, 403, key, bodyOf(operation));
+      }
+    });
+
     it('when the plan lacks the feature or the quota is used up', async () => {
       const hobby = (await bench.key('HOBBY')).key;
       const aliased = { body: { url: destination, alias } };

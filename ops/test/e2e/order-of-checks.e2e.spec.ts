@@ -12,6 +12,7 @@ import {
   expectBody,
   expectError,
   expectRefused,
+  lacking,
   missingKey,
   invalidKey,
   monthly,
@@ -141,6 +142,48 @@ describe('command API: order of checks', () => {
   it('size comes before type', async () => {
     const answer = await bench.api('/v2/shorten', pro.key, post(large, text));
     expectRefused(answer, 413, messages.tooLarge);
+  });
+
+  describe('the scope', () => {
+    let none: string;
+
+    before(async () => {
+      none = (await bench.key('PRO', { scopes: [] })).key;
+    });
+
+    it('comes after path, method, size and type', async () => {
+      expect((await bench.api('/v2/nothing', none)).status).to.equal(404);
+      expect((await bench.api('/v2/shorten', none, { method: 'PUT' })).status).to.equal(405);
+      expectRefused(await bench.api('/v2/shorten', none, post(large)), 413, messages.tooLarge);
+      expectRefused(
+        await bench.api('/v2/shorten', none, post('{}', text)),
+        415,
+        messages.contentType,
+      );
+    });
+
+    it('comes before the body and all that follows', async () => {
+      const malformed = post('{', { 'Content-Type': 'application/json' });
+      for (const options of [malformed, post({ url: 'x' }), post({ url: destination })]) {
+        for (const at of ['/v2/shorten', '/v2/shorten/batch']) {
+          expectBody(await bench.api(at, none, options), 403, lacking('links:create'));
+        }
+      }
+      expectBody(await bench.api('/v2/qr/nothing?size=1', none), 403, lacking('qr:read'));
+      expectBody(await bench.api('/v2/stats/nothing', none), 403, lacking('stats:read'));
+      expect((await bench.api('/v2/usage', none)).status).to.equal(200);
+    });
+
+    it('comes before the idempotent replay', async () => {
+      const { id, key } = await bench.key('INDIE');
+      const headers = { 'Idempotency-Key': 'before-the-scope' };
+      const first = await bench.shorten(key, { url: destination }, headers);
+      expect(first.status).to.equal(201);
+      await bench.admin('PATCH', `/admin/keys/${id}`, { scopes: ['links:read'] });
+      const again = await bench.shorten(key, { url: destination }, headers);
+      expectBody(again, 403, lacking('links:create'));
+      expect(again.headers['x-ratelimit-limit']).to.equal('1000');
+    });
   });
 
   describe('the idempotent replay', () => {

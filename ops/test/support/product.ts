@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import type { PlanName } from '../../../schemas/plans.js';
+import type { Scope } from '../../../schemas/scopes.js';
 import { publishedAddresses } from '../../app/data-dir.js';
 import { postgresAccount } from '../../local/postgres/account.js';
 import { layoutOf } from '../../local/postgres/layout.js';
@@ -68,6 +69,8 @@ export interface Product {
     readonly plan: PlanName;
     readonly account?: string;
     readonly name?: string;
+    readonly scopes?: readonly Scope[];
+    readonly expiresIn?: number;
   }): Promise<IssuedKey>;
   /** Resolves when it ended, in whatever way. */
   readonly ended: Promise<EndedProcess>;
@@ -172,12 +175,12 @@ const text = (ready: unknown, name: string): string => {
 /** Makes an API key, as an operator. */
 export const issueKey = async (
   { admin, adminToken }: Pick<Product, 'admin' | 'adminToken'>,
-  { plan, account, name = `a ${plan} key` }: Parameters<Product['createKey']>[0],
+  { plan, name = `a ${plan} key`, ...more }: Parameters<Product['createKey']>[0],
 ): Promise<IssuedKey> => {
   const answer = await ask(`${admin}/admin/keys`, {
     method: 'POST',
     headers: { Authorization: `Bearer ${adminToken}` },
-    body: { name, plan, ...(account !== undefined && { account }) },
+    body: { name, plan, ...more },
   });
   if (answer.status !== 201) throw new Error(`No key: ${answer.status} ${answer.text}`);
   return answer.json() as IssuedKey;

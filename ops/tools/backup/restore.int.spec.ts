@@ -10,6 +10,7 @@ import {
   type SetAliasOverride,
 } from '../../../command-api/domain/alias-override.js';
 import { decidePlatform, type SwitchPlatform } from '../../../command-api/domain/platform.js';
+import { hashKeyToken } from '../../../command-api/domain/key-token.js';
 import { createApiKeyHandler } from '../../../command-api/ledger/api-keys.js';
 import { expireDueLinks } from '../../../command-api/ledger/expiry.js';
 import { createLinkBlockHandler } from '../../../command-api/ledger/link-blocks.js';
@@ -162,6 +163,7 @@ describe('backup: backup that is restored', () => {
         maxClicks,
         passwordHash: code === 'secret' ? '$argon2id$v=19$m=1,t=1,p=1$c2FsdA$aGFzaA' : null,
         keyId: key.id,
+        actor: key.id,
         account: key.account,
         requestId: 'request-1',
       })),
@@ -203,7 +205,14 @@ describe('backup: backup that is restored', () => {
 
     const qrCodes = createQrCodeQuota(from.pool, from.outbox, from.clock);
     for (const { id, account } of [keys[0], keys[0], keys[2]]) {
-      await qrCodes.spend({ keyId: id, account, code: 'plain', limit: null, requestId: 'qr' });
+      await qrCodes.spend({
+        keyId: id,
+        actor: id,
+        account,
+        code: 'plain',
+        limit: null,
+        requestId: 'qr',
+      });
     }
     const keyHandler = createApiKeyHandler(from.pool, from.outbox);
     await keyHandler.handle(
@@ -211,6 +220,12 @@ describe('backup: backup that is restored', () => {
       { type: 'ChangeApiKey', plan: 'INDIE', active: false },
       actor,
     );
+    const asking = { id: keys[0].id, account: keys[0].account, requestId: 'request-1' };
+    const readers = { name: 'reader', scopes: ['links:read' as const], expiresIn: 3_600 };
+    const derived = await keyHandler.derive(asking, readers);
+    if (derived.type === 'refused') throw new Error(derived.reason);
+    await keyHandler.rotate(asking, derived.state.key.id, 60);
+    await admission.admit({ keyHash: hashKeyToken(derived.token), metered: true });
     await keyHandler.handle(keys[2].id, { type: 'RevokeApiKey' }, actor);
     const subject = platformSubject;
     const switchPlatform = (command: SwitchPlatform) =>
@@ -261,7 +276,7 @@ describe('backup: backup that is restored', () => {
       expect(await ledgerOf(node)).to.deep.equal(await ledgerOf(from));
       expect(await projectionsOf(node)).to.deep.equal(await projectionsOf(from));
       const [meter] = (await ledgerOf(node))['key_meters'] as Record<string, unknown>[];
-      expect(meter).to.include({ month_calls: 2, month_links: 64, month_qr_codes: 2 });
+      expect(meter).to.include({ month_calls: 3, month_links: 64, month_qr_codes: 2 });
     });
   });
 

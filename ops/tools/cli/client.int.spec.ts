@@ -11,12 +11,16 @@ const key = (id: string) => ({
   name: 'a key',
   plan: 'PRO',
   account: 'default',
+  scopes: ['qr:read'],
   active: true,
+  rootId: id,
+  expiresAt: null,
   createdAt: '2026-05-20T12:00:00.000Z',
 });
 
 const keyWithUsage = (id: string) => ({
   ...key(id),
+  lastUsedAt: null,
   usage: {
     minute: { used: 0, limit: 5_000 },
     month: { month: '2026-05-01', calls: 0, links: 0, qrCodes: 0 },
@@ -107,7 +111,7 @@ describe("CLI: command line's client", () => {
     answerWith(202, key('7'));
     expect((await client.revokeKey('7')).inLog).to.be.false;
     answerWith(202, { ...key('7'), key: 'll_x' });
-    const created = await client.createKey({ name: 'n', plan: 'PRO', account: 'default' });
+    const created = await client.createKey({ name: 'n', plan: 'PRO' });
     expect([created.inLog, created.value.key]).to.deep.equal([false, 'll_x']);
   });
 

@@ -62,6 +62,25 @@ describe('CLI: command line, on a running service', () => {
       await expectFailure(['keys', 'change', id, '--active'], 1, 'This API key has been revoked');
     });
 
+    it('have scopes and an end', async () => {
+      const options = ['--plan', 'FREE', '--scopes', 'qr:read,links:read', '--expires-in', '90'];
+      const made = await json('keys', 'create', '--name', 'reader', ...options);
+      expect(made).to.deep.include({ scopes: ['links:read', 'qr:read'] });
+      const { id, expiresAt } = made as { id: string; expiresAt: string };
+      expect(Date.parse(expiresAt)).to.be.within(Date.now(), Date.now() + 90_000);
+      const change = ['--scopes', 'stats:read', '--expires-in', 'never'];
+      expect(await json('keys', 'change', id, ...change)).to.deep.include({
+        scopes: ['stats:read'],
+        expiresAt: null,
+      });
+      expect(await text('keys', 'show', id)).to.match(/scopes +stats:read\n/);
+      await expectFailure(
+        ['keys', 'change', id, '--expires-in', 'soon'],
+        2,
+        '"soon" is no number of seconds',
+      );
+    });
+
     it('are changed by somebody: the name is in the events', async () => {
       const { id } = await createKey('PRO');
       await json('keys', 'change', id, '--plan', 'FREE');
@@ -72,8 +91,8 @@ describe('CLI: command line, on a running service', () => {
       );
       const events = rows.map(({ value }) => readEvent(value));
       expect(events.map(({ type, actor }) => [type, actor])).to.deep.equal([
-        ['linklog.ApiKeyCreated.v1', actorName()],
-        ['linklog.ApiKeyChanged.v1', actorName()],
+        ['linklog.ApiKeyCreated.v2', actorName()],
+        ['linklog.ApiKeyChanged.v2', actorName()],
         ['linklog.ApiKeyRevoked.v1', actorName()],
       ]);
     });

@@ -6,6 +6,7 @@ import type {
   KeyWithUsageResponse,
 } from '../../../schemas/http/keys.js';
 import { planNames, type PlanName } from '../../../schemas/plans.js';
+import { scopeNames, type Scope } from '../../../schemas/scopes.js';
 import { oneOf, required } from './arguments.js';
 import type { Command, CommandContext } from './command.js';
 import { CliError } from './errors.js';
@@ -25,23 +26,41 @@ const keyId = (id: string): string => {
 
 const plan = oneOf('plan', planNames);
 
+const scope = oneOf('scope', scopeNames);
+
+/** @throws CliError */
+const scopeList = (list: string): Scope[] => (list === '' ? [] : list.split(',').map(scope));
+
+/** @throws CliError */
+const seconds = (word: string): number => {
+  if (/^\d+$/.test(word)) return Number(word);
+  throw new CliError('USAGE', `${JSON.stringify(word)} is no number of seconds`);
+};
+
 const factsOf = (key: KeyResponse): [string, string][] => [
   ['id', key.id],
   ['name', key.name],
   ['plan', key.plan],
   ['account', key.account],
+  ['scopes', key.scopes.join(', ') || 'none'],
   ['active', key.active ? 'yes' : 'no'],
+  ...(key.rootId === key.id ? [] : [['made by people, below', key.rootId] as [string, string]]),
+  ['expires', key.expiresAt ?? 'never'],
   ['created', key.createdAt],
 ];
 
-const usageFacts = ({ usage: { minute, month } }: KeyWithUsageResponse): [string, string][] => [
-  ['this minute', `${count(minute.used)} of ${counted(minute.limit, 'call')}`],
-  [
-    'this month',
-    `${counted(month.calls, 'call')}, ${counted(month.links, 'link')}, ` +
-      `${counted(month.qrCodes, 'QR code')} (since ${month.month})`,
-  ],
-];
+const usageFacts = (key: KeyWithUsageResponse): [string, string][] => {
+  const { minute, month } = key.usage;
+  return [
+    ['last used', key.lastUsedAt ?? 'never'],
+    ['this minute', `${count(minute.used)} of ${counted(minute.limit, 'call')}`],
+    [
+      'this month',
+      `${counted(month.calls, 'call')}, ${counted(month.links, 'link')}, ` +
+        `${counted(month.qrCodes, 'QR code')} (since ${month.month})`,
+    ],
+  ];
+};
 
 const head = ['ID', 'NAME', 'PLAN', 'ACCOUNT', 'ACTIVE', 'CALLS', 'LINKS', 'QR CODES', 'CREATED'];
 
@@ -61,21 +80,30 @@ interface CreateOptions {
   readonly name?: string;
   readonly plan?: PlanName;
   readonly account: string;
+  readonly scopes?: Scope[];
+  readonly expiresIn?: number;
 }
 
 interface ChangeOptions {
   readonly name?: string;
   readonly plan?: PlanName;
+  readonly scopes?: Scope[];
+  readonly expiresIn?: number | 'never';
   readonly active?: true;
   readonly inactive?: true;
 }
 
-const requestOf = ({ name, plan: wanted, active, inactive }: ChangeOptions): ChangeKeyRequest => {
-  const switched = active ?? (inactive === undefined ? undefined : false);
-  if (name === undefined && wanted === undefined && switched === undefined) {
-    throw new CliError('USAGE', 'nothing to change: give --name, --plan, --active or --inactive');
+const requestOf = ({ active, inactive, expiresIn, ...values }: ChangeOptions): ChangeKeyRequest => {
+  const request = {
+    ...values,
+    expiresIn: expiresIn === 'never' ? null : expiresIn,
+    active: active ?? (inactive === undefined ? undefined : false),
+  };
+  if (Object.values(request).every((value) => value === undefined)) {
+    const options = '--name, --plan, --scopes, --expires-in, --active or --inactive';
+    throw new CliError('USAGE', `nothing to change: give ${options}`);
   }
-  return { name, plan: wanted, active: switched };
+  return request;
 };
 
 /** Adds `linklog keys …`. */
@@ -88,15 +116,20 @@ export const addKeyCommands = (program: Command, { connect, print }: CommandCont
     .option('--name <name>', 'what people call it, 1 to 100 characters')
     .option('--plan <plan>', planNames.join(', '), plan)
     .option('--account <account>', 'whose links it makes and sees', 'default')
+    .option('--scopes <list>', `what it may do: all, or some of ${scopeNames.join(',')}`, scopeList)
+    .option('--expires-in <seconds>', 'its end, from now; otherwise it has none', seconds)
     .examples(
       'keys create --name "Build server" --plan PRO',
       'keys create --name shop --plan HOBBY --account shop --json | jq -r .key',
+      'keys create --name reader --plan FREE --scopes links:read,stats:read --expires-in 86400',
     )
     .action(async (options: CreateOptions) => {
       const request = {
         name: required(options.name, '--name', 'keys create'),
         plan: required(options.plan, '--plan', 'keys create'),
         account: options.account,
+        scopes: options.scopes,
+        expiresIn: options.expiresIn,
       };
       const textOf = (key: CreatedKeyResponse): string =>
         `${facts([...factsOf(key), ['key', key.key]])}\n\nThe key is shown this once: keep it safe.`;
@@ -129,6 +162,10 @@ export const addKeyCommands = (program: Command, { connect, print }: CommandCont
     .argument('<id>', 'its id, see "linklog keys list"', keyId)
     .option('--name <name>', 'another name')
     .option('--plan <plan>', `another plan: ${planNames.join(', ')}`, plan)
+    .option('--scopes <list>', 'what it may do from now on', scopeList)
+    .option('--expires-in <seconds>', 'another end, from now, or "never"', (word) =>
+      word === 'never' ? word : seconds(word),
+    )
     .addOption(new Option('--active', 'accept it again').conflicts('inactive'))
     .addOption(new Option('--inactive', 'refuse it until it is active again'))
     .examples(

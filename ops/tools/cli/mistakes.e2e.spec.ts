@@ -70,7 +70,7 @@ describe('CLI: command line, on a running service', () => {
       [
         ['keys', 'change', nobody],
         2,
-        'nothing to change: give --name, --plan, --active or --inactive',
+        'nothing to change: give --name, --plan, --scopes, --expires-in, --active or --inactive',
       ],
       [
         ['keys', 'change', nobody, '--active', '--inactive'],

@@ -201,7 +201,7 @@ describe('audit: looking back', () => {
         keyChanged(
           'key-1',
           2,
-          { name: 'shop', plan: 'PRO', active: false },
+          { name: 'shop', plan: 'PRO', status: 'suspended' },
           { actor: 'bob', time: at(10) },
         ),
         keyRevoked('key-1', 3, { actor: 'carol', time: at(20) }),
@@ -214,7 +214,7 @@ describe('audit: looking back', () => {
         lastChange: { at: at(0).toISOString(), by: 'alice' },
         calls: { used: 0, usedAtMost: 0, limit: 25_000, exhausted: false },
       });
-      expect(await key(10, 'shop')).to.include({ id: 'key-1', plan: 'PRO', status: 'inactive' });
+      expect(await key(10, 'shop')).to.include({ id: 'key-1', plan: 'PRO', status: 'suspended' });
       expect(await key(20, 'key-1')).to.deep.include({
         status: 'revoked',
         lastChange: { at: at(20).toISOString(), by: 'carol' },

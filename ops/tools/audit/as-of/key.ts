@@ -7,7 +7,8 @@ import {
 import { topics } from '../../../../schemas/events/topics.js';
 import type { AliasOverride } from '../../../../schemas/folds/alias-override.js';
 import { spendingOf, unusedMeter, type KeyMeter } from '../../../../schemas/folds/key-meter.js';
-import type { PlanTable } from '../../../../schemas/plans.js';
+import { rootIdOf } from '../../../../schemas/folds/api-key.js';
+import type { PlanName, PlanTable } from '../../../../schemas/plans.js';
 import type { KnownKey } from '../../../ledger/api-keys.js';
 import { foldKeys, foldMeters, foldOverrides } from '../../../ledger/rebuild/folds.js';
 import { CliError } from '../../cli/errors.js';
@@ -61,22 +62,35 @@ const findKey = ({ keys }: Accounts, wanted: string, moment: Date): KnownKey => 
   );
 };
 
+/** The plan of a key: its root's. */
+const planOf = ({ keys }: Accounts, { key }: KnownKey): PlanName => {
+  const plan = key.plan ?? keys.get(rootIdOf(key))?.key.plan;
+  if (!plan) throw new Error(`The root of the key ${key.id} has no plan`);
+  return plan;
+};
+
 /** A key as every answer shows it. */
-export const shownKey = ({ key, status }: KnownKey) => ({
-  id: key.id,
-  name: key.name,
-  plan: key.plan,
-  account: key.account,
-  status,
-  createdAt: key.createdAt.toISOString(),
-});
+export const shownKey = (accounts: Accounts, known: KnownKey) => {
+  const { key, status } = known;
+  return {
+    id: key.id,
+    name: key.name,
+    plan: planOf(accounts, known),
+    account: key.account,
+    scopes: key.scopes,
+    status,
+    rootId: rootIdOf(key),
+    expiresAt: key.expiresAt?.toISOString() ?? null,
+    createdAt: key.createdAt.toISOString(),
+  };
+};
 
 type SpendingEvent = Parameters<typeof foldMeters>[1][number];
 
 const isSpending = (event: LinklogEvent): event is SpendingEvent => spendingOf(event) !== null;
 
 /**
- * What a key was at a moment, and what it had spent in that month. A minute's calls become an event
+ * What a key was at a moment, and what its root had spent in that month. A minute's calls become an event
  * when the minute is past, so they count by their minute: for certain if it was over, perhaps if the
  * moment is in it. Links are remembered by their codes while this runs, those of the key and month.
  *
@@ -90,7 +104,9 @@ export const keyAsOf = async (look: LookBack, wanted: string, { plans }: PlanTab
     accounts.add(readings.map(({ event }) => event).filter(happened));
   });
   const known = findKey(accounts, wanted, moment);
-  const { id, lastEventAt, plan: planName } = known.key;
+  const { lastEventAt } = known.key;
+  const shown = shownKey(accounts, known);
+  const spender = shown.rootId;
 
   /** The month's first day, UTC. */
   const month = `${moment.toISOString().slice(0, 7)}-01`;
@@ -109,19 +125,22 @@ export const keyAsOf = async (look: LookBack, wanted: string, { plans }: PlanTab
   let most: KeyMeter = unusedMeter;
   const add = (meter: KeyMeter, events: readonly SpendingEvent[], over: boolean): KeyMeter => {
     const counted = events.filter((event) => counts(event, over));
-    return foldMeters(new Map([[id, meter]]), counted).get(id) ?? meter;
+    return foldMeters(new Map([[spender, meter]]), counted).get(spender) ?? meter;
   };
 
   const ofSpending = await readParts(
     look,
-    [...(await partsOf(log, topics.usage.name, id)), ...(await partsOf(log, topics.links.name))],
+    [
+      ...(await partsOf(log, topics.usage.name, spender)),
+      ...(await partsOf(log, topics.links.name)),
+    ],
     (readings) => {
       const events = readings
         .map(({ event }) => event)
         .filter(isSpending)
         .filter((event) =>
           event.type === 'linklog.LinkCreated.v2'
-            ? event.data.keyId === id && event.time >= month && happened(event) && isNew(event)
+            ? event.data.keyId === spender && event.time >= month && happened(event) && isNew(event)
             : event.type === 'linklog.CallsMetered.v1' || happened(event),
         );
       least = add(least, events, true);
@@ -129,7 +148,7 @@ export const keyAsOf = async (look: LookBack, wanted: string, { plans }: PlanTab
     },
   );
 
-  const plan = plans[planName];
+  const plan = plans[shown.plan];
   const spent = (what: 'calls' | 'links' | 'qrCodes', limit: number | null): Spent => {
     const used = least.month === month ? least[what] : 0;
     const usedAtMost = most.month === month ? most[what] : 0;
@@ -138,8 +157,11 @@ export const keyAsOf = async (look: LookBack, wanted: string, { plans }: PlanTab
   };
   return {
     asOf: moment.toISOString(),
-    ...shownKey(known),
-    lastChange: { at: lastEventAt.toISOString(), by: accounts.lastActors.get(id) ?? 'unknown' },
+    ...shown,
+    lastChange: {
+      at: lastEventAt.toISOString(),
+      by: accounts.lastActors.get(shown.id) ?? 'unknown',
+    },
     month,
     calls: spent('calls', plan.monthlyCalls),
     links: spent('links', plan.monthlyLinks),

@@ -125,7 +125,7 @@ export const platformAsOf = async (look: LookBack, atOnce = recordsAtOnce) => {
       account === null ? [] : [{ alias, account }],
     ),
     links: links.counts,
-    keys: [...accounts.keys.values()].map(shownKey),
+    keys: [...accounts.keys.values()].map((key) => shownKey(accounts, key)),
     ...grounds,
   };
 };

@@ -15,7 +15,7 @@ type RowPair = Readonly<Record<'found' | 'expected', Row | null>>;
 /** Columns that a report must not show: hashes, and records as the log has them. */
 const secretColumns: ReadonlySet<string> = new Set([
   'links.password_hash',
-  'api_keys.hash',
+  'key_secrets.hash',
   'dead_letters.value',
 ]);
 

@@ -79,6 +79,8 @@ const patternOf = ({ model, table, key }: Difference): Pattern => {
       return bySpending(key['key_id']);
     case 'ledger.api_keys':
       return bySubject(accounts, key['id']);
+    case 'ledger.key_secrets':
+      return bySubject(accounts, key['key_id']);
     case 'ledger.alias_overrides':
       return bySubject(accounts, key['alias']);
     case 'ledger.platform':

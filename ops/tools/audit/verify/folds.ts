@@ -127,7 +127,10 @@ export const foldLedger = async (client: PoolClient, log: EventLog) => {
     ignored: {
       isTable: (name: string) => !(foldedTables as readonly string[]).includes(name),
       // Which months stand beside the current one depends on when each became current.
-      columns: { key_meters: [...workingState.columns.key_meters, 'other_months'] },
+      columns: {
+        ...workingState.columns,
+        key_meters: [...workingState.columns.key_meters, 'other_months'],
+      },
     },
     /** Folds stretches of the log, then of the table, topic by topic: each refers to those before it. */
     async foldAll(

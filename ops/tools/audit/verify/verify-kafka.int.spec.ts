@@ -86,6 +86,7 @@ describe('audit verify, with the log on Kafka', function () {
             maxClicks: null,
             passwordHash: null,
             keyId: key.id,
+            actor: key.id,
             account: key.account,
             requestId: 'request-1',
           },

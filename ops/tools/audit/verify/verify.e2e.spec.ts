@@ -88,6 +88,7 @@ describe('audit verify, on a running service', function () {
       'stats.clicks',
       'history.events',
       'ledger.api_keys',
+      'ledger.key_secrets',
       'ledger.alias_overrides',
       'ledger.platform',
       'ledger.links',
@@ -141,7 +142,9 @@ describe('audit verify, on a running service', function () {
       `DELETE FROM ledger.links WHERE code = '${f}'`,
       `DELETE FROM ledger.alias_overrides WHERE alias = 'login'`,
       `DELETE FROM ledger.key_meters WHERE key_id = '${gone.id}'`,
+      `DELETE FROM ledger.key_secrets WHERE key_id = '${gone.id}'`,
       `DELETE FROM ledger.api_keys WHERE id = '${gone.id}'`,
+      `UPDATE ledger.key_secrets SET ends_at = now() WHERE key_id = '${idle.id}'`,
       `INSERT INTO projection_redirects.links SELECT 'nobody', status, expired, url, account,
          created_at, expires_at, max_clicks, password_hash, sequence
          FROM projection_redirects.links WHERE code = '${f}'`,
@@ -151,8 +154,11 @@ describe('audit verify, on a running service', function () {
       `INSERT INTO ledger.links SELECT 'nobody', key_id, account, expired, blocked, expires_at,
          max_clicks, clicks, sequence, last_event_at, cleared FROM ledger.links WHERE code = '${a}'`,
       `INSERT INTO ledger.alias_overrides VALUES ('paypal', 'evil', 1, now())`,
-      `INSERT INTO ledger.api_keys SELECT 'nobody', sha256('nobody'), name, plan, account, status,
-         created_at, sequence, last_event_at FROM ledger.api_keys WHERE id = '${busy.id}'`,
+      `INSERT INTO ledger.api_keys (id, name, plan, account, status, created_at, sequence,
+         last_event_at, scopes, ancestors)
+       SELECT 'nobody', name, plan, account, status, created_at, sequence, last_event_at, scopes,
+         ancestors FROM ledger.api_keys WHERE id = '${busy.id}'`,
+      `INSERT INTO ledger.key_secrets VALUES ('nobody', sha256('nobody'))`,
       `INSERT INTO ledger.key_meters (key_id) VALUES ('nobody')`,
     );
     const found = await verified();
@@ -180,6 +186,9 @@ describe('audit verify, on a running service', function () {
       `ledger.api_keys ${idle.id} differs plan`,
       `ledger.api_keys ${gone.id} missing`,
       'ledger.api_keys nobody extra',
+      `ledger.key_secrets ${idle.id}/(secret) differs ends_at`,
+      `ledger.key_secrets ${gone.id}/(secret) missing`,
+      'ledger.key_secrets nobody/(secret) extra',
       'ledger.alias_overrides docs differs account',
       'ledger.alias_overrides login missing',
       'ledger.alias_overrides paypal extra',

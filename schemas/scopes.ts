@@ -1,0 +1,22 @@
+import { z } from 'zod';
+
+/** What a key may be allowed to do. */
+export const scopeNames = [
+  'links:create',
+  'links:read',
+  'links:write',
+  'stats:read',
+  'qr:read',
+  'keys:manage',
+] as const;
+
+export const scopeName = z.enum(scopeNames);
+
+export type Scope = z.infer<typeof scopeName>;
+
+/** What every key could do before there were scopes. */
+export const firstScopes: readonly Scope[] = ['links:create', 'stats:read', 'qr:read'];
+
+/** The scopes in the order of `scopeNames`, none twice. */
+export const inOrder = (scopes: readonly Scope[]): readonly Scope[] =>
+  scopeNames.filter((scope) => scopes.includes(scope));
