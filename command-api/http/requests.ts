@@ -25,7 +25,7 @@ const tooLarge = (ctx: Context): Refused => {
   return refusedWith(failure(413, messages.bodyTooLarge));
 };
 
-/** Reads a JSON body of at most `limit` bytes as text: an idempotent replay needs its hash. */
+/** Reads a JSON body of at most `limit` bytes as text, also twice: an idempotent replay needs its hash. */
 export const bodyReader = (limit: number): ((ctx: Context) => Promise<Read<string>>) => {
   const read = koaBody({
     json: false,
@@ -35,6 +35,8 @@ export const bodyReader = (limit: number): ((ctx: Context) => Promise<Read<strin
     textLimit: limit,
   });
   return async (ctx) => {
+    const known: unknown = ctx.request.body;
+    if (typeof known === 'string') return { type: 'read', value: known };
     if (Number(ctx.headers['content-length'] ?? 0) > limit) return tooLarge(ctx);
     // A media type has no case, and white space may stand before its parameters.
     if (ctx.request.type.trim().toLowerCase() !== 'application/json') {

@@ -1,5 +1,12 @@
-import { mayBlameOne, type Pool } from '../../ops/platform/postgres/pool.js';
+import {
+  mayBlameOne,
+  onCommit,
+  type Client,
+  type Pool,
+  type Queryable,
+} from '../../ops/platform/postgres/pool.js';
 import type { LedgerClock } from '../../ops/ledger/clock.js';
+import { BoundedMap } from '../../ops/platform/bounded-map.js';
 import { createBatcher } from '../../ops/platform/concurrency/batcher.js';
 import { groupBy } from '../../ops/platform/group-by.js';
 import type { PlatformFeature } from '../../schemas/folds/platform.js';
@@ -13,6 +20,7 @@ import {
   type GrantedMeter,
   type MonthlyUsage,
 } from '../domain/rate-limits.js';
+import type { LockedMeter } from './meters.js';
 
 /** A call, with the SHA-256 of its key; `null` if the request had no well-formed key. */
 export interface CallByHash extends Call {
@@ -27,6 +35,15 @@ export interface Admitted {
   readonly platform: PlatformSwitches;
 }
 
+/** Calls that were admitted in a transaction, whose keys' meters it has locked. */
+export interface AdmittedGroup {
+  readonly admitted: readonly Admitted[];
+  /** By the root key's id. */
+  readonly meters: ReadonlyMap<string, LockedMeter>;
+  /** As `lockMeters` gives it. */
+  readonly now: Date;
+}
+
 /** Calls by outcome since the start. */
 export type AdmissionCounts = Readonly<Record<AdmissionOutcome['type'], number>>;
 
@@ -36,13 +53,17 @@ const maxGroup = 1_000;
 const maxWaiting = 20_000;
 /** Milliseconds that a full window is refused from memory: the time that any change may take. */
 const refusalMs = 1_000;
-const maxRefusals = 10_000;
+/** Milliseconds that a key counts as one that was admitted lately. */
+const lateMs = 60_000;
+/** Keys that are remembered, of each kind. */
+const maxRemembered = 10_000;
 
 /** The switches, with a key and the meter of its root in one of the rows of the group. */
 type Row = PlatformSwitches &
   CallingKey &
   MonthlyUsage &
-  Omit<GrantedMeter, 'usage'> & { readonly hash: string | null };
+  Omit<GrantedMeter, 'usage'> &
+  Pick<LockedMeter, 'month' | 'allLinks' | 'usageSequence'> & { readonly hash: string | null };
 
 /**
  * One statement for a group of calls: it finds the keys, locks the meters of their roots in order, grants what
@@ -63,7 +84,7 @@ const statement = `
     SELECT a.hash, a.metered, a.unmetered, k.id, k.root_id, k.name, r.plan, k.account, k.scopes,
            k.last_used_at, least(s.ends_at, k.expires_at, r.expires_at) AS ends_at, p.maintenance,
            m.window_start, m.window_calls, m.month, m.month_calls, m.month_links, m.month_qr_codes,
-           m.other_months
+           m.other_months, m.all_links, m.usage_sequence
     FROM asked a
     JOIN ledger.key_secrets s ON s.hash = decode(a.hash, 'hex')
     JOIN ledger.api_keys k ON k.id = s.key_id AND k.status = 'active'
@@ -141,7 +162,8 @@ const statement = `
          CASE WHEN is_open THEN least(g.began, g.now) ELSE g.now END + interval '60 seconds'
            AS "windowResetAt",
          used_window::bigint AS "windowCalls", used_calls AS calls, used_links AS links,
-         used_qr_codes AS "qrCodes", (this_month + interval '1 month')::date AS "resetDate",
+         used_qr_codes AS "qrCodes", this_month AS month,
+         all_links AS "allLinks", usage_sequence AS "usageSequence", (this_month + interval '1 month')::date AS "resetDate",
          granted_metered AS "grantedMetered", granted_unmetered AS "grantedUnmetered"
   FROM ledger.platform p LEFT JOIN granted g ON true`;
 
@@ -149,7 +171,10 @@ const statement = `
 export const createAdmission = (pool: Pool, clock: LedgerClock, table: PlanTable) => {
   const limits = planNames.map((plan) => table.plans[plan]);
 
-  const decide = async (calls: readonly CallByHash[]): Promise<readonly Admitted[]> => {
+  const decide = async (
+    postgres: Queryable,
+    calls: readonly CallByHash[],
+  ): Promise<AdmittedGroup> => {
     const withKey = calls.filter(({ keyHash }) => keyHash !== null);
     const groups = groupBy(withKey, ({ keyHash }) => keyHash);
     /** Each group's calls that the ledger may grant, by kind. */
@@ -158,7 +183,7 @@ export const createAdmission = (pool: Pool, clock: LedgerClock, table: PlanTable
         groups.values(),
         (group) => group.filter((call) => !call.held && call.metered === metered).length,
       );
-    const { rows } = await pool.query<Row>({
+    const { rows } = await postgres.query<Row>({
       name: 'admission',
       text: statement,
       values: [
@@ -183,10 +208,15 @@ export const createAdmission = (pool: Pool, clock: LedgerClock, table: PlanTable
       },
     );
     const admissions = new Map<CallByHash, AdmissionOutcome>();
-    for (const ofRoot of groupBy(known, ({ key }) => key.rootId).values()) {
+    const meters = new Map<string, LockedMeter>();
+    let now = new Date(0);
+    for (const [rootId, ofRoot] of groupBy(known, ({ key }) => key.rootId)) {
       const row = ofRoot[0]?.row;
       if (!row) continue;
       const { calls: monthCalls, links, qrCodes, resetDate, maintenance } = row;
+      const { month, allLinks, usageSequence } = row;
+      meters.set(rootId, { keyId: rootId, month, links, allLinks, qrCodes, usageSequence });
+      ({ now } = row);
       const usage = { calls: monthCalls, links, qrCodes, resetDate };
       const admitted = admitCalls(ofRoot, { ...row, usage }, table, maintenance);
       ofRoot.forEach(({ call }, index) => {
@@ -197,11 +227,24 @@ export const createAdmission = (pool: Pool, clock: LedgerClock, table: PlanTable
     const unknown: AdmissionOutcome = platform.maintenance
       ? { type: 'maintenance', call: null }
       : { type: 'keyInvalid' };
-    return calls.map((call) => ({ admission: admissions.get(call) ?? unknown, platform }));
+    const admitted = calls.map((call) => ({
+      admission: admissions.get(call) ?? unknown,
+      platform,
+    }));
+    return { admitted, meters, now };
   };
 
-  const batcher = createBatcher({ maxBatch: maxGroup, maxWaiting, run: decide, mayBlameOne });
-  const refusals = new Map<string, { readonly until: number; readonly admitted: Admitted }>();
+  const batcher = createBatcher({
+    maxBatch: maxGroup,
+    maxWaiting,
+    run: async (calls: readonly CallByHash[]) => (await decide(pool, calls)).admitted,
+    mayBlameOne,
+  });
+  const refusals = new BoundedMap<string, { readonly until: number; readonly admitted: Admitted }>(
+    maxRemembered,
+  );
+  /** By the key's hash: until when. */
+  const admittedKeys = new BoundedMap<string, number>(maxRemembered);
 
   const counts: Record<AdmissionOutcome['type'], number> = {
     admitted: 0,
@@ -212,27 +255,55 @@ export const createAdmission = (pool: Pool, clock: LedgerClock, table: PlanTable
     maintenance: 0,
   };
 
-  const admit = async (call: CallByHash): Promise<Admitted> => {
-    const refusal = call.keyHash === null ? undefined : refusals.get(call.keyHash);
-    if (refusal && refusal.until > performance.now()) return refusal.admitted;
-    const admitted = await batcher.submit(call);
+  /** Counts a call's outcome, and remembers what it says of later calls. */
+  const note = ({ keyHash }: CallByHash, admitted: Admitted): void => {
     const { admission } = admitted;
-    if (call.keyHash !== null && admission.type === 'rateLimited') {
-      const left = admission.call.window.resetAt.getTime() - admission.call.now.getTime();
-      if (refusals.size >= maxRefusals) refusals.clear();
-      const until = performance.now() + Math.min(left, refusalMs);
-      refusals.set(call.keyHash, { until, admitted });
-    } else if (refusal && call.keyHash !== null) refusals.delete(call.keyHash);
-    return admitted;
+    counts[admission.type] += 1;
+    if (keyHash === null) return;
+    if (admission.type === 'admitted') {
+      admittedKeys.set(keyHash, performance.now() + lateMs);
+      refusals.delete(keyHash);
+      return;
+    }
+    admittedKeys.delete(keyHash);
+    if (admission.type !== 'rateLimited') {
+      refusals.delete(keyHash);
+      return;
+    }
+    const left = admission.call.window.resetAt.getTime() - admission.call.now.getTime();
+    const until = performance.now() + Math.min(left, refusalMs);
+    refusals.set(keyHash, { until, admitted });
   };
 
   return {
     counts,
     /** Decides whether a call is admitted, and counts it if so. */
     async admit(call: CallByHash): Promise<Admitted> {
-      const admitted = await admit(call);
-      counts[admitted.admission.type] += 1;
+      const refusal = call.keyHash === null ? undefined : refusals.get(call.keyHash);
+      if (refusal && refusal.until > performance.now()) {
+        counts.rateLimited += 1;
+        return refusal.admitted;
+      }
+      const admitted = await batcher.submit(call);
+      note(call, admitted);
       return admitted;
     },
+    /**
+     * Decides that within a transaction, which must do no harm should it take effect alone: calls that were
+     * counted for requests that failed.
+     */
+    async admitIn(tx: Client, calls: readonly CallByHash[]): Promise<AdmittedGroup> {
+      const group = await decide(tx, calls);
+      onCommit(tx, () => {
+        calls.forEach((call, index) => {
+          const admitted = group.admitted[index];
+          if (admitted) note(call, admitted);
+        });
+      });
+      return group;
+    },
+    /** Whether the key's last call was admitted, not long ago: what a stranger cannot have. */
+    wasAdmittedLately: (keyHash: string | null): boolean =>
+      keyHash !== null && (admittedKeys.get(keyHash) ?? 0) > performance.now(),
   };
 };

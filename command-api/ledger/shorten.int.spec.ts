@@ -5,15 +5,19 @@ import { foldedLinks, recordHistory, storedLinks } from '../../ops/test/support/
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { named, testNode, type TestNode } from '../../ops/test/support/node.js';
 import { evolveLedgerLink, freeCode } from '../../schemas/folds/ledger-link.js';
+import { defaultPlanTable } from '../../schemas/plans.js';
 import { created } from '../../schemas/testing/events.js';
 import type { CreateLink, ShortenOutcome } from '../domain/link.js';
 import { meterOf, newKey, setMeter, type TestKey } from '../testing/keys.js';
 import type { IdempotencyScope } from './kept-answers.js';
+import { createAdmission } from './admission.js';
 import {
+  createAdmittingShortenHandler,
   createShortenHandler,
   type ShortenCommand,
   type ShortenHandler,
   type ShortenResult,
+  type UnadmittedRequest,
 } from './shorten.js';
 
 const randomCode = customAlphabet('0123456789abcdefghijklmnopqrstuvwxyz', 8);
@@ -370,5 +374,77 @@ describe('command API: shorten handler, on two nodes', () => {
     }
     const mine = made.filter(({ data }) => keys.some(({ id }) => id === data.keyId));
     expect(mine).to.have.length(count(outcomes)['created'] ?? 0);
+  });
+
+  describe('that admits the call in the same transaction', () => {
+    const request = (
+      key: TestKey,
+      code = randomCode(),
+      commandFor: UnadmittedRequest['commandFor'] = ({ admission }) =>
+        admission.type === 'admitted' ? command(key, [link(key, { code })]) : null,
+    ): UnadmittedRequest => ({ call: { keyHash: key.hash, metered: true }, commandFor });
+
+    const admittingNode = ({ pool, outbox, clock }: TestNode) => {
+      const admission = createAdmission(pool, clock, defaultPlanTable);
+      const deps = { pool, outbox, clock, generateCode: randomCode, admission };
+      return { ...createAdmittingShortenHandler(deps), admission };
+    };
+
+    it('lets 60 of 150 calls in a minute make a link, on two nodes', async () => {
+      const key = await newKey(nodes[0]);
+      const handling = nodes.map(admittingNode);
+      const results = await Promise.all(
+        Array.from({ length: 150 }, (_, index) =>
+          (handling[index % 2] ?? admittingNode(nodes[0])).admitAndShorten(request(key)),
+        ),
+      );
+      expect(results.filter((result) => result?.type === 'decided')).to.have.length(60);
+      expect(results.filter((result) => result === null)).to.have.length(90);
+      expect(await meterOf(nodes[0], key)).to.include({ month_calls: 60, month_links: 60 });
+      const made = named('LinkCreated', await nodes[0].events('links'));
+      expect(made.filter(({ data }) => data.keyId === key.id)).to.have.length(60);
+      const counts = handling.map(({ admission }) => admission.counts);
+      expect(counts.reduce((sum, { admitted }) => sum + admitted, 0)).to.equal(60);
+      expect(counts.reduce((sum, { rateLimited }) => sum + rateLimited, 0)).to.equal(90);
+    });
+
+    it('spends a call, and no link, on a request that goes no further', async () => {
+      const key = await newKey(nodes[0]);
+      const { admitAndShorten, admission } = admittingNode(nodes[0]);
+      expect(await admitAndShorten(request(key, '', () => null))).to.equal(null);
+      expect(await meterOf(nodes[0], key)).to.include({ month_calls: 1, month_links: 0 });
+      expect(admission.wasAdmittedLately(key.hash)).to.equal(true);
+    });
+
+    it('spends nothing where the transaction fails, and fails one request alone', async () => {
+      const key = await newKey(nodes[0]);
+      const { admitAndShorten, admission } = admittingNode(nodes[0]);
+      const ends = await Promise.allSettled([
+        admitAndShorten(request(key)),
+        // PostgreSQL's text holds no such character.
+        admitAndShorten(request(key, 'nul\0')),
+        admitAndShorten(request(key)),
+      ]);
+      expect(ends.map(({ status }) => status)).to.deep.equal([
+        'fulfilled',
+        'rejected',
+        'fulfilled',
+      ]);
+      expect(await meterOf(nodes[0], key)).to.include({ month_calls: 2, month_links: 2 });
+      expect(admission.counts.admitted).to.equal(2);
+    });
+
+    it('counts the call once where a code is taken', async () => {
+      const key = await newKey(nodes[0]);
+      await shorten([command(key, [alias(key, 'takenonce')])]);
+      const codes = ['takenonce', randomCode()];
+      const again = request(key, '', () =>
+        command(key, [link(key, { code: codes.shift() ?? '' })]),
+      );
+      const result = await admittingNode(nodes[0]).admitAndShorten(again);
+      expect(typesOf(result ? outcomesOf(result) : [])).to.deep.equal(['created']);
+      expect(codes).to.deep.equal([]);
+      expect(await meterOf(nodes[0], key)).to.include({ month_calls: 1, month_links: 2 });
+    });
   });
 });

@@ -3,7 +3,12 @@ import { createBatcher } from '../../ops/platform/concurrency/batcher.js';
 import type { LedgerClock } from '../../ops/ledger/clock.js';
 import { findTaken, insertLinks, isCodeTaken } from '../../ops/ledger/links.js';
 import { nothingRecorded, type Outbox, type Receipt } from '../../ops/platform/outbox/port.js';
-import { lockingTransaction, mayBlameOne, type Pool } from '../../ops/platform/postgres/pool.js';
+import {
+  lockingTransaction,
+  mayBlameOne,
+  type Client,
+  type Pool,
+} from '../../ops/platform/postgres/pool.js';
 import type { EventNamed } from '../../schemas/events/catalogue.js';
 import { evolveLedgerLink, freeCode, type LedgerLink } from '../../schemas/folds/ledger-link.js';
 import {
@@ -14,6 +19,7 @@ import {
   isKept,
   type AnswerForm,
 } from '../domain/link.js';
+import type { Admission, Admitted, CallByHash } from './admission.js';
 import {
   findAnswers,
   saveAnswers,
@@ -42,6 +48,16 @@ export type ShortenResult =
     }
   /** The same request was answered before, perhaps by another node a moment ago. */
   | { readonly type: 'answered'; readonly answer: KeptAnswer };
+
+/** A request whose call is admitted in the transaction that decides about its link. */
+export interface UnadmittedRequest {
+  readonly call: CallByHash;
+  /**
+   * The command, once the call was decided about; `null`: the request goes no further. It is called again where
+   * the transaction is. The link has no alias, and the request no Idempotency-Key.
+   */
+  readonly commandFor: (admitted: Admitted) => ShortenCommand | null;
+}
 
 export type ShortenHandler = ReturnType<typeof createShortenHandler>;
 
@@ -119,19 +135,63 @@ const answerToKeep = (
   return { ...scope, bodyHash, status: answer.status, answer: JSON.stringify(answer.body), codes };
 };
 
-/** Creates links: alias, monthly quota, event and kept answer in one transaction. */
-export const createShortenHandler = (options: {
+interface ShortenDeps {
   readonly pool: Pool;
   readonly outbox: Outbox;
   readonly clock: LedgerClock;
   readonly generateCode: () => string;
-}) => {
-  const { pool, outbox, clock, generateCode } = options;
+}
+
+/** What the transaction of a group has locked and read. */
+interface Locked {
+  readonly meters: ReadonlyMap<string, LockedMeter>;
+  readonly now: Date;
+  /** The commands' answers of before. */
+  readonly answered: readonly (KeptAnswer | null)[];
+  readonly taken: ReadonlySet<string>;
+}
+
+/** Decides commands, and writes what comes of them. */
+const decideLocked = async (
+  tx: Client,
+  { outbox, generateCode }: ShortenDeps,
+  commands: readonly ShortenCommand[],
+  { meters, now, answered, taken }: Locked,
+): Promise<readonly ShortenResult[]> => {
+  const candidates = commands.map(({ keyId, linkLimit, links }, index) => {
+    const meter = meters.get(keyId);
+    if (!meter) throw new Error(`The key ${keyId} has no meter`);
+    return answered[index] ? [] : links.map((create): Candidate => ({ create, linkLimit, meter }));
+  });
+  const ledgerLinks = plan(candidates.flat(), taken, now, generateCode);
+  const decided = candidates.map((links) => links.map(outcomeOf));
+  const events = decided.flat().flatMap(createdBy);
+  const answers = commands.flatMap((command, index) =>
+    answered[index] ? [] : (answerToKeep(command, decided[index] ?? []) ?? []),
+  );
+  const [, , , receipt] = await Promise.all([
+    insertLinks(tx, ledgerLinks),
+    events.length > 0 ? saveMeters(tx, meters.values()) : null,
+    saveAnswers(tx, answers, now),
+    outbox.record(tx, events),
+  ]);
+  return decided.map((outcomes, index) => {
+    const answer = answered[index];
+    if (answer) return { type: 'answered', answer };
+    const made = outcomes.some(({ type }) => type === 'created');
+    return { type: 'decided', outcomes, receipt: made ? receipt : nothingRecorded };
+  });
+};
+
+/**
+ * Creates links: alias, monthly quota, event and kept answer in one transaction. Locks are taken in one order
+ * everywhere: the keys' meters, then the codes, then the log's partitions; each in the order of its own keys.
+ */
+export const createShortenHandler = (deps: ShortenDeps) => {
+  const { pool, clock } = deps;
 
   /**
-   * Decides a group of commands in one transaction, in which `rivalled` codes may be taken already. Locks are taken
-   * in one order everywhere: the keys' meters, then the codes, then the log's partitions; each in the order
-   * of its own keys.
+   * Decides a group in one transaction, in which `rivalled` codes may be taken already.
    *
    * @throws an error that `isCodeTaken` recognises: another group took a code meanwhile
    */
@@ -151,33 +211,8 @@ export const createShortenHandler = (options: {
           findTaken(tx, rivalled),
         ]);
       },
-      async (tx, [{ meters, now }, answered, taken]) => {
-        const candidates = commands.map(({ keyId, linkLimit, links }, index) => {
-          const meter = meters.get(keyId);
-          if (!meter) throw new Error(`The key ${keyId} has no meter`);
-          return answered[index]
-            ? []
-            : links.map((create): Candidate => ({ create, linkLimit, meter }));
-        });
-        const ledgerLinks = plan(candidates.flat(), taken, now, generateCode);
-        const decided = candidates.map((links) => links.map(outcomeOf));
-        const events = decided.flat().flatMap(createdBy);
-        const answers = commands.flatMap((command, index) =>
-          answered[index] ? [] : (answerToKeep(command, decided[index] ?? []) ?? []),
-        );
-        const [, , , receipt] = await Promise.all([
-          insertLinks(tx, ledgerLinks),
-          events.length > 0 ? saveMeters(tx, meters.values()) : null,
-          saveAnswers(tx, answers, now),
-          outbox.record(tx, events),
-        ]);
-        return decided.map((outcomes, index) => {
-          const answer = answered[index];
-          if (answer) return { type: 'answered', answer };
-          const made = outcomes.some(({ type }) => type === 'created');
-          return { type: 'decided', outcomes, receipt: made ? receipt : nothingRecorded };
-        });
-      },
+      (tx, [locked, answered, taken]) =>
+        decideLocked(tx, deps, commands, { ...locked, answered, taken }),
     );
 
   const run = async (commands: readonly ShortenCommand[]): Promise<readonly ShortenResult[]> => {
@@ -199,4 +234,43 @@ export const createShortenHandler = (options: {
 
   const batcher = createBatcher({ maxBatch: maxGroup, maxWaiting, run, mayBlameOne });
   return { shorten: (command: ShortenCommand) => batcher.submit(command) };
+};
+
+/** Admits calls and creates their links in one transaction: where that fails, no call was spent. */
+export const createAdmittingShortenHandler = (
+  deps: ShortenDeps & { readonly admission: Pick<Admission, 'admitIn'> },
+) => {
+  const decide = (
+    requests: readonly UnadmittedRequest[],
+  ): Promise<readonly (ShortenResult | null)[]> => {
+    const calls = requests.map(({ call }) => call);
+    return lockingTransaction(
+      deps.pool,
+      (tx) => deps.admission.admitIn(tx, calls),
+      async (tx, { admitted, meters, now }) => {
+        const commands = requests.map(({ commandFor }, index) => {
+          const one = admitted[index];
+          return one ? commandFor(one) : null;
+        });
+        const admittedCommands = commands.filter((command) => command !== null);
+        const locked = { meters, now, answered: [], taken: new Set<string>() };
+        const results = [...(await decideLocked(tx, deps, admittedCommands, locked))];
+        return commands.map((command) => command && (results.shift() ?? null));
+      },
+    );
+  };
+
+  const run: typeof decide = async (requests) => {
+    for (;;) {
+      try {
+        return await decide(requests);
+      } catch (error) {
+        // Each time, other codes are generated.
+        if (!isCodeTaken(error)) throw error;
+      }
+    }
+  };
+
+  const batcher = createBatcher({ maxBatch: maxGroup, maxWaiting, run, mayBlameOne });
+  return { admitAndShorten: (request: UnadmittedRequest) => batcher.submit(request) };
 };

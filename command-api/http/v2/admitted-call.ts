@@ -9,9 +9,10 @@ import type { PlanTable } from '../../../schemas/plans.js';
 import type { Scope } from '../../../schemas/scopes.js';
 import type { AdmittedCall, Call } from '../../domain/rate-limits.js';
 import { hashKeyToken, isKeyToken } from '../../domain/key-token.js';
-import type { Admitted, Admission, PlatformSwitches } from '../../ledger/admission.js';
+import type { Admitted, CallByHash, PlatformSwitches } from '../../ledger/admission.js';
 import type { RequestState } from '../app.js';
 import { failure, json, unavailable, type Reply } from '../reply.js';
+import type { Read } from '../requests.js';
 
 /** A request that admission let in. */
 export interface V2State extends RequestState {
@@ -19,6 +20,14 @@ export interface V2State extends RequestState {
   platform: PlatformSwitches;
   /** The text of the body, of a route that has one. */
   body: string;
+}
+
+/** A call that its route admits. */
+export interface UnadmittedCall {
+  readonly call: CallByHash;
+  readonly body: Read<string>;
+  /** Takes note of what admission said. Gives the reply that ends the request, or `null`: the route may go on. */
+  readonly enter: (admitted: Admitted) => Reply | null;
 }
 
 const bearer = /^Bearer +(\S+) *$/i;
@@ -96,20 +105,23 @@ const refusalOf = ({ admission }: Admitted, hasKey: boolean, deps: PlanDeps): Re
   }
 };
 
+/** The call that a request makes. */
+export const callOf = (ctx: Context, requirements: Required<Call>): CallByHash => {
+  const token = bearer.exec(ctx.headers.authorization ?? '')?.[1];
+  const keyHash = token !== undefined && isKeyToken(token) ? hashKeyToken(token) : null;
+  return { keyHash, ...requirements };
+};
+
 /**
- * Authenticates and admits a request: sets the headers of a known key, and gives the reply that
- * ends it, or `null` for one that may go on.
+ * Takes note of what admission said of a request: sets the headers of a known key, and gives the reply that ends
+ * the request, or `null` for one that may go on.
  */
-export const admitRequest = async (
+export const enter = (
   ctx: Context,
   state: V2State,
-  deps: PlanDeps & { readonly admission: Admission },
-  requirements: Required<Call>,
-): Promise<Reply | null> => {
-  const { authorization } = ctx.headers;
-  const token = bearer.exec(authorization ?? '')?.[1];
-  const keyHash = token !== undefined && isKeyToken(token) ? hashKeyToken(token) : null;
-  const admitted = await deps.admission.admit({ keyHash, ...requirements });
+  deps: PlanDeps,
+  admitted: Admitted,
+): Reply | null => {
   const call = 'call' in admitted.admission ? admitted.admission.call : null;
   if (call) {
     ctx.set(rateLimitHeaders(call));
@@ -117,5 +129,5 @@ export const admitRequest = async (
     state.call = call;
   }
   state.platform = admitted.platform;
-  return refusalOf(admitted, token !== undefined, deps);
+  return refusalOf(admitted, bearer.test(ctx.headers.authorization ?? ''), deps);
 };

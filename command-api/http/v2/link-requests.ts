@@ -11,7 +11,8 @@ import { reservedAliases } from '../../domain/reserved-alias.js';
 import type { PlatformSwitches } from '../../ledger/admission.js';
 import { overriddenFor } from '../../ledger/alias-overrides.js';
 import { readReservedWords } from '../../reserved-words.js';
-import type { SafetyCheck, SafetyVerdict } from '../../safety/safety-check.js';
+import type { SafetyVerdict } from '../../safety/safety-check.js';
+import type { WebSafety } from '../../safety/web-safety.js';
 import { failure, json, unavailable, type Reply } from '../reply.js';
 import { parseAs, refusedWith, type Read, type Refused } from '../requests.js';
 import { monthlyLimitReached, type PlanDeps, type V2State } from './admitted-call.js';
@@ -22,7 +23,7 @@ export const generateCode = customAlphabet(keyAlphabet, 8);
 export interface LinkRequestDeps extends PlanDeps {
   readonly pool: Pool;
   readonly isOwnHost: (destination: URL) => boolean;
-  readonly safety: SafetyCheck;
+  readonly safety: Pick<WebSafety, 'check' | 'safeBrowsing'>;
   readonly passwords: Pick<PasswordHasher, 'hashAll'>;
 }
 
@@ -135,6 +136,26 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
 
   return {
     linkLimitOf,
+    /**
+     * A request that nothing but admission is missing for; `null`: one that has to ask the ledger or a service
+     * first, or that is expensive. `commandFor` makes its command, or refuses it.
+     */
+    async plain(body: Read<unknown>) {
+      const parsed = body.type === 'read' ? parseAs(schema, body.value) : body;
+      if (parsed.type === 'refused') return { commandFor: () => parsed };
+      const request = parsed.value;
+      const isPlain = request.alias === null && request.password === null;
+      if (!isPlain || deps.safety.safeBrowsing) return null;
+      const [verdict] = await deps.safety.check([request.url]);
+      const unsafe = safetyReplies[verdict ?? 'unknown'];
+      return {
+        commandFor: (state: V2State): Read<CreateLink> => {
+          const reply = refusalOf(request, state) ?? unsafe;
+          if (reply) return refusedWith(reply);
+          return { type: 'read', value: { ...commandFor(request, state), passwordHash: null } };
+        },
+      };
+    },
     /** One outcome for each item, in their order; their URLs are checked together. */
     async prepare(
       items: readonly unknown[],

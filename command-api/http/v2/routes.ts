@@ -2,18 +2,16 @@ import type { Context } from 'koa';
 import { messages } from '../../../schemas/http/errors.js';
 import type { UsageResponse } from '../../../schemas/http/reports.js';
 import { shortCodePattern } from '../../../schemas/http/shorten.js';
-import type { Admission } from '../../ledger/admission.js';
+import type { CallByHash } from '../../ledger/admission.js';
 import type { Scope } from '../../../schemas/scopes.js';
 import { findLinkStats } from '../../reports/link-stats.js';
-import { failure, json, send } from '../reply.js';
-import { bodyReader, createDispatcher, type Handler, type Route } from '../requests.js';
-import { admitRequest, scopeLacking, type V2State } from './admitted-call.js';
+import { failure, json, send, type Reply } from '../reply.js';
+import { bodyReader, createDispatcher, type Handler, type Read, type Route } from '../requests.js';
+import { callOf, enter, scopeLacking, type UnadmittedCall, type V2State } from './admitted-call.js';
 import { createQrHandler, type QrDeps } from './qr.js';
 import { createShortenHandlers, type ShortenDeps } from './shorten.js';
 
-export interface V2Deps extends ShortenDeps, QrDeps {
-  readonly admission: Admission;
-}
+export type V2Deps = ShortenDeps & QrDeps;
 
 export interface V2Route extends Route<V2State> {
   /** What the key must be allowed to do; `null`: nothing. */
@@ -24,6 +22,8 @@ export interface V2Route extends Route<V2State> {
   readonly writes?: boolean;
   /** Costs a call of the month. Default: true; calls that cost none count for the minute alone. */
   readonly metered?: boolean;
+  /** Admits the call itself, and answers; `null`: this request goes the way of all others. */
+  readonly atOnce?: (ctx: Context, state: V2State, call: UnadmittedCall) => Promise<Reply | null>;
 }
 
 /** Bytes. */
@@ -61,6 +61,7 @@ export const v2Routes = (deps: V2Deps): readonly V2Route[] => {
       scope: 'links:create',
       bodyLimit: bodyLimits.one,
       handler: links.shorten,
+      atOnce: links.shortenAtOnce,
     },
     {
       method: 'POST',
@@ -76,24 +77,30 @@ export const v2Routes = (deps: V2Deps): readonly V2Route[] => {
   ];
 };
 
-/** The handler of a route behind the checks of body and scope, in the contract's order. */
-const checked = ({ scope, bodyLimit, handler }: V2Route): Handler<V2State> => {
-  const readBody = bodyLimit === undefined ? null : bodyReader(bodyLimit);
-  return async (ctx, state, parameter) => {
+/** What body and scope refuse, in the contract's order. */
+const refusalOf = (
+  { scope }: V2Route,
+  body: Read<string> | undefined,
+  { call }: V2State,
+): Reply | null => {
+  if (body?.type === 'refused') return body.reply;
+  return scope === null || call.key.scopes.includes(scope) ? null : scopeLacking(scope);
+};
+
+/** A route whose handler stands behind the checks of body and scope. */
+const checked = (route: V2Route) => {
+  const readBody = route.bodyLimit === undefined ? undefined : bodyReader(route.bodyLimit);
+  const handler: Handler<V2State> = async (ctx, state, parameter) => {
     const body = await readBody?.(ctx);
-    if (body?.type === 'refused') return body.reply;
-    if (body) state.body = body.value;
-    const isAllowed = scope === null || state.call.key.scopes.includes(scope);
-    return isAllowed ? handler(ctx, state, parameter) : scopeLacking(scope);
+    if (body?.type === 'read') state.body = body.value;
+    return refusalOf(route, body, state) ?? route.handler(ctx, state, parameter);
   };
+  return { ...route, readBody, handler };
 };
 
 /** Everything under /v2, in the contract's order of checks. */
 export const createV2 = (deps: V2Deps, routes = v2Routes(deps)) => {
-  const router = createDispatcher(
-    '/v2',
-    routes.map((route) => ({ ...route, handler: checked(route) })),
-  );
+  const router = createDispatcher('/v2', routes.map(checked));
 
   /** What admission has to know of a request before its route runs. */
   const requirementsOf = (method: string, path: string) => {
@@ -102,16 +109,37 @@ export const createV2 = (deps: V2Deps, routes = v2Routes(deps)) => {
       // A POST to an unknown path is told that the log is away, too.
       writes: found ? (found.writes ?? found.method !== 'GET') : method === 'POST',
       metered: !ofPath.some((route) => route.metered === false),
+      found,
     };
+  };
+
+  /** For keys that were admitted lately: of a stranger's request, not even the body is read. */
+  const answerAtOnce = async (
+    ctx: Context,
+    route: ReturnType<typeof checked> | undefined,
+    call: CallByHash,
+  ): Promise<Reply | null> => {
+    if (!route?.atOnce || !route.readBody) return null;
+    if (!deps.admission.wasAdmittedLately(call.keyHash)) return null;
+    const body = await route.readBody(ctx);
+    return route.atOnce(ctx, ctx.state, {
+      call,
+      body,
+      enter: (admitted) =>
+        enter(ctx, ctx.state, deps, admitted) ?? refusalOf(route, body, ctx.state),
+    });
   };
 
   const handle = async (ctx: Context): Promise<void> => {
     // Before anything can fail: the error's answer has it too.
     ctx.set('Cache-Control', 'no-store');
-    const { writes, metered } = requirementsOf(ctx.method, ctx.path);
+    const { writes, metered, found } = requirementsOf(ctx.method, ctx.path);
     const held = writes && (await deps.delivery.isStalled());
-    const refusal = await admitRequest(ctx, ctx.state, deps, { metered, held });
-    if (refusal) send(ctx, refusal);
+    const call = callOf(ctx, { metered, held });
+    const reply =
+      (await answerAtOnce(ctx, found, call)) ??
+      enter(ctx, ctx.state, deps, await deps.admission.admit(call));
+    if (reply) send(ctx, reply);
     else await router.dispatch(ctx);
   };
   return { handle, routeOf: (path: string) => router.routeOf(path), requirementsOf };

@@ -1,13 +1,19 @@
+import type { Context } from 'koa';
 import type { LedgerClock } from '../../../ops/ledger/clock.js';
 import type { Outbox, OutboxDelivery } from '../../../ops/platform/outbox/port.js';
 import { batchRequest, type BatchResult } from '../../../schemas/http/batch.js';
 import { messages } from '../../../schemas/http/errors.js';
 import { answerOf, type AnswerForm, type BatchItem } from '../../domain/link.js';
 import type { IdempotentRequest } from '../../ledger/kept-answers.js';
-import { createShortenHandler } from '../../ledger/shorten.js';
+import type { Admission } from '../../ledger/admission.js';
+import {
+  createAdmittingShortenHandler,
+  createShortenHandler,
+  type ShortenResult,
+} from '../../ledger/shorten.js';
 import { json, unavailable, type Reply } from '../reply.js';
-import { parseAs } from '../requests.js';
-import type { V2State } from './admitted-call.js';
+import { parseAs, parseJson } from '../requests.js';
+import type { UnadmittedCall, V2State } from './admitted-call.js';
 import { createIdempotency } from './idempotency.js';
 import {
   createLinkRequests,
@@ -20,6 +26,7 @@ import {
 const logWithinMs = 1_500;
 
 export interface ShortenDeps extends LinkRequestDeps {
+  readonly admission: Admission;
   readonly outbox: Outbox;
   readonly clock: LedgerClock;
   readonly delivery: OutboxDelivery;
@@ -39,15 +46,37 @@ const failureOf = (index: number, item: unknown, reply: Reply): BatchResult => {
 
 /** POST /v2/shorten, and POST /v2/shorten/batch. */
 export const createShortenHandlers = (deps: ShortenDeps) => {
-  const { pool, outbox, clock, delivery, shortUrlHost } = deps;
-  const handler = createShortenHandler({ pool, outbox, clock, generateCode });
+  const { pool, admission, outbox, clock, delivery, shortUrlHost } = deps;
+  const ledger = { pool, outbox, clock, generateCode };
+  const handler = createShortenHandler(ledger);
+  const admittingHandler = createAdmittingShortenHandler({ ...ledger, admission });
+  const linkForm: AnswerForm = { type: 'link', shortUrlHost };
   const idempotency = createIdempotency(pool, clock, delivery);
   const requests = createLinkRequests(deps);
 
   /**
-   * Has the ledger decide about links that are ready, and answers once the log has their events; or
-   * as the same request was answered before, perhaps by another node a moment ago.
+   * The reply once the log has the events of what was decided; or as the same request was answered before, perhaps
+   * by another node a moment ago.
    */
+  const replyTo = async (
+    result: ShortenResult,
+    { call }: V2State,
+    form: AnswerForm,
+    request: IdempotentRequest | null,
+  ): Promise<Reply> => {
+    if (result.type === 'answered') {
+      return request ? idempotency.replay(result.answer, request.bodyHash) : unavailable();
+    }
+    const logged = await delivery.logged(result.receipt, logWithinMs);
+    if (!logged) return unavailable(messages.logUnavailable);
+    const answer = answerOf(form, result.outcomes);
+    if (answer) return json(answer.status, answer.body);
+    const [outcome] = result.outcomes;
+    if (!outcome || outcome.type === 'created') return unavailable();
+    return requests.refusals(call)[outcome.type];
+  };
+
+  /** Has the ledger decide about links that are ready. */
   const decide = async (
     state: V2State,
     ready: readonly ReadyRequest[],
@@ -61,16 +90,7 @@ export const createShortenHandlers = (deps: ShortenDeps) => {
       links: await requests.complete(ready, state),
       idempotency: request && { ...request, form },
     });
-    if (result.type === 'answered') {
-      return request ? idempotency.replay(result.answer, request.bodyHash) : unavailable();
-    }
-    const logged = await delivery.logged(result.receipt, logWithinMs);
-    if (!logged) return unavailable(messages.logUnavailable);
-    const answer = answerOf(form, result.outcomes);
-    if (answer) return json(answer.status, answer.body);
-    const [outcome] = result.outcomes;
-    if (!outcome || outcome.type === 'created') return unavailable();
-    return requests.refusals(call)[outcome.type];
+    return replyTo(result, state, form, request);
   };
 
   return {
@@ -78,8 +98,35 @@ export const createShortenHandlers = (deps: ShortenDeps) => {
       const [prepared] = await requests.prepare([body], state);
       if (!prepared) return unavailable();
       if (prepared.type === 'refused') return prepared.reply;
-      return decide(state, [prepared], { type: 'link', shortUrlHost }, request);
+      return decide(state, [prepared], linkForm, request);
     }),
+    /** Admits the call and creates its link in one transaction. */
+    shortenAtOnce: async (
+      ctx: Context,
+      state: V2State,
+      { call, body, enter }: UnadmittedCall,
+    ): Promise<Reply | null> => {
+      if (ctx.headers['idempotency-key'] !== undefined) return null;
+      const plain = await requests.plain(body.type === 'read' ? parseJson(body.value) : body);
+      if (!plain) return null;
+      let refusal: Reply | null = null;
+      const result = await admittingHandler.admitAndShorten({
+        call,
+        commandFor(admitted) {
+          refusal = enter(admitted);
+          if (refusal) return null;
+          const made = plain.commandFor(state);
+          if (made.type === 'refused') {
+            refusal = made.reply;
+            return null;
+          }
+          const { key } = state.call;
+          const linkLimit = requests.linkLimitOf(state.call);
+          return { keyId: key.rootId, linkLimit, links: [made.value], idempotency: null };
+        },
+      });
+      return result ? replyTo(result, state, linkForm, null) : refusal;
+    },
     /** Each item has its own outcome, all are decided together. */
     shortenBatch: idempotency.post(async (body, state, request) => {
       const parsed = parseAs(batchRequest, body);

@@ -139,6 +139,37 @@ describe('command API: order of checks', () => {
     expect(put.headers.allow).to.equal('POST');
   });
 
+  for (const [what, body, type = 'application/json'] of [
+    ['too large', large],
+    ['of a wrong type', '{}', 'text/plain'],
+    ['malformed', '{'],
+    ['disallowed', '{"__proto__":1}'],
+    ['without a URL', '{}'],
+    ['with a URL that the blocklist names', '{"url":"http://grabify.link/"}'],
+    ['with an alias that is reserved', `{"url":"${destination}","alias":"admin"}`],
+    ['with a password', `{"url":"${destination}","password":"long enough"}`],
+    ['with nothing but a URL', `{"url":"${destination}"}`],
+  ] as const) {
+    it(`a body ${what} is answered alike to a key’s first call and to later ones`, async () => {
+      const { key } = await bench.key('PRO');
+      const answers: Answer[] = [];
+      for (let call = 1; call <= 2; call += 1) {
+        answers.push(await bench.api('/v2/shorten', key, post(body, { 'Content-Type': type })));
+      }
+      const said = answers.map((answer) => ({
+        status: answer.status,
+        message: (answer.json() as { message?: string }).message,
+      }));
+      expect(said[1]).to.deep.equal(said[0]);
+      const links = said[0]?.status === 201 ? 2 : 0;
+      const { calls, links: spent } = (await bench.api('/v2/usage', key)).json() as {
+        calls: { used: number };
+        links: { used: number };
+      };
+      expect([calls.used, spent.used]).to.deep.equal([2, links]);
+    });
+  }
+
   it('size comes before type', async () => {
     const answer = await bench.api('/v2/shorten', pro.key, post(large, text));
     expectRefused(answer, 413, messages.tooLarge);
