@@ -37,6 +37,13 @@ export default {
     only('ops/local', 'ops/platform'),
     ...services.map((service) => only(service, 'schemas', 'ops/platform', 'ops/ledger')),
     ...services.map((service) => only(`${service}/domain`, 'schemas')),
+    only('command-api/console', 'schemas', 'ops/platform'),
+    {
+      name: "the console's client takes nothing but types from the schemas: it would ship zod",
+      severity: 'error',
+      from: { path: '^command-api/console/client/' },
+      to: { path: '^schemas/', dependencyTypesNot: ['type-only'] },
+    },
     {
       name: 'the composition root does not import the tools',
       severity: 'error',
@@ -48,6 +55,6 @@ export default {
     tsPreCompilationDeps: true,
     tsConfig: { fileName: 'tsconfig.json' },
     doNotFollow: { path: 'node_modules' },
-    enhancedResolveOptions: { extensions: ['.ts', '.js'] },
+    enhancedResolveOptions: { extensions: ['.ts', '.tsx', '.js'] },
   },
 };

@@ -1,0 +1,56 @@
+/**
+ * The second half of `npm run build`: bundles the console's client into `dist/command-api/console/client`.
+ * Does nothing where the bundle is that of these sources.
+ */
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { projectFile } from '../../ops/platform/files/project-file.js';
+
+const sources = projectFile('command-api', 'console');
+const bundle = projectFile('dist', 'command-api', 'console', 'client');
+const builtFrom = `${bundle}.sha256`;
+
+/** Of all that the bundle is made of, the versions of its libraries included. */
+const hashOfSources = (): string => {
+  const hash = createHash('sha256').update(readFileSync(projectFile('package-lock.json')));
+  const files = readdirSync(sources, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => path.join(entry.parentPath, entry.name))
+    .sort();
+  for (const file of files) hash.update(file).update(readFileSync(file));
+  return hash.digest('hex');
+};
+
+const isBuiltFrom = (hash: string): boolean => {
+  try {
+    return readFileSync(builtFrom, 'utf8') === hash;
+  } catch {
+    // Not built yet.
+    return false;
+  }
+};
+
+const hash = hashOfSources();
+if (!isBuiltFrom(hash)) {
+  const { build } = await import('vite');
+  const root = path.join(sources, 'client');
+  await build({
+    configFile: false,
+    root,
+    base: '/console/',
+    publicDir: false,
+    logLevel: 'warn',
+    build: {
+      outDir: bundle,
+      emptyOutDir: true,
+      // The policy of the pages allows no `data:` but pictures, and no script in the page.
+      assetsInlineLimit: 0,
+      modulePreload: { polyfill: false },
+      rolldownOptions: {
+        input: [path.join(root, 'index.html'), path.join(root, 'operators.html')],
+      },
+    },
+  });
+  writeFileSync(builtFrom, hash);
+}

@@ -1,0 +1,89 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import { useLocation } from 'preact-iso/router';
+
+interface Props {
+  readonly name: string;
+  readonly pages: readonly (readonly [path: string, title: string])[];
+  readonly who: ComponentChildren;
+  readonly onSignOut: () => void;
+  readonly children: ComponentChildren;
+}
+
+/** The frame of all pages: where one can go, and who is signed in. */
+export const Shell = ({ name, pages, who, onSignOut, children }: Props) => {
+  const { path } = useLocation();
+  return (
+    <div class="shell">
+      <a class="skip" href="#content">
+        Skip to the content
+      </a>
+      <header class="top">
+        <a class="brand" href="/console">
+          <img src={new URL('../icon.svg', import.meta.url).href} alt="" width="28" height="28" />
+          {name}
+        </a>
+        <nav aria-label="Pages">
+          <ul>
+            {pages.map(([to, title]) => (
+              <li key={to}>
+                <a href={to} aria-current={path === to ? 'page' : undefined}>
+                  {title}
+                </a>
+              </li>
+            ))}
+          </ul>
+        </nav>
+        <div class="who">
+          <div class="clip">{who}</div>
+          <button type="button" class="quiet" onClick={onSignOut}>
+            Sign out
+          </button>
+        </div>
+      </header>
+      <main id="content" tabIndex={-1}>
+        {children}
+      </main>
+    </div>
+  );
+};
+
+interface PageProps {
+  readonly title: string;
+  /** Beside the heading. */
+  readonly aside?: ComponentChildren;
+  readonly children: ComponentChildren;
+}
+
+let isFirstPage = true;
+
+/** One page. Its heading gets the focus, so that a screen reader begins there; not on the first one. */
+export const Page = ({ title, aside, children }: PageProps) => {
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    const name = document.title.split(' · ').at(-1) ?? '';
+    document.title = `${title} · ${name}`;
+    if (!isFirstPage) heading.current?.focus();
+    isFirstPage = false;
+  }, [title]);
+  return (
+    <>
+      <div class="row spread heading">
+        <h1 ref={heading} tabIndex={-1}>
+          <bdi>{title}</bdi>
+        </h1>
+        {aside}
+      </div>
+      {children}
+    </>
+  );
+};
+
+/** The page of an address that has none. */
+export const NoPage = () => (
+  <Page title="There is no such page">
+    <p>
+      <a href="/console">Go to the first page</a>
+    </p>
+  </Page>
+);

@@ -1,0 +1,54 @@
+import { useEffect, useState } from 'preact/hooks';
+
+/** `navigator.clipboard` is there on https and localhost only. */
+const copyBySelection = (text: string): boolean => {
+  const area = document.createElement('textarea');
+  area.value = text;
+  (document.querySelector('dialog[open]') ?? document.body).append(area);
+  area.select();
+  // eslint-disable-next-line @typescript-eslint/no-deprecated -- nothing else works on plain http
+  const isCopied = document.execCommand('copy');
+  area.remove();
+  return isCopied;
+};
+
+const copy = async (text: string): Promise<boolean> => {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    // Not there, or not allowed.
+    return copyBySelection(text);
+  }
+};
+
+interface Props {
+  readonly text: string;
+  /** What is copied, for those who do not see where the button is. */
+  readonly what: string;
+}
+
+export const CopyButton = ({ text, what }: Props) => {
+  const [note, setNote] = useState('');
+  useEffect(() => {
+    const timer = setTimeout(() => {
+      setNote('');
+    }, 2_000);
+    return () => {
+      clearTimeout(timer);
+    };
+  }, [note]);
+  return (
+    <button
+      type="button"
+      class="small"
+      onClick={() => {
+        void copy(text).then((isCopied) => {
+          setNote(isCopied ? 'Copied' : 'Not copied');
+        });
+      }}
+    >
+      <span aria-live="polite">{note || 'Copy'}</span> <span class="unseen">{what}</span>
+    </button>
+  );
+};

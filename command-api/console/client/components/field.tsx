@@ -1,0 +1,55 @@
+import type { ComponentChildren, InputHTMLAttributes, JSX, SelectHTMLAttributes } from 'preact';
+import { useId } from 'preact/hooks';
+
+interface Props {
+  readonly label: string;
+  readonly hint?: ComponentChildren;
+  readonly children: (control: { readonly id: string; 'aria-describedby'?: string }) => JSX.Element;
+}
+
+/** A control with its label, and a line of help that belongs to it. */
+export const Field = ({ label, hint, children }: Props) => {
+  const id = useId();
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      {children(hint === undefined ? { id } : { id, 'aria-describedby': `${id}-hint` })}
+      {hint !== undefined && (
+        <p class="hint" id={`${id}-hint`}>
+          {hint}
+        </p>
+      )}
+    </div>
+  );
+};
+
+type InputProps = InputHTMLAttributes & {
+  readonly label: string;
+  readonly hint?: ComponentChildren;
+};
+
+export const Input = ({ label, hint, ...rest }: InputProps) => (
+  <Field label={label} hint={hint}>
+    {(control) => <input autocomplete="off" {...rest} {...control} />}
+  </Field>
+);
+
+type SelectProps = SelectHTMLAttributes & {
+  readonly label: string;
+  readonly hint?: ComponentChildren;
+  readonly options: readonly (readonly [value: string, text: string])[];
+};
+
+export const Select = ({ label, hint, options, value, ...rest }: SelectProps) => (
+  <Field label={label} hint={hint}>
+    {(control) => (
+      <select {...rest} {...control}>
+        {options.map(([one, text]) => (
+          <option key={one} value={one} selected={one === value}>
+            {text}
+          </option>
+        ))}
+      </select>
+    )}
+  </Field>
+);

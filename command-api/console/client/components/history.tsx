@@ -1,0 +1,81 @@
+import { useState } from 'preact/hooks';
+import { formatTime } from '../../format.js';
+import { callApi } from '../app/api.js';
+import { useLoad } from '../app/hooks.js';
+import type { HistoryResponse } from '../app/types.js';
+import { Trouble } from './trouble.js';
+
+/** `linklog.LinkCreated.v1` in words: `Link created`. */
+const nameOf = (type: string): string => {
+  const words = (type.split('.')[1] ?? type).replaceAll(/(?!^)[A-Z]/g, (letter) => ` ${letter}`);
+  return words.charAt(0) + words.slice(1).toLowerCase();
+};
+
+const textOf = (value: unknown): string =>
+  typeof value === 'string' ? value : JSON.stringify(value);
+
+type Event = HistoryResponse['events'][number];
+
+const Entry = ({ event }: { readonly event: Event }) => (
+  <li class="card">
+    <p class="row spread">
+      <strong>{nameOf(event.type)}</strong>
+      <span class="soft">
+        {formatTime(event.time)}
+        {event.actor !== undefined && (
+          <>
+            , by <bdi>{event.actor}</bdi>
+          </>
+        )}
+      </span>
+    </p>
+    <dl class="data">
+      {Object.entries(event.data)
+        .filter(([, value]) => value !== null)
+        .map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>
+              <bdi>{textOf(value)}</bdi>
+            </dd>
+          </div>
+        ))}
+    </dl>
+  </li>
+);
+
+const HistoryPart = ({ path, after }: { readonly path: string; readonly after: number }) => {
+  const [goesOn, setGoesOn] = useState(false);
+  const asked = `${path}?limit=100&after=${after}`;
+  const { value, failure, reload } = useLoad(() => callApi<HistoryResponse>(asked), asked);
+  return (
+    <>
+      <Trouble failure={failure} onRetry={reload} />
+      {value?.events.map((event, index) => (
+        <Entry key={index} event={event} />
+      ))}
+      {value?.next != null &&
+        (goesOn ? (
+          <HistoryPart path={path} after={value.next} />
+        ) : (
+          <li>
+            <button
+              type="button"
+              onClick={() => {
+                setGoesOn(true);
+              }}
+            >
+              Show more
+            </button>
+          </li>
+        ))}
+    </>
+  );
+};
+
+/** What was done to a link, by whom, oldest first. */
+export const History = ({ path }: { readonly path: string }) => (
+  <ol class="history">
+    <HistoryPart path={path} after={0} />
+  </ol>
+);

@@ -1,0 +1,37 @@
+import { useId } from 'preact/hooks';
+import { formatNumber } from '../../format.js';
+
+interface Props {
+  readonly label: string;
+  readonly used: number;
+  /** `null`: without end. */
+  readonly limit: number | null;
+  /** What happens at the end. */
+  readonly atLimit: string;
+}
+
+export const Meter = ({ label, used, limit, atLimit }: Props) => {
+  const id = useId();
+  const share = limit === null ? 0 : limit === 0 ? 1 : used / limit;
+  return (
+    <div class="card quota">
+      <h3 id={id}>{label}</h3>
+      <p class="figure">
+        {formatNumber(used)}
+        <span class="soft"> of {limit === null ? 'any number' : formatNumber(limit)}</span>
+      </p>
+      {limit !== null && (
+        <meter
+          aria-labelledby={id}
+          min={0}
+          max={1}
+          low={0.8}
+          high={0.999}
+          optimum={0}
+          value={Math.min(1, share)}
+        />
+      )}
+      <p class="hint">{limit === null ? 'The plan has no limit.' : atLimit}</p>
+    </div>
+  );
+};

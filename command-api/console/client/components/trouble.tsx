@@ -1,0 +1,67 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { Failure } from '../app/api.js';
+
+interface Props {
+  readonly failure: Failure | undefined;
+  /** Tries the same again. Without it, the form's own button does. */
+  readonly onRetry?: () => void;
+}
+
+/** Counts down from `seconds`, once for each failure. */
+const useCountdown = (failure: Failure | undefined): number => {
+  const [left, setLeft] = useState(0);
+  useEffect(() => {
+    if (failure?.kind !== 'wait') return undefined;
+    const end = performance.now() + failure.seconds * 1_000;
+    const show = (): void => {
+      setLeft(Math.max(0, Math.ceil((end - performance.now()) / 1_000)));
+    };
+    show();
+    const timer = setInterval(show, 500);
+    return () => {
+      clearInterval(timer);
+    };
+  }, [failure]);
+  return left;
+};
+
+const adviceOf = (failure: Failure) => {
+  switch (failure.kind) {
+    case 'offline':
+      return <>The service cannot be reached. Check your connection, then try again.</>;
+    case 'plan':
+      return (
+        <>
+          {failure.message} <a href={failure.upgradeUrl}>See the plans</a>
+        </>
+      );
+    case 'wait':
+    case 'refused':
+      return <>{failure.message}</>;
+  }
+};
+
+/** What went wrong, and what to do about it. Takes the focus, so that nobody misses it. */
+export const Trouble = ({ failure, onRetry }: Props) => {
+  const left = useCountdown(failure);
+  const box = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (failure) box.current?.focus();
+  }, [failure]);
+  if (!failure) return null;
+  return (
+    <div class="trouble" ref={box} tabIndex={-1}>
+      <p>
+        <span role="alert">{adviceOf(failure)}</span>{' '}
+        {failure.kind === 'wait' && (
+          <span>{left > 0 ? `You can try again in ${left} s.` : 'You can try again now.'}</span>
+        )}
+      </p>
+      {onRetry && (
+        <button type="button" disabled={left > 0} onClick={onRetry}>
+          Try again
+        </button>
+      )}
+    </div>
+  );
+};

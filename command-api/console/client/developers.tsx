@@ -1,0 +1,68 @@
+import { render } from 'preact';
+import { LocationProvider, Route, Router } from 'preact-iso/router';
+import { SessionGate } from './app/session.js';
+import { NoPage, Shell } from './app/shell.js';
+import type { DeveloperSession } from './app/types.js';
+import { Input } from './components/field.js';
+import { Make } from './make/make.js';
+import { Overview } from './overview/overview.js';
+
+const pages = [
+  ['/console', 'Overview'],
+  ['/console/new', 'New link'],
+  ['/docs', 'API'],
+] as const;
+
+const keyField = (
+  <Input
+    label="API key"
+    name="key"
+    type="password"
+    required
+    hint={
+      <>
+        Starts with <code>ll_</code>. No key at hand? <code>npx linklog console</code> prints an
+        address that signs you in.
+      </>
+    }
+  />
+);
+
+const App = () => (
+  <LocationProvider scope="/console">
+    <SessionGate<DeveloperSession>
+      fields={keyField}
+      ownerOf={({ account, key }) => `${account} ${key.id}`}
+      describe={({ account, key }) => (
+        <>
+          account <strong>{account}</strong>, key{' '}
+          <strong>
+            <bdi>{key.name}</bdi>
+          </strong>
+        </>
+      )}
+    >
+      {({ account, key }, signOut) => (
+        <Shell
+          name="Linklog"
+          pages={pages}
+          onSignOut={signOut}
+          who={
+            <>
+              <bdi>{key.name}</bdi> <span class="soft">{account}</span>
+            </>
+          }
+        >
+          <Router>
+            <Route path="/console" component={Overview} />
+            <Route path="/console/new" component={Make} />
+            <Route default component={NoPage} />
+          </Router>
+        </Shell>
+      )}
+    </SessionGate>
+  </LocationProvider>
+);
+
+const root = document.querySelector('#app');
+if (root) render(<App />, root);

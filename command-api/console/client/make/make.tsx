@@ -1,0 +1,22 @@
+import { useLocation } from 'preact-iso/router';
+import { Page } from '../app/shell.js';
+import { ManyLinks } from './many-links.js';
+import { OneLink } from './one-link.js';
+
+/** Makes links: one with all it can have, or one for each URL of a list. */
+export const Make = () => {
+  const isMany = useLocation().query['many'] !== undefined;
+  return (
+    <Page title="New link">
+      <nav class="tabs" aria-label="How many">
+        <a href="/console/new" aria-current={isMany ? undefined : 'page'}>
+          One link
+        </a>
+        <a href="/console/new?many" aria-current={isMany ? 'page' : undefined}>
+          Many links
+        </a>
+      </nav>
+      {isMany ? <ManyLinks /> : <OneLink />}
+    </Page>
+  );
+};

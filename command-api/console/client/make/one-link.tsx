@@ -1,0 +1,101 @@
+import { useRef, useState } from 'preact/hooks';
+import { callApi, randomId } from '../app/api.js';
+import { fieldsOf, onSubmit, useAction } from '../app/hooks.js';
+import type { LinkResponse } from '../app/types.js';
+import { CopyButton } from '../components/copy-button.js';
+import { Input, Select } from '../components/field.js';
+import { Trouble } from '../components/trouble.js';
+
+const lifetimes = [
+  ['', 'Never'],
+  ['3600', 'In an hour'],
+  ['86400', 'In a day'],
+  ['604800', 'In a week'],
+  ['2592000', 'In 30 days'],
+  ['31536000', 'In a year'],
+] as const;
+
+const bodyOf = ({ expiresIn, maxClicks, ...texts }: ReturnType<typeof fieldsOf>) => ({
+  ...texts,
+  ...(expiresIn !== undefined && { expiresIn: Number(expiresIn) }),
+  ...(maxClicks !== undefined && { maxClicks: Number(maxClicks) }),
+});
+
+const Made = ({ link }: { readonly link: LinkResponse }) => (
+  <section class="card made" aria-live="polite">
+    <h2>Your link is live</h2>
+    <p class="row">
+      <a class="figure clip" href={link.shortUrl} target="_blank" rel="noreferrer">
+        {link.shortUrl}
+      </a>
+      <CopyButton text={link.shortUrl} what="the short link" />
+    </p>
+    <p class="soft clip">
+      leads to <bdi>{link.url}</bdi>
+    </p>
+  </section>
+);
+
+export const OneLink = () => {
+  const { isBusy, failure, run } = useAction();
+  const [made, setMade] = useState<LinkResponse>();
+  /** The same request again must not make a second link, even if its answer was lost. */
+  const attempt = useRef({ text: '', id: '' });
+
+  const submit = onSubmit(async (form) => {
+    const body = bodyOf(fieldsOf(form));
+    const text = JSON.stringify(body);
+    if (attempt.current.text !== text) attempt.current = { text, id: randomId() };
+    const headers = { 'Idempotency-Key': attempt.current.id };
+    const done = await run(() =>
+      callApi<LinkResponse>('/v2/shorten', { method: 'POST', body, headers }),
+    );
+    if (!done) return;
+    attempt.current = { text: '', id: '' };
+    setMade(done.value);
+    form.reset();
+  });
+
+  return (
+    <>
+      {made && <Made link={made} />}
+      <form class="card stack" onSubmit={submit}>
+        <Input
+          label="Destination"
+          name="url"
+          inputMode="url"
+          required
+          maxLength={2_048}
+          placeholder="https://example.com/a-long-address"
+        />
+        <Input
+          label="Alias"
+          name="alias"
+          minLength={3}
+          maxLength={50}
+          hint="The end of the short link. Letters, digits, hyphens and underscores. Without it, Linklog makes one up."
+        />
+        <details>
+          <summary>More</summary>
+          <div class="columns">
+            <Select label="Expires" name="expiresIn" options={lifetimes} />
+            <Input label="Clicks at most" name="maxClicks" type="number" min={1} max={1e9} />
+            <Input
+              label="Password"
+              name="password"
+              type="password"
+              autocomplete="new-password"
+              minLength={4}
+              maxLength={100}
+              hint="Visitors must enter it."
+            />
+          </div>
+        </details>
+        <Trouble failure={failure} />
+        <button class="primary" disabled={isBusy}>
+          Make the link
+        </button>
+      </form>
+    </>
+  );
+};

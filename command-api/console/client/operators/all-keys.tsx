@@ -1,0 +1,162 @@
+import { useState } from 'preact/hooks';
+import { useLocation } from 'preact-iso/router';
+import { formatDate, formatNumber } from '../../format.js';
+import { callApi } from '../app/api.js';
+import { onSubmit, useAction, useLoad } from '../app/hooks.js';
+import { Page } from '../app/shell.js';
+import type { AnyKey, AnyKeyPage, CreatedKey } from '../app/types.js';
+import { Confirm } from '../components/confirm.js';
+import { Input, Select } from '../components/field.js';
+import { Trouble } from '../components/trouble.js';
+import { NewSecret } from '../components/new-secret.js';
+
+const plans = ['FREE', 'HOBBY', 'INDIE', 'PRO'].map((plan) => [plan, plan] as const);
+
+const Create = ({ onSecret }: { readonly onSecret: (secret: string) => void }) => {
+  const { isBusy, failure, run } = useAction();
+  const submit = onSubmit(async (form) => {
+    const body = Object.fromEntries(new FormData(form));
+    const done = await run(() => callApi<CreatedKey>('/admin/keys', { method: 'POST', body }));
+    if (!done) return;
+    form.reset();
+    onSecret(done.value.key);
+  });
+  return (
+    <form class="card stack" onSubmit={submit} aria-labelledby="new-key">
+      <h2 id="new-key">New key</h2>
+      <div class="columns">
+        <Input label="Name" name="name" required maxLength={100} />
+        <Select label="Plan" name="plan" value="FREE" options={plans} />
+        <Input
+          label="Account"
+          name="account"
+          required
+          defaultValue="default"
+          pattern="[A-Za-z0-9._\-]{1,64}"
+          hint="Its links belong to this account."
+        />
+      </div>
+      <Trouble failure={failure} />
+      <button class="primary" disabled={isBusy}>
+        Make the key
+      </button>
+    </form>
+  );
+};
+
+const Row = (props: { readonly subject: AnyKey; readonly onChanged: () => void }) => {
+  const { subject, onChanged } = props;
+  const { id, name, plan, account, active, createdAt, usage } = subject;
+  const path = `/admin/keys/${id}`;
+  const changing = useAction();
+  const revoking = useAction();
+  const [isAsking, setAsking] = useState(false);
+  const change = async (body: object): Promise<void> => {
+    await changing.run(() => callApi(path, { method: 'PATCH', body }));
+    onChanged();
+  };
+  const revoke = async (): Promise<void> => {
+    if (!(await revoking.run(() => callApi(path, { method: 'DELETE' })))) return;
+    setAsking(false);
+    onChanged();
+  };
+  return (
+    <li class="card stack">
+      <div class="row spread">
+        <p>
+          <strong>
+            <bdi>{name}</bdi>
+          </strong>{' '}
+          <span class="badge">{plan}</span> {account}{' '}
+          {!active && <span class="badge disabled">switched off</span>}
+        </p>
+        <div class="row" role="group" aria-label={name}>
+          <select
+            aria-label={`Plan of ${name}`}
+            disabled={changing.isBusy}
+            onChange={(event) => void change({ plan: event.currentTarget.value })}
+          >
+            {plans.map(([value]) => (
+              <option key={value} selected={value === plan}>
+                {value}
+              </option>
+            ))}
+          </select>
+          <button type="button" onClick={() => void change({ active: !active })}>
+            {active ? 'Switch off' : 'Switch on'}
+          </button>
+          <button
+            type="button"
+            class="danger"
+            onClick={() => {
+              setAsking(true);
+            }}
+          >
+            Revoke
+          </button>
+        </div>
+      </div>
+      <Trouble failure={changing.failure} />
+      <p class="soft">
+        Made {formatDate(createdAt)}. This month: {formatNumber(usage.month.calls)} calls,{' '}
+        {formatNumber(usage.month.links)} links, {formatNumber(usage.month.qrCodes)} QR codes; this
+        minute: {formatNumber(usage.minute.used)} of {formatNumber(usage.minute.limit)} calls.{' '}
+        <code class="long">{id}</code>
+      </p>
+      {isAsking && (
+        <Confirm
+          title="Revoke the key?"
+          verb="Revoke"
+          action={revoking}
+          onConfirm={revoke}
+          onClose={() => {
+            setAsking(false);
+          }}
+        >
+          <p>
+            Calls with <bdi>{name}</bdi> are refused from now on. This cannot be undone.
+          </p>
+        </Confirm>
+      )}
+    </li>
+  );
+};
+
+/** The keys of all accounts, a page at a time. */
+export const AllKeys = () => {
+  const { query } = useLocation();
+  const path = `/admin/keys?${new URLSearchParams(query).toString()}`;
+  const { value, failure, reload } = useLoad(() => callApi<AnyKeyPage>(path), path);
+  const [secret, setSecret] = useState<string>();
+  return (
+    <Page title="Keys">
+      <Create
+        onSecret={(key) => {
+          setSecret(key);
+          reload();
+        }}
+      />
+      <Trouble failure={failure} onRetry={reload} />
+      <ul class="plain stack">
+        {value?.keys.map((subject) => (
+          <Row key={subject.id} subject={subject} onChanged={reload} />
+        ))}
+      </ul>
+      {value?.next != null && (
+        <p>
+          <a class="button" href={`/console/keys?after=${value.next}`}>
+            Next page
+          </a>
+        </p>
+      )}
+      {secret !== undefined && (
+        <NewSecret
+          secret={secret}
+          onClose={() => {
+            setSecret(undefined);
+          }}
+        />
+      )}
+    </Page>
+  );
+};

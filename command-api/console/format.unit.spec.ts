@@ -1,0 +1,33 @@
+import { expect } from 'chai';
+import { formatChange, formatShare, formatStart, formatValue } from './format.js';
+
+describe('what the console writes', () => {
+  it('names the values of breakdowns', () => {
+    expect(formatValue('countries', 'DE')).to.equal('Germany');
+    expect(formatValue('languages', 'ar')).to.equal('Arabic');
+    expect(formatValue('devices', 'mobile')).to.equal('Mobile');
+    expect(formatValue('triggers', 'qr')).to.equal('QR code');
+    expect(formatValue('referrers', null)).to.equal('Direct or unknown');
+    expect(formatValue('browsers', null)).to.equal('Unknown');
+    expect(formatValue('referrers', '(other)')).to.equal('All others');
+  });
+
+  it('shows a value that is no code as it was recorded', () => {
+    expect(formatValue('countries', '<script>')).to.equal('<script>');
+    expect(formatValue('devices', 'constructor')).to.equal('Constructor');
+  });
+
+  it('shows intervals by their own local time, whatever the zone of the browser', () => {
+    expect(formatStart('2026-11-22T00:00:00+05:45', 'day')).to.equal('Nov 22');
+    expect(formatStart('2026-11-22T13:00:00-11:00', 'hour')).to.equal('Nov 22, 13:00');
+    expect(formatStart('2026-11-01T00:00:00+00:00', 'month')).to.equal('Nov 2026');
+  });
+
+  it('computes shares and changes, also of nothing', () => {
+    expect(formatShare(1, 8)).to.equal('12.5%');
+    expect(formatShare(0, 0)).to.equal('0%');
+    expect(formatChange(15, 10)).to.equal('+50%');
+    expect(formatChange(5, 10)).to.equal('-50%');
+    expect(formatChange(5, 0)).to.equal(null);
+  });
+});
