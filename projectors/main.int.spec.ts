@@ -105,6 +105,28 @@ describe('projectors: projectors', () => {
     expect(await count('projection_redirects.links')).to.equal(2);
   });
 
+  it('rebuild what a migration says is to be rebuilt, once', async () => {
+    await log.append(topics.visits.name, [recordOf(spooledVisit('a'))]);
+    const first = await start();
+    await eventually('the projections are caught up', isCaughtUp);
+    await first.stop();
+    await database.pool.query(`UPDATE projection_stats.codes SET series = '[]';
+      DELETE FROM projection_stats.accounts; COMMENT ON SCHEMA projection_stats IS 'rebuild due'`);
+    await Promise.all([start(), start()]);
+    await eventually('the projection is rebuilt', async () => {
+      return (await count('projection_stats.accounts')) === 1;
+    });
+    await eventually('it has no mark, and nothing is left of the old one', async () => {
+      const { rows } = await database.pool.query(
+        `SELECT nspname FROM pg_namespace WHERE nspname LIKE 'projection_stats_%'
+           OR obj_description(oid, 'pg_namespace') = 'rebuild due'`,
+      );
+      return rows.length === 0;
+    });
+    const { rows } = await database.pool.query('SELECT clicks, series FROM projection_stats.codes');
+    expect(rows).to.deep.equal([{ clicks: 1, series: '[48,1,0]' }]);
+  });
+
   it('count each event once when two of them run', async () => {
     const both = [await start(), await start()];
     for (let sequence = 1; sequence <= 200; sequence += 1) {
@@ -112,7 +134,7 @@ describe('projectors: projectors', () => {
     }
     await eventually('the projections are caught up', isCaughtUp);
     await Promise.all(both.map((projectors) => projectors.stop()));
-    const { rows } = await database.pool.query('SELECT clicks FROM projection_stats.clicks');
+    const { rows } = await database.pool.query('SELECT clicks FROM projection_stats.codes');
     expect(rows).to.deep.equal([{ clicks: 200 }]);
   });
 
@@ -154,7 +176,7 @@ describe('projectors: projectors', () => {
     await projectors.stop();
     await theirs.close();
     await pool.end();
-    const { rows } = await database.pool.query('SELECT clicks FROM projection_stats.clicks');
+    const { rows } = await database.pool.query('SELECT clicks FROM projection_stats.codes');
     expect(rows).to.deep.equal([{ clicks: 100 }]);
   });
 });

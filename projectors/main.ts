@@ -10,9 +10,10 @@ import { catchUp, endsOf } from './runtime/catch-up.js';
 import { readCheckpoint, requireKnownCheckpoints } from './runtime/checkpoints.js';
 import { readerLag, startProjection } from './runtime/live-projection.js';
 import { liveSchema, type ProjectionName } from './runtime/projection.js';
-import { dropOldPrevious } from './runtime/rebuild.js';
+import { dropOldPrevious, rebuildDueProjections } from './runtime/rebuild.js';
 
-const hourMs = 3_600_000;
+const minuteMs = 60_000;
+const hourMs = 60 * minuteMs;
 
 /**
  * Keeps every projection up to date with the log.
@@ -37,6 +38,13 @@ export const startProjectors = async (deps: {
     task: () => dropOldPrevious(deps.pool),
     logger: deps.logger,
   });
+  const stopping = new AbortController();
+  const rebuilding = periodically({
+    name: 'rebuild projections',
+    everyMs: minuteMs,
+    task: () => rebuildDueProjections({ ...deps, projections, signal: stopping.signal }),
+    logger: deps.logger,
+  });
   return {
     /** Never resolves; rejects with what no retry can mend, such as `ForeignPosition`. */
     failed: firstFailure(running.map(({ done }) => done)),
@@ -45,7 +53,8 @@ export const startProjectors = async (deps: {
       new Map(running.map((one) => [one.name, one.secondsBehind()])),
     /** Resolves when no batch is being applied and none will be. */
     async stop(): Promise<void> {
-      await Promise.all([dropping, ...running].map((each) => each.stop()));
+      stopping.abort();
+      await Promise.all([dropping, rebuilding, ...running].map((each) => each.stop()));
     },
   };
 };

@@ -14,7 +14,7 @@ export const findLinkStats = async (
 ): Promise<{ readonly account: string; readonly stats: StatsResponse } | null> => {
   const { rows } = await pool.query<{ clicks: number; last_accessed: Date | null }>({
     name: 'link-clicks',
-    text: 'SELECT clicks, last_accessed FROM projection_stats.clicks WHERE code = $1',
+    text: 'SELECT clicks, last_accessed FROM projection_stats.codes WHERE code = $1',
     values: [code],
   });
   const { state } = (await readLinkStates(pool, outbox, [code])).get(code) ?? {};

@@ -1,7 +1,11 @@
 import { expect } from 'chai';
 import { readdirSync, readFileSync } from 'node:fs';
 import { emptyDatabase, type TestDatabase } from '../test/support/database.js';
-import { blocked, created, recordOf } from '../../schemas/testing/events.js';
+import { at, blocked, created, recordOf, spooledVisit } from '../../schemas/testing/events.js';
+import { createBatchHandler } from '../../projectors/runtime/batch.js';
+import { stats } from '../../projectors/stats/projection.js';
+import { namedLog } from '../../projectors/testing/harness.js';
+import { createLogger } from '../platform/logging.js';
 import { topics } from '../../schemas/events/topics.js';
 import { withoutSecrets } from '../../schemas/events/redact.js';
 import { rowOfEvent, type HistoryRow } from '../../schemas/read-models/history.js';
@@ -38,6 +42,13 @@ describe('migrations of tables with rows', () => {
       await pool.query(readFileSync(`${folder}/${file}`, 'utf8'));
       await pool.query('INSERT INTO public.migrations (file) VALUES ($1)', [file]);
     }
+  };
+
+  const commentOfStats = async (): Promise<string | null> => {
+    const { rows } = await database.pool.query<{ comment: string | null }>(
+      `SELECT obj_description('projection_stats'::regnamespace, 'pg_namespace') AS comment`,
+    );
+    return rows[0]?.comment ?? null;
   };
 
   it('keep high-water marks of links only for events that were set aside', async () => {
@@ -148,5 +159,39 @@ describe('migrations of tables with rows', () => {
       { key_id: 'made-none', all_links: 0 },
       { key_id: 'made-two', all_links: 2 },
     ]);
+  });
+
+  it('keep the number of clicks, and have the statistics rebuilt where there is a log', async () => {
+    await migrateUpTo('0028');
+    const { pool } = database;
+    await pool.query(
+      `INSERT INTO projection_stats.clicks VALUES
+         ('abc', 3, 1, '2026-05-20T12:00:00Z'), ('bots', 0, 2, NULL);
+       INSERT INTO projection_stats.checkpoints VALUES ('${visits}', 0, 'a-log', 6)`,
+    );
+    await migrate(pool);
+    const { rows } = await pool.query(
+      `SELECT code, clicks, bots, last_accessed FROM projection_stats.codes ORDER BY code`,
+    );
+    expect(rows).to.deep.equal([
+      { code: 'abc', clicks: 3, bots: 1, last_accessed: new Date('2026-05-20T12:00:00Z') },
+      { code: 'bots', clicks: 0, bots: 2, last_accessed: null },
+    ]);
+    expect(await commentOfStats()).to.equal('rebuild due');
+    const handle = createBatchHandler({
+      ...{ pool, projection: stats, log: namedLog('a-log'), logger: createLogger('silent') },
+    });
+    await pool.query(`UPDATE projection_stats.checkpoints SET log_id = 'a-log:${visits}'`);
+    const record = { ...recordOf(spooledVisit('abc', { time: at(1) })), offset: 6 };
+    await handle({ topic: visits, partition: 0, records: [record] });
+    const { rows: now } = await pool.query(
+      `SELECT clicks, bots, last_accessed FROM projection_stats.codes WHERE code = 'abc'`,
+    );
+    expect(now).to.deep.equal([{ clicks: 4, bots: 1, last_accessed: at(1) }]);
+  });
+
+  it('have nothing rebuilt in a new installation', async () => {
+    await migrate(database.pool);
+    expect(await commentOfStats()).to.equal(null);
   });
 });

@@ -113,7 +113,14 @@ export const applyBatch = async (
   const readSequences = projection.sequences?.[batch.topic];
   const due = await readFresh(tx, schema, batch, readSequences);
   const { fresh } = due;
-  const letters = await applyOrSetAside(tx, projection, schema, fresh, due.blocked);
+  const letters = await applyOrSetAside(
+    tx,
+    projection,
+    schema,
+    batch.partition,
+    fresh,
+    due.blocked,
+  );
   const raised = readSequences ? highestOf(letters) : due.raised;
   await saveProgress(tx, schema, batch, logId, { letters, raised });
 

@@ -32,8 +32,8 @@ const withFault = (subject: string) => {
   const fault = { mended: false };
   const projection: Projection = {
     ...redirects,
-    async apply(tx, into, events) {
-      await redirects.apply(tx, into, events);
+    async apply(tx, into, events, partition) {
+      await redirects.apply(tx, into, events, partition);
       if (fault.mended || !events.some((event) => event.subject === subject)) return;
       throw new Error(`a bug that ${subject} meets`);
     },
@@ -119,9 +119,9 @@ describe('projectors: dead letters', () => {
     const { projection } = withFault('nobody');
     const failing: Projection = {
       ...projection,
-      async apply(tx, into, events) {
+      async apply(tx, into, events, partition) {
         if (events.some(({ type }) => type === 'linklog.LinkExpired.v1')) throw new Error('bug');
-        await redirects.apply(tx, into, events);
+        await redirects.apply(tx, into, events, partition);
       },
     };
     await feed(database.pool, failing).records(
@@ -286,9 +286,9 @@ describe('projectors: dead letters', () => {
       fault.mended = true;
       const failing: Projection = {
         ...redirects,
-        async apply(tx, into, all) {
+        async apply(tx, into, all, partition) {
           if (all.some(({ type }) => type === 'linklog.LinkExpired.v1')) throw new Error('bug 2');
-          await redirects.apply(tx, into, all);
+          await redirects.apply(tx, into, all, partition);
         },
       };
       expect(await redrive(database.pool, failing)).to.include({ applied: 1, remaining: 2 });
@@ -310,11 +310,11 @@ describe('projectors: dead letters', () => {
         repeats: 1,
         remaining: 0,
       });
-      const { clicks, high_water_marks: highWaterMarks } = await dump(
+      const { codes, high_water_marks: highWaterMarks } = await dump(
         database.pool,
         'projection_stats',
       );
-      expect(clicks?.map((row) => row.slice(0, 6))).to.deep.equal(['(a,1,0', '(b,1,0']);
+      expect(codes?.map((row) => row.slice(0, 9))).to.deep.equal(['(a,"",1,0', '(b,"",1,0']);
       // What is past the redriven event stays past it.
       expect(highWaterMarks?.[0]).to.match(/,2,2026-05-20\)$/);
     });
@@ -323,9 +323,9 @@ describe('projectors: dead letters', () => {
       const { fault, projection } = withFault('code-0');
       const all: Projection = {
         ...projection,
-        async apply(tx, into, events) {
+        async apply(tx, into, events, partition) {
           if (!fault.mended) throw new Error('everything fails');
-          await redirects.apply(tx, into, events);
+          await redirects.apply(tx, into, events, partition);
         },
       };
       const events = Array.from({ length: 250 }, (_, index) => created(`code-${index}`));

@@ -81,11 +81,15 @@ const attempt = async (
   tx: Client,
   projection: Projection,
   schema: ProjectionSchema,
+  partition: number,
   readable: readonly ReadableRecord[],
 ): Promise<Error | null> => {
   const events = readable.map(({ event }) => event);
   try {
-    await Promise.all([tx.query('SAVEPOINT attempt'), projection.apply(tx, schema, events)]);
+    await Promise.all([
+      tx.query('SAVEPOINT attempt'),
+      projection.apply(tx, schema, events, partition),
+    ]);
     return null;
   } catch (error) {
     if (!isPoison(error)) throw error;
@@ -106,6 +110,7 @@ export const applyOrSetAside = async (
   tx: Client,
   projection: Projection,
   schema: ProjectionSchema,
+  partition: number,
   incoming: readonly IncomingRecord[],
   blocked: Set<string>,
 ): Promise<readonly DeadLetter[]> => {
@@ -129,7 +134,7 @@ export const applyOrSetAside = async (
       if (failed.has(one.subject)) setAside(one, null);
     }
     if (open.length === 0) return;
-    const error = await attempt(tx, projection, schema, open);
+    const error = await attempt(tx, projection, schema, partition, open);
     if (error === null) return;
     const [only] = open;
     if (only && open.length === 1) {

@@ -29,7 +29,22 @@ export interface Projection {
    * An error that `isPoison` recognises is blamed on the events: they are tried again in halves
    * until the faulty ones are found. Any other error fails the batch.
    */
-  apply(tx: Client, schema: ProjectionSchema, events: readonly LinklogEvent[]): Promise<void>;
+  apply(
+    tx: Client,
+    schema: ProjectionSchema,
+    events: readonly LinklogEvent[],
+    partition: number,
+  ): Promise<void>;
+  /**
+   * Notes in the live rows that these events were applied by a redrive, after later ones of other subjects, where
+   * that may have made a difference. A rebuild applies them in their order.
+   */
+  redriven?(
+    tx: Client,
+    schema: ProjectionSchema,
+    events: readonly LinklogEvent[],
+    partition: number,
+  ): Promise<void>;
   /**
    * For topics of which the rows themselves tell what was applied: no high-water marks are kept of them,
    * but of events that were set aside. A repeat whose sequence the rows do not have must change nothing.

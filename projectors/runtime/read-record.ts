@@ -43,6 +43,7 @@ const misplaced = (topic: TopicName, key: string, event: LinklogEvent): string |
   if (event.subject !== key) return 'its subject is not its key, so its order is lost';
   if (!isStorable(event.subject)) return 'its subject is too long or not plain text';
   if (!isStorable(event.source)) return 'its source is too long or not plain text';
+  if (!isStorable(event.account ?? '')) return 'its account is too long or not plain text';
   return null;
 };
 

@@ -157,7 +157,7 @@ describe('projectors: rebuild', () => {
     await append(history());
     await catchUpLive(stats);
     const before = await dump(pool, 'projection_stats');
-    await pool.query('UPDATE projection_stats.clicks SET clicks = clicks + 1000');
+    await pool.query('UPDATE projection_stats.codes SET clicks = clicks + 1000');
     const broken = await dump(pool, 'projection_stats');
     await rebuildNow(stats);
     expect(await dump(pool, 'projection_stats')).to.deep.equal(before);
@@ -177,8 +177,8 @@ describe('projectors: rebuild', () => {
     let failures = 3;
     const unlucky: Projection = {
       ...redirects,
-      async apply(tx, schema, events) {
-        await redirects.apply(tx, schema, events);
+      async apply(tx, schema, events, partition) {
+        await redirects.apply(tx, schema, events, partition);
         if (failures-- > 0) await tx.query(`DO $$ BEGIN RAISE SQLSTATE '40P01'; END $$`);
       },
     };
@@ -227,8 +227,8 @@ describe('projectors: rebuild', () => {
     const released = new Promise<void>((resolve) => (release = resolve));
     const slow: Projection = {
       ...stats,
-      async apply(tx, schema, events) {
-        await stats.apply(tx, schema, events);
+      async apply(tx, schema, events, partition) {
+        await stats.apply(tx, schema, events, partition);
         inFlight();
         await released;
       },
@@ -259,8 +259,8 @@ describe('projectors: rebuild', () => {
     const released = new Promise<void>((resolve) => (release = resolve));
     const slow: Projection = {
       ...stats,
-      async apply(tx, schema, events) {
-        await stats.apply(tx, schema, events);
+      async apply(tx, schema, events, partition) {
+        await stats.apply(tx, schema, events, partition);
         await released;
       },
     };
@@ -352,7 +352,7 @@ describe('projectors: rebuild', () => {
     await Promise.all(live.map((subscription) => subscription.stop()));
 
     const clicks = await pool.query<{ total: number; codes: number }>(
-      'SELECT sum(clicks)::bigint AS total, count(*) AS codes FROM projection_stats.clicks',
+      'SELECT sum(clicks)::bigint AS total, count(*) AS codes FROM projection_stats.codes',
     );
     expect(clicks.rows).to.deep.equal([{ total: sequence, codes: 10 }]);
     const months = await pool.query<{ links: number; calls: number }>(
@@ -381,8 +381,8 @@ describe('projectors: rebuild', () => {
     const released = new Promise<void>((resolve) => (release = resolve));
     const slow: Projection = {
       ...stats,
-      async apply(tx, schema, events) {
-        await stats.apply(tx, schema, events);
+      async apply(tx, schema, events, partition) {
+        await stats.apply(tx, schema, events, partition);
         inFlight();
         await released;
       },
@@ -396,7 +396,7 @@ describe('projectors: rebuild', () => {
     await eventually('the projection is caught up', () => isCaughtUp(stats));
     await live.stop();
     const { rows } = await pool.query<{ total: number }>(
-      'SELECT sum(clicks)::bigint AS total FROM projection_stats.clicks',
+      'SELECT sum(clicks)::bigint AS total FROM projection_stats.codes',
     );
     expect(rows).to.deep.equal([{ total: 400 }]);
   });
@@ -417,7 +417,7 @@ describe('projectors: rebuild', () => {
       const { pool } = database;
       await append(history());
       await catchUpLive(stats);
-      await pool.query(`UPDATE projection_stats.clicks SET clicks = clicks + 1000
+      await pool.query(`UPDATE projection_stats.codes SET clicks = clicks + 1000
                         WHERE code = 'code-2'`);
       await rebuildNow(stats);
       await visits(20, 1_000);
@@ -442,7 +442,7 @@ describe('projectors: rebuild', () => {
       expect(await dump(pool, 'projection_stats_previous')).to.deep.equal(rebuilt);
       const clicks = async (code: string): Promise<number> => {
         const { rows } = await pool.query<{ clicks: number }>(
-          'SELECT clicks FROM projection_stats.clicks WHERE code = $1',
+          'SELECT clicks FROM projection_stats.codes WHERE code = $1',
           [code],
         );
         return rows[0]?.clicks ?? 0;
@@ -465,8 +465,8 @@ describe('projectors: rebuild', () => {
         .and.to.match(/not rebuilt yet/);
       await rebuildNow(stats);
       for (const change of [
-        'ALTER TABLE projection_stats.clicks ADD COLUMN countries text',
-        'CREATE INDEX ON projection_stats.clicks (clicks)',
+        'ALTER TABLE projection_stats.codes ADD COLUMN countries text',
+        'CREATE INDEX ON projection_stats.codes (clicks)',
         'CREATE TABLE projection_stats.countries (code text)',
       ]) {
         await pool.query(change);
@@ -549,7 +549,7 @@ describe('projectors: rebuild', () => {
       await eventually('the projection is caught up', () => isCaughtUp(stats));
       await live.stop();
       const { rows } = await pool.query<{ clicks: number }>(
-        'SELECT clicks FROM projection_stats.clicks',
+        'SELECT clicks FROM projection_stats.codes',
       );
       expect(rows).to.deep.equal([{ clicks: sequence }]);
     }).timeout(60_000);

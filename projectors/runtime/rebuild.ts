@@ -226,6 +226,39 @@ export const rollBack = async (options: RebuildOptions): Promise<BatchOutcome> =
   });
 };
 
+/** The comment of a schema whose rows are not what the log gives, since a migration could not make them so. */
+const rebuildDue = 'rebuild due';
+
+/**
+ * Rebuilds the projections of which a migration says so; what was there before is no use and is dropped. Returns
+ * how many.
+ */
+export const rebuildDueProjections = async (
+  options: Omit<RebuildOptions, 'projection'> & { readonly projections: readonly Projection[] },
+): Promise<number> => {
+  const { pool, logger, signal } = options;
+  const { rows } = await pool.query<{ schema: string }>(
+    `SELECT nspname AS schema FROM pg_namespace WHERE obj_description(oid, 'pg_namespace') = $1`,
+    [rebuildDue],
+  );
+  let rebuilt = 0;
+  for (const projection of options.projections) {
+    const { name } = projection;
+    if (!rows.some(({ schema }) => schema === liveSchema(name))) continue;
+    try {
+      logger.info({ projection: name }, 'rebuild begins: this version has other tables');
+      await rebuild({ ...options, projection });
+      await pool.query(`DROP SCHEMA ${previousSchema(name)} CASCADE`);
+      logger.info({ projection: name }, 'rebuild done');
+      rebuilt += 1;
+    } catch (error) {
+      // Another process is at it, or this one stops: the next one begins anew.
+      if (!(error instanceof RebuildRunning) && signal?.aborted !== true) throw error;
+    }
+  }
+  return rebuilt;
+};
+
 /**
  * Drops the previous schemas that are too old for a rollback. Returns how many.
  *

@@ -97,10 +97,16 @@ export const redrive = async (pool: Pool, projection: Projection): Promise<Redri
       // The table's high-water marks are past these events, so only repeats among the letters can be
       // found. There are some if the record was broken before, and so had no sequence.
       const { fresh, raised } = dropRepeats(incoming, new Map());
-      const remaining = await applyOrSetAside(tx, projection, schema, fresh, new Set());
+      const { partition } = place;
+      const remaining = await applyOrSetAside(tx, projection, schema, partition, fresh, new Set());
+      const failed = new Set(remaining.map((letter) => letter.incoming));
+      const applied = fresh.flatMap((one) =>
+        'event' in one && !failed.has(one) ? [one.event] : [],
+      );
+      await projection.redriven?.(tx, schema, applied, partition);
       await insertDeadLetters(tx, schema, place, remaining);
       await saveMarks(tx, projection, place, raised, remaining);
-      total.applied += fresh.length - remaining.length;
+      total.applied += applied.length;
       total.repeats += incoming.length - fresh.length;
       total.remaining += remaining.length;
       return letters.at(-1);

@@ -21,7 +21,7 @@ describe('projectors: projection stats', () => {
 
   const clicks = async (): Promise<readonly unknown[]> => {
     const { rows } = await database.pool.query<Record<string, unknown>>(
-      'SELECT * FROM projection_stats.clicks ORDER BY code',
+      'SELECT code, clicks, bots, last_accessed FROM projection_stats.codes ORDER BY code',
     );
     return rows;
   };

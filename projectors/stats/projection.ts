@@ -1,39 +1,144 @@
-import type { Client } from '../../ops/platform/postgres/pool.js';
+import { groupBy } from '../../ops/platform/group-by.js';
+import { valuesByField, type Client } from '../../ops/platform/postgres/pool.js';
 import type { EventNamed, LinklogEvent } from '../../schemas/events/catalogue.js';
 import { topics } from '../../schemas/events/topics.js';
 import type { Projection, ProjectionSchema } from '../runtime/projection.js';
+import { LinkStatistics, visitOf, type Visit } from './link-statistics.js';
+import { Statistics } from './statistics.js';
+import { accountsIn, links, readStatistics, writeStatistics } from './tables.js';
 
-const addClicks = async (
+type Links = ReadonlyMap<string, LinkStatistics>;
+
+const linkColumns = ['last_accessed', 'visitors', 'visitors_before'] as const;
+
+/** Finds out which visitors are new where the visitors of a link's day are in rows of their own. */
+const expectVisitors = async (
   tx: Client,
   schema: ProjectionSchema,
-  visits: readonly EventNamed<'LinkVisited'>[],
+  statistics: Links,
+  visits: readonly Visit[],
 ): Promise<void> => {
-  if (visits.length === 0) return;
-  await tx.query({
-    name: `stats-add-${schema}`,
-    text: `INSERT INTO ${schema}.clicks AS c (code, clicks, bots, last_accessed)
-     SELECT code, count(*) FILTER (WHERE NOT bot), count(*) FILTER (WHERE bot),
-       max(visited_at) FILTER (WHERE NOT bot)
-     FROM unnest($1::text[], $2::boolean[], $3::timestamptz[]) AS v (code, bot, visited_at)
-     GROUP BY code
-     ON CONFLICT (code) DO UPDATE SET
-       clicks = c.clicks + excluded.clicks,
-       bots = c.bots + excluded.bots,
-       last_accessed = greatest(c.last_accessed, excluded.last_accessed)`,
-    values: [
-      visits.map(({ subject }) => subject),
-      visits.map(({ data }) => data.bot),
-      visits.map(({ time }) => time),
-    ],
+  const asked = visits.filter(
+    ({ code, day, visitor }) =>
+      visitor !== null && statistics.get(code)?.visitorsOf(day)?.isInRows === true,
+  );
+  const rows = await insertVisitors(tx, schema, asked);
+  for (const { code, day, visitor } of rows) {
+    statistics.get(code)?.visitorsOf(day)?.expect(visitor);
+  }
+};
+
+interface VisitorRow {
+  readonly code: string;
+  readonly day: number;
+  readonly visitor: string;
+}
+
+/** Returns those that had no row. */
+const insertVisitors = async (
+  tx: Client,
+  schema: ProjectionSchema,
+  visitors: readonly { readonly [Field in keyof VisitorRow]: unknown }[],
+): Promise<readonly VisitorRow[]> => {
+  if (visitors.length === 0) return [];
+  const { rows } = await tx.query<VisitorRow>({
+    name: `stats-visitors-${schema}`,
+    text: `INSERT INTO ${schema}.visitors (code, day, visitor)
+           SELECT DISTINCT * FROM unnest($1::text[], $2::integer[], $3::text[])
+           ON CONFLICT DO NOTHING RETURNING *`,
+    values: valuesByField(visitors, 'code', 'day', 'visitor'),
   });
+  return rows;
+};
+
+const writeVisitors = async (
+  tx: Client,
+  schema: ProjectionSchema,
+  statistics: Links,
+): Promise<void> => {
+  const all = [...statistics];
+  await insertVisitors(
+    tx,
+    schema,
+    all.flatMap(([code, link]) => link.newVisitorRows().map((row) => ({ code, ...row }))),
+  );
+  const left = all.flatMap(([code, { hasLeftRows, newest }]) =>
+    hasLeftRows && newest ? [{ code, day: newest.day - 1 }] : [],
+  );
+  if (left.length === 0) return;
+  await tx.query(
+    `DELETE FROM ${schema}.visitors v USING unnest($1::text[], $2::integer[]) AS kept (code, day)
+     WHERE v.code = kept.code AND v.day < kept.day`,
+    valuesByField(left, 'code', 'day'),
+  );
+};
+
+const addVisits = async (
+  tx: Client,
+  schema: ProjectionSchema,
+  partition: number,
+  visits: readonly Visit[],
+): Promise<void> => {
+  const accounts = accountsIn(partition);
+  const [ofLinks, ofAccounts] = await Promise.all([
+    readStatistics(
+      tx,
+      schema,
+      links,
+      groupBy(visits, ({ code }) => code),
+      (totals, { last_accessed, visitors = '', visitors_before = '' } = {}) =>
+        new LinkStatistics(totals, last_accessed, [visitors, visitors_before]),
+      linkColumns,
+    ),
+    readStatistics(
+      tx,
+      schema,
+      accounts,
+      groupBy(visits, ({ account }) => account),
+      (totals) => new Statistics(totals),
+    ),
+  ]);
+  await expectVisitors(tx, schema, ofLinks, visits);
+  for (const visit of visits) {
+    const unique = ofLinks.get(visit.code)?.count(visit) ?? false;
+    ofAccounts.get(visit.account)?.add(visit, unique);
+  }
+  await Promise.all([
+    writeStatistics(
+      tx,
+      schema,
+      links,
+      ofLinks,
+      [
+        ['account', ...linkColumns],
+        ({ account, lastAccessed, visitorColumns }) => [account, lastAccessed, ...visitorColumns],
+      ],
+      [['account'], ({ account }) => [account]],
+    ),
+    writeStatistics(tx, schema, accounts, ofAccounts),
+    writeVisitors(tx, schema, ofLinks),
+  ]);
 };
 
 const isVisit = (event: LinklogEvent): event is EventNamed<'LinkVisited'> =>
   event.type === 'linklog.LinkVisited.v2';
 
-/** The clicks of each link that was visited, for its owner. */
+/** When each link, and each account's links, were visited, from where and through what. */
 export const stats: Projection = {
   name: 'stats',
   topics: [topics.visits.name],
-  apply: (tx, schema, events) => addClicks(tx, schema, events.filter(isVisit)),
+  async apply(tx, schema, events, partition) {
+    const visits = events.filter(isVisit).map(visitOf);
+    if (visits.length > 0) await addVisits(tx, schema, partition, visits);
+  },
+  /** An account keeps the first values of a day: of these days, a rebuild may keep others. */
+  async redriven(tx, schema, events, partition) {
+    const days = events.filter(isVisit).map(visitOf);
+    await tx.query(
+      `INSERT INTO ${schema}.redriven_days (account, partition, day)
+       SELECT DISTINCT account, $3::smallint, day FROM unnest($1::text[], $2::integer[]) AS r (account, day)
+       ON CONFLICT DO NOTHING`,
+      [...valuesByField(days, 'account', 'day'), partition],
+    );
+  },
 };

@@ -30,12 +30,15 @@ export type Document = Readonly<Record<Dimension, ValueClicks>>;
 
 export type ClickValues = Readonly<Record<DimensionField, Value>>;
 
-const documentOf = (valuesOf: (name: Dimension, index: number) => ValueClicks): Document =>
-  Object.fromEntries(
-    dimensionNames.map((name, index) => [name, valuesOf(name, index)]),
-  ) as unknown as Document;
-
-export const emptyDocument = (): Document => documentOf(() => new Map());
+export const emptyDocument = (): Document => ({
+  referrers: new Map(),
+  countries: new Map(),
+  browsers: new Map(),
+  os: new Map(),
+  devices: new Map(),
+  languages: new Map(),
+  triggers: new Map(),
+});
 
 const add = (to: ValueClicks, value: Value, clicks: number): void => {
   to.set(value, (to.get(value) ?? 0) + clicks);
@@ -51,11 +54,11 @@ export const mergeDocument = (to: Document, from: Document): void => {
 /** Values of a dimension that a day keeps, `null` and `(other)` apart: the first ones in the log's order. */
 const keptValues = 100;
 
-/** What a value counts as, in a day that has these values so far, in one map or in two. */
-const keptAs = (value: Value, day: readonly ValueClicks[]): Value => {
-  if (value === null || day.some((known) => known.has(value))) return value;
-  if (day.reduce((sum, { size }) => sum + size, 0) < keptValues) return value;
-  const known = new Set(day.flatMap((values) => [...values.keys()]));
+/** What a value counts as, in a day whose clicks so far these documents have. */
+const keptAs = (value: Value, name: Dimension, day: readonly Document[]): Value => {
+  if (value === null || day.some((document) => document[name].has(value))) return value;
+  if (day.reduce((sum, document) => sum + document[name].size, 0) < keptValues) return value;
+  const known = new Set(day.flatMap((document) => [...document[name].keys()]));
   known.delete(null);
   known.delete(otherValue);
   return known.size < keptValues ? value : otherValue;
@@ -67,19 +70,11 @@ const keptAs = (value: Value, day: readonly ValueClicks[]): Value => {
  */
 export const addClick = (to: Document, values: ClickValues, day: readonly Document[]): void => {
   for (const name of dimensionNames) {
-    const value = values[dimensions[name]];
-    add(
-      to[name],
-      keptAs(
-        value,
-        day.map((document) => document[name]),
-      ),
-      1,
-    );
+    add(to[name], keptAs(values[dimensions[name]], name, day), 1);
   }
 };
 
-const compareValues = ([a]: [Value, number], [b]: [Value, number]): number => {
+const compareValues = (a: Value, b: Value): number => {
   if (a === null) return -1;
   if (b === null) return 1;
   return a < b ? -1 : 1;
@@ -92,20 +87,23 @@ const compareValues = ([a]: [Value, number], [b]: [Value, number]): number => {
 export const writeDocument = (document: Document): string =>
   JSON.stringify(
     dimensionNames.map((name) => {
-      const values = [...document[name]];
-      return (values.length > 1 ? values.sort(compareValues) : values).flat();
+      const list: (Value | number)[] = [];
+      for (const value of [...document[name].keys()].sort(compareValues)) {
+        list.push(value, document[name].get(value) ?? 0);
+      }
+      return list;
     }),
   );
 
 /** Reads what `writeDocument` wrote. */
 export const readDocument = (text: string): Document => {
   const lists = JSON.parse(text) as readonly (readonly (Value | number)[])[];
-  return documentOf((_name, index) => {
-    const values: ValueClicks = new Map();
+  const document = emptyDocument();
+  dimensionNames.forEach((name, index) => {
     const list = lists[index] ?? [];
     for (let at = 0; at < list.length; at += 2) {
-      values.set(list[at] as Value, list[at + 1] as number);
+      document[name].set(list[at] as Value, list[at + 1] as number);
     }
-    return values;
   });
+  return document;
 };

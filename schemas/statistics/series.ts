@@ -36,20 +36,21 @@ export const sumOfSeries = (series: Series): VisitCounts => {
 };
 
 /** The series as text: a JSON array, `[quarter, clicks, bots, quarter, clicks, bots …]`, in order. */
-export const writeSeries = (series: Series): string =>
-  JSON.stringify(
-    [...series]
-      .sort(([a], [b]) => a - b)
-      .flatMap(([quarter, { clicks, bots }]) => [quarter, clicks, bots]),
-  );
+export const writeSeries = (series: Series): string => {
+  const numbers: number[] = [];
+  for (const quarter of [...series.keys()].sort((a, b) => a - b)) {
+    const { clicks = 0, bots = 0 } = series.get(quarter) ?? {};
+    numbers.push(quarter, clicks, bots);
+  }
+  return JSON.stringify(numbers);
+};
 
 /** Reads what `writeSeries` wrote. */
 export const readSeries = (text: string): Series => {
   const numbers = JSON.parse(text) as readonly number[];
   const series: Series = new Map();
   for (let at = 0; at < numbers.length; at += 3) {
-    const [quarter = 0, clicks = 0, bots = 0] = numbers.slice(at, at + 3);
-    series.set(quarter, { clicks, bots });
+    series.set(numbers[at] ?? 0, { clicks: numbers[at + 1] ?? 0, bots: numbers[at + 2] ?? 0 });
   }
   return series;
 };

@@ -32,7 +32,7 @@ export const readReadModels = (pool: Pool): Promise<ReadModels> =>
     await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
     const links = await tx.query<RedirectRow>('SELECT * FROM projection_redirects.links');
     const clicks = await tx.query<{ code: string; clicks: number }>(
-      'SELECT code, clicks FROM projection_stats.clicks WHERE clicks > 0',
+      'SELECT code, clicks FROM projection_stats.codes WHERE clicks > 0',
     );
     return {
       redirects: {

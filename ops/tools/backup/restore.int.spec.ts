@@ -385,7 +385,7 @@ describe('backup: backup that is restored', () => {
     });
     await restoreIn(async (node) => {
       const { rows } = await node.pool.query(
-        'SELECT sum(clicks)::integer AS clicks FROM projection_stats.clicks',
+        'SELECT sum(clicks)::integer AS clicks FROM projection_stats.codes',
       );
       expect(rows).to.deep.equal([{ clicks: 2 * count }]);
       const { rows: left } = await node.pool.query(

@@ -3,13 +3,20 @@ import { readEvent, UnreadableEvent } from '../../../../schemas/events/codec.js'
 import { originOf } from '../../../../schemas/events/envelope.js';
 import { withoutSecrets } from '../../../../schemas/events/redact.js';
 import { topics, type TopicName } from '../../../../schemas/events/topics.js';
+import { monthOf, quarterAt } from '../../../../schemas/statistics/calendar.js';
 import { spendingOf } from '../../../../schemas/folds/key-meter.js';
 import { isLimitedVisit } from '../../../ledger/rebuild/folds.js';
 import { partitionOf } from '../../../platform/event-log/partition.js';
 import type { EventLog, LogRecord } from '../../../platform/event-log/port.js';
 import type { Pool } from '../../../platform/postgres/pool.js';
 import { offsetIn, readTable, type FoldPositions, type Stretch } from './reading.js';
-import type { Difference, ExplainedDifference, ExplainingEvent, RowPlace } from './report.js';
+import type {
+  Difference,
+  ExplainedDifference,
+  ExplainingEvent,
+  Model,
+  RowPlace,
+} from './report.js';
 
 /** Which events a row is a fold of. */
 interface Pattern {
@@ -39,8 +46,23 @@ const bySpending = (keyId: unknown, month?: unknown): Pattern => ({
 /** For a table without a pattern: its differences are reported without events. */
 const nothing: Pattern = { topics: [], matches: () => false };
 
+/** By the link, or the account in one partition, and the period of a row of statistics. */
+const byPeriod = (key: Difference['key']): Pattern => ({
+  topics: [visits.name],
+  ...(key['partition'] !== undefined && { partition: Number(key['partition']) }),
+  ...(typeof key['code'] === 'string' && { key: key['code'] }),
+  matches(event) {
+    if (event === null) return false;
+    const { day, quarter } = quarterAt(Date.parse(event.time));
+    const is = { account: event.account ?? '', day, quarter, month: monthOf(day) };
+    return Object.entries(is).every(
+      ([column, value]) => key[column] === undefined || key[column] === value,
+    );
+  },
+});
+
 /** The tables that every projection has, and those with a row for each link. */
-const ofProjection = (table: string, key: Difference['key']): Pattern => {
+const ofProjection = (model: Model, table: string, key: Difference['key']): Pattern => {
   const inPartition = {
     topics: [key['topic'] as TopicName],
     partition: Number(key['partition']),
@@ -54,6 +76,7 @@ const ofProjection = (table: string, key: Difference['key']): Pattern => {
   if (table === 'dead_letters') {
     return { ...inPartition, matches: (_event, { offset }) => offset === key['record_offset'] };
   }
+  if (model === 'stats') return byPeriod(key);
   return key['code'] === undefined ? nothing : bySubject(links, key['code']);
 };
 
@@ -64,8 +87,6 @@ const patternOf = ({ model, table, key }: Difference): Pattern => {
         ...bySubject(links, key['code']),
         matches: (event) => event?.sequence === key['sequence'],
       };
-    case 'stats.clicks':
-      return bySubject(visits, key['code']);
     case 'quotas.months':
       return bySpending(key['key_id'], key['month']);
     case 'ledger.links':
@@ -86,7 +107,7 @@ const patternOf = ({ model, table, key }: Difference): Pattern => {
     case 'ledger.platform':
       return { topics: [platform.name], matches: (event) => event !== null };
     default:
-      return model === 'ledger' ? nothing : ofProjection(table, key);
+      return model === 'ledger' ? nothing : ofProjection(model, table, key);
   }
 };
 

@@ -63,8 +63,8 @@ export const foldProjection = async (client: PoolClient, projection: Projection,
     client,
     live,
     ignored: {
-      // Checkpoints say how far a fold has come.
-      isTable: (name: string) => name === 'checkpoints',
+      // Checkpoints say how far a fold has come, and nothing is redriven in one.
+      isTable: (name: string) => ['checkpoints', 'redriven_days'].includes(name),
       // The words of an error may change from version to version, and a migration gave marks a day.
       columns: { dead_letters: ['error'], high_water_marks: ['raised_on'] },
     },

@@ -85,7 +85,7 @@ describe('audit verify, on a running service', function () {
     expect(said.tables.map(({ model, table }) => `${model}.${table}`)).to.include.members([
       'redirects.links',
       'quotas.months',
-      'stats.clicks',
+      'stats.codes',
       'history.events',
       'ledger.api_keys',
       'ledger.key_secrets',
@@ -124,7 +124,7 @@ describe('audit verify, on a running service', function () {
     const [a = '', b = '', c = '', d = '', , f = ''] = codes;
     await change(
       `UPDATE projection_redirects.links SET url = 'https://evil.example/' WHERE code = '${a}'`,
-      `UPDATE projection_stats.clicks SET clicks = clicks + 1 WHERE code = '${a}'`,
+      `UPDATE projection_stats.codes SET clicks = clicks + 1 WHERE code = '${a}'`,
       `UPDATE projection_history.events SET data = replace(data, 'phishing', 'fishing')
          WHERE code = '${b}' AND sequence = 2`,
       `UPDATE projection_quotas.months SET links = links - 1 WHERE key_id = '${busy.id}'`,
@@ -137,7 +137,7 @@ describe('audit verify, on a running service', function () {
       `UPDATE ledger.key_meters SET month_qr_codes = month_qr_codes + 5, window_calls = 0
          WHERE key_id = '${busy.id}'`,
       `DELETE FROM projection_redirects.links WHERE code = '${c}'`,
-      `DELETE FROM projection_stats.clicks WHERE code = '${c}'`,
+      `DELETE FROM projection_stats.codes WHERE code = '${c}'`,
       `DELETE FROM projection_history.events WHERE code = '${c}' AND sequence = 1`,
       `DELETE FROM ledger.links WHERE code = '${f}'`,
       `DELETE FROM ledger.alias_overrides WHERE alias = 'login'`,
@@ -148,7 +148,7 @@ describe('audit verify, on a running service', function () {
       `INSERT INTO projection_redirects.links SELECT 'nobody', status, expired, url, account,
          created_at, expires_at, max_clicks, password_hash, sequence
          FROM projection_redirects.links WHERE code = '${f}'`,
-      `INSERT INTO projection_stats.clicks VALUES ('nobody', 1, 0, NULL)`,
+      `INSERT INTO projection_stats.codes VALUES ('nobody', '', 1, 0, NULL, 0, 0, '[]', '[]', '', '')`,
       `INSERT INTO projection_history.events VALUES ('nobody', 1, now(), gen_random_uuid(), 'a', null, null, null, null, '{}')`,
       `INSERT INTO projection_quotas.months VALUES ('nobody', '2026-01-01', 1, 2, 3)`,
       `INSERT INTO ledger.links SELECT 'nobody', key_id, account, expired, blocked, expires_at,
@@ -172,9 +172,9 @@ describe('audit verify, on a running service', function () {
       `redirects.links ${a} differs url`,
       `redirects.links ${c} missing`,
       'redirects.links nobody extra',
-      `stats.clicks ${a} differs clicks`,
-      `stats.clicks ${c} missing`,
-      'stats.clicks nobody extra',
+      `stats.codes ${a} differs clicks`,
+      `stats.codes ${c} missing`,
+      'stats.codes nobody extra',
       `history.events ${b}/2 differs data`,
       `history.events ${c}/1 missing`,
       'history.events nobody/1 extra',
@@ -221,7 +221,7 @@ describe('audit verify, on a running service', function () {
       expect(placed(`redirects.links ${a}`)).to.deep.equal(creation);
       expect(placed(`quotas.high_water_marks`)).to.deep.equal(creation);
       const visits = await placesOf(pool, 'linklog.LinkVisited.v2', a);
-      expect(explained(`stats.clicks ${a}`).eventCount).to.equal(visits.length);
+      expect(explained(`stats.codes ${a}`).eventCount).to.equal(visits.length);
     });
     expect(explained('quotas.months nobody').eventCount).to.equal(0);
     expect(explained('ledger.platform').events.map(({ type }) => type)).to.include(

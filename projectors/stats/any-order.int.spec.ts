@@ -1,0 +1,133 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
+import type { EventNamed } from '../../schemas/events/catalogue.js';
+import { topics } from '../../schemas/events/topics.js';
+import { noon, recordOf, spooledVisit } from '../../schemas/testing/events.js';
+import { redrive } from '../runtime/redrive.js';
+import type { Projection } from '../runtime/projection.js';
+import { feed } from '../testing/harness.js';
+import { emptyTables } from '../testing/tables.js';
+import { visitOf } from './link-statistics.js';
+import { stats } from './projection.js';
+import { naiveRows, type Rows } from './testing/naive.js';
+
+type VisitEvent = EventNamed<'LinkVisited'>;
+
+const dayMs = 86_400_000;
+
+/** Visits of three links of two accounts, most of them of one link on one day, in any order. */
+const someVisits = (referrers: number): fc.Arbitrary<readonly VisitEvent[]> =>
+  fc
+    .constantFrom([0, 1, 1, 1, 1, 2, 30, 31, 70], [0, 1, 1, 1], [0, 0, 0, 1, 2])
+    .chain((days) => visitsOn(days, referrers));
+
+const visitsOn = (
+  days: readonly number[],
+  referrers: number,
+): fc.Arbitrary<readonly VisitEvent[]> => {
+  const visit = fc.record({
+    code: fc.constantFrom('a', 'a', 'a', 'a', 'b', 'c'),
+    day: fc.constantFrom(...days),
+    minute: fc.constantFrom(0, 14, 15, 615, 615, 616, 1_439),
+    bot: fc.constantFrom(false, false, false, true),
+    referrer: fc.option(
+      fc.nat(referrers - 1).map((number) => `${number}.example.com`),
+      {
+        nil: null,
+      },
+    ),
+    country: fc.constantFrom('DE', 'FR', null),
+    visitor: fc.option(
+      fc.nat(60).map((number) => String(number).padStart(16, 'v')),
+      { nil: null },
+    ),
+  });
+  const visits = fc.array(visit, { minLength: 1, maxLength: 700, size: 'max' });
+  return fc.tuple(visits, fc.nat(700)).map(([all, inOrder]) => {
+    const byTime = all.slice(0, inOrder).sort((a, b) => a.day - b.day || a.minute - b.minute);
+    return [...byTime, ...all.slice(inOrder)].map(({ code, day, minute, bot, ...facts }, index) => {
+      const time = new Date(noon.getTime() - dayMs / 2 + day * dayMs + minute * 60_000 + index);
+      const account = code === 'c' ? 'other' : 'acme';
+      const event = spooledVisit(code, { sequence: index + 1, time, account, bot });
+      return { ...event, data: { ...event.data, ...facts } };
+    });
+  });
+};
+
+describe('projectors: statistics', () => {
+  let database: TestDatabase;
+
+  before(async () => {
+    database = await testDatabase('statistics');
+  });
+
+  afterEach(() => emptyTables(database.pool, 'projection_stats'));
+
+  after(() => database.drop());
+
+  const tables = Object.keys(naiveRows([], 0));
+
+  const rowsNow = async (): Promise<Record<string, Rows>> => {
+    const content: Record<string, Rows> = {};
+    for (const table of tables) {
+      const { rows } = await database.pool.query<Record<string, unknown>>(
+        `SELECT * FROM projection_stats.${table}`,
+      );
+      content[table] = rows;
+    }
+    return content;
+  };
+
+  /** One text for equal rows in whatever order, of columns in whatever order. */
+  const textOf = (content: Record<string, Rows>): readonly string[] =>
+    Object.entries(content).flatMap(([table, rows]) =>
+      rows.map((row) => `${table} ${JSON.stringify(Object.entries(row).sort())}`).sort(),
+    );
+
+  const give = async (
+    events: readonly VisitEvent[],
+    size: number,
+    projection: Projection = stats,
+  ): Promise<void> => {
+    const given = feed(database.pool, projection);
+    for (let from = 0; from < events.length; from += size) {
+      const batch = events.slice(from, from + size).map(recordOf);
+      await given.records(topics.visits.name, batch);
+    }
+  };
+
+  const naive = (events: readonly VisitEvent[]): readonly string[] =>
+    textOf(naiveRows(events.map(visitOf), 0));
+
+  it('are those of a naive fold, in whatever order visits come, wherever batches end', async () => {
+    await fc.assert(
+      fc.asyncProperty(someVisits(150), fc.integer({ min: 1, max: 300 }), async (events, size) => {
+        await emptyTables(database.pool, 'projection_stats');
+        await give(events, Math.max(size, Math.ceil(events.length / 12)));
+        expect(textOf(await rowsNow())).to.deep.equal(naive(events));
+      }),
+      { numRuns: 25 },
+    );
+  });
+
+  it('are the same when dead letters are redriven, at whatever time', async () => {
+    await fc.assert(
+      fc.asyncProperty(someVisits(90), fc.nat(700), async (events, at) => {
+        await emptyTables(database.pool, 'projection_stats');
+        const poisoned: Projection = {
+          ...stats,
+          apply(tx, schema, some, partition) {
+            if (some.some(({ subject }) => subject === 'b')) throw new Error('poison');
+            return stats.apply(tx, schema, some, partition);
+          },
+        };
+        await give(events.slice(0, at), 200, poisoned);
+        await redrive(database.pool, stats);
+        await give(events.slice(at), 200);
+        expect(textOf(await rowsNow())).to.deep.equal(naive(events));
+      }),
+      { numRuns: 10 },
+    );
+  });
+});

@@ -1,0 +1,181 @@
+import { monthOf, quartersOfDay, type Quarter } from '../../schemas/statistics/calendar.js';
+import {
+  addClick,
+  emptyDocument,
+  mergeDocument,
+  readDocument,
+  writeDocument,
+  type ClickValues,
+  type Document,
+} from '../../schemas/statistics/document.js';
+import { addToSeries, mergeSeries, type Series } from '../../schemas/statistics/series.js';
+
+/** A document that is not read before somebody needs it: many are written as they were found. */
+export class StoredDocument {
+  #document: Document | undefined;
+
+  constructor(readonly found = '') {
+    if (found === '') this.#document = emptyDocument();
+  }
+
+  get document(): Document {
+    return (this.#document ??= readDocument(this.found));
+  }
+
+  get text(): string {
+    return this.#document ? writeDocument(this.#document) : this.found;
+  }
+}
+
+/** Visits of one UTC day, or of a part of it. */
+export interface Portion {
+  /** Visitors who were new on that day. */
+  uniques: number;
+  readonly series: Series;
+  readonly document: StoredDocument;
+}
+
+/** Visits of the newest quarter of an hour: its series has that quarter alone. */
+export interface NewestQuarter extends Portion {
+  readonly day: number;
+}
+
+export interface CountedVisit extends Quarter {
+  readonly bot: boolean;
+  readonly values: ClickValues;
+}
+
+const emptyPortion = (): Portion => ({
+  uniques: 0,
+  series: new Map(),
+  document: new StoredDocument(),
+});
+
+const oneClick = { clicks: 1, bots: 0 };
+const oneBot = { clicks: 0, bots: 1 };
+
+const indexOf = ({ day, quarter }: Quarter): number => day * quartersOfDay + quarter;
+
+/** What the tables have of an owner of visits: a link, or an account in one partition. */
+export interface Totals {
+  readonly clicks: number;
+  readonly bots: number;
+  readonly newest: NewestQuarter | null;
+}
+
+/**
+ * The statistics of one owner, as far as a batch touches them. Visits come in the log's order.
+ *
+ * Every quarter but the newest one is in its day. A quarter has a document of its own once its day has
+ * several of them.
+ */
+export class Statistics implements Totals {
+  clicks: number;
+  bots: number;
+  newest: NewestQuarter | null;
+  /** Days that were read, or are new: without the newest quarter. */
+  readonly days = new Map<number, Portion>();
+  readonly #quarters = new Map<number, StoredDocument>();
+  readonly #changedDays = new Set<number>();
+  readonly #changedQuarters = new Set<number>();
+
+  constructor({ clicks, bots, newest }: Totals = { clicks: 0, bots: 0, newest: null }) {
+    this.clicks = clicks;
+    this.bots = bots;
+    this.newest = newest;
+  }
+
+  /** Takes a document that the tables have of a quarter that is not the newest one. */
+  knowQuarter(quarter: Quarter, document: StoredDocument): void {
+    this.#quarters.set(indexOf(quarter), document);
+  }
+
+  /** Whether the quarter is older than the newest one: then what there is of it must be read before `add`. */
+  isLate(quarter: Quarter): boolean {
+    return this.newest !== null && indexOf(quarter) < this.#indexOfNewest(this.newest);
+  }
+
+  /** Adds the newest quarter to its day where a visit of a later one comes, which is the newest one then. */
+  advance({ day, quarter }: Quarter): void {
+    const { newest } = this;
+    if (newest && indexOf({ day, quarter }) <= this.#indexOfNewest(newest)) return;
+    if (newest) this.#addToDay(newest.day, newest);
+    this.newest = { ...emptyPortion(), day, series: new Map([[quarter, { clicks: 0, bots: 0 }]]) };
+  }
+
+  /** `unique`: whether the visit is the first one of its visitor on its day. */
+  add(visit: CountedVisit, unique: boolean): void {
+    const { day, quarter, bot, values } = visit;
+    this.advance(visit);
+    const late = this.isLate(visit);
+    const portion = late || !this.newest ? emptyPortion() : this.newest;
+    addToSeries(portion.series, quarter, bot ? oneBot : oneClick);
+    if (unique) portion.uniques += 1;
+    if (bot) this.bots += 1;
+    else {
+      this.clicks += 1;
+      addClick(portion.document.document, values, this.#documentsOf(day));
+    }
+    if (late) this.#addToDay(day, portion);
+  }
+
+  changedDays(): readonly (readonly [number, Portion])[] {
+    return [...this.days].filter(([day]) => this.#changedDays.has(day));
+  }
+
+  changedQuarters(): readonly (Quarter & { readonly document: StoredDocument })[] {
+    return [...this.#quarters]
+      .filter(([index]) => this.#changedQuarters.has(index))
+      .map(([index, document]) => {
+        const day = Math.floor(index / quartersOfDay);
+        return { day, quarter: index - day * quartersOfDay, document };
+      });
+  }
+
+  /** The months before the newest one that have changed. */
+  changedMonths(): ReadonlySet<number> {
+    const current = monthOf(this.newest?.day ?? 0);
+    const months = [...this.#changedDays].map(monthOf);
+    return new Set(months.filter((month) => month < current));
+  }
+
+  #indexOfNewest({ day, series }: NewestQuarter): number {
+    const [quarter = 0] = series.keys();
+    return indexOf({ day, quarter });
+  }
+
+  /** The documents that together have the clicks of a day. */
+  #documentsOf(day: number): readonly Document[] {
+    const closed = this.days.get(day);
+    const newest = this.newest?.day === day ? this.newest : undefined;
+    return [newest, closed].flatMap((portion) => (portion ? [portion.document.document] : []));
+  }
+
+  /** Adds visits of one quarter to their day. */
+  #addToDay(day: number, portion: Portion): void {
+    this.#changedDays.add(day);
+    const known = this.days.get(day);
+    if (!known) {
+      this.days.set(day, portion);
+      return;
+    }
+    const [quarter = 0] = portion.series.keys();
+    const [first = 0, ...more] = known.series.keys();
+    if (more.length > 0 || first !== quarter) {
+      if (more.length === 0) {
+        this.#setQuarter({ day, quarter: first }, new StoredDocument(known.document.text));
+      }
+      const stored = this.#quarters.get(indexOf({ day, quarter })) ?? new StoredDocument();
+      mergeDocument(stored.document, portion.document.document);
+      this.#setQuarter({ day, quarter }, stored);
+    }
+    known.uniques += portion.uniques;
+    mergeSeries(known.series, portion.series);
+    mergeDocument(known.document.document, portion.document.document);
+  }
+
+  #setQuarter(quarter: Quarter, document: StoredDocument): void {
+    this.#quarters.set(indexOf(quarter), document);
+    this.#changedQuarters.add(indexOf(quarter));
+  }
+}
