@@ -1,4 +1,4 @@
-import { v7 as uuidv7 } from 'uuid';
+import { newId } from '../../ops/platform/new-id.js';
 import type { Outbox } from '../../ops/platform/outbox/port.js';
 import { transaction, type Pool } from '../../ops/platform/postgres/pool.js';
 import { ownActors } from '../../schemas/decision.js';
@@ -63,7 +63,14 @@ const close = (pool: Pool, outbox: Outbox, keyIds: readonly string[] | null): Pr
       newEvent(
         'CallsMetered',
         { minute: minute.toISOString(), calls },
-        { id: uuidv7(), subject: key_id, time: now, sequence, account, actor: ownActors.system },
+        {
+          id: newId(),
+          subject: key_id,
+          time: now,
+          sequence,
+          account,
+          actor: ownActors.system,
+        },
       ),
     );
     await outbox.record(tx, events);

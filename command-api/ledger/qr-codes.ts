@@ -1,4 +1,4 @@
-import { v7 as uuidv7 } from 'uuid';
+import { newId } from '../../ops/platform/new-id.js';
 import { createBatcher } from '../../ops/platform/concurrency/batcher.js';
 import type { LedgerClock } from '../../ops/ledger/clock.js';
 import type { Outbox } from '../../ops/platform/outbox/port.js';
@@ -40,7 +40,7 @@ export const createQrCodeQuota = (pool: Pool, outbox: Outbox, clock: LedgerClock
           'QrRendered',
           { code },
           {
-            id: uuidv7(),
+            id: newId(),
             subject: keyId,
             time: now,
             sequence: meter.usageSequence,

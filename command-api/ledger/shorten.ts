@@ -1,7 +1,7 @@
-import { v7 as uuidv7 } from 'uuid';
 import { createBatcher } from '../../ops/platform/concurrency/batcher.js';
 import type { LedgerClock } from '../../ops/ledger/clock.js';
 import { findTaken, insertLinks, isCodeTaken } from '../../ops/ledger/links.js';
+import { newId } from '../../ops/platform/new-id.js';
 import { nothingRecorded, type Outbox, type Receipt } from '../../ops/platform/outbox/port.js';
 import {
   lockingTransaction,
@@ -100,7 +100,7 @@ const plan = (
       continue;
     }
     const { actor, requestId } = create;
-    const context = { now, newId: uuidv7, actor, requestId };
+    const context = { now, newId, actor, requestId };
     const decision = decideCreateLink(create, freeCode, context);
     const event = decision.type === 'accepted' ? decision.events[0] : undefined;
     if (!event) throw new Error('A free code was refused');

@@ -1,4 +1,4 @@
-import { v7 as uuidv7 } from 'uuid';
+import { newId } from '../platform/new-id.js';
 import type { Actor, Decision, DecisionContext } from '../../schemas/decision.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
 import { nothingRecorded, type Outbox } from '../platform/outbox/port.js';
@@ -46,7 +46,7 @@ export const decideAll = async <State, Event extends LinklogEvent, Reason extend
   const events: Event[] = [];
   const results = commands.map(({ subject, decide, actor, requestId }) => {
     const before = states.get(subject) ?? kind.initial;
-    const decision = decide(before, { now, newId: uuidv7, actor, requestId });
+    const decision = decide(before, { now, newId, actor, requestId });
     if (decision.type !== 'accepted') return { decision, state: before };
     const state = decision.events.reduce(kind.evolve, before);
     states.set(subject, state);

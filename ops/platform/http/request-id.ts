@@ -1,4 +1,4 @@
-import { v7 as uuidv7 } from 'uuid';
+import { newId } from '../new-id.js';
 
 const acceptable = /^[\x21-\x7e]{1,128}$/;
 
@@ -10,4 +10,4 @@ export const namedRequestId = (
 
 /** The same, or a new one. */
 export const requestIdOf = (header: string | readonly string[] | undefined): string =>
-  namedRequestId(header) ?? uuidv7();
+  namedRequestId(header) ?? newId();
