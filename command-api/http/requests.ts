@@ -128,13 +128,26 @@ export const createDispatcher = <One extends Route<never>>(
   );
   const dispatch = router.routes();
 
-  /** The routes of a path, and the one among them that has the method, too. */
-  const match = (path: string, method: string) => {
+  const find = (path: string, method: string) => {
     const { path: ofPath, pathAndMethod } = router.match(path, method);
     return {
       ofPath: ofPath.flatMap((layer) => routeOfLayer.get(layer) ?? []),
       found: pathAndMethod[0] && routeOfLayer.get(pathAndMethod[0]),
     };
+  };
+
+  const fixedPaths = new Set(
+    routes.flatMap(({ path }) => (path.includes(':') ? [] : [prefix + path])),
+  );
+  /** By method and path, of paths without parameters: the router tries one pattern after the other. */
+  const matches = new Map<string, ReturnType<typeof find>>();
+
+  /** The routes of a path, and the one among them that has the method, too. */
+  const match = (path: string, method: string): ReturnType<typeof find> => {
+    const name = `${method} ${path}`;
+    const matched = matches.get(name) ?? find(path, method);
+    if (fixedPaths.has(path)) matches.set(name, matched);
+    return matched;
   };
   return {
     match,
