@@ -1,5 +1,6 @@
 import type { Batch } from '../../ops/platform/event-log/port.js';
-import type { Client } from '../../ops/platform/postgres/pool.js';
+import { arrayLiteral } from '../../ops/platform/postgres/array-literal.js';
+import { valuesByField, type Client } from '../../ops/platform/postgres/pool.js';
 import { ledgerSource, originOf } from '../../schemas/events/envelope.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
 import type { ProjectionSchema } from './projection.js';
@@ -71,11 +72,12 @@ export const readHighWaterMarks = async (
   origins: readonly string[],
 ): Promise<{ readonly marks: HighWaterMarks; readonly newest: number | null }> => {
   const [{ rows }, { rows: newest }] = await Promise.all([
-    tx.query<HighWaterMark & { readonly origin: string }>(
-      `SELECT origin, sequence, raised_on - date 'epoch' AS day FROM ${schema}.high_water_marks
-       WHERE topic = $1 AND partition = $2 AND origin = ANY ($3::text[])`,
-      [topic, partition, origins],
-    ),
+    tx.query<HighWaterMark & { readonly origin: string }>({
+      name: `marks-of-${schema}`,
+      text: `SELECT origin, sequence, raised_on - date 'epoch' AS day FROM ${schema}.high_water_marks
+             WHERE topic = $1 AND partition = $2 AND origin = ANY ($3::text[])`,
+      values: [topic, partition, arrayLiteral(origins)],
+    }),
     tx.query<{ day: number | null }>({
       name: `newest-mark-of-${schema}`,
       text: `SELECT max(raised_on) - date 'epoch' AS day FROM ${schema}.high_water_marks
@@ -134,8 +136,8 @@ export const writeHighWaterMarks = async (
              sequence = excluded.sequence, raised_on = greatest(m.raised_on, excluded.raised_on)
            WHERE excluded.sequence > m.sequence OR excluded.raised_on - m.raised_on > $6`,
     values: [
-      ...[place.topic, place.partition, [...raised.keys()]],
-      ...[marks.map(({ sequence }) => sequence), marks.map(({ day }) => day), spoolDays],
+      ...[place.topic, place.partition, arrayLiteral([...raised.keys()])],
+      ...[...valuesByField(marks, 'sequence', 'day'), spoolDays],
     ],
   });
   if (marks.some(({ day }) => day !== null)) await deleteOver(tx, schema, place);

@@ -1,6 +1,7 @@
 import pg from 'pg';
 import type { Logger } from '../logging.js';
 import { DatabaseSilent, isAway, isRefusal } from './away.js';
+import { arrayLiteral } from './array-literal.js';
 import { answerGraceMs, deadlines, type DeadlineName, type Deadlines } from './deadlines.js';
 import type { Silence } from './silence.js';
 
@@ -17,11 +18,11 @@ export type Pool = pg.Pool;
 export const mayBlameOne = (error: unknown): boolean =>
   !isAway(error) && !(error instanceof OutcomeUnknown);
 
-/** The rows' values, one array for each field: the arguments of `unnest`. */
+/** The rows' values, an array for each field, as PostgreSQL writes arrays: the arguments of `unnest`. */
 export const valuesByField = <Row>(
   rows: readonly Row[],
   ...fields: readonly (keyof Row)[]
-): unknown[][] => fields.map((field) => rows.map((row) => row[field]));
+): string[] => fields.map((field) => arrayLiteral(rows.map((row) => row[field])));
 
 /** `unnest` of a parameter for each column, $1 and so on: arrays of these SQL types. */
 export const unnest = (types: readonly string[]): string =>
@@ -136,9 +137,19 @@ export class WatchedPool extends pg.Pool {
   }
 }
 
-/** What is off makes a plan look expensive, and expensive plans are compiled, for half a second. */
-const planByKey = `SET plan_cache_mode = force_generic_plan; SET jit = off; SET enable_seqscan = off;
-  SET enable_hashjoin = off; SET enable_mergejoin = off`;
+/**
+ * What makes PostgreSQL plan a named statement once, for indexes alone. What is off makes a plan look expensive, and
+ * expensive plans are compiled, for half a second.
+ */
+export const planByKey = (scope: 'SESSION' | 'LOCAL'): string =>
+  ['plan_cache_mode = force_generic_plan']
+    .concat(
+      ['jit', 'enable_seqscan', 'enable_hashjoin', 'enable_mergejoin'].map(
+        (name) => `${name} = off`,
+      ),
+    )
+    .map((setting) => `SET ${scope} ${setting}`)
+    .join('; ');
 
 /**
  * Connections to PostgreSQL, bounded in number and in time.
@@ -192,7 +203,7 @@ export const createPool = (options: {
   pool.on('connect', (client) => {
     client.on('error', () => undefined);
     // Without the settings, PostgreSQL plans as ever.
-    if (options.plansByKey === true) client.query(planByKey).catch(() => undefined);
+    if (options.plansByKey === true) client.query(planByKey('SESSION')).catch(() => undefined);
   });
   return pool;
 };
