@@ -1,3 +1,4 @@
+import { arrayLiteral } from '../../ops/platform/postgres/array-literal.js';
 import { unnest, valuesByField } from '../../ops/platform/postgres/pool.js';
 import { topics } from '../../schemas/events/topics.js';
 import { rowOfEvent, type HistoryRow } from '../../schemas/read-models/history.js';
@@ -23,6 +24,7 @@ const columns = Object.keys(types) as (keyof HistoryRow)[];
 export const history: Projection = {
   name: 'history',
   topics: [topics.links.name],
+  mayWaitMs: 1_000,
   async apply(tx, schema, events) {
     await tx.query({
       name: `history-insert-${schema}`,
@@ -34,12 +36,13 @@ export const history: Projection = {
   sequences: {
     async [topics.links.name](tx, schema, codes) {
       // One look into the index for each code, however large the table is.
-      const { rows } = await tx.query<{ code: string; sequence: number }>(
-        `SELECT code, sequence FROM unnest($1::text[]) AS c (code) CROSS JOIN LATERAL
-           (SELECT max(sequence) AS sequence FROM ${schema}.events e WHERE e.code = c.code) newest
-         WHERE sequence IS NOT NULL`,
-        [codes],
-      );
+      const { rows } = await tx.query<{ code: string; sequence: number }>({
+        name: `history-sequences-${schema}`,
+        text: `SELECT code, sequence FROM unnest($1::text[]) AS c (code) CROSS JOIN LATERAL
+                 (SELECT max(sequence) AS sequence FROM ${schema}.events e WHERE e.code = c.code) newest
+               WHERE sequence IS NOT NULL`,
+        values: [arrayLiteral(codes)],
+      });
       return new Map(rows.map(({ code, sequence }) => [code, sequence]));
     },
   },

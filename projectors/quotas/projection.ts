@@ -7,6 +7,7 @@ import type { Projection } from '../runtime/projection.js';
 export const quotas: Projection = {
   name: 'quotas',
   topics: [topics.links.name, topics.usage.name],
+  mayWaitMs: 1_000,
   async apply(tx, schema, events) {
     const spendings = events.map(spendingOf).filter((spending) => spending !== null);
     if (spendings.length === 0) return;

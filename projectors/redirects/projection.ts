@@ -1,3 +1,4 @@
+import { arrayLiteral } from '../../ops/platform/postgres/array-literal.js';
 import { unnest, valuesByField, type Client } from '../../ops/platform/postgres/pool.js';
 import { isLinkEvent } from '../../schemas/events/catalogue.js';
 import { topics } from '../../schemas/events/topics.js';
@@ -45,11 +46,11 @@ const readRows = async (
   schema: ProjectionSchema,
   codes: Iterable<string>,
 ): Promise<ReadonlyMap<string, RedirectRow>> => {
-  // Planned anew each time: a plan from when the table was small would read all of it.
-  const { rows } = await tx.query<RedirectRow>(
-    `SELECT ${columns.join()} FROM ${schema}.links WHERE code = ANY ($1::text[])`,
-    [[...codes]],
-  );
+  const { rows } = await tx.query<RedirectRow>({
+    name: `redirects-read-${schema}`,
+    text: `SELECT ${columns.join()} FROM ${schema}.links WHERE code = ANY ($1::text[])`,
+    values: [arrayLiteral([...codes])],
+  });
   return new Map(rows.map((row) => [row.code, row]));
 };
 
@@ -77,10 +78,11 @@ const writeRows = async (
 };
 
 const readSequences: ReadSequences = async (tx, schema, codes) => {
-  const { rows } = await tx.query<{ code: string; sequence: number }>(
-    `SELECT code, sequence FROM ${schema}.links WHERE code = ANY ($1::text[])`,
-    [codes],
-  );
+  const { rows } = await tx.query<{ code: string; sequence: number }>({
+    name: `redirects-sequences-${schema}`,
+    text: `SELECT code, sequence FROM ${schema}.links WHERE code = ANY ($1::text[])`,
+    values: [arrayLiteral(codes)],
+  });
   return new Map(rows.map(({ code, sequence }) => [code, sequence]));
 };
 

@@ -1,6 +1,12 @@
 import type { Batch, EventLog } from '../../ops/platform/event-log/port.js';
 import type { Logger } from '../../ops/platform/logging.js';
-import { transaction, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
+import { arrayLiteral } from '../../ops/platform/postgres/array-literal.js';
+import {
+  planByKey,
+  transaction,
+  type Client,
+  type Pool,
+} from '../../ops/platform/postgres/pool.js';
 import { originOf } from '../../schemas/events/envelope.js';
 import { moveCheckpoint, requireAtCheckpoint, shareSchema } from './checkpoints.js';
 import {
@@ -61,11 +67,12 @@ export const readFresh = async (
   const [{ marks, newest }, sequences, { rows: letters }] = await Promise.all([
     readHighWaterMarks(tx, schema, batch, distinct),
     readSequences?.(tx, schema, distinct) ?? [],
-    tx.query<{ subject: string }>(
-      `SELECT DISTINCT subject FROM ${schema}.dead_letters
-       WHERE topic = $1 AND subject = ANY ($2::text[])`,
-      [topic, [...new Set(incoming.map(({ subject }) => subject))]],
-    ),
+    tx.query<{ subject: string }>({
+      name: `dead-letters-of-${schema}`,
+      text: `SELECT DISTINCT subject FROM ${schema}.dead_letters
+             WHERE topic = $1 AND subject = ANY ($2::text[])`,
+      values: [topic, arrayLiteral([...new Set(incoming.map(({ subject }) => subject))])],
+    }),
   ]);
   for (const [origin, sequence] of sequences) {
     if (sequence > (marks.get(origin)?.sequence ?? 0)) marks.set(origin, { sequence, day: null });
@@ -104,7 +111,7 @@ export const applyBatch = async (
   await Promise.all([
     // COMMIT does not wait for the disk. A crash of PostgreSQL may undo the last batches, but rows and
     // checkpoint together, so they are applied again.
-    tx.query('SET LOCAL synchronous_commit = off'),
+    tx.query(`SET LOCAL synchronous_commit = off; ${planByKey('LOCAL')}`),
     // Only its own rebuild renames the schema that a rebuild fills.
     schema === liveSchema(projection.name) ? tx.query(shareSchema(projection.name)) : null,
     requireAtCheckpoint(tx, schema, batch, logId, 'FOR UPDATE'),

@@ -20,6 +20,7 @@ export const startProjection = (options: {
   const subscription = log.subscribe({
     group: `projection-${projection.name}`,
     topics: projection.topics,
+    ...(projection.mayWaitMs !== undefined && { mayWaitMs: projection.mayWaitMs }),
     position: (topic, partition) =>
       readCheckpoint(pool, liveSchema(projection.name), topic, partition),
     handle: async (batch) => {

@@ -21,6 +21,8 @@ export type ReadSequences = (
 export interface Projection {
   readonly name: ProjectionName;
   readonly topics: readonly TopicName[];
+  /** How long its events may wait for others under a steady load: fewer batches cost less. */
+  readonly mayWaitMs?: number;
   /**
    * Folds events into the rows of `schema`, in set-based statements. The events are of one
    * partition, in order, without repeats. It depends on the events alone (no clock, no random), and
