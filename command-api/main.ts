@@ -1,6 +1,7 @@
 import type { RequestListener } from 'node:http';
 import type Koa from 'koa';
 import type { Config } from '../ops/platform/config/config.js';
+import type { ProxyTrust } from '../ops/platform/http/client-address.js';
 import type { HealthCheck } from '../ops/platform/http/health.js';
 import { onlyForHosts } from '../ops/platform/http/known-hosts.js';
 import { ownHosts } from '../ops/platform/http/own-hosts.js';
@@ -17,14 +18,19 @@ import { messages } from '../schemas/http/errors.js';
 import { scopeNames } from '../schemas/scopes.js';
 import { createAdminApp } from './http/admin/app.js';
 import { createApp, type AppDeps, type RequestState } from './http/app.js';
+import { isConsolePath } from './http/console/console.js';
+import { developersConsole } from './http/console/developers.js';
 import { documentation } from './http/docs/files.js';
+import { createGuesses } from './http/guesses.js';
 import { failure, send } from './http/reply.js';
-import { createV2, type V2Deps } from './http/v2/routes.js';
+import { createV2, v2Routes, type V2Deps } from './http/v2/routes.js';
 import { LedgerClock, readClockMs } from '../ops/ledger/clock.js';
 import { createLinkBlockHandler } from './ledger/link-blocks.js';
 import { createAdmission } from './ledger/admission.js';
-import { createApiKeyHandler, type IssuedKey } from './ledger/api-keys.js';
+import { createApiKeyHandler } from './ledger/api-keys.js';
 import { createClockWatch } from './ledger/clock-watch.js';
+import { consoleAddress, makeConsoleToken } from './ledger/console-keys.js';
+import { forgetSessions } from './ledger/console-sessions.js';
 import { expireDueLinks } from './ledger/expiry.js';
 import { forgetAnswers } from './ledger/kept-answers.js';
 import { closeMinutes } from './ledger/metering.js';
@@ -35,7 +41,7 @@ import type { WebSafety } from './safety/web-safety.js';
 export interface CommandApiDeps {
   readonly config: Pick<
     Config,
-    'api' | 'admin' | 'ownHosts' | 'plans' | 'trustedProxies' | 'upgradeUrl'
+    'api' | 'admin' | 'console' | 'ownHosts' | 'plans' | 'trustedProxies' | 'upgradeUrl'
   >;
   readonly adminToken: string;
   readonly shortUrlHost: string;
@@ -51,14 +57,30 @@ export interface CommandApiDeps {
   readonly logger: Logger;
 }
 
-/** The clients' application: /v2/*, health, and the documentation of both. */
-const createApiApp = (deps: V2Deps & AppDeps): Koa<RequestState> => {
-  const v2 = createV2(deps);
+/** What a first start has made, told this once: in the ready line, and to a person. */
+export interface FirstKey {
+  readonly firstKey: string;
+  /** A one-time address, where there is a console. */
+  readonly console?: string;
+}
+
+/** The clients' application: /v2/*, health, the documentation of both, and the console. */
+const createApiApp = (
+  deps: V2Deps & AppDeps & { readonly trustedProxies: ProxyTrust; readonly hasConsole: boolean },
+): Koa<RequestState> => {
+  const routes = v2Routes(deps);
+  const v2 = createV2(deps, routes);
   const docs = documentation();
-  const app = createApp(deps, (path) => (docs.has(path) ? path : v2.routeOf(path)));
+  const guesses = createGuesses(deps.trustedProxies);
+  const console = deps.hasConsole ? developersConsole({ ...deps, guesses }, routes) : null;
+  const app = createApp(deps, (path) => {
+    if (docs.has(path)) return path;
+    return console && isConsolePath(path) ? console.routeOf(path) : v2.routeOf(path);
+  });
   app.use(docs.serve);
   app.use(async (ctx) => {
-    if (ctx.path === '/v2' || ctx.path.startsWith('/v2/')) await v2.handle(ctx);
+    if (console && isConsolePath(ctx.path)) await console.handle(ctx);
+    else if (ctx.path === '/v2' || ctx.path.startsWith('/v2/')) await v2.handle(ctx);
     else send(ctx, failure(404, messages.notFound));
   });
   return app;
@@ -75,12 +97,16 @@ const listener = (app: Koa<RequestState>): RequestListener => {
 /** Starts the command API, the operators' listener, and the ledger's periodic work. */
 export const startCommandApi = async (deps: CommandApiDeps) => {
   const { config, pool, outbox, safety, metrics, logger } = deps;
-  const { plans, upgradeUrl } = config;
+  const { plans, upgradeUrl, trustedProxies, console: hasConsole } = config;
   const keys = createApiKeyHandler(pool, outbox);
+  // Known when the API listens, which needs the address of the operators' listener.
+  let consoleUrl: string | null = null;
   const adminApp = createAdminApp({
     ...deps,
+    consoleUrl: () => consoleUrl,
     plans,
-    trustedProxies: config.trustedProxies,
+    trustedProxies,
+    hasConsole,
     requests: metrics.requests('admin'),
   });
   const clock = new LedgerClock(pool);
@@ -88,23 +114,28 @@ export const startCommandApi = async (deps: CommandApiDeps) => {
   await watch.look();
   const admission = createAdmission(pool, clock, plans);
   exposeApi(metrics, admission.counts, safety, watch);
-  const admin = await listen('ADMIN', config.admin, config.trustedProxies, () => ({
+  const admin = await listen('ADMIN', config.admin, trustedProxies, () => ({
     http: onlyForHosts(config.admin.names, listener(adminApp)),
   }));
-  const api = await listen('API', config.api, config.trustedProxies, (own) => {
+  const api = await listen('API', config.api, trustedProxies, (own) => {
     const isOwnHost = ownHosts(
       [deps.shortUrlHost, ...config.ownHosts],
       [own, admin, ...(deps.edge ? [deps.edge] : [])],
     );
     const requests = metrics.requests('api');
-    const app = createApiApp({ ...deps, clock, admission, plans, upgradeUrl, isOwnHost, requests });
+    const app = createApiApp({
+      ...{ ...deps, clock, admission, plans, upgradeUrl, trustedProxies, hasConsole },
+      ...{ isOwnHost, requests },
+    });
     return { http: listener(app) };
   });
+  if (hasConsole) consoleUrl = `${api.url}/console`;
 
   const tasks = [
     { name: 'expire links', everyMs: 1_000, task: () => expireDueLinks(pool, outbox, clock) },
     { name: 'close minutes', everyMs: 5_000, task: () => closeMinutes(pool, outbox) },
     { name: 'forget answers', everyMs: 600_000, task: () => forgetAnswers(pool, clock) },
+    { name: 'forget sessions', everyMs: 600_000, task: () => forgetSessions(pool) },
     { name: "read PostgreSQL's clock", everyMs: readClockMs, task: watch.look },
     {
       name: 'read the blocklist',
@@ -131,14 +162,18 @@ export const startCommandApi = async (deps: CommandApiDeps) => {
     api,
     admin,
     /** Makes the first key of a new installation; `null` where there are keys already. */
-    issueFirstKey: (): Promise<IssuedKey | null> =>
+    issueFirstKey: (): Promise<FirstKey | null> =>
       // APIs that start at once must not make one each.
       transaction(pool, async (tx) => {
         await tx.query('SELECT pg_advisory_xact_lock($1)', [advisoryLocks.firstKey]);
         if (await keys.any()) return null;
         const actor = { actor: ownActors.system, requestId: 'first-start' };
         const key = { name: 'first-key', plan: 'PRO', account: 'default' } as const;
-        return keys.issue({ ...key, scopes: scopeNames, expiresIn: null }, actor);
+        const issued = await keys.issue({ ...key, scopes: scopeNames, expiresIn: null }, actor);
+        const { token: firstKey, state } = issued;
+        if (consoleUrl === null) return { firstKey };
+        const made = await makeConsoleToken(pool, state.key.id);
+        return { firstKey, ...(made && { console: consoleAddress(consoleUrl, made.token) }) };
       }),
     async stop(graceMs: number): Promise<void> {
       await Promise.all([

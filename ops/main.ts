@@ -25,7 +25,7 @@ runToEnd(async () => {
   const ended = endSignal(logger);
   const linklog = await startLinklog(config, roles, logger);
   const { addresses, edgeProcesses: edges, firstKey } = linklog;
-  sayReady({ ...addresses, ...(edges && { edges }) }, { api: addresses.api ?? '', firstKey });
+  sayReady({ ...addresses, ...(edges && { edges }) }, addresses.api ?? '', firstKey);
   try {
     await Promise.race([ended, linklog.failed]);
   } finally {

@@ -34,6 +34,11 @@ export const failure = (
   headers: Readonly<Record<string, string>> = {},
 ): ErrorReply => ({ type: 'error', status, message, headers });
 
+/** 204 */
+export const noContent = (headers: Readonly<Record<string, string>> = {}): Reply => ({
+  ...{ type: 'raw', status: 204, contentType: '', body: null, headers },
+});
+
 /** 503 with `Retry-After`, in seconds. */
 export const unavailable = (message: string = messages.unavailable, seconds = 1): ErrorReply =>
   failure(503, message, { 'Retry-After': String(seconds) });

@@ -165,8 +165,8 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
       addresses,
       /** Where there are several. */
       edgeProcesses: edgeProcesses?.processes ?? null,
-      /** The token of a new installation's first key, shown this once; `null` where none was made. */
-      firstKey: firstKey?.token ?? null,
+      /** Of a new installation, shown this once; `null` where no key was made. */
+      firstKey: firstKey ?? null,
       /** Never resolves; rejects when the service cannot go on. */
       failed: firstFailure([eventLog.failed, projectors?.failed ?? never]),
     };

@@ -1,6 +1,8 @@
-const welcome = (api: string, firstKey: string): string => `
-Your API key (plan PRO), shown this once: ${firstKey}
+import type { FirstKey } from '../../command-api/main.js';
 
+const welcome = (api: string, { firstKey, console }: FirstKey): string => `
+Your API key (plan PRO), shown this once: ${firstKey}
+${console === undefined ? '' : `\nOpen the console, once, within 10 minutes (again: npx linklog console):\n\n${console}\n`}
 Make a short link:
 
 curl -s ${api}/v2/shorten -H 'Authorization: Bearer ${firstKey}' \
@@ -15,13 +17,9 @@ export const sayRestarted = (restarted: object): void => {
 
 /**
  * Prints the ready line. Before it, where a new installation has just made its first key, comes a text
- * for a person: the key, and a command that works when pasted.
+ * for a person: the key, the console's address, and a command that works when pasted.
  */
-export const sayReady = (
-  details: object,
-  { api, firstKey }: { readonly api: string; readonly firstKey: string | null },
-): void => {
-  if (firstKey !== null) process.stdout.write(welcome(api, firstKey));
-  const line = { event: 'ready', ...details, ...(firstKey !== null && { firstKey }) };
-  process.stdout.write(`${JSON.stringify(line)}\n`);
+export const sayReady = (details: object, api: string, firstKey: FirstKey | null): void => {
+  if (firstKey) process.stdout.write(welcome(api, firstKey));
+  process.stdout.write(`${JSON.stringify({ event: 'ready', ...details, ...firstKey })}\n`);
 };

@@ -81,7 +81,7 @@ runToEnd(async () => {
     const { addresses, pids, firstKey } = stack;
     dataDir.publish(published(config, addresses));
     const [api = ''] = addresses.apis;
-    sayReady({ ...addresses, pids, pid: process.pid }, { api, firstKey });
+    sayReady({ ...addresses, pids, pid: process.pid }, api, firstKey);
     await ended;
     dataDir.markDraining();
     await stack.stop();

@@ -53,6 +53,7 @@ export type MonthlyLimitError = z.infer<typeof monthlyLimitError>;
 export const messages = {
   keyMissing: 'API key required. Pass your key as: Authorization: Bearer <your-key>',
   keyInvalid: 'Invalid or inactive API key.',
+  sessionOver: 'You are not signed in, or your session has ended. Sign in again.',
   rateLimited: 'Rate limit exceeded. Try again in the next minute.',
   callsExhausted: 'Monthly API call limit reached.',
   linksExhausted: 'Monthly link limit reached.',

@@ -3,20 +3,25 @@ import { platformFeature } from '../events/catalogue.js';
 import { ownActors } from '../decision.js';
 import { accountName, keyIdPattern } from './keys.js';
 
-const operatorNameMessage = 'X-Actor must have 1 to 64 visible characters';
 const reservedNames: ReadonlySet<string> = new Set(Object.values(ownActors));
 
-/** The header X-Actor: the actor of an operator's changes. No name, in any case, that others act under. */
-export const operatorName = z
-  .string({ error: operatorNameMessage })
-  .regex(/^[\x21-\x7e]{1,64}$/, { error: operatorNameMessage, abort: true })
-  .refine(
-    (name) => {
-      const lowerCase = name.toLowerCase();
-      return !reservedNames.has(lowerCase) && !keyIdPattern.test(lowerCase);
-    },
-    `X-Actor must not be ${[...reservedNames].join(', ')} or the id of a key`,
-  );
+/** The actor of an operator's changes, told in `field`. No name, in any case, that others act under. */
+export const operatorNameIn = (field: string) => {
+  const error = `${field} must have 1 to 64 visible characters`;
+  return z
+    .string({ error })
+    .regex(/^[\x21-\x7e]{1,64}$/, { error, abort: true })
+    .refine(
+      (name) => {
+        const lowerCase = name.toLowerCase();
+        return !reservedNames.has(lowerCase) && !keyIdPattern.test(lowerCase);
+      },
+      `${field} must not be ${[...reservedNames].join(', ')} or the id of a key`,
+    );
+};
+
+/** The header of operators' calls. */
+export const operatorName = operatorNameIn('X-Actor');
 
 const flag = z
   .boolean({ error: ({ path = [] }) => `${path.join('.')} must be true or false` })

@@ -1,18 +1,18 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type Koa from 'koa';
-import {
-  clientAddress,
-  networkOf,
-  type ProxyTrust,
-} from '../../../ops/platform/http/client-address.js';
-import { GuessThrottle } from '../../../ops/platform/http/guess-throttle.js';
+import type { Context } from 'koa';
+import type { ProxyTrust } from '../../../ops/platform/http/client-address.js';
 import type { Metrics } from '../../../ops/platform/metrics/metrics.js';
 import type { OutboxDelivery } from '../../../ops/platform/outbox/port.js';
 import { messages } from '../../../schemas/http/errors.js';
 import { operatorName } from '../../../schemas/http/operators.js';
 import { createApp, type AppDeps, type RequestState } from '../app.js';
+import { isConsolePath } from '../console/console.js';
+import { operatorsConsole } from '../console/operators.js';
+import { createGuesses } from '../guesses.js';
 import { failure, json, refusesMethod, send, type Reply } from '../reply.js';
 import { createDispatcher, parseAs } from '../requests.js';
+import { consoleRoutes } from './console.js';
 import { keyRoutes } from './keys.js';
 import { linkRoutes, overrideRoutes } from './links.js';
 import { platformRoutes } from './platform.js';
@@ -35,7 +35,9 @@ const digest = (text: string): Buffer => createHash('sha256').update(text).diges
 
 /** Every route under /admin. */
 export const adminRoutes: AdminRoutes = (deps) =>
-  [keyRoutes, platformRoutes, linkRoutes, overrideRoutes].flatMap((routes) => routes(deps));
+  [keyRoutes, consoleRoutes, platformRoutes, linkRoutes, overrideRoutes].flatMap((routes) =>
+    routes(deps),
+  );
 
 /**
  * The operators' application: /admin/* behind the admin token, and /metrics without one, since
@@ -46,30 +48,30 @@ export const createAdminApp = (
     Omit<AdminDeps, 'settle'> & {
       readonly adminToken: string;
       readonly trustedProxies: ProxyTrust;
+      readonly hasConsole: boolean;
       readonly delivery: OutboxDelivery;
       readonly metrics: Pick<Metrics, 'text' | 'contentType'>;
     },
 ): Koa<RequestState> => {
   const expected = digest(deps.adminToken);
-  const guesses = new GuessThrottle();
+  const guesses = createGuesses(deps.trustedProxies);
 
-  /** `null` for the right token. A network that has to wait does not learn which token is right. */
-  const refusalOf = (token: string, network: string): Reply | null => {
-    const now = performance.now();
-    const waitMs = guesses.waitMs(network, now);
-    if (waitMs > 0) {
-      const retryAfter = Math.ceil(waitMs / 1_000);
-      const headers = { 'Retry-After': String(retryAfter) };
-      return { ...failure(429, messages.tooManyAttempts, headers), retryAfter };
-    }
+  /** `null` for the right token. */
+  const refusalOf = (ctx: Context, token: string): Reply | null => {
+    const waits = guesses.refusalOf(ctx);
+    if (waits) return waits;
     if (timingSafeEqual(digest(token), expected)) return null;
-    guesses.countWrong(network, now);
+    guesses.countWrong(ctx);
     return unauthorized;
   };
 
   const routes = adminRoutes({ ...deps, settle: createSettle(deps.delivery) });
   const router = createDispatcher('/admin', routes);
-  const app = createApp(deps, (path) => (path === '/metrics' ? path : router.routeOf(path)));
+  const console = deps.hasConsole ? operatorsConsole({ ...deps, refusalOf }, routes) : null;
+  const app = createApp(deps, (path) => {
+    if (path === '/metrics') return path;
+    return console && isConsolePath(path) ? console.routeOf(path) : router.routeOf(path);
+  });
 
   app.use(async (ctx) => {
     const state = ctx.state as AdminState;
@@ -80,15 +82,16 @@ export const createAdminApp = (
       send(ctx, { type: 'raw', status: 200, contentType, body: await deps.metrics.text() });
       return;
     }
+    if (console && isConsolePath(ctx.path)) {
+      await console.handle(ctx);
+      return;
+    }
     if (!ctx.path.startsWith('/admin/')) {
       send(ctx, failure(404, messages.notFound));
       return;
     }
     const token = bearer.exec(ctx.headers.authorization ?? '')?.[1];
-    const refusal =
-      token === undefined
-        ? unauthorized
-        : refusalOf(token, networkOf(clientAddress(ctx.req, deps.trustedProxies)));
+    const refusal = token === undefined ? unauthorized : refusalOf(ctx, token);
     if (refusal) {
       send(ctx, refusal);
       return;

@@ -1,3 +1,4 @@
+import type { Context } from 'koa';
 import { z } from 'zod';
 import type { Outbox, OutboxDelivery, Receipt } from '../../../ops/platform/outbox/port.js';
 import type { Pool } from '../../../ops/platform/postgres/pool.js';
@@ -16,6 +17,8 @@ export interface AdminDeps {
   readonly pool: Pool;
   readonly outbox: Outbox;
   readonly plans: PlanTable;
+  /** Where the developers' console is; `null`: nowhere. */
+  readonly consoleUrl: () => string | null;
   /** Answers a change that is in effect: with its status, or with 202 while the log lacks its event. */
   readonly settle: (receipt: Receipt, status: 200 | 201, body: object) => Promise<Reply>;
 }
@@ -35,19 +38,24 @@ type Parameter = Parameters<Handler<AdminState>>[2];
 
 const readBody = bodyReader(65_536);
 
-/** Parses an operator's body and answers it, or says what is wrong with it. */
+/** Parses a body and answers it, or says what is wrong with it. */
 export const withBody =
-  <Schema extends z.ZodType>(
+  <Schema extends z.ZodType, State extends RequestState = AdminState>(
     schema: Schema,
-    answer: (body: z.output<Schema>, state: AdminState, parameter: Parameter) => Promise<Reply>,
-  ): Handler<AdminState> =>
+    answer: (
+      body: z.output<Schema>,
+      state: State,
+      parameter: Parameter,
+      ctx: Context,
+    ) => Promise<Reply> | Reply,
+  ): Handler<State> =>
   async (ctx, state, parameter) => {
     const body = await readBody(ctx);
     if (body.type === 'refused') return body.reply;
     const parsed = parseJson(body.value);
     if (parsed.type === 'refused') return parsed.reply;
     const request = parseAs(schema, parsed.value);
-    return request.type === 'read' ? answer(request.value, state, parameter) : request.reply;
+    return request.type === 'read' ? answer(request.value, state, parameter, ctx) : request.reply;
   };
 
 /** Parses a query and answers it, or says what is wrong with it. */

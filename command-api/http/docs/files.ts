@@ -1,10 +1,9 @@
-import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import type { Context, Next } from 'koa';
 import { projectFile } from '../../../ops/platform/files/project-file.js';
 import { openApiDocument } from '../openapi/document.js';
-import { refusesMethod } from '../reply.js';
+import { sendFile, staticFile } from '../static-files.js';
 
 /** Everything comes from here, and nothing is written into the page. */
 const contentSecurityPolicy = [
@@ -27,15 +26,6 @@ const theirs = (name: string): Buffer =>
 
 const script = 'text/javascript; charset=utf-8';
 
-const file = (
-  contentType: string,
-  body: Buffer,
-  headers: Readonly<Record<string, string>> = {},
-) => {
-  const tag = createHash('sha256').update(body).digest('base64url');
-  return { contentType, body, headers: { ETag: `"${tag}"`, ...headers } };
-};
-
 const readFiles = () => {
   const document = Buffer.from(JSON.stringify(openApiDocument()));
   const pageHeaders = {
@@ -43,12 +33,12 @@ const readFiles = () => {
     'Referrer-Policy': 'no-referrer',
   };
   return new Map([
-    ['/openapi.json', file('application/json; charset=utf-8', document)],
-    ['/docs', file('text/html; charset=utf-8', ours('index.html'), pageHeaders)],
-    ['/docs/initializer.js', file(script, ours('initializer.js'))],
-    ['/docs/swagger-ui-bundle.js', file(script, theirs('swagger-ui-bundle.js'))],
-    ['/docs/swagger-ui.css', file('text/css; charset=utf-8', theirs('swagger-ui.css'))],
-    ['/docs/favicon-32x32.png', file('image/png', theirs('favicon-32x32.png'))],
+    ['/openapi.json', staticFile('application/json; charset=utf-8', document)],
+    ['/docs', staticFile('text/html; charset=utf-8', ours('index.html'), pageHeaders)],
+    ['/docs/initializer.js', staticFile(script, ours('initializer.js'))],
+    ['/docs/swagger-ui-bundle.js', staticFile(script, theirs('swagger-ui-bundle.js'))],
+    ['/docs/swagger-ui.css', staticFile('text/css; charset=utf-8', theirs('swagger-ui.css'))],
+    ['/docs/favicon-32x32.png', staticFile('image/png', theirs('favicon-32x32.png'))],
   ]);
 };
 
@@ -60,20 +50,8 @@ export const documentation = () => {
     /** Serves the files by their paths; other paths are the next one's. */
     serve: async (ctx: Context, next: Next): Promise<void> => {
       const found = files.get(ctx.path);
-      if (!found) {
-        await next();
-        return;
-      }
-      if (refusesMethod(ctx)) return;
-      ctx.status = 200;
-      // Kept, but asked for again each time: another version has the same paths.
-      ctx.set({ 'Cache-Control': 'no-cache', ...found.headers });
-      if (ctx.fresh) {
-        ctx.status = 304;
-        return;
-      }
-      ctx.type = found.contentType;
-      ctx.body = found.body;
+      if (found) sendFile(ctx, found);
+      else await next();
     },
   };
 };

@@ -7,7 +7,7 @@ import {
 } from '../../../schemas/http/errors.js';
 import type { PlanTable } from '../../../schemas/plans.js';
 import type { Scope } from '../../../schemas/scopes.js';
-import type { AdmittedCall, Call } from '../../domain/rate-limits.js';
+import type { AdmittedCall } from '../../domain/rate-limits.js';
 import { hashKeyToken, isKeyToken } from '../../domain/key-token.js';
 import type { Admitted, CallByHash, PlatformSwitches } from '../../ledger/admission.js';
 import type { RequestState } from '../app.js';
@@ -46,7 +46,24 @@ export const rateLimitHeaders = ({ key, window }: AdmittedCall): Record<string, 
   'X-API-Key-Name': headerText(key.name),
 });
 
-const unauthorized = (message: string): Reply => {
+/** How a request names its key. */
+export interface Credential {
+  /** SHA-256 of a secret; `null` where the request has nothing that can be one. */
+  readonly keyHash: string | null;
+  /** Why, in the 401 where no live key has this secret. */
+  readonly message: string;
+}
+
+export type Authenticate = (ctx: Context) => Credential | Promise<Credential>;
+
+/** By `Authorization`, and by nothing else. */
+export const bearerKey: Authenticate = ({ headers }) => {
+  const token = bearer.exec(headers.authorization ?? '')?.[1];
+  if (token === undefined) return { keyHash: null, message: messages.keyMissing };
+  return { keyHash: isKeyToken(token) ? hashKeyToken(token) : null, message: messages.keyInvalid };
+};
+
+export const unauthorized = (message: string): Reply => {
   const body: UnauthorizedError = { statusCode: 401, message, error: 'Unauthorized' };
   return json(401, body, { 'WWW-Authenticate': 'Bearer' });
 };
@@ -76,14 +93,14 @@ export const monthlyLimitReached = (
   return json(429, body);
 };
 
-const refusalOf = ({ admission }: Admitted, hasKey: boolean, deps: PlanDeps): Reply | null => {
+const refusalOf = ({ admission }: Admitted, message: string, deps: PlanDeps): Reply | null => {
   switch (admission.type) {
     case 'admitted':
       return null;
     case 'maintenance':
       return unavailable(messages.maintenance, maintenanceRetryAfter);
     case 'keyInvalid':
-      return unauthorized(hasKey ? messages.keyInvalid : messages.keyMissing);
+      return unauthorized(message);
     case 'logAway':
       return unavailable(messages.logUnavailable);
     case 'rateLimited': {
@@ -105,13 +122,6 @@ const refusalOf = ({ admission }: Admitted, hasKey: boolean, deps: PlanDeps): Re
   }
 };
 
-/** The call that a request makes. */
-export const callOf = (ctx: Context, requirements: Required<Call>): CallByHash => {
-  const token = bearer.exec(ctx.headers.authorization ?? '')?.[1];
-  const keyHash = token !== undefined && isKeyToken(token) ? hashKeyToken(token) : null;
-  return { keyHash, ...requirements };
-};
-
 /**
  * Takes note of what admission said of a request: sets the headers of a known key, and gives the reply that ends
  * the request, or `null` for one that may go on.
@@ -120,6 +130,7 @@ export const enter = (
   ctx: Context,
   state: V2State,
   deps: PlanDeps,
+  { message }: Credential,
   admitted: Admitted,
 ): Reply | null => {
   const call = 'call' in admitted.admission ? admitted.admission.call : null;
@@ -129,5 +140,5 @@ export const enter = (
     state.call = call;
   }
   state.platform = admitted.platform;
-  return refusalOf(admitted, bearer.test(ctx.headers.authorization ?? ''), deps);
+  return refusalOf(admitted, message, deps);
 };

@@ -38,7 +38,7 @@ const goneReply = (state: LinkState, now: Date): Reply | null => {
   return status === 'active' ? null : goneReplies[status];
 };
 
-/** GET /v2/qr/:shortCode */
+/** GET /v2/qr/:shortCode, and POST /console/v2/qr/:shortCode */
 export const createQrHandler = (deps: QrDeps): Handler<V2State> => {
   const { pool, outbox, clock } = deps;
   const quota = createQrCodeQuota(pool, outbox, clock);
@@ -69,7 +69,7 @@ export const createQrHandler = (deps: QrDeps): Handler<V2State> => {
       return { type: 'raw', status: 304, contentType: type, body: null, headers };
     }
     const body = renderQr(text, query.value);
-    if (ctx.method === 'GET') {
+    if (ctx.method !== 'HEAD') {
       const { rootId: keyId, id: actor, account } = key;
       const outcome = await quota.spend({ keyId, actor, account, code, limit, requestId });
       if (outcome === 'exhausted') return exhausted();

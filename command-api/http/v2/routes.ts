@@ -7,7 +7,14 @@ import type { Scope } from '../../../schemas/scopes.js';
 import { findLinkStats } from '../../reports/link-stats.js';
 import { failure, json, send, type Reply } from '../reply.js';
 import { bodyReader, createDispatcher, type Handler, type Read, type Route } from '../requests.js';
-import { callOf, enter, scopeLacking, type UnadmittedCall, type V2State } from './admitted-call.js';
+import {
+  bearerKey,
+  enter,
+  scopeLacking,
+  type Credential,
+  type UnadmittedCall,
+  type V2State,
+} from './admitted-call.js';
 import { createQrHandler, type QrDeps } from './qr.js';
 import { createShortenHandlers, type ShortenDeps } from './shorten.js';
 
@@ -98,9 +105,14 @@ const checked = (route: V2Route) => {
   return { ...route, readBody, handler };
 };
 
-/** Everything under /v2, in the contract's order of checks. */
-export const createV2 = (deps: V2Deps, routes = v2Routes(deps)) => {
-  const router = createDispatcher('/v2', routes.map(checked));
+/** Everything under a prefix, in the contract's order of checks. */
+export const createV2 = (
+  deps: V2Deps,
+  routes = v2Routes(deps),
+  prefix = '/v2',
+  authenticate = bearerKey,
+) => {
+  const router = createDispatcher(prefix, routes.map(checked));
 
   /** What admission has to know of a request before its route runs. */
   const requirementsOf = (method: string, path: string) => {
@@ -117,7 +129,7 @@ export const createV2 = (deps: V2Deps, routes = v2Routes(deps)) => {
   const answerAtOnce = async (
     ctx: Context,
     route: ReturnType<typeof checked> | undefined,
-    call: CallByHash,
+    call: CallByHash & Credential,
   ): Promise<Reply | null> => {
     if (!route?.atOnce || !route.readBody) return null;
     if (!deps.admission.wasAdmittedLately(call.keyHash)) return null;
@@ -126,7 +138,7 @@ export const createV2 = (deps: V2Deps, routes = v2Routes(deps)) => {
       call,
       body,
       enter: (admitted) =>
-        enter(ctx, ctx.state, deps, admitted) ?? refusalOf(route, body, ctx.state),
+        enter(ctx, ctx.state, deps, call, admitted) ?? refusalOf(route, body, ctx.state),
     });
   };
 
@@ -135,10 +147,10 @@ export const createV2 = (deps: V2Deps, routes = v2Routes(deps)) => {
     ctx.set('Cache-Control', 'no-store');
     const { writes, metered, found } = requirementsOf(ctx.method, ctx.path);
     const held = writes && (await deps.delivery.isStalled());
-    const call = callOf(ctx, { metered, held });
+    const call = { ...(await authenticate(ctx)), metered, held };
     const reply =
       (await answerAtOnce(ctx, found, call)) ??
-      enter(ctx, ctx.state, deps, await deps.admission.admit(call));
+      enter(ctx, ctx.state, deps, call, await deps.admission.admit(call));
     if (reply) send(ctx, reply);
     else await router.dispatch(ctx);
   };

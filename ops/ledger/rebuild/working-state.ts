@@ -19,6 +19,9 @@ export const workingState = {
     'clock',
     /** Where the re-checks of links stand; they begin anew, and find the same. */
     'safety_scans',
+    /** Who is signed in to the console, and its one-time addresses of the last ten minutes. */
+    'console_sessions',
+    'console_addresses',
   ],
   /** Columns of tables that are folds otherwise. */
   columns: {

@@ -25,6 +25,7 @@ interface Ready {
   readonly pids: Readonly<Record<Kind, readonly number[]>>;
   readonly pid: number;
   readonly firstKey?: string;
+  readonly console?: string;
 }
 
 interface Line {
@@ -138,12 +139,14 @@ describe('local servers: npm run stack', function () {
     expect(ready).to.deep.equal({
       event: 'ready',
       ...{ apis, edges, admin, kafka, postgres, redis, pids, pid, firstKey },
+      console: ready.console,
     });
     expect(Object.keys(pids)).to.deep.equal(kinds);
     expect(Object.values(pids).map((all) => all.length)).to.deep.equal([2, 2, 2, 1, 1, 1]);
     expect(Object.values(pids).flat().every(isAlive)).to.equal(true);
     expect(pid).to.equal(stack.child.pid);
     expect(firstKey).to.match(/^ll_/);
+    expect(ready.console).to.match(/^http:\/\/127\.0\.0\.1:\d+\/console#t=/);
     expect(stack.stdout).to.include(`curl -s ${apis[0] ?? ''}/v2/shorten`);
     for (const address of [...apis, ...edges, admin]) {
       expect((await ask(`${address}/health`)).status).to.equal(200);

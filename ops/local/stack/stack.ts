@@ -170,8 +170,11 @@ export const startStack = async (config: Config, options: StackOptions) => {
       /** What the ready line tells. */
       addresses,
       pids: parts.pids(),
-      /** The token of a new installation's first key, shown this once; `null` where none was made. */
-      firstKey: apis.find(({ ready }) => ready.firstKey !== undefined)?.ready.firstKey ?? null,
+      /** Of a new installation, shown this once; `null` where no key was made. */
+      firstKey:
+        apis.flatMap(({ ready: { firstKey, console } }) =>
+          firstKey === undefined ? [] : [{ firstKey, ...(console !== undefined && { console }) }],
+        )[0] ?? null,
       /** Drains the services, then ends the servers; within 10 s. */
       stop: () => parts.stop(),
     };

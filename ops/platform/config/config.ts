@@ -80,6 +80,8 @@ const configOf = (vars: z.infer<typeof variables>) => ({
   adminToken: vars.ADMIN_TOKEN ?? null,
   /** Whether the first start makes a key, and prints it. */
   makesFirstKey: vars.FIRST_KEY === 'print',
+  /** Whether the listeners have their consoles. */
+  console: vars.CONSOLE,
   /** Absolute. */
   dataDir: path.resolve(vars.DATA_DIR),
   /** `null`: the embedded PostgreSQL. */

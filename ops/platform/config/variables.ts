@@ -142,6 +142,7 @@ export const variables = z.object({
     .url({ protocol: /^postgres(ql)?$/, error: 'must be a postgres:// URL' })
     .optional(),
   FIRST_KEY: z.enum(['print', 'none'], { error: 'must be print or none' }).default('print'),
+  CONSOLE: flagOr('1'),
   PLANS_FILE: z.string().optional(),
   TRUSTED_PROXIES: addressBlocks.optional(),
   BLOCKLIST_FILE: z.string().optional(),

@@ -135,15 +135,18 @@ describe('product: process', () => {
   describe('while it runs', () => {
     const shared = withProduct();
 
-    it('prints a ready line with addresses, pid and first key, and nothing else', async () => {
+    it('prints a ready line with addresses, pid, first key and console, and nothing else', async () => {
       const { api, edge, admin, pid, firstKey } = shared.product;
-      expect(shared.product.ready).to.deep.equal({
+      const ready = shared.product.ready as { readonly console: string };
+      expect(ready.console.startsWith(`${api}/console#t=`)).to.equal(true);
+      expect(ready).to.deep.equal({
         event: 'ready',
         api,
         edge,
         admin,
         pid,
         firstKey,
+        console: ready.console,
       });
       for (const address of [api, edge, admin]) {
         expect(address).to.match(/^http:\/\/127\.0\.0\.1:[1-9]\d*$/);

@@ -2,6 +2,7 @@ import { request } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { z } from 'zod';
 import { healthResponse } from '../../../schemas/http/health.js';
+import { consoleAddressResponse } from '../../../schemas/http/console.js';
 import {
   createdKeyResponse,
   keyPageResponse,
@@ -188,6 +189,9 @@ export const createAdminClient = ({ url, token }: Service, actor: string) => {
     changeKey: (id: string, wanted: ChangeKeyRequest) =>
       change('PATCH', keyPath(id), keyResponse, wanted),
     revokeKey: (id: string) => change('DELETE', keyPath(id), keyResponse),
+    /** A one-time address of the console; `null`: for the oldest active key. */
+    makeConsoleAddress: async (key: string | null) =>
+      (await change('POST', '/admin/console', consoleAddressResponse, { key })).value,
     readPlatform: () => get('/admin/platform', platformResponse),
     switchPlatform: (switches: SwitchPlatformRequest) =>
       change('PATCH', '/admin/platform', platformResponse, switches),

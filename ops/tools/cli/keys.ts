@@ -13,7 +13,7 @@ import { CliError } from './errors.js';
 import { changed, count, counted, facts, table } from './output.js';
 
 /** A key's id goes into addresses and logs; the key itself must not. */
-const keyId = (id: string): string => {
+export const keyId = (id: string): string => {
   if (id.startsWith('ll_')) {
     throw new CliError(
       'USAGE',

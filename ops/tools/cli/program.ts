@@ -19,6 +19,7 @@ const examples = `
 Examples:
   $ linklog keys create --name "Build server" --plan PRO
   $ linklog keys list
+  $ linklog console
   $ linklog links block spring-sale --reason phishing
   $ linklog platform set --maintenance on
   $ linklog projections status
@@ -37,6 +38,7 @@ const backups = async (): Promise<AddCommands> =>
 /** The commands by their first word. */
 const commands = new Map<string, () => Promise<AddCommands>>([
   ['keys', async () => (await import('./keys.js')).addKeyCommands],
+  ['console', async () => (await import('./console.js')).addConsoleCommand],
   ['links', async () => (await import('./links.js')).addLinkCommands],
   ['aliases', async () => (await import('./aliases.js')).addAliasCommands],
   ['platform', async () => (await import('./platform.js')).addPlatformCommands],

@@ -1,0 +1,99 @@
+import type { Context } from 'koa';
+import type { ProxyTrust } from '../../../ops/platform/http/client-address.js';
+import type { Logger } from '../../../ops/platform/logging.js';
+import { transaction, type Pool, type Queryable } from '../../../ops/platform/postgres/pool.js';
+import { signInRequest, type ConsoleKey } from '../../../schemas/http/console.js';
+import { messages } from '../../../schemas/http/errors.js';
+import { hashKeyToken, isKeyToken } from '../../domain/key-token.js';
+import { findKeyBySecret, findKeyByToken, type KeyOfSecret } from '../../ledger/console-keys.js';
+import { createConsoleSessions } from '../../ledger/console-sessions.js';
+import { withBody } from '../admin/requests.js';
+import type { RequestState } from '../app.js';
+import type { Guesses } from '../guesses.js';
+import { json, type Reply } from '../reply.js';
+import { unauthorized, type Authenticate } from '../v2/admitted-call.js';
+import { createV2, type V2Deps, type V2Route } from '../v2/routes.js';
+import { cameByHttps, createConsole } from './console.js';
+import { sessionCookie, sessionRoutes } from './session.js';
+
+const addressOver =
+  'This address was used, or is older than 10 minutes. Make another: linklog console';
+
+/** A QR code costs one, so no GET makes it: those come from anywhere. It waits for no log. */
+const consoleRoute = (route: V2Route): V2Route =>
+  route.path === '/qr/:shortCode' ? { ...route, method: 'POST', writes: false } : route;
+
+/** Without the hash. */
+const shown = ({ account, key }: KeyOfSecret): ConsoleKey => ({ account, key });
+
+/** The developers' console: /v2 with a session in place of a key. */
+export const developersConsole = (
+  deps: V2Deps & {
+    readonly pool: Pool;
+    readonly trustedProxies: ProxyTrust;
+    readonly guesses: Guesses;
+    readonly logger: Logger;
+  },
+  routes: readonly V2Route[],
+) => {
+  const { pool, guesses } = deps;
+  const sessions = createConsoleSessions(pool, 'api');
+  const cookie = sessionCookie('linklog_console', cameByHttps(deps.trustedProxies));
+
+  /** Begins a session in place of the one that the browser has. */
+  const begin = async (ctx: Context, client: Queryable, key: KeyOfSecret): Promise<Reply> => {
+    const token = await sessions.begin(client, { boundTo: key.secretHash, actor: null });
+    await sessions.end(cookie.read(ctx), client);
+    return json(200, shown(key), cookie.keep(ctx, token));
+  };
+
+  const signIn = withBody<typeof signInRequest, RequestState>(
+    signInRequest,
+    async (request, state, _parameter, ctx) => {
+      const waits = guesses.refusalOf(ctx);
+      if (waits) return waits;
+      const welcome = async (client: Queryable, key: KeyOfSecret | null): Promise<Reply | null> => {
+        if (!key) return null;
+        state.keyId = key.key.id;
+        return 'accept' in request && !request.accept
+          ? json(200, shown(key))
+          : begin(ctx, client, key);
+      };
+      if ('key' in request) {
+        const hash = isKeyToken(request.key) ? Buffer.from(hashKeyToken(request.key), 'hex') : null;
+        const reply = await guesses.look(ctx, async () =>
+          welcome(pool, hash && (await findKeyBySecret(pool, hash))),
+        );
+        return reply ?? unauthorized(messages.keyInvalid);
+      }
+      const reply = await guesses.look(ctx, () =>
+        transaction(pool, async (tx) =>
+          welcome(tx, await findKeyByToken(tx, request.token, request.accept)),
+        ),
+      );
+      return reply ?? unauthorized(addressOver);
+    },
+  );
+
+  const whoIs = async (ctx: Context, state: RequestState): Promise<ConsoleKey | null> => {
+    const session = await sessions.find(cookie.read(ctx));
+    const found = session && (await findKeyBySecret(pool, session.boundTo));
+    if (!found) return null;
+    state.keyId = found.key.id;
+    return shown(found);
+  };
+
+  const bySession: Authenticate = async (ctx) => {
+    const session = await sessions.find(cookie.read(ctx));
+    return { keyHash: session?.boundTo.toString('hex') ?? null, message: messages.sessionOver };
+  };
+
+  const prefix = '/console/v2';
+  const calls = createV2(deps, routes.map(consoleRoute), prefix, bySession);
+  return createConsole({
+    ...deps,
+    page: 'index.html',
+    sessionRoutes: sessionRoutes(cookie, sessions, signIn, whoIs),
+    calls: { ...calls, prefix },
+  });
+};

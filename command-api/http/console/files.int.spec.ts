@@ -1,0 +1,105 @@
+import { expect } from 'chai';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import Koa from 'koa';
+import { createLogger } from '../../../ops/platform/logging.js';
+import { ask, type Ask } from '../../../ops/test/support/http.js';
+import { consoleFiles } from './files.js';
+
+describe('command API: files of the console', () => {
+  let folder: string;
+  let server: Server;
+
+  before(() => {
+    folder = mkdtempSync(path.join(tmpdir(), 'linklog-client-'));
+    mkdirSync(path.join(folder, 'assets'));
+    writeFileSync(path.join(folder, 'index.html'), '<title>developers</title>');
+    writeFileSync(path.join(folder, 'operators.html'), '<title>operators</title>');
+    writeFileSync(path.join(folder, 'assets', 'index-a1.js'), 'start()');
+    writeFileSync(path.join(folder, 'assets', 'index-a1.css'), 'a { color: red }');
+  });
+
+  after(() => {
+    rmSync(folder, { recursive: true });
+  });
+
+  afterEach(() => server.close());
+
+  const serve = async (
+    page: 'index.html' | 'operators.html',
+    from = folder,
+  ): Promise<(at: string, options?: Ask) => ReturnType<typeof ask>> => {
+    const files = consoleFiles(page, createLogger('silent'), from);
+    const app = new Koa();
+    app.use((ctx) => {
+      files.serve(ctx);
+    });
+    const handle = app.callback();
+    server = createServer((request, response) => void handle(request, response)).listen(0);
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    return (at, options) => ask(`http://127.0.0.1:${port}${at}`, options);
+  };
+
+  it('are kept for ever where their names tell what is in them', async () => {
+    const get = await serve('index.html');
+    for (const [name, type] of [
+      ['index-a1.js', 'text/javascript; charset=utf-8'],
+      ['index-a1.css', 'text/css; charset=utf-8'],
+    ] as const) {
+      const { status, headers } = await get(`/console/assets/${name}`);
+      expect(status).to.equal(200);
+      expect(headers['content-type']).to.equal(type);
+      expect(headers['cache-control']).to.equal('public, max-age=31536000, immutable');
+    }
+  });
+
+  it('are the page of the listener wherever the client has a path of its own', async () => {
+    for (const [page, title] of [
+      ['index.html', 'developers'],
+      ['operators.html', 'operators'],
+    ] as const) {
+      const get = await serve(page);
+      for (const at of ['/console', '/console/', '/console/links/spring', `/console/${page}`]) {
+        const { status, headers, text } = await get(at);
+        expect([status, text], at).to.deep.equal([200, `<title>${title}</title>`]);
+        expect(headers['content-type']).to.equal('text/html; charset=utf-8');
+        expect(headers['cache-control']).to.equal('no-cache');
+        const again = await get(at, { headers: { 'If-None-Match': headers.etag ?? '' } });
+        expect([again.status, again.text]).to.deep.equal([304, '']);
+      }
+      server.close();
+    }
+  });
+
+  it('are only read', async () => {
+    const get = await serve('index.html');
+    for (const at of ['/console', '/console/assets/index-a1.js']) {
+      expect((await get(at, { method: 'POST' })).status).to.equal(405);
+      expect(await get(at, { method: 'HEAD' })).to.include({ status: 200, text: '' });
+    }
+  });
+
+  it('are 404 where they might have been', async () => {
+    const get = await serve('index.html');
+    for (const at of [
+      '/console/assets/index-a2.js',
+      '/console/assets/../../../package.json',
+      '/console/admin/keys',
+    ]) {
+      expect((await get(at)).status, at).to.equal(404);
+    }
+  });
+
+  it('say what to do where they were not built', async () => {
+    const get = await serve('index.html', path.join(folder, 'none'));
+    const { status, headers, text } = await get('/console');
+    expect(status).to.equal(503);
+    expect(headers['content-type']).to.equal('text/html; charset=utf-8');
+    expect(text).to.include('npm run build');
+  });
+});

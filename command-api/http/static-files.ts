@@ -1,0 +1,37 @@
+import { createHash } from 'node:crypto';
+import type { Context } from 'koa';
+import { refusesMethod } from './reply.js';
+
+/** A file that is kept in memory, the same to everybody. */
+export interface StaticFile {
+  readonly contentType: string;
+  readonly body: Buffer;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export const staticFile = (
+  contentType: string,
+  body: Buffer,
+  headers: Readonly<Record<string, string>> = {},
+): StaticFile => {
+  const tag = createHash('sha256').update(body).digest('base64url');
+  return {
+    contentType,
+    body,
+    // Kept, but asked for again each time: another version has the same paths.
+    headers: { ETag: `"${tag}"`, 'Cache-Control': 'no-cache', ...headers },
+  };
+};
+
+/** Answers a request with a file, or with 304 for who has it. */
+export const sendFile = (ctx: Context, { contentType, body, headers }: StaticFile): void => {
+  if (refusesMethod(ctx)) return;
+  ctx.status = 200;
+  ctx.set({ ...headers });
+  if (ctx.fresh) {
+    ctx.status = 304;
+    return;
+  }
+  ctx.type = contentType;
+  ctx.body = body;
+};

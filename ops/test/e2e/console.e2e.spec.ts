@@ -1,0 +1,472 @@
+import { expect } from 'chai';
+import { messages } from '../../../schemas/http/errors.js';
+import { scopeNames } from '../../../schemas/scopes.js';
+import { ask, atOnce, statuses, type Answer, type Ask } from '../support/http.js';
+import { startLinklogCli } from '../support/process.js';
+import { eventuallyPasses } from '../support/waiting.js';
+import {
+  destination,
+  expectBody,
+  expectEnvelope,
+  expectError,
+  invalidKey,
+  withProduct,
+} from './harness.js';
+
+const proxy = '127.0.0.9';
+
+const signedOut = { statusCode: 401, message: messages.sessionOver, error: 'Unauthorized' };
+
+const policy =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob: data:; " +
+  "font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+const setCookie = ({ headers }: Answer): string => headers['set-cookie']?.join() ?? '';
+/** As a browser sends it back. */
+const cookieOf = (answer: Answer): string => setCookie(answer).split(';')[0] ?? '';
+
+describe('product: console', () => {
+  const bench = withProduct({ TRUSTED_PROXIES: proxy, LOG_LEVEL: 'trace' });
+
+  /** What a page of this listener's console asks. */
+  const fromPage = (
+    listener: string,
+    method: string,
+    path: string,
+    { headers, ...options }: Ask = {},
+  ): Promise<Answer> =>
+    ask(listener + path, { method, ...options, headers: { Origin: listener, ...headers } });
+
+  const signIn = (body: unknown, options: Ask = {}, listener = bench.product.api) =>
+    fromPage(listener, 'POST', '/console/session', { ...options, body });
+
+  /** A session of a new key, on the first API. */
+  const session = async (plan: 'FREE' | 'PRO' = 'PRO') => {
+    const key = await bench.key(plan);
+    const answer = await signIn({ key: key.key });
+    expect(answer.status, answer.text).to.equal(200);
+    const Cookie = cookieOf(answer);
+    return {
+      ...key,
+      Cookie,
+      ask: (method: string, path: string, body?: unknown, api = bench.product.api) =>
+        fromPage(api, method, path, { headers: { Cookie }, body }),
+    };
+  };
+
+  const operator = (actor: string, options: Ask = {}) =>
+    signIn({ token: bench.product.adminToken, actor }, options, bench.product.admin);
+
+  describe('signing in with a key', () => {
+    it('gives a cookie without the key in it, and whose account it is', async () => {
+      const { key, id, name, account } = await bench.key('HOBBY', { account: 'acme' });
+      const answer = await signIn({ key });
+      expectBody(answer, 200, {
+        account,
+        key: { id, name, plan: 'HOBBY', scopes: [...scopeNames] },
+      });
+      expect(setCookie(answer)).to.match(
+        /^linklog_console=[\w-]{43}; Path=\/console; Max-Age=604800; HttpOnly; SameSite=Strict$/,
+      );
+      expect(answer.text + setCookie(answer)).not.to.include(key);
+      const headers = { Cookie: cookieOf(answer) };
+      for (const api of bench.product.apis) {
+        const known = await ask(`${api}/console/session`, { headers });
+        expectBody(known, 200, {
+          account,
+          key: { id, name, plan: 'HOBBY', scopes: [...scopeNames] },
+        });
+      }
+    });
+
+    it('ends the session before, and never gives a token twice', async () => {
+      const first = await session();
+      const again = await signIn({ key: first.key }, { headers: { Cookie: first.Cookie } });
+      expect(cookieOf(again)).not.to.equal(first.Cookie);
+      expectBody(await first.ask('GET', '/console/session'), 401, signedOut);
+    });
+
+    it('takes a key, or a token with accept', async () => {
+      const path = '/console/session';
+      const message = 'Give key, or token and accept';
+      for (const body of [{}, { key: 1 }, { token: 'x' }, []]) {
+        expectError(await signIn(body), { status: 400, message, path, method: 'POST' });
+      }
+    });
+
+    it('is refused after ten failures a minute, whatever key comes then, and from elsewhere is not', async () => {
+      const from = { localAddress: '127.0.0.2' };
+      const { key } = await bench.key('FREE');
+      const wrong = [`ll_${'0'.repeat(38)}`, key.toUpperCase(), ''];
+      const guesses = await atOnce(40, (guess) => signIn({ key: wrong[guess % 3] }, from));
+      expect(statuses(guesses)).to.deep.equal({ 401: 10, 429: 30 });
+      for (const guess of guesses) if (guess.status === 401) expectBody(guess, 401, invalidKey);
+      const right = await signIn({ key }, from);
+      expect(right.status).to.equal(429);
+      expect(Number(right.headers['retry-after'])).to.be.within(1, 60);
+      expect((await signIn({ key })).status).to.equal(200);
+    });
+
+    it('may be done by many at once', async () => {
+      const { key } = await bench.key('FREE');
+      const from = { localAddress: '127.0.0.3' };
+      for (let round = 0; round < 3; round += 1) {
+        expect(statuses(await atOnce(8, () => signIn({ key }, from)))).to.deep.equal({ 200: 8 });
+      }
+    });
+  });
+
+  describe('a session', () => {
+    it('stands in place of the key below /console/v2, and nowhere else', async () => {
+      const { key, ask: asks, Cookie } = await session();
+      const made = await asks('POST', '/console/v2/shorten', { url: destination });
+      expect(made.status, made.text).to.equal(201);
+      const { shortCode } = made.json() as { shortCode: string };
+      expect((await bench.visit(shortCode)).status).to.equal(302);
+      for (const api of bench.product.apis) {
+        const stats = await asks('GET', `/console/v2/stats/${shortCode}`, undefined, api);
+        expect(stats.json()).to.deep.include({ shortCode, url: destination });
+      }
+      for (const path of ['/v2/usage', `/v2/stats/${shortCode}`]) {
+        const answer = await ask(bench.product.api + path, { headers: { Cookie } });
+        expect(answer.status, path).to.equal(401);
+      }
+      const headers = { Authorization: `Bearer ${key}` };
+      const byKey = await ask(`${bench.product.api}/console/v2/usage`, { headers });
+      expectBody(byKey, 401, signedOut);
+    });
+
+    it('answers like /v2: limits, errors, order of checks', async () => {
+      const { ask: asks, name } = await session('FREE');
+      const path = '/console/v2/shorten';
+      const method = 'POST';
+      const bad = await asks(method, path, { url: 'x' });
+      expectError(bad, { status: 400, message: 'Please provide a valid URL', path, method });
+      expect(bad.headers).to.include({ 'x-ratelimit-limit': '60', 'x-api-key-name': name });
+      const none = '/console/v2/none';
+      expectError(await asks('GET', none), { status: 404, message: 'Not Found', path: none });
+      expect((await asks('DELETE', path)).status).to.equal(405);
+      const answers = await atOnce(60, () => asks('GET', '/console/v2/usage'));
+      expect(statuses(answers)).to.deep.equal({ 200: 57, 429: 3 });
+    });
+
+    it('makes QR codes by POST alone: no GET spends one', async () => {
+      const { ask: asks, key } = await session();
+      const { shortCode } = await bench.link(key);
+      const path = `/console/v2/qr/${shortCode}`;
+      expect((await asks('GET', path)).headers.allow).to.equal('POST');
+      const image = await asks('POST', `${path}?format=svg`);
+      expect(image.headers['content-type']).to.equal('image/svg+xml');
+      const usage = (await asks('GET', '/console/v2/usage')).json();
+      expect(usage).to.have.nested.property('qrCodes.used', 1);
+    });
+
+    it('ends with its key, on every node within a second', async () => {
+      for (const [method, body] of [
+        ['DELETE', undefined],
+        ['PATCH', { active: false }],
+      ] as const) {
+        const { id, ask: asks } = await session();
+        expect((await asks('GET', '/console/v2/usage')).status).to.equal(200);
+        expect((await bench.admin(method, `/admin/keys/${id}`, body)).status).to.equal(200);
+        await eventuallyPasses(1_000, async () => {
+          for (const api of bench.product.apis) {
+            expectBody(await asks('GET', '/console/session', undefined, api), 401, signedOut);
+            expectBody(await asks('GET', '/console/v2/usage', undefined, api), 401, signedOut);
+          }
+        });
+      }
+    });
+
+    it('ends when its owner signs out, and takes the cookie along', async () => {
+      const { ask: asks } = await session();
+      const gone = await asks('DELETE', '/console/session');
+      expect(gone).to.include({ status: 204, text: '' });
+      expect(setCookie(gone)).to.match(/^linklog_console=; Path=\/console; Max-Age=0; HttpOnly/);
+      for (const api of bench.product.apis) {
+        expectBody(await asks('GET', '/console/v2/usage', undefined, api), 401, signedOut);
+      }
+      expect((await asks('DELETE', '/console/session')).status).to.equal(204);
+    });
+
+    it('is good on one listener alone', async () => {
+      const { admin, api } = bench.product;
+      const [, developer = ''] = (await session()).Cookie.split('=');
+      const [, operating = ''] = cookieOf(await operator('maria')).split('=');
+      for (const [listener, Cookie, path] of [
+        [admin, `linklog_operator=${developer}`, 'admin/platform'],
+        [api, `linklog_console=${operating}`, 'v2/usage'],
+      ] as const) {
+        for (const at of ['session', path]) {
+          const answer = await ask(`${listener}/console/${at}`, { headers: { Cookie } });
+          expectBody(answer, 401, signedOut);
+        }
+      }
+    });
+  });
+
+  describe('a page of a stranger’s changes nothing', () => {
+    const strangers: readonly [string, Record<string, string> | null][] = [
+      ['another origin', { Origin: 'https://evil.example' }],
+      ['another port', { Origin: 'http://127.0.0.1:1' }],
+      ['https', { Origin: 'https' }],
+      ['null', { Origin: 'null' }],
+      ['no origin', null],
+      [
+        'what it says of a proxy',
+        { Origin: 'http://evil.example', 'X-Forwarded-Host': 'evil.example' },
+      ],
+    ];
+    for (const [what, given] of strangers) {
+      it(`with ${what}`, async () => {
+        const { api, admin, adminToken } = bench.product;
+        const { key, Cookie, ask: asks } = await session();
+        const { shortCode } = await bench.link(key);
+        const operating = cookieOf(await operator('maria'));
+        const Origin =
+          given?.['Origin'] === 'https' ? api.replace('http', 'https') : given?.['Origin'];
+        const origin = given && { ...given, ...(Origin !== undefined && { Origin }) };
+        const calls = [
+          [api, Cookie, 'POST', '/console/session', { key }],
+          [api, Cookie, 'DELETE', '/console/session'],
+          [api, Cookie, 'POST', '/console/v2/shorten', { url: destination }],
+          [api, Cookie, 'POST', `/console/v2/qr/${shortCode}`],
+          [api, Cookie, 'PATCH', '/console/none'],
+          [admin, operating, 'POST', '/console/session', { token: adminToken, actor: 'maria' }],
+          [admin, operating, 'DELETE', '/console/session'],
+          [admin, operating, 'PATCH', '/console/admin/platform', { features: { qr: false } }],
+          [admin, operating, 'PUT', '/console/admin/reserved-aliases/docs/override', {}],
+        ] as const;
+        for (const [listener, cookie, method, path, body] of calls) {
+          const answer = await ask(listener + path, {
+            method,
+            headers: { Cookie: cookie, ...origin },
+            body,
+          });
+          const message = 'Origin must be that of the console';
+          expectError(answer, { status: 403, message, path, method });
+          expect(setCookie(answer)).to.equal('');
+        }
+        const usage = (await asks('GET', '/console/v2/usage')).json();
+        expect(usage).to.deep.nested.include({ 'links.used': 1, 'qrCodes.used': 0 });
+        const headers = { Cookie: operating };
+        const platform = await ask(`${admin}/console/admin/platform`, { headers });
+        expect(platform.json()).to.have.nested.property('features.qr', true);
+      });
+    }
+  });
+
+  it('behind a trusted proxy has the origin that the proxy tells, and a Secure cookie', async () => {
+    const { key } = await bench.key('PRO');
+    const headers = {
+      Origin: 'https://go.example.com',
+      'X-Forwarded-Host': 'go.example.com',
+      'X-Forwarded-Proto': 'https',
+    };
+    const proxied = await signIn({ key }, { headers, localAddress: proxy });
+    expect(proxied.status).to.equal(200);
+    expect(setCookie(proxied)).to.match(/; SameSite=Strict; Secure$/);
+    expect((await signIn({ key }, { headers })).status).to.equal(403);
+    const plain = { ...headers, Origin: bench.product.api };
+    expect((await signIn({ key }, { headers: plain, localAddress: proxy })).status).to.equal(403);
+  });
+
+  describe('a one-time address', () => {
+    const tokenIn = (url: string): string => {
+      const [page, token = ''] = url.split('#t=');
+      expect(bench.product.apis.map((api) => `${api}/console`)).to.include(page);
+      return token;
+    };
+
+    const made = async (body: object = {}): Promise<{ url: string; token: string }> => {
+      const answer = await bench.admin('POST', '/admin/console', body);
+      expect(answer.status, answer.text).to.equal(201);
+      const { url } = answer.json() as { url: string };
+      return { url, token: tokenIn(url) };
+    };
+
+    const over = {
+      statusCode: 401,
+      message: 'This address was used, or is older than 10 minutes. Make another: linklog console',
+      error: 'Unauthorized',
+    };
+
+    it('comes with the first key, in the ready line and for a person', async () => {
+      const { ready, stdout } = bench.product;
+      const { console: url } = ready as { console: string };
+      expect(stdout().split('\n')).to.include(url);
+      const answer = await signIn({ token: tokenIn(url), accept: true });
+      expect(answer.json()).to.deep.include({ account: 'default' });
+      expect(answer.json()).to.have.nested.property('key.name', 'first-key');
+    });
+
+    it('tells whose account it is as often as it is asked, and opens it once', async () => {
+      const { id, name, account } = await bench.key('INDIE', { account: 'acme' });
+      const { token } = await made({ key: id });
+      const whose = { account, key: { id, name, plan: 'INDIE', scopes: [...scopeNames] } };
+      const { Cookie } = await session();
+      for (const api of bench.product.apis) {
+        const options = { headers: { Cookie } };
+        const preview = await signIn({ token, accept: false }, options, api);
+        expectBody(preview, 200, whose);
+        expect(setCookie(preview)).to.equal('');
+      }
+      const opened = await atOnce(6, (index) => {
+        const { apis, api } = bench.product;
+        return signIn({ token, accept: true }, {}, apis[index % apis.length] ?? api);
+      });
+      expect(statuses(opened)).to.deep.equal({ 200: 1, 401: 5 });
+      const headers = { Cookie: opened.map(cookieOf).join('') };
+      expectBody(await ask(`${bench.product.api}/console/session`, { headers }), 200, whose);
+      expectBody(await signIn({ token, accept: false }), 401, over);
+    });
+
+    it('is the oldest key’s unless told, and dies with its key', async () => {
+      const { id } = await bench.key('PRO');
+      const { token } = await made({ key: id });
+      await bench.admin('DELETE', `/admin/keys/${id}`);
+      expectBody(await signIn({ token, accept: true }), 401, over);
+      const first = await signIn({ token: (await made()).token, accept: false });
+      expect(first.json()).to.have.nested.property('key.name', 'first-key');
+      const path = '/admin/console';
+      const message = 'No such API key is active';
+      expectError(await bench.admin('POST', path, { key: id }), {
+        ...{ status: 404, message, path, method: 'POST' },
+      });
+    });
+
+    it('comes from the command line too', async () => {
+      const { id, name } = await bench.key('FREE');
+      const { dataDir } = bench.product;
+      const args = ['console', '--key', id];
+      const said = await startLinklogCli(args, { DATA_DIR: dataDir }).ended;
+      expect(said).to.include({ exitCode: 0, stderr: '' });
+      const token = tokenIn(said.stdout.split('\n')[0] ?? '');
+      expect(said.stdout).to.include(name);
+      expect((await signIn({ token, accept: true })).status).to.equal(200);
+      const json = await startLinklogCli(['console', '--json'], { DATA_DIR: dataDir }).ended;
+      expect(JSON.parse(json.stdout)).to.have.all.keys('url', 'account', 'key');
+    });
+
+    it('may be guessed ten times a minute', async () => {
+      const from = { localAddress: '127.0.0.4' };
+      const guesses = await atOnce(20, (guess) =>
+        signIn({ token: 'x'.repeat(43), accept: guess % 2 === 0 }, from),
+      );
+      expect(statuses(guesses)).to.deep.equal({ 401: 10, 429: 10 });
+    });
+  });
+
+  describe('the operators’', () => {
+    it('takes the admin token and a name, which is the actor of what is done', async () => {
+      const { admin, admins, adminToken } = bench.product;
+      const answer = await operator('maria', { headers: { 'X-Actor': 'other' } });
+      expectBody(answer, 200, { actor: 'maria' });
+      expect(setCookie(answer)).to.match(
+        /^linklog_operator=[\w-]{43}; Path=\/console; .*HttpOnly; SameSite=Strict$/,
+      );
+      expect(answer.text + setCookie(answer)).not.to.include(adminToken);
+      const headers = { Cookie: cookieOf(answer) };
+      const { key } = await bench.key('PRO');
+      const { shortCode } = await bench.link(key);
+      const path = `/console/admin/links/${shortCode}`;
+      const blocked = await fromPage(admin, 'POST', `${path}/block`, {
+        headers,
+        body: { reason: 'phishing' },
+      });
+      expect(blocked.json()).to.deep.equal({ shortCode, blocked: true });
+      const history = await ask(`${admin}${path}/history`, { headers });
+      const { events } = history.json() as { events: { actor: string }[] };
+      expect(events.at(-1)?.actor).to.equal('maria');
+      // Of the nodes that have an API, each knows the session.
+      for (const other of admins.slice(0, bench.product.apis.length)) {
+        expectBody(await ask(`${other}/console/session`, { headers }), 200, { actor: 'maria' });
+      }
+      expect((await ask(`${admin}/admin/platform`, { headers })).status).to.equal(401);
+      expect((await fromPage(admin, 'DELETE', '/console/session', { headers })).status).to.equal(
+        204,
+      );
+      expectBody(await ask(`${admin}/console/admin/platform`, { headers }), 401, signedOut);
+    });
+
+    it('takes no name that is Linklog’s own', async () => {
+      const path = '/console/session';
+      for (const [actor, message] of [
+        ['system', 'actor must not be system, web-safety, visitor or the id of a key'],
+        ['two words', 'actor must have 1 to 64 visible characters'],
+      ] as const) {
+        expectError(await operator(actor), { status: 400, message, path, method: 'POST' });
+      }
+    });
+
+    it('counts guesses of the token together with those of /admin', async () => {
+      const from = { localAddress: '127.0.0.5' };
+      const { admin } = bench.product;
+      const guesses = await atOnce(20, (guess) =>
+        guess % 2 === 0
+          ? signIn({ token: 'x'.repeat(32), actor: 'maria' }, from, admin)
+          : ask(`${admin}/admin/platform`, { ...from, headers: { Authorization: 'Bearer wrong' } }),
+      );
+      expect(statuses(guesses)).to.deep.equal({ 401: 10, 429: 10 });
+    });
+  });
+
+  it('has its policy on every answer, and no other site shows it in a frame', async () => {
+    const { api, admin } = bench.product;
+    for (const listener of [api, admin]) {
+      for (const path of [
+        '/console',
+        '/console/',
+        '/console/any/page',
+        '/console/session',
+        '/console/assets/x.js',
+        '/console/v2/usage',
+        '/console/admin/platform',
+      ]) {
+        for (const method of ['GET', 'POST']) {
+          const { headers } = await ask(listener + path, { method });
+          expect(headers, `${method} ${path}`).to.include({
+            'content-security-policy': policy,
+            'referrer-policy': 'no-referrer',
+            'x-content-type-options': 'nosniff',
+          });
+        }
+      }
+    }
+  });
+
+  it('writes neither keys nor tokens into the log', async () => {
+    const { key, Cookie } = await session();
+    const { token } = (await bench.admin('POST', '/admin/console', {})).json() as { token: string };
+    await signIn({ token, accept: true });
+    const [, cookie = ''] = Cookie.split('=');
+    for (const secret of [key, cookie, token, bench.product.adminToken]) {
+      expect(bench.product.stderr()).not.to.include(secret);
+    }
+  });
+});
+
+describe('product: no console, with CONSOLE=0', () => {
+  const bench = withProduct({ CONSOLE: '0' });
+
+  it('answers 404 on both listeners, and tells of no address', async () => {
+    const { api, admin, ready } = bench.product;
+    for (const listener of [api, admin]) {
+      for (const path of [
+        '/console',
+        '/console/session',
+        '/console/v2/usage',
+        '/console/admin/platform',
+      ]) {
+        for (const method of ['GET', 'POST']) {
+          expectEnvelope(await ask(listener + path, { method, headers: { Origin: listener } }), {
+            ...{ status: 404, message: 'Not Found', path, method },
+          });
+        }
+      }
+    }
+    expect(ready).to.have.property('firstKey');
+    expect(ready).not.to.have.property('console');
+    expect((await bench.admin('POST', '/admin/console', {})).status).to.equal(404);
+  });
+});

@@ -1,0 +1,53 @@
+import { z } from 'zod';
+import { planName } from '../plans.js';
+import { scopeName } from '../scopes.js';
+import { keyIdPattern } from './keys.js';
+import { operatorNameIn } from './operators.js';
+
+/** POST /console/session on the API's listener: with a key, or with the token of a one-time address. */
+export const signInRequest = z.union(
+  [
+    z.object({ key: z.string() }),
+    /** Without `accept`, the answer tells whose account it is, and nothing else happens. */
+    z.object({ token: z.string(), accept: z.boolean() }),
+  ],
+  { error: 'Give key, or token and accept' },
+);
+
+/** Whose account a session opens: the answer to signing in, and to GET /console/session. */
+export const consoleKey = z.object({
+  account: z.string(),
+  key: z.object({
+    id: z.string(),
+    name: z.string(),
+    plan: planName,
+    scopes: z.array(scopeName),
+  }),
+});
+export type ConsoleKey = z.infer<typeof consoleKey>;
+
+/** POST /console/session on the operators' listener. */
+export const operatorSignInRequest = z.object(
+  { token: z.string({ error: 'token must be the admin token' }), actor: operatorNameIn('actor') },
+  { error: 'Give token and actor' },
+);
+
+/** The answer to it, and to GET /console/session. */
+export const operatorSession = z.object({ actor: z.string() });
+export type OperatorSession = z.infer<typeof operatorSession>;
+
+/** POST /admin/console */
+export const consoleAddressRequest = z.object(
+  {
+    key: z
+      .string()
+      .regex(keyIdPattern, { error: 'key must be the id of a key' })
+      .nullish()
+      .transform((id) => id ?? null),
+  },
+  { error: 'the body may hold key' },
+);
+
+/** A one-time address, and whose account it opens. */
+export const consoleAddressResponse = consoleKey.extend({ url: z.url() });
+export type ConsoleAddressResponse = z.infer<typeof consoleAddressResponse>;
