@@ -33,6 +33,10 @@ const isMarked = (url: string): boolean => {
   return start !== -1 && qr.test(url.slice(start + 1));
 };
 
+/** Addresses that are remembered, in memory alone: some 2 MB, for a minute. */
+const maxAddresses = 10_000;
+const forgetAddressesMs = 60_000;
+
 /** 96 bits in base64url. */
 const visitorLength = 16;
 
@@ -51,6 +55,13 @@ export const createJudge = (deps: {
   readonly trustedProxies: ProxyTrust;
 }): Judge => {
   const { countries, keys, isOwnHost, trustedProxies } = deps;
+  const rememberPlaces = () =>
+    remember(
+      (address) => ({ country: countries(address), network: networkOf(address) }),
+      maxAddresses,
+    );
+  let places = rememberPlaces();
+  let rememberedSince = 0;
   const referrer = remember((header) => referrerOf(header, isOwnHost));
 
   return ({ headers, socket, url = '' }, { code, sequence: version }, now) => {
@@ -62,17 +73,22 @@ export const createJudge = (deps: {
       return { bot, browser, os, device, ...untold, trigger, version };
     }
     const address = clientAddress({ headers, socket }, trustedProxies);
+    // The clock may go back.
+    if (Math.abs(now - rememberedSince) >= forgetAddressesMs) {
+      places = rememberPlaces();
+      rememberedSince = now;
+    }
+    const { country, network } = places(address);
     const key = keys.of(now);
     return {
       bot,
-      country: countries(address),
+      country,
       referrer: headers.referer === undefined ? null : referrer(headers.referer),
       browser,
       os,
       device,
       language: languageOf(headers['accept-language'] ?? ''),
-      visitor:
-        key === null || address === '' ? null : visitorOf(key, networkOf(address), code, userAgent),
+      visitor: key === null || address === '' ? null : visitorOf(key, network, code, userAgent),
       trigger,
       version,
     };

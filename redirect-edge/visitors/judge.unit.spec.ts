@@ -55,6 +55,25 @@ describe('redirect edge: judge of visitors', () => {
     catalogue.LinkVisited.data.parse({ click: null, ...facts });
   });
 
+  it('looks an address up once a minute', () => {
+    const asked: string[] = [];
+    const asking = createJudge({
+      countries: (address) => {
+        asked.push(address);
+        return 'DE';
+      },
+      keys: { of: () => null },
+      isOwnHost: () => false,
+      trustedProxies: trustIn(proxies),
+    });
+    const ask = (now: number): unknown => asking(request(), link, now).country;
+    expect([ask(today), ask(today + 59_999)]).to.deep.equal(['DE', 'DE']);
+    expect(asked).to.have.length(1);
+    ask(today + 60_000);
+    ask(today - 60_000);
+    expect(asked).to.have.length(3);
+  });
+
   it('knows nothing of a bare request, but a visitor’s hash', () => {
     const bare = { headers: {}, socket: { remoteAddress: '192.0.2.1' }, url: '/spring' };
     const facts = judge(bare as unknown as VisitRequestParts, link, today);

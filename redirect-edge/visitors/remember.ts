@@ -2,10 +2,12 @@ import { BoundedMap } from '../../ops/platform/bounded-map.js';
 
 /** Characters of a text that is remembered. Longer ones are rare, and would make memory large. */
 const maxLength = 512;
-const maxTexts = 2_000;
 
-/** Remembers what a pure function makes of texts: of the 2,000 newest, where they are short. */
-export const remember = <Value>(judge: (text: string) => Value): ((text: string) => Value) => {
+/** Remembers what a pure function makes of texts: of the newest, where they are short. */
+export const remember = <Value>(
+  judge: (text: string) => Value,
+  maxTexts = 2_000,
+): ((text: string) => Value) => {
   const known = new BoundedMap<string, Value>(maxTexts);
   return (text) => {
     const before = known.get(text);
