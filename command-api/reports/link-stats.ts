@@ -1,22 +1,32 @@
 import { readLinkStates } from '../../ops/ledger/link-states.js';
 import type { Outbox } from '../../ops/platform/outbox/port.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
-import type { StatsResponse } from '../../schemas/http/reports.js';
+import type { AskedStatistics, StatsResponse } from '../../schemas/http/statistics.js';
+import { readCodeStatistics } from './statistics.js';
+
+const readClicks = async (pool: Pool, code: string) => {
+  const { rows } = await pool.query<{ clicks: number; lastAccessed: Date | null }>({
+    name: 'link-clicks',
+    text: `SELECT clicks, last_accessed AS "lastAccessed" FROM projection_stats.codes WHERE code = $1`,
+    values: [code],
+  });
+  return { ...(rows[0] ?? { clicks: 0, lastAccessed: null }), ofPeriod: {} };
+};
 
 /**
- * A link's numbers, and whose they are: the link as it is, and its clicks from the statistics projection. A
- * client always finds a link after its 201. `null` where there never was such a link.
+ * A link's numbers, and whose they are: the link as it is, and its clicks from the statistics projection, of a
+ * period too where something of it is asked for. A client always finds a link after its 201. `null` where there
+ * never was such a link.
  */
 export const findLinkStats = async (
   pool: Pool,
   outbox: Outbox,
   code: string,
+  asked: AskedStatistics | null,
 ): Promise<{ readonly account: string; readonly stats: StatsResponse } | null> => {
-  const { rows } = await pool.query<{ clicks: number; last_accessed: Date | null }>({
-    name: 'link-clicks',
-    text: 'SELECT clicks, last_accessed FROM projection_stats.codes WHERE code = $1',
-    values: [code],
-  });
+  const { clicks, lastAccessed, ofPeriod } = await (asked && asked.include.size > 0
+    ? readCodeStatistics(pool, code, asked)
+    : readClicks(pool, code));
   const { state } = (await readLinkStates(pool, outbox, [code])).get(code) ?? {};
   if (!state || state.status === 'none') return null;
   const { url, account, createdAt, expiresAt, maxClicks } = state.link;
@@ -25,11 +35,12 @@ export const findLinkStats = async (
     stats: {
       shortCode: code,
       url,
-      clickCount: rows[0]?.clicks ?? 0,
+      clickCount: clicks,
       createdAt,
-      lastAccessed: rows[0]?.last_accessed?.toISOString() ?? null,
+      lastAccessed: lastAccessed?.toISOString() ?? null,
       expiresAt,
       maxClicks,
+      ...ofPeriod,
     },
   };
 };

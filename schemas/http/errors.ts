@@ -89,6 +89,7 @@ export const messages = {
   passwordsOff: 'Password protection is currently disabled on this platform',
   qrOff: 'QR code generation is currently disabled on this platform',
   expirationOff: 'URL expiration is currently disabled on this platform',
+  tooManyLinks: 'Too many links in this period',
   idempotencyKey: 'Idempotency-Key must be between 1 and 255 characters',
   idempotencyMismatch: 'Idempotency-Key was already used with another request body',
   idempotencyInFlight: 'A request with this Idempotency-Key is still in progress',

@@ -1,14 +1,8 @@
 import { z } from 'zod';
+import { wholeNumber } from './query.js';
 
 const sizeMessage = 'size must be between 100 and 1000';
 const marginMessage = 'margin must be between 0 and 10';
-
-const wholeNumber = (low: number, high: number, message: string) =>
-  z
-    .string({ error: message })
-    .regex(/^\d{1,4}$/, message)
-    .transform(Number)
-    .pipe(z.int().min(low, message).max(high, message));
 
 /** `#` is optional: in a query it would have to be percent-encoded. */
 const colour = (name: string) => {

@@ -81,23 +81,38 @@ const nextDate = (
   }
 };
 
-/** When the interval after the one of this moment begins. */
-const nextStart = (at: number, interval: Interval, tz: string): number => {
-  const local = Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO(tz);
-  if (interval === 'hour') {
+const localTime = (at: number, tz: string): Temporal.ZonedDateTime =>
+  Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO(tz);
+
+/** When hours begin after a moment, in order. */
+function* hoursAfter(at: number, tz: string): Generator<number, never> {
+  let change = at;
+  for (;;) {
+    const local = localTime(at, tz);
+    if (change <= at) change = local.getTimeZoneTransition('next')?.epochMilliseconds ?? Infinity;
     const { minute, second, millisecond } = local;
     const nextHour = at - ((minute * 60 + second) * 1_000 + millisecond) + 3_600_000;
-    const change = local.getTimeZoneTransition('next')?.epochMilliseconds;
-    return Math.min(nextHour, change ?? Infinity);
+    at = Math.min(nextHour, change);
+    yield at;
   }
-  let date = local.toPlainDate();
+}
+
+/** When days, weeks or months begin after a moment, in order. */
+function* datesAfter(
+  at: number,
+  tz: string,
+  interval: Exclude<Interval, 'hour'>,
+): Generator<number, never> {
+  let date = localTime(at, tz).toPlainDate();
   for (;;) {
     date = nextDate(date, interval);
     const start = date.toZonedDateTime(tz).epochMilliseconds;
     // A day may begin twice, where the clock goes back over midnight: then it began the first time.
-    if (start > at) return start;
+    if (start <= at) continue;
+    at = start;
+    yield at;
   }
-};
+}
 
 /** The period that was asked for, or why there is none. */
 export const periodOf = (
@@ -109,8 +124,11 @@ export const periodOf = (
   if (Temporal.Instant.compare(begin, end) >= 0) return { refused: 'from must be before to' };
 
   const period = { from: toQuarter(begin, 'floor'), to: toQuarter(end, 'ceil'), interval, tz };
-  const starts: number[] = [];
-  for (let start = period.from; start < period.to; start = nextStart(start, interval, tz)) {
+  const starts = [period.from];
+  const later =
+    interval === 'hour' ? hoursAfter(period.from, tz) : datesAfter(period.from, tz, interval);
+  for (const start of later) {
+    if (start >= period.to) break;
     if (starts.length === maxIntervals) {
       return { refused: `The period has more than ${maxIntervals} intervals` };
     }

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { zones } from '../testing/zones.js';
+import { intervalKeysIn, offsetIn, zones } from '../testing/zones.js';
 import { quarterMs } from './calendar.js';
 import { intervals, periodOf, readTime, readZone, timeIn, type Interval } from './period.js';
 
@@ -26,47 +26,15 @@ const startsOf = (from: string | null, to: string | null, interval: Interval, tz
 
 const dayMs = 86_400_000;
 
-/** A clock in a zone, by what Intl formats: minutes since 1970 as the clock shows them. */
-const clockIn = (tz: string) => {
-  const format = new Intl.DateTimeFormat('en-GB', {
-    timeZone: tz,
-    ...{ year: 'numeric', month: '2-digit', day: '2-digit', hour: '2-digit', minute: '2-digit' },
-  });
-  return (at: number): number => {
-    const [, day, month, year, hour, minute] =
-      /^(\d+)\/(\d+)\/(\d+), (\d+):(\d+)$/.exec(format.format(at)) ?? [];
-    return (
-      Date.UTC(Number(year), Number(month) - 1, Number(day), Number(hour), Number(minute)) / 60_000
-    );
-  };
-};
-
-/** A number that grows from each interval to the next, for a day of the clock's (days since 1970). */
-const ordinalOf = (day: number, interval: Exclude<Interval, 'hour'>): number => {
-  const date = new Date(day * dayMs);
-  // 1970 began on a Thursday.
-  if (interval === 'week') return Math.floor((day + 3) / 7);
-  return interval === 'day' ? day : date.getUTCFullYear() * 12 + date.getUTCMonth();
-};
-
 /** Looks at every quarter of an hour. */
 const naiveStarts = (from: number, to: number, interval: Interval, tz: string): number[] => {
-  const clock = clockIn(tz);
+  const keyOf = intervalKeysIn(tz, interval);
   const starts: number[] = [];
-  let offset = NaN;
-  let reached = -Infinity;
+  let known = '';
   for (let at = from; at < to; at += quarterMs) {
-    const shown = clock(at);
-    if (interval === 'hour') {
-      const changed = shown - at / 60_000 !== offset;
-      if (changed || shown % 60 === 0) starts.push(at);
-      offset = shown - at / 60_000;
-    } else {
-      const ordinal = ordinalOf(Math.floor(shown / 1_440), interval);
-      if (ordinal > reached) starts.push(at);
-      // A clock that goes back over midnight shows an older day once more.
-      reached = Math.max(reached, ordinal);
-    }
+    const key = keyOf(at);
+    if (key !== known) starts.push(at);
+    known = key;
   }
   return starts;
 };
@@ -176,8 +144,7 @@ describe('schemas: periods of statistics', () => {
     });
     fc.assert(
       fc.property(some, ({ tz, interval, near, before, length }) => {
-        const clock = clockIn(tz);
-        const offset = (at: number): number => clock(at) - at / 60_000;
+        const offset = offsetIn(tz);
         let day = near;
         // To a change of the clock, where there is one.
         while (day < near + 200 * dayMs && offset(day) === offset(day + dayMs)) day += dayMs;

@@ -98,8 +98,8 @@ describe('command API: OpenAPI document', () => {
     }
   });
 
-  it('has exactly the seven fields of the statistics', () => {
-    const { properties, required, additionalProperties } = schemaOf('Stats');
+  it('has exactly the seven fields of the statistics without a period', () => {
+    const { required, additionalProperties } = schemaOf('Stats');
     const fields = [
       'shortCode',
       'url',
@@ -109,9 +109,23 @@ describe('command API: OpenAPI document', () => {
       'expiresAt',
       'maxClicks',
     ];
-    expect(properties).to.have.all.keys(fields);
     expect(required).to.have.members(fields);
     expect(additionalProperties).to.equal(false);
+  });
+
+  it('says what the parameters of statistics may be', () => {
+    const parameters = operations.find(({ operation }) => operation['operationId'] === 'getStats')
+      ?.operation['parameters'] as { name: string; schema: Json }[];
+    expect(parameters.map(({ name }) => name)).to.deep.equal([
+      ...['include', 'from', 'to', 'interval', 'tz', 'limit'],
+    ]);
+    const [include, from, , interval, tz, limit] = parameters.map(({ schema }) => schema);
+    expect(parameters[0]).to.include({ style: 'form', explode: false });
+    expect(include).to.have.nested.property('items.enum').that.includes.members(['all', 'uniques']);
+    expect(from).to.include({ type: 'string' });
+    expect(interval).to.include({ default: 'day' });
+    expect(tz).to.include({ type: 'string', default: 'UTC' });
+    expect(limit).to.deep.include({ type: 'integer', minimum: 1, maximum: 200, default: 20 });
   });
 
   it('asks for a key everywhere but for health, with the scope of the route', () => {

@@ -1,6 +1,8 @@
+import { qrQuery } from '../../../schemas/http/qr.js';
+import { accountStatsQuery, statsQuery } from '../../../schemas/http/statistics.js';
 import { errors, health, madeOnce, qrImages, success } from './responses.js';
 import {
-  qrParameters,
+  parametersOf,
   refTo,
   shortCodeSchema,
   type SchemaPart,
@@ -46,6 +48,27 @@ const link = {
   expiresAt: '2026-05-02T12:00:00.000Z',
   maxClicks: 100,
   createdAt: '2026-05-01T12:00:00.000Z',
+};
+
+/** A week of Kathmandu that begins on a Friday: 12 clicks, and 3 visits of bots. */
+const statsOfPeriod = {
+  period: {
+    from: '2026-05-01T00:00:00+05:45',
+    to: '2026-05-08T00:00:00+05:45',
+    interval: 'week',
+    tz: 'Asia/Kathmandu',
+    clickCount: 12,
+  },
+  timeseries: [
+    { start: '2026-05-01T00:00:00+05:45', clicks: 5, bots: 1 },
+    { start: '2026-05-04T00:00:00+05:45', clicks: 7, bots: 2 },
+  ],
+  countries: [
+    { value: 'NP', clicks: 6 },
+    { value: null, clicks: 4 },
+    { value: '(other)', clicks: 2 },
+  ],
+  bots: 3,
 };
 
 /** What a client may do with a link that was just made: its code is in the body. */
@@ -128,8 +151,33 @@ export const paths = {
       tags: ['Links'],
       summary: 'Get the QR code of a short link',
       description: 'Holds the `shortUrl`. Costs one QR code of the month.',
-      parameters: [...qrParameters, ifNoneMatch],
+      parameters: [...parametersOf(qrQuery), ifNoneMatch],
       responses: { ...qrImages, ...errors(400, 403, 404, 410) },
+    },
+  },
+  '/v2/stats': {
+    parameters: [requestId],
+    get: {
+      operationId: 'getAccountStats',
+      ...needs('stats:read'),
+      tags: ['Reports'],
+      summary: "Get the clicks of all the account's links",
+      description:
+        'Of all time, and of a period: by default the last 30 days. `uniques` is the sum over the ' +
+        'links. A period in which more than 200,000 links had a click on a day, summed over its ' +
+        'days, has no `links`: 400.',
+      parameters: parametersOf(accountStatsQuery),
+      responses: {
+        200: success('The numbers, all of one moment.', 'AccountStats', {
+          account: {
+            linkCount: 40,
+            clickCount: 1_200,
+            ...statsOfPeriod,
+            links: [{ shortCode: link.shortCode, url: link.url, clicks: 12 }],
+          },
+        }),
+        ...errors(400, 403),
+      },
     },
   },
   '/v2/stats/{shortCode}': {
@@ -139,7 +187,10 @@ export const paths = {
       ...needs('stats:read'),
       tags: ['Reports'],
       summary: 'Get the clicks of a short link',
-      description: "Of the account's own links, also after they have expired.",
+      description:
+        "Of the account's own links, also after they have expired. With `include`, also what the " +
+        'visits of a period recorded. The sum of each list is `period.clickCount`.',
+      parameters: parametersOf(statsQuery),
       responses: {
         200: success('The numbers.', 'Stats', {
           stats: {
@@ -151,8 +202,18 @@ export const paths = {
             expiresAt: null,
             maxClicks: null,
           },
+          included: {
+            shortCode: link.shortCode,
+            url: link.url,
+            clickCount: 200,
+            createdAt: link.createdAt,
+            lastAccessed: '2026-05-20T13:30:00.000Z',
+            expiresAt: null,
+            maxClicks: null,
+            ...statsOfPeriod,
+          },
         }),
-        ...errors(403, 404),
+        ...errors(400, 403, 404),
       },
     },
   },

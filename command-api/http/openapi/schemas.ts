@@ -8,9 +8,9 @@ import {
   unauthorizedError,
 } from '../../../schemas/http/errors.js';
 import { healthResponse, livenessResponse } from '../../../schemas/http/health.js';
-import { qrQuery } from '../../../schemas/http/qr.js';
-import { statsResponse, usageResponse } from '../../../schemas/http/reports.js';
+import { usageResponse } from '../../../schemas/http/reports.js';
 import { linkResponse, shortCode, shortenRequest } from '../../../schemas/http/shorten.js';
+import { accountStatsResponse, statsResponse } from '../../../schemas/http/statistics.js';
 
 /** A part of the document: an object that OpenAPI gives its meaning. */
 export type SchemaPart = Readonly<Record<string, unknown>>;
@@ -26,6 +26,7 @@ const responses = {
   Link: linkResponse,
   BatchResponse: batchResponse,
   Stats: statsResponse,
+  AccountStats: accountStatsResponse,
   Usage: usageResponse,
   Liveness: livenessResponse,
   Readiness: healthResponse,
@@ -94,14 +95,23 @@ export const componentSchemas = (): Record<SchemaName, JsonSchema> => {
 };
 
 const toSchema = (schema: z.ZodType): JsonSchema =>
-  withoutOwnKeywords(z.toJSONSchema(schema, { io: 'output', override: plain }));
+  // What a text is read as has no schema: its `meta` says what it is.
+  withoutOwnKeywords(
+    z.toJSONSchema(schema, { io: 'output', unrepresentable: 'any', override: plain }),
+  );
 
 export const shortCodeSchema = toSchema(shortCode);
 
-/** The query's parameters, as what they are read as: their text is that of a number, say. */
-export const qrParameters: readonly JsonSchema[] = Object.entries(qrQuery.shape).map(
-  ([name, field]) => {
-    const { description, ...schema } = toSchema(field);
-    return { name, in: 'query', ...(description !== undefined && { description }), schema };
-  },
-);
+/** The parameters of a query, as what they are read as: their text is that of a number, say. */
+export const parametersOf = (query: z.ZodObject): readonly JsonSchema[] =>
+  Object.entries(query.shape).map(([name, field]) => {
+    const { description, ...schema } = toSchema(field as z.ZodType);
+    return {
+      name,
+      in: 'query',
+      ...(description !== undefined && { description }),
+      // With commas between the values.
+      ...(schema['type'] === 'array' && { style: 'form', explode: false }),
+      schema,
+    };
+  });

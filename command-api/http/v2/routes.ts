@@ -1,11 +1,8 @@
 import type { Context } from 'koa';
-import { messages } from '../../../schemas/http/errors.js';
 import type { UsageResponse } from '../../../schemas/http/reports.js';
-import { shortCodePattern } from '../../../schemas/http/shorten.js';
 import type { CallByHash } from '../../ledger/admission.js';
 import type { Scope } from '../../../schemas/scopes.js';
-import { findLinkStats } from '../../reports/link-stats.js';
-import { failure, json, send, type Reply } from '../reply.js';
+import { json, send, type Reply } from '../reply.js';
 import { bodyReader, createDispatcher, type Handler, type Read, type Route } from '../requests.js';
 import {
   bearerKey,
@@ -17,6 +14,7 @@ import {
 } from './admitted-call.js';
 import { createQrHandler, type QrDeps } from './qr.js';
 import { createShortenHandlers, type ShortenDeps } from './shorten.js';
+import { createStatsHandlers } from './stats.js';
 
 export type V2Deps = ShortenDeps & QrDeps;
 
@@ -38,8 +36,9 @@ export const bodyLimits = { one: 65_536, batch: 524_288 };
 
 /** The routes under /v2; each is in `openapi/operations.ts` too. */
 export const v2Routes = (deps: V2Deps): readonly V2Route[] => {
-  const { pool, outbox, plans } = deps;
+  const { plans } = deps;
   const links = createShortenHandlers(deps);
+  const stats = createStatsHandlers(deps);
 
   const usage: Handler<V2State> = (_ctx, { call }) => {
     const plan = plans.plans[call.key.plan];
@@ -51,14 +50,6 @@ export const v2Routes = (deps: V2Deps): readonly V2Route[] => {
       resetDate: call.usage.resetDate,
     };
     return json(200, body);
-  };
-
-  const stats: Handler<V2State> = async (_ctx, { call }, parameter) => {
-    const code = parameter('shortCode');
-    const found = shortCodePattern.test(code) ? await findLinkStats(pool, outbox, code) : null;
-    // Another account's link is answered like one that does not exist.
-    if (found?.account !== call.key.account) return failure(404, messages.codeNotFound);
-    return json(200, found.stats);
   };
 
   return [
@@ -79,7 +70,8 @@ export const v2Routes = (deps: V2Deps): readonly V2Route[] => {
     },
     // A GET spends a QR code, in a transaction that waits for no log.
     { method: 'GET', path: '/qr/:shortCode', scope: 'qr:read', handler: createQrHandler(deps) },
-    { method: 'GET', path: '/stats/:shortCode', scope: 'stats:read', handler: stats },
+    { method: 'GET', path: '/stats', scope: 'stats:read', handler: stats.account },
+    { method: 'GET', path: '/stats/:shortCode', scope: 'stats:read', handler: stats.link },
     { method: 'GET', path: '/usage', scope: null, handler: usage, metered: false },
   ];
 };

@@ -100,7 +100,10 @@ describe('command API: GET /openapi.json', () => {
     };
 
     const posts = ['POST /v2/shorten', 'POST /v2/shorten/batch'] as const;
-    const gets = ['GET /v2/qr/{shortCode}', 'GET /v2/stats/{shortCode}', 'GET /v2/usage'] as const;
+    const gets = [
+      ...(['GET /v2/qr/{shortCode}', 'GET /v2/stats/{shortCode}', 'GET /v2/stats'] as const),
+      'GET /v2/usage',
+    ] as const;
     const everywhere = [...posts, ...gets];
     const bodies = {
       'POST /v2/shorten': { url: destination },
@@ -150,6 +153,8 @@ describe('command API: GET /openapi.json', () => {
       await described(gets[0], 304, pro, known, '?format=svg&size=100');
       await bench.visit(alias);
       await described('GET /v2/stats/{shortCode}', 200, pro);
+      await described('GET /v2/stats/{shortCode}', 200, pro, {}, '?include=all&tz=Asia/Kathmandu');
+      await described('GET /v2/stats', 200, pro, {}, '?include=all,links');
     });
 
     it('when a link is unknown or gone', async () => {
@@ -206,6 +211,9 @@ describe('command API: GET /openapi.json', () => {
         await described(operation, 415, pro, { body: 'x', headers: { 'Content-Type': 'text/x' } });
       }
       await described('GET /v2/qr/{shortCode}', 400, pro, {}, '?size=1001');
+      for (const operation of ['GET /v2/stats/{shortCode}', 'GET /v2/stats']) {
+        await described(operation, 400, pro, {}, '?tz=Berlin');
+      }
     });
 
     it('when an Idempotency-Key is another body’s, or in flight', async () => {

@@ -22,6 +22,7 @@ Examples:
   $ linklog console
   $ linklog links block spring-sale --reason phishing
   $ linklog platform set --maintenance on
+  $ linklog stats spring-sale
   $ linklog projections status
   $ linklog projections rebuild stats
   $ linklog spool ship /mnt/old-edge/spool
@@ -42,6 +43,7 @@ const commands = new Map<string, () => Promise<AddCommands>>([
   ['links', async () => (await import('./links.js')).addLinkCommands],
   ['aliases', async () => (await import('./aliases.js')).addAliasCommands],
   ['platform', async () => (await import('./platform.js')).addPlatformCommands],
+  ['stats', async () => (await import('./stats.js')).addStatsCommand],
   ['projections', async () => (await import('./projections.js')).addProjectionCommands],
   ['spool', async () => (await import('./spool.js')).addSpoolCommands],
   ['backup', backups],

@@ -44,9 +44,12 @@ describe('CLI: command line, without a service', () => {
     it(`says so for ${args.join(' ')}`, () => expectFailure(linklog(args), 1, absent));
   }
 
-  for (const command of ['rebuild', 'redrive']) {
-    it(`says so for projections ${command}, with and without an address`, async () => {
-      const args = ['projections', command, 'stats'];
+  for (const args of [
+    ['projections', 'rebuild', 'stats'],
+    ['projections', 'redrive', 'stats'],
+    ['stats', 'spring'],
+  ]) {
+    it(`says so for ${args.join(' ')}, with and without an address`, async () => {
       await expectFailure(
         linklog(args),
         1,
@@ -92,6 +95,7 @@ describe('CLI: command line, without a service', () => {
       ['platform'],
       ['platform', 'show'],
       ['platform', 'set'],
+      ['stats'],
       ['projections'],
       ['projections', 'status'],
       ['projections', 'rebuild'],

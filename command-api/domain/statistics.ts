@@ -1,0 +1,161 @@
+import { monthOf, quarterMs, quartersOfDay } from '../../schemas/statistics/calendar.js';
+import {
+  dimensionNames,
+  emptyDocument,
+  mergeDocument,
+  otherValue,
+  readDocument,
+  type ValueClicks,
+} from '../../schemas/statistics/document.js';
+import type { Breakdown, PeriodStats } from '../../schemas/http/statistics.js';
+import { timeIn, type Period } from '../../schemas/statistics/period.js';
+import { readSeries } from '../../schemas/statistics/series.js';
+
+const dayMs = quarterMs * quartersOfDay;
+
+/** From the first number to before the second one. */
+type Range = readonly [from: number, to: number];
+
+const isIn = (number: number, [from, to]: Range): boolean => number >= from && number < to;
+
+/** Which rows tell of a period. Quarters, days and months are counted since 1970. */
+export interface Coverage {
+  /** Days that it touches. */
+  readonly days: Range;
+  readonly wholeDays: Range;
+  readonly wholeMonths: Range;
+  /** Days in which an interval begins or the period ends: the counts of their quarters are needed. */
+  readonly cutDays: readonly number[];
+  /** Quarters of days that it has not whole: their documents are needed. */
+  readonly endDays: readonly number[];
+  readonly quarters: Range;
+}
+
+export const coverageOf = ({ from, to, starts }: Period): Coverage => {
+  const days = [Math.floor(from / dayMs), Math.ceil(to / dayMs)] as const;
+  const first = Math.ceil(from / dayMs);
+  const wholeDays = [first, Math.max(first, Math.floor(to / dayMs))] as const;
+  const firstMonth = monthOf(first - 1) + 1;
+  const wholeMonths = [firstMonth, Math.max(firstMonth, monthOf(wholeDays[1]))] as const;
+  const cutAt = (moments: readonly number[]): readonly number[] => [
+    ...new Set(moments.filter((at) => at % dayMs !== 0).map((at) => Math.floor(at / dayMs))),
+  ];
+  return {
+    days,
+    wholeDays,
+    wholeMonths,
+    cutDays: cutAt([...starts, to]),
+    endDays: cutAt([from, to]),
+    quarters: [from / quarterMs, to / quarterMs],
+  };
+};
+
+/** A day, or the newest quarter of one, which is in no day yet; or a month or a quarter. */
+export interface StatisticsRow {
+  /** Of a month or a quarter only the document counts. */
+  readonly day: number | null;
+  readonly clicks: number;
+  readonly bots: number;
+  readonly uniques: number;
+  /** `null` for a day that lies in one interval. */
+  readonly series: string | null;
+  readonly document: string | null;
+}
+
+interface IntervalCounts {
+  clicks: number;
+  bots: number;
+  uniques: number;
+}
+
+/** The values with the most clicks; what is beyond `limit`, and what no day has kept, is `(other)`. */
+const listOf = (values: ValueClicks, limit: number) => {
+  const named = [...values]
+    .filter(([value]) => value !== otherValue)
+    .map(([value, clicks]) => ({ value, clicks }))
+    .sort((a, b) => b.clicks - a.clicks || ((a.value ?? '') < (b.value ?? '') ? -1 : 1));
+  const other = named
+    .slice(limit)
+    .reduce((sum, { clicks }) => sum + clicks, values.get(otherValue) ?? 0);
+  const kept = named.slice(0, limit);
+  return other > 0 ? [...kept, { value: otherValue, clicks: other }] : kept;
+};
+
+/** What the rows of a period's coverage tell of it, as far as it is included. */
+export const periodStatsOf = (
+  period: Period,
+  rows: readonly StatisticsRow[],
+  included: ReadonlySet<string>,
+  limit: number,
+): PeriodStats => {
+  const { from, to, interval, tz, starts } = period;
+  const { days, wholeDays, quarters } = coverageOf(period);
+  const intervals = starts.map((): IntervalCounts => ({ clicks: 0, bots: 0, uniques: 0 }));
+  const total = emptyDocument();
+
+  /** The interval of a moment of the period, by bisection. */
+  const intervalAt = (at: number): IntervalCounts => {
+    let [low, high] = [0, starts.length];
+    while (high - low > 1) {
+      const middle = (low + high) >> 1;
+      if ((starts[middle] ?? Infinity) <= at) low = middle;
+      else high = middle;
+    }
+    const found = intervals[low];
+    if (!found) throw new RangeError('A period has an interval');
+    return found;
+  };
+
+  for (const { day, document, ...row } of rows) {
+    let hasAll = true;
+    if (day !== null) {
+      if (!isIn(day, days)) continue;
+      // Where uniques of an interval are asked for, it has all of its days, save the first and the last.
+      const ofDay = intervalAt(Math.max(day * dayMs, from));
+      ofDay.uniques += row.uniques;
+      if (row.series === null) {
+        ofDay.clicks += row.clicks;
+        ofDay.bots += row.bots;
+      } else {
+        const series = readSeries(row.series);
+        let within = 0;
+        for (const [quarter, { clicks, bots }] of series) {
+          if (!isIn(day * quartersOfDay + quarter, quarters)) continue;
+          within += 1;
+          const ofQuarter = intervalAt(day * dayMs + quarter * quarterMs);
+          ofQuarter.clicks += clicks;
+          ofQuarter.bots += bots;
+        }
+        // The document of a day with one quarter is that quarter's; other quarters have rows of their own.
+        hasAll = isIn(day, wholeDays) || (series.size === 1 && within === 1);
+      }
+    }
+    if (hasAll && document !== null) mergeDocument(total, readDocument(document));
+  }
+
+  const sumOf = (count: keyof IntervalCounts): number =>
+    intervals.reduce((sum, each) => sum + each[count], 0);
+  const has = (name: Breakdown): boolean => included.has(name);
+  const uniquesByInterval = has('uniques') && tz === 'UTC' && interval !== 'hour';
+  const timeseries = intervals.map(({ clicks, bots, uniques }, index) => ({
+    start: timeIn(tz, starts[index] ?? from),
+    clicks,
+    ...(has('bots') && { bots }),
+    ...(uniquesByInterval && { uniques }),
+  }));
+  return {
+    period: {
+      from: timeIn(tz, from),
+      to: timeIn(tz, to),
+      interval,
+      tz,
+      clickCount: sumOf('clicks'),
+    },
+    ...(has('timeseries') && { timeseries }),
+    ...Object.fromEntries(
+      dimensionNames.filter(has).map((name) => [name, listOf(total[name], limit)]),
+    ),
+    ...(has('bots') && { bots: sumOf('bots') }),
+    ...(has('uniques') && { uniques: sumOf('uniques') }),
+  };
+};

@@ -1,0 +1,40 @@
+import type { Outbox } from '../../../ops/platform/outbox/port.js';
+import type { Pool } from '../../../ops/platform/postgres/pool.js';
+import { messages } from '../../../schemas/http/errors.js';
+import { shortCodePattern } from '../../../schemas/http/shorten.js';
+import { accountStatsQuery, readStatsQuery, statsQuery } from '../../../schemas/http/statistics.js';
+import { findAccountStats } from '../../reports/account-stats.js';
+import { findLinkStats } from '../../reports/link-stats.js';
+import { failure, json } from '../reply.js';
+import type { Handler } from '../requests.js';
+import type { V2State } from './admitted-call.js';
+
+/** GET /v2/stats/:shortCode and GET /v2/stats */
+export const createStatsHandlers = ({
+  pool,
+  outbox,
+}: {
+  readonly pool: Pool;
+  readonly outbox: Outbox;
+}): { readonly link: Handler<V2State>; readonly account: Handler<V2State> } => ({
+  link: async (ctx, { call }, parameter) => {
+    // Most requests ask for nothing but the link's own numbers.
+    const asked =
+      ctx.querystring === '' ? null : readStatsQuery(statsQuery, { ...ctx.query }, call.now);
+    if (asked && 'refused' in asked) return failure(400, asked.refused);
+    const code = parameter('shortCode');
+    const found = shortCodePattern.test(code)
+      ? await findLinkStats(pool, outbox, code, asked)
+      : null;
+    // Another account's link is answered like one that does not exist.
+    if (found?.account !== call.key.account) return failure(404, messages.codeNotFound);
+    return json(200, found.stats);
+  },
+
+  account: async (ctx, { call }) => {
+    const asked = readStatsQuery(accountStatsQuery, { ...ctx.query }, call.now);
+    if ('refused' in asked) return failure(400, asked.refused);
+    const stats = await findAccountStats(pool, outbox, call.key.account, asked);
+    return stats === 'tooManyLinks' ? failure(400, messages.tooManyLinks) : json(200, stats);
+  },
+});

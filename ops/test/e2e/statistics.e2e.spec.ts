@@ -1,0 +1,214 @@
+import { expect } from 'chai';
+import type { AccountStatsResponse, StatsResponse } from '../../../schemas/http/statistics.js';
+import { statuses, type Ask } from '../support/http.js';
+import { eventuallyPasses } from '../support/waiting.js';
+import { destination, expectError, withProduct } from './harness.js';
+
+const firefox = 'Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0';
+const googlebot = 'Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)';
+/** An address of the bundled database, in the United States. */
+const american = '8.8.8.8';
+
+const person: Ask = {
+  headers: {
+    'X-Forwarded-For': american,
+    'User-Agent': firefox,
+    'Accept-Language': 'de-CH,de;q=0.9',
+    Referer: 'https://www.news.example.com/page',
+  },
+};
+const silent: Ask = { headers: { ...person.headers, DNT: '1', 'User-Agent': '' } };
+const bot: Ask = { headers: { 'User-Agent': googlebot } };
+
+describe('command API: statistics of a period', () => {
+  const bench = withProduct({ TRUSTED_PROXIES: '127.0.0.1' });
+  let accounts = 0;
+
+  /** A key of an account that nothing has happened in. */
+  const newAccount = async (): Promise<string> => {
+    accounts += 1;
+    return (await bench.key('PRO', { account: `account-${accounts}` })).key;
+  };
+
+  const statsOf = async (key: string, code: string, query: string): Promise<StatsResponse> => {
+    const answer = await bench.api(`/v2/stats/${code}?${query}`, key);
+    expect(answer.status, answer.text).to.equal(200);
+    return answer.json() as StatsResponse;
+  };
+
+  const accountStats = async (key: string, query = ''): Promise<AccountStatsResponse> => {
+    const answer = await bench.api(`/v2/stats?${query}`, key);
+    expect(answer.status, answer.text).to.equal(200);
+    return answer.json() as AccountStatsResponse;
+  };
+
+  const visit = async (code: string, ...visitors: readonly Ask[]): Promise<void> => {
+    for (const visitor of visitors) {
+      expect((await bench.visit(code, visitor)).status, code).to.equal(302);
+    }
+  };
+
+  const clicks = (value: string | null, count: number): object => ({ value, clicks: count });
+
+  it('shows visits in all of it within 1 s', async () => {
+    const key = await newAccount();
+    const { shortCode } = await bench.link(key);
+    await visit(shortCode, person, person, silent, bot);
+    await visit(`${shortCode}?qr`, {
+      ...person,
+      headers: { ...person.headers, 'User-Agent': 'curl/8' },
+    });
+    const lists = {
+      referrers: [clicks('news.example.com', 3), clicks(null, 1)],
+      countries: [clicks('US', 3), clicks(null, 1)],
+      browsers: [clicks(null, 2), clicks('Firefox', 2)],
+      os: [clicks(null, 2), clicks('Linux', 2)],
+      languages: [clicks('de', 3), clicks(null, 1)],
+      triggers: [clicks('link', 3), clicks('qr', 1)],
+      bots: 1,
+      uniques: 2,
+    };
+    await eventuallyPasses(1_000, async () => {
+      const stats = await statsOf(key, shortCode, 'include=all');
+      expect(stats).to.deep.include({ shortCode, url: destination, clickCount: 4, ...lists });
+      expect(stats.period).to.include({ interval: 'day', tz: 'UTC', clickCount: 4 });
+      expect(stats.timeseries).to.have.length.within(31, 32);
+      const last = stats.timeseries?.slice(-2) ?? [];
+      expect(last.reduce((sum, each) => sum + each.clicks, 0)).to.equal(4);
+      const { devices = [] } = stats;
+      expect(devices.reduce((sum, each) => sum + each.clicks, 0)).to.equal(4);
+      const ofAccount = await accountStats(key, 'include=all,links');
+      expect(ofAccount).to.deep.include({
+        ...{ linkCount: 1, clickCount: 4, ...lists, devices, timeseries: stats.timeseries },
+        links: [{ shortCode, url: destination, clicks: 4 }],
+      });
+    });
+  });
+
+  for (const [what, body] of [
+    ['a click limit', { maxClicks: 2 }],
+    ['a password', { password: 'open sesame' }],
+  ] as const) {
+    it(`shows the visits of a link with ${what}`, async () => {
+      const key = await newAccount();
+      const { shortCode } = await bench.link(key, body);
+      const form = {
+        ...person,
+        method: 'POST',
+        body: 'password=open+sesame',
+        headers: { ...person.headers, 'Content-Type': 'application/x-www-form-urlencoded' },
+      };
+      const answer = await bench.visit(shortCode, 'password' in body ? form : person);
+      expect(answer.status).to.be.oneOf([302, 303]);
+      await eventuallyPasses(1_000, async () => {
+        const stats = await statsOf(key, shortCode, 'include=countries,uniques');
+        expect(stats).to.deep.include({ countries: [clicks('US', 1)], uniques: 1 });
+      });
+    });
+  }
+
+  it('has what is included and no more, in the zone and the interval that were asked for', async () => {
+    const key = await newAccount();
+    const { shortCode } = await bench.link(key);
+    const query = 'from=2026-03-08&to=2026-03-09&interval=hour&tz=America/New_York';
+    const seven = await statsOf(key, shortCode, query);
+    expect(Object.keys(seven)).to.have.lengthOf(7);
+    const { period, timeseries, ...rest } = await statsOf(
+      key,
+      shortCode,
+      `include=timeseries&${query}`,
+    );
+    expect(rest).to.deep.equal(seven);
+    expect(period).to.deep.equal({
+      from: '2026-03-08T00:00:00-05:00',
+      to: '2026-03-09T00:00:00-04:00',
+      interval: 'hour',
+      tz: 'America/New_York',
+      clickCount: 0,
+    });
+    expect(timeseries).to.have.lengthOf(23);
+    expect(timeseries?.[2]).to.deep.equal({ start: '2026-03-08T03:00:00-04:00', clicks: 0 });
+    const again = `include=timeseries&from=${period?.from ?? ''}&to=${period?.to ?? ''}&interval=hour&tz=America/New_York`;
+    expect((await statsOf(key, shortCode, again)).timeseries).to.deep.equal(timeseries);
+  });
+
+  it('counts the links of an account from their 201 on, and lists the most clicked', async () => {
+    const key = await newAccount();
+    expect(await accountStats(key)).to.deep.include({ linkCount: 0, clickCount: 0 });
+    const codes: string[] = [];
+    for (const made of [1, 2, 3]) {
+      codes.push((await bench.link(key)).shortCode);
+      expect((await accountStats(key)).linkCount).to.equal(made);
+    }
+    const urls = [{ url: destination }, { url: 'nonsense' }];
+    await bench.api('/v2/shorten/batch', key, { method: 'POST', body: { urls } });
+    expect((await accountStats(key)).linkCount).to.equal(4);
+
+    const [one = '', two = '', three = ''] = codes;
+    await visit(one, person, bot);
+    await visit(two, person, person, person);
+    await visit(three, person);
+    const [first = '', second = ''] = [one, three].sort();
+    await eventuallyPasses(1_000, async () => {
+      const { links, clickCount, period } = await accountStats(key, 'include=links');
+      expect(links?.map(({ shortCode, clicks: some }) => [shortCode, some])).to.deep.equal([
+        ...[
+          [two, 3],
+          [first, 1],
+          [second, 1],
+        ],
+      ]);
+      expect([clickCount, period.clickCount]).to.deep.equal([5, 5]);
+    });
+    expect((await accountStats(key, 'include=links&limit=1')).links).to.have.lengthOf(1);
+    const past = 'include=links&from=2026-01-01&to=2026-02-01';
+    expect(await accountStats(key, past)).to.deep.include({ links: [], clickCount: 5 });
+    expect(await accountStats(await newAccount(), 'include=links')).to.deep.include({
+      ...{ linkCount: 0, clickCount: 0, links: [] },
+    });
+  });
+
+  it('is exact for visits that come at once', async () => {
+    const key = await newAccount();
+    const { shortCode } = await bench.link(key);
+    const answers = await Promise.all(
+      Array.from({ length: 200 }, () => bench.visit(shortCode, person)),
+    );
+    expect(statuses(answers)).to.deep.equal({ 302: 200 });
+    await eventuallyPasses(1_000, async () => {
+      const stats = await statsOf(key, shortCode, 'include=all');
+      expect(stats.period?.clickCount).to.equal(200);
+      expect(stats.browsers).to.deep.equal([clicks('Firefox', 200)]);
+      expect(stats.uniques).to.equal(1);
+    });
+  });
+
+  describe('answers 400 to a parameter, also of an unknown code, without include, and alone', () => {
+    const time = 'must be a time in ISO 8601, such as 2026-11-22 or 2026-11-22T09:30:00+05:45';
+    for (const [query, message] of [
+      ['from=yesterday', `from ${time}`],
+      ['to=', `to ${time}`],
+      ['interval=year', 'interval must be one of hour, day, week, month'],
+      ['tz=%2B05:45', 'tz must be an IANA time zone, such as Europe/Berlin'],
+      ['limit=201', 'limit must be between 1 and 200'],
+      ['limit=5&limit=5', 'limit must be between 1 and 200'],
+      ['from=2026-01-02&to=2026-01-01', 'from must be before to'],
+      ['from=2020-01-01', 'The period has more than 400 intervals'],
+    ] as const) {
+      it(query, async () => {
+        const key = await newAccount();
+        for (const path of ['/v2/stats', '/v2/stats/nothing0']) {
+          expectError(await bench.api(`${path}?${query}`, key), { status: 400, message, path });
+        }
+      });
+    }
+
+    it('include', async () => {
+      const key = await newAccount();
+      const path = '/v2/stats/nothing0';
+      const answer = await bench.api(`${path}?include=links`, key);
+      expectError(answer, { status: 400, message: (answer.json() as Error).message, path });
+      expect((answer.json() as Error).message).to.match(/^include must be all, or some of /);
+    });
+  });
+});

@@ -1,0 +1,171 @@
+import { Option } from 'commander';
+import { stringify } from 'csv-stringify/sync';
+import plot from 'simple-ascii-chart';
+import { findAccountStats } from '../../../command-api/reports/account-stats.js';
+import { findLinkStats } from '../../../command-api/reports/link-stats.js';
+import { messages } from '../../../schemas/http/errors.js';
+import {
+  accountStatsQuery,
+  readStatsQuery,
+  statsQuery,
+  type AccountStatsResponse,
+  type StatsResponse,
+} from '../../../schemas/http/statistics.js';
+import { dimensionNames } from '../../../schemas/statistics/document.js';
+import type { Command, CommandContext } from './command.js';
+import { withDatabase } from './database.js';
+import { CliError } from './errors.js';
+import { count, facts, plain, table } from './output.js';
+
+type Stats = StatsResponse | AccountStatsResponse;
+
+interface StatsOptions {
+  readonly account: string;
+  readonly csv?: true;
+  readonly include: string;
+  readonly from?: string;
+  readonly to?: string;
+  readonly interval?: string;
+  readonly tz?: string;
+  readonly limit?: string;
+}
+
+/** Columns of the terminal: those of the clicks' numbers come in addition. */
+const plotWidth = 72;
+const plotHeight = 10;
+
+const plotOf = (timeseries: Stats['timeseries'] = []): string => {
+  const most = Math.max(1, ...timeseries.map(({ clicks }) => clicks));
+  return plot(
+    timeseries.map(({ clicks }, index) => [index, clicks]),
+    {
+      width: plotWidth,
+      height: plotHeight,
+      yRange: [0, most],
+      customYAxisTicks: [0, Math.ceil(most / 2), most],
+      hideXAxisTicks: true,
+      formatter: count,
+    },
+  );
+};
+
+const numberOrNone = (value: number | undefined): string | null =>
+  value === undefined ? null : count(value);
+
+const factsOf = (stats: Stats): string => {
+  const { period } = stats;
+  const own: [string, string | null][] =
+    'shortCode' in stats
+      ? [
+          ['short code', stats.shortCode],
+          ['url', plain(stats.url)],
+          ['created', stats.createdAt],
+          ['expires', stats.expiresAt],
+          ['click limit', stats.maxClicks === null ? null : count(stats.maxClicks)],
+          ['clicks', count(stats.clickCount)],
+          ['last click', stats.lastAccessed],
+        ]
+      : [
+          ['links', count(stats.linkCount)],
+          ['clicks', count(stats.clickCount)],
+        ];
+  return facts([
+    ...own,
+    ['period', period ? `${period.from} to ${period.to}, ${period.tz}` : null],
+    ['clicks in it', numberOrNone(period?.clickCount)],
+    ['bots in it', numberOrNone(stats.bots)],
+    ['uniques in it', numberOrNone(stats.uniques)],
+  ]);
+};
+
+interface List {
+  readonly name: string;
+  readonly rows: readonly (readonly [value: string | null, clicks: number])[];
+}
+
+const listsOf = (stats: Stats): readonly List[] => {
+  const links = 'links' in stats ? stats.links : undefined;
+  return [
+    ...dimensionNames.map((name) => ({
+      name,
+      rows: stats[name]?.map(({ value, clicks }) => [value, clicks] as const),
+    })),
+    { name: 'links', rows: links?.map(({ shortCode, clicks }) => [shortCode, clicks] as const) },
+  ].flatMap(({ name, rows }) => (rows ? [{ name, rows }] : []));
+};
+
+const textOf = (stats: Stats): string => {
+  const { timeseries } = stats;
+  const series = timeseries && [
+    plotOf(timeseries),
+    table(
+      ['START', 'CLICKS', 'BOTS', 'UNIQUES'],
+      timeseries.map(({ start, clicks, bots, uniques }) => [
+        start,
+        ...[clicks, bots, uniques].map((value) => numberOrNone(value) ?? '-'),
+      ]),
+    ),
+  ];
+  const lists = listsOf(stats).map(({ name, rows }) =>
+    table(
+      [name.toUpperCase(), 'CLICKS'],
+      rows.map(([value, clicks]) => [
+        value === null ? '(not recorded)' : plain(value),
+        count(clicks),
+      ]),
+    ),
+  );
+  return [factsOf(stats), ...(series ?? []), ...lists].join('\n\n');
+};
+
+/** A row for each number of clicks: RFC 4180, but for its line ends; a value that was not recorded is empty. */
+const csvOf = (stats: Stats): string =>
+  stringify(
+    [
+      ['list', 'value', 'clicks', 'bots', 'uniques'],
+      ['period', null, stats.period?.clickCount, stats.bots, stats.uniques],
+      ...(stats.timeseries ?? []).map(({ start, clicks, bots, uniques }) => [
+        ...['timeseries', start, clicks, bots, uniques],
+      ]),
+      ...listsOf(stats).flatMap(({ name, rows }) => rows.map((row) => [name, ...row, null, null])),
+    ],
+    // Strangers choose some values, such as referrers.
+    { escape_formulas: true },
+  ).trimEnd();
+
+/** Adds `linklog stats`. */
+export const addStatsCommand = (program: Command, { readConfig, print }: CommandContext): void => {
+  program
+    .command('stats')
+    .description("a link's visits, or all of an account: when, from where, through what")
+    .argument('[code]', 'its short code; without it the account')
+    .option('--account <account>', 'whose links, where there is no short code', 'default')
+    .option('--include <names>', 'what to show, with commas between the names', 'all')
+    .option('--from <time>', 'ISO 8601; by default 30 days before the end')
+    .option('--to <time>', 'ISO 8601, not part of the period; by default now')
+    .option('--interval <interval>', 'hour, day, week or month')
+    .option('--tz <zone>', 'an IANA time zone: whose days and hours')
+    .option('--limit <values>', 'values of each list, 1 to 200')
+    .addOption(new Option('--csv', 'print CSV').conflicts('json'))
+    .examples(
+      'stats spring-sale',
+      'stats spring-sale --from 2026-05-01 --to 2026-06-01 --tz Europe/Berlin --include countries,bots',
+      'stats --account shop --interval month --from 2026-01-01 --include timeseries,links --csv',
+    )
+    .action(async (code: string | undefined, { account, csv, ...query }: StatsOptions) => {
+      const asked = readStatsQuery(
+        code === undefined ? accountStatsQuery : statsQuery,
+        query,
+        new Date(),
+      );
+      if ('refused' in asked) throw new CliError('USAGE', asked.refused);
+      const stats = await withDatabase(readConfig(), async ({ pool, outbox }) =>
+        code === undefined
+          ? findAccountStats(pool, outbox, account, asked)
+          : (await findLinkStats(pool, outbox, code, asked))?.stats,
+      );
+      if (stats === undefined) throw new CliError('REFUSED', messages.codeNotFound);
+      if (stats === 'tooManyLinks') throw new CliError('REFUSED', messages.tooManyLinks);
+      print({ json: stats, text: csv ? csvOf(stats) : textOf(stats) });
+    });
+};
