@@ -2,7 +2,7 @@ import { render } from 'preact';
 import { LocationProvider, Route, Router } from 'preact-iso/router';
 import { SessionGate } from './app/session.js';
 import { NoPage, Shell } from './app/shell.js';
-import type { DeveloperSession } from './app/types.js';
+import type { ConsoleKey } from './app/types.js';
 import { Input } from './components/field.js';
 import { Make } from './make/make.js';
 import { Overview } from './overview/overview.js';
@@ -30,7 +30,7 @@ const keyField = (
 
 const App = () => (
   <LocationProvider scope="/console">
-    <SessionGate<DeveloperSession>
+    <SessionGate<ConsoleKey>
       fields={keyField}
       ownerOf={({ account, key }) => `${account} ${key.id}`}
       describe={({ account, key }) => (
@@ -49,7 +49,9 @@ const App = () => (
           onSignOut={signOut}
           who={
             <>
-              <bdi>{key.name}</bdi> <span class="soft">{account}</span>
+              <bdi>{key.name}</bdi>
+              <br />
+              <span class="soft">{account}</span>
             </>
           }
         >

@@ -28,7 +28,7 @@ const SignInForm = (props: { readonly fields: ComponentChildren; readonly signIn
     <form class="stack" onSubmit={onSubmit((form) => run(() => props.signIn(fieldsOf(form))))}>
       {props.fields}
       <Trouble failure={failure} />
-      <button class="primary" disabled={isBusy}>
+      <button class="primary" aria-disabled={isBusy}>
         Sign in
       </button>
     </form>
@@ -62,7 +62,7 @@ const OneTimeAddress = (props: {
       {props.current !== null && <p>You are signed in to {props.current}. That session ends.</p>}
       <Trouble failure={failure} />
       <div class="row">
-        <button type="button" class="primary" disabled={isBusy} onClick={() => void accept()}>
+        <button type="button" class="primary" aria-disabled={isBusy} onClick={() => void accept()}>
           Open it
         </button>
         <button type="button" onClick={props.onRefused}>

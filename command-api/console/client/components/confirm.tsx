@@ -20,7 +20,12 @@ export const Confirm = ({ title, children, verb, action, onConfirm, onClose }: P
       {children}
       <Trouble failure={action.failure} />
       <div class="row">
-        <button type="button" class="danger" disabled={action.isBusy} onClick={() => onConfirm()}>
+        <button
+          type="button"
+          class="danger"
+          aria-disabled={action.isBusy}
+          onClick={() => onConfirm()}
+        >
           {verb}
         </button>
         <button type="button" onClick={onClose}>

@@ -83,6 +83,7 @@ export const ManyLinks = () => {
   const [count, setCount] = useState(0);
   const [results, setResults] = useState<readonly BatchResult[]>([]);
   const [waiting, setWaiting] = useState<readonly Batch[]>([]);
+  const isWaiting = waiting.length > 0;
 
   /** One call after the other; what fails stays for another try. */
   const work = async (batches: readonly Batch[]): Promise<void> => {
@@ -100,12 +101,12 @@ export const ManyLinks = () => {
   };
 
   const submit = onSubmit((form) => {
+    if (isWaiting) return undefined;
     const urls = pastedUrls(fieldsOf(form)['urls'] ?? '').slice(0, mostUrls);
     setResults([]);
     return work(inBatches(urls).map((batch) => ({ id: randomId(), urls: batch })));
   });
 
-  const isWaiting = waiting.length > 0;
   const left = waiting.reduce((sum, { urls }) => sum + urls.length, 0);
   return (
     <>
@@ -133,7 +134,7 @@ export const ManyLinks = () => {
             These are {formatNumber(count)} lines. Only the first {formatNumber(mostUrls)} are used.
           </p>
         )}
-        <button class="primary" disabled={isBusy || isWaiting || count === 0}>
+        <button class="primary" aria-disabled={isBusy || isWaiting}>
           {count === 1 ? 'Make one link' : `Make ${formatNumber(Math.min(count, mostUrls))} links`}
         </button>
       </form>

@@ -92,7 +92,7 @@ export const OneLink = () => {
           </div>
         </details>
         <Trouble failure={failure} />
-        <button class="primary" disabled={isBusy}>
+        <button class="primary" aria-disabled={isBusy}>
           Make the link
         </button>
       </form>

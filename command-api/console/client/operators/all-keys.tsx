@@ -37,7 +37,7 @@ const Create = ({ onSecret }: { readonly onSecret: (secret: string) => void }) =
         />
       </div>
       <Trouble failure={failure} />
-      <button class="primary" disabled={isBusy}>
+      <button class="primary" aria-disabled={isBusy}>
         Make the key
       </button>
     </form>
@@ -73,7 +73,7 @@ const Row = (props: { readonly subject: AnyKey; readonly onChanged: () => void }
         <div class="row" role="group" aria-label={name}>
           <select
             aria-label={`Plan of ${name}`}
-            disabled={changing.isBusy}
+            aria-disabled={changing.isBusy}
             onChange={(event) => void change({ plan: event.currentTarget.value })}
           >
             {plans.map(([value]) => (

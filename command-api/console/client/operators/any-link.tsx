@@ -41,12 +41,12 @@ const Block = (props: { readonly path: string; readonly onChanged: () => void })
       <Input label="Reason" name="reason" required maxLength={500} hint="Stands in the history." />
       <Trouble failure={failure} />
       <div class="row">
-        <button class="danger" disabled={isBusy}>
+        <button class="danger" aria-disabled={isBusy}>
           Block
         </button>
         <button
           type="button"
-          disabled={isBusy}
+          aria-disabled={isBusy}
           onClick={(event) => void submit('unblock')(event.currentTarget.form)}
         >
           Unblock
@@ -62,7 +62,7 @@ export const AnyLink = () => {
   const [changes, setChanges] = useState(0);
   const path = `/admin/links/${encodeURIComponent(code)}`;
   return (
-    <Page title={code}>
+    <Page key={code} title={code}>
       <Block
         path={path}
         onChanged={() => {

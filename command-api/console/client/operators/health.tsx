@@ -72,11 +72,13 @@ const Projections = ({ projections }: Pick<HealthResponse, 'projections'>) => (
 export const Health = () => {
   const { value, failure, reload } = useLoad(readHealth, '');
   useEffect(() => {
+    // A person tries again, then: the message must stay where it is.
+    if (failure) return undefined;
     const timer = setInterval(reload, refreshMs);
     return () => {
       clearInterval(timer);
     };
-  }, [reload]);
+  }, [failure, reload]);
   return (
     <Page
       title="Health"

@@ -1,3 +1,4 @@
+import { useState } from 'preact/hooks';
 import { callApi } from '../app/api.js';
 import { fieldsOf, onSubmit, useAction, useLoad } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
@@ -16,44 +17,57 @@ const features = {
 } as const;
 type Feature = keyof typeof features;
 
-const Switches = () => {
-  const { value, failure, reload } = useLoad(() => callApi<PlatformResponse>(path), '');
-  const action = useAction();
-  const change = async (body: object): Promise<void> => {
-    await action.run(() => callApi(path, { method: 'PATCH', body }));
-    // Also after a failure: the boxes show what is.
-    reload();
+const Switch = (props: {
+  readonly label: string;
+  readonly isOn: boolean;
+  /** The body of the PATCH that switches it. */
+  readonly bodyOf: (isOn: boolean) => object;
+  readonly onSwitched: (platform: PlatformResponse) => void;
+}) => {
+  const { label, isOn, bodyOf, onSwitched } = props;
+  const { isBusy, failure, run } = useAction();
+  const change = async (): Promise<void> => {
+    const body = bodyOf(!isOn);
+    const done = await run(() => callApi<PlatformResponse>(path, { method: 'PATCH', body }));
+    if (done) onSwitched(done.value);
   };
-  if (!value) return <Trouble failure={failure} onRetry={reload} />;
   return (
     <>
-      <Trouble failure={action.failure ?? failure} />
+      <label class="check">
+        <input type="checkbox" checked={isOn !== isBusy} onChange={() => void change()} />
+        {label}
+      </label>
+      <Trouble failure={failure} />
+    </>
+  );
+};
+
+const Switches = () => {
+  const loaded = useLoad(() => callApi<PlatformResponse>(path), '');
+  const [switched, setSwitched] = useState<PlatformResponse>();
+  const platform = switched ?? loaded.value;
+  if (!platform) return <Trouble failure={loaded.failure} onRetry={loaded.reload} />;
+  return (
+    <>
       <section class="card" aria-labelledby="maintenance">
         <h2 id="maintenance">Maintenance</h2>
-        <label class="check">
-          <input
-            type="checkbox"
-            checked={value.maintenance}
-            disabled={action.isBusy}
-            onChange={(event) => void change({ maintenance: event.currentTarget.checked })}
-          />
-          The API and all short links answer 503
-        </label>
+        <Switch
+          label="The API and all short links answer 503"
+          isOn={platform.maintenance}
+          bodyOf={(maintenance) => ({ maintenance })}
+          onSwitched={setSwitched}
+        />
       </section>
       <section class="card" aria-labelledby="features">
         <h2 id="features">Features</h2>
         {(Object.keys(features) as Feature[]).map((name) => (
-          <label key={name} class="check">
-            <input
-              type="checkbox"
-              checked={value.features[name]}
-              disabled={action.isBusy}
-              onChange={(event) =>
-                void change({ features: { [name]: event.currentTarget.checked } })
-              }
-            />
-            {features[name]}
-          </label>
+          <Switch
+            key={name}
+            label={features[name]}
+            isOn={platform.features[name]}
+            bodyOf={(isOn) => ({ features: { [name]: isOn } })}
+            onSwitched={setSwitched}
+          />
         ))}
         <p class="hint">What is made already goes on working.</p>
       </section>
@@ -80,7 +94,7 @@ const ReservedAliases = () => {
         <Input label="Account" name="account" hint="May use it. Empty: nobody may any more." />
       </div>
       <Trouble failure={failure} />
-      <button disabled={isBusy}>Save</button>
+      <button aria-disabled={isBusy}>Save</button>
     </form>
   );
 };

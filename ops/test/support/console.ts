@@ -1,0 +1,69 @@
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
+
+const axe = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js')), 'utf8');
+
+const rules = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
+
+/** Runs in the page, and past its policy, as a browser's own tools do. */
+const violations = `axe.run(document, { runOnly: ${JSON.stringify(rules)} }).then(({ violations }) =>
+  violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ': ' + html.slice(0, 200))))`;
+
+/** What is wrong for people with assistive technology, and whatever is wider than the window. */
+export const faultsOfPage = async (page: Page): Promise<readonly string[]> => {
+  await page.evaluate(axe);
+  const found = await page.evaluate<string[]>(violations);
+  const tooWide = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
+  return tooWide > 0 ? [...found, `The page is ${tooWide} pixels too wide`] : found;
+};
+
+export interface ConsolePage {
+  readonly page: Page;
+  /**
+   * Exceptions, lines on the console (the policy's refusals are some) and requests to other servers. Answers
+   * that say no are no faults: browsers write a line for each of them.
+   */
+  readonly faults: readonly string[];
+}
+
+/** A window without any cookies, at the console of a listener such as `http://127.0.0.1:40123`. */
+export const openConsole = async (
+  browser: Browser,
+  listener: string,
+  options: BrowserContextOptions = {},
+): Promise<ConsolePage> => {
+  const context = await browser.newContext({ locale: 'en', ...options });
+  const page = await context.newPage();
+  const faults: string[] = [];
+  page.on('pageerror', (error) => faults.push(error.message));
+  page.on('console', (message) => {
+    const text = message.text();
+    if (
+      ['error', 'warning'].includes(message.type()) &&
+      !text.startsWith('Failed to load resource')
+    ) {
+      faults.push(text);
+    }
+  });
+  page.on('request', (request) => {
+    const url = request.url();
+    if (!url.startsWith(`${listener}/`) && !/^(?:blob|data):/.test(url)) faults.push(url);
+  });
+  await page.goto(`${listener}/console`);
+  return { page, faults };
+};
+
+export const signIn = async (page: Page, key: string): Promise<void> => {
+  await page.getByLabel('API key').fill(key);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('button', { name: 'Sign out' }).waitFor();
+};
+
+/** As one of the operators. */
+export const signInToOperate = async (page: Page, token: string, name: string): Promise<void> => {
+  await page.getByLabel('Admin token').fill(token);
+  await page.getByLabel('Your name').fill(name);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.getByRole('button', { name: 'Sign out' }).waitFor();
+};
