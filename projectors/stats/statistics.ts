@@ -27,6 +27,12 @@ export class StoredDocument {
   }
 }
 
+/** What is known of a period, and whether it is to be written. */
+interface Known<Content> {
+  readonly content: Content;
+  readonly changed: boolean;
+}
+
 /** Visits of one UTC day, or of a part of it. */
 export interface Portion {
   /** Visitors who were new on that day. */
@@ -56,6 +62,9 @@ const oneBot = { clicks: 0, bots: 1 };
 
 const indexOf = ({ day, quarter }: Quarter): number => day * quartersOfDay + quarter;
 
+const changedOf = <Content>(all: ReadonlyMap<number, Known<Content>>) =>
+  [...all].flatMap(([key, { content, changed }]) => (changed ? [[key, content] as const] : []));
+
 /** What the tables have of an owner of visits: a link, or an account in one partition. */
 export interface Totals {
   readonly clicks: number;
@@ -74,10 +83,8 @@ export class Statistics implements Totals {
   bots: number;
   newest: NewestQuarter | null;
   /** Days that were read, or are new: without the newest quarter. */
-  readonly days = new Map<number, Portion>();
-  readonly #quarters = new Map<number, StoredDocument>();
-  readonly #changedDays = new Set<number>();
-  readonly #changedQuarters = new Set<number>();
+  readonly #days = new Map<number, Known<Portion>>();
+  readonly #quarters = new Map<number, Known<StoredDocument>>();
 
   constructor({ clicks, bots, newest }: Totals = { clicks: 0, bots: 0, newest: null }) {
     this.clicks = clicks;
@@ -85,9 +92,14 @@ export class Statistics implements Totals {
     this.newest = newest;
   }
 
-  /** Takes a document that the tables have of a quarter that is not the newest one. */
-  knowQuarter(quarter: Quarter, document: StoredDocument): void {
-    this.#quarters.set(indexOf(quarter), document);
+  /** Takes what the tables have of a day. */
+  knowDay(day: number, content: Portion): void {
+    this.#days.set(day, { content, changed: false });
+  }
+
+  /** Takes what the tables have of a quarter that is not the newest one. */
+  knowQuarter(quarter: Quarter, content: StoredDocument): void {
+    this.#quarters.set(indexOf(quarter), { content, changed: false });
   }
 
   /** Whether the quarter is older than the newest one: then what there is of it must be read before `add`. */
@@ -120,22 +132,20 @@ export class Statistics implements Totals {
   }
 
   changedDays(): readonly (readonly [number, Portion])[] {
-    return [...this.days].filter(([day]) => this.#changedDays.has(day));
+    return changedOf(this.#days);
   }
 
   changedQuarters(): readonly (Quarter & { readonly document: StoredDocument })[] {
-    return [...this.#quarters]
-      .filter(([index]) => this.#changedQuarters.has(index))
-      .map(([index, document]) => {
-        const day = Math.floor(index / quartersOfDay);
-        return { day, quarter: index - day * quartersOfDay, document };
-      });
+    return changedOf(this.#quarters).map(([index, document]) => {
+      const day = Math.floor(index / quartersOfDay);
+      return { day, quarter: index - day * quartersOfDay, document };
+    });
   }
 
   /** The months before the newest one that have changed. */
   changedMonths(): ReadonlySet<number> {
     const current = monthOf(this.newest?.day ?? 0);
-    const months = [...this.#changedDays].map(monthOf);
+    const months = this.changedDays().map(([day]) => monthOf(day));
     return new Set(months.filter((month) => month < current));
   }
 
@@ -146,26 +156,23 @@ export class Statistics implements Totals {
 
   /** The documents that together have the clicks of a day. */
   #documentsOf(day: number): readonly Document[] {
-    const closed = this.days.get(day);
+    const closed = this.#days.get(day)?.content;
     const newest = this.newest?.day === day ? this.newest : undefined;
     return [newest, closed].flatMap((portion) => (portion ? [portion.document.document] : []));
   }
 
   /** Adds visits of one quarter to their day. */
   #addToDay(day: number, portion: Portion): void {
-    this.#changedDays.add(day);
-    const known = this.days.get(day);
-    if (!known) {
-      this.days.set(day, portion);
-      return;
-    }
+    const known = this.#days.get(day)?.content;
+    this.#days.set(day, { content: known ?? portion, changed: true });
+    if (!known) return;
     const [quarter = 0] = portion.series.keys();
     const [first = 0, ...more] = known.series.keys();
     if (more.length > 0 || first !== quarter) {
       if (more.length === 0) {
         this.#setQuarter({ day, quarter: first }, new StoredDocument(known.document.text));
       }
-      const stored = this.#quarters.get(indexOf({ day, quarter })) ?? new StoredDocument();
+      const stored = this.#quarters.get(indexOf({ day, quarter }))?.content ?? new StoredDocument();
       mergeDocument(stored.document, portion.document.document);
       this.#setQuarter({ day, quarter }, stored);
     }
@@ -175,7 +182,6 @@ export class Statistics implements Totals {
   }
 
   #setQuarter(quarter: Quarter, document: StoredDocument): void {
-    this.#quarters.set(indexOf(quarter), document);
-    this.#changedQuarters.add(indexOf(quarter));
+    this.#quarters.set(indexOf(quarter), { content: document, changed: true });
   }
 }

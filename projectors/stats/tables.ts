@@ -1,5 +1,6 @@
 import { groupBy } from '../../ops/platform/group-by.js';
 import { unnest, valuesByField, type Client } from '../../ops/platform/postgres/pool.js';
+import { textArray } from '../../ops/platform/postgres/text-array.js';
 import { firstDayOf, monthOf, type Quarter } from '../../schemas/statistics/calendar.js';
 import {
   emptyDocument,
@@ -141,7 +142,7 @@ export const readStatistics = async <Owner extends Statistics>(
     const statistics = make(row && totalsOf(row), row);
     if (row && row.day_series !== null) {
       const { day_series: series, day_uniques: uniques, day_document: document } = row;
-      statistics.days.set(row.day, portionOf({ uniques, series, document }));
+      statistics.knowDay(row.day, portionOf({ uniques, series, document }));
     }
     all.set(owner, statistics);
   }
@@ -181,7 +182,7 @@ const readLate = async (
       valuesByField(late, 'owner', 'day', 'quarter'),
     ),
   ]);
-  for (const { owner, day, ...row } of days) all.get(owner)?.days.set(day, portionOf(row));
+  for (const { owner, day, ...row } of days) all.get(owner)?.knowDay(day, portionOf(row));
   for (const { owner, document, ...quarter } of quarters) {
     all.get(owner)?.knowQuarter(quarter, new StoredDocument(document));
   }
@@ -204,7 +205,10 @@ const upsert = async (
            SELECT * FROM ${unnest(columns.map((column) => types[column]))}
            ON CONFLICT (${key.join()}) DO UPDATE SET
              ${others.map((column) => `${column} = excluded.${column}`).join()}`,
-    values: columns.map((_column, index) => rows.map((row) => row[index])),
+    values: columns.map((column, index) => {
+      const values = rows.map((row) => row[index]);
+      return column === 'document' ? textArray(values as string[]) : values;
+    }),
   });
 };
 
