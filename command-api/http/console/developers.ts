@@ -5,6 +5,7 @@ import { transaction, type Pool, type Queryable } from '../../../ops/platform/po
 import { signInRequest, type ConsoleKey } from '../../../schemas/http/console.js';
 import { messages } from '../../../schemas/http/errors.js';
 import { hashKeyToken, isKeyToken } from '../../domain/key-token.js';
+import { createConsoleAdmission } from '../../ledger/console-calls.js';
 import { findKeyBySecret, findKeyByToken, type KeyOfSecret } from '../../ledger/console-keys.js';
 import { createConsoleSessions } from '../../ledger/console-sessions.js';
 import { withBody } from '../admin/requests.js';
@@ -89,7 +90,8 @@ export const developersConsole = (
   };
 
   const prefix = '/console/v2';
-  const calls = createV2(deps, routes.map(consoleRoute), prefix, bySession);
+  const admission = { ...deps.admission, ...createConsoleAdmission(pool, deps.admission) };
+  const calls = createV2({ ...deps, admission }, routes.map(consoleRoute), prefix, bySession);
   return createConsole({
     ...deps,
     page: 'index.html',

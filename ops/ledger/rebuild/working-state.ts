@@ -22,6 +22,8 @@ export const workingState = {
     /** Who is signed in to the console, and its one-time addresses of the last ten minutes. */
     'console_sessions',
     'console_addresses',
+    /** Its calls of the day that cost none of the month. */
+    'console_calls',
   ],
   /** Columns of tables that are folds otherwise. */
   columns: {

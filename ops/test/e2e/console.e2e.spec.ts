@@ -123,6 +123,8 @@ describe('product: console', () => {
       expect(made.status, made.text).to.equal(201);
       const { shortCode } = made.json() as { shortCode: string };
       expect((await bench.visit(shortCode)).status).to.equal(302);
+      const usage = await asks('GET', '/console/v2/usage');
+      expect(usage.json()).to.deep.nested.include({ 'calls.used': 0, 'links.used': 1 });
       for (const api of bench.product.apis) {
         const stats = await asks('GET', `/console/v2/stats/${shortCode}`, undefined, api);
         expect(stats.json()).to.deep.include({ shortCode, url: destination });

@@ -1,0 +1,94 @@
+import { createBatcher } from '../../ops/platform/concurrency/batcher.js';
+import {
+  mayBlameOne,
+  transaction,
+  type Client,
+  type Pool,
+} from '../../ops/platform/postgres/pool.js';
+import type { Admission, Admitted, CallByHash } from './admission.js';
+
+/** So many calls of the console a UTC day cost a root none of the month. */
+export const freeCalls = 1_000;
+
+const maxGroup = 1_000;
+const maxWaiting = 20_000;
+
+/**
+ * Locks what the keys' roots have had of the day, in the order of the roots. The clock may jump: a day that has
+ * begun is never begun again.
+ *
+ * @returns by the secret's SHA-256
+ */
+const lockDays = async (tx: Client, hashes: readonly (string | null)[]) => {
+  const { rows } = await tx.query<{ hash: string; rootId: string; calls: number }>({
+    name: 'console-calls-lock',
+    text: `
+      WITH keys AS (
+        SELECT DISTINCT a.hash, k.root_id
+        FROM unnest($1::text[]) AS a (hash)
+        JOIN ledger.key_secrets s ON s.hash = decode(a.hash, 'hex')
+        JOIN ledger.api_keys k ON k.id = s.key_id
+      ),
+      days AS (
+        INSERT INTO ledger.console_calls AS c (root_id, day, calls)
+        SELECT DISTINCT root_id, (clock_timestamp() AT TIME ZONE 'UTC')::date, 0 FROM keys
+        ORDER BY root_id
+        ON CONFLICT (root_id) DO UPDATE
+          SET calls = CASE WHEN c.day < excluded.day THEN 0 ELSE c.calls END,
+              day = greatest(c.day, excluded.day)
+        RETURNING c.root_id, c.calls
+      )
+      SELECT hash, root_id AS "rootId", calls FROM keys JOIN days USING (root_id)`,
+    values: [hashes],
+  });
+  return new Map<string | null, (typeof rows)[number]>(rows.map((row) => [row.hash, row]));
+};
+
+const countFree = async (tx: Client, roots: ReadonlyMap<string, number>): Promise<void> => {
+  if (roots.size === 0) return;
+  await tx.query({
+    name: 'console-calls-count',
+    text: `UPDATE ledger.console_calls c SET calls = c.calls + u.calls
+           FROM unnest($1::text[], $2::bigint[]) AS u (root_id, calls) WHERE c.root_id = u.root_id`,
+    values: [[...roots.keys()], [...roots.values()]],
+  });
+};
+
+/** Admits the console's calls: the day's first ones count for the minute alone. Exact on any number of nodes. */
+export const createConsoleAdmission = (pool: Pool, admission: Admission) => {
+  const decide = (calls: readonly CallByHash[]): Promise<readonly Admitted[]> =>
+    transaction(pool, async (tx) => {
+      const days = await lockDays(
+        tx,
+        calls.map(({ keyHash }) => keyHash),
+      );
+      const asked = new Map<string, number>();
+      /** For each call, the root that it is free for. */
+      const roots = calls.map(({ keyHash, metered, held }) => {
+        const day = days.get(keyHash);
+        if (!day || !metered || held === true) return null;
+        const used = day.calls + (asked.get(day.rootId) ?? 0);
+        if (used >= freeCalls) return null;
+        asked.set(day.rootId, (asked.get(day.rootId) ?? 0) + 1);
+        return day.rootId;
+      });
+      const { admitted } = await admission.admitIn(
+        tx,
+        calls.map((call, index) => (roots[index] === null ? call : { ...call, metered: false })),
+      );
+      const granted = new Map<string, number>();
+      for (const [index, root] of roots.entries()) {
+        if (root === null || admitted[index]?.admission.type !== 'admitted') continue;
+        granted.set(root, (granted.get(root) ?? 0) + 1);
+      }
+      await countFree(tx, granted);
+      return admitted;
+    });
+
+  const batcher = createBatcher({ maxBatch: maxGroup, maxWaiting, run: decide, mayBlameOne });
+  return {
+    admit: (call: CallByHash): Promise<Admitted> => batcher.submit(call),
+    /** No route may admit a call itself: it would cost one of the month. */
+    wasAdmittedLately: () => false,
+  };
+};
