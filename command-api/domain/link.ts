@@ -22,6 +22,9 @@ export interface CreateLink {
   readonly expiresIn: number | null;
   readonly maxClicks: number | null;
   readonly passwordHash: string | null;
+  readonly title: string | null;
+  readonly note: string | null;
+  readonly tags: readonly string[] | null;
   /** The root key whose quota it spends. */
   readonly keyId: string;
   /** The key that asks for it. */
@@ -40,15 +43,22 @@ export type ShortenOutcome =
 
 /** A code is given out once and for all. */
 export const decideCreateLink = (
-  { code: subject, custom, url, expiresIn, maxClicks, passwordHash, keyId, account }: CreateLink,
+  create: CreateLink,
   link: LedgerLinkState,
   context: DecisionContext,
 ): Decision<EventNamed<'LinkCreated'>, 'codeTaken'> => {
   if (link.status === 'taken') return refused('codeTaken');
+  const { code: subject, custom, url, expiresIn, maxClicks, passwordHash, keyId, account } = create;
+  const { title, note, tags } = create;
   const { now } = context;
   const expiresAt =
     expiresIn === null ? null : new Date(now.getTime() + expiresIn * 1_000).toISOString();
-  const data = { url, custom, expiresAt, maxClicks, passwordHash, keyId };
+  const data = {
+    ...{ url, custom, expiresAt, maxClicks, passwordHash, keyId },
+    ...(title !== null && { title }),
+    ...(note !== null && { note }),
+    ...(tags !== null && { tags: [...tags] }),
+  };
   const metadata = nextEvent({ sequence: 0, lastEventAt: now }, context);
   return accepted(newEvent('LinkCreated', data, { ...metadata, subject, account }));
 };
@@ -90,7 +100,7 @@ export type ShortenAnswer =
   | { readonly status: 200; readonly body: BatchResponse };
 
 const linkOf = (event: EventNamed<'LinkCreated'>, shortUrlHost: string): LinkResponse => {
-  const { url, custom, expiresAt, maxClicks } = event.data;
+  const { url, custom, expiresAt, maxClicks, title, note, tags } = event.data;
   return {
     shortUrl: `${shortUrlHost}/${event.subject}`,
     shortCode: event.subject,
@@ -99,6 +109,9 @@ const linkOf = (event: EventNamed<'LinkCreated'>, shortUrlHost: string): LinkRes
     ...(expiresAt !== null && { expiresAt }),
     ...(maxClicks !== null && { maxClicks }),
     createdAt: event.time,
+    ...(title !== undefined && { title }),
+    ...(note !== undefined && { note }),
+    ...(tags !== undefined && { tags }),
   };
 };
 

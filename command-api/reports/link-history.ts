@@ -1,8 +1,25 @@
 import type { Outbox } from '../../ops/platform/outbox/port.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
+import { ownActors } from '../../schemas/decision.js';
+import { keyIdPattern } from '../../schemas/http/keys.js';
 import { withoutSecrets } from '../../schemas/events/redact.js';
 import { eventOfRow, type HistoryRow } from '../../schemas/read-models/history.js';
 import { topics } from '../../schemas/events/topics.js';
+
+/** Whose names their owner may know: keys by their id, and what acts by itself. */
+const isNamed = (actor: string): boolean =>
+  keyIdPattern.test(actor) || Object.values<string>(ownActors).includes(actor);
+
+const without = (whole: object, name: string): object =>
+  Object.fromEntries(Object.entries(whole).filter(([each]) => each !== name));
+
+/** An event of a link's history as its owner sees it: operators have no name, and give no reasons. */
+export const forOwner = (event: object): object => {
+  const { actor = '', data = {} } = event as { actor?: string; data?: object };
+  if (isNamed(actor)) return event;
+  const anonymous = { ...event, actor: 'operator', data: without(data, 'reason') };
+  return without(anonymous, 'correlationid');
+};
 
 /**
  * The events of a link after its event number `after`, from the history projection, and later ones

@@ -2,16 +2,13 @@ import { readLinkStates } from '../../ops/ledger/link-states.js';
 import type { Outbox } from '../../ops/platform/outbox/port.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import type { AskedStatistics, StatsResponse } from '../../schemas/http/statistics.js';
+import { noClicks, readClicks } from './clicks.js';
 import { readCodeStatistics } from './statistics.js';
 
-const readClicks = async (pool: Pool, code: string) => {
-  const { rows } = await pool.query<{ clicks: number; lastAccessed: Date | null }>({
-    name: 'link-clicks',
-    text: `SELECT clicks, last_accessed AS "lastAccessed" FROM projection_stats.codes WHERE code = $1`,
-    values: [code],
-  });
-  return { ...(rows[0] ?? { clicks: 0, lastAccessed: null }), ofPeriod: {} };
-};
+const clicksAlone = async (pool: Pool, code: string) => ({
+  ...((await readClicks(pool, [code])).get(code) ?? noClicks),
+  ofPeriod: {},
+});
 
 /**
  * A link's numbers, and whose they are: the link as it is, and its clicks from the statistics projection, of a
@@ -26,7 +23,7 @@ export const findLinkStats = async (
 ): Promise<{ readonly account: string; readonly stats: StatsResponse } | null> => {
   const { clicks, lastAccessed, ofPeriod } = await (asked && asked.include.size > 0
     ? readCodeStatistics(pool, code, asked)
-    : readClicks(pool, code));
+    : clicksAlone(pool, code));
   const { state } = (await readLinkStates(pool, outbox, [code])).get(code) ?? {};
   if (!state || state.status === 'none') return null;
   const { url, account, createdAt, expiresAt, maxClicks } = state.link;

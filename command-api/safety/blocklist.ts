@@ -5,7 +5,7 @@ import type { SafetyCheck } from './safety-check.js';
 import { ConfigError } from '../../ops/platform/config/config.js';
 import { canonicalUrl, type CanonicalUrl } from './canonical-url.js';
 import { parseList } from '../../ops/platform/files/list-file.js';
-import { destinationPattern } from '../../schemas/http/shorten.js';
+import { destinationPattern } from '../../schemas/http/link-fields.js';
 
 export interface Blocklist {
   readonly entries: number;

@@ -80,6 +80,8 @@ export const messages = {
   linkDeleted: 'This link has been deleted',
   linkDisabled: 'This link is disabled',
   linkBlocked: 'This link has been blocked',
+  linkChanged: 'The link was changed meanwhile',
+  limitNotGiven: 'maxClicks can only be changed on a link made with it',
   aliasTaken: 'Alias is already taken',
   aliasReserved: 'This alias is reserved and cannot be used',
   urlUnsafe: 'URL appears to be unsafe and cannot be shortened',

@@ -84,18 +84,3 @@ export const aliasOverrideResponse = z.object({
   alias: z.string(),
   account: z.string().nullable(),
 });
-
-/** GET /admin/links/:shortCode/history: CloudEvents, oldest first; what they hold is as it came. */
-export const historyResponse = z.object({
-  events: z.array(
-    z.looseObject({
-      type: z.string(),
-      time: z.string(),
-      actor: z.string().optional(),
-      data: z.looseObject({}),
-    }),
-  ),
-  /** What to ask for next as `after`; `null` at the end. */
-  next: z.int().nullable(),
-});
-export type HistoryResponse = z.infer<typeof historyResponse>;

@@ -20,7 +20,10 @@ const messageOf = (body: unknown): string | null => {
   return result.success ? null : (result.error.issues[0]?.message ?? '');
 };
 
-const nothingElse = { alias: null, password: null, expiresIn: null, maxClicks: null };
+const nothingElse = {
+  ...{ alias: null, password: null, expiresIn: null, maxClicks: null },
+  ...{ title: null, note: null, tags: null },
+};
 
 describe('schemas: body of POST /v2/shorten', () => {
   it('has null for what was not asked for, and nothing that is not listed', () => {
@@ -29,7 +32,10 @@ describe('schemas: body of POST /v2/shorten', () => {
   });
 
   it('keeps what was asked for as it came', () => {
-    const body = { url, alias: 'Spring_2026-a', password: 'p ü s', expiresIn: 60, maxClicks: 1 };
+    const body = {
+      ...{ url, alias: 'Spring_2026-a', password: 'p ü s', expiresIn: 60, maxClicks: 1 },
+      ...{ title: '\u{1f511}'.repeat(200), note: 'a\n\tb', tags: ['b', 'a'] },
+    };
     expect(schema.parse(body)).to.deep.equal(body);
   });
 

@@ -11,11 +11,12 @@ import {
   type KeyWithUsage,
   type OperatorsCommand,
 } from '../../ledger/api-keys.js';
+import { pageLimit } from '../../../schemas/http/paging.js';
 import type { Actor } from '../../../schemas/decision.js';
 import { rootIdOf } from '../../../schemas/folds/api-key.js';
 import { messages } from '../../../schemas/http/errors.js';
 import { failure, json, type Reply } from '../reply.js';
-import { pageLimit, withBody, withQuery, type AdminRoutes } from './requests.js';
+import { withBody, withQuery, type AdminRoutes } from './requests.js';
 
 const pageQuery = z.object({
   limit: pageLimit.default(100),

@@ -1,8 +1,8 @@
-import { z } from 'zod';
 import { aliasOverrides } from '../../../ops/ledger/alias-overrides.js';
 import { decideOne } from '../../../ops/ledger/decide.js';
 import type { Actor } from '../../../schemas/decision.js';
 import { messages } from '../../../schemas/http/errors.js';
+import { historyQuery } from '../../../schemas/http/history.js';
 import {
   aliasOverrideRequest,
   blockRequest,
@@ -13,18 +13,7 @@ import { decideAliasOverride, type SetAliasOverride } from '../../domain/alias-o
 import { createLinkBlockHandler } from '../../ledger/link-blocks.js';
 import { findLinkHistory } from '../../reports/link-history.js';
 import { failure, json } from '../reply.js';
-import { pageLimit, withBody, withQuery, type AdminRoutes } from './requests.js';
-
-const afterMessage = 'after must be a number that next gave';
-
-const historyQuery = z.object({
-  after: z
-    .string({ error: afterMessage })
-    .regex(/^\d{1,15}$/, afterMessage)
-    .transform(Number)
-    .default(0),
-  limit: pageLimit.default(1_000),
-});
+import { withBody, withQuery, type AdminRoutes } from './requests.js';
 
 /** Blocks, unblocks, and the history of a link. */
 export const linkRoutes: AdminRoutes = ({ pool, outbox, settle }) => {

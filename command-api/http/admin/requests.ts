@@ -1,5 +1,5 @@
 import type { Context } from 'koa';
-import { z } from 'zod';
+import type { z } from 'zod';
 import type { Outbox, OutboxDelivery, Receipt } from '../../../ops/platform/outbox/port.js';
 import type { Pool } from '../../../ops/platform/postgres/pool.js';
 import type { Actor } from '../../../schemas/decision.js';
@@ -68,12 +68,3 @@ export const withQuery =
     const query = parseAs(schema, { ...ctx.query });
     return query.type === 'read' ? answer(query.value, parameter) : query.reply;
   };
-
-const limitMessage = 'limit must be between 1 and 1000';
-
-/** The entries of one page. */
-export const pageLimit = z
-  .string({ error: limitMessage })
-  .regex(/^\d{1,4}$/, limitMessage)
-  .transform(Number)
-  .refine((limit) => limit >= 1 && limit <= 1_000, limitMessage);

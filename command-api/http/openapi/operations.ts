@@ -1,6 +1,7 @@
+import { historyQuery } from '../../../schemas/http/history.js';
 import { qrQuery } from '../../../schemas/http/qr.js';
 import { accountStatsQuery, statsQuery } from '../../../schemas/http/statistics.js';
-import { errors, health, madeOnce, qrImages, success } from './responses.js';
+import { done, errors, health, linkDetails, madeOnce, qrImages, success } from './responses.js';
 import {
   parametersOf,
   refTo,
@@ -30,6 +31,13 @@ const ifNoneMatch = {
   name: 'If-None-Match',
   in: 'header',
   description: 'The `ETag` of an image that the client has already.',
+  schema: { type: 'string' },
+};
+
+const ifMatch = {
+  name: 'If-Match',
+  in: 'header',
+  description: 'An `ETag` that the link must still have, a list of them, or `*`.',
   schema: { type: 'string' },
 };
 
@@ -80,6 +88,19 @@ const links = {
 /** A key with this scope is needed. */
 const needs = (scope: Scope): SchemaPart => ({ security: [{ apiKey: [scope] }] });
 
+const details = {
+  ...link,
+  status: 'active',
+  title: 'Spring sale',
+  note: null,
+  tags: ['sale', 'letter'],
+  hasPassword: false,
+  clickCount: 12,
+  lastAccessed: '2026-05-01T13:30:00.000Z',
+  updatedAt: '2026-05-01T12:30:00.000Z',
+  version: 2,
+};
+
 /** Every operation of the listener, by path and method. `HEAD` goes wherever `GET` does. */
 export const paths = {
   '/v2/shorten': {
@@ -102,6 +123,9 @@ export const paths = {
             password: 'open sesame',
             expiresIn: 86_400,
             maxClicks: 100,
+            title: 'Spring sale',
+            note: 'For the letter of May',
+            tags: ['sale', 'letter'],
           },
         },
       }),
@@ -140,6 +164,86 @@ export const paths = {
           },
         }),
         ...errors(400, 403, 409, 413, 415, 422),
+      },
+    },
+  },
+  '/v2/links/{shortCode}': {
+    parameters: [shortCode, requestId],
+    get: {
+      operationId: 'getLink',
+      ...needs('links:read'),
+      tags: ['Links'],
+      summary: 'Get a short link',
+      description: "One of the account's own; also one that expired or was deleted.",
+      responses: { 200: linkDetails('The link.', { link: details }), ...errors(403, 404) },
+    },
+    patch: {
+      operationId: 'changeLink',
+      ...needs('links:write'),
+      tags: ['Links'],
+      summary: 'Change a short link',
+      description:
+        'Every edge follows within a second. What is given is checked like that of a new link; a ' +
+        'new destination, and one that the link leads to again, is checked for web safety.',
+      parameters: [ifMatch],
+      requestBody: body('ChangeLinkRequest', {
+        destination: { value: { url: 'https://example.com/b' } },
+        more: {
+          value: {
+            expiresIn: null,
+            maxClicks: 200,
+            title: 'Summer sale',
+            tags: [],
+            disabled: true,
+          },
+        },
+      }),
+      responses: {
+        200: linkDetails('The link as it is now.', { link: details }),
+        ...errors(400, 403, 404, 410, 412, 413, 415),
+      },
+    },
+    delete: {
+      operationId: 'deleteLink',
+      ...needs('links:write'),
+      tags: ['Links'],
+      summary: 'Delete a short link for good',
+      description: 'Its code is never given out again. Its record and its statistics stay.',
+      parameters: [ifMatch],
+      responses: { 204: done('It is deleted, or was before.'), ...errors(403, 404, 412) },
+    },
+  },
+  '/v2/links/{shortCode}/history': {
+    parameters: [shortCode, requestId],
+    get: {
+      operationId: 'getLinkHistory',
+      ...needs('links:read'),
+      tags: ['Links'],
+      summary: 'Get what was done to a short link',
+      description: 'CloudEvents, oldest first. Visits are none of them.',
+      parameters: [...parametersOf(historyQuery)],
+      responses: {
+        200: success('A page of events.', 'LinkHistory', {
+          history: {
+            events: [
+              {
+                specversion: '1.0',
+                id: '019a3c1e-8101-7abc-8def-012345678901',
+                type: 'linklog.LinkDisabled.v1',
+                source: '/linklog/ledger',
+                subject: link.shortCode,
+                time: '2026-05-01T12:30:00.000Z',
+                datacontenttype: 'application/json',
+                sequence: '0000000000000002',
+                account: 'default',
+                actor: 'operator',
+                data: {},
+              },
+            ],
+            next: null,
+          },
+        }),
+        ...errors(400, 403, 404),
       },
     },
   },

@@ -26,7 +26,7 @@ export const componentHeaders = {
   'Cache-Control': header('Who may keep it, and for how long.', text),
   'WWW-Authenticate': header('How to authenticate.', { ...text, const: 'Bearer' }),
   Allow: header('The methods that this path takes.', text),
-  ETag: header('Of this image; send it back in `If-None-Match`.', text),
+  ETag: header('Of an image, for `If-None-Match`; of a link its version, for `If-Match`.', text),
   'Retry-After': header('Seconds to wait before the next try.', { type: 'integer', minimum: 1 }),
   'Idempotency-Replayed': header(
     'Where this is the first answer to this `Idempotency-Key` once more.',
@@ -74,6 +74,18 @@ export const success = (
   headers: headers([...ofAll, ...ofKnownKey]),
   content: json(refTo(name), bodies),
   ...more,
+});
+
+/** A link as it is, with its version. */
+export const linkDetails = (description: string, bodies: Examples): SchemaPart =>
+  success(description, 'LinkDetails', bodies, {
+    headers: headers([...ofAll, ...ofKnownKey, 'ETag']),
+  });
+
+/** 204 */
+export const done = (description: string): SchemaPart => ({
+  description,
+  headers: headers([...ofAll, ...ofKnownKey]),
 });
 
 /** A success of a POST, which an Idempotency-Key makes repeatable. */
@@ -193,9 +205,12 @@ const errorResponses = [
   error(409, 'Conflict', 'A request with this `Idempotency-Key` is still in progress.', {
     inFlight: general(409, messages.idempotencyInFlight),
   }),
-  error(410, 'Gone', 'The link has expired, or was blocked.', {
+  error(410, 'Gone', 'The link has expired, or was blocked, disabled or deleted.', {
     expired: general(410, messages.linkExpired, qr, { errorType: 'EXPIRED' }),
     blocked: general(410, messages.linkBlocked, qr, { errorType: 'BLOCKED' }),
+  }),
+  error(412, 'PreconditionFailed', 'The link has another version than `If-Match` names.', {
+    changed: general(412, messages.linkChanged, ['PATCH', '/v2/links/spring-sale']),
   }),
   error(413, 'ContentTooLarge', 'The body has too many bytes.', {
     body: general(413, messages.bodyTooLarge),

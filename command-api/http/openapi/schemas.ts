@@ -8,6 +8,8 @@ import {
   unauthorizedError,
 } from '../../../schemas/http/errors.js';
 import { healthResponse, livenessResponse } from '../../../schemas/http/health.js';
+import { historyResponse } from '../../../schemas/http/history.js';
+import { changeLinkRequest, linkDetails } from '../../../schemas/http/links.js';
 import { usageResponse } from '../../../schemas/http/reports.js';
 import { linkResponse, shortCode, shortenRequest } from '../../../schemas/http/shorten.js';
 import { accountStatsResponse, statsResponse } from '../../../schemas/http/statistics.js';
@@ -20,11 +22,14 @@ const requests = {
   // What is our own host depends on where we run; the description says it in words.
   ShortenRequest: shortenRequest(() => false),
   BatchRequest: batchRequest,
+  ChangeLinkRequest: changeLinkRequest(() => false),
 };
 
 const responses = {
   Link: linkResponse,
   BatchResponse: batchResponse,
+  LinkDetails: linkDetails,
+  LinkHistory: historyResponse,
   Stats: statsResponse,
   AccountStats: accountStatsResponse,
   Usage: usageResponse,

@@ -1,21 +1,20 @@
 import { customAlphabet } from 'nanoid';
 import type { PasswordHasher } from '../../../ops/platform/passwords/password-hasher.js';
 import type { Pool } from '../../../ops/platform/postgres/pool.js';
-import { messages, type PlanError } from '../../../schemas/http/errors.js';
+import { messages } from '../../../schemas/http/errors.js';
 import { shortenRequest, type ShortenRequest } from '../../../schemas/http/shorten.js';
-import { planHas, type GatedFeature } from '../../../schemas/plans.js';
 import type { AdmittedCall } from '../../domain/rate-limits.js';
 import type { CreateLink, ShortenRefusal } from '../../domain/link.js';
 import { keyAlphabet } from '../../domain/key-token.js';
 import { reservedAliases } from '../../domain/reserved-alias.js';
-import type { PlatformSwitches } from '../../ledger/admission.js';
 import { overriddenFor } from '../../ledger/alias-overrides.js';
 import { readReservedWords } from '../../reserved-words.js';
-import type { SafetyVerdict } from '../../safety/safety-check.js';
 import type { WebSafety } from '../../safety/web-safety.js';
-import { failure, json, unavailable, type Reply } from '../reply.js';
+import { failure, type Reply } from '../reply.js';
 import { parseAs, refusedWith, type Read, type Refused } from '../requests.js';
+import { safetyReplies } from '../safety-replies.js';
 import { monthlyLimitReached, type PlanDeps, type V2State } from './admitted-call.js';
+import { gateRefusal } from './gates.js';
 
 /** Generates short codes: of 62^8, so a collision is rare, and found when the code is taken. */
 export const generateCode = customAlphabet(keyAlphabet, 8);
@@ -34,50 +33,11 @@ export interface ReadyRequest {
   readonly password: string | null;
 }
 
-/** `Retry-After` while the web safety service is away, in seconds. */
-const safetyRetryAfter = 5;
-
-const safetyReplies: Readonly<Record<SafetyVerdict, Reply | null>> = {
-  safe: null,
-  unsafe: failure(400, messages.urlUnsafe),
-  unknown: unavailable(messages.safetyUnavailable, safetyRetryAfter),
-};
-
-/** The features that a plan may lack, in the contract's order, each with the field that needs it. */
-const gatedFeatures = [
-  { feature: 'customAlias', field: 'alias', needs: 'Custom aliases require' },
-  { feature: 'passwordProtection', field: 'password', needs: 'Password protection requires' },
-] as const satisfies readonly { feature: GatedFeature; field: string; needs: string }[];
-
-/** The first feature of the request that is switched off, in the specification's order. */
-const switchedOff = (request: ShortenRequest, platform: PlatformSwitches): string | null => {
-  if (!platform.shortening) return messages.shorteningOff;
-  if (request.alias !== null && !platform.aliases) return messages.aliasesOff;
-  if (request.password !== null && !platform.passwords) return messages.passwordsOff;
-  if (request.expiresIn !== null && !platform.expiration) return messages.expirationOff;
-  return null;
-};
-
 /** What POST /v2/shorten and each item of a batch have in common. */
 export const createLinkRequests = (deps: LinkRequestDeps) => {
-  const { plans, upgradeUrl } = deps;
+  const { plans } = deps;
   const schema = shortenRequest(deps.isOwnHost);
   const findReservation = reservedAliases(readReservedWords());
-
-  const planRefusal = (
-    { feature, needs }: (typeof gatedFeatures)[number],
-    currentPlan: PlanError['currentPlan'],
-  ): Reply => {
-    const body: PlanError = {
-      statusCode: 403,
-      message: `${needs} the ${plans.gates[feature]} plan or higher.`,
-      error: 'Forbidden',
-      feature,
-      currentPlan,
-      upgradeUrl,
-    };
-    return json(403, body);
-  };
 
   const linkLimitOf = (call: AdmittedCall): number | null =>
     plans.plans[call.key.plan].monthlyLinks;
@@ -86,14 +46,10 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
     monthlyLimitReached(messages.linksExhausted, linkLimitOf(call), call, deps);
 
   /** What the key, its plan and the platform's switches refuse, in the contract's order. */
-  const refusalOf = (request: ShortenRequest, { call, platform }: V2State): Reply | null => {
-    const off = switchedOff(request, platform);
-    if (off !== null) return failure(400, off);
-    const { plan } = call.key;
-    const lacking = gatedFeatures.find(({ feature, field }) => {
-      return request[field] !== null && !planHas(plans, plan, feature);
-    });
-    if (lacking) return planRefusal(lacking, plan);
+  const refusalOf = (request: ShortenRequest, state: V2State): Reply | null => {
+    const refusal = gateRefusal(request, state, deps);
+    if (refusal) return refusal;
+    const { call } = state;
     const limit = linkLimitOf(call);
     return limit !== null && call.usage.links >= limit ? linksExhausted(call) : null;
   };
@@ -119,7 +75,7 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
   };
 
   const commandFor = (request: ShortenRequest, state: V2State): ReadyRequest['create'] => {
-    const { alias, url, expiresIn, maxClicks } = request;
+    const { alias, url, expiresIn, maxClicks, title, note, tags } = request;
     const { key } = state.call;
     return {
       code: alias ?? generateCode(),
@@ -127,6 +83,9 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
       url,
       expiresIn,
       maxClicks,
+      title,
+      note,
+      tags,
       keyId: key.rootId,
       actor: key.id,
       account: key.account,

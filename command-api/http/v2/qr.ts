@@ -3,8 +3,7 @@ import { readLinkStates } from '../../../ops/ledger/link-states.js';
 import type { LedgerClock } from '../../../ops/ledger/clock.js';
 import type { Outbox } from '../../../ops/platform/outbox/port.js';
 import type { Pool } from '../../../ops/platform/postgres/pool.js';
-import { linkStatusAt, noLink, type LinkState } from '../../../schemas/folds/link.js';
-import type { LinkStatus } from '../../../schemas/folds/link-status.js';
+import { noLink } from '../../../schemas/folds/link.js';
 import { messages } from '../../../schemas/http/errors.js';
 import { qrQuery } from '../../../schemas/http/qr.js';
 import { shortCodePattern } from '../../../schemas/http/shorten.js';
@@ -12,6 +11,7 @@ import { createQrCodeQuota } from '../../ledger/qr-codes.js';
 import { renderQr } from '../../qr/render.js';
 import { failure, type Reply } from '../reply.js';
 import { parseAs, type Handler } from '../requests.js';
+import { goneReply } from '../gone.js';
 import { monthlyLimitReached, type PlanDeps, type V2State } from './admitted-call.js';
 
 export interface QrDeps extends PlanDeps {
@@ -22,21 +22,6 @@ export interface QrDeps extends PlanDeps {
 }
 
 const contentTypes = { png: 'image/png', svg: 'image/svg+xml' } as const;
-
-/** What is said of a link that leads nowhere. */
-const goneReplies: Readonly<Record<Exclude<LinkStatus, 'active'>, Reply>> = {
-  deleted: { ...failure(410, messages.linkDeleted), errorType: 'DELETED' },
-  blocked: { ...failure(410, messages.linkBlocked), errorType: 'BLOCKED' },
-  disabled: { ...failure(410, messages.linkDisabled), errorType: 'DISABLED' },
-  expired: { ...failure(410, messages.linkExpired), errorType: 'EXPIRED' },
-};
-
-/** Why a link has no QR code (any more), if so. */
-const goneReply = (state: LinkState, now: Date): Reply | null => {
-  if (state.status === 'none') return failure(404, messages.codeNotFound);
-  const status = linkStatusAt(state, now);
-  return status === 'active' ? null : goneReplies[status];
-};
 
 /** GET /v2/qr/:shortCode, and POST /console/v2/qr/:shortCode */
 export const createQrHandler = (deps: QrDeps): Handler<V2State> => {

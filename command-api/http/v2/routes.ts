@@ -12,6 +12,7 @@ import {
   type UnadmittedCall,
   type V2State,
 } from './admitted-call.js';
+import { createLinkHandlers } from './links.js';
 import { createQrHandler, type QrDeps } from './qr.js';
 import { createShortenHandlers, type ShortenDeps } from './shorten.js';
 import { createStatsHandlers } from './stats.js';
@@ -39,6 +40,7 @@ export const v2Routes = (deps: V2Deps): readonly V2Route[] => {
   const { plans } = deps;
   const links = createShortenHandlers(deps);
   const stats = createStatsHandlers(deps);
+  const managed = createLinkHandlers(deps);
 
   const usage: Handler<V2State> = (_ctx, { call }) => {
     const plan = plans.plans[call.key.plan];
@@ -72,6 +74,31 @@ export const v2Routes = (deps: V2Deps): readonly V2Route[] => {
     { method: 'GET', path: '/qr/:shortCode', scope: 'qr:read', handler: createQrHandler(deps) },
     { method: 'GET', path: '/stats', scope: 'stats:read', handler: stats.account },
     { method: 'GET', path: '/stats/:shortCode', scope: 'stats:read', handler: stats.link },
+    {
+      method: 'GET',
+      path: '/links/:shortCode',
+      scope: 'links:read',
+      handler: managed.show,
+    },
+    {
+      method: 'PATCH',
+      path: '/links/:shortCode',
+      scope: 'links:write',
+      bodyLimit: bodyLimits.one,
+      handler: managed.change,
+    },
+    {
+      method: 'DELETE',
+      path: '/links/:shortCode',
+      scope: 'links:write',
+      handler: managed.remove,
+    },
+    {
+      method: 'GET',
+      path: '/links/:shortCode/history',
+      scope: 'links:read',
+      handler: managed.history,
+    },
     { method: 'GET', path: '/usage', scope: null, handler: usage, metered: false },
   ];
 };

@@ -2,7 +2,7 @@
 import { BlockList, isIP } from 'node:net';
 import { z } from 'zod';
 import type { KafkaSettings } from '../event-log/kafka/settings.js';
-import { destinationPattern } from '../../../schemas/http/shorten.js';
+import { destinationPattern } from '../../../schemas/http/link-fields.js';
 import { trustIn } from '../http/client-address.js';
 
 const port = z

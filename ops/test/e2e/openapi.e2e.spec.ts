@@ -100,14 +100,17 @@ describe('command API: GET /openapi.json', () => {
     };
 
     const posts = ['POST /v2/shorten', 'POST /v2/shorten/batch'] as const;
+    const changes = ['PATCH /v2/links/{shortCode}', 'DELETE /v2/links/{shortCode}'] as const;
     const gets = [
-      ...(['GET /v2/qr/{shortCode}', 'GET /v2/stats/{shortCode}', 'GET /v2/stats'] as const),
-      'GET /v2/usage',
+      ...(['GET /v2/qr/{shortCode}', 'GET /v2/stats/{shortCode}'] as const),
+      ...(['GET /v2/links/{shortCode}', 'GET /v2/links/{shortCode}/history'] as const),
+      ...(['GET /v2/stats', 'GET /v2/usage'] as const),
     ] as const;
-    const everywhere = [...posts, ...gets];
+    const everywhere = [...posts, ...changes, ...gets];
     const bodies = {
       'POST /v2/shorten': { url: destination },
       'POST /v2/shorten/batch': { urls: [{ url: destination }] },
+      'PATCH /v2/links/{shortCode}': { title: 'Spring' },
     } as const;
     const bodyOf = (operation: string): Ask =>
       operation in bodies ? { body: bodies[operation as keyof typeof bodies] } : {};
@@ -124,6 +127,9 @@ describe('command API: GET /openapi.json', () => {
         password: '\u{1f511}'.repeat(100),
         expiresIn: 60,
         maxClicks: 1_000_000_000,
+        title: '\u{1f511}'.repeat(200),
+        note: 'a\nb',
+        tags: ['\u{1f511}'.repeat(50)],
       };
       await described('POST /v2/shorten', 201, pro, { body: everything });
       const again = { headers: { 'Idempotency-Key': alias }, ...bodyOf('POST /v2/shorten') };
@@ -157,7 +163,33 @@ describe('command API: GET /openapi.json', () => {
       await described('GET /v2/stats', 200, pro, {}, '?include=all,links');
     });
 
+    it('when a link is changed or deleted', async () => {
+      const [change, remove] = changes;
+      await bench.link(pro, { alias, maxClicks: 5 });
+      const everything = {
+        ...{ url: `${destination}#b`, password: 'open', expiresIn: 60, maxClicks: 6 },
+        ...{ title: 'Spring', note: 'a\nb', tags: ['x'], disabled: true },
+      };
+      await described(change, 200, pro, { body: everything });
+      const nothing = { password: null, expiresIn: null, title: null, note: null, tags: null };
+      await described(change, 200, pro, { body: nothing });
+      await described('GET /v2/links/{shortCode}', 200, pro);
+      await described('GET /v2/links/{shortCode}/history', 200, pro);
+      const outdated = { headers: { 'If-Match': '"1"' } };
+      await described(change, 412, pro, { ...outdated, ...bodyOf(change) });
+      await described(remove, 412, pro, outdated);
+      const indie = (await bench.key('INDIE')).key;
+      await described(change, 403, indie, { body: { password: 'open' } });
+      await described(remove, 204, pro);
+      await described(change, 410, pro, bodyOf(change));
+      await described('GET /v2/links/{shortCode}', 200, pro);
+      await described('GET /v2/links/{shortCode}/history', 400, pro, {}, '?limit=0');
+    });
+
     it('when a link is unknown or gone', async () => {
+      for (const operation of [...changes, ...gets.slice(2, 4)]) {
+        await described(operation, 404, pro, bodyOf(operation));
+      }
       await described('GET /v2/qr/{shortCode}', 404, pro);
       await described('GET /v2/stats/{shortCode}', 404, pro);
       await bench.link(pro, { alias, maxClicks: 1 });
@@ -203,7 +235,7 @@ describe('command API: GET /openapi.json', () => {
 
     it('when a body or a parameter is wrong', async () => {
       const headers = { 'Content-Type': 'application/json' };
-      for (const operation of posts) {
+      for (const operation of [...posts, changes[0]]) {
         await described(operation, 400, pro, { body: {} });
         await described(operation, 400, pro, { body: '{', headers });
         await described(operation, 400, pro, { body: '{"__proto__":1}', headers });
@@ -234,7 +266,7 @@ describe('command API: GET /openapi.json', () => {
     it('when the method is not allowed', async () => {
       for (const operation of [...everywhere, 'GET /health', 'GET /health/ready']) {
         const [method = '', at = ''] = operation.split(' ');
-        const answer = await bench.api(at.replace('{shortCode}', alias), pro, { method: 'DELETE' });
+        const answer = await bench.api(at.replace('{shortCode}', alias), pro, { method: 'PUT' });
         expect(answer.status).to.equal(405);
         document.expectDescribed(method, at, answer);
         expect(answer.headers.allow?.split(', ')).to.include(method);

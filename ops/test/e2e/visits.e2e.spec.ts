@@ -7,7 +7,7 @@ import { readEvent } from '../../../schemas/events/codec.js';
 import { runningPostgresUrl } from '../../local/postgres/index.js';
 import { createLogger } from '../../platform/logging.js';
 import { openRedis } from '../../platform/redis.js';
-import type { Answer, Ask } from '../support/http.js';
+import { atOnce, type Answer, type Ask } from '../support/http.js';
 import { startLinklogCli } from '../support/process.js';
 import { serversFor } from '../support/product.js';
 import { untilProjected } from '../support/projected.js';
@@ -105,6 +105,31 @@ describe('redirect edge: what a visit records', function () {
     expect(other)
       .to.match(/^[\w-]{16}$/)
       .and.not.equal(one);
+  });
+
+  it('names the version of the link that it got, while the link is edited', async () => {
+    const codes = [await made(), await made({ maxClicks: 100 })];
+    const got: string[][] = [];
+    for (const code of codes) {
+      const answers = [await follow(code, from(american))];
+      const [during, edit] = await Promise.all([
+        atOnce(30, () => bench.visit(code, from(american))),
+        bench.api(`/v2/links/${code}`, key, { method: 'PATCH', body: { url: `${destination}#2` } }),
+      ]);
+      expect(edit.status).to.equal(200);
+      await eventually(
+        'the edit is live',
+        async () => {
+          answers.push(...during.splice(0), await follow(code, from(american)));
+          return answers.at(-1)?.headers.location === `${destination}#2`;
+        },
+        1_000,
+      );
+      got.push(answers.map(({ headers }) => (headers.location === destination ? '1' : '2')).sort());
+    }
+    const visits = await visitsOf(...codes);
+    const versions = visits.map((each) => each.map(({ version }) => String(version)).sort());
+    expect(versions).to.deep.equal(got);
   });
 
   it('has the same at a limited link and at one with a password, where it is redirected', async () => {

@@ -11,10 +11,10 @@ import {
   type ChangeKeyRequest,
   type CreateKeyRequest,
 } from '../../../schemas/http/keys.js';
+import { historyResponse } from '../../../schemas/http/history.js';
 import {
   aliasOverrideResponse,
   blockResponse,
-  historyResponse,
   platformResponse,
   type SwitchPlatformRequest,
 } from '../../../schemas/http/operators.js';

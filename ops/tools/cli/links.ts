@@ -1,4 +1,4 @@
-import type { HistoryResponse } from '../../../schemas/http/operators.js';
+import type { HistoryResponse } from '../../../schemas/http/history.js';
 import { notEmpty, required } from './arguments.js';
 import type { Command, CommandContext } from './command.js';
 import { changed, table } from './output.js';

@@ -10,10 +10,10 @@ import {
 import { healthResponse } from '../../../../schemas/http/health.js';
 import { createdKeyResponse, keyPageResponse, keyResponse } from '../../../../schemas/http/keys.js';
 import { keyWithUsageResponse } from '../../../../schemas/http/keys.js';
+import { historyResponse } from '../../../../schemas/http/history.js';
 import {
   aliasOverrideResponse,
   blockResponse,
-  historyResponse,
   platformResponse,
 } from '../../../../schemas/http/operators.js';
 import { originFormOf } from '../../../platform/http/refusal.js';

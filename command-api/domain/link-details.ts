@@ -1,0 +1,33 @@
+import { linkStatusAt, type MadeLink } from '../../schemas/folds/link.js';
+import type { LinkDetails } from '../../schemas/http/links.js';
+
+/** What its owner gets to know of a link. */
+export const linkDetailsOf = (
+  state: MadeLink,
+  known: {
+    readonly version: number;
+    readonly clicks: { readonly clicks: number; readonly lastAccessed: Date | null };
+    readonly shortUrlHost: string;
+    readonly now: Date;
+  },
+): LinkDetails => {
+  const { link } = state;
+  return {
+    shortUrl: `${known.shortUrlHost}/${link.code}`,
+    shortCode: link.code,
+    url: link.url,
+    alias: link.custom ? link.code : null,
+    expiresAt: link.expiresAt,
+    maxClicks: link.maxClicks,
+    createdAt: link.createdAt,
+    status: linkStatusAt(state, known.now),
+    title: link.title,
+    note: link.note,
+    tags: link.tags,
+    hasPassword: link.passwordHash !== null,
+    clickCount: known.clicks.clicks,
+    lastAccessed: known.clicks.lastAccessed?.toISOString() ?? null,
+    updatedAt: link.updatedAt,
+    version: known.version,
+  };
+};

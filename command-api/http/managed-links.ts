@@ -1,0 +1,193 @@
+import type { Uncounted } from '../../ops/platform/concurrency/deadline.js';
+import { readLinkStates } from '../../ops/ledger/link-states.js';
+import type { PasswordHasher } from '../../ops/platform/passwords/password-hasher.js';
+import type { Outbox, OutboxDelivery } from '../../ops/platform/outbox/port.js';
+import type { Pool } from '../../ops/platform/postgres/pool.js';
+import type { Actor } from '../../schemas/decision.js';
+import type { MadeLink } from '../../schemas/folds/link.js';
+import { messages } from '../../schemas/http/errors.js';
+import { tagsMessage } from '../../schemas/http/link-fields.js';
+import type { LinkDetails } from '../../schemas/http/links.js';
+import { shortCodePattern } from '../../schemas/http/shorten.js';
+import type { LinkChange, LinkCommand, LinkRefusal, ManagedLink } from '../domain/link-change.js';
+import { linkDetailsOf } from '../domain/link-details.js';
+import { createLinkChanges } from '../ledger/link-changes.js';
+import { noClicks, readClicks } from '../reports/clicks.js';
+import type { SafetyCheck } from '../safety/safety-check.js';
+import { goneReplies } from './gone.js';
+import { failure, unavailable, type Reply } from './reply.js';
+import { safetyReplies } from './safety-replies.js';
+
+export interface ManagedLinksDeps {
+  readonly pool: Pool;
+  readonly outbox: Outbox;
+  readonly delivery: OutboxDelivery;
+  readonly shortUrlHost: string;
+  readonly safety: SafetyCheck;
+  readonly passwords: Pick<PasswordHasher, 'hashAll'>;
+}
+
+/** Who asks for links, or for a change of them. */
+export interface LinkCaller {
+  readonly actor: Actor;
+  /** Whose links alone there are; `null`: everybody's. */
+  readonly account: string | null;
+  /** Those who share it wait for each other's passwords to be hashed. */
+  readonly hashingLane: string;
+  readonly uncounted: Uncounted;
+}
+
+/** A change that somebody wants of a link: see `LinkCommand`. */
+export interface WantedChange {
+  readonly code: string;
+  readonly isMeant: LinkCommand['isMeant'];
+  readonly change:
+    'delete' | (Omit<LinkChange, 'password'> & { readonly password?: string | null | undefined });
+}
+
+export type ChangeOutcome =
+  | { readonly type: 'settled'; readonly link: MadeLink; readonly version: number }
+  | { readonly type: 'refused'; readonly reply: Reply };
+
+const refusal = (reply: Reply): ChangeOutcome => ({ type: 'refused', reply });
+
+/** What is said of a change that is refused for good. */
+const refusalReply = (
+  reason: Exclude<LinkRefusal, 'unchecked' | 'unhashed'>,
+  { ledger }: ManagedLink,
+): Reply => {
+  switch (reason) {
+    case 'notFound':
+      return failure(404, messages.codeNotFound);
+    case 'deleted':
+      return goneReplies.deleted;
+    case 'changedMeanwhile':
+      return failure(412, messages.linkChanged);
+    case 'notLimited':
+      return failure(400, messages.limitNotGiven);
+    case 'clicksTaken': {
+      const taken = ledger.status === 'free' ? 0 : ledger.clicks;
+      return failure(400, `maxClicks must be at least ${taken}, the clicks taken`);
+    }
+    case 'tooManyTags':
+      return failure(400, tagsMessage);
+    default: {
+      const unknown: never = reason;
+      return unknown;
+    }
+  }
+};
+
+/** Milliseconds that an answer waits for the log: a client gets its answer within 2 s. */
+const logWithinMs = 1_500;
+/** A change is decided anew after each step that it turned out to need, and after rivals. */
+const maxRounds = 6;
+
+/** A wanted change, and what was done for it so far. */
+interface Attempt {
+  readonly wanted: WantedChange;
+  safeUrl: string | null;
+  hash: string | null;
+  outcome?: ChangeOutcome;
+}
+
+const commandOf = ({ wanted, safeUrl, hash }: Attempt, account: string | null): LinkCommand => {
+  const { change, isMeant } = wanted;
+  if (change === 'delete') return { type: 'DeleteLink', account, isMeant };
+  const { password, ...rest } = change;
+  const hashed = password == null ? password : { hash };
+  return { type: 'ChangeLink', account, isMeant, safeUrl, change: { ...rest, password: hashed } };
+};
+
+/** Reads and changes links for their owners, and for operators. */
+export const createManagedLinks = (deps: ManagedLinksDeps) => {
+  const { pool, outbox, delivery, shortUrlHost, safety, passwords } = deps;
+  const decide = createLinkChanges(pool, outbox);
+
+  /** Decides what is open. @returns the attempts that need a check of their destination, with it */
+  const decideOpen = async (attempts: readonly Attempt[], { actor, account }: LinkCaller) => {
+    const commands = attempts.map((attempt) => ({
+      code: attempt.wanted.code,
+      command: commandOf(attempt, account),
+    }));
+    const { results, receipt } = await decide(commands, actor);
+    const isLogged = await delivery.logged(receipt, logWithinMs);
+    const unchecked = new Map<Attempt, string>();
+    for (const [index, attempt] of attempts.entries()) {
+      const { decision, state } = results[index] ?? {};
+      if (!decision || !state) throw new Error('A result for each command is due');
+      const { ledger, current } = state;
+      if (decision.type !== 'refused' && ledger.status === 'taken' && current.status !== 'none') {
+        attempt.outcome = isLogged
+          ? { type: 'settled', link: current, version: ledger.sequence }
+          : refusal(unavailable(messages.logUnavailable));
+      }
+      if (decision.type !== 'refused' || decision.reason === 'unhashed') continue;
+      if (decision.reason === 'unchecked') {
+        const { change } = attempt.wanted;
+        const asked = change === 'delete' ? undefined : change.url;
+        unchecked.set(attempt, asked ?? (current.status === 'none' ? '' : current.link.url));
+      } else attempt.outcome = refusal(refusalReply(decision.reason, state));
+    }
+    return unchecked;
+  };
+
+  return {
+    /** A link, as every node knows it once a change was answered; `null` where there is none for them. */
+    async find(code: string, account: string | null) {
+      if (!shortCodePattern.test(code)) return null;
+      const found = (await readLinkStates(pool, outbox, [code])).get(code);
+      if (!found || found.state.status === 'none') return null;
+      const { state, sequence: version } = found;
+      const isTheirs = account === null || state.link.account === account;
+      return isTheirs ? { link: state, version } : null;
+    },
+
+    async details(link: MadeLink, version: number, now: Date): Promise<LinkDetails> {
+      const { code } = link.link;
+      const clicks = (await readClicks(pool, [code])).get(code) ?? noClicks;
+      return linkDetailsOf(link, { version, clicks, shortUrlHost, now });
+    },
+
+    /**
+     * Makes changes of different links, each with its own outcome, in their order. A destination is checked,
+     * and a password hashed, only when nothing else refuses the change.
+     *
+     * @throws Overloaded
+     */
+    async change(
+      changes: readonly WantedChange[],
+      caller: LinkCaller,
+    ): Promise<readonly ChangeOutcome[]> {
+      const attempts = changes.map((wanted): Attempt => {
+        const attempt = { wanted, safeUrl: null, hash: null };
+        // Not every text can be asked for.
+        if (shortCodePattern.test(wanted.code)) return attempt;
+        return { ...attempt, outcome: refusal(failure(404, messages.codeNotFound)) };
+      });
+      for (let round = 0; round < maxRounds; round += 1) {
+        const open = attempts.filter(({ outcome }) => outcome === undefined);
+        if (open.length === 0) break;
+        const unchecked = await decideOpen(open, caller);
+        const urls = [...unchecked.values()];
+        // Both have deadlines of their own.
+        const verdicts = urls.length > 0 ? await caller.uncounted(safety.check(urls)) : [];
+        for (const [index, [attempt, url]] of [...unchecked].entries()) {
+          const reply = safetyReplies[verdicts[index] ?? 'unknown'];
+          if (reply) attempt.outcome = refusal(reply);
+          else attempt.safeUrl = url;
+        }
+        for (const attempt of open) {
+          const { change } = attempt.wanted;
+          if (attempt.outcome || unchecked.has(attempt) || change === 'delete') continue;
+          if (change.password == null) continue;
+          const hashing = passwords.hashAll(caller.hashingLane, [change.password]);
+          [attempt.hash = null] = await caller.uncounted(hashing);
+        }
+      }
+      return attempts.map(({ outcome }) => outcome ?? refusal(unavailable()));
+    },
+  };
+};
+
+export type ManagedLinks = ReturnType<typeof createManagedLinks>;

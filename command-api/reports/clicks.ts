@@ -1,0 +1,23 @@
+import type { Queryable } from '../../ops/platform/postgres/pool.js';
+
+export interface ClicksOfLink {
+  readonly clicks: number;
+  /** `null` before the first click. */
+  readonly lastAccessed: Date | null;
+}
+
+export const noClicks: ClicksOfLink = { clicks: 0, lastAccessed: null };
+
+/** The clicks of all time of links that were visited, from the statistics projection. */
+export const readClicks = async (
+  postgres: Queryable,
+  codes: readonly string[],
+): Promise<ReadonlyMap<string, ClicksOfLink>> => {
+  const { rows } = await postgres.query<ClicksOfLink & { readonly code: string }>({
+    name: 'link-clicks',
+    text: `SELECT code, clicks, last_accessed AS "lastAccessed" FROM projection_stats.codes
+           WHERE code = ANY ($1::text[])`,
+    values: [codes],
+  });
+  return new Map(rows.map(({ code, clicks, lastAccessed }) => [code, { clicks, lastAccessed }]));
+};

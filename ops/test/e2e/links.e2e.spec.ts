@@ -1,0 +1,382 @@
+import { expect } from 'chai';
+import { atOnce, statuses, type Answer } from '../support/http.js';
+import { eventuallyPasses } from '../support/waiting.js';
+import { destination, expectError, expectRefused, withProduct, type Bench } from './harness.js';
+
+const elsewhere = 'https://example.com/elsewhere';
+
+interface Details {
+  readonly [field: string]: unknown;
+  readonly version: number;
+  readonly updatedAt: string;
+}
+
+interface Event {
+  readonly type: string;
+  readonly actor: string;
+  readonly correlationid?: string;
+  readonly data: Readonly<Record<string, unknown>>;
+}
+
+/** What owners do with a link. */
+const owner = (bench: Bench, key: () => string) => {
+  const ofLink = (method: string, code: string, body?: unknown, headers = {}): Promise<Answer> =>
+    bench.api(`/v2/links/${code}`, key(), { method, headers, ...(body !== undefined && { body }) });
+  return {
+    ask: ofLink,
+    changed: async (code: string, body: unknown, headers = {}): Promise<Details> => {
+      const answer = await ofLink('PATCH', code, body, headers);
+      expect(answer.status, answer.text).to.equal(200);
+      expect(answer.headers.etag).to.equal(`"${(answer.json() as Details).version}"`);
+      return answer.json() as Details;
+    },
+    details: async (code: string): Promise<Details> => {
+      const answer = await ofLink('GET', code);
+      expect(answer.status, answer.text).to.equal(200);
+      return answer.json() as Details;
+    },
+    history: async (code: string): Promise<readonly Event[]> => {
+      const answer = await bench.api(`/v2/links/${code}/history`, key());
+      expect(answer.status, answer.text).to.equal(200);
+      return (answer.json() as { events: readonly Event[] }).events;
+    },
+  };
+};
+
+const expectLinkRefused = (answer: Answer, status: number, message: string): void => {
+  expect([answer.status, (answer.json() as { message: string }).message]).to.deep.equal([
+    status,
+    message,
+  ]);
+};
+
+const toWhere = (answer: Answer): string => answer.headers.location ?? String(answer.status);
+
+describe('command API: /v2/links/:shortCode', () => {
+  const bench = withProduct();
+  let pro: { readonly id: string; readonly key: string };
+  const { ask, changed, details, history } = owner(bench, () => pro.key);
+
+  before(async () => {
+    pro = await bench.key('PRO');
+  });
+
+  it('tells of a new link all that there is, absent values as null', async () => {
+    const made = await bench.link(pro.key, { alias: 'told' });
+    const answer = await ask('GET', 'told');
+    expect(answer.headers.etag).to.equal('"1"');
+    expect(answer.json()).to.deep.equal({
+      ...{ ...made, alias: 'told', expiresAt: null, maxClicks: null, status: 'active' },
+      ...{ title: null, note: null, tags: [], hasPassword: false, clickCount: 0 },
+      ...{ lastAccessed: null, updatedAt: made.createdAt, version: 1 },
+    });
+    expect(await details((await bench.link(pro.key)).shortCode)).to.include({ alias: null });
+  });
+
+  it('tells title, note and tags, which creation takes and gives back when they were sent', async () => {
+    const texts = { title: 'Käse', note: 'a\nb', tags: ['x', 'y'] };
+    const link = await bench.link(pro.key, { ...texts, tags: ['x', 'y', 'x'] });
+    expect(link).to.deep.include(texts);
+    expect(await details(link.shortCode)).to.deep.include(texts);
+    const batch = await bench.api('/v2/shorten/batch', pro.key, {
+      method: 'POST',
+      body: {
+        urls: [
+          { url: destination, ...texts },
+          { url: destination, title: 5 },
+        ],
+      },
+    });
+    const { results } = batch.json() as { results: readonly object[] };
+    expect(results[0]).to.deep.include({ success: true, ...texts });
+    expect(results[1]).to.deep.include({ index: 1, success: false, statusCode: 400 });
+    expect(await bench.link(pro.key)).to.not.have.any.keys('title', 'note', 'tags');
+  });
+
+  it('replays the first answer by its Idempotency-Key after a change', async () => {
+    const headers = { 'Idempotency-Key': 'changed-since' };
+    const first = await bench.shorten(pro.key, { url: destination, title: 'first' }, headers);
+    await changed((first.json() as { shortCode: string }).shortCode, { title: 'second' });
+    const again = await bench.shorten(pro.key, { url: destination, title: 'first' }, headers);
+    expect(again.text).to.equal(first.text);
+  });
+
+  it('leads elsewhere within a second', async () => {
+    const { shortCode } = await bench.link(pro.key);
+    expect(toWhere(await bench.visit(shortCode))).to.equal(destination);
+    expect(await changed(shortCode, { url: ` ${elsewhere} ` })).to.include({
+      ...{ url: elsewhere, version: 2 },
+    });
+    await eventuallyPasses(1_000, async () => {
+      expect(toWhere(await bench.visit(shortCode))).to.equal(elsewhere);
+    });
+    expect((await bench.stats(shortCode, pro.key)).url).to.equal(elsewhere);
+  });
+
+  it('takes any of the fields, takes them away with null, and does nothing twice', async () => {
+    const { shortCode, createdAt } = await bench.link(pro.key, { maxClicks: 5 });
+    const all = { maxClicks: 7, title: 't', note: 'n', tags: ['a'], disabled: true };
+    const after = await changed(shortCode, { ...all, expiresIn: 3_600, password: 'open' });
+    expect(after).to.deep.include({
+      ...{ maxClicks: 7, title: 't', note: 'n', tags: ['a'], status: 'disabled' },
+      ...{ hasPassword: true, version: 4 },
+    });
+    const end = Date.parse(String(after['expiresAt'])) - Date.parse(after.updatedAt);
+    expect(end).to.equal(3_600_000);
+    expect(Date.parse(after.updatedAt)).to.be.at.least(Date.parse(createdAt));
+    expect(await changed(shortCode, { ...all, url: destination })).to.deep.equal(after);
+    const nothing = { expiresIn: null, password: null, title: null, note: null, tags: null };
+    expect(await changed(shortCode, { ...nothing, disabled: false })).to.deep.include({
+      ...{ expiresAt: null, hasPassword: false, title: null, note: null, tags: [] },
+      ...{ status: 'active', version: 7 },
+    });
+  });
+
+  it('refuses what creation refuses, and nothing at all', async () => {
+    const { shortCode } = await bench.link(pro.key);
+    const refused: readonly [unknown, string][] = [
+      [{}, 'Nothing to change'],
+      [{ url: null, maxClicks: null, disabled: null }, 'Nothing to change'],
+      [{ shortCode: 'x' }, 'Nothing to change'],
+      [{ url: 'x' }, 'Please provide a valid URL'],
+      [{ expiresIn: 5 }, 'expiresIn must be at least 60 seconds (1 minute)'],
+      [{ maxClicks: 0 }, 'maxClicks must be at least 1'],
+      [{ maxClicks: 5 }, 'maxClicks can only be changed on a link made with it'],
+      [{ password: 'abc' }, 'Password must be between 4 and 100 characters'],
+      [{ disabled: 'yes' }, 'disabled must be true or false'],
+    ];
+    for (const [body, message] of refused) {
+      expectLinkRefused(await ask('PATCH', shortCode, body), 400, message);
+    }
+    for (const body of [
+      ...[{ title: 'x'.repeat(201) }, { title: 'a\nb' }, { note: 'x'.repeat(2_001) }],
+      ...[{ note: '\0' }, { tags: ['a,b'] }, { tags: [''] }, { tags: ['x'.repeat(51)] }],
+      ...[{ tags: Array.from({ length: 21 }, String) }, { tags: 'a' }, { title: '\ud800' }],
+    ]) {
+      const answer = await ask('PATCH', shortCode, body);
+      const [field = ''] = Object.keys(body);
+      expect(answer.status).to.equal(400);
+      expect(answer.text).to.include(`"message":"${field} must `);
+    }
+    expect(await details(shortCode)).to.include({ version: 1 });
+  });
+
+  it('is another account’s 404, and needs the plan for a password', async () => {
+    const { shortCode } = await bench.link(pro.key);
+    const { key: other } = await bench.key('PRO', { account: 'other' });
+    const { key: free } = await bench.key('FREE');
+    const path = `/v2/links/${shortCode}`;
+    for (const method of ['GET', 'PATCH', 'DELETE']) {
+      const body = method === 'PATCH' ? { body: { title: 'x' } } : {};
+      const answer = await bench.api(path, other, { method, ...body });
+      expectError(answer, { status: 404, message: 'Short URL not found', path, method });
+    }
+    const theirs = await bench.api(`${path}/history`, other);
+    expectError(theirs, { status: 404, message: 'Short URL not found', path: `${path}/history` });
+    const change = { method: 'PATCH', body: { password: 'open' } };
+    expect((await bench.api(path, free, change)).json()).to.include({
+      ...{ statusCode: 403, feature: 'passwordProtection' },
+    });
+    expect((await ask('GET', '%00%ff')).status).to.be.oneOf([400, 404]);
+  });
+
+  it('changes only the version that If-Match names', async () => {
+    const { shortCode } = await bench.link(pro.key);
+    const outdated = { 'If-Match': '"1"' };
+    expect(await changed(shortCode, { title: 'a' }, outdated)).to.include({ version: 2 });
+    for (const method of ['PATCH', 'DELETE']) {
+      const answer = await ask(method, shortCode, { title: 'b' }, outdated);
+      expectLinkRefused(answer, 412, 'The link was changed meanwhile');
+    }
+    const weak = await ask('PATCH', shortCode, { title: 'b' }, { 'If-Match': 'W/"2"' });
+    expectLinkRefused(weak, 412, 'The link was changed meanwhile');
+    expect(await changed(shortCode, { title: 'b' }, { 'If-Match': '"9", "2"' })).to.include({
+      ...{ title: 'b', version: 3 },
+    });
+    expect(await changed(shortCode, { title: 'c' }, { 'If-Match': '*' })).to.include({
+      ...{ title: 'c', version: 4 },
+    });
+    expect((await ask('GET', shortCode, undefined, { 'If-None-Match': '"4"' })).status).to.equal(
+      200,
+    );
+  });
+
+  it('is disabled and enabled, on the edge, in previews, forms and QR codes', async () => {
+    const { shortCode } = await bench.link(pro.key);
+    await changed(shortCode, { disabled: true });
+    const gone = { errorType: 'DISABLED', message: 'This link is disabled', statusCode: 410 };
+    await eventuallyPasses(1_000, async () => {
+      expect((await bench.visit(shortCode)).json()).to.include(gone);
+    });
+    expect((await bench.visit(`${shortCode}+`)).json()).to.include(gone);
+    expect((await bench.api(`/v2/qr/${shortCode}`, pro.key)).json()).to.include(gone);
+    const page = await bench.visit(shortCode, { headers: { Accept: 'text/html' } });
+    expect([page.status, page.text]).to.satisfy(
+      ([status, text]: [number, string]) =>
+        status === 410 && text.includes('This link is disabled'),
+    );
+    await changed(shortCode, { disabled: false });
+    await eventuallyPasses(1_000, async () => {
+      expect(toWhere(await bench.visit(shortCode))).to.equal(destination);
+    });
+  });
+
+  it('is deleted for good, and its record stays', async () => {
+    const { shortCode } = await bench.link(pro.key, { alias: 'deleted-one' });
+    await bench.visit(shortCode);
+    for (let time = 1; time <= 2; time += 1) {
+      const answer = await ask('DELETE', shortCode);
+      expect([answer.status, answer.text]).to.deep.equal([204, '']);
+    }
+    const gone = { errorType: 'DELETED', message: 'This link has been deleted', statusCode: 410 };
+    await eventuallyPasses(1_000, async () => {
+      expect((await bench.visit(shortCode)).json()).to.include(gone);
+    });
+    expect((await ask('PATCH', shortCode, { title: 'x' })).json()).to.include(gone);
+    expect(await details(shortCode)).to.include({ status: 'deleted', version: 2 });
+    await eventuallyPasses(5_000, async () => {
+      expect((await bench.stats(shortCode, pro.key)).clickCount).to.equal(1);
+    });
+    const again = await bench.shorten(pro.key, { url: destination, alias: 'deleted-one' });
+    expectRefused(again, 400, 'Alias is already taken');
+  });
+
+  it('says the first of deleted, blocked, disabled, expired', async () => {
+    const { shortCode } = await bench.link(pro.key, { maxClicks: 1 });
+    await bench.visit(shortCode);
+    const status = async () => (await details(shortCode))['status'];
+    expect(await status()).to.equal('expired');
+    await changed(shortCode, { disabled: true });
+    expect(await status()).to.equal('disabled');
+    await bench.admin('POST', `/admin/links/${shortCode}/block`, { reason: 'phishing' });
+    expect(await status()).to.equal('blocked');
+    await ask('DELETE', shortCode);
+    expect(await status()).to.equal('deleted');
+  });
+
+  it('gives clicks back, takes none of those taken, and comes back from its expiry', async () => {
+    const { shortCode } = await bench.link(pro.key, { maxClicks: 2 });
+    const visit = async (): Promise<number> => (await bench.visit(shortCode)).status;
+    expect([await visit(), await visit(), await visit()]).to.deep.equal([302, 302, 410]);
+    expect(await details(shortCode)).to.include({ status: 'expired', version: 2 });
+    const tooFew = 'maxClicks must be at least 2, the clicks taken';
+    expectLinkRefused(await ask('PATCH', shortCode, { maxClicks: 1 }), 400, tooFew);
+    expect(await changed(shortCode, { maxClicks: 3 })).to.include({ status: 'active' });
+    await eventuallyPasses(1_000, async () => {
+      expect(await visit()).to.equal(302);
+    });
+    expect(await visit()).to.equal(410);
+    expect(await changed(shortCode, { maxClicks: 5 })).to.include({ status: 'active' });
+    expect(await changed(shortCode, { maxClicks: 3 })).to.include({ status: 'expired' });
+    expect(await visit()).to.equal(410);
+  });
+
+  it('opens with its new password alone', async () => {
+    const { shortCode } = await bench.link(pro.key, { password: 'the old one' });
+    const enter = (password: string): Promise<Answer> =>
+      bench.visit(shortCode, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/x-www-form-urlencoded' },
+        body: new URLSearchParams({ password }).toString(),
+      });
+    expect(toWhere(await enter('the old one'))).to.equal(destination);
+    await changed(shortCode, { password: 'the new one', url: elsewhere });
+    await eventuallyPasses(1_000, async () => {
+      expect((await enter('the old one')).status).to.equal(401);
+    });
+    expect(toWhere(await enter('the new one'))).to.equal(elsewhere);
+    await changed(shortCode, { password: null });
+    await eventuallyPasses(1_000, async () => {
+      expect(toWhere(await bench.visit(shortCode))).to.equal(elsewhere);
+    });
+  });
+
+  it('tells what was done, by whom; operators without name and reason, and no secret', async () => {
+    const { shortCode } = await bench.link(pro.key, { title: 'x' });
+    await changed(shortCode, { password: 'open', url: elsewhere }, { 'X-Request-Id': 'mine' });
+    await bench.admin('POST', `/admin/links/${shortCode}/block`, { reason: 'phishing' });
+    await changed(shortCode, { password: null });
+    const events = await history(shortCode);
+    expect(events.map(({ type, actor }) => [type, actor])).to.deep.equal([
+      ['linklog.LinkCreated.v2', pro.id],
+      ['linklog.LinkEdited.v1', pro.id],
+      ['linklog.LinkBlocked.v1', 'operator'],
+      ['linklog.LinkEdited.v1', pro.id],
+    ]);
+    expect(events[1]).to.include({ correlationid: 'mine' });
+    expect(events.map(({ data }) => data).slice(1)).to.deep.equal([
+      { url: elsewhere, password: 'set' },
+      {},
+      { password: 'removed' },
+    ]);
+    expect(events[2]).to.not.have.property('correlationid');
+    expect(JSON.stringify(events)).to.not.match(/argon2|phishing/);
+    const path = `/v2/links/${shortCode}/history?after=1&limit=1`;
+    const page = (await bench.api(path, pro.key)).json();
+    expect(page).to.deep.equal({ events: events.slice(1, 2), next: 2 });
+  });
+});
+
+/** Each race so many times; more with LINKLOG_ROUNDS. */
+const rounds = Number(process.env['LINKLOG_ROUNDS'] ?? 2);
+
+describe('command API: races for a link', () => {
+  const bench = withProduct();
+  let pro: { readonly key: string };
+  const { ask, changed, details } = owner(bench, () => pro.key);
+
+  before(async () => {
+    pro = await bench.key('PRO');
+  });
+
+  const inEachRound = (title: string, run: () => Promise<void>): void => {
+    it(title, async () => {
+      for (let round = 1; round <= rounds; round += 1) await run();
+    });
+  };
+
+  inEachRound('50 edits with one If-Match: one wins', async () => {
+    const { shortCode } = await bench.link(pro.key);
+    const answers = await atOnce(50, (n) =>
+      ask('PATCH', shortCode, { url: `${elsewhere}#${n}` }, { 'If-Match': '"1"' }),
+    );
+    expect(statuses(answers)).to.deep.equal({ 200: 1, 412: 49 });
+    const winner = answers.findIndex(({ status }) => status === 200);
+    expect(await details(shortCode)).to.include({ url: `${elsewhere}#${winner}`, version: 2 });
+  });
+
+  inEachRound('an edit and 300 visitors: each gets the old or the new destination', async () => {
+    const { shortCode } = await bench.link(pro.key);
+    await bench.visit(shortCode);
+    const [answers] = await Promise.all([
+      atOnce(300, () => bench.visit(shortCode)),
+      changed(shortCode, { url: elsewhere }),
+    ]);
+    for (const answer of answers) expect([destination, elsewhere]).to.include(toWhere(answer));
+  });
+
+  inEachRound('a raise of the limit and 200 visitors: never more than the new one', async () => {
+    const { shortCode } = await bench.link(pro.key, { maxClicks: 5 });
+    const [answers] = await Promise.all([
+      atOnce(200, () => bench.visit(shortCode)),
+      changed(shortCode, { maxClicks: 9 }),
+    ]);
+    const more = await atOnce(20, () => bench.visit(shortCode));
+    expect(statuses([...answers, ...more])).to.deep.equal({ 302: 9, 410: 211 });
+    expect(await details(shortCode)).to.include({ status: 'expired', maxClicks: 9 });
+  });
+
+  inEachRound('a deletion and 100 clicks: none after it', async () => {
+    const { shortCode } = await bench.link(pro.key, { maxClicks: 1_000 });
+    const [answers, deletion] = await Promise.all([
+      atOnce(100, () => bench.visit(shortCode)),
+      ask('DELETE', shortCode),
+    ]);
+    expect(deletion.status).to.equal(204);
+    const taken = answers.filter(({ status }) => status === 302).length;
+    expect((await bench.visit(shortCode)).status).to.equal(410);
+    await eventuallyPasses(5_000, async () => {
+      expect((await bench.stats(shortCode, pro.key)).clickCount).to.equal(taken);
+    });
+  });
+});
