@@ -120,7 +120,7 @@ describe('audit: replay', () => {
     const told = lines.map((line) => JSON.parse(line) as LinklogEvent & Record<string, unknown>);
     // Every event once: the late visit behind all that its partition had before it.
     const inOrder = [
-      ...['ApiKeyCreated', 'MaintenanceSwitched'].map((name) => `linklog.${name}.v1`),
+      ...['linklog.ApiKeyCreated.v2', 'linklog.MaintenanceSwitched.v1'],
       ...Array.from({ length: 2 }, () => 'linklog.LinkCreated.v2'),
     ];
     expect(told.slice(0, 4).map(({ type }) => type)).to.deep.equal(inOrder);
@@ -216,9 +216,11 @@ describe('audit: replay', () => {
           else types.push(event.type);
         }
       }
-      expect(types).to.deep.equal(
-        ['LinkCreated', 'LinkBlocked', 'LinkExpired'].map((name) => `linklog.${name}.v1`),
-      );
+      expect(types).to.deep.equal([
+        'linklog.LinkCreated.v2',
+        'linklog.LinkBlocked.v1',
+        'linklog.LinkExpired.v1',
+      ]);
       const { days, ...rest } = visits.summary();
       expect(rest).to.deep.equal({
         clicks: visitsCount + 1 - visitsCount / 10,
