@@ -47,7 +47,7 @@ export const readSpooledVisit = (value: string): EventNamed<'LinkVisited'> | nul
     found.slice(9);
   const sequence = Number(digits);
   if (sequence < 1 || !Number.isSafeInteger(sequence)) return null;
-  const event = {
+  return {
     specversion: '1.0',
     id,
     type,
@@ -57,6 +57,7 @@ export const readSpooledVisit = (value: string): EventNamed<'LinkVisited'> | nul
     datacontenttype: 'application/json',
     sequence,
     account,
+    ...(correlationid !== undefined && { correlationid }),
     data: {
       click: null,
       bot: bot === 'true',
@@ -70,6 +71,5 @@ export const readSpooledVisit = (value: string): EventNamed<'LinkVisited'> | nul
       trigger: trigger ?? null,
       version: version === undefined ? null : Number(version),
     } satisfies Record<keyof Data, unknown> as Data,
-  } as const;
-  return correlationid === undefined ? event : { ...event, correlationid };
+  };
 };

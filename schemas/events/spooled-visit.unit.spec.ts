@@ -19,7 +19,10 @@ const expected = (value: string): LinklogEvent | null => {
 
 const expectSame = (value: string): void => {
   const read = readSpooledVisit(value);
-  if (read !== null) expect(read, value).to.deep.equal(expected(value));
+  if (read === null) return;
+  expect(read, value).to.deep.equal(expected(value));
+  // With its attributes in their order.
+  expect(writeEvent(read)).to.equal(value);
 };
 
 const data: Readonly<Record<string, unknown>> = {

@@ -44,6 +44,7 @@ const beginnings = [
 /** What keeps it from its end. */
 const ends = ['', '\n!', '\x00'];
 
+/** Without what runs in browsers. */
 const compiledFiles = async (): Promise<string[]> => {
   const found: string[] = [];
   for (const room of rooms) {
@@ -51,7 +52,8 @@ const compiledFiles = async (): Promise<string[]> => {
     found.push(...entries.map((entry) => path.join(room, entry)));
   }
   return found.filter(
-    (file) => file.endsWith('.js') && !/\.(?:spec|suite)\.|testing|conformance/.test(file),
+    (file) =>
+      file.endsWith('.js') && !/\.(?:spec|suite)\.|testing|conformance|console\/client/.test(file),
   );
 };
 

@@ -1,10 +1,12 @@
 import { expect } from 'chai';
 import { z } from 'zod';
+import { consoleAddressResponse } from '../../../../schemas/http/console.js';
 import {
   generalError,
   messages,
   monthlyLimitError,
   planError,
+  scopeError,
   unauthorizedError,
 } from '../../../../schemas/http/errors.js';
 import { healthResponse } from '../../../../schemas/http/health.js';
@@ -23,7 +25,9 @@ import { isWhole, type HostileRequest } from './requests.js';
 
 /** The documented shapes, with no field more. */
 const errors = z.union(
-  [generalError, unauthorizedError, planError, monthlyLimitError].map((schema) => schema.strict()),
+  [generalError, unauthorizedError, scopeError, planError, monthlyLimitError].map((schema) =>
+    schema.strict(),
+  ),
 );
 /** What operators get, and what the health of the edge's and the operators' listener looks like. */
 const undocumentedSuccesses = z.union(
@@ -38,6 +42,7 @@ const undocumentedSuccesses = z.union(
     blockResponse,
     aliasOverrideResponse,
     historyResponse,
+    consoleAddressResponse,
   ].map((schema) => schema.strict()),
 );
 
