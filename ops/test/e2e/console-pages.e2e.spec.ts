@@ -4,6 +4,7 @@ import type { Browser, Page } from 'playwright-core';
 import { launchBrowser } from '../support/browser.js';
 import { faultsOfPage, openConsole, signIn, type ConsolePage } from '../support/console.js';
 import type { IssuedKey } from '../support/product.js';
+import { eventually } from '../support/waiting.js';
 import { destination, withProduct } from './harness.js';
 
 describe('the console’s pages', () => {
@@ -158,6 +159,34 @@ describe('the console’s pages', () => {
     }
   });
 
+  it('show a newcomer the first click', async () => {
+    await signIn(page, key.key);
+    await goTo('Make your first link');
+    await makeLink(destination, 'a-newcomers');
+    await made();
+    await bench.visit('a-newcomers?qr');
+    await goTo('Overview');
+    await eventually('the click is on the page', async () => {
+      await page.reload();
+      await page.getByText('As a table').click();
+      return (await page.getByRole('cell', { name: '1', exact: true }).count()) === 1;
+    });
+    await page.getByText('a-newcomers', { exact: true }).waitFor();
+  });
+
+  it('keep the period in the address, so that going back works', async () => {
+    await bench.link(key.key);
+    await signIn(page, key.key);
+    const period = page.getByRole('combobox', { name: 'Period' });
+    await period.selectOption('7d');
+    await page.waitForURL(/period=7d/);
+    await page.reload();
+    expect(await period.inputValue()).to.equal('7d');
+    await page.goBack();
+    await page.waitForURL(/console$/);
+    expect(await period.inputValue()).to.equal('30d');
+  });
+
   for (const [mode, options] of [
     ['in the light', { colorScheme: 'light' }],
     ['in the dark', { colorScheme: 'dark' }],
@@ -170,7 +199,8 @@ describe('the console’s pages', () => {
       await page.getByLabel('API key').waitFor();
       expect(await faultsOfPage(page), 'sign-in').to.deep.equal([]);
       await signIn(page, key.key);
-      for (const path of ['', '/new', '/new?many', '/nowhere']) {
+      await bench.link(key.key);
+      for (const path of ['?compare=1', '/new', '/new?many', '/nowhere']) {
         await page.goto(`${bench.product.api}/console${path}`, { waitUntil: 'networkidle' });
         expect(await faultsOfPage(page), path).to.deep.equal([]);
       }

@@ -5,6 +5,7 @@ export type { BatchResponse, BatchResult } from '../../../../schemas/http/batch.
 export type { LinkResponse } from '../../../../schemas/http/shorten.js';
 export type { HistoryResponse, PlatformResponse } from '../../../../schemas/http/operators.js';
 export type { UsageResponse } from '../../../../schemas/http/reports.js';
+export type { AccountStatsResponse, PeriodStats } from '../../../../schemas/http/statistics.js';
 
 export type { ConsoleKey, OperatorSession } from '../../../../schemas/http/console.js';
 export type { HealthResponse } from '../../../../schemas/http/health.js';

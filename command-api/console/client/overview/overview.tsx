@@ -1,10 +1,11 @@
-import { formatDay } from '../../format.js';
+import { formatDay, formatNumber } from '../../format.js';
 import { callApi } from '../app/api.js';
 import { useLoad } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
-import type { UsageResponse } from '../app/types.js';
+import type { AccountStatsResponse, UsageResponse } from '../app/types.js';
 import { Meter } from '../components/meter.js';
 import { Trouble } from '../components/trouble.js';
+import { periodQuery, statsPath, Statistics, useView } from '../statistics/statistics.js';
 
 const atLimit = {
   calls: 'At the limit, API calls answer 429 until the reset. Links go on redirecting.',
@@ -36,16 +37,67 @@ const Quotas = () => {
   );
 };
 
-/** What is left of the month. */
-export const Overview = () => (
-  <Page
-    title="Overview"
-    aside={
+const Begin = () => (
+  <section class="card stack">
+    <h2>Begin here</h2>
+    <p>
+      This account has no links yet. Make one, follow it, and its first click is on this page a
+      second later.
+    </p>
+    <p>
       <a class="button primary" href="/console/new">
-        New link
+        Make your first link
       </a>
-    }
-  >
-    <Quotas />
-  </Page>
+    </p>
+  </section>
 );
+
+const TopLinks = () => {
+  const [view] = useView();
+  const path = statsPath + periodQuery(view, view, 'links');
+  const { value, failure, reload } = useLoad(() => callApi<AccountStatsResponse>(path), path);
+  const links = value?.links ?? [];
+  const most = Math.max(1, ...links.map(({ clicks }) => clicks));
+  return (
+    <section class="card" aria-labelledby="top-links">
+      <h2 id="top-links">Top links</h2>
+      <Trouble failure={failure} onRetry={reload} />
+      {links.length === 0 && !failure && <p class="soft">No clicks in this period.</p>}
+      <ol class="bars">
+        {links.map(({ shortCode, url, clicks }) => (
+          <li key={shortCode} style={{ '--share': clicks / most }}>
+            <span class="clip">
+              <strong>{shortCode}</strong> <bdi class="soft">{url}</bdi>
+            </span>
+            <span class="count">{formatNumber(clicks)}</span>
+          </li>
+        ))}
+      </ol>
+    </section>
+  );
+};
+
+/** What the account has, and what is left of its month. */
+export const Overview = () => {
+  const account = useLoad(() => callApi<AccountStatsResponse>(statsPath), '');
+  return (
+    <Page
+      title="Overview"
+      aside={
+        <a class="button primary" href="/console/new">
+          New link
+        </a>
+      }
+    >
+      {account.value?.linkCount === 0 ? (
+        <Begin />
+      ) : (
+        <>
+          <Statistics />
+          <TopLinks />
+        </>
+      )}
+      <Quotas />
+    </Page>
+  );
+};

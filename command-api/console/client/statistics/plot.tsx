@@ -1,0 +1,136 @@
+import { useEffect, useRef } from 'preact/hooks';
+import UPlot from 'uplot';
+import { formatNumber } from '../../format.js';
+
+export interface PlottedSeries {
+  readonly labels: readonly string[];
+  readonly clicks: readonly number[];
+  /** The clicks of the period before, interval by interval; shorter or longer by one where calendars differ. */
+  readonly before: readonly number[] | undefined;
+}
+
+interface Props extends PlottedSeries {
+  readonly title: string;
+  /** With the number of an interval that was clicked. */
+  readonly onPick: ((index: number) => void) | undefined;
+}
+
+const height = 260;
+
+/** Between two lines of the grid. */
+const steps = Array.from({ length: 9 }, (_, power) => [1, 2, 5].map((n) => n * 10 ** power)).flat();
+
+const whole = (value: number | null): string => (value === null ? '–' : formatNumber(value));
+
+/** The colours of the page, which follow light and dark. */
+const coloursOf = (element: Element) => {
+  const style = getComputedStyle(element);
+  const colour = (name: string): string => style.getPropertyValue(`--plot-${name}`);
+  return {
+    bar: colour('bar'),
+    before: colour('before'),
+    text: colour('text'),
+    grid: colour('grid'),
+  };
+};
+
+const draw = (element: HTMLElement, { labels, clicks, before, onPick }: Props): UPlot => {
+  const colour = coloursOf(element);
+  const axis = {
+    stroke: colour.text,
+    font: `12px ${getComputedStyle(element).fontFamily}`,
+    grid: { stroke: colour.grid, width: 1 },
+    ticks: { show: false },
+  };
+  const data: UPlot.AlignedData = [
+    labels.map((_, index) => index),
+    [...clicks],
+    ...(before ? [labels.map((_, index) => before[index] ?? null)] : []),
+  ];
+  const plot = new UPlot(
+    {
+      width: element.clientWidth,
+      height,
+      // Intervals by their number: their names are local times already, of whatever zone.
+      scales: {
+        x: { time: false, range: [-0.6, labels.length - 0.4] },
+        y: { range: (_, __, most) => [0, Math.max(4, most * 1.05)] },
+      },
+      axes: [
+        {
+          ...axis,
+          grid: { show: false },
+          space: 70,
+          incrs: [1, 2, 3, 4, 6, 7, 12, 14, 24, 30, 48, 60, 90, 120],
+          values: (_, splits) => splits.map((index) => labels[index] ?? ''),
+        },
+        {
+          ...axis,
+          size: 56,
+          incrs: steps,
+          values: (_, splits) => splits.map(formatNumber),
+        },
+      ],
+      series: [
+        { label: 'Start', value: (_, index: number | null) => labels[index ?? -1] ?? '–' },
+        {
+          label: 'Clicks',
+          fill: colour.bar,
+          stroke: colour.bar,
+          width: 0,
+          points: { show: false },
+          ...(UPlot.paths.bars && { paths: UPlot.paths.bars({ size: [0.75, 48], radius: 0.15 }) }),
+          value: (_, value: number | null) => whole(value),
+        },
+        ...(before
+          ? [
+              {
+                label: 'The period before',
+                stroke: colour.before,
+                width: 2,
+                dash: [4, 4],
+                points: { show: false },
+                value: (_: UPlot, value: number | null) => whole(value),
+              },
+            ]
+          : []),
+      ],
+      cursor: { drag: { x: false, y: false }, points: { show: false }, y: false },
+    },
+    data,
+    element,
+  );
+  plot.over.addEventListener('click', () => {
+    const { idx } = plot.cursor;
+    if (typeof idx === 'number') onPick?.(idx);
+  });
+  return plot;
+};
+
+/** The clicks of a period as bars, the period before as a line. The table below has the same for everybody. */
+export const Plot = (props: Props) => {
+  const { title, labels, clicks, before } = props;
+  const frame = useRef<HTMLDivElement>(null);
+  const identity = JSON.stringify([labels, clicks, before]);
+  useEffect(() => {
+    const element = frame.current;
+    if (!element) return undefined;
+    let plot = draw(element, props);
+    const redraw = (): void => {
+      plot.destroy();
+      plot = draw(element, props);
+    };
+    const dark = matchMedia('(prefers-color-scheme: dark)');
+    const resized = new ResizeObserver(() => {
+      if (element.clientWidth !== plot.width) plot.setSize({ width: element.clientWidth, height });
+    });
+    resized.observe(element);
+    dark.addEventListener('change', redraw);
+    return () => {
+      resized.disconnect();
+      dark.removeEventListener('change', redraw);
+      plot.destroy();
+    };
+  }, [identity]);
+  return <div class="plot" ref={frame} role="img" aria-label={title} />;
+};

@@ -1,0 +1,215 @@
+import { useLocation } from 'preact-iso/router';
+import { formatChange, formatNumber, formatStart } from '../../format.js';
+import {
+  addDays,
+  daysBefore,
+  readView,
+  writeView,
+  type Days,
+  type StatisticsView,
+} from '../../periods.js';
+import { callApi } from '../app/api.js';
+import { useLoad } from '../app/hooks.js';
+import type { PeriodStats } from '../app/types.js';
+import { Trouble } from '../components/trouble.js';
+import { Breakdown } from './breakdown.js';
+import { PeriodPicker } from './period-picker.js';
+import { Plot } from './plot.js';
+
+const breakdowns = [
+  ['referrers', 'Referrers'],
+  ['countries', 'Countries'],
+  ['browsers', 'Browsers'],
+  ['os', 'Operating systems'],
+  ['devices', 'Devices'],
+  ['languages', 'Languages'],
+  ['triggers', 'How they came'],
+] as const;
+
+const ownZone = new Intl.DateTimeFormat().resolvedOptions().timeZone;
+
+/** The statistics of all links of the account. */
+export const statsPath = '/v2/stats';
+
+export const periodQuery = (view: StatisticsView, days: Days, include: string): string => {
+  const { interval, tz } = view;
+  return `?${new URLSearchParams({ include, ...days, interval, tz }).toString()}`;
+};
+
+/** What the address bar says of the period, and how to change it. */
+export const useView = (): readonly [
+  StatisticsView,
+  hrefOf: (change: Partial<StatisticsView>) => string,
+] => {
+  const { path, query } = useLocation();
+  const view = readView(query, new Date(), ownZone);
+  return [
+    view,
+    (change) => {
+      const next = { ...view, ...change };
+      // Another preset has other days, and its own best interval.
+      const wanted = change.preset === undefined || change.preset === 'custom';
+      if (wanted) return path + writeView(next, ownZone);
+      const { preset, tz, compare } = next;
+      const now = new Date();
+      const read = readView({ period: preset, tz, compare: compare ? '1' : '' }, now, ownZone);
+      const days = preset === 'custom' ? view : read;
+      return path + writeView({ ...read, preset, from: days.from, to: days.to }, ownZone);
+    },
+  ];
+};
+
+const Figure = (props: {
+  readonly label: string;
+  readonly value: number | undefined;
+  readonly before?: number | undefined;
+  readonly hint?: string;
+}) => {
+  const { label, value, before, hint } = props;
+  const change = value === undefined || before === undefined ? null : formatChange(value, before);
+  return (
+    <div>
+      <dt>{label}</dt>
+      <dd>
+        <span class="figure">{value === undefined ? '–' : formatNumber(value)}</span>{' '}
+        {change !== null && <span class="soft">{change}</span>}
+        {hint !== undefined && <p class="hint">{hint}</p>}
+      </dd>
+    </div>
+  );
+};
+
+const Series = (props: {
+  readonly now: PeriodStats;
+  readonly before: PeriodStats | undefined;
+  /** The address that shows an interval by the hour; `null` where hours are shown already. */
+  readonly hrefOfDay: ((day: string) => string) | null;
+}) => {
+  const { now, before, hrefOfDay } = props;
+  const { route } = useLocation();
+  const { timeseries = [], period } = now;
+  const labels = timeseries.map(({ start }) => formatStart(start, period.interval));
+  return (
+    <>
+      <Plot
+        title={`${formatNumber(period.clickCount)} clicks, by ${period.interval}. The table below has the numbers.`}
+        labels={labels}
+        clicks={timeseries.map(({ clicks }) => clicks)}
+        before={before?.timeseries?.map(({ clicks }) => clicks)}
+        onPick={
+          hrefOfDay === null
+            ? undefined
+            : (index) => {
+                const picked = timeseries[index];
+                if (picked) route(hrefOfDay(picked.start.slice(0, 10)));
+              }
+        }
+      />
+      <details>
+        <summary>As a table</summary>
+        <div class="scroll" tabIndex={0} role="region" aria-label="Clicks by interval">
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">Start</th>
+                <th scope="col">Clicks</th>
+                <th scope="col">Bots</th>
+                {before && <th scope="col">The period before</th>}
+              </tr>
+            </thead>
+            <tbody>
+              {timeseries.map(({ start, clicks, bots }, index) => (
+                <tr key={start}>
+                  <th scope="row">
+                    {hrefOfDay === null ? (
+                      labels[index]
+                    ) : (
+                      <a href={hrefOfDay(start.slice(0, 10))}>{labels[index]}</a>
+                    )}
+                  </th>
+                  <td>{formatNumber(clicks)}</td>
+                  <td>{formatNumber(bots ?? 0)}</td>
+                  {before && <td>{formatNumber(before.timeseries?.[index]?.clicks ?? 0)}</td>}
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      </details>
+    </>
+  );
+};
+
+/** The clicks of a period: over time, and by what is known of the visitors. */
+export const Statistics = () => {
+  const { route } = useLocation();
+  const [view, hrefOf] = useView();
+  const now = statsPath + periodQuery(view, view, 'all') + '&limit=200';
+  const earlier = statsPath + periodQuery(view, daysBefore(view), 'timeseries,bots,uniques');
+  const stats = useLoad(() => callApi<PeriodStats>(now), now);
+  const compared = useLoad(
+    () =>
+      view.compare
+        ? callApi<PeriodStats>(earlier)
+        : Promise.resolve({ ok: true, status: 200, value: undefined }),
+    view.compare ? earlier : '',
+  );
+  const before = view.compare ? compared.value : undefined;
+  const hrefOfDay = (day: string): string =>
+    hrefOf({ preset: 'custom', from: day, to: addDays(day, 1), interval: 'hour' });
+
+  return (
+    <>
+      <PeriodPicker
+        view={view}
+        onChange={(change) => {
+          route(hrefOf(change));
+        }}
+      />
+      <Trouble failure={stats.failure ?? compared.failure} onRetry={stats.reload} />
+      <div class="stack" aria-busy={stats.isLoading}>
+        <section class="card" aria-label="Clicks over time">
+          <dl class="figures">
+            <Figure
+              label="Clicks"
+              value={stats.value?.period.clickCount}
+              before={before?.period.clickCount}
+            />
+            <Figure
+              label="Visitor-days"
+              value={stats.value?.uniques}
+              before={before?.uniques}
+              hint="Different visitors of each day (UTC), added up"
+            />
+            <Figure
+              label="Bots"
+              value={stats.value?.bots}
+              before={before?.bots}
+              hint="Not among the clicks"
+            />
+          </dl>
+          {stats.value ? (
+            <Series
+              now={stats.value}
+              before={before}
+              hrefOfDay={view.interval === 'day' ? hrefOfDay : null}
+            />
+          ) : (
+            <div class="plot" />
+          )}
+        </section>
+        <div class="columns">
+          {breakdowns.map(([dimension, title]) => (
+            <Breakdown
+              key={dimension}
+              dimension={dimension}
+              title={title}
+              rows={stats.value?.[dimension] ?? []}
+              clickCount={stats.value?.period.clickCount ?? 0}
+            />
+          ))}
+        </div>
+      </div>
+    </>
+  );
+};

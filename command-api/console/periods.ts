@@ -1,0 +1,140 @@
+/**
+ * The period of a page of statistics, as the address bar has it. Days are written `2026-11-23`, and are those
+ * of the zone that the page shows.
+ */
+
+export const presets = {
+  today: 'Today',
+  yesterday: 'Yesterday',
+  '7d': 'Last 7 days',
+  '30d': 'Last 30 days',
+  '90d': 'Last 90 days',
+  month: 'This month',
+  'last-month': 'Last month',
+  '12m': 'Last 12 months',
+  custom: 'Custom',
+} as const;
+export type Preset = keyof typeof presets;
+
+export const intervals = ['hour', 'day', 'week', 'month'] as const;
+export type Interval = (typeof intervals)[number];
+
+/** From the first moment of `from` to the first moment of `to`, which is not part of it. */
+export interface Days {
+  readonly from: string;
+  readonly to: string;
+}
+
+export interface StatisticsView extends Days {
+  readonly preset: Preset;
+  readonly interval: Interval;
+  readonly tz: string;
+  readonly compare: boolean;
+}
+
+const dayMs = 86_400_000;
+
+const format = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
+
+export const addDays = (day: string, days: number): string =>
+  format(Date.parse(day) + days * dayMs);
+
+const firstOfMonth = (day: string, months = 0): string =>
+  format(Date.UTC(Number(day.slice(0, 4)), Number(day.slice(5, 7)) - 1 + months, 1));
+
+export const countDays = ({ from, to }: Days): number =>
+  Math.round((Date.parse(to) - Date.parse(from)) / dayMs);
+
+/** The day that a moment has in a zone. */
+export const dayIn = (tz: string, now: Date): string =>
+  // Sweden writes days as ISO 8601 does.
+  new Intl.DateTimeFormat('sv-SE', { timeZone: tz, dateStyle: 'short' }).format(now);
+
+const daysOf = (preset: Exclude<Preset, 'custom'>, today: string): Days => {
+  const tomorrow = addDays(today, 1);
+  switch (preset) {
+    case 'today':
+      return { from: today, to: tomorrow };
+    case 'yesterday':
+      return { from: addDays(today, -1), to: today };
+    case '7d':
+      return { from: addDays(today, -6), to: tomorrow };
+    case '30d':
+      return { from: addDays(today, -29), to: tomorrow };
+    case '90d':
+      return { from: addDays(today, -89), to: tomorrow };
+    case 'month':
+      return { from: firstOfMonth(today), to: tomorrow };
+    case 'last-month':
+      return { from: firstOfMonth(today, -1), to: firstOfMonth(today) };
+    case '12m':
+      return { from: firstOfMonth(today, -11), to: tomorrow };
+  }
+};
+
+/** The same number of days, just before. */
+export const daysBefore = (days: Days): Days => ({
+  from: addDays(days.from, -countDays(days)),
+  to: days.from,
+});
+
+/** The most that an answer of the API has. */
+const mostIntervals = 400;
+/** The least days that an interval may have. */
+const shortest: Readonly<Record<Interval, number>> = { hour: 1 / 25, day: 1, week: 7, month: 28 };
+
+/** The intervals that a period can be shown in. */
+export const intervalsOf = (days: Days): readonly Interval[] =>
+  intervals.filter((interval) => countDays(days) / shortest[interval] <= mostIntervals - 2);
+
+const defaultInterval = (days: Days): Interval => {
+  const count = countDays(days);
+  if (count <= 2) return 'hour';
+  return count <= 120 ? 'day' : 'month';
+};
+
+const isDay = (text: string | undefined): text is string =>
+  text !== undefined &&
+  /^\d{4}-\d\d-\d\d$/.test(text) &&
+  !Number.isNaN(Date.parse(text)) &&
+  format(Date.parse(text)) === text;
+
+const isZone = (tz: string): boolean => {
+  try {
+    return Boolean(new Intl.DateTimeFormat('en', { timeZone: tz }));
+  } catch {
+    // The only way to ask; a `RangeError` says no.
+    return false;
+  }
+};
+
+type Query = Readonly<Record<string, string | undefined>>;
+
+/** What a query asks for; what is wrong or missing in it is the default. */
+export const readView = (query: Query, now: Date, ownZone: string): StatisticsView => {
+  const { tz: askedZone = ownZone, from, to, interval: askedInterval } = query;
+  const tz = isZone(askedZone) ? askedZone : 'UTC';
+  const asked = query['period'] ?? '30d';
+  const preset = Object.hasOwn(presets, asked) ? (asked as Preset) : '30d';
+  const rest = { tz, compare: query['compare'] === '1' };
+  const known = preset === 'custom' && !(isDay(from) && isDay(to) && from < to) ? '30d' : preset;
+  const days =
+    known === 'custom' ? { from: from ?? '', to: to ?? '' } : daysOf(known, dayIn(tz, now));
+  const interval = intervalsOf(days).find((one) => one === askedInterval) ?? defaultInterval(days);
+  return { ...rest, preset: known, from: days.from, to: days.to, interval };
+};
+
+/** The query that `readView` reads as this view, without what would be read so anyway. */
+export const writeView = (view: StatisticsView, ownZone: string): string => {
+  const query = new URLSearchParams();
+  if (view.preset !== '30d') query.set('period', view.preset);
+  if (view.preset === 'custom') {
+    query.set('from', view.from);
+    query.set('to', view.to);
+  }
+  if (view.interval !== defaultInterval(view)) query.set('interval', view.interval);
+  if (view.tz !== ownZone) query.set('tz', view.tz);
+  if (view.compare) query.set('compare', '1');
+  const text = query.toString();
+  return text === '' ? '' : `?${text}`;
+};

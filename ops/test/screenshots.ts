@@ -1,0 +1,79 @@
+/**
+ * `npm run screenshots -- [FOLDER]`: pictures of every page of the console, of a product with a few links and visits,
+ * in the light, in the dark, and on a telephone. Look at them after a change of the styles. The documents show two
+ * of them (`ops/docs/images`).
+ */
+import { mkdir } from 'node:fs/promises';
+import path from 'node:path';
+import { launchBrowser } from './support/browser.js';
+import { openConsole, signIn, signInToOperate } from './support/console.js';
+import { ask } from './support/http.js';
+import { temporaryDir } from './support/process.js';
+import { startProduct } from './support/product.js';
+
+const modes = {
+  light: { colorScheme: 'light', viewport: { width: 1_280, height: 860 } },
+  dark: { colorScheme: 'dark', viewport: { width: 1_280, height: 860 } },
+  phone: { colorScheme: 'light', viewport: { width: 360, height: 740 } },
+} as const;
+
+const developers = {
+  overview: '?compare=1',
+  'new-link': '/new',
+  'new-links': '/new?many',
+};
+
+const operators = {
+  health: '',
+  'all-keys': '/keys',
+  'any-link': '/links/spring-sale',
+  platform: '/platform',
+};
+
+const visitors = [
+  ['Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 Chrome/130.0 Safari/537.36', 'en'],
+  ['Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) Version/18.0 Mobile Safari/604.1', 'de'],
+  ['Mozilla/5.0 (X11; Linux x86_64; rv:132.0) Gecko/20100101 Firefox/132.0', 'fr'],
+] as const;
+
+const referrers = ['https://news.example/', 'https://search.example/', 'https://www.blog.example/'];
+
+const [folder = await temporaryDir()] = process.argv.slice(2);
+await mkdir(folder, { recursive: true });
+const product = await startProduct({ env: { FIRST_KEY: 'none' } }, false);
+const browser = await launchBrowser();
+try {
+  const { key } = await product.createKey({ plan: 'PRO', name: 'website' });
+  const headers = { Authorization: `Bearer ${key}` };
+  for (const [index, alias] of ['spring-sale', 'newsletter', 'menu', 'docs', 'jobs'].entries()) {
+    const body = { url: `https://example.com/${alias}`, alias };
+    await ask(`${product.api}/v2/shorten`, { method: 'POST', headers, body });
+    for (let visit = 0; visit < 60 / (index + 1); visit += 1) {
+      const [userAgent, language] = visitors[(visit * visit) % visitors.length] ?? visitors[0];
+      const Referer = referrers[(visit * (visit + 1)) % (referrers.length + 1)];
+      const about = { 'User-Agent': userAgent, 'Accept-Language': language };
+      const address = `${product.edge}/${alias}${visit % 4 === 0 ? '?qr' : ''}`;
+      await ask(address, { headers: { ...about, ...(Referer !== undefined && { Referer }) } });
+    }
+  }
+  for (const [mode, options] of Object.entries(modes)) {
+    for (const [listener, pages] of [
+      [product.api, developers],
+      [product.admin, operators],
+    ] as const) {
+      const { page } = await openConsole(browser, listener, options);
+      if (pages === developers) await signIn(page, key);
+      else await signInToOperate(page, product.adminToken, 'ann');
+      for (const [name, at] of Object.entries(pages)) {
+        await page.goto(`${listener}/console${at}`, { waitUntil: 'networkidle' });
+        await page.screenshot({ path: path.join(folder, `${name}-${mode}.png`), fullPage: true });
+      }
+      await page.context().close();
+    }
+  }
+} finally {
+  await browser.close();
+  await product.stop();
+  await product.cleanup();
+}
+process.stdout.write(`Pictures are in ${folder}\n`);
