@@ -3,7 +3,8 @@ import type { KeyWithUsageResponse } from '../../../../schemas/http/keys.js';
 
 export type { BatchResponse, BatchResult } from '../../../../schemas/http/batch.js';
 export type { LinkResponse } from '../../../../schemas/http/shorten.js';
-export type { HistoryResponse, PlatformResponse } from '../../../../schemas/http/operators.js';
+export type { HistoryResponse } from '../../../../schemas/http/history.js';
+export type { PlatformResponse } from '../../../../schemas/http/operators.js';
 export type { UsageResponse } from '../../../../schemas/http/reports.js';
 export type { AccountStatsResponse, PeriodStats } from '../../../../schemas/http/statistics.js';
 
