@@ -44,11 +44,12 @@ describe('migrations of tables with rows', () => {
     }
   };
 
-  const commentOfStats = async (): Promise<string | null> => {
-    const { rows } = await database.pool.query<{ comment: string | null }>(
-      `SELECT obj_description('projection_stats'::regnamespace, 'pg_namespace') AS comment`,
+  const rebuildsDue = async (): Promise<readonly string[]> => {
+    const { rows } = await database.pool.query<{ name: string }>(
+      `SELECT nspname AS name FROM pg_namespace
+       WHERE obj_description(oid, 'pg_namespace') = 'rebuild due' ORDER BY name`,
     );
-    return rows[0]?.comment ?? null;
+    return rows.map(({ name }) => name);
   };
 
   it('keep high-water marks of links only for events that were set aside', async () => {
@@ -177,7 +178,7 @@ describe('migrations of tables with rows', () => {
       { code: 'abc', clicks: 3, bots: 1, last_accessed: new Date('2026-05-20T12:00:00Z') },
       { code: 'bots', clicks: 0, bots: 2, last_accessed: null },
     ]);
-    expect(await commentOfStats()).to.equal('rebuild due');
+    expect(await rebuildsDue()).to.deep.equal(['projection_stats']);
     const handle = createBatchHandler({
       ...{ pool, projection: stats, log: namedLog('a-log'), logger: createLogger('silent') },
     });
@@ -190,8 +191,18 @@ describe('migrations of tables with rows', () => {
     expect(now).to.deep.equal([{ clicks: 4, bots: 1, last_accessed: at(1) }]);
   });
 
+  it('have the redirects rebuilt where there is a log: earlier links lack columns', async () => {
+    await migrateUpTo('0038');
+    const { pool } = database;
+    await pool.query(
+      `INSERT INTO projection_redirects.checkpoints VALUES ('${links}', 0, 'a-log', 6)`,
+    );
+    await migrate(pool);
+    expect(await rebuildsDue()).to.deep.equal(['projection_redirects']);
+  });
+
   it('have nothing rebuilt in a new installation', async () => {
     await migrate(database.pool);
-    expect(await commentOfStats()).to.equal(null);
+    expect(await rebuildsDue()).to.deep.equal([]);
   });
 });
