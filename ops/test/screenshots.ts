@@ -45,9 +45,10 @@ const browser = await launchBrowser();
 try {
   const { key } = await product.createKey({ plan: 'PRO', name: 'website' });
   const headers = { Authorization: `Bearer ${key}` };
-  for (const [index, alias] of ['spring-sale', 'newsletter', 'menu', 'docs', 'jobs'].entries()) {
+  for (const [index, alias] of ['spring-sale', 'newsletter', 'menu', 'guide', 'jobs'].entries()) {
     const body = { url: `https://example.com/${alias}`, alias };
-    await ask(`${product.api}/v2/shorten`, { method: 'POST', headers, body });
+    const made = await ask(`${product.api}/v2/shorten`, { method: 'POST', headers, body });
+    if (made.status !== 201) throw new Error(made.text);
     for (let visit = 0; visit < 60 / (index + 1); visit += 1) {
       const [userAgent, language] = visitors[(visit * visit) % visitors.length] ?? visitors[0];
       const Referer = referrers[(visit * (visit + 1)) % (referrers.length + 1)];
