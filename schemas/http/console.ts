@@ -14,7 +14,7 @@ export const signInRequest = z.union(
   { error: 'Give key, or token and accept' },
 );
 
-/** Whose account a session opens: the answer to signing in, and to GET /console/session. */
+/** Whose account a session opens: the answer to signing in, and to GET /console/session (nobody's: 204). */
 export const consoleKey = z.object({
   account: z.string(),
   key: z.object({

@@ -2,7 +2,13 @@ import { expect } from 'chai';
 import { readFile } from 'node:fs/promises';
 import type { Browser, Page } from 'playwright-core';
 import { launchBrowser } from '../support/browser.js';
-import { faultsOfPage, openConsole, signIn, type ConsolePage } from '../support/console.js';
+import {
+  faultsOfPage,
+  openConsole,
+  refusedWith,
+  signIn,
+  type ConsolePage,
+} from '../support/console.js';
 import type { IssuedKey } from '../support/product.js';
 import { eventually } from '../support/waiting.js';
 import { destination, withProduct } from './harness.js';
@@ -13,6 +19,8 @@ describe('the console’s pages', () => {
   let opened: ConsolePage;
   let page: Page;
   let key: IssuedKey;
+  /** The faults that a test brings about itself. */
+  let provoked: readonly string[];
 
   before(async () => {
     browser = await launchBrowser();
@@ -24,11 +32,12 @@ describe('the console’s pages', () => {
     key = await bench.key('PRO', { account: `console-${Date.now()}` });
     opened = await openConsole(browser, bench.product.api, { acceptDownloads: true });
     ({ page } = opened);
+    provoked = [];
   });
 
   afterEach(async () => {
     await page.context().close();
-    expect(opened.faults).to.deep.equal([]);
+    expect(opened.faults).to.deep.equal(provoked);
   });
 
   const goTo = (name: string): Promise<void> =>
@@ -48,6 +57,7 @@ describe('the console’s pages', () => {
     await page.keyboard.type('ll_wrong');
     await page.keyboard.press('Enter');
     await page.getByText('Invalid or inactive API key.').waitFor();
+    provoked = [refusedWith(401)];
     await page.getByLabel('API key').fill('');
     await page.getByLabel('API key').focus();
     await page.keyboard.type(key.key);
@@ -80,6 +90,7 @@ describe('the console’s pages', () => {
     await goTo('New link');
     await makeLink(destination, 'login');
     await page.getByText('This alias is reserved and cannot be used').waitFor();
+    provoked = [refusedWith(400)];
     expect(await page.getByLabel('Destination').inputValue()).to.equal(destination);
     expect(await page.getByLabel('Alias').inputValue()).to.equal('login');
   });
@@ -109,6 +120,7 @@ describe('the console’s pages', () => {
     await page.context().clearCookies();
     await makeLink(destination, 'after-a-break');
     await page.getByText('Your session has ended').waitFor();
+    provoked = [refusedWith(401)];
     expect(await faultsOfPage(page)).to.deep.equal([]);
     await page.getByRole('dialog').getByLabel('API key').fill(key.key);
     await page.getByRole('dialog').getByRole('button', { name: 'Sign in' }).click();
@@ -121,6 +133,7 @@ describe('the console’s pages', () => {
     await goTo('New link');
     await page.context().clearCookies();
     await makeLink('https://example.com/secret', 'for-the-first');
+    provoked = [refusedWith(401)];
     await page.getByRole('dialog').getByLabel('API key').fill(other.key);
     await page.getByRole('dialog').getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
@@ -133,6 +146,7 @@ describe('the console’s pages', () => {
     await page.context().setOffline(true);
     await makeLink(destination, 'back-online');
     await page.getByText('The service cannot be reached.').waitFor();
+    provoked = ['Failed to load resource: net::ERR_INTERNET_DISCONNECTED'];
     await page.context().setOffline(false);
     await page.getByRole('button', { name: 'Make the link' }).click();
     await made();
@@ -145,6 +159,7 @@ describe('the console’s pages', () => {
     await Promise.all(Array.from({ length: 60 }, () => bench.api('/v2/usage', free)));
     await makeLink(destination, '');
     await page.getByText(/Rate limit exceeded\. .* You can try again in \d+ s\./).waitFor();
+    provoked = [refusedWith(429)];
   });
 
   it('say what an operator has switched off', async () => {
@@ -154,6 +169,7 @@ describe('the console’s pages', () => {
     try {
       await makeLink(destination, '');
       await page.getByText('Service is temporarily unavailable for maintenance').waitFor();
+      provoked = [refusedWith(503)];
     } finally {
       await bench.admin('PATCH', '/admin/platform', { maintenance: false });
     }

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { STATUS_CODES } from 'node:http';
 import { fileURLToPath } from 'node:url';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 
@@ -21,8 +22,8 @@ export const faultsOfPage = async (page: Page): Promise<readonly string[]> => {
 export interface ConsolePage {
   readonly page: Page;
   /**
-   * Exceptions, lines on the console (the policy's refusals are some) and requests to other servers. Answers
-   * that say no are no faults: browsers write a line for each of them.
+   * Exceptions, lines on the console (the policy's refusals are some) and requests to other servers. A test that
+   * provokes one expects it.
    */
   readonly faults: readonly string[];
 }
@@ -38,13 +39,7 @@ export const openConsole = async (
   const faults: string[] = [];
   page.on('pageerror', (error) => faults.push(error.message));
   page.on('console', (message) => {
-    const text = message.text();
-    if (
-      ['error', 'warning'].includes(message.type()) &&
-      !text.startsWith('Failed to load resource')
-    ) {
-      faults.push(text);
-    }
+    if (['error', 'warning'].includes(message.type())) faults.push(message.text());
   });
   page.on('request', (request) => {
     const url = request.url();
@@ -53,6 +48,10 @@ export const openConsole = async (
   await page.goto(`${listener}/console`);
   return { page, faults };
 };
+
+/** What Chromium writes to the console for an answer that says no. */
+export const refusedWith = (status: number): string =>
+  `Failed to load resource: the server responded with a status of ${status} (${STATUS_CODES[status]})`;
 
 export const signIn = async (page: Page, key: string): Promise<void> => {
   await page.getByLabel('API key').fill(key);

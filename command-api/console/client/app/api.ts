@@ -68,7 +68,7 @@ export const send = async <Value>(path: string, call: Call = {}): Promise<Answer
   }
 };
 
-export const isSignedOut = (answer: Answer<unknown>): boolean =>
+const isSignedOut = (answer: Answer<unknown>): boolean =>
   !answer.ok && answer.failure.kind === 'refused' && answer.failure.status === 401;
 
 /** How the node is that answers. A node that is not ready says so with 503. */

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { Dialog } from '../components/dialog.js';
 import { Trouble } from '../components/trouble.js';
-import { isSignedOut, onSignedOut, send, type Answer, type Failure } from './api.js';
+import { onSignedOut, send, type Answer, type Failure } from './api.js';
 import { fieldsOf, onSubmit, useAction } from './hooks.js';
 
 const path = '/session';
@@ -93,9 +93,9 @@ export const SessionGate = <Session,>({ children, ...door }: Props<Session>) => 
 
   const look = async (): Promise<void> => {
     setFailure(undefined);
-    const answer = await send<Session>(path);
-    if (!answer.ok && !isSignedOut(answer)) setFailure(answer.failure);
-    else setSession(answer.ok ? answer.value : null);
+    const answer = await send<Session | undefined>(path);
+    if (answer.ok) setSession(answer.value ?? null);
+    else setFailure(answer.failure);
   };
 
   useEffect(() => {
@@ -139,7 +139,7 @@ export const SessionGate = <Session,>({ children, ...door }: Props<Session>) => 
 
   const signOut = async (): Promise<void> => {
     const answer = await send(path, { method: 'DELETE' });
-    if (answer.ok || isSignedOut(answer)) location.assign('/console');
+    if (answer.ok) location.assign('/console');
     else setFailure(answer.failure);
   };
 
