@@ -2,14 +2,13 @@ import { monthOf, quarterMs, quartersOfDay } from '../../schemas/statistics/cale
 import {
   dimensionNames,
   emptyDocument,
-  mergeDocument,
+  mergeWritten,
   otherValue,
-  readDocument,
   type ValueClicks,
 } from '../../schemas/statistics/document.js';
 import type { Breakdown, PeriodStats } from '../../schemas/http/statistics.js';
 import { timeIn, type Period } from '../../schemas/statistics/period.js';
-import { readSeries } from '../../schemas/statistics/series.js';
+import { forEachQuarter } from '../../schemas/statistics/series.js';
 
 const dayMs = quarterMs * quartersOfDay;
 
@@ -63,6 +62,7 @@ export interface StatisticsRow {
 }
 
 interface IntervalCounts {
+  readonly end: number;
   clicks: number;
   bots: number;
   uniques: number;
@@ -89,8 +89,10 @@ export const periodStatsOf = (
   limit: number,
 ): PeriodStats => {
   const { from, to, interval, tz, starts } = period;
-  const { days, wholeDays, quarters } = coverageOf(period);
-  const intervals = starts.map((): IntervalCounts => ({ clicks: 0, bots: 0, uniques: 0 }));
+  const { days, wholeDays } = coverageOf(period);
+  const intervals = starts.map((_, index): IntervalCounts => {
+    return { end: starts[index + 1] ?? to, clicks: 0, bots: 0, uniques: 0 };
+  });
   const total = emptyDocument();
 
   /** The interval of a moment of the period, by bisection. */
@@ -117,23 +119,27 @@ export const periodStatsOf = (
         ofDay.clicks += row.clicks;
         ofDay.bots += row.bots;
       } else {
-        const series = readSeries(row.series);
+        let quarters = 0;
         let within = 0;
-        for (const [quarter, { clicks, bots }] of series) {
-          if (!isIn(day * quartersOfDay + quarter, quarters)) continue;
+        let ofQuarter = ofDay;
+        forEachQuarter(row.series, (quarter, clicks, bots) => {
+          quarters += 1;
+          const at = day * dayMs + quarter * quarterMs;
+          if (!isIn(at, [from, to])) return;
           within += 1;
-          const ofQuarter = intervalAt(day * dayMs + quarter * quarterMs);
+          // Most quarters are in the interval of the one before.
+          if (at >= ofQuarter.end) ofQuarter = intervalAt(at);
           ofQuarter.clicks += clicks;
           ofQuarter.bots += bots;
-        }
+        });
         // The document of a day with one quarter is that quarter's; other quarters have rows of their own.
-        hasAll = isIn(day, wholeDays) || (series.size === 1 && within === 1);
+        hasAll = isIn(day, wholeDays) || (quarters === 1 && within === 1);
       }
     }
-    if (hasAll && document !== null) mergeDocument(total, readDocument(document));
+    if (hasAll && document !== null) mergeWritten(total, document);
   }
 
-  const sumOf = (count: keyof IntervalCounts): number =>
+  const sumOf = (count: 'clicks' | 'bots' | 'uniques'): number =>
     intervals.reduce((sum, each) => sum + each[count], 0);
   const has = (name: Breakdown): boolean => included.has(name);
   const uniquesByInterval = has('uniques') && tz === 'UTC' && interval !== 'hour';

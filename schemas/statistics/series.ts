@@ -45,12 +45,20 @@ export const writeSeries = (series: Series): string => {
   return JSON.stringify(numbers);
 };
 
+/** Gives each quarter of what `writeSeries` wrote, in order, without making a series. */
+export const forEachQuarter = (
+  text: string,
+  use: (quarter: number, clicks: number, bots: number) => void,
+): void => {
+  const numbers = JSON.parse(text) as readonly number[];
+  for (let at = 0; at < numbers.length; at += 3) {
+    use(numbers[at] ?? 0, numbers[at + 1] ?? 0, numbers[at + 2] ?? 0);
+  }
+};
+
 /** Reads what `writeSeries` wrote. */
 export const readSeries = (text: string): Series => {
-  const numbers = JSON.parse(text) as readonly number[];
   const series: Series = new Map();
-  for (let at = 0; at < numbers.length; at += 3) {
-    series.set(numbers[at] ?? 0, { clicks: numbers[at + 1] ?? 0, bots: numbers[at + 2] ?? 0 });
-  }
+  forEachQuarter(text, (quarter, clicks, bots) => series.set(quarter, { clicks, bots }));
   return series;
 };
