@@ -96,6 +96,15 @@ export const parseAs = <Schema extends z.ZodType>(
     : refusedWith(failure(400, parsed.error.issues[0]?.message ?? messages.badRequest));
 };
 
+/** The body's text as a schema reads it. */
+export const parseJsonAs = <Schema extends z.ZodType>(
+  schema: Schema,
+  text: string,
+): Read<z.output<Schema>> => {
+  const parsed = parseJson(text);
+  return parsed.type === 'read' ? parseAs(schema, parsed.value) : parsed;
+};
+
 /** Answers a request whose path matched; `parameter` reads a part of the path. */
 export type Handler<State> = (
   ctx: Context,

@@ -1,10 +1,12 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { nothingRecorded } from '../../ops/platform/outbox/port.js';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { testNode, type TestNode } from '../../ops/test/support/node.js';
 import type { ApiKeyEvent } from '../../schemas/events/catalogue.js';
-import { evolveApiKey, noKey } from '../../schemas/folds/api-key.js';
-import { actor, newKey, setMeter, type TestKey } from '../testing/keys.js';
+import { evolveApiKey, noKey, type ApiKeyState } from '../../schemas/folds/api-key.js';
+import type { Scope } from '../../schemas/scopes.js';
+import { actor, derivedKey, newKey, setMeter, type TestKey } from '../testing/keys.js';
 import { createApiKeyHandler, type ApiKeyHandler } from './api-keys.js';
 
 describe('command API: API-key handler, on two nodes', () => {
@@ -71,6 +73,64 @@ describe('command API: API-key handler, on two nodes', () => {
       correlationid: actor.requestId,
       account: key.account,
     });
+  });
+
+  const asking = ({ id, account }: TestKey) => ({ id, account, requestId: 'request-1' });
+
+  it('makes 100 live keys an account on two nodes, exactly', async () => {
+    const root = await newKey(nodes[0]);
+    const made = await Promise.all(
+      Array.from({ length: 140 }, (_, index) =>
+        handlers[index % 2 === 0 ? 0 : 1].derive(asking(root), {
+          name: `key ${index}`,
+          // Every seventh asks for what nobody gives, and takes no place.
+          scopes: index % 7 === 0 ? ['qr:read', 'qr:write' as never] : [],
+          expiresIn: null,
+        }),
+      ),
+    );
+    const done = made.filter(({ type }) => type === 'done');
+    const tooMany = made.filter((one) => one.type === 'refused' && one.reason === 'tooManyKeys');
+    expect([done.length, tooMany.length]).to.deep.equal([99, 21]);
+    expect(await handlers[1].listFor({ ...root, rootId: root.id }, 200, null)).to.have.length(100);
+  });
+
+  it('gives only what the key has at that moment, on two nodes, and nothing once it is over', async () => {
+    const root = await newKey(nodes[0]);
+    const parent = await derivedKey(nodes[0], root);
+    const scopes: readonly Scope[] = ['links:read', 'qr:read'];
+    const change = (had: readonly Scope[]) =>
+      handlers[1].handleFor(asking(root), parent.id, {
+        type: 'ChangeApiKey',
+        scopes: [...had, 'keys:manage'],
+      });
+    const steps = Array.from({ length: 40 }, (_, index) => () => {
+      if (index === 38)
+        return handlers[1].handleFor(asking(root), parent.id, { type: 'RevokeApiKey' });
+      if (index % 4 === 0) return change(index % 8 === 0 ? ['links:read'] : scopes);
+      return handlers[0].derive(asking(parent), { name: 'made', scopes, expiresIn: null });
+    });
+    const outcomes = await Promise.all(
+      steps.map(async (step, index) => {
+        await sleep(index * 2);
+        return step();
+      }),
+    );
+    const reasons = outcomes.map((one) => (one.type === 'refused' ? one.reason : one.type));
+    expect(reasons).to.include.members(['done', 'qr:read']);
+    // In the log's order: each key that it made had the scopes that it had itself then.
+    let state: ApiKeyState = noKey;
+    let made = 0;
+    for (const event of (await nodes[0].events('accounts')) as readonly ApiKeyEvent[]) {
+      if (event.subject === parent.id) state = evolveApiKey(state, event);
+      else if (event.type === 'linklog.ApiKeyCreated.v2' && event.actor === parent.id) {
+        made += 1;
+        expect(state.status).to.equal('active');
+        expect(state.status !== 'none' && state.key.scopes).to.include.members(event.data.scopes);
+      }
+    }
+    expect(made).to.be.above(0);
+    expect(state.status).to.equal('revoked');
   });
 
   it('revokes for good, once, however many ask at once', async () => {

@@ -8,12 +8,18 @@ import {
   type KeyRow,
   type KnownKey,
 } from '../../ops/ledger/api-keys.js';
-import { decideAll } from '../../ops/ledger/decide.js';
+import { decideAll, type LedgerCommand } from '../../ops/ledger/decide.js';
 import type { Outbox, Receipt } from '../../ops/platform/outbox/port.js';
 import { advisoryLocks } from '../../ops/platform/postgres/advisory-locks.js';
-import { transaction, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
+import { createBatcher } from '../../ops/platform/concurrency/batcher.js';
+import {
+  mayBlameOne,
+  transaction,
+  type Client,
+  type Pool,
+} from '../../ops/platform/postgres/pool.js';
 import type { Actor } from '../../schemas/decision.js';
-import { noKey } from '../../schemas/folds/api-key.js';
+import { noKey, type ApiKeyState } from '../../schemas/folds/api-key.js';
 import type { PlanName } from '../../schemas/plans.js';
 import {
   decideApiKey,
@@ -56,6 +62,13 @@ export type KeysCommand =
   | Omit<CommandOf<'ChangeApiKey'>, 'by' | 'plan' | 'expiresIn'>
   | Omit<CommandOf<'RotateApiKey'>, 'by'>
   | Omit<CommandOf<'RevokeApiKey'>, 'by'>;
+
+type KeyLedgerCommand = LedgerCommand<ApiKeyState, ReturnType<typeof decideApiKey>>;
+
+/** A key to make, below the key that asks. */
+type DeriveKey = Omit<CommandOf<'DeriveApiKey'>, 'type' | 'by' | 'liveKeys'> & {
+  readonly asking: AskingKey;
+};
 
 /** The key that asks, and in which request. */
 export interface AskingKey {
@@ -115,22 +128,30 @@ export const createApiKeyHandler = (pool: Pool, outbox: Outbox) => {
     );
   };
 
-  /** Decides one command and records its event; the transaction's last step. */
+  /** Decides commands and records their events; the transaction's last step. */
   const decide = async (
+    tx: Client,
+    commands: readonly KeyLedgerCommand[],
+  ): Promise<readonly ApiKeyOutcome[]> => {
+    const { results, receipt } = await decideAll(tx, outbox, apiKeys, commands);
+    return results.map(({ decision, state }) => {
+      if (decision.type === 'refused') return decision;
+      if (state.status === 'none') throw new Error('A decided key is known');
+      return { type: 'done', state, receipt };
+    });
+  };
+
+  const decideOne = async (
     tx: Client,
     subject: string,
     command: ApiKeyCommand,
     actor: Actor,
   ): Promise<ApiKeyOutcome> => {
-    const { results, receipt } = await decideAll(tx, outbox, apiKeys, [
+    const [outcome] = await decide(tx, [
       { ...actor, subject, decide: (state, context) => decideApiKey(command, state, context) },
     ]);
-    const [result] = results;
-    if (!result) throw new Error('One result a command is due');
-    const { decision, state } = result;
-    if (decision.type === 'refused') return decision;
-    if (state.status === 'none') throw new Error('A decided key is known');
-    return { type: 'done', state, receipt };
+    if (!outcome) throw new Error('One outcome a command is due');
+    return outcome;
   };
 
   /** Decides one change of an operator. */
@@ -142,7 +163,7 @@ export const createApiKeyHandler = (pool: Pool, outbox: Outbox) => {
     transaction(pool, (tx) => {
       const asked =
         command.type === 'CreateApiKey' ? command : { ...command, by: 'operator' as const };
-      return decide(tx, subject, asked, actor);
+      return decideOne(tx, subject, asked, actor);
     });
 
   /** Decides what a key asks for, by what it may do at that moment. */
@@ -154,8 +175,49 @@ export const createApiKeyHandler = (pool: Pool, outbox: Outbox) => {
     transaction(pool, async (tx) => {
       const keys = await lockKeys(tx, [id, subject]);
       const by = keys.get(id) ?? noKey;
-      return decide(tx, subject, { ...command, by }, { actor: id, requestId });
+      return decideOne(tx, subject, { ...command, by }, { actor: id, requestId });
     });
+
+  /** Makes keys that descend from others; those of an account are counted one after the other. */
+  const derive = (commands: readonly DeriveKey[]): Promise<readonly ApiKeyOutcome[]> =>
+    transaction(pool, async (tx) => {
+      const accounts = [...new Set(commands.map(({ asking }) => asking.account))];
+      await tx.query(
+        `SELECT pg_advisory_xact_lock($1, hash) FROM (
+           SELECT DISTINCT hashtext(account) AS hash FROM unnest($2::text[]) AS a (account)
+           ORDER BY hash
+         ) AS in_one_order`,
+        [advisoryLocks.accountKeys, accounts],
+      );
+      const keys = await lockKeys(tx, [...new Set(commands.map(({ asking }) => asking.id))]);
+      const { rows } = await tx.query<{ account: string; live: number }>(
+        `SELECT account, count(*) AS live FROM unnest($1::text[]) AS a (account)
+         CROSS JOIN LATERAL (
+           SELECT FROM ledger.api_keys k WHERE k.account = a.account AND k.status <> 'revoked'
+             AND (k.expires_at IS NULL OR k.expires_at > clock_timestamp()) LIMIT ${maxLiveKeys}
+         ) AS live GROUP BY account`,
+        [accounts],
+      );
+      const live = new Map(rows.map((row) => [row.account, row.live]));
+      return decide(
+        tx,
+        commands.map(({ asking, ...key }) => ({
+          subject: key.id,
+          actor: asking.id,
+          requestId: asking.requestId,
+          decide(state, context) {
+            const liveKeys = live.get(asking.account) ?? 0;
+            const by = keys.get(asking.id) ?? noKey;
+            const command = { type: 'DeriveApiKey', ...key, by, liveKeys } as const;
+            const decision = decideApiKey(command, state, context);
+            if (decision.type === 'accepted') live.set(asking.account, liveKeys + 1);
+            return decision;
+          },
+        })),
+      );
+    });
+
+  const derivations = createBatcher({ maxBatch: 50, maxWaiting: 500, run: derive, mayBlameOne });
 
   return {
     handle,
@@ -178,25 +240,8 @@ export const createApiKeyHandler = (pool: Pool, outbox: Outbox) => {
       key: Pick<CommandOf<'DeriveApiKey'>, 'name' | 'scopes' | 'expiresIn'>,
     ): Promise<WithToken<ApiKeyOutcome>> {
       const token = keyToken(randomSecret());
-      const id = uuidv7();
-      const outcome = await transaction(pool, async (tx) => {
-        // Keys of one account that are made at once are counted one after the other.
-        await tx.query('SELECT pg_advisory_xact_lock($1, hashtext($2))', [
-          advisoryLocks.accountKeys,
-          asking.account,
-        ]);
-        const by = (await lockKeys(tx, [asking.id])).get(asking.id) ?? noKey;
-        const { rows } = await tx.query<{ live: number }>(
-          `SELECT count(*) AS live FROM (
-             SELECT FROM ledger.api_keys WHERE account = $1 AND status <> 'revoked'
-               AND (expires_at IS NULL OR expires_at > clock_timestamp()) LIMIT ${maxLiveKeys}
-           ) AS live`,
-          [asking.account],
-        );
-        const hash = hashKeyToken(token);
-        const liveKeys = rows[0]?.live ?? 0;
-        const command = { type: 'DeriveApiKey', id, ...key, by, hash, liveKeys } as const;
-        return decide(tx, id, command, { actor: asking.id, requestId: asking.requestId });
+      const outcome = await derivations.submit({
+        ...{ asking, ...key, id: uuidv7(), hash: hashKeyToken(token) },
       });
       return { ...outcome, token };
     },

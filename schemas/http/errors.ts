@@ -73,6 +73,8 @@ export const messages = {
   invalidJson: 'Invalid JSON body',
   codeNotFound: 'Short URL not found',
   keyNotFound: 'API key not found',
+  keySuspended: 'An operator switched this key off',
+  keyTooDeep: 'Too many keys stand above this one',
   prefetch: 'Short links are not fetched ahead',
   linkExpired: 'This link has expired',
   tooManyAttempts: 'Too many attempts. Try again later.',

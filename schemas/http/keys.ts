@@ -3,19 +3,17 @@ import { timestamp } from '../events/envelope.js';
 import { planName } from '../plans.js';
 import { inOrder, scopeName, scopeNames } from '../scopes.js';
 import { expiresIn, optional } from './fields.js';
+import { wholeNumber } from './query.js';
+import { usageResponse } from './reports.js';
+import { disallowedProperties } from './shorten.js';
 
 /** Ids of keys are UUIDs in lower case. */
 export const keyIdPattern = /^[0-9a-f-]{36}$/;
 
-const controlCharacters = /[\u0000-\u001f\u007f-\u009f]/;
-
 const nameMessage = 'name must have 1 to 100 characters, none of them control characters';
 const name = z
   .string({ error: nameMessage })
-  .refine(
-    (value) => value.length >= 1 && value.length <= 100 && !controlCharacters.test(value),
-    nameMessage,
-  )
+  .regex(/^[^\u0000-\u001f\u007f-\u009f]{1,100}$/u, nameMessage)
   .refine((value) => value.isWellFormed(), nameMessage);
 
 const accountMessage =
@@ -96,4 +94,81 @@ export const keyPageResponse = z.object({
   keys: z.array(keyWithUsageResponse),
   /** `after` of the next page; `null` on the last one. */
   next: z.string().nullable(),
+});
+
+const stripped = { propertyNames: { not: { enum: disallowedProperties } } };
+
+/** POST /v2/keys */
+export const makeKeyRequest = z
+  .object(
+    {
+      name,
+      scopes: optional(scopes).meta({
+        description: 'Only such as the key has that makes it. Default: all of these.',
+      }),
+      expiresIn: optional(expiresIn).meta({
+        description: 'Seconds. It ends no later than the key that makes it.',
+      }),
+    },
+    { error: nameMessage },
+  )
+  .meta(stripped);
+
+const nothingToChange = 'Nothing to change';
+
+/** PATCH /v2/keys/:id */
+export const changeOwnKeyRequest = z
+  .object(
+    {
+      name: optional(name),
+      active: optional(z.boolean({ error: 'active must be true or false' })),
+      scopes: optional(scopes).meta({ description: 'Only such as the key has that asks.' }),
+    },
+    { error: nothingToChange },
+  )
+  .refine((change) => Object.values(change).some((value) => value !== null), nothingToChange)
+  .meta({ ...stripped, minProperties: 1 });
+
+const overlapMessage = 'overlapSeconds must be between 0 and 604800';
+
+/** POST /v2/keys/:id/rotate */
+export const rotateKeyRequest = z
+  .object(
+    {
+      overlapSeconds: optional(
+        z
+          .number({ error: overlapMessage })
+          .min(0, overlapMessage)
+          .max(604_800, overlapMessage)
+          .int(overlapMessage),
+      ).meta({ description: 'Until then, earlier keys work too. Default: 0.' }),
+    },
+    { error: overlapMessage },
+  )
+  .meta(stripped);
+
+/** The query of GET /v2/keys. */
+export const ownKeysQuery = z.object({
+  limit: wholeNumber(1, 100, 'limit must be between 1 and 100').default(100),
+  after: z
+    .string({ error: 'after must be given once' })
+    .regex(keyIdPattern, { error: 'after must be the id of a key' })
+    .optional()
+    .describe("The page before's `next`."),
+});
+
+/** A key as itself and those above it see it. */
+export const ownKeyResponse = keyResponse.omit({ account: true }).extend({
+  lastUsedAt: timestamp.nullable().describe('The minute of its last call.'),
+  usage: usageResponse.describe('Of the root: the key and all that descend from it count as one.'),
+});
+export type OwnKeyResponse = z.infer<typeof ownKeyResponse>;
+
+/** With the key itself: shown this once. */
+export const madeKeyResponse = ownKeyResponse.extend({ key: z.string() });
+
+/** GET /v2/keys: a page, in the order of their making. */
+export const ownKeyPageResponse = z.object({
+  keys: z.array(ownKeyResponse),
+  next: z.string().nullable().describe('`after` of the next page; `null` on the last one.'),
 });

@@ -6,7 +6,7 @@ import type { Actor } from '../../../schemas/decision.js';
 import type { PlanTable } from '../../../schemas/plans.js';
 import type { RequestState } from '../app.js';
 import { json, type Reply } from '../reply.js';
-import { bodyReader, parseAs, parseJson, type Handler, type Route } from '../requests.js';
+import { bodyReader, parseAs, parseJsonAs, type Handler, type Route } from '../requests.js';
 
 /** A request of an operator whose token was right. */
 export interface AdminState extends RequestState {
@@ -52,9 +52,7 @@ export const withBody =
   async (ctx, state, parameter) => {
     const body = await readBody(ctx);
     if (body.type === 'refused') return body.reply;
-    const parsed = parseJson(body.value);
-    if (parsed.type === 'refused') return parsed.reply;
-    const request = parseAs(schema, parsed.value);
+    const request = parseJsonAs(schema, body.value);
     return request.type === 'read' ? answer(request.value, state, parameter, ctx) : request.reply;
   };
 

@@ -22,14 +22,15 @@ export const openApiDocument = () => ({
   // Where the document came from: right behind any proxy, too.
   servers: [{ url: '/' }],
   security: [{ apiKey: [] }],
-  tags: [{ name: 'Links' }, { name: 'Reports' }, { name: 'Health' }],
+  tags: [{ name: 'Links' }, { name: 'Reports' }, { name: 'Keys' }, { name: 'Health' }],
   paths,
   components: {
     securitySchemes: {
       apiKey: {
         type: 'http',
         scheme: 'bearer',
-        description: '`Authorization: Bearer ll_…`; operators issue the keys.',
+        description:
+          '`Authorization: Bearer ll_…`; operators issue the first keys, and keys make keys.',
       },
     },
     schemas: componentSchemas(),

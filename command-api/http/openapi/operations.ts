@@ -1,6 +1,7 @@
 import { historyQuery } from '../../../schemas/http/history.js';
 import { qrQuery } from '../../../schemas/http/qr.js';
 import { accountStatsQuery, statsQuery } from '../../../schemas/http/statistics.js';
+import { ownKeysQuery } from '../../../schemas/http/keys.js';
 import { done, errors, health, linkDetails, madeOnce, qrImages, success } from './responses.js';
 import {
   parametersOf,
@@ -100,6 +101,45 @@ const details = {
   updatedAt: '2026-05-01T12:30:00.000Z',
   version: 2,
 };
+
+const freeOfCharge = 'Counts for the limit per minute, but costs no call of the month.';
+
+const keyId = {
+  name: 'id',
+  in: 'path',
+  required: true,
+  schema: { type: 'string', format: 'uuid' },
+};
+
+const usage = {
+  plan: 'HOBBY',
+  calls: { used: 1_200, limit: 25_000 },
+  links: { used: 40, limit: 350 },
+  qrCodes: { used: 3, limit: 350 },
+  resetDate: '2026-06-01',
+};
+
+const key = {
+  id: '019a3c1e-7b31-7c41-9d5e-2f6b8a1c4d71',
+  name: 'Reader',
+  plan: 'HOBBY',
+  scopes: ['links:read', 'stats:read'],
+  active: true,
+  rootId: '019a3c1e-7b20-7c41-9d5e-2f6b8a1c4d70',
+  expiresAt: '2026-05-02T12:00:00.000Z',
+  createdAt: '2026-05-01T12:00:00.000Z',
+  lastUsedAt: null,
+  usage,
+};
+const made = { ...key, key: `ll_${'x'.repeat(38)}` };
+
+/** What a client may do with a key that was just made: its id is in the body. */
+const ofKey = Object.fromEntries(
+  ['changeKey', 'rotateKey', 'revokeKey'].map((operationId) => [
+    operationId,
+    { operationId, parameters: { id: '$response.body#/id' } },
+  ]),
+);
 
 /** Every operation of the listener, by path and method. `HEAD` goes wherever `GET` does. */
 export const paths = {
@@ -327,18 +367,87 @@ export const paths = {
       operationId: 'getUsage',
       tags: ['Reports'],
       summary: 'Get what the key has spent this month',
-      description: 'Counts for the limit per minute, but costs no call of the month.',
+      description: freeOfCharge,
       responses: {
-        200: success('Used and allowed.', 'Usage', {
-          usage: {
-            plan: 'HOBBY',
-            calls: { used: 1_200, limit: 25_000 },
-            links: { used: 40, limit: 350 },
-            qrCodes: { used: 3, limit: 350 },
-            resetDate: '2026-06-01',
-          },
-        }),
+        200: success('Used and allowed.', 'Usage', { usage }),
         ...errors(),
+      },
+    },
+  },
+  '/v2/keys': {
+    parameters: [requestId],
+    get: {
+      operationId: 'getKeys',
+      tags: ['Keys'],
+      ...needs('keys:manage'),
+      summary: 'List the key itself and the keys that descend from it',
+      description: `Those that were revoked are not listed. ${freeOfCharge}`,
+      parameters: parametersOf(ownKeysQuery),
+      responses: {
+        200: success('A page of keys.', 'ApiKeys', { keys: { keys: [key], next: null } }),
+        ...errors(400, 403),
+      },
+    },
+    post: {
+      operationId: 'makeKey',
+      tags: ['Keys'],
+      ...needs('keys:manage'),
+      summary: 'Make a key',
+      description: `It shares the limits of the key that makes it. At most 100 keys an account. ${freeOfCharge}`,
+      requestBody: body('MakeKeyRequest', {
+        reader: {
+          value: { name: 'Reader', scopes: ['links:read', 'stats:read'], expiresIn: 86_400 },
+        },
+      }),
+      responses: {
+        201: success(
+          'The key, which is shown this once.',
+          'MadeApiKey',
+          { key: made },
+          { links: ofKey },
+        ),
+        ...errors(400, 403, 413, 415),
+      },
+    },
+  },
+  '/v2/keys/{id}': {
+    parameters: [keyId, requestId],
+    patch: {
+      operationId: 'changeKey',
+      tags: ['Keys'],
+      ...needs('keys:manage'),
+      summary: 'Change a key',
+      description: `The key itself, or one that descends from it. ${freeOfCharge}`,
+      requestBody: body('ChangeKeyRequest', {
+        off: { value: { active: false } },
+        more: { value: { name: 'Stats reader', scopes: ['stats:read'] } },
+      }),
+      responses: {
+        200: success('The key as it is now.', 'ApiKey', { key }),
+        ...errors(400, 403, 404, 413, 415),
+      },
+    },
+    delete: {
+      operationId: 'revokeKey',
+      tags: ['Keys'],
+      ...needs('keys:manage'),
+      summary: 'Revoke a key for good',
+      description: `The keys that descend from it go on. ${freeOfCharge}`,
+      responses: { 204: done('It is revoked, or was before.'), ...errors(403, 404) },
+    },
+  },
+  '/v2/keys/{id}/rotate': {
+    parameters: [keyId, requestId],
+    post: {
+      operationId: 'rotateKey',
+      tags: ['Keys'],
+      ...needs('keys:manage'),
+      summary: 'Replace a key by another of the same id, limits and usage',
+      description: `All earlier ones end after the overlap. ${freeOfCharge}`,
+      requestBody: body('RotateKeyRequest', { hour: { value: { overlapSeconds: 3_600 } } }),
+      responses: {
+        200: success('The new key, which is shown this once.', 'MadeApiKey', { key: made }),
+        ...errors(400, 403, 404, 413, 415),
       },
     },
   },

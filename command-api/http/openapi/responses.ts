@@ -173,7 +173,7 @@ const errorResponses = [
   error(
     403,
     'Forbidden',
-    'The key lacks a scope, or the feature needs another plan.',
+    'The key lacks a scope, the feature needs another plan, or an operator has to do it.',
     {
       scope: {
         statusCode: 403,
@@ -181,6 +181,7 @@ const errorResponses = [
         error: 'Forbidden',
         scope: 'links:create',
       },
+      suspended: general(403, messages.keySuspended, ['PATCH', '/v2/keys/…']),
       password: {
         statusCode: 403,
         message: 'Password protection requires the INDIE plan or higher.',
@@ -190,9 +191,9 @@ const errorResponses = [
         upgradeUrl: monthlyLimit.upgradeUrl,
       },
     },
-    { schema: { anyOf: [refTo('ScopeError'), refTo('PlanError')] } },
+    { schema: { anyOf: [refTo('ScopeError'), refTo('PlanError'), refTo('GeneralError')] } },
   ),
-  error(404, 'NotFound', 'There was never such a short code.', {
+  error(404, 'NotFound', 'There was never such a short code, or there is no such key.', {
     unknown: general(404, messages.codeNotFound, stats),
   }),
   error(

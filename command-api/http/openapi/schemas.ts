@@ -11,6 +11,14 @@ import { healthResponse, livenessResponse } from '../../../schemas/http/health.j
 import { historyResponse } from '../../../schemas/http/history.js';
 import { changeLinkRequest, linkDetails } from '../../../schemas/http/links.js';
 import { usageResponse } from '../../../schemas/http/reports.js';
+import {
+  changeOwnKeyRequest,
+  madeKeyResponse,
+  makeKeyRequest,
+  ownKeyPageResponse,
+  ownKeyResponse,
+  rotateKeyRequest,
+} from '../../../schemas/http/keys.js';
 import { linkResponse, shortCode, shortenRequest } from '../../../schemas/http/shorten.js';
 import { accountStatsResponse, statsResponse } from '../../../schemas/http/statistics.js';
 
@@ -23,6 +31,9 @@ const requests = {
   ShortenRequest: shortenRequest(() => false),
   BatchRequest: batchRequest,
   ChangeLinkRequest: changeLinkRequest(() => false),
+  MakeKeyRequest: makeKeyRequest,
+  ChangeKeyRequest: changeOwnKeyRequest,
+  RotateKeyRequest: rotateKeyRequest,
 };
 
 const responses = {
@@ -33,6 +44,9 @@ const responses = {
   Stats: statsResponse,
   AccountStats: accountStatsResponse,
   Usage: usageResponse,
+  ApiKey: ownKeyResponse,
+  ApiKeys: ownKeyPageResponse,
+  MadeApiKey: madeKeyResponse,
   Liveness: livenessResponse,
   Readiness: healthResponse,
   GeneralError: generalError,

@@ -5,6 +5,7 @@ import {
   type ScopeError,
   type UnauthorizedError,
 } from '../../../schemas/http/errors.js';
+import type { UsageResponse } from '../../../schemas/http/reports.js';
 import type { PlanTable } from '../../../schemas/plans.js';
 import type { Scope } from '../../../schemas/scopes.js';
 import type { AdmittedCall } from '../../domain/rate-limits.js';
@@ -66,6 +67,20 @@ export const bearerKey: Authenticate = ({ headers }) => {
 export const unauthorized = (message: string): Reply => {
   const body: UnauthorizedError = { statusCode: 401, message, error: 'Unauthorized' };
   return json(401, body, { 'WWW-Authenticate': 'Bearer' });
+};
+
+export const keyInvalid = unauthorized(messages.keyInvalid);
+
+/** What a key's root has spent, and what its plan allows. */
+export const usageOf = ({ key, usage }: AdmittedCall, { plans }: PlanTable): UsageResponse => {
+  const plan = plans[key.plan];
+  return {
+    plan: key.plan,
+    calls: { used: usage.calls, limit: plan.monthlyCalls },
+    links: { used: usage.links, limit: plan.monthlyLinks },
+    qrCodes: { used: usage.qrCodes, limit: plan.monthlyQrCodes },
+    resetDate: usage.resetDate,
+  };
 };
 
 export const scopeLacking = (scope: Scope): Reply => {

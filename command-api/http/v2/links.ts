@@ -9,7 +9,7 @@ import {
   type ManagedLinksDeps,
 } from '../managed-links.js';
 import { failure, json, type Reply } from '../reply.js';
-import { parseAs, parseJson, type Handler } from '../requests.js';
+import { parseAs, parseJsonAs, type Handler } from '../requests.js';
 import type { PlanDeps, V2State } from './admitted-call.js';
 import { gateRefusal } from './gates.js';
 import { etagOf, ifMatch } from './if-match.js';
@@ -43,9 +43,7 @@ export const createLinkHandlers = (deps: LinkDeps) => {
   };
 
   const change: Handler<V2State> = async (ctx, state, parameter) => {
-    const parsed = parseJson(state.body);
-    if (parsed.type === 'refused') return parsed.reply;
-    const request = parseAs(changeRequest, parsed.value);
+    const request = parseJsonAs(changeRequest, state.body);
     if (request.type === 'refused') return request.reply;
     const refusal = gateRefusal(request.value, state, deps);
     if (refusal) return refusal;

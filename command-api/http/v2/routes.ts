@@ -1,5 +1,4 @@
 import type { Context } from 'koa';
-import type { UsageResponse } from '../../../schemas/http/reports.js';
 import type { CallByHash } from '../../ledger/admission.js';
 import type { Scope } from '../../../schemas/scopes.js';
 import { json, send, type Reply } from '../reply.js';
@@ -8,10 +7,12 @@ import {
   bearerKey,
   enter,
   scopeLacking,
+  usageOf,
   type Credential,
   type UnadmittedCall,
   type V2State,
 } from './admitted-call.js';
+import { createKeyHandlers } from './keys.js';
 import { createLinkHandlers } from './links.js';
 import { createQrHandler, type QrDeps } from './qr.js';
 import { createShortenHandlers, type ShortenDeps } from './shorten.js';
@@ -41,18 +42,11 @@ export const v2Routes = (deps: V2Deps): readonly V2Route[] => {
   const links = createShortenHandlers(deps);
   const stats = createStatsHandlers(deps);
   const managed = createLinkHandlers(deps);
+  const keys = createKeyHandlers(deps);
+  const ofKeys = { scope: 'keys:manage', metered: false } as const;
+  const withBody = { bodyLimit: bodyLimits.one };
 
-  const usage: Handler<V2State> = (_ctx, { call }) => {
-    const plan = plans.plans[call.key.plan];
-    const body: UsageResponse = {
-      plan: call.key.plan,
-      calls: { used: call.usage.calls, limit: plan.monthlyCalls },
-      links: { used: call.usage.links, limit: plan.monthlyLinks },
-      qrCodes: { used: call.usage.qrCodes, limit: plan.monthlyQrCodes },
-      resetDate: call.usage.resetDate,
-    };
-    return json(200, body);
-  };
+  const usage: Handler<V2State> = (_ctx, { call }) => json(200, usageOf(call, plans));
 
   return [
     {
@@ -100,6 +94,11 @@ export const v2Routes = (deps: V2Deps): readonly V2Route[] => {
       handler: managed.history,
     },
     { method: 'GET', path: '/usage', scope: null, handler: usage, metered: false },
+    { method: 'GET', path: '/keys', ...ofKeys, handler: keys.list },
+    { method: 'POST', path: '/keys', ...ofKeys, ...withBody, handler: keys.make },
+    { method: 'PATCH', path: '/keys/:id', ...ofKeys, ...withBody, handler: keys.patch },
+    { method: 'DELETE', path: '/keys/:id', ...ofKeys, handler: keys.revoke },
+    { method: 'POST', path: '/keys/:id/rotate', ...ofKeys, ...withBody, handler: keys.rotate },
   ];
 };
 

@@ -23,7 +23,7 @@ import {
 } from './link-requests.js';
 
 /** Milliseconds that an answer waits for the log: a client gets its answer within 2 s. */
-const logWithinMs = 1_500;
+export const logWithinMs = 1_500;
 
 export interface ShortenDeps extends LinkRequestDeps {
   readonly admission: Admission;

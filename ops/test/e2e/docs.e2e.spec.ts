@@ -49,18 +49,26 @@ describe('command API: GET /docs', () => {
     expect(policy).not.to.match(/unsafe|https?:|\*/);
   });
 
-  it('shows every operation with its parameters and answers', async () => {
+  it('shows every operation with its parameters and answers', async function () {
+    // A browser opens them one after the other.
+    this.timeout(120_000);
     const document = (await bench.api('/openapi.json', null)).json() as {
       paths: Record<string, object>;
     };
     const shown = await page.locator('.opblock-summary-path').allTextContents();
     const plain = shown.map((text) => text.replaceAll('\u200b', ''));
-    expect(plain).to.have.members(Object.keys(document.paths));
+    const operations = Object.entries(document.paths).flatMap(([at, item]) =>
+      Object.keys(item).flatMap((name) => (name === 'parameters' ? [] : [at])),
+    );
+    expect(plain).to.have.members(operations);
 
-    for (const summary of await page.locator('.opblock-summary-control').all()) {
+    for (const operation of await page.locator('.opblock').all()) {
+      const summary = operation.locator('.opblock-summary-control');
+      await summary.click();
+      await operation.locator('.response[data-code^="20"]').first().waitFor();
+      // The page draws all that is open again after each click.
       await summary.click();
     }
-    await expect200(page, plain.length);
     expect(await page.locator('.errors-wrapper').count()).to.equal(0);
     expectNoComplaint();
   });
@@ -85,10 +93,3 @@ describe('command API: GET /docs', () => {
     expectNoComplaint();
   });
 });
-
-/** Waits until each operation shows what it answers. */
-const expect200 = async (page: Page, count: number): Promise<void> => {
-  const answers = page.locator('.responses-table .response[data-code="200"], [data-code="201"]');
-  await answers.nth(count - 1).waitFor();
-  expect(await answers.count()).to.equal(count);
-};

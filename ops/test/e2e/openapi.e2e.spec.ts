@@ -81,6 +81,11 @@ describe('command API: GET /openapi.json', () => {
   describe('describes every answer', () => {
     const seen: string[] = [];
     let alias: string;
+    let keyId: string;
+
+    /** A path with a short code, or with a key that descends from `pro`. */
+    const targetOf = (at: string): string =>
+      at.replace('{shortCode}', alias).replace('{id}', keyId);
 
     const described = async (
       operation: string,
@@ -90,7 +95,7 @@ describe('command API: GET /openapi.json', () => {
       query = '',
     ): Promise<Answer> => {
       const [method = '', at = ''] = operation.split(' ');
-      const target = at.replace('{shortCode}', alias) + query;
+      const target = targetOf(at) + query;
       const answer = await bench.api(target, key, { method, ...options });
       expect(answer.status, `${operation} ${answer.text}`).to.equal(status);
       // What other methods of a path are answered is said by those that it has.
@@ -106,16 +111,29 @@ describe('command API: GET /openapi.json', () => {
       ...(['GET /v2/links/{shortCode}', 'GET /v2/links/{shortCode}/history'] as const),
       ...(['GET /v2/stats', 'GET /v2/usage'] as const),
     ] as const;
-    const everywhere = [...posts, ...changes, ...gets];
+    const keyCalls = [
+      'GET /v2/keys',
+      'POST /v2/keys',
+      'PATCH /v2/keys/{id}',
+      'POST /v2/keys/{id}/rotate',
+      'DELETE /v2/keys/{id}',
+    ] as const;
+    const everywhere = [...posts, ...changes, ...gets, ...keyCalls];
+    /** They cost no call of the month. */
+    const free = ['GET /v2/usage', ...keyCalls] as readonly string[];
     const bodies = {
       'POST /v2/shorten': { url: destination },
       'POST /v2/shorten/batch': { urls: [{ url: destination }] },
       'PATCH /v2/links/{shortCode}': { title: 'Spring' },
+      'POST /v2/keys': { name: 'made' },
+      'PATCH /v2/keys/{id}': { active: true },
+      'POST /v2/keys/{id}/rotate': {},
     } as const;
     const bodyOf = (operation: string): Ask =>
       operation in bodies ? { body: bodies[operation as keyof typeof bodies] } : {};
 
     beforeEach(() => {
+      keyId = '01990000-0000-7000-8000-000000000000';
       alias = `c${Math.random().toString(36).slice(2, 10)}x`;
     });
 
@@ -198,6 +216,19 @@ describe('command API: GET /openapi.json', () => {
       await described('GET /v2/stats/{shortCode}', 200, pro);
     });
 
+    it('when keys are made, listed, changed, rotated and revoked', async () => {
+      const made = await described('POST /v2/keys', 201, pro, bodyOf('POST /v2/keys'));
+      keyId = (made.json() as { id: string }).id;
+      await described('GET /v2/keys', 200, pro);
+      await described('PATCH /v2/keys/{id}', 200, pro, bodyOf('PATCH /v2/keys/{id}'));
+      await described('POST /v2/keys/{id}/rotate', 200, pro, { body: { overlapSeconds: 60 } });
+      await described('DELETE /v2/keys/{id}', 204, pro);
+      for (const operation of keyCalls.slice(2)) {
+        if (operation.startsWith('DELETE')) keyId = '01990000-0000-7000-8000-000000000000';
+        await described(operation, 404, pro, bodyOf(operation));
+      }
+    });
+
     it('when the key is missing or wrong', async () => {
       for (const operation of everywhere) {
         await described(operation, 401, null, bodyOf(operation));
@@ -222,21 +253,22 @@ describe('command API: GET /openapi.json', () => {
       await bench.link(pro, { alias });
       await described('GET /v2/qr/{shortCode}', 429, key);
       await described('GET /v2/stats/{shortCode}', 200, hobby);
-      for (const operation of everywhere.slice(0, -1)) {
+      for (const operation of everywhere.filter((each) => !free.includes(each))) {
         await described(operation, 429, hobby, bodyOf(operation));
       }
-      const free = (await bench.key('FREE')).key;
-      await described('GET /v2/usage', 200, free);
+      const spent = (await bench.key('FREE')).key;
+      await described('GET /v2/usage', 200, spent);
       for (const operation of everywhere) {
-        const answer = await described(operation, 429, free, bodyOf(operation));
+        const answer = await described(operation, 429, spent, bodyOf(operation));
         expect(answer.headers).to.have.property('retry-after');
       }
     });
 
     it('when a body or a parameter is wrong', async () => {
       const headers = { 'Content-Type': 'application/json' };
-      for (const operation of [...posts, changes[0]]) {
-        await described(operation, 400, pro, { body: {} });
+      const wrong = { urls: [], active: 1, overlapSeconds: -1 };
+      for (const operation of [...posts, changes[0], ...keyCalls.slice(1, 4)]) {
+        await described(operation, 400, pro, { body: { ...wrong } });
         await described(operation, 400, pro, { body: '{', headers });
         await described(operation, 400, pro, { body: '{"__proto__":1}', headers });
         await described(operation, 413, pro, { body: 'x'.repeat(600_000), headers });
@@ -246,6 +278,7 @@ describe('command API: GET /openapi.json', () => {
       for (const operation of ['GET /v2/stats/{shortCode}', 'GET /v2/stats']) {
         await described(operation, 400, pro, {}, '?tz=Berlin');
       }
+      await described('GET /v2/keys', 400, pro, {}, '?limit=101');
     });
 
     it('when an Idempotency-Key is another body’s, or in flight', async () => {
@@ -266,7 +299,7 @@ describe('command API: GET /openapi.json', () => {
     it('when the method is not allowed', async () => {
       for (const operation of [...everywhere, 'GET /health', 'GET /health/ready']) {
         const [method = '', at = ''] = operation.split(' ');
-        const answer = await bench.api(at.replace('{shortCode}', alias), pro, { method: 'PUT' });
+        const answer = await bench.api(targetOf(at), pro, { method: 'PUT' });
         expect(answer.status).to.equal(405);
         document.expectDescribed(method, at, answer);
         expect(answer.headers.allow?.split(', ')).to.include(method);

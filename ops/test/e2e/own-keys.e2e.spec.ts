@@ -1,0 +1,445 @@
+import { expect } from 'chai';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { scopeNames, type Scope } from '../../../schemas/scopes.js';
+import { ask, atOnce, statuses, type Answer, type Ask } from '../support/http.js';
+import type { IssuedKey } from '../support/product.js';
+import {
+  destination,
+  expectBody,
+  expectError,
+  invalidKey,
+  lacking,
+  timestampPattern,
+  withProduct,
+} from './harness.js';
+
+/** Rounds of the race of a rotation against calls; each takes some 1.5 seconds. */
+const rotations = Number(process.env['LINKLOG_ROTATIONS'] ?? '2');
+
+interface OwnKey {
+  readonly id: string;
+  readonly key: string;
+  readonly name: string;
+  readonly scopes: readonly Scope[];
+  readonly active: boolean;
+  readonly rootId: string;
+  readonly expiresAt: string | null;
+  readonly createdAt: string;
+  readonly lastUsedAt: string | null;
+}
+
+describe('command API: keys that people make', () => {
+  const bench = withProduct();
+  let accounts = 0;
+
+  /** A root in an account of its own. */
+  const newRoot = (
+    plan: 'FREE' | 'PRO' = 'PRO',
+    more: { readonly scopes?: readonly Scope[]; readonly expiresIn?: number } = {},
+  ): Promise<IssuedKey> => {
+    accounts += 1;
+    return bench.key(plan, { account: `keys-${accounts}`, ...more });
+  };
+
+  const keys = (
+    { key }: Pick<IssuedKey, 'key'>,
+    method: string,
+    path = '',
+    body?: unknown,
+  ): Promise<Answer> =>
+    bench.api(`/v2/keys${path}`, key, { method, ...(body !== undefined && { body }) });
+
+  const make = async (by: Pick<IssuedKey, 'key'>, body: object = {}): Promise<OwnKey> => {
+    const answer = await keys(by, 'POST', '', { name: 'made', ...body });
+    expect(answer.status, answer.text).to.equal(201);
+    return answer.json() as OwnKey;
+  };
+
+  const listed = async (by: Pick<IssuedKey, 'key'>, query = '') => {
+    const answer = await keys(by, 'GET', query);
+    expect(answer.status, answer.text).to.equal(200);
+    return answer.json() as { readonly keys: readonly OwnKey[]; readonly next: string | null };
+  };
+
+  /** Calls of keys in turn, by turns on each API. */
+  const callsOf = (of: readonly { readonly key: string }[], count: number, path: string) =>
+    atOnce(count, (index) => {
+      const { apis } = bench.product;
+      const { key = '' } = of[index % of.length] ?? {};
+      const options: Ask = { headers: { Authorization: `Bearer ${key}` } };
+      return ask(`${apis[index % apis.length] ?? ''}${path}`, options);
+    });
+
+  const works = async ({ key }: Pick<IssuedKey, 'key'>): Promise<boolean> => {
+    const answers = await callsOf([{ key }], bench.product.apis.length, '/v2/usage');
+    const [first] = answers;
+    if (!first) throw new Error('There is an API');
+    for (const answer of answers) expect(answer.status).to.equal(first.status);
+    if (first.status !== 200) expectBody(first, 401, invalidKey);
+    return first.status === 200;
+  };
+
+  const unknown = (answer: Answer, method: string, id: string, more = ''): void => {
+    const path = `/v2/keys/${id}${more}`;
+    expectError(answer, { status: 404, message: 'API key not found', path, method });
+  };
+
+  describe('POST /v2/keys', () => {
+    it('makes a key with exactly these fields, shown once, that works on every node', async () => {
+      const root = await newRoot('FREE');
+      const answer = await keys(root, 'POST', '', { name: 'mine', extra: 1, plan: 'PRO' });
+      const made = answer.json() as OwnKey;
+      const usage = (await bench.api('/v2/usage', root.key)).json();
+      expectBody(answer, 201, {
+        id: made.id,
+        key: made.key,
+        name: 'mine',
+        plan: 'FREE',
+        scopes: scopeNames,
+        active: true,
+        rootId: root.id,
+        expiresAt: null,
+        createdAt: made.createdAt,
+        lastUsedAt: null,
+        usage,
+      });
+      expect(made.key).to.match(/^ll_[0-9A-Za-z]{38}$/);
+      expect(made.createdAt).to.match(timestampPattern);
+      expect(await works(made)).to.equal(true);
+      const used = await bench.api('/v2/usage', made.key);
+      expect(used.headers).to.include({ 'x-api-key-name': 'mine', 'x-ratelimit-limit': '60' });
+      expect((await keys(root, 'GET')).text).not.to.include(made.key);
+    });
+
+    it('gives only scopes that the key has, by default all of these', async () => {
+      const scopes: readonly Scope[] = ['links:read', 'stats:read', 'keys:manage'];
+      const root = await newRoot('PRO', { scopes });
+      expect((await make(root)).scopes).to.deep.equal(scopes);
+      const child = await make(root, { scopes: ['stats:read', 'links:read', 'stats:read'] });
+      expect(child.scopes).to.deep.equal(['links:read', 'stats:read']);
+      expect((await make(root, { scopes: [] })).scopes).to.deep.equal([]);
+      const more = await keys(root, 'POST', '', { name: 'a', scopes: ['links:read', 'qr:read'] });
+      expectBody(more, 403, lacking('qr:read'));
+      expectBody(await keys(child, 'POST', '', { name: 'a' }), 403, lacking('keys:manage'));
+    });
+
+    it('lets no key end later than the one that makes it', async () => {
+      const seconds = async (by: Pick<IssuedKey, 'key'>, expiresIn?: number) => {
+        const { expiresAt, createdAt } = await make(by, { expiresIn });
+        return expiresAt === null ? null : Date.parse(expiresAt) - Date.parse(createdAt);
+      };
+      const endless = await newRoot();
+      expect(await seconds(endless)).to.equal(null);
+      expect(await seconds(endless, 60)).to.equal(60_000);
+      const ending = await newRoot('PRO', { expiresIn: 1_000 });
+      expect(await seconds(ending, 60)).to.equal(60_000);
+      const { expiresAt } = (await listed(ending)).keys[0] ?? {};
+      for (const expiresIn of [undefined, null, 5_000]) {
+        expect((await make(ending, { expiresIn })).expiresAt).to.equal(expiresAt);
+      }
+    });
+
+    const wrong: readonly [unknown, string][] = [
+      [{}, 'name must have 1 to 100 characters, none of them control characters'],
+      [{ name: '' }, 'name must have 1 to 100 characters, none of them control characters'],
+      [[], 'name must have 1 to 100 characters, none of them control characters'],
+      [{ name: 'a', scopes: ['all'] }, `scopes must be a list of ${scopeNames.join(', ')}`],
+      [{ name: 'a', expiresIn: 59 }, 'expiresIn must be at least 60 seconds (1 minute)'],
+      [{ name: 'a', expiresIn: '60' }, 'expiresIn must be a number'],
+    ];
+    for (const [body, message] of wrong) {
+      it(`is 400 for ${JSON.stringify(body)}`, async () => {
+        const answer = await keys(await newRoot(), 'POST', '', body);
+        expectError(answer, { status: 400, message, path: '/v2/keys', method: 'POST' });
+      });
+    }
+
+    it('makes 100 live keys an account, exactly, however many are asked for at once', async () => {
+      const root = await newRoot();
+      const first = await make(root);
+      const made = await atOnce(120, () => keys(root, 'POST', '', { name: 'one of many' }));
+      expect(statuses(made)).to.deep.equal({ 201: 98, 400: 22 });
+      const message = 'At most 100 keys an account';
+      for (const answer of made.filter(({ status }) => status === 400)) {
+        expectError(answer, { status: 400, message, path: '/v2/keys', method: 'POST' });
+      }
+      expect((await keys(root, 'DELETE', `/${first.id}`)).status).to.equal(204);
+      await make(root);
+      expect((await keys(root, 'POST', '', { name: 'one more' })).status).to.equal(400);
+    });
+  });
+
+  describe('GET /v2/keys', () => {
+    it('lists the key and all that descend from it, a page at a time', async () => {
+      const root = await newRoot();
+      const a = await make(root);
+      const b = await make(a);
+      const c = await make(root);
+      const ids = async (by: Pick<IssuedKey, 'key'>) => (await listed(by)).keys.map(({ id }) => id);
+      expect(await ids(root)).to.deep.equal([root.id, a.id, b.id, c.id]);
+      expect(await ids(a)).to.deep.equal([a.id, b.id]);
+      expect(await ids(b)).to.deep.equal([b.id]);
+      const first = await listed(root, '?limit=3');
+      expect(first.keys.map(({ id }) => id)).to.deep.equal([root.id, a.id, b.id]);
+      const second = await listed(root, `?limit=3&after=${first.next ?? ''}`);
+      expect(second).to.deep.include({ next: null });
+      expect(second.keys.map(({ id }) => id)).to.deep.equal([c.id]);
+      for (const query of ['?limit=0', '?limit=101', '?limit=x', '?after=x']) {
+        expect((await keys(root, 'GET', query)).status, query).to.equal(400);
+      }
+    });
+
+    it('says of each what is true now, with the usage of the root, and its last minute', async () => {
+      const root = await newRoot();
+      const child = await make(root, { name: 'child', scopes: ['links:create', 'qr:read'] });
+      const before = Date.now();
+      const { shortCode } = await bench.link(child.key);
+      expect((await bench.api(`/v2/qr/${shortCode}`, child.key)).status).to.equal(200);
+      const [own, below] = (await listed(root)).keys;
+      const usage = (await bench.api('/v2/usage', root.key)).json();
+      expect(usage).to.deep.include({ calls: { used: 2, limit: 500_000 } });
+      expect(usage).to.deep.include({ links: { used: 1, limit: 3_000 } });
+      expect(usage).to.deep.include({ qrCodes: { used: 1, limit: 3_000 } });
+      const seen = { lastUsedAt: below?.lastUsedAt, usage };
+      expect({ ...below, key: child.key }).to.deep.equal({ ...child, ...seen });
+      expect(own).to.deep.include({ id: root.id, rootId: root.id, usage, scopes: scopeNames });
+      for (const { lastUsedAt } of [own, below] as OwnKey[]) {
+        const minute = Date.parse(lastUsedAt ?? '');
+        expect(minute % 60_000).to.equal(0);
+        expect(minute).to.be.within(before - 60_000, Date.now());
+      }
+    });
+  });
+
+  describe('PATCH /v2/keys/:id', () => {
+    it('changes name, scopes and whether it is active, on every node at once', async () => {
+      const root = await newRoot();
+      const child = await make(root);
+      const patch = (body: object) => keys(root, 'PATCH', `/${child.id}`, body);
+      const renamed = await patch({ name: 'renamed', scopes: ['qr:read'], active: null });
+      expect(renamed.status).to.equal(200);
+      const seen = renamed.json() as OwnKey;
+      expect({ ...seen, key: child.key }).to.deep.equal({
+        ...{ ...child, name: 'renamed', scopes: ['qr:read'], lastUsedAt: seen.lastUsedAt },
+        usage: (await bench.api('/v2/usage', root.key)).json(),
+      });
+      const stats = await bench.api('/v2/stats/nothing', child.key);
+      expectBody(stats, 403, lacking('stats:read'));
+      expect(stats.headers['x-api-key-name']).to.equal('renamed');
+      expect((await patch({ active: false })).json()).to.include({ active: false });
+      expect(await works(child)).to.equal(false);
+      expect((await patch({ active: true })).json()).to.include({ active: true });
+      expect(await works(child)).to.equal(true);
+    });
+
+    it('is for the key itself and what descends from it: 404 for all others', async () => {
+      const root = await newRoot();
+      const child = await make(root);
+      const sibling = await make(root);
+      const grandchild = await make(child);
+      const stranger = await newRoot();
+      const sameAccount = await bench.key('PRO', { account: root.account });
+      const rename = { name: 'renamed' };
+      for (const { id } of [child, grandchild]) {
+        expect((await keys(child, 'PATCH', `/${id}`, rename)).status).to.equal(200);
+      }
+      const others = [root, sibling, stranger, sameAccount].map(({ id }) => id);
+      for (const id of [...others, 'nothing', '01990000-0000-7000-8000-000000000000']) {
+        unknown(await keys(child, 'PATCH', `/${id}`, rename), 'PATCH', id);
+        unknown(await keys(child, 'POST', `/${id}/rotate`, {}), 'POST', id, '/rotate');
+        unknown(await keys(child, 'DELETE', `/${id}`), 'DELETE', id);
+      }
+    });
+
+    it('gives only scopes that the key has, itself included', async () => {
+      const root = await newRoot();
+      const scopes = ['links:read', 'keys:manage'];
+      const child = await make(root, { scopes });
+      const grandchild = await make(child, { scopes: [] });
+      for (const { id } of [child, grandchild]) {
+        const answer = await keys(child, 'PATCH', `/${id}`, { scopes: ['links:read', 'qr:read'] });
+        expectBody(answer, 403, lacking('qr:read'));
+      }
+      const less = await keys(child, 'PATCH', `/${child.id}`, { scopes: ['keys:manage'] });
+      expect(less.json()).to.deep.include({ scopes: ['keys:manage'] });
+      const again = await keys(child, 'PATCH', `/${child.id}`, { scopes });
+      expectBody(again, 403, lacking('links:read'));
+    });
+
+    it('does not switch on what an operator switched off', async () => {
+      const root = await newRoot();
+      const child = await make(root);
+      await bench.admin('PATCH', `/admin/keys/${child.id}`, { active: false });
+      const answer = await keys(root, 'PATCH', `/${child.id}`, { active: true });
+      const message = 'An operator switched this key off';
+      const path = `/v2/keys/${child.id}`;
+      expectError(answer, { status: 403, message, path, method: 'PATCH' });
+      expect((await keys(root, 'PATCH', `/${child.id}`, { active: false })).status).to.equal(200);
+      await bench.admin('PATCH', `/admin/keys/${child.id}`, { active: true });
+      expect(await works(child)).to.equal(true);
+    });
+
+    it('is 400 with nothing to change', async () => {
+      const root = await newRoot();
+      const path = `/v2/keys/${root.id}`;
+      for (const body of [{}, { name: null }, { plan: 'PRO' }, []]) {
+        const answer = await keys(root, 'PATCH', `/${root.id}`, body);
+        expectError(answer, { status: 400, message: 'Nothing to change', path, method: 'PATCH' });
+      }
+    });
+  });
+
+  describe('POST /v2/keys/:id/rotate', () => {
+    it('gives another key of the same id, limits and usage; the earlier one ends', async () => {
+      const root = await newRoot('FREE');
+      const child = await make(root);
+      await callsOf([child], 10, '/v2/usage');
+      const answer = await keys(root, 'POST', `/${child.id}/rotate`, {});
+      expect(answer.status).to.equal(200);
+      const rotated = answer.json() as OwnKey;
+      expect(rotated).to.include({ id: child.id, name: child.name, rootId: root.id });
+      expect(rotated.key)
+        .to.match(/^ll_[0-9A-Za-z]{38}$/)
+        .and.not.equal(child.key);
+      expect(await works(child)).to.equal(false);
+      expect(await works(rotated)).to.equal(true);
+      const left = (await bench.api('/v2/usage', rotated.key)).headers['x-ratelimit-remaining'];
+      expect(Number(left)).to.be.below(60 - 13);
+    });
+
+    it('lets earlier keys work within the overlap; the next rotation may end them', async () => {
+      const root = await newRoot();
+      const rotate = async (overlapSeconds: number) => {
+        const answer = await keys(root, 'POST', `/${child.id}/rotate`, { overlapSeconds });
+        return answer.json() as OwnKey;
+      };
+      const child = await make(root);
+      const second = await rotate(604_800);
+      const third = await rotate(600);
+      expect(await Promise.all([child, second, third].map(works))).to.deep.equal([
+        ...[true, true, true],
+      ]);
+      const fourth = await rotate(0);
+      const all = [child, second, third, fourth];
+      expect(await Promise.all(all.map(works))).to.deep.equal([false, false, false, true]);
+    });
+
+    it('is 400 for an overlap beyond a week', async () => {
+      const root = await newRoot();
+      const message = 'overlapSeconds must be between 0 and 604800';
+      for (const overlapSeconds of [-1, 604_801, 1.5, '1']) {
+        const answer = await keys(root, 'POST', `/${root.id}/rotate`, { overlapSeconds });
+        const path = `/v2/keys/${root.id}/rotate`;
+        expectError(answer, { status: 400, message, path, method: 'POST' });
+      }
+      expect(await works(root)).to.equal(true);
+    });
+
+    it(`refuses no call within the overlap and takes none after it, ${rotations} times`, async function () {
+      this.timeout(10_000 + rotations * 5_000);
+      const root = await newRoot();
+      let old: { readonly key: string } = await make(root);
+      const { id } = old as OwnKey;
+      for (let round = 0; round < rotations; round += 1) {
+        const calls: { readonly from: number; readonly until: number; readonly status: number }[] =
+          [];
+        let ended = false;
+        const call = async (caller: number): Promise<void> => {
+          while (!ended) {
+            const from = performance.now();
+            const { apis } = bench.product;
+            const { status } = await ask(`${apis[caller % apis.length] ?? ''}/v2/usage`, {
+              headers: { Authorization: `Bearer ${old.key}` },
+            });
+            calls.push({ from, until: performance.now(), status });
+            await sleep(2);
+          }
+        };
+        const callers = Promise.all(Array.from({ length: 4 }, (_, caller) => call(caller)));
+        const asked = performance.now();
+        const answer = await keys(root, 'POST', `/${id}/rotate`, { overlapSeconds: 1 });
+        const answered = performance.now();
+        await sleep(1_300);
+        ended = true;
+        await callers;
+        const within = calls.filter(({ until }) => until < asked + 1_000);
+        const after = calls.filter(({ from }) => from > answered + 1_000);
+        expect(new Set(within.map(({ status }) => status))).to.deep.equal(new Set([200]));
+        expect(new Set(after.map(({ status }) => status))).to.deep.equal(new Set([401]));
+        old = answer.json() as OwnKey;
+        expect(await works(old)).to.equal(true);
+      }
+    });
+  });
+
+  describe('DELETE /v2/keys/:id', () => {
+    it('revokes for good, and leaves those that descend from it', async () => {
+      const root = await newRoot();
+      const child = await make(root);
+      const grandchild = await make(child);
+      for (let time = 0; time < 2; time += 1) {
+        const answer = await keys(root, 'DELETE', `/${child.id}`);
+        expect([answer.status, answer.text]).to.deep.equal([204, '']);
+        expect(answer.headers).to.have.property('x-ratelimit-limit');
+      }
+      expect(await works(child)).to.equal(false);
+      expect(await works(grandchild)).to.equal(true);
+      const left = (await listed(root)).keys.map(({ id }) => id);
+      expect(left).to.deep.equal([root.id, grandchild.id]);
+      const change = await keys(root, 'PATCH', `/${child.id}`, { active: true });
+      unknown(change, 'PATCH', child.id);
+    });
+
+    it('refuses every call of a child from the answer to the root’s end on', async () => {
+      const root = await newRoot();
+      const child = await make(root);
+      expect((await keys(root, 'DELETE', `/${root.id}`)).status).to.equal(204);
+      expect(statuses(await callsOf([root, child], 20, '/v2/usage'))).to.deep.equal({ 401: 20 });
+    });
+  });
+
+  describe('limits of a root and its descendants', () => {
+    it('are those of one key: 60 calls a minute, exactly', async () => {
+      const root = await newRoot('FREE');
+      const child = await make(root);
+      const all = [root, child, await make(child)];
+      // Two calls have made the children.
+      const answers = await callsOf(all, 200, '/v2/stats/nothing');
+      expect(statuses(answers)).to.deep.equal({ 404: 58, 429: 142 });
+    });
+
+    it('are those of one key: 35 links a month, exactly', async () => {
+      const root = await newRoot('FREE');
+      const all = [await make(root), await make(root), root];
+      const answers = await atOnce(54, (index) =>
+        bench.shorten(all[index % 3]?.key ?? '', { url: destination }),
+      );
+      expect(statuses(answers)).to.deep.equal({ 201: 35, 429: 19 });
+      const seen = (await bench.admin('GET', `/admin/keys/${all[0]?.id ?? ''}`)).json();
+      expect(seen).to.deep.include({ rootId: root.id, plan: 'FREE' });
+      expect(seen).to.have.nested.property('usage.month.links', 35);
+    });
+
+    it('are not used up by these calls, which cost no call of the month', async () => {
+      const root = await newRoot();
+      const { id } = await make(root);
+      await keys(root, 'PATCH', `/${id}`, { name: 'a' });
+      await keys(root, 'POST', `/${id}/rotate`, {});
+      await keys(root, 'DELETE', `/${id}`);
+      await listed(root);
+      const usage = (await bench.api('/v2/usage', root.key)).json();
+      expect(usage).to.deep.include({ calls: { used: 0, limit: 500_000 } });
+    });
+
+    it('follow the plan of the root; a derived key has none of its own', async () => {
+      const root = await newRoot('FREE');
+      const child = await make(root);
+      await bench.admin('PATCH', `/admin/keys/${root.id}`, { plan: 'HOBBY' });
+      const answer = await bench.api('/v2/usage', child.key);
+      expect(answer.headers['x-ratelimit-limit']).to.equal('300');
+      expect(answer.json()).to.include({ plan: 'HOBBY' });
+      const refused = await bench.admin('PATCH', `/admin/keys/${child.id}`, { plan: 'PRO' });
+      expect(refused.status).to.equal(409);
+    });
+  });
+});
