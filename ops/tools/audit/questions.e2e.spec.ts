@@ -195,8 +195,8 @@ for (const logName of ['embedded', 'on Kafka'] as const) {
     };
 
     /** The same read past us: by kcat where the log is on Kafka, by SQL where it is embedded. */
-    const toldByOthers = (question: number): Promise<string> =>
-      told(question, kafka ? 'kcat' : 'sql');
+    const toldByOthers = (question: number, at: Record<string, string> = {}): Promise<string> =>
+      told(question, kafka ? 'kcat' : 'sql', { at });
 
     it('who switched passwords off', async () => {
       const days = { '2026-05-19': moments.created, '2026-05-20': tomorrow() };
@@ -228,7 +228,8 @@ for (const logName of ['embedded', 'on Kafka'] as const) {
       expect(text).to.match(/^leads to +https:\/\/example\.com\/spring$/m);
       expect(text).to.match(/^blocked +\S+Z by bob: phishing$/m);
       expect(text).to.match(/^clicks +3, and 1 of bots$/m);
-      expect(await toldByOthers(3)).to.include('https://example.com/spring');
+      const at = { '2026-05-19T10:42:00.000Z': moments.reported };
+      expect(await toldByOthers(3, at)).to.include('https://example.com/spring');
     });
 
     it('which keys were revoked, and by whom', async () => {
