@@ -3,7 +3,7 @@ import type { Outbox } from '../../ops/platform/outbox/port.js';
 import { transaction, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
 import type { AccountStatsResponse, AskedStatistics } from '../../schemas/http/statistics.js';
 import { coverageOf } from '../domain/statistics.js';
-import { readAccountStatistics } from './statistics.js';
+import { areIncomplete, readAccountStatistics } from './statistics.js';
 
 /** A link with a click, a day. */
 const maxLinkDays = 200_000;
@@ -71,9 +71,10 @@ export const findAccountStats = (
   outbox: Outbox,
   account: string,
   asked: AskedStatistics,
-): Promise<AccountStatsResponse | 'tooManyLinks'> =>
+): Promise<AccountStatsResponse | 'tooManyLinks' | 'incomplete'> =>
   transaction(pool, async (tx) => {
     await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
+    if (await areIncomplete(tx)) return 'incomplete';
     const linkCount = await countLinks(tx, account);
     const { clicks, ofPeriod } = await readAccountStatistics(tx, account, asked);
     const stats = { linkCount, clickCount: clicks, ...ofPeriod };

@@ -3,7 +3,7 @@ import type { Outbox } from '../../ops/platform/outbox/port.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import type { AskedStatistics, StatsResponse } from '../../schemas/http/statistics.js';
 import { noClicks, readClicks } from './clicks.js';
-import { readCodeStatistics } from './statistics.js';
+import { areIncomplete, readCodeStatistics } from './statistics.js';
 
 const clicksAlone = async (pool: Pool, code: string) => ({
   ...((await readClicks(pool, [code])).get(code) ?? noClicks),
@@ -13,15 +13,17 @@ const clicksAlone = async (pool: Pool, code: string) => ({
 /**
  * A link's numbers, and whose they are: the link as it is, and its clicks from the statistics projection, of a
  * period too where something of it is asked for. A client always finds a link after its 201. `null` where there
- * never was such a link.
+ * never was such a link, `incomplete` while nothing can be said of a period.
  */
 export const findLinkStats = async (
   pool: Pool,
   outbox: Outbox,
   code: string,
   asked: AskedStatistics | null,
-): Promise<{ readonly account: string; readonly stats: StatsResponse } | null> => {
-  const { clicks, lastAccessed, ofPeriod } = await (asked && asked.include.size > 0
+): Promise<{ readonly account: string; readonly stats: StatsResponse } | 'incomplete' | null> => {
+  const isOfPeriod = asked !== null && asked.include.size > 0;
+  if (isOfPeriod && (await areIncomplete(pool))) return 'incomplete';
+  const { clicks, lastAccessed, ofPeriod } = await (isOfPeriod
     ? readCodeStatistics(pool, code, asked)
     : clicksAlone(pool, code));
   const { state } = (await readLinkStates(pool, outbox, [code])).get(code) ?? {};

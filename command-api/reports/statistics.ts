@@ -3,6 +3,19 @@ import { dimensionNames } from '../../schemas/statistics/document.js';
 import type { AskedStatistics, PeriodStats } from '../../schemas/http/statistics.js';
 import { coverageOf, periodStatsOf, type StatisticsRow } from '../domain/statistics.js';
 
+/**
+ * Whether the tables still lack visits, since an upgrade has new ones and the projectors build them. It is so no
+ * more once it is not: ask before reading them.
+ */
+export const areIncomplete = async (postgres: Queryable): Promise<boolean> => {
+  const { rows } = await postgres.query({
+    name: 'statistics-are-incomplete',
+    text: `SELECT FROM pg_namespace WHERE nspname = 'projection_stats'
+             AND obj_description(oid, 'pg_namespace') = 'rebuild due'`,
+  });
+  return rows.length > 0;
+};
+
 export interface SubjectStatistics {
   /** Of all time. */
   readonly clicks: number;

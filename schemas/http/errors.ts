@@ -94,6 +94,7 @@ export const messages = {
   qrOff: 'QR code generation is currently disabled on this platform',
   expirationOff: 'URL expiration is currently disabled on this platform',
   tooManyLinks: 'Too many links in this period',
+  statsIncomplete: 'Statistics are being built after an upgrade',
   idempotencyKey: 'Idempotency-Key must be between 1 and 255 characters',
   idempotencyMismatch: 'Idempotency-Key was already used with another request body',
   idempotencyInFlight: 'A request with this Idempotency-Key is still in progress',

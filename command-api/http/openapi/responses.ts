@@ -249,6 +249,7 @@ const errorResponses = [
       maintenance: general(503, messages.maintenance),
       unavailable: general(503, messages.unavailable),
       safety: general(503, messages.safetyUnavailable),
+      statistics: general(503, messages.statsIncomplete, stats),
     },
     { headers: { ...ofKeylessError, ...headers(['Retry-After']) } },
   ),

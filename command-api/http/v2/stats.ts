@@ -5,9 +5,12 @@ import { shortCodePattern } from '../../../schemas/http/shorten.js';
 import { accountStatsQuery, readStatsQuery, statsQuery } from '../../../schemas/http/statistics.js';
 import { findAccountStats } from '../../reports/account-stats.js';
 import { findLinkStats } from '../../reports/link-stats.js';
-import { failure, json } from '../reply.js';
+import { failure, json, unavailable } from '../reply.js';
 import type { Handler } from '../requests.js';
 import type { V2State } from './admitted-call.js';
+
+/** `Retry-After`, in seconds: an upgrade's new tables are built in minutes, or longer. */
+const incomplete = unavailable(messages.statsIncomplete, 30);
 
 /** GET /v2/stats/:shortCode and GET /v2/stats */
 export const createStatsHandlers = ({
@@ -26,6 +29,7 @@ export const createStatsHandlers = ({
     const found = shortCodePattern.test(code)
       ? await findLinkStats(pool, outbox, code, asked)
       : null;
+    if (found === 'incomplete') return incomplete;
     // Another account's link is answered like one that does not exist.
     if (found?.account !== call.key.account) return failure(404, messages.codeNotFound);
     return json(200, found.stats);
@@ -35,6 +39,7 @@ export const createStatsHandlers = ({
     const asked = readStatsQuery(accountStatsQuery, { ...ctx.query }, call.now);
     if ('refused' in asked) return failure(400, asked.refused);
     const stats = await findAccountStats(pool, outbox, call.key.account, asked);
+    if (stats === 'incomplete') return incomplete;
     return stats === 'tooManyLinks' ? failure(400, messages.tooManyLinks) : json(200, stats);
   },
 });

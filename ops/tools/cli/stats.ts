@@ -159,13 +159,15 @@ export const addStatsCommand = (program: Command, { readConfig, print }: Command
         new Date(),
       );
       if ('refused' in asked) throw new CliError('USAGE', asked.refused);
-      const stats = await withDatabase(readConfig(), async ({ pool, outbox }) =>
+      const found = await withDatabase(readConfig(), async ({ pool, outbox }) =>
         code === undefined
           ? findAccountStats(pool, outbox, account, asked)
-          : (await findLinkStats(pool, outbox, code, asked))?.stats,
+          : await findLinkStats(pool, outbox, code, asked),
       );
-      if (stats === undefined) throw new CliError('REFUSED', messages.codeNotFound);
-      if (stats === 'tooManyLinks') throw new CliError('REFUSED', messages.tooManyLinks);
+      if (found === null) throw new CliError('REFUSED', messages.codeNotFound);
+      if (found === 'incomplete') throw new CliError('REFUSED', messages.statsIncomplete);
+      if (found === 'tooManyLinks') throw new CliError('REFUSED', messages.tooManyLinks);
+      const stats = 'stats' in found ? found.stats : found;
       print({ json: stats, text: csv ? csvOf(stats) : textOf(stats) });
     });
 };
