@@ -6,6 +6,7 @@ import { ConfigError } from '../../ops/platform/config/config.js';
 import { canonicalUrl, type CanonicalUrl } from './canonical-url.js';
 import { parseList } from '../../ops/platform/files/list-file.js';
 import { destinationPattern } from '../../schemas/http/link-fields.js';
+import { parseUrl } from '../../schemas/parse-url.js';
 
 export interface Blocklist {
   readonly entries: number;
@@ -27,8 +28,9 @@ const httpScheme = /^https?:\/\//i;
 const parseEntry = (text: string): Entry | null => {
   const written = text.replace(httpScheme, '').replace(/^(\*\.|\.)(?=.)/, '');
   const url = `http://${written}`;
-  if (/\s|:\/\//.test(written) || !destinationPattern.test(url) || !URL.canParse(url)) return null;
-  const prefix = canonicalUrl(new URL(url));
+  const parsed = parseUrl(url);
+  if (/\s|:\/\//.test(written) || !destinationPattern.test(url) || parsed === null) return null;
+  const prefix = canonicalUrl(parsed);
   if (prefix.host === '') return null;
   return { isHost: !/[/?]/.test(written) && prefix.port === '', prefix };
 };

@@ -7,6 +7,7 @@ import type { Logger } from '../../ops/platform/logging.js';
 import type { SafetyCheck, SafetyVerdict } from './safety-check.js';
 import { maxUrlsPerCall, type FindThreats, type ThreatMatch } from './threat-matches.js';
 import { createVerdictCache, type KnownVerdict } from './verdict-cache.js';
+import { parseUrl } from '../../schemas/parse-url.js';
 
 export const safeBrowsingLimits = {
   /** Milliseconds after which a check answers `unknown`. */
@@ -43,7 +44,7 @@ const askedForm = (text: string): string => {
   return url.href;
 };
 
-const sameForm = (text: string): string => (URL.canParse(text) ? askedForm(text) : text);
+const sameForm = (text: string): string => (parseUrl(text) ? askedForm(text) : text);
 
 /** The matches by URL. @throws Error if the answer names a URL that was not asked for */
 const matchesByUrl = (

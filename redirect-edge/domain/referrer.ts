@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { parseUrl } from '../../schemas/parse-url.js';
 
 /** RFC 1035. */
 const maxHostLength = 253;
@@ -10,9 +11,8 @@ const www = /^www\.(?=[^.]+\.)/;
  * port. `null` for our own hosts, for addresses, and for what is no page on the web.
  */
 export const referrerOf = (header: string, isOwnHost: (url: URL) => boolean): string | null => {
-  if (!URL.canParse(header)) return null;
-  const url = new URL(header);
-  if (!/^https?:$/.test(url.protocol) || isOwnHost(url)) return null;
+  const url = parseUrl(header);
+  if (url === null || !/^https?:$/.test(url.protocol) || isOwnHost(url)) return null;
   const host = url.hostname.replace(/\.$/, '').replace(www, '');
   return host.length <= maxHostLength && hostName.test(host) && isIP(host) === 0 ? host : null;
 };

@@ -1,5 +1,6 @@
 /** The fields of a link that requests may name. */
 import { z } from 'zod';
+import { parseUrl } from '../parse-url.js';
 
 const maxUrlLength = 2_048;
 /**
@@ -13,9 +14,8 @@ export const destinationPattern =
 
 /** The parsed form of a destination, or `null` where it is none that we take. */
 const parseDestination = (url: string): URL | null => {
-  if (!url.isWellFormed() || !URL.canParse(url)) return null;
-  const parsed = new URL(url);
-  return parsed.href.length > maxUrlLength ? null : parsed;
+  const parsed = url.isWellFormed() ? parseUrl(url) : null;
+  return parsed && parsed.href.length <= maxUrlLength ? parsed : null;
 };
 
 export const invalidUrl = 'Please provide a valid URL';

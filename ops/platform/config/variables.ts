@@ -4,6 +4,7 @@ import { z } from 'zod';
 import type { KafkaSettings } from '../event-log/kafka/settings.js';
 import { destinationPattern } from '../../../schemas/http/link-fields.js';
 import { trustIn } from '../http/client-address.js';
+import { parseUrl } from '../../../schemas/parse-url.js';
 
 const port = z
   .string()
@@ -72,7 +73,8 @@ const hostList = z.string().transform((text, ctx) => {
   const urls = text.split(',').map((part) => `http://${part.trim()}`);
   for (const url of urls) {
     // A path, a name or a query would make it longer.
-    if (URL.canParse(url) && new URL(url).href === `${new URL(url).origin}/`) continue;
+    const parsed = parseUrl(url);
+    if (parsed?.href === `${parsed?.origin}/`) continue;
     ctx.addIssue('must be hosts such as api.example.com,10.0.0.5:8080, separated by commas');
     return z.NEVER;
   }

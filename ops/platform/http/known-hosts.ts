@@ -2,11 +2,12 @@ import type { RequestListener } from 'node:http';
 import { isIP } from 'node:net';
 import { messages } from '../../../schemas/http/errors.js';
 import { refuse } from './refusal.js';
+import { parseUrl } from '../../../schemas/parse-url.js';
 
 /** The name in a Host header, without its port; `null` where it has none. */
 const nameIn = (host: string | undefined): string | null => {
-  const url = `http://${host ?? ''}`;
-  return URL.canParse(url) ? new URL(url).hostname.replace(/^\[|[\].]$/g, '') : null;
+  const url = parseUrl(`http://${host ?? ''}`);
+  return url?.hostname.replace(/^\[|[\].]$/g, '') ?? null;
 };
 
 /**

@@ -1,3 +1,4 @@
+import { parseUrl } from '../../../schemas/parse-url.js';
 /** Where one of our listeners can be reached. */
 export interface OwnAddress {
   readonly host: string;
@@ -33,7 +34,7 @@ const hostOf = (url: URL): string => {
 const listenerHost = (address: string): string => {
   const host = address.includes(':') ? `[${address}]` : address;
   // A zone (`fe80::1%eth0`) cannot stand in a URL, so no destination can name such an address.
-  return URL.canParse(`http://${host}`) ? new URL(`http://${host}`).hostname : host;
+  return parseUrl(`http://${host}`)?.hostname ?? host;
 };
 
 /**

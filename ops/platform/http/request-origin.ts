@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { addressOf, type ProxyTrust } from './client-address.js';
+import { parseUrl } from '../../../schemas/parse-url.js';
 
 /**
  * The origin under which the client sees us, as browsers write it in `Origin`: by `Host`, or by what a
@@ -15,6 +16,6 @@ export const requestOrigin = (
     isProxied ? /^[^,]+/.exec(String(headers[name] ?? ''))?.[0].trim() : undefined;
   const host = forwarded('x-forwarded-host') ?? headers.host ?? '';
   const url = `${forwarded('x-forwarded-proto') ?? 'http'}://${host}`;
-  if (!/^https?:\/\/[^/?#@\\]+$/i.test(url) || !URL.canParse(url)) return null;
-  return new URL(url).origin;
+  if (!/^https?:\/\/[^/?#@\\]+$/i.test(url)) return null;
+  return parseUrl(url)?.origin ?? null;
 };
