@@ -1,7 +1,6 @@
 /**
  * `npm run screenshots -- [FOLDER]`: pictures of every page of the console, of a product with a few links and visits,
- * in the light, in the dark, and on a telephone. Look at them after a change of the styles. The documents show two
- * of them (`ops/docs/images`).
+ * in the light, in the dark, and on a telephone. Look at them after a change of the styles.
  */
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
@@ -21,6 +20,11 @@ const developers = {
   overview: '?compare=1',
   'new-link': '/new',
   'new-links': '/new?many',
+  link: '/links/spring-sale?compare=1',
+  'qr-code': '/links/spring-sale/qr',
+  settings: '/links/spring-sale/settings',
+  history: '/links/spring-sale/history',
+  keys: '/keys',
 };
 
 const operators = {

@@ -4,12 +4,15 @@ import { SessionGate } from './app/session.js';
 import { NoPage, Shell } from './app/shell.js';
 import type { ConsoleKey } from './app/types.js';
 import { Input } from './components/field.js';
+import { Keys } from './keys/keys.js';
+import { LinkPage } from './link/link-page.js';
 import { Make } from './make/make.js';
 import { Overview } from './overview/overview.js';
 
 const pages = [
   ['/console', 'Overview'],
   ['/console/new', 'New link'],
+  ['/console/keys', 'Keys'],
   ['/docs', 'API'],
 ] as const;
 
@@ -58,6 +61,8 @@ const App = () => (
           <Router>
             <Route path="/console" component={Overview} />
             <Route path="/console/new" component={Make} />
+            <Route path="/console/links/:code/:tab?" component={LinkPage} />
+            <Route path="/console/keys" component={Keys} scopes={key.scopes} ownId={key.id} />
             <Route default component={NoPage} />
           </Router>
         </Shell>

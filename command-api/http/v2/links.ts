@@ -8,7 +8,7 @@ import {
   type LinkCaller,
   type ManagedLinksDeps,
 } from '../managed-links.js';
-import { failure, json, type Reply } from '../reply.js';
+import { failure, json, noContent, type Reply } from '../reply.js';
 import { parseAs, parseJsonAs, type Handler } from '../requests.js';
 import type { PlanDeps, V2State } from './admitted-call.js';
 import { gateRefusal } from './gates.js';
@@ -62,7 +62,7 @@ export const createLinkHandlers = (deps: LinkDeps) => {
     const isMeant = ifMatch(ctx.headers['if-match']);
     const [outcome] = await links.change([{ code, isMeant, change: 'delete' }], callerOf(state));
     if (!outcome) throw new Error('An outcome is due');
-    return outcome.type === 'settled' ? noContent : outcome.reply;
+    return outcome.type === 'settled' ? noContent() : outcome.reply;
   };
 
   const history: Handler<V2State> = async (ctx, { call }, parameter) => {
@@ -77,6 +77,3 @@ export const createLinkHandlers = (deps: LinkDeps) => {
 
   return { show, change, remove, history };
 };
-
-/** 204 */
-const noContent: Reply = { type: 'raw', status: 204, contentType: '', body: null };

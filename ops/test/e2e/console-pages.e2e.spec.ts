@@ -49,6 +49,8 @@ describe('the console’s pages', () => {
     await page.getByRole('button', { name: 'Make the link' }).click();
   };
 
+  const button = (name: string) => page.getByRole('button', { name, exact: true });
+
   const made = () => page.getByText('Your link is live').waitFor();
 
   it('sign in a person with a key, by keyboard alone, and keep it nowhere', async () => {
@@ -203,8 +205,97 @@ describe('the console’s pages', () => {
     expect(await period.inputValue()).to.equal('30d');
   });
 
+  it('make a QR code of a link, and save it as PNG', async () => {
+    const { shortCode } = await bench.link(key.key);
+    await signIn(page, key.key);
+    await page.goto(`${bench.product.api}/console/links/${shortCode}`);
+    await goTo('QR code');
+    await button('Make the QR code').click();
+    await page.getByAltText(`QR code of ${shortCode}`).waitFor();
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      button('Save as PNG').click(),
+    ]);
+    const png = await readFile(await download.path());
+    expect(png.subarray(1, 4).toString()).to.equal('PNG');
+  });
+
+  it('change a link, show what was changed, and delete it', async () => {
+    const title = '<img src=x onerror=alert(1)> مرحبا 🎉';
+    const { shortCode } = await bench.link(key.key);
+    await signIn(page, key.key);
+    await page.goto(`${bench.product.api}/console/links/${shortCode}/settings`);
+    await page.getByLabel('Destination').fill('https://example.com/changed');
+    await page.getByLabel('Title').fill(title);
+    await button('Save').click();
+    await page.getByRole('heading', { name: title }).waitFor();
+    await eventually('the link leads elsewhere', async () => {
+      const { headers } = await bench.visit(shortCode);
+      return headers.location === 'https://example.com/changed';
+    });
+    await goTo('History');
+    await page.getByText('Link edited').waitFor();
+    expect(await page.locator('main img').count()).to.equal(0);
+
+    await goTo('Settings');
+    await button('Delete').click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+    await page.getByText('This link is deleted.').waitFor();
+    await eventually('the link is gone', async () => (await bench.visit(shortCode)).status === 410);
+  });
+
+  it('keep what was typed when somebody else has changed the link', async () => {
+    const { shortCode } = await bench.link(key.key);
+    await signIn(page, key.key);
+    await page.goto(`${bench.product.api}/console/links/${shortCode}/settings`);
+    await page.getByLabel('Title').fill('Mine');
+    const body = { title: 'Another’s' };
+    await bench.api(`/v2/links/${shortCode}`, key.key, { method: 'PATCH', body });
+    await button('Save').click();
+    await page.getByRole('alert').waitFor();
+    provoked = [refusedWith(412)];
+    expect(await page.getByLabel('Title').inputValue()).to.equal('Mine');
+  });
+
+  const keepSecret = async (): Promise<string> => {
+    const dialog = page.getByRole('dialog', { name: 'Keep this key' });
+    const secret = (await dialog.locator('code').textContent()) ?? '';
+    await dialog.getByRole('button').last().click();
+    return secret;
+  };
+
+  it('make a key with fewer scopes, rotate it, and revoke it', async () => {
+    await signIn(page, key.key);
+    await goTo('Keys');
+    await page.getByLabel('Name').fill('only statistics');
+    for (const scope of ['Make links', 'Read links', 'Change and delete', 'Make QR', 'Manage']) {
+      await page.getByLabel(scope).uncheck();
+    }
+    await button('Make the key').click();
+    const secret = await keepSecret();
+    expect((await bench.shorten(secret, { url: destination })).status).to.equal(403);
+    expect((await bench.api('/v2/stats', secret)).status).to.equal(200);
+
+    const row = page.getByRole('group', { name: 'only statistics' });
+    await row.getByRole('button', { name: 'Rotate' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Rotate' }).click();
+    const next = await keepSecret();
+    expect((await bench.api('/v2/stats', next)).status).to.equal(200);
+    await eventually(
+      'the old secret ends',
+      async () => (await bench.api('/v2/stats', secret)).status === 401,
+    );
+
+    await row.getByRole('button', { name: 'Revoke' }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
+    await row.waitFor({ state: 'detached' });
+    await eventually(
+      'the key is revoked',
+      async () => (await bench.api('/v2/stats', next)).status === 401,
+    );
+  });
+
   for (const [mode, options] of [
-    ['in the light', { colorScheme: 'light' }],
     ['in the dark', { colorScheme: 'dark' }],
     ['on a telephone', { viewport: { width: 360, height: 740 } }],
   ] as const) {
@@ -215,8 +306,12 @@ describe('the console’s pages', () => {
       await page.getByLabel('API key').waitFor();
       expect(await faultsOfPage(page), 'sign-in').to.deep.equal([]);
       await signIn(page, key.key);
-      await bench.link(key.key);
-      for (const path of ['?compare=1', '/new', '/new?many', '/nowhere']) {
+      const { shortCode } = await bench.link(key.key);
+      const link = `/links/${shortCode}`;
+      for (const path of [
+        ...['?compare=1', '/new', '/new?many', '/keys', '/nowhere'],
+        ...[link, `${link}/qr`, `${link}/settings`, `${link}/history`],
+      ]) {
         await page.goto(`${bench.product.api}/console${path}`, { waitUntil: 'networkidle' });
         expect(await faultsOfPage(page), path).to.deep.equal([]);
       }

@@ -3,6 +3,7 @@ import type { KeyWithUsageResponse } from '../../../../schemas/http/keys.js';
 
 export type { BatchResponse, BatchResult } from '../../../../schemas/http/batch.js';
 export type { LinkResponse } from '../../../../schemas/http/shorten.js';
+export type { LinkDetails } from '../../../../schemas/http/links.js';
 export type { HistoryResponse } from '../../../../schemas/http/history.js';
 export type { PlatformResponse } from '../../../../schemas/http/operators.js';
 export type { UsageResponse } from '../../../../schemas/http/reports.js';
@@ -13,6 +14,7 @@ export type { HealthResponse } from '../../../../schemas/http/health.js';
 export type {
   CreatedKeyResponse as CreatedKey,
   KeyWithUsageResponse as AnyKey,
+  OwnKeyResponse as OwnKey,
 } from '../../../../schemas/http/keys.js';
 
 export interface AnyKeyPage {

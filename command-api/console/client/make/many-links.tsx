@@ -62,9 +62,7 @@ const Results = ({ results }: { readonly results: readonly BatchResult[] }) => {
                 </td>
                 <td>
                   {result.success ? (
-                    <a href={result.shortUrl} target="_blank" rel="noreferrer">
-                      {result.shortUrl}
-                    </a>
+                    <a href={`/console/links/${result.shortCode}`}>{result.shortUrl}</a>
                   ) : (
                     <span class="bad">{result.message}</span>
                   )}

@@ -6,7 +6,7 @@ import { CopyButton } from '../components/copy-button.js';
 import { Input, Select } from '../components/field.js';
 import { Trouble } from '../components/trouble.js';
 
-const lifetimes = [
+export const lifetimes = [
   ['', 'Never'],
   ['3600', 'In an hour'],
   ['86400', 'In a day'],
@@ -32,6 +32,10 @@ const Made = ({ link }: { readonly link: LinkResponse }) => (
     </p>
     <p class="soft clip">
       leads to <bdi>{link.url}</bdi>
+    </p>
+    <p class="row">
+      <a href={`/console/links/${link.shortCode}`}>Statistics</a>
+      <a href={`/console/links/${link.shortCode}/qr`}>QR code</a>
     </p>
   </section>
 );

@@ -54,7 +54,7 @@ const Begin = () => (
 
 const TopLinks = () => {
   const [view] = useView();
-  const path = statsPath + periodQuery(view, view, 'links');
+  const path = statsPath(null) + periodQuery(view, view, 'links');
   const { value, failure, reload } = useLoad(() => callApi<AccountStatsResponse>(path), path);
   const links = value?.links ?? [];
   const most = Math.max(1, ...links.map(({ clicks }) => clicks));
@@ -67,7 +67,7 @@ const TopLinks = () => {
         {links.map(({ shortCode, url, clicks }) => (
           <li key={shortCode} style={{ '--share': clicks / most }}>
             <span class="clip">
-              <strong>{shortCode}</strong> <bdi class="soft">{url}</bdi>
+              <a href={`/console/links/${shortCode}`}>{shortCode}</a> <bdi class="soft">{url}</bdi>
             </span>
             <span class="count">{formatNumber(clicks)}</span>
           </li>
@@ -79,7 +79,7 @@ const TopLinks = () => {
 
 /** What the account has, and what is left of its month. */
 export const Overview = () => {
-  const account = useLoad(() => callApi<AccountStatsResponse>(statsPath), '');
+  const account = useLoad(() => callApi<AccountStatsResponse>(statsPath(null)), '');
   return (
     <Page
       title="Overview"
@@ -93,7 +93,7 @@ export const Overview = () => {
         <Begin />
       ) : (
         <>
-          <Statistics />
+          <Statistics shortCode={null} />
           <TopLinks />
         </>
       )}

@@ -28,8 +28,9 @@ const breakdowns = [
 
 const ownZone = new Intl.DateTimeFormat().resolvedOptions().timeZone;
 
-/** The statistics of all links of the account. */
-export const statsPath = '/v2/stats';
+/** Its statistics are of one link, or of all. */
+export const statsPath = (shortCode: string | null): string =>
+  shortCode === null ? '/v2/stats' : `/v2/stats/${shortCode}`;
 
 export const periodQuery = (view: StatisticsView, days: Days, include: string): string => {
   const { interval, tz } = view;
@@ -140,12 +141,18 @@ const Series = (props: {
   );
 };
 
+interface Props {
+  /** `null`: all links of the account. */
+  readonly shortCode: string | null;
+}
+
 /** The clicks of a period: over time, and by what is known of the visitors. */
-export const Statistics = () => {
+export const Statistics = ({ shortCode }: Props) => {
   const { route } = useLocation();
   const [view, hrefOf] = useView();
-  const now = statsPath + periodQuery(view, view, 'all') + '&limit=200';
-  const earlier = statsPath + periodQuery(view, daysBefore(view), 'timeseries,bots,uniques');
+  const path = statsPath(shortCode);
+  const now = path + periodQuery(view, view, 'all') + '&limit=200';
+  const earlier = path + periodQuery(view, daysBefore(view), 'timeseries,bots,uniques');
   const stats = useLoad(() => callApi<PeriodStats>(now), now);
   const compared = useLoad(
     () =>

@@ -1,0 +1,29 @@
+/** What a key may be allowed to do, in words. */
+const meanings: Readonly<Record<string, string>> = {
+  'links:create': 'Make links',
+  'links:read': 'Read links',
+  'links:write': 'Change and delete links',
+  'stats:read': 'Read statistics',
+  'qr:read': 'Make QR codes',
+  'keys:manage': 'Manage keys',
+};
+
+interface Props {
+  readonly offered: readonly string[];
+  readonly chosen: readonly string[];
+}
+
+export const ScopeFields = ({ offered, chosen }: Props) => (
+  <fieldset>
+    <legend>Scopes</legend>
+    {offered.map((scope) => (
+      <label key={scope} class="check">
+        <input type="checkbox" name="scope" value={scope} defaultChecked={chosen.includes(scope)} />
+        {meanings[scope] ?? scope} <code class="soft">{scope}</code>
+      </label>
+    ))}
+  </fieldset>
+);
+
+/** The scopes that a form has chosen. */
+export const scopesIn = (form: FormData): readonly FormDataEntryValue[] => form.getAll('scope');

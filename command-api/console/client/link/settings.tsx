@@ -1,0 +1,194 @@
+import { useState } from 'preact/hooks';
+import { callApi } from '../app/api.js';
+import { onSubmit, useAction } from '../app/hooks.js';
+import type { LinkDetails } from '../app/types.js';
+import { Confirm } from '../components/confirm.js';
+import { Field, Input, Select } from '../components/field.js';
+import { Trouble } from '../components/trouble.js';
+import { lifetimes } from '../make/one-link.js';
+
+interface Props {
+  readonly link: LinkDetails;
+  readonly onChanged: () => void;
+}
+
+const unchanged = 'keep';
+
+const textOf = (form: FormData, name: string): string => {
+  const value = form.get(name);
+  return typeof value === 'string' ? value.trim() : '';
+};
+
+const splitTags = (text: string): readonly string[] => [
+  ...new Set(
+    text
+      .split(',')
+      .map((tag) => tag.trim())
+      .filter((tag) => tag !== ''),
+  ),
+];
+
+/** What a form says that is other than the link is, as the body of a PATCH. */
+const changeOf = (form: FormData, link: LinkDetails): Readonly<Record<string, unknown>> => {
+  const url = textOf(form, 'url');
+  const title = textOf(form, 'title') || null;
+  const note = textOf(form, 'note') || null;
+  const tags = splitTags(textOf(form, 'tags'));
+  const password = textOf(form, 'password');
+  const expiresIn = textOf(form, 'expiresIn');
+  const maxClicks = Number(textOf(form, 'maxClicks'));
+  return {
+    ...(url !== link.url && { url }),
+    ...(title !== link.title && { title }),
+    ...(note !== link.note && { note }),
+    ...(tags.join() !== link.tags.join() && { tags }),
+    ...(expiresIn !== unchanged && { expiresIn: expiresIn === '' ? null : Number(expiresIn) }),
+    ...(maxClicks > 0 && maxClicks !== link.maxClicks && { maxClicks }),
+    ...(form.has('open') ? { password: null } : password !== '' && { password }),
+  };
+};
+
+/** Changes a link, unless somebody else has changed it meanwhile. */
+const send = (link: LinkDetails, method: 'PATCH' | 'DELETE', body?: unknown) =>
+  callApi<LinkDetails | undefined>(`/v2/links/${link.shortCode}`, {
+    method,
+    headers: { 'If-Match': `"${link.version}"` },
+    ...(body !== undefined && { body }),
+  });
+
+const Edit = ({ link, onChanged }: Props) => {
+  const { isBusy, failure, run } = useAction();
+  const [note, setNote] = useState('');
+  const submit = onSubmit(async (form) => {
+    const change = changeOf(new FormData(form), link);
+    setNote('');
+    if (Object.keys(change).length === 0) {
+      setNote('Nothing is changed yet.');
+      return;
+    }
+    if (await run(() => send(link, 'PATCH', change))) onChanged();
+  });
+  return (
+    <form class="card stack" onSubmit={submit}>
+      <Input label="Destination" name="url" required maxLength={2_048} defaultValue={link.url} />
+      <div class="columns">
+        <Input label="Title" name="title" maxLength={200} defaultValue={link.title ?? ''} />
+        <Input
+          label="Tags"
+          name="tags"
+          defaultValue={link.tags.join(', ')}
+          hint="At most 20, with commas between them."
+        />
+      </div>
+      <Field label="Note">
+        {(control) => (
+          <textarea
+            {...control}
+            name="note"
+            rows={3}
+            maxLength={2_000}
+            defaultValue={link.note ?? ''}
+          />
+        )}
+      </Field>
+      <div class="columns">
+        <Select
+          label="Expires"
+          name="expiresIn"
+          value={unchanged}
+          options={[[unchanged, 'As it is'], ...lifetimes]}
+        />
+        {link.maxClicks !== null && (
+          <Input
+            label="Clicks at most"
+            name="maxClicks"
+            type="number"
+            min={Math.max(1, link.clickCount)}
+            max={1e9}
+            defaultValue={link.maxClicks}
+          />
+        )}
+        <Input
+          label={link.hasPassword ? 'New password' : 'Password'}
+          name="password"
+          type="password"
+          autocomplete="new-password"
+          minLength={4}
+          maxLength={100}
+          hint={link.hasPassword ? 'Empty: as it is.' : 'Visitors must enter it.'}
+        />
+      </div>
+      {link.hasPassword && (
+        <label class="check">
+          <input type="checkbox" name="open" /> Take the password away
+        </label>
+      )}
+      <Trouble failure={failure} />
+      <p class="row">
+        <button class="primary" aria-disabled={isBusy}>
+          Save
+        </button>
+        <span role="status">{note}</span>
+      </p>
+    </form>
+  );
+};
+
+/** What its owner can change of a link. */
+export const Settings = ({ link, onChanged }: Props) => {
+  const switching = useAction();
+  const deleting = useAction();
+  const [isAsking, setAsking] = useState(false);
+  if (link.status === 'deleted') {
+    return <p class="card">This link is deleted. Its statistics and history stay.</p>;
+  }
+  const isDisabled = link.status === 'disabled';
+  const toggle = async (): Promise<void> => {
+    if (await switching.run(() => send(link, 'PATCH', { disabled: !isDisabled }))) onChanged();
+  };
+  const remove = async (): Promise<void> => {
+    if (!(await deleting.run(() => send(link, 'DELETE')))) return;
+    setAsking(false);
+    onChanged();
+  };
+  return (
+    <div class="stack">
+      <Edit link={link} onChanged={onChanged} />
+      <section class="card stack" aria-labelledby="end">
+        <h2 id="end">Stop it</h2>
+        <p class="hint">A disabled link redirects nobody until it is enabled again.</p>
+        <Trouble failure={switching.failure} />
+        <div class="row">
+          <button type="button" aria-disabled={switching.isBusy} onClick={() => void toggle()}>
+            {isDisabled ? 'Enable' : 'Disable'}
+          </button>
+          <button
+            type="button"
+            class="danger"
+            onClick={() => {
+              setAsking(true);
+            }}
+          >
+            Delete
+          </button>
+        </div>
+      </section>
+      {isAsking && (
+        <Confirm
+          title={`Delete ${link.shortCode}?`}
+          verb="Delete"
+          action={deleting}
+          onConfirm={remove}
+          onClose={() => {
+            setAsking(false);
+          }}
+        >
+          <p>
+            It stops redirecting, for good. Its code is never given out again. Statistics and
+            history stay.
+          </p>
+        </Confirm>
+      )}
+    </div>
+  );
+};
