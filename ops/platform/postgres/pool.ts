@@ -202,7 +202,8 @@ export const createPool = (options: {
   // in that moment would end the process; now the next statement fails instead.
   pool.on('connect', (client) => {
     client.on('error', () => undefined);
-    // Without the settings, PostgreSQL plans as ever.
+    // No error of the caller: where this fails, PostgreSQL plans as it does by default, and a connection that
+    // was lost fails the next statement.
     if (options.plansByKey === true) client.query(planByKey('SESSION')).catch(() => undefined);
   });
   return pool;
