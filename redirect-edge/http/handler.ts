@@ -19,7 +19,7 @@ import {
 } from './answer.js';
 import { codeIn, fixedPaths, routeOf } from './paths.js';
 import { createVisits, type VisitDeps } from './visits.js';
-import type { Redirect, WarmVisits } from './warm-visits.js';
+import type { WarmVisits } from './warm-visits.js';
 
 export interface EdgeDeps extends VisitDeps {
   readonly warmVisits: WarmVisits;
@@ -114,18 +114,26 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
       else sendError(response, { statusCode: 500, message: messages.internal });
       record();
     };
-    const redirect: Redirect = (location, failure) => {
-      if (failure) {
-        fail(failure);
-        return;
-      }
-      // Unless the listener has refused what came behind the request meanwhile.
-      if (!response.headersSent) sendRedirect(response, location);
-      record();
+    /** Whether it is one of the visits that need no more than a link in memory. */
+    const followWarm = (): boolean => {
+      if (request.method !== 'GET' || isPrefetch(request.headers)) return false;
+      const now = Date.now();
+      const link = warmVisits.linkOf(path.slice(1), now);
+      if (!link) return false;
+      warmVisits.record(warmVisits.clientOf(request, now), link, request.url, now, (failure) => {
+        if (failure) {
+          fail(failure);
+          return;
+        }
+        // Unless the listener has refused what came behind the request meanwhile.
+        if (!response.headersSent) sendRedirect(response, link.location);
+        record();
+      });
+      return true;
     };
     let isWarm = false;
     try {
-      isWarm = request.method === 'GET' && warmVisits(path.slice(1), request, redirect);
+      isWarm = followWarm();
     } catch (error) {
       fail(error);
       return;

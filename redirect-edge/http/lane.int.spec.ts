@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
-import type { LaneHandler } from '../../ops/platform/http/lane.js';
+import type { OpenLane } from '../../ops/platform/http/lane.js';
 import { deferred } from '../../ops/platform/concurrency/deferred.js';
 import { listen } from '../../ops/platform/http/server.js';
 import { createLogger } from '../../ops/platform/logging.js';
@@ -82,13 +82,16 @@ const startEdge = async (withLane: boolean) => {
   for (const one of warm) cache.set(one, 0);
   const warmVisits = createWarmVisits(deps);
   const edgeLane = createEdgeLane({ ...deps, warmVisits });
-  const lane: LaneHandler = (request, answer) => {
-    const isTaken = edgeLane(request, (head) => {
+  const lane: OpenLane = (socket, answer) => {
+    const handler = edgeLane(socket, (head) => {
       if (head !== null) inLane.taken += 1;
       answer(head);
     });
-    if (!isTaken) inLane.left += 1;
-    return isTaken;
+    return (request) => {
+      const isTaken = handler(request);
+      if (!isTaken) inLane.left += 1;
+      return isTaken;
+    };
   };
   const listener = await listen('EDGE', anyPort, deps.trustedProxies, () => ({
     http: createEdgeHandler({ ...deps, warmVisits }),
@@ -175,29 +178,31 @@ const mostly = <Value>(usual: readonly Value[], odd: readonly Value[]): fc.Arbit
   );
 const seldom = <Value>(usual: Value, ...odd: Value[]): fc.Arbitrary<Value> => mostly([usual], odd);
 
-const request = fc
+const path = fc.oneof(fc.constantFrom('/plain', '/cold'), fc.constantFrom(...paths));
+/** One, or a few that differ in their paths alone. */
+const requests = fc
   .record({
     method: seldom('GET', 'HEAD', 'POST', 'get', 'BREW', ''),
-    path: fc.oneof(fc.constantFrom('/plain', '/cold'), fc.constantFrom(...paths)),
+    asked: fc.array(path, { minLength: 1, maxLength: 3 }),
     version: seldom('HTTP/1.1', 'HTTP/1.0', 'HTTP/1.2', 'http/1.1', 'HTTP/2.0'),
     host: seldom('Host: sho.rt', 'host: sho.rt', 'Host:', 'Host: a b', 'X: no host'),
     lines: fc.array(mostly(usualLines, oddLines), { maxLength: 4 }),
     end: seldom('\r\n', '\n'),
     behind: seldom('', '\r\n', 'hello', 'GET /plain HTTP/1.1\r\nHost: a\r\n\r\n', '\0\xff'),
   })
-  .map(({ method, path, version, host, lines: more, end, behind }) => {
-    const head = [`${method} ${path} ${version}`, host, ...more, '', ''].join(end);
-    return head + behind;
-  });
+  .map(({ method, asked, version, host, lines: more, end, behind }) =>
+    asked.map((one) => [`${method} ${one} ${version}`, host, ...more, '', behind].join(end)),
+  );
 /** What a client sends on one connection, in packets that seldom end where a request does not. */
 const connection = fc
   .tuple(
-    fc.array(request, { minLength: 1, maxLength: 3 }),
+    fc.array(requests, { minLength: 1, maxLength: 3 }),
     seldom<number | null>(null, 3, 17, 30, 50),
   )
-  .map(([requests, cut]) =>
-    cut === null ? requests : requests.flatMap((one) => [one.slice(0, cut), one.slice(cut)]),
-  );
+  .map(([asked, cut]) => {
+    const all = asked.flat();
+    return cut === null ? all : all.flatMap((one) => [one.slice(0, cut), one.slice(cut)]);
+  });
 
 describe('redirect edge: lane', () => {
   const edges: Awaited<ReturnType<typeof startEdge>>[] = [];

@@ -16,6 +16,7 @@ import {
   type ServedLink,
   type VisitAnswer,
 } from '../domain/visit.js';
+import type { VisitFacts } from '../domain/visit-facts.js';
 import type { ClickBudget } from '../links/click-budget.js';
 import type { LinkReader } from '../links/link-reader.js';
 import type { PasswordCheck } from '../passwords/password-check.js';
@@ -73,6 +74,9 @@ export const createVisits = (deps: VisitDeps, noteOverload: () => void) => {
   const find = async (code: string): Promise<ServedLink | null> =>
     links.cached(code) ?? links.read(code);
 
+  const factsOf = (request: IncomingMessage, link: ServedLink, now: number): VisitFacts =>
+    judge.factsOf(judge.visitorOf(request, now), link, request.url, now);
+
   /** Counts the visit where it has to be counted, and then answers it. */
   const act = async (
     response: ServerResponse,
@@ -85,7 +89,7 @@ export const createVisits = (deps: VisitDeps, noteOverload: () => void) => {
       case 'redirect':
         if (answer.counted) {
           const requestId = namedRequestId(response.req.headers['x-request-id']);
-          const facts = judge(response.req, link, now);
+          const facts = factsOf(response.req, link, now);
           const kept = deferred();
           spool.append({ code, account, facts, at: now, requestId }, (failure) => {
             if (failure) kept.reject(failure);
@@ -97,7 +101,7 @@ export const createVisits = (deps: VisitDeps, noteOverload: () => void) => {
         return;
       case 'takeClick': {
         const requestId = requestIdOf(response.req.headers['x-request-id']);
-        const facts = judge(response.req, link, now);
+        const facts = factsOf(response.req, link, now);
         const outcome = await clicks.take({ code, requestId, facts });
         if (outcome === 'taken') sendRedirect(response, location);
         else {

@@ -1,10 +1,9 @@
 import { namedRequestId } from '../../ops/platform/http/request-id.js';
-import { isPrefetch } from '../domain/prefetch.js';
-import { answerVisit } from '../domain/visit.js';
+import { answerVisit, type ServedLink } from '../domain/visit.js';
 import type { LinkReader } from '../links/link-reader.js';
-import type { SpoolUnavailable } from '../spool/appender.js';
+import type { Done } from '../spool/appender.js';
 import type { Spool } from '../spool/spool.js';
-import type { Judge, VisitRequestParts } from '../visitors/judge.js';
+import type { ClientParts, Judge, Visitor } from '../visitors/judge.js';
 
 export interface WarmVisitDeps {
   readonly links: Pick<LinkReader, 'peek'>;
@@ -13,33 +12,50 @@ export interface WarmVisitDeps {
   readonly platform: { readonly maintenance: boolean };
 }
 
-/** `failure`: the visit is not kept, so it must not be redirected. */
-export type Redirect = (location: string, failure: SpoolUnavailable | null) => void;
+/** What a request's headers and its connection tell of the client. */
+export interface Client {
+  readonly visitor: Visitor;
+  readonly requestId: string | undefined;
+}
 
 /**
  * What nearly all requests of an edge are: GET of a link that is in memory and that everybody may follow.
- * It costs one record of the spool; no promise, no event, no text is made.
- *
- * The function that it returns calls `redirect` once the visit is written down, after all others of this
- * event-loop tick have come, so that the answers of a tick are sent together. It returns `false` where more
- * has to be done for an answer than that; then it has done nothing.
+ * It costs one record of the spool; no promise, no event, no text is made. Times are milliseconds since the
+ * epoch.
  */
 export const createWarmVisits = (deps: WarmVisitDeps) => {
   const { links, spool, judge, platform } = deps;
-  return (code: string, request: VisitRequestParts, redirect: Redirect): boolean => {
-    const { headers } = request;
-    const link = platform.maintenance || isPrefetch(headers) ? undefined : links.peek(code);
-    if (!link) return false;
-    const now = Date.now();
-    // Whoever it is: what a bot is told apart by makes no difference to a link that everybody may follow.
-    if (answerVisit(link, { head: false, bot: false, now }).type !== 'redirect') return false;
-    const { account, location } = link;
-    const requestId = namedRequestId(headers['x-request-id']);
-    const facts = judge(request, link, now);
-    spool.append({ code, account, at: now, requestId, facts }, (failure) => {
-      redirect(location, failure);
-    });
-    return true;
+  return {
+    /** The link, unless more has to be done for an answer than to write the visit down. */
+    linkOf(code: string, now: number): ServedLink | undefined {
+      const link = platform.maintenance ? undefined : links.peek(code);
+      if (!link) return undefined;
+      // Whoever it is: what a bot is told apart by makes no difference to a link that everybody may follow.
+      const { type } = answerVisit(link, { head: false, bot: false, now });
+      return type === 'redirect' ? link : undefined;
+    },
+
+    clientOf(request: ClientParts, now: number): Client {
+      const requestId = namedRequestId(request.headers['x-request-id']);
+      return { visitor: judge.visitorOf(request, now), requestId };
+    },
+
+    /**
+     * Calls `done` once the visit is written down, after all others of this event-loop tick have come, so
+     * that the answers of a tick are sent together. With a failure, maybe at once, where it is not kept: it
+     * must not be redirected then.
+     */
+    record(
+      { visitor, requestId }: Client,
+      link: ServedLink,
+      url: string | undefined,
+      now: number,
+      done: Done,
+    ): void {
+      const { code, account } = link;
+      const facts = judge.factsOf(visitor, link, url, now);
+      spool.append({ code, account, at: now, requestId, facts }, done);
+    },
   };
 };
 

@@ -9,21 +9,32 @@ import { languageOf } from '../domain/language.js';
 import { referrerOf } from '../domain/referrer.js';
 import type { ServedLink } from '../domain/visit.js';
 import type { VisitFacts } from '../domain/visit-facts.js';
-import { agentOf } from './agents.js';
+import { agentOf, type Agent } from './agents.js';
 import type { Countries } from './countries.js';
 import { remember } from './remember.js';
 import type { VisitorKeys } from './visitor-keys.js';
 
-/** What is looked at of a request. */
-export type VisitRequestParts = Pick<IncomingMessage, 'headers' | 'socket' | 'url'>;
+/** What tells of the client of a request. */
+export type ClientParts = Pick<IncomingMessage, 'headers' | 'socket'>;
 
-/** Judges who makes a visit, before anything is written. Does no I/O. */
-export type Judge = (
-  request: VisitRequestParts,
-  link: Pick<ServedLink, 'code' | 'sequence'>,
-  /** Milliseconds since the epoch. */
-  now: number,
-) => VisitFacts;
+/** A client as all of its visits record it while it sends the same headers. */
+export interface Visitor extends Agent, Pick<VisitFacts, 'country' | 'referrer' | 'language'> {
+  readonly userAgent: string;
+  /** Empty where it is not known, or not to be told. */
+  readonly network: string;
+}
+
+/** Judges who makes a visit, before anything is written. Does no I/O. Times are milliseconds since the epoch. */
+export interface Judge {
+  visitorOf(request: ClientParts, now: number): Visitor;
+  /** `url` is the path of the request, with its query. */
+  factsOf(
+    visitor: Visitor,
+    link: Pick<ServedLink, 'code' | 'sequence'>,
+    url: string | undefined,
+    now: number,
+  ): VisitFacts;
+}
 
 const qr = /(?:^|&)qr(?:[=&]|$)/;
 
@@ -45,7 +56,7 @@ const visitorLength = 16;
  * text is safe with SHA-256 where only a part of the hash is told; the key has a fixed length, and
  * neither network nor code has a space in it.
  */
-const visitorOf = (key: string, network: string, code: string, userAgent: string): string =>
+const hashOf = (key: string, network: string, code: string, userAgent: string): string =>
   hash('sha256', `${key}${network} ${code} ${userAgent}`, 'base64url').slice(0, visitorLength);
 
 export const createJudge = (deps: {
@@ -62,35 +73,45 @@ export const createJudge = (deps: {
     );
   let places = rememberPlaces();
   let rememberedSince = 0;
-  const referrer = remember((header) => referrerOf(header, isOwnHost));
+  const referrerIn = remember((header) => referrerOf(header, isOwnHost));
 
-  return ({ headers, socket, url = '' }, { code, sequence: version }, now) => {
-    const userAgent = headers['user-agent'] ?? '';
-    const { bot, browser, os, device } = agentOf(userAgent);
-    const trigger = isMarked(url) ? 'qr' : 'link';
-    if (headers['dnt'] === '1' || headers['sec-gpc'] === '1') {
-      const untold = { country: null, referrer: null, language: null, visitor: null };
-      return { bot, browser, os, device, ...untold, trigger, version };
-    }
-    const address = clientAddress({ headers, socket }, trustedProxies);
-    // The clock may go back.
-    if (Math.abs(now - rememberedSince) >= forgetAddressesMs) {
-      places = rememberPlaces();
-      rememberedSince = now;
-    }
-    const { country, network } = places(address);
-    const key = keys.of(now);
-    return {
-      bot,
-      country,
-      referrer: headers.referer === undefined ? null : referrer(headers.referer),
-      browser,
-      os,
-      device,
-      language: languageOf(headers['accept-language'] ?? ''),
-      visitor: key === null || address === '' ? null : visitorOf(key, network, code, userAgent),
-      trigger,
-      version,
-    };
+  return {
+    visitorOf({ headers, socket }, now) {
+      const userAgent = headers['user-agent'] ?? '';
+      const agent = agentOf(userAgent);
+      if (headers['dnt'] === '1' || headers['sec-gpc'] === '1') {
+        const untold = { country: null, referrer: null, language: null, network: '' };
+        return { ...agent, ...untold, userAgent };
+      }
+      const address = clientAddress({ headers, socket }, trustedProxies);
+      // The clock may go back.
+      if (Math.abs(now - rememberedSince) >= forgetAddressesMs) {
+        places = rememberPlaces();
+        rememberedSince = now;
+      }
+      return {
+        ...agent,
+        ...places(address),
+        referrer: headers.referer === undefined ? null : referrerIn(headers.referer),
+        language: languageOf(headers['accept-language'] ?? ''),
+        userAgent,
+      };
+    },
+    factsOf(visitor, { code, sequence: version }, url = '', now) {
+      const { bot, country, referrer, browser, os, device, language, network, userAgent } = visitor;
+      const key = network === '' ? null : keys.of(now);
+      return {
+        bot,
+        country,
+        referrer,
+        browser,
+        os,
+        device,
+        language,
+        visitor: key === null ? null : hashOf(key, network, code, userAgent),
+        trigger: isMarked(url) ? 'qr' : 'link',
+        version,
+      };
+    },
   };
 };

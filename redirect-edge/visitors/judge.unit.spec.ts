@@ -2,27 +2,34 @@ import { expect } from 'chai';
 import { BlockList } from 'node:net';
 import { trustIn } from '../../ops/platform/http/client-address.js';
 import { catalogue } from '../../schemas/events/catalogue.js';
-import { createJudge, type VisitRequestParts } from './judge.js';
+import { createJudge, type ClientParts, type Judge } from './judge.js';
 
 const proxies = new BlockList();
 proxies.addAddress('10.0.0.1');
 
 const firefox = 'Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0';
 const link = { code: 'spring', sequence: 3 };
+
+type Visit = ClientParts & { readonly url: string };
+const judgeWith = (judge: Judge) => (visit: Visit, ofLink: typeof link, now: number) =>
+  judge.factsOf(judge.visitorOf(visit, now), ofLink, visit.url, now);
+
 const [today, tomorrow] = [Date.parse('2026-05-20T23:59:59.999Z'), Date.parse('2026-05-21')];
 
 describe('redirect edge: judge of visitors', () => {
-  const judge = createJudge({
-    countries: (address) => ({ '198.51.100.7': 'DE', '2001:db8:1::7': 'FR' })[address] ?? null,
-    keys: { of: (time) => (time === today ? 'a' : 'b').repeat(64) },
-    isOwnHost: ({ host }) => host === 'sho.rt',
-    trustedProxies: trustIn(proxies),
-  });
+  const judge = judgeWith(
+    createJudge({
+      countries: (address) => ({ '198.51.100.7': 'DE', '2001:db8:1::7': 'FR' })[address] ?? null,
+      keys: { of: (time) => (time === today ? 'a' : 'b').repeat(64) },
+      isOwnHost: ({ host }) => host === 'sho.rt',
+      trustedProxies: trustIn(proxies),
+    }),
+  );
 
   const request = (
     headers: Record<string, string> = {},
     { address = '198.51.100.7', url = '/spring' } = {},
-  ): VisitRequestParts =>
+  ): Visit =>
     ({
       headers: {
         'user-agent': firefox,
@@ -32,7 +39,7 @@ describe('redirect edge: judge of visitors', () => {
       },
       socket: { remoteAddress: address },
       url,
-    }) as unknown as VisitRequestParts;
+    }) as unknown as Visit;
 
   const visitor = (...args: Parameters<typeof request>): string | null =>
     judge(request(...args), link, today).visitor;
@@ -57,15 +64,17 @@ describe('redirect edge: judge of visitors', () => {
 
   it('looks an address up once a minute', () => {
     const asked: string[] = [];
-    const asking = createJudge({
-      countries: (address) => {
-        asked.push(address);
-        return 'DE';
-      },
-      keys: { of: () => null },
-      isOwnHost: () => false,
-      trustedProxies: trustIn(proxies),
-    });
+    const asking = judgeWith(
+      createJudge({
+        countries: (address) => {
+          asked.push(address);
+          return 'DE';
+        },
+        keys: { of: () => null },
+        isOwnHost: () => false,
+        trustedProxies: trustIn(proxies),
+      }),
+    );
     const ask = (now: number): unknown => asking(request(), link, now).country;
     expect([ask(today), ask(today + 59_999)]).to.deep.equal(['DE', 'DE']);
     expect(asked).to.have.length(1);
@@ -76,7 +85,7 @@ describe('redirect edge: judge of visitors', () => {
 
   it('knows nothing of a bare request, but a visitor’s hash', () => {
     const bare = { headers: {}, socket: { remoteAddress: '192.0.2.1' }, url: '/spring' };
-    const facts = judge(bare as unknown as VisitRequestParts, link, today);
+    const facts = judge(bare as unknown as Visit, link, today);
     const { bot, visitor: hash, trigger, version, ...others } = facts;
     expect({ bot, trigger, version }).to.deep.equal({ bot: false, trigger: 'link', version: 3 });
     expect(hash).to.be.a('string');
@@ -127,12 +136,14 @@ describe('redirect edge: judge of visitors', () => {
     });
 
     it('by none while no key is at hand, or the address is gone', () => {
-      const keyless = createJudge({
-        countries: () => null,
-        keys: { of: () => null },
-        isOwnHost: () => false,
-        trustedProxies: () => false,
-      });
+      const keyless = judgeWith(
+        createJudge({
+          countries: () => null,
+          keys: { of: () => null },
+          isOwnHost: () => false,
+          trustedProxies: () => false,
+        }),
+      );
       expect(keyless(request(), link, today).visitor).to.be.null;
       expect(visitor({}, { address: '' })).to.be.null;
     });

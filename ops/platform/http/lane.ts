@@ -5,22 +5,32 @@ import type { Socket } from 'node:net';
 export interface PlainRequest {
   /** The path is a slash and letters, digits, hyphens or underscores; so is the query, with `=` and `&`. */
   readonly url: string;
-  /** Those that a handler may look at, as node:http gives them. */
+  /**
+   * Those that a handler may look at, as node:http gives them: the same object while a client sends the same
+   * headers, so that what follows from them can be kept.
+   */
   readonly headers: IncomingHttpHeaders;
-  readonly socket: Socket;
 }
 
 /**
- * Takes a request, or leaves it to node:http: returns `false`, or calls `answer` with `null`, later too.
- * Else it calls `answer` once, with the status line and the headers, each with its line end; those of the
- * connection and the date are added. The answer has no body.
+ * Begins a connection. The function that it returns takes a request, or leaves it to node:http: it returns
+ * `false`, or calls `answer` with `null`, later too. Else it calls `answer` once, with the status line and the
+ * headers, each with its line end; those of the connection and the date are added. The answer has no body. The
+ * next request of the connection comes after that.
  */
-export type LaneHandler = (request: PlainRequest, answer: (head: string | null) => void) => boolean;
+export type OpenLane = (
+  socket: Socket,
+  answer: (head: string | null) => void,
+) => (request: PlainRequest) => boolean;
 
 /** More is left to node:http, which has bounds of its own. */
 const maxBytes = 4_096;
 
-const requestLine = /GET (\/[\w-]+(?:\?[\w=&-]*)?) HTTP\/1\.1\r\n/y;
+/** `GET ` */
+const get = 0x47455420;
+const space = 0x20;
+const plainUrl = /^\/[\w-]+(?:\?[\w=&-]*)?$/;
+const version = ' HTTP/1.1\r\n';
 const headerLine = /([A-Za-z0-9-]+): ?([!-~](?:[ -~]*[!-~])?)\r\n/y;
 
 const keptNames = [
@@ -36,16 +46,12 @@ const acted: ReadonlySet<string> = new Set([
   ...['connection', 'proxy-connection', 'keep-alive', 'upgrade'],
 ]);
 
-/** The request that the bytes are, whole; `null` where node:http has to judge. */
-const plainRequest = (bytes: Buffer, socket: Socket): PlainRequest | null => {
-  if (bytes.length > maxBytes) return null;
-  const text = bytes.toString('latin1');
-  requestLine.lastIndex = 0;
-  const line = requestLine.exec(text);
-  if (!line) return null;
+/** The headers in what follows the URL of a request; `null` where node:http has to judge. */
+const plainHeaders = (text: string): IncomingHttpHeaders | null => {
+  if (!text.startsWith(version)) return null;
   const headers: Record<string, string> = {};
   let hosts = 0;
-  let at = requestLine.lastIndex;
+  let at = version.length;
   while (at < text.length - 2) {
     headerLine.lastIndex = at;
     const header = headerLine.exec(text);
@@ -62,7 +68,43 @@ const plainRequest = (bytes: Buffer, socket: Socket): PlainRequest | null => {
     else if (acted.has(name) && !(name === 'connection' && value === 'keep-alive')) return null;
   }
   const isWhole = at === text.length - 2 && text.endsWith('\r\n');
-  return isWhole && hosts === 1 ? { url: line[1] ?? '', headers, socket } : null;
+  return isWhole && hosts === 1 ? headers : null;
+};
+
+interface Known {
+  readonly bytes: Buffer;
+  readonly from: number;
+  readonly headers: IncomingHttpHeaders;
+}
+
+/** Reads the requests of a connection, most of which differ from the one before in nothing but the URL. */
+const createReader = () => {
+  /** Of the last request: what followed its URL, and the headers in it. */
+  let known: Known | undefined;
+
+  const headersOf = (bytes: Buffer, from: number): IncomingHttpHeaders | null => {
+    const { length } = bytes;
+    if (
+      known &&
+      known.bytes.length - known.from === length - from &&
+      known.bytes.compare(bytes, from, length, known.from) === 0
+    ) {
+      return known.headers;
+    }
+    const headers = plainHeaders(bytes.toString('latin1', from));
+    if (headers) known = { bytes, from, headers };
+    return headers;
+  };
+
+  /** The request that the bytes are, whole; `null` where node:http has to judge. */
+  return (bytes: Buffer): PlainRequest | null => {
+    const { length } = bytes;
+    if (length > maxBytes || length < 4 || bytes.readUInt32BE(0) !== get) return null;
+    const end = bytes.indexOf(space, 4);
+    const url = bytes.toString('latin1', 4, end);
+    const headers = plainUrl.test(url) ? headersOf(bytes, end) : null;
+    return headers && { url, headers };
+  };
 };
 
 /** As node:http makes it: once a second. */
@@ -79,6 +121,19 @@ const createDate = (): (() => string) => {
   };
 };
 
+/** How often connections are looked at that wait for longer than they may: a timer for each costs more. */
+const sweepMs = 1_000;
+
+/** A connection of the lane. */
+interface Connection {
+  /** The number of the sweep that expires it. */
+  endsAt: number;
+  /** Ends it if it waits for nothing. */
+  close(): void;
+  /** Ends it, also where the client does not read its answers; not while a request waits for one. */
+  expire(): void;
+}
+
 /**
  * A fast lane before the node:http of a server: it answers requests of the simplest kind from their bytes, in
  * half of the time. At the first byte that it does not know it gives the connection to node:http, for good.
@@ -86,28 +141,40 @@ const createDate = (): (() => string) => {
 export const createLane = (options: {
   /** Its own listener for connections, added first, is replaced. */
   readonly server: Server;
-  readonly handler: LaneHandler;
+  readonly open: OpenLane;
   /** Milliseconds for the first byte, and between an answer and the next request. */
   readonly firstByteMs: number;
   readonly keepAliveMs: number;
 }) => {
-  const { server, handler, firstByteMs, keepAliveMs } = options;
+  const { server, open, firstByteMs, keepAliveMs } = options;
   const [toHttp] = server.listeners('connection') as [(socket: Socket) => void];
   const date = createDate();
   const ofConnection = `Connection: keep-alive\r\nKeep-Alive: timeout=${keepAliveMs / 1_000}\r\n\r\n`;
-  /** Ends each connection that waits for nothing. */
-  const open = new Set<() => void>();
+  const connections = new Set<Connection>();
   let closed = false;
+
+  let sweeps = 0;
+  /** The sweep that comes after so many milliseconds, and no earlier. */
+  const sweepAfter = (ms: number): number => sweeps + 1 + Math.ceil(ms / sweepMs);
+  const sweeping = setInterval(() => {
+    sweeps += 1;
+    for (const connection of connections) {
+      if (connection.endsAt <= sweeps) connection.expire();
+    }
+  }, sweepMs).unref();
+  server.once('close', () => {
+    clearInterval(sweeping);
+  });
 
   const take = (socket: Socket): void => {
     /** The request that waits for its answer, and what came behind it meanwhile. */
     let asked: Buffer | null = null;
     let behind: Buffer | null = null;
     let ended = false;
+    const read = createReader();
 
     const leave = (bytes: Buffer): void => {
       forget();
-      socket.setTimeout(0);
       toHttp.call(server, socket);
       socket.unshift(bytes);
       socket.resume();
@@ -129,7 +196,7 @@ export const createLane = (options: {
       socket.write(`${head}Date: ${date()}\r\n${ofConnection}`, 'latin1');
       if (behind) leave(behind);
       else if (ended) socket.end();
-      else if (socket.timeout !== keepAliveMs) socket.setTimeout(keepAliveMs);
+      else connection.endsAt = sweepAfter(keepAliveMs);
     };
 
     const onData = (bytes: Buffer): void => {
@@ -140,11 +207,11 @@ export const createLane = (options: {
         return;
       }
       // Nor does one that does not read them get more.
-      const request = closed || socket.writableLength > 0 ? null : plainRequest(bytes, socket);
+      const request = closed || socket.writableLength > 0 ? null : read(bytes);
       asked = bytes;
       let isTaken = false;
       try {
-        isTaken = request !== null && handler(request, answer);
+        isTaken = request !== null && handler(request);
       } catch {
         // The other handler meets the same, and tells of it.
       }
@@ -157,19 +224,23 @@ export const createLane = (options: {
     const destroy = (): void => {
       socket.destroy();
     };
-    const close = (): void => {
-      if (!asked && socket.writableLength === 0) socket.destroy();
+    const connection: Connection = {
+      endsAt: sweepAfter(firstByteMs),
+      close() {
+        if (!asked && socket.writableLength === 0) socket.destroy();
+      },
+      expire() {
+        if (!asked) socket.destroy();
+      },
     };
     const forget = (): void => {
-      open.delete(close);
-      socket.off('data', onData).off('end', onEnd).off('timeout', destroy).off('error', destroy);
-      socket.off('close', forget);
+      connections.delete(connection);
+      socket.off('data', onData).off('end', onEnd).off('error', destroy).off('close', forget);
     };
 
-    open.add(close);
-    socket.setTimeout(firstByteMs);
-    socket.on('data', onData).on('end', onEnd).on('timeout', destroy).on('error', destroy);
-    socket.on('close', forget);
+    const handler = open(socket, answer);
+    connections.add(connection);
+    socket.on('data', onData).on('end', onEnd).on('error', destroy).on('close', forget);
   };
 
   server.off('connection', toHttp).on('connection', take);
@@ -178,7 +249,7 @@ export const createLane = (options: {
     /** Takes no more requests, and ends the connections that wait for no answer; the others at a later call. */
     closeIdle(): void {
       closed = true;
-      for (const close of open) close();
+      for (const connection of connections) connection.close();
     },
   };
 };

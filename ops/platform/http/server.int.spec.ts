@@ -9,7 +9,7 @@ import { eventually, rejection } from '../../test/support/waiting.js';
 import { RawClient, readAnswer, type RawAnswer } from '../../test/support/raw-http.js';
 import { ConfigError } from '../config/config.js';
 import { trustNobody } from './client-address.js';
-import type { LaneHandler } from './lane.js';
+import type { OpenLane } from './lane.js';
 import { listen, type HttpListener } from './server.js';
 import { deferred } from '../concurrency/deferred.js';
 
@@ -18,7 +18,7 @@ const anyPort = { host: '127.0.0.1', port: 0 };
 const longGrace = 20_000;
 
 /** What holds of every listener, also where a lane looks at each request, and leaves it to node:http. */
-const suite = (lane: LaneHandler | null) => (): void => {
+const suite = (lane: OpenLane | null) => (): void => {
   let agent: Agent;
   let stops: (() => Promise<void>)[] = [];
 
@@ -352,5 +352,5 @@ const suite = (lane: LaneHandler | null) => (): void => {
 describe('platform: listener', suite(null));
 describe(
   'platform: listener with a lane',
-  suite(() => false),
+  suite(() => () => false),
 );

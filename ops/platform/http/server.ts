@@ -10,7 +10,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { ConfigError, type Listen } from '../config/config.js';
 import type { ProxyTrust } from './client-address.js';
 import { maxConnections, OpenConnections } from './connections.js';
-import { createLane, type LaneHandler } from './lane.js';
+import { createLane, type OpenLane } from './lane.js';
 import {
   isBadRequest,
   originFormOf,
@@ -131,7 +131,7 @@ const refuseRest = (error: Unread, socket: Socket, latest: Exchange | undefined)
 export interface Handlers {
   readonly http: RequestListener;
   /** Gets the requests that it may answer without node:http. */
-  readonly lane?: LaneHandler | null;
+  readonly lane?: OpenLane | null;
 }
 
 /**
@@ -185,9 +185,8 @@ export const listen = async (
   });
   const { port } = server.address() as AddressInfo;
   const bound: Bound = { host, port, url: urlOf({ host, port }) };
-  const { http: handler, lane: laneHandler = null } = makeHandlers(bound);
-  const lane =
-    laneHandler && createLane({ server, handler: laneHandler, firstByteMs, keepAliveMs });
+  const { http: handler, lane: openLane = null } = makeHandlers(bound);
+  const lane = openLane && createLane({ server, open: openLane, firstByteMs, keepAliveMs });
   const serve: RequestListener = (request, response) => {
     // It came after the last answer of the connection.
     if (closing.has(request.socket)) return;
