@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 
 const prefix = 'll_';
@@ -31,5 +31,4 @@ export const isKeyToken = (text: string): boolean => {
 };
 
 /** All that is kept of a key: its SHA-256, hexadecimal. */
-export const hashKeyToken = (token: string): string =>
-  createHash('sha256').update(token).digest('hex');
+export const hashKeyToken = (token: string): string => hash('sha256', token, 'hex');

@@ -15,9 +15,16 @@ import { requestIdOf } from '../../ops/platform/http/request-id.js';
 import type { Actor } from '../../schemas/decision.js';
 import { messages } from '../../schemas/http/errors.js';
 import type { LivenessResponse } from '../../schemas/http/health.js';
-import { failure, refusesMethod, send, unavailable, type Reply } from './reply.js';
+import {
+  failure,
+  refusesMethod,
+  send,
+  unavailable,
+  type AnswerState,
+  type Reply,
+} from './reply.js';
 
-export interface RequestState {
+export interface RequestState extends AnswerState {
   requestId: string;
   /** For what the time of an answer does not count. */
   uncounted: Uncounted;
@@ -43,7 +50,7 @@ const replyToError = (error: unknown): Reply =>
 
 export interface AppDeps {
   readonly health: HealthCheck;
-  readonly requests: RequestRecorder;
+  readonly requests: Pick<RequestRecorder, 'record'>;
   readonly logger: Logger;
 }
 
@@ -82,8 +89,8 @@ export const createApp = (
   app.use(async (ctx, next) => {
     const started = performance.now();
     const requestId = requestIdOf(ctx.headers['x-request-id']);
-    ctx.state.requestId = requestId;
-    ctx.set({ ...noSniff, 'X-Request-Id': requestId });
+    const headers = { 'X-Request-Id': requestId, ...noSniff };
+    Object.assign(ctx.state, { requestId, headers });
     try {
       await withinDeadline(answerWithinMs, async (uncounted) => {
         ctx.state.uncounted = uncounted;
@@ -96,6 +103,8 @@ export const createApp = (
       else logger.error({ err, requestId }, 'a request failed');
       send(ctx, reply);
     }
+    // Koa writes what `send` has not written.
+    if (!ctx.headerSent) ctx.set(headers);
     const { method, path, status } = ctx;
     const route = sharedRoutes.has(path) ? path : (routeOf(path) ?? 'other');
     requests.record(route, method, status, started);

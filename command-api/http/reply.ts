@@ -1,10 +1,18 @@
 import type { Context } from 'koa';
 import { messages, type GeneralError } from '../../schemas/http/errors.js';
 
+type Headers = Readonly<Record<string, string>>;
+
+/** What a request's state has for its answer. */
+export interface AnswerState {
+  /** Of the answer, whatever it will be; those of the reply itself are added last. */
+  readonly headers: Record<string, string>;
+}
+
 /** What a handler answers: JSON or raw bytes of its own, or an error in the general envelope. */
 export type Reply = {
   readonly status: number;
-  readonly headers?: Readonly<Record<string, string>>;
+  readonly headers?: Headers;
 } & (
   | {
       readonly type: 'json';
@@ -21,21 +29,29 @@ export type Reply = {
 
 export type ErrorReply = Extract<Reply, { readonly type: 'error' }>;
 
-export const json = (
-  status: number,
-  body: object | string,
-  headers: Readonly<Record<string, string>> = {},
-): Reply => ({ type: 'json', status, body, headers });
+export const json = (status: number, body: object | string, headers: Headers = {}): Reply => ({
+  type: 'json',
+  status,
+  body,
+  headers,
+});
 
 /** An error in the general envelope. */
-export const failure = (
-  status: number,
-  message: string,
-  headers: Readonly<Record<string, string>> = {},
-): ErrorReply => ({ type: 'error', status, message, headers });
+export const failure = (status: number, message: string, headers: Headers = {}): ErrorReply => ({
+  type: 'error',
+  status,
+  message,
+  headers,
+});
+
+/** An error as an item of an answer tells it: what the reply to the item alone would have said. */
+export const itemErrorOf = (reply: Reply): object =>
+  reply.type === 'error'
+    ? { statusCode: reply.status, message: reply.message }
+    : (reply.body as object);
 
 /** 204 */
-export const noContent = (headers: Readonly<Record<string, string>> = {}): Reply => ({
+export const noContent = (headers: Headers = {}): Reply => ({
   ...{ type: 'raw', status: 204, contentType: '', body: null, headers },
 });
 
@@ -43,16 +59,37 @@ export const noContent = (headers: Readonly<Record<string, string>> = {}): Reply
 export const unavailable = (message: string = messages.unavailable, seconds = 1): ErrorReply =>
   failure(503, message, { 'Retry-After': String(seconds) });
 
+/**
+ * Writes JSON with one call of Node's, which costs a third of Koa's setting one header after the other. What came
+ * too late, after a 503, is dropped.
+ */
+const sendJson = (ctx: Context, status: number, headers: Headers, body: string): void => {
+  const { res } = ctx;
+  ctx.respond = false;
+  if (res.headersSent) return;
+  res.statusCode = status;
+  // The client is gone.
+  if (!ctx.writable) return;
+  const fields = {
+    'Content-Type': 'application/json; charset=utf-8',
+    'Content-Length': Buffer.byteLength(body),
+    ...headers,
+  };
+  res.writeHead(status, fields);
+  res.end(ctx.method === 'HEAD' ? undefined : body);
+};
+
 /** Writes a reply as the answer. */
 export const send = (ctx: Context, reply: Reply): void => {
-  ctx.status = reply.status;
-  ctx.set({ ...reply.headers });
+  const { headers } = ctx.state as AnswerState;
+  Object.assign(headers, reply.headers);
   if (reply.type === 'json') {
-    ctx.type = 'application/json';
-    ctx.body = typeof reply.body === 'string' ? reply.body : JSON.stringify(reply.body);
+    const { body } = reply;
+    sendJson(ctx, reply.status, headers, typeof body === 'string' ? body : JSON.stringify(body));
     return;
   }
   if (reply.type === 'raw') {
+    ctx.status = reply.status;
     ctx.type = reply.contentType;
     ctx.body = reply.body;
     // Koa makes it 204 when there is no body.
@@ -68,8 +105,7 @@ export const send = (ctx: Context, reply: Reply): void => {
     ...(reply.errorType && { errorType: reply.errorType }),
     ...(reply.retryAfter !== undefined && { retryAfter: reply.retryAfter }),
   };
-  ctx.type = 'application/json';
-  ctx.body = JSON.stringify(body);
+  sendJson(ctx, reply.status, headers, JSON.stringify(body));
 };
 
 /** For what can only be read: answers every other method with 405. @returns whether it did */

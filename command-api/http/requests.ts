@@ -25,6 +25,16 @@ const tooLarge = (ctx: Context): Refused => {
   return refusedWith(failure(413, messages.bodyTooLarge));
 };
 
+/** Rejects once the client breaks its request off. */
+const brokenOff = async ({ req }: Context): Promise<never> => {
+  await new Promise<void>((resolve) => {
+    req.once('close', () => {
+      if (!req.readableEnded) resolve();
+    });
+  });
+  throw Object.assign(new Error('The request was broken off'), { status: 400 });
+};
+
 /** Reads a JSON body of at most `limit` bytes as text, also twice: an idempotent replay needs its hash. */
 export const bodyReader = (limit: number): ((ctx: Context) => Promise<Read<string>>) => {
   const read = koaBody({
@@ -43,17 +53,19 @@ export const bodyReader = (limit: number): ((ctx: Context) => Promise<Read<strin
       ctx.set('Connection', 'close');
       return refusedWith(failure(415, messages.contentType));
     }
+    const isPacked = ctx.headers['content-encoding'] !== undefined;
     try {
       const { uncounted } = ctx.state as RequestState;
-      await uncounted(read(ctx, () => Promise.resolve()) as Promise<unknown>);
+      const whole = read(ctx, () => Promise.resolve()) as Promise<unknown>;
+      // koa-body would wait for ever for the rest of what it decompresses.
+      await uncounted(isPacked ? Promise.race([whole, brokenOff(ctx)]) : whole);
     } catch (error) {
       const { status, type } = error as { status?: number; type?: string };
       if (status === 413) return tooLarge(ctx);
       if (status === 415) return refusedWith(failure(415, messages.contentType));
-      // An error without a status comes from the decompression.
-      const isPacked = ctx.headers['content-encoding'] !== undefined;
       // The client closed the connection before the body was read; later gives status 400.
       const isGone = type === 'stream.not.readable';
+      // An error without a status comes from the decompression.
       if (status === 400 || isGone || (status === undefined && isPacked)) {
         ctx.set('Connection', 'close');
         return refusedWith(failure(400, messages.invalidJson));

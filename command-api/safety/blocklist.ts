@@ -3,7 +3,7 @@ import { readFile, stat } from 'node:fs/promises';
 import type { Logger } from '../../ops/platform/logging.js';
 import type { SafetyCheck } from './safety-check.js';
 import { ConfigError } from '../../ops/platform/config/config.js';
-import { canonicalUrl, type CanonicalUrl } from './canonical-url.js';
+import { canonicalHost, canonicalUrl, type CanonicalUrl } from './canonical-url.js';
 import { parseList } from '../../ops/platform/files/list-file.js';
 import { destinationPattern } from '../../schemas/http/link-fields.js';
 import { parseUrl } from '../../schemas/parse-url.js';
@@ -64,12 +64,15 @@ export const parseBlocklist = (text: string): ParsedBlocklist => {
   const blocklist: Blocklist = {
     entries: list.length,
     has(url) {
-      const { host, port, path } = canonicalUrl(new URL(url));
+      const parsed = new URL(url);
+      const host = canonicalHost(parsed);
       for (const domain of domainsOf(host)) if (hosts.has(domain)) return true;
-      const found = prefixes.get(host)?.some((prefix) => {
-        return (prefix.port === '' || prefix.port === port) && path.startsWith(prefix.path);
-      });
-      return found ?? false;
+      const ofHost = prefixes.get(host);
+      if (!ofHost) return false;
+      const { port, path } = canonicalUrl(parsed);
+      return ofHost.some(
+        (prefix) => (prefix.port === '' || prefix.port === port) && path.startsWith(prefix.path),
+      );
     },
   };
   return { type: 'parsed', blocklist };

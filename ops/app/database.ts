@@ -47,7 +47,7 @@ export const openDatabase = ({
     const { databaseUrl, dataDir } = config;
     const embedded = databaseUrl === null ? await startEmbeddedPostgres({ dataDir, logger }) : null;
     onStop(() => embedded?.stop());
-    const url = embedded?.url ?? databaseUrl ?? '';
+    const url = embedded?.nearestUrl ?? databaseUrl ?? '';
     await prepare(url, embedded !== null, logger);
     if (embedded) {
       const stopping = new AbortController();

@@ -7,10 +7,7 @@ export class BoundedMap<Key, Value> extends Map<Key, Value> {
   override set(key: Key, value: Value): this {
     this.delete(key);
     super.set(key, value);
-    for (const oldest of this.keys()) {
-      if (this.size <= this.max) break;
-      this.delete(oldest);
-    }
+    if (this.size > this.max) this.delete(this.keys().next().value as Key);
     return this;
   }
 }

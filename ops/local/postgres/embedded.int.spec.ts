@@ -1,7 +1,16 @@
 import { expect } from 'chai';
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -130,7 +139,7 @@ describe(`local servers: embedded PostgreSQL, started by ${isRoot ? 'root' : 'an
   });
 
   it('is durable, in UTC, in UTF-8, and open to nobody without the password', async () => {
-    const { url } = await start();
+    const { url, nearestUrl } = await start();
     const shown = (await query(
       url,
       `SELECT name, setting FROM pg_settings WHERE name IN ('fsync', 'synchronous_commit',
@@ -145,10 +154,43 @@ describe(`local servers: embedded PostgreSQL, started by ${isRoot ? 'root' : 'an
       listen_addresses: '127.0.0.1',
       jit: 'off',
     });
-    const wrong = new URL(url);
-    wrong.password = 'wrong';
-    const refusal = await query(wrong.href, 'SELECT 1').catch((error: unknown) => error);
-    expect(refusal).to.have.property('code', '28P01');
+    for (const known of [url, nearestUrl]) {
+      const wrong = new URL(known);
+      wrong.password = 'wrong';
+      const refusal = await query(wrong.href, 'SELECT 1').catch((error: unknown) => error);
+      expect(refusal).to.have.property('code', '28P01');
+    }
+  });
+
+  const overSocket = 'SELECT inet_server_addr() IS NULL AS yes';
+  const sockets = (): readonly string[] =>
+    readdirSync(layout().cluster).filter((name) => name.startsWith('.s.PGSQL.'));
+
+  it('has a Unix socket, and removes those of servers that were killed', async () => {
+    const first = await start();
+    expect(await query(first.nearestUrl, overSocket)).to.deep.equal([{ yes: true }]);
+    expect(await query(first.url, overSocket)).to.deep.equal([{ yes: false }]);
+    process.kill(first.pid, 'SIGKILL');
+    await first.exited;
+    writeFileSync(join(layout().cluster, '.s.PGSQL.1'), '');
+    const second = await start();
+    expect(await query(second.nearestUrl, overSocket)).to.deep.equal([{ yes: true }]);
+    const name = `.s.PGSQL.${second.port}`;
+    expect(sockets()).to.have.members([name, `${name}.lock`]);
+  });
+
+  it('is reached by TCP where the path of a socket would be too long', async () => {
+    const deep = join(dataDir, 'a'.repeat(80));
+    mkdirSync(deep);
+    // PostgreSQL's account has to pass it.
+    chmodSync(dataDir, 0o755);
+    const server = await startEmbeddedPostgres({ dataDir: deep, logger });
+    try {
+      expect(server.nearestUrl).to.equal(server.url);
+      expect(await query(server.nearestUrl, overSocket)).to.deep.equal([{ yes: false }]);
+    } finally {
+      await server.stop();
+    }
   });
 
   it('lets no other user list a data directory of mode 0700', async () => {

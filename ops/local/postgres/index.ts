@@ -13,8 +13,11 @@ import { createCluster } from './cluster.js';
 import {
   connectionUrl,
   layoutOf,
+  nearestUrl,
   readPassword,
   readPostmasterPid,
+  removeSockets,
+  socketDirOf,
   type ClusterLayout,
 } from './layout.js';
 import { endOrphanPostgres, postgresPids, removeUnfinished } from './orphans.js';
@@ -98,6 +101,7 @@ export const startEmbeddedPostgres = async (options: {
       `${layout.password} is missing, and without it nobody can open ${layout.cluster}; put it back from a backup`,
     );
   }
+  await removeSockets(layout);
   const program = binaries.postgres;
   const server = await startServer({
     port: findPort,
@@ -105,7 +109,7 @@ export const startEmbeddedPostgres = async (options: {
       launch({
         name: 'PostgreSQL',
         program,
-        args: postgresArguments(layout.cluster, port),
+        args: postgresArguments(layout.cluster, port, socketDirOf(layout, port)),
         dir: layout.cluster,
         account,
         env,
@@ -124,8 +128,12 @@ export const startEmbeddedPostgres = async (options: {
   const { pid, port } = server;
   const ms = Math.round(performance.now() - begun);
   logger.info({ postgresPid: pid, port, ms }, 'PostgreSQL is ready');
-  // The URL has the superuser's password: it is a secret.
-  return Object.assign(server, { url: connectionUrl(port, password) });
+  // The URLs have the superuser's password: they are secrets.
+  return Object.assign(server, {
+    url: connectionUrl(port, password),
+    /** For processes on this machine that may enter the cluster. */
+    nearestUrl: nearestUrl(layout, port, password),
+  });
 };
 
 export type EmbeddedPostgres = Awaited<ReturnType<typeof startEmbeddedPostgres>>;

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { nullOn } from '../../platform/errors.js';
 
@@ -29,6 +29,28 @@ export const superuser = 'linklog';
 export const connectionUrl = (port: number, password: string): string =>
   // Without sslmode, a PGSSLMODE in the caller's environment would ask a local server for TLS.
   `postgres://${superuser}:${password}@127.0.0.1:${port}/postgres?sslmode=disable`;
+
+const socketPrefix = '.s.PGSQL.';
+
+/** Bytes of a socket's path, of 104 with its end on macOS, and 108 on Linux. */
+const longestSocketPath = 103;
+
+/** The folder of the Unix socket, which only the cluster's account and root can enter; `null`: its path is too long. */
+export const socketDirOf = ({ cluster }: ClusterLayout, port: number): string | null =>
+  Buffer.byteLength(join(cluster, `${socketPrefix}${port}`)) <= longestSocketPath ? cluster : null;
+
+/** By the Unix socket, which costs half as much as TCP, where there is one. */
+export const nearestUrl = (layout: ClusterLayout, port: number, password: string): string => {
+  const socketDir = socketDirOf(layout, port);
+  const url = connectionUrl(port, password);
+  return socketDir === null ? url : `${url}&host=${encodeURIComponent(socketDir)}`;
+};
+
+/** Removes the sockets of servers that were killed. */
+export const removeSockets = async ({ cluster }: ClusterLayout): Promise<void> => {
+  const left = (await readdir(cluster)).filter((name) => name.startsWith(socketPrefix));
+  await Promise.all(left.map((name) => rm(join(cluster, name), { force: true })));
+};
 
 const readText = (file: string): Promise<string | null> => nullOn(readFile(file, 'utf8'), 'ENOENT');
 

@@ -1,8 +1,6 @@
 /** Given on the command line, so that they are always this version's and no file can contradict them. */
 const settings = {
   listen_addresses: '127.0.0.1',
-  // A socket's path may be too long below a deep data directory, and TCP serves every client we have.
-  unix_socket_directories: '',
   // A stack's services have some 90 in all at most.
   max_connections: '200',
   shared_buffers: '64MB',
@@ -33,10 +31,15 @@ const settings = {
   log_min_error_statement: 'panic',
 } as const;
 
-export const postgresArguments = (cluster: string, port: number): string[] => [
+/** @param socketDir the folder of its Unix socket; `null`: it has none */
+export const postgresArguments = (
+  cluster: string,
+  port: number,
+  socketDir: string | null,
+): string[] => [
   '-D',
   cluster,
-  '-c',
-  `port=${port}`,
-  ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
+  ...Object.entries({ port, unix_socket_directories: socketDir ?? '', ...settings }).flatMap(
+    ([name, value]) => ['-c', `${name}=${value}`],
+  ),
 ];

@@ -19,9 +19,9 @@ export interface Batcher<Command, Outcome> {
 const maxRetries = 40;
 
 /**
- * Decides commands in groups: those of one event-loop tick together, and those that come while a
- * group is being decided in the next. One group at a time, so the groups of a process never wait
- * for each other's row locks.
+ * Decides commands in groups: those that come in one turn of the event loop after the other together, and
+ * those that come while a group is being decided in the next. A group costs as much as many commands of it.
+ * One group at a time, so the groups of a process never wait for each other's row locks.
  *
  * `run` gives one outcome a command, in the order of the commands.
  */
@@ -30,6 +30,11 @@ export const createBatcher = <Command, Outcome>(options: {
   readonly maxBatch: number;
   readonly sizeOf?: (command: Command) => number;
   readonly maxWaiting: number;
+  /**
+   * How long a group is gathered at most, 20 ms unless told: a busy event loop brings more with each turn, and
+   * its turns take long.
+   */
+  readonly gatherMs?: number;
   readonly run: (commands: readonly Command[]) => Promise<readonly Outcome[]>;
   /**
    * Whether one command may be to blame for the failure of a run that had no effect. Then the halves of
@@ -39,6 +44,7 @@ export const createBatcher = <Command, Outcome>(options: {
 }): Batcher<Command, Outcome> => {
   const waiting: { readonly command: Command; readonly outcome: Deferred<Outcome> }[] = [];
   let busy = false;
+  const { gatherMs = 20 } = options;
 
   const takeBatch = (): typeof waiting => {
     const { maxBatch, sizeOf = () => 1 } = options;
@@ -71,8 +77,18 @@ export const createBatcher = <Command, Outcome>(options: {
 
   const runNext = async (): Promise<void> => {
     await runBatch(takeBatch(), { left: maxRetries });
-    if (waiting.length > 0) setImmediate(() => void runNext());
+    if (waiting.length > 0) runWhenGathered();
     else busy = false;
+  };
+
+  /** Runs the next group after a turn of the event loop that brought no more commands, when it is full, or late. */
+  const runWhenGathered = (seen = 0, since = performance.now()): void => {
+    setImmediate(() => {
+      const { length } = waiting;
+      const isGathered = length === seen || length >= options.maxBatch;
+      if (isGathered || performance.now() - since >= gatherMs) void runNext();
+      else runWhenGathered(length, since);
+    });
   };
 
   return {
@@ -84,7 +100,7 @@ export const createBatcher = <Command, Outcome>(options: {
       waiting.push({ command, outcome });
       if (!busy) {
         busy = true;
-        setImmediate(() => void runNext());
+        runWhenGathered();
       }
       return outcome.promise;
     },

@@ -12,12 +12,18 @@ const tick = (): Promise<void> =>
 describe('platform: batcher', () => {
   /** A batcher whose batches are recorded, and answered with each command's double. */
   const doubling = (
-    limits: { maxBatch?: number; maxWaiting?: number; sizeOf?: (command: number) => number } = {},
+    limits: {
+      maxBatch?: number;
+      maxWaiting?: number;
+      gatherMs?: number;
+      sizeOf?: (command: number) => number;
+    } = {},
   ) => {
     const batches: (readonly number[])[] = [];
     const batcher = createBatcher<number, number>({
       maxBatch: 100,
       maxWaiting: 100,
+      gatherMs: Infinity,
       ...limits,
       run: (commands) => {
         batches.push(commands);
@@ -41,13 +47,38 @@ describe('platform: batcher', () => {
     expect(batches).to.deep.equal([[5, 5], [1], [30], [9], [2]]);
   });
 
-  it('decides those of another tick apart', async () => {
+  it('gathers as long as each tick brings more, and decides those behind a pause apart', async () => {
     const { batches, batcher } = doubling();
-    const first = batcher.submit(1);
+    const submitted = [batcher.submit(1)];
+    for (const command of [2, 3]) {
+      await tick();
+      submitted.push(batcher.submit(command));
+    }
     await tick();
-    const second = batcher.submit(2);
-    expect(await Promise.all([first, second])).to.deep.equal([2, 4]);
+    await tick();
+    submitted.push(batcher.submit(4));
+    expect(await Promise.all(submitted)).to.deep.equal([2, 4, 6, 8]);
+    expect(batches).to.deep.equal([[1, 2, 3], [4]]);
+  });
+
+  it('gathers no longer than it may', async () => {
+    const { batches, batcher } = doubling({ gatherMs: 0 });
+    const submitted = [batcher.submit(1)];
+    await tick();
+    submitted.push(batcher.submit(2));
+    await Promise.all(submitted);
     expect(batches).to.deep.equal([[1], [2]]);
+  });
+
+  it('does not gather more than a group may have', async () => {
+    const { batches, batcher } = doubling({ maxBatch: 2 });
+    const submitted = [batcher.submit(1)];
+    for (const command of [2, 3]) {
+      await tick();
+      submitted.push(batcher.submit(command));
+    }
+    await Promise.all(submitted);
+    expect(batches).to.deep.equal([[1, 2], [3]]);
   });
 
   it('gathers what comes while a group is being decided, one group at a time', async () => {
@@ -68,6 +99,7 @@ describe('platform: batcher', () => {
       },
     });
     const submitted = [batcher.submit(1)];
+    await tick();
     await tick();
     for (const command of [2, 3]) {
       submitted.push(batcher.submit(command));

@@ -24,31 +24,35 @@ export const withinDeadline = async <Value>(
   work: (uncounted: Uncounted) => Promise<Value>,
 ): Promise<Value> => {
   const passed = deferred<never>();
-  let leftMs = ms;
+  let endsAt = performance.now() + ms;
+  let pausedAt: number | null = null;
   let timer: NodeJS.Timeout | undefined;
-  let countedSince = 0;
-  const count = (): void => {
-    countedSince = performance.now();
-    timer = setTimeout(() => {
-      // This process may have been frozen itself: what has come meanwhile is read before this is called.
-      setImmediate(() => {
-        passed.reject(new DeadlinePassed(ms));
-      });
-    }, leftMs);
-  };
-  const pause = (): void => {
-    clearTimeout(timer);
-    leftMs -= performance.now() - countedSince;
+  /** Requests by the thousand set a timer each, and hardly one needs it: a pause leaves it as it is. */
+  const look = (): void => {
+    timer = undefined;
+    if (pausedAt !== null) return;
+    const leftMs = endsAt - performance.now();
+    if (leftMs > 0) {
+      timer = setTimeout(look, Math.ceil(leftMs));
+      return;
+    }
+    // This process may have been frozen itself: what has come meanwhile is read before this is called.
+    setImmediate(() => {
+      passed.reject(new DeadlinePassed(ms));
+    });
   };
   const uncounted: Uncounted = async (wait) => {
-    pause();
+    const from = performance.now();
+    pausedAt = from;
     try {
       return await wait;
     } finally {
-      count();
+      endsAt += performance.now() - from;
+      pausedAt = null;
+      if (!timer) look();
     }
   };
-  count();
+  timer = setTimeout(look, ms);
   try {
     return await Promise.race([work(uncounted), passed.promise]);
   } finally {

@@ -1,30 +1,45 @@
 const seed = 0x9747b28c;
 const m = 0x5bd1e995;
 
-/** Murmur2 as Kafka's own clients compute it, so that every producer agrees on a key's partition. */
-export const murmur2 = (bytes: Uint8Array): number => {
-  const { length } = bytes;
-  const view = new DataView(bytes.buffer, bytes.byteOffset, length);
+/**
+ * Murmur2 of the first `length` bytes as Kafka's own clients compute it, so that every producer agrees on a
+ * key's partition.
+ */
+export const murmur2 = (bytes: Uint8Array, length = bytes.length): number => {
+  const at = (index: number): number => bytes[index] ?? 0;
   let hash = seed ^ length;
   let index = 0;
   for (; index + 4 <= length; index += 4) {
-    let word = Math.imul(view.getUint32(index, true), m);
+    const bits = at(index) | (at(index + 1) << 8) | (at(index + 2) << 16) | (at(index + 3) << 24);
+    let word = Math.imul(bits, m);
     word = Math.imul(word ^ (word >>> 24), m);
     hash = Math.imul(hash, m) ^ word;
   }
   const rest = length - index;
   if (rest > 0) {
-    for (let tail = rest - 1; tail >= 0; tail -= 1) {
-      hash ^= view.getUint8(index + tail) << (8 * tail);
-    }
+    for (let tail = rest - 1; tail >= 0; tail -= 1) hash ^= at(index + tail) << (8 * tail);
     hash = Math.imul(hash, m);
   }
   hash = Math.imul(hash ^ (hash >>> 13), m);
   return hash ^ (hash >>> 15);
 };
 
+/** For the bytes of a key: a Buffer for each key would cost several times as much as its hash. */
+const keyBytes = new Uint8Array(256);
+
+const murmur2Of = (key: string): number => {
+  const { length } = key;
+  if (length > keyBytes.length) return murmur2(Buffer.from(key));
+  for (let index = 0; index < length; index += 1) {
+    const unit = key.charCodeAt(index);
+    if (unit > 0x7f) return murmur2(Buffer.from(key));
+    keyBytes[index] = unit;
+  }
+  return murmur2(keyBytes, length);
+};
+
 /** The partition of a key in a topic with `count` partitions: Kafka's default partitioner. */
 export const partitionOf = (key: string | Uint8Array, count: number): number => {
   if (count === 1) return 0;
-  return (murmur2(typeof key === 'string' ? Buffer.from(key) : key) & 0x7fffffff) % count;
+  return ((typeof key === 'string' ? murmur2Of(key) : murmur2(key)) & 0x7fffffff) % count;
 };

@@ -7,27 +7,29 @@ const methods = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 export const createRequestRecorder = (histogram: DurationHistogram, listener: string) => {
   /** By route; then by method and status, as one number. */
   const routes = new Map<string, Map<number, Durations>>();
+  /** `route` is a pattern such as `/:shortCode`, or `other`; never a path that a client can choose. */
+  const of = (route: string, method: string | undefined, status: number): Durations => {
+    let ofRoute = routes.get(route);
+    if (!ofRoute) routes.set(route, (ofRoute = new Map<number, Durations>()));
+    const known = methods.indexOf(method ?? '');
+    const series = known * 1_000 + status;
+    let durations = ofRoute.get(series);
+    if (!durations) {
+      const labels = {
+        listener,
+        route,
+        method: methods[known] ?? 'other',
+        status: String(status),
+      };
+      ofRoute.set(series, (durations = histogram.child(labels)));
+    }
+    return durations;
+  };
   return {
-    /**
-     * `route` is a pattern such as `/:shortCode`, or `other`; never a path that a client can choose.
-     * `startedAt` is of `performance.now()`.
-     */
+    of,
+    /** `startedAt` is of `performance.now()`. */
     record(route: string, method: string | undefined, status: number, startedAt: number): void {
-      let ofRoute = routes.get(route);
-      if (!ofRoute) routes.set(route, (ofRoute = new Map<number, Durations>()));
-      const known = methods.indexOf(method ?? '');
-      const series = known * 1_000 + status;
-      let durations = ofRoute.get(series);
-      if (!durations) {
-        const labels = {
-          listener,
-          route,
-          method: methods[known] ?? 'other',
-          status: String(status),
-        };
-        ofRoute.set(series, (durations = histogram.child(labels)));
-      }
-      durations.observeSince(startedAt);
+      of(route, method, status).observeSince(startedAt);
     },
   };
 };

@@ -1,4 +1,8 @@
-const quoted = (text: string): string => `"${text.replace(/["\\]/g, '\\$&')}"`;
+/** Most texts have nothing to escape, and to look for it costs a third of replacing it. */
+const escaped = (text: string): string =>
+  text.includes('"') || text.includes('\\') ? text.replace(/["\\]/g, '\\$&') : text;
+
+const quoted = (text: string): string => `"${escaped(text)}"`;
 
 const elementOf = (value: unknown): string => {
   if (value === null || value === undefined) return 'NULL';
@@ -16,5 +20,9 @@ const elementOf = (value: unknown): string => {
  *
  * @throws TypeError for an array of arrays: that is a matrix to PostgreSQL
  */
-export const arrayLiteral = (values: readonly unknown[]): string =>
-  `{${values.map(elementOf).join()}}`;
+export const arrayLiteral = (values: readonly unknown[]): string => {
+  let elements = '';
+  for (const value of values)
+    elements += elements === '' ? elementOf(value) : `,${elementOf(value)}`;
+  return `{${elements}}`;
+};

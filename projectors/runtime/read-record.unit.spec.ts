@@ -1,0 +1,29 @@
+import { expect } from 'chai';
+import { writeEvent } from '../../schemas/events/codec.js';
+import { topics } from '../../schemas/events/topics.js';
+import { created } from '../../schemas/testing/events.js';
+import { readRecord } from './read-record.js';
+
+describe('projectors: reading a record', () => {
+  const event = created('spring');
+  const value = writeEvent(event);
+
+  it('gives its event, also of a text that was read before', () => {
+    for (const offset of [1, 2]) {
+      const record = { offset, key: 'spring', value };
+      expect(readRecord(topics.links.name, record)).to.deep.equal({
+        ...{ record, subject: 'spring', event },
+      });
+    }
+  });
+
+  it('judges key and topic of each record, though its text was read before', () => {
+    const places = [
+      [topics.links.name, 'spring'],
+      [topics.links.name, 'autumn'],
+      [topics.accounts.name, 'spring'],
+    ] as const;
+    const read = places.map(([topic, key]) => readRecord(topic, { offset: 1, key, value }));
+    expect(read.map((one) => 'error' in one)).to.deep.equal([false, true, true]);
+  });
+});
