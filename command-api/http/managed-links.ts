@@ -45,8 +45,17 @@ export interface WantedChange {
     'delete' | (Omit<LinkChange, 'password'> & { readonly password?: string | null | undefined });
 }
 
+export interface VersionedLink {
+  readonly link: MadeLink;
+  readonly version: number;
+}
+
 export type ChangeOutcome =
-  | { readonly type: 'settled'; readonly link: MadeLink; readonly version: number }
+  | ({
+      readonly type: 'settled';
+      /** Whether the log has the events yet; the change holds all the same. */
+      readonly logged: boolean;
+    } & VersionedLink)
   | { readonly type: 'refused'; readonly reply: Reply };
 
 const refusal = (reply: Reply): ChangeOutcome => ({ type: 'refused', reply });
@@ -111,16 +120,14 @@ export const createManagedLinks = (deps: ManagedLinksDeps) => {
       command: commandOf(attempt, account),
     }));
     const { results, receipt } = await decide(commands, actor);
-    const isLogged = await delivery.logged(receipt, logWithinMs);
+    const logged = await delivery.logged(receipt, logWithinMs);
     const unchecked = new Map<Attempt, string>();
     for (const [index, attempt] of attempts.entries()) {
       const { decision, state } = results[index] ?? {};
       if (!decision || !state) throw new Error('A result for each command is due');
       const { ledger, current } = state;
       if (decision.type !== 'refused' && ledger.status === 'taken' && current.status !== 'none') {
-        attempt.outcome = isLogged
-          ? { type: 'settled', link: current, version: ledger.sequence }
-          : refusal(unavailable(messages.logUnavailable));
+        attempt.outcome = { type: 'settled', logged, link: current, version: ledger.sequence };
       }
       if (decision.type !== 'refused' || decision.reason === 'unhashed') continue;
       if (decision.reason === 'unchecked') {
@@ -134,7 +141,7 @@ export const createManagedLinks = (deps: ManagedLinksDeps) => {
 
   return {
     /** A link, as every node knows it once a change was answered; `null` where there is none for them. */
-    async find(code: string, account: string | null) {
+    async find(code: string, account: string | null): Promise<VersionedLink | null> {
       if (!shortCodePattern.test(code)) return null;
       const found = (await readLinkStates(pool, outbox, [code])).get(code);
       if (!found || found.state.status === 'none') return null;
@@ -143,10 +150,16 @@ export const createManagedLinks = (deps: ManagedLinksDeps) => {
       return isTheirs ? { link: state, version } : null;
     },
 
-    async details(link: MadeLink, version: number, now: Date): Promise<LinkDetails> {
-      const { code } = link.link;
-      const clicks = (await readClicks(pool, [code])).get(code) ?? noClicks;
-      return linkDetailsOf(link, { version, clicks, shortUrlHost, now });
+    /** One for each link, in their order. */
+    async details(links: readonly VersionedLink[], now: Date): Promise<readonly LinkDetails[]> {
+      const all = await readClicks(
+        pool,
+        links.map(({ link }) => link.link.code),
+      );
+      return links.map(({ link, version }) => {
+        const clicks = all.get(link.link.code) ?? noClicks;
+        return linkDetailsOf(link, { version, clicks, shortUrlHost, now });
+      });
     },
 
     /**

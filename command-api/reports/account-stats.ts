@@ -19,14 +19,13 @@ const countLinks = async (tx: Client, account: string): Promise<number> => {
 };
 
 /** What links have on the days from $2 to before $3: the clicks of the newest quarter of an hour are in no day yet. */
-const parts = `parts AS MATERIALIZED (
+const parts = `
   (SELECT code, day, clicks FROM projection_stats.days
    WHERE account = $1 AND day >= $2 AND day < $3 AND clicks > 0 LIMIT ${maxLinkDays + 1})
   UNION ALL
   (SELECT code, day, split_part(series, ',', 2)::integer FROM projection_stats.codes
    WHERE account = $1 AND day >= $2 AND day < $3 AND split_part(series, ',', 2) > '0'
-   LIMIT ${maxLinkDays + 1})
-)`;
+   LIMIT ${maxLinkDays + 1})`;
 
 /** The most clicked links on the days from `from` to before `to`; `null` where there are too many. */
 const readTopLinks = async (
@@ -38,18 +37,20 @@ const readTopLinks = async (
 ): Promise<AccountStatsResponse['links'] | null> => {
   // Enough for the parts: PostgreSQL would write them to disk.
   await tx.query(`SET LOCAL work_mem = '32MB'`);
-  const { rows } = await tx.query<{ code: string; clicks: number; parts: number }>({
+  // The first row counts the parts of all links: to count them apart takes a fifth longer.
+  const {
+    rows: [all, ...rows],
+  } = await tx.query<{ code: string; clicks: number; parts: number }>({
     name: 'top-links',
-    text: `WITH ${parts}
-           SELECT code, sum(clicks)::bigint AS clicks, (SELECT count(*) FROM parts) AS parts
-           FROM parts GROUP BY code ORDER BY 2 DESC, code LIMIT $4`,
+    text: `SELECT code, sum(clicks)::bigint AS clicks, count(*) AS parts FROM (${parts}) parts
+           GROUP BY GROUPING SETS ((), (code)) ORDER BY code IS NULL DESC, 2 DESC, code LIMIT $4 + 1`,
     values: [account, from, to, limit],
   });
   // A link-day has two parts where it is its link's newest: few accounts have so many that they must be counted.
-  if ((rows[0]?.parts ?? 0) > maxLinkDays) {
+  if ((all?.parts ?? 0) > maxLinkDays) {
     const { rows: counted } = await tx.query<{ days: number }>({
       name: 'link-days',
-      text: `WITH ${parts} SELECT count(*) AS days FROM (SELECT DISTINCT code, day FROM parts) of_links`,
+      text: `SELECT count(*) AS days FROM (SELECT DISTINCT code, day FROM (${parts}) parts) of_links`,
       values: [account, from, to],
     });
     if ((counted[0]?.days ?? 0) > maxLinkDays) return null;

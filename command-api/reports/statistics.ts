@@ -1,6 +1,7 @@
 import type { Queryable } from '../../ops/platform/postgres/pool.js';
 import { dimensionNames } from '../../schemas/statistics/document.js';
 import type { AskedStatistics, PeriodStats } from '../../schemas/http/statistics.js';
+import { rebuildDue } from '../../schemas/read-models/rebuild-due.js';
 import { coverageOf, periodStatsOf, type StatisticsRow } from '../domain/statistics.js';
 
 /**
@@ -11,7 +12,8 @@ export const areIncomplete = async (postgres: Queryable): Promise<boolean> => {
   const { rows } = await postgres.query({
     name: 'statistics-are-incomplete',
     text: `SELECT FROM pg_namespace WHERE nspname = 'projection_stats'
-             AND obj_description(oid, 'pg_namespace') = 'rebuild due'`,
+             AND obj_description(oid, 'pg_namespace') = $1`,
+    values: [rebuildDue],
   });
   return rows.length > 0;
 };

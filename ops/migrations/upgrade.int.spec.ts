@@ -8,6 +8,7 @@ import { namedLog } from '../../projectors/testing/harness.js';
 import { createLogger } from '../platform/logging.js';
 import { topics } from '../../schemas/events/topics.js';
 import { withoutSecrets } from '../../schemas/events/redact.js';
+import { rebuildDue } from '../../schemas/read-models/rebuild-due.js';
 import { rowOfEvent, type HistoryRow } from '../../schemas/read-models/history.js';
 import { projectFile } from '../platform/files/project-file.js';
 import { migrate } from './migrate.js';
@@ -47,7 +48,8 @@ describe('migrations of tables with rows', () => {
   const rebuildsDue = async (): Promise<readonly string[]> => {
     const { rows } = await database.pool.query<{ name: string }>(
       `SELECT nspname AS name FROM pg_namespace
-       WHERE obj_description(oid, 'pg_namespace') = 'rebuild due' ORDER BY name`,
+       WHERE obj_description(oid, 'pg_namespace') = $1 ORDER BY name`,
+      [rebuildDue],
     );
     return rows.map(({ name }) => name);
   };

@@ -114,6 +114,31 @@ describe('projectors: projection redirects', () => {
     });
   });
 
+  it('has a row for each tag that a link has', async () => {
+    const tags = async (): Promise<readonly unknown[]> => {
+      const { rows } = await database.pool.query<Record<string, unknown>>(
+        'SELECT account, tag, created_at, code FROM projection_redirects.link_tags ORDER BY tag, code',
+      );
+      return rows;
+    };
+    const told = { account: 'acme' };
+    const row = { account: 'acme', created_at: noon };
+    const texts = { title: null, note: null };
+    await given.events(created('abc', { tags: ['x', 'y'] }, told), created('def', {}, told));
+    await given.events(
+      described('abc', 2, { ...texts, tags: ['z'] }, told),
+      described('abc', 3, { ...texts, tags: ['y', 'w'] }, told),
+      described('def', 2, { ...texts, tags: ['y'] }, told),
+    );
+    expect(await tags()).to.deep.equal([
+      { ...row, tag: 'w', code: 'abc' },
+      { ...row, tag: 'y', code: 'abc' },
+      { ...row, tag: 'y', code: 'def' },
+    ]);
+    await given.events(described('abc', 4, { ...texts, tags: [] }, told), deleted('def', 3, told));
+    expect(await tags()).to.deep.equal([{ ...row, tag: 'y', code: 'def' }]);
+  });
+
   it('writes the row of the folded state', async () => {
     const history: LinkEvent[] = [
       created('abc', { expiresAt: at(60).toISOString() }),

@@ -5,6 +5,7 @@ import { topics } from '../../schemas/events/topics.js';
 import { evolveLink, noLink, type LinkState } from '../../schemas/folds/link.js';
 import { rowOfState, linkOfRow, type RedirectRow } from '../../schemas/read-models/redirects.js';
 import type { Projection, ProjectionSchema, ReadSequences } from '../runtime/projection.js';
+import { writeTags } from './link-tags.js';
 
 /** The columns that a link has from the start, with their SQL types. */
 const commonTypes = {
@@ -90,6 +91,8 @@ const readSequences: ReadSequences = async (tx, schema, codes) => {
 export const redirects: Projection = {
   name: 'redirects',
   topics: [topics.links.name],
+  // Readers add the newest events of the outbox.
+  mayWaitMs: 1_000,
   async apply(tx, schema, events) {
     const linkEvents = events.filter(isLinkEvent);
     const known = await readRows(tx, schema, new Set(linkEvents.map(({ subject }) => subject)));
@@ -109,6 +112,11 @@ export const redirects: Projection = {
       schema,
       types,
       rows.filter((row) => !isCommon(row)),
+    );
+    await writeTags(
+      tx,
+      schema,
+      rows.map((after) => ({ before: known.get(after.code), after })),
     );
   },
   // Each event of a link moves its row's sequence. A link without a row has no event but of no effect.

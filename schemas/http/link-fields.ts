@@ -91,17 +91,23 @@ export const note = text(
 /** How many a link may have. */
 export const maxTags = 20;
 
-export const tagsMessage =
-  'tags must be at most 20 texts of 1 to 50 characters, without commas and control characters';
+const tagsMessageOf = (field: string): string =>
+  `${field} must be at most 20 texts of 1 to 50 characters, without commas and control characters`;
 
-export const tag = text(
-  { minLength: 1, maxLength: 50 },
-  /^[^,\u0000-\u001f\u007f-\u009f]*$/,
-  tagsMessage,
-);
+export const tagsMessage = tagsMessageOf('tags');
 
-/** Each of them once, in the order in which they came. */
-export const tags = z
-  .array(tag, { error: tagsMessage })
-  .max(maxTags, tagsMessage)
-  .transform((all): readonly string[] => [...new Set(all)]);
+const tagBounds = { minLength: 1, maxLength: 50 } as const;
+
+/** A tag, of which `error` says what it must be. */
+export const tagOr = (error: string) => text(tagBounds, /^[^,\u0000-\u001f\u007f-\u009f]*$/, error);
+
+/** Tags in a field of this name: each of them once, in the order in which they came. */
+export const tagsIn = (field: string) => {
+  const error = tagsMessageOf(field);
+  return z
+    .array(tagOr(error), { error })
+    .max(maxTags, error)
+    .transform((all): readonly string[] => [...new Set(all)]);
+};
+
+export const tags = tagsIn('tags');

@@ -8,7 +8,7 @@ import { shortCode } from './shorten.js';
 export const nothingToChange = 'Nothing to change';
 
 /** `null` means absent. */
-const given = <Schema extends z.ZodType>(schema: Schema) =>
+export const given = <Schema extends z.ZodType>(schema: Schema) =>
   schema.nullish().transform((value) => value ?? undefined);
 
 /**
@@ -69,3 +69,16 @@ export const linkDetails = z.object({
   version: z.int().min(1).describe('Rises with each change; clicks are none.'),
 });
 export type LinkDetails = z.infer<typeof linkDetails>;
+
+/** GET /v2/links: a page. */
+export const linkPage = z.object({
+  links: z.array(linkDetails).max(100),
+  next: z
+    .string()
+    .nullable()
+    .describe(
+      '`after` of the next page; `null` on the last one. A page before the last may have fewer links ' +
+        'than `limit`, even none.',
+    ),
+});
+export type LinkPage = z.infer<typeof linkPage>;

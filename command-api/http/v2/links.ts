@@ -1,14 +1,21 @@
 import { messages } from '../../../schemas/http/errors.js';
 import { changeLinkRequest } from '../../../schemas/http/links.js';
 import { historyQuery } from '../../../schemas/http/history.js';
+import { afterMessage, listLinksQuery } from '../../../schemas/http/list-links.js';
+import { linkDetailsOf } from '../../domain/link-details.js';
+import { readPlace, writePlace } from '../../domain/link-query.js';
 import { findLinkHistory, forOwner } from '../../reports/link-history.js';
+import { listLinks } from '../../reports/link-list.js';
+import { areIncomplete } from '../../reports/statistics.js';
 import {
   createManagedLinks,
-  type ChangeOutcome,
   type LinkCaller,
   type ManagedLinksDeps,
+  type VersionedLink,
+  type WantedChange,
 } from '../managed-links.js';
-import { failure, json, noContent, type Reply } from '../reply.js';
+import { failure, json, noContent, unavailable, type Reply } from '../reply.js';
+import { incompleteStats } from './stats.js';
 import { parseAs, parseJsonAs, type Handler } from '../requests.js';
 import type { PlanDeps, V2State } from './admitted-call.js';
 import { gateRefusal } from './gates.js';
@@ -18,7 +25,7 @@ export interface LinkDeps extends ManagedLinksDeps, PlanDeps {
   readonly isOwnHost: (destination: URL) => boolean;
 }
 
-const callerOf = ({ call, requestId, uncounted }: V2State): LinkCaller => ({
+export const callerOf = ({ call, requestId, uncounted }: V2State): LinkCaller => ({
   actor: { actor: call.key.id, requestId },
   account: call.key.account,
   hashingLane: call.key.rootId,
@@ -31,11 +38,23 @@ export const createLinkHandlers = (deps: LinkDeps) => {
   const links = createManagedLinks(deps);
   const changeRequest = changeLinkRequest(deps.isOwnHost);
 
-  const detailed = async (
-    { link, version }: Pick<Extract<ChangeOutcome, { type: 'settled' }>, 'link' | 'version'>,
-    { call }: V2State,
-  ): Promise<Reply> =>
-    json(200, await links.details(link, version, call.now), { ETag: etagOf(version) });
+  const detailed = async (found: VersionedLink, { call }: V2State): Promise<Reply> => {
+    const [details] = await links.details([found], call.now);
+    if (!details) throw new Error('Details are due');
+    return json(200, details, { ETag: etagOf(found.version) });
+  };
+
+  /** Makes one change, and answers with `reply` once the log has its events. */
+  const settle = async (
+    change: WantedChange,
+    state: V2State,
+    reply: (changed: VersionedLink) => Reply | Promise<Reply>,
+  ): Promise<Reply> => {
+    const [outcome] = await links.change([change], callerOf(state));
+    if (!outcome) throw new Error('An outcome is due');
+    if (outcome.type === 'refused') return outcome.reply;
+    return outcome.logged ? reply(outcome) : unavailable(messages.logUnavailable);
+  };
 
   const show: Handler<V2State> = async (_ctx, state, parameter) => {
     const found = await links.find(parameter('shortCode'), state.call.key.account);
@@ -49,20 +68,15 @@ export const createLinkHandlers = (deps: LinkDeps) => {
     if (refusal) return refusal;
     const code = parameter('shortCode');
     const isMeant = ifMatch(ctx.headers['if-match']);
-    const [outcome] = await links.change(
-      [{ code, isMeant, change: request.value }],
-      callerOf(state),
+    return settle({ code, isMeant, change: request.value }, state, (changed) =>
+      detailed(changed, state),
     );
-    if (!outcome) throw new Error('An outcome is due');
-    return outcome.type === 'settled' ? detailed(outcome, state) : outcome.reply;
   };
 
-  const remove: Handler<V2State> = async (ctx, state, parameter) => {
+  const remove: Handler<V2State> = (ctx, state, parameter) => {
     const code = parameter('shortCode');
     const isMeant = ifMatch(ctx.headers['if-match']);
-    const [outcome] = await links.change([{ code, isMeant, change: 'delete' }], callerOf(state));
-    if (!outcome) throw new Error('An outcome is due');
-    return outcome.type === 'settled' ? noContent() : outcome.reply;
+    return settle({ code, isMeant, change: 'delete' }, state, () => noContent());
   };
 
   const history: Handler<V2State> = async (ctx, { call }, parameter) => {
@@ -75,5 +89,24 @@ export const createLinkHandlers = (deps: LinkDeps) => {
     return json(200, { ...page, events: page.events.map(forOwner) });
   };
 
-  return { show, change, remove, history };
+  const list: Handler<V2State> = async (ctx, { call }) => {
+    const asked = parseAs(listLinksQuery, { ...ctx.query });
+    if (asked.type === 'refused') return asked.reply;
+    const { after: place, limit, ...rest } = asked.value;
+    const query = { ...rest, account: call.key.account };
+    const after = place === undefined ? null : readPlace(place, query);
+    if (place !== undefined && after === null) return failure(400, afterMessage);
+    if (query.sort === 'clicks' && (await areIncomplete(pool))) return incompleteStats;
+    const { now } = call;
+    const page = await listLinks(pool, outbox, { query, after, limit, now });
+    const { shortUrlHost } = deps;
+    return json(200, {
+      links: page.links.map(({ link, ...known }) =>
+        linkDetailsOf(link, { ...known, shortUrlHost, now }),
+      ),
+      next: page.next && writePlace(page.next, query),
+    });
+  };
+
+  return { list, show, change, remove, history };
 };

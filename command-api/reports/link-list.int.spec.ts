@@ -1,0 +1,340 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
+import { recordHistory } from '../../ops/test/support/ledger-links.js';
+import { testNode, type TestNode } from '../../ops/test/support/node.js';
+import { transaction } from '../../ops/platform/postgres/pool.js';
+import { redirects } from '../../projectors/redirects/projection.js';
+import { stats } from '../../projectors/stats/projection.js';
+import { feed, type Feed } from '../../projectors/testing/harness.js';
+import { emptyTables } from '../../projectors/testing/tables.js';
+import type { LedgerLinkEvent } from '../../schemas/folds/ledger-link.js';
+import type { LinkEvent } from '../../schemas/events/catalogue.js';
+import { listLinksQuery } from '../../schemas/http/list-links.js';
+import {
+  at,
+  blocked,
+  created,
+  deleted,
+  described,
+  disabled,
+  edited,
+  expired,
+  spooledVisit,
+} from '../../schemas/testing/events.js';
+import { readPlace, writePlace, type AccountQuery } from '../domain/link-query.js';
+import { listLinks, type Effort } from './link-list.js';
+
+/** What a test knows of a link, as the naive list below reads it. */
+interface Known {
+  readonly code: string;
+  readonly account: string;
+  readonly seconds: number;
+  readonly url: string;
+  readonly host: string;
+  readonly title: string | null;
+  readonly note: string | null;
+  readonly tags: readonly string[];
+  readonly status: 'deleted' | 'blocked' | 'disabled' | 'expired' | 'active';
+  readonly clicks: number;
+}
+
+const now = at(10_000);
+const tags = ['x', 'y', 'Y', 'a b'];
+/** Destinations, with the host that the URL Standard reads there. */
+const destinations = [
+  ['https://example.com/%/_\\', 'example.com'],
+  ['HTTPS://EXAMPLE.com:443?Ä', 'example.com'],
+  ['http://b\u00fccher.example/', 'xn--bcher-kva.example'],
+  ['http://0x7f.1/a', '127.0.0.1'],
+  ['http://127.0.0.1:8080#b', '127.0.0.1'],
+  ['https://not.example.com/?://example.com/', 'not.example.com'],
+  ['http://[2001:DB8::0:1]/', '[2001:db8::1]'],
+] as const;
+
+/** Texts of letters that have two cases, and of what is a wildcard elsewhere. */
+const someText = (min: number, max: number) =>
+  fc
+    .array(fc.constantFrom('a', 'A', 'ä', 'Ä', 'ω', 'Ω', 'σ', 'Σ', 'ж', 'Ж', '%', '_', '\\', ' '), {
+      minLength: min,
+      maxLength: max,
+    })
+    .map((letters) => letters.join(''));
+
+const someLinks: fc.Arbitrary<readonly Known[]> = fc
+  .uniqueArray(fc.stringMatching(/^[aAbB]{3,5}$/), { minLength: 1, maxLength: 60, size: 'max' })
+  .chain((codes) =>
+    fc.tuple(
+      ...codes.map((code) =>
+        fc
+          .record({
+            account: fc.constantFrom('acme', 'acme', 'acme', 'other'),
+            // Many are made at the same time.
+            seconds: fc.nat(20),
+            destination: fc.constantFrom(...destinations),
+            title: fc.option(someText(0, 6)),
+            note: fc.option(someText(0, 6)),
+            tags: fc.subarray(tags),
+            status: fc.constantFrom(
+              ...(['active', 'active', 'active', 'disabled', 'blocked', 'expired'] as const),
+              ...(['due', 'deleted'] as const),
+            ),
+            clicks: fc.constantFrom(0, 0, 1, 2, 5, 6, 7, 9),
+          })
+          .map(({ destination: [url, host], status, ...link }) => ({
+            ...{ ...link, code, url, host },
+            isDue: status === 'due',
+            status: status === 'due' ? ('expired' as const) : status,
+          })),
+      ),
+    ),
+  );
+
+const someQuery = fc.record(
+  {
+    sort: fc.constantFrom('created', 'clicks'),
+    search: fc.oneof(someText(3, 4), fc.constantFrom('aBa', '://', 'EXAMPLE', '/%/', '3?Ä')),
+    tag: fc.subarray(tags),
+    status: fc.constantFrom('deleted', 'blocked', 'disabled', 'expired', 'active'),
+    domain: fc.constantFrom('Example.COM', 'b\u00fccher.example', '127.0.0.1', '[2001:db8::1]'),
+  },
+  { requiredKeys: [] },
+);
+
+const small: Readonly<Record<string, string>> = { A: 'a', B: 'b', Ä: 'ä', Ω: 'ω', Σ: 'σ', Ж: 'ж' };
+const lower = (text: string): string =>
+  Array.from(text, (letter) => small[letter] ?? letter.toLowerCase()).join('');
+
+/** The whole list, by the book. */
+const naive = (links: readonly Known[], query: AccountQuery): readonly string[] =>
+  links
+    .filter(
+      ({ account, code, url, title, note, host, ...link }) =>
+        account === query.account &&
+        (query.status ? link.status === query.status : link.status !== 'deleted') &&
+        query.tag.every((tag) => link.tags.includes(tag)) &&
+        (query.domain === undefined || host === query.domain) &&
+        [code, url, title, note].some(
+          (text) => text !== null && lower(text).includes(lower(query.search ?? '')),
+        ),
+    )
+    .sort((a, b) => {
+      const byClicks = query.sort === 'clicks' ? b.clicks - a.clicks : 0;
+      const byCode = a.code < b.code ? 1 : -1;
+      if (query.sort === 'clicks' && a.clicks > 0) return byClicks || -byCode;
+      return byClicks || b.seconds - a.seconds || byCode;
+    })
+    .map(({ code }) => code);
+
+const historyOf = (link: Known & { readonly isDue?: boolean }): readonly LinkEvent[] => {
+  const { code, account, seconds, status, url, title, note } = link;
+  const data = {
+    ...{ url, tags: [...link.tags], expiresAt: link.isDue ? at(9_000).toISOString() : null },
+    ...(title !== null && { title }),
+    ...(note !== null && { note }),
+  };
+  const first = created(code, data, { account, time: at(seconds) });
+  const then = { account, time: at(100) };
+  switch (status) {
+    case 'active':
+      return [first];
+    case 'blocked':
+      return [first, disabled(code, 2, then), blocked(code, 3, then)];
+    case 'disabled':
+      return [first, disabled(code, 2, then)];
+    case 'expired':
+      return link.isDue ? [first] : [first, expired(code, 2, 'time', then)];
+    case 'deleted':
+      return [first, blocked(code, 2, then), deleted(code, 3, then)];
+    default:
+      return ((unknown: never) => unknown)(status);
+  }
+};
+
+describe('command API: lists of links', () => {
+  let database: TestDatabase;
+  let node: TestNode;
+  let links: Feed;
+  let visits: Feed;
+
+  before(async () => {
+    database = await testDatabase('list');
+    node = await testNode(database);
+    links = feed(database.pool, redirects);
+    visits = feed(database.pool, stats);
+  });
+
+  const clear = async (): Promise<void> => {
+    await emptyTables(database.pool, 'projection_redirects');
+    await emptyTables(database.pool, 'projection_stats');
+    await database.pool.query('DELETE FROM ledger.links; DELETE FROM log.records');
+  };
+
+  beforeEach(clear);
+
+  after(async () => {
+    await node.close();
+    await database.drop();
+  });
+
+  /** Whole histories of links, in ledger, log and projection. */
+  const given = async (...events: readonly LinkEvent[]): Promise<void> => {
+    await recordHistory(node, ...(events as LedgerLinkEvent[]));
+    await links.events(...events);
+  };
+
+  /** Later events, which the projection does not know yet. */
+  const record = (...events: readonly LinkEvent[]) =>
+    transaction(node.pool, (tx) => node.outbox.record(tx, events));
+
+  const then = async (...events: readonly LinkEvent[]): Promise<void> => {
+    await record(...events);
+    await links.events(...events);
+  };
+
+  const queryOf = (query: object, account = 'acme'): AccountQuery => ({
+    ...listLinksQuery.parse(query),
+    account,
+  });
+
+  /** The short codes of a page, and its `next`, as a client gives it back. */
+  const page = async (
+    query: AccountQuery,
+    limit: number,
+    next: string | null = null,
+    effort?: Effort,
+  ) => {
+    const after = next === null ? null : readPlace(next, query);
+    const request = { query, after, limit, now };
+    const listed = await listLinks(node.pool, node.outbox, request, effort);
+    return {
+      codes: listed.links.map(({ link }) => link.link.code),
+      clicks: listed.links.map(({ clicks }) => clicks.clicks),
+      next: listed.next && writePlace(listed.next, query),
+    };
+  };
+
+  const wholeList = async (query: AccountQuery, limit: number, effort?: Effort) => {
+    const codes: string[] = [];
+    let next: string | null = null;
+    do {
+      const read = await page(query, limit, next, effort);
+      expect(read.codes).to.have.lengthOf.at.most(limit);
+      codes.push(...read.codes);
+      next = read.next;
+    } while (next !== null);
+    return codes;
+  };
+
+  it('has what a list by the book has, page by page, however little is looked at for a page', async () => {
+    const efforts = [
+      undefined,
+      { examined: 3, steps: 2, blocks: 1, few: 2, clicked: 2 },
+      { examined: 1, steps: 1, blocks: 1, few: 0, clicked: 1 },
+    ];
+    await fc.assert(
+      fc.asyncProperty(
+        someLinks,
+        fc.array(fc.tuple(someQuery, fc.integer({ min: 1, max: 8 }), fc.constantFrom(...efforts)), {
+          minLength: 6,
+          maxLength: 6,
+        }),
+        async (known, queries) => {
+          await clear();
+          await given(...known.flatMap(historyOf));
+          let sequence = 0;
+          await visits.events(
+            ...known.flatMap(({ code, account, clicks }) =>
+              Array.from({ length: clicks }, () =>
+                spooledVisit(code, { account, sequence: (sequence += 1) }),
+              ),
+            ),
+          );
+          for (const [asked, limit, effort] of queries) {
+            const query = queryOf(asked);
+            expect(await wholeList(query, limit, effort)).to.deep.equal(naive(known, query));
+          }
+        },
+      ),
+      { numRuns: 12 },
+    );
+  }).timeout(180_000);
+
+  it('has each link once while others are made, changed and deleted', async () => {
+    const codes = Array.from({ length: 40 }, (_, index) => `old-${10 + index}`);
+    await given(
+      ...codes.map((code, index) =>
+        created(code, { tags: ['x'] }, { account: 'acme', time: at(index) }),
+      ),
+    );
+    for (const asked of [{}, { tag: 'x' }, { search: 'OLD' }]) {
+      const query = queryOf(asked);
+      const round = JSON.stringify(asked).replace(/\W/g, '-');
+      const isOld = (code: string): boolean => code.startsWith('old-');
+      const before = (await wholeList(query, 100)).filter(isOld);
+      const seen: string[] = [];
+      let next: string | null = null;
+      let step = 0;
+      do {
+        const read = await page(query, 3, next);
+        seen.push(...read.codes);
+        next = read.next;
+        step += 1;
+        const told = { account: 'acme', time: at(1_000) };
+        await given(created(`new${round}${step}`, { tags: ['x'] }, told));
+        const last = read.codes.at(-1);
+        if (last === undefined) continue;
+        // The one that the page ended with goes.
+        await then(
+          described(last, 2, { title: null, note: null, tags: ['x'] }, { account: 'acme' }),
+          deleted(last, 3, { account: 'acme' }),
+        );
+      } while (next !== null);
+      expect(seen.filter(isOld)).to.deep.equal(before);
+    }
+  });
+
+  it('follows changes of texts and tags', async () => {
+    await given(created('abc', { title: 'Spring', tags: ['x', 'y'] }, { account: 'acme' }));
+    const told = { account: 'acme' };
+    await then(described('abc', 2, { title: 'Summer', note: null, tags: ['y', 'z'] }, told));
+    await then(edited('abc', 3, { url: 'https://example.net/' }, told));
+    const found = async (query: object) => (await page(queryOf(query), 10)).codes;
+    for (const query of [
+      ...[{ tag: 'z' }, { tag: ['y', 'z'] }, { search: 'summer' }],
+      ...[{ domain: 'example.net' }, { search: 'ABC' }],
+    ]) {
+      expect(await found(query), JSON.stringify(query)).to.deep.equal(['abc']);
+    }
+    for (const query of [{ tag: 'x' }, { search: 'spring' }, { domain: 'example.com' }]) {
+      expect(await found(query), JSON.stringify(query)).to.deep.equal([]);
+    }
+  });
+
+  it('shows no link that does not match any more, though the projection lags', async () => {
+    await given(created('abc', {}, { account: 'acme' }), created('def', {}, { account: 'acme' }));
+    await record(deleted('abc', 2, { account: 'acme' }));
+    expect((await page(queryOf({}), 10)).codes).to.deep.equal(['def']);
+  });
+
+  it('takes the next of the same query alone, with pages of any size', async () => {
+    await given(...['abc', 'def'].map((code) => created(code, {}, { account: 'acme' })));
+    const query = queryOf({ tag: [], search: 'exa' });
+    const { next } = await page(query, 1);
+    expect(readPlace(next ?? '', queryOf({ search: 'exa', limit: '7' }))).to.be.an('object');
+    for (const [other, account] of [
+      [{}, 'acme'],
+      [{ search: 'EXA' }, 'acme'],
+      [{ search: 'exa', sort: 'clicks' }, 'acme'],
+      [{ search: 'exa', status: 'active' }, 'acme'],
+      [{ search: 'exa', tag: 'x' }, 'acme'],
+      [{ search: 'exa', domain: 'example.com' }, 'acme'],
+      [{ search: 'exa' }, 'other'],
+    ] as const) {
+      expect(readPlace(next ?? '', queryOf(other, account)), JSON.stringify(other)).to.equal(null);
+    }
+    for (const wrong of ['', 'x', 'WzFd', `${next ?? ''}x`, next?.slice(1) ?? '']) {
+      expect(readPlace(wrong, query), wrong).to.equal(null);
+    }
+  });
+});

@@ -1,0 +1,211 @@
+import { readLinkStates } from '../../ops/ledger/link-states.js';
+import type { Outbox } from '../../ops/platform/outbox/port.js';
+import {
+  planByKey,
+  transaction,
+  type Client,
+  type Pool,
+} from '../../ops/platform/postgres/pool.js';
+import type { MadeLink } from '../../schemas/folds/link.js';
+import {
+  byPlace,
+  linkMatcher,
+  textMatcher,
+  type AccountQuery,
+  type ListPlace,
+} from '../domain/link-query.js';
+import { noClicks, readClicks, type ClicksOfLink } from './clicks.js';
+import { clicksOf, nextByClicks } from './links-by-clicks.js';
+import {
+  findBySignatures,
+  findSignatures,
+  isSearch,
+  type Signatures,
+} from './search-signatures.js';
+import {
+  amongCodes,
+  findExamined,
+  rarestTag,
+  type Candidate,
+  type Examined,
+  type Selection,
+} from './link-selection.js';
+
+/** How much is looked at for one page: a match that is too rare is on a later one. */
+export interface Effort {
+  /** Links a step … */
+  readonly examined: number;
+  /** … and steps, … */
+  readonly steps: number;
+  /** … or blocks of links whose signature says that they may match. */
+  readonly blocks: number;
+  /** So many matches are put in the order of clicks; of more, the most clicked links are looked through, … */
+  readonly few: number;
+  /** … so many a step. */
+  readonly clicked: number;
+}
+
+const bounded: Effort = { examined: 5_000, steps: 4, blocks: 2_000, few: 500, clicked: 500 };
+
+/** However old the statistics of a table are, nobody sorts all links of an account. */
+const inOrderOfIndexes = `${planByKey('LOCAL')};
+  SET LOCAL enable_sort = off; SET LOCAL enable_bitmapscan = off`;
+
+export interface ListRequest {
+  readonly query: AccountQuery;
+  /** `null`: from the beginning. */
+  readonly after: ListPlace | null;
+  readonly limit: number;
+  readonly now: Date;
+}
+
+export interface ListedLink {
+  readonly link: MadeLink;
+  readonly version: number;
+  readonly clicks: ClicksOfLink;
+}
+
+export interface ListedLinks {
+  readonly links: readonly ListedLink[];
+  /** Where the next page begins; `null` after the last one. */
+  readonly next: ListPlace | null;
+}
+
+/** Places of matching links, in order, and where the search for more goes on; `null` at the list's end. */
+interface Found {
+  readonly places: readonly ListPlace[];
+  readonly end: ListPlace | null;
+}
+
+const placeOf = ({ code, createdAt }: Candidate, clicks = 0): ListPlace => ({
+  clicks,
+  createdAt: createdAt.getTime(),
+  code,
+});
+
+/** Finds up to `wanted` links in the order of creation, and looks through a bounded number of others. */
+const findByCreation = async (
+  tx: Client,
+  selection: Selection,
+  after: ListPlace | null,
+  wanted: number,
+  effort: Effort,
+): Promise<Found> => {
+  const matches = textMatcher(selection.query);
+  const places: ListPlace[] = [];
+  let end = after;
+  // What many links have is found among the next ones; the rest by their signatures, as far as they reach.
+  let signatures: Signatures | null = null;
+  for (let step = 0; step < effort.steps; step += 1) {
+    if (signatures && end && end.createdAt < signatures.until.getTime()) {
+      const searched = await findBySignatures(tx, selection, signatures, end, {
+        wanted: wanted - places.length,
+        blocks: effort.blocks,
+        matches,
+      });
+      if (searched) {
+        places.push(...searched.candidates.map((each) => placeOf(each)));
+        return { places, end: searched.end };
+      }
+      signatures = null;
+    }
+    const examined: Examined = await findExamined(tx, selection, end, {
+      examined: effort.examined,
+      wanted: wanted - places.length,
+    });
+    places.push(...examined.candidates.filter(matches).map((each) => placeOf(each)));
+    end = examined.end;
+    if (end === null || places.length >= wanted) break;
+    if (step === 0 && selection.tag === null && isSearch(selection.query)) {
+      signatures = await findSignatures(tx, selection.query.account);
+    }
+  }
+  return { places, end };
+};
+
+/** The same in the order of clicks; `after` and the places have their clicks. */
+const findByClicks = async (
+  tx: Client,
+  selection: Selection,
+  after: ListPlace | null,
+  wanted: number,
+  effort: Effort,
+): Promise<Found> => {
+  const { query } = selection;
+  const isFiltered =
+    query.search !== undefined || query.domain !== undefined || query.tag.length > 0;
+  if (isFiltered || (query.status !== undefined && query.status !== 'active')) {
+    const all = await findByCreation(tx, selection, null, effort.few + 1, effort);
+    if (all.end === null && all.places.length <= effort.few) {
+      const clicks = await clicksOf(tx, all.places);
+      const sorted = all.places
+        .map((place) => ({ ...place, clicks: clicks.get(place.code) ?? 0 }))
+        .sort(byPlace);
+      return {
+        places: sorted.filter((place) => after === null || byPlace(after, place) < 0),
+        end: null,
+      };
+    }
+  }
+  const matches = textMatcher(query);
+  const places: ListPlace[] = [];
+  let end = after;
+  for (let step = 0; step < effort.steps && (end === null || end.clicks > 0); step += 1) {
+    const clicked = await nextByClicks(tx, query.account, end, effort.clicked);
+    const found = new Map(
+      (await amongCodes(tx, selection, clicked))
+        .filter(matches)
+        .map((candidate) => [candidate.code, candidate]),
+    );
+    for (const { code, clicks } of clicked) {
+      const candidate = found.get(code);
+      if (candidate) places.push(placeOf(candidate, clicks));
+    }
+    const last = clicked.at(-1);
+    // Those without clicks follow, the newest first.
+    end = last ? { ...last, createdAt: 0 } : { clicks: 0, createdAt: Infinity, code: '' };
+    if (places.length >= wanted) return { places, end };
+  }
+  if (end === null || end.clicks > 0) return { places, end };
+  const from = end.createdAt === Infinity ? null : end;
+  const rest = await findByCreation(
+    tx,
+    { ...selection, withoutClicks: true },
+    from,
+    wanted - places.length,
+    effort,
+  );
+  return { places: [...places, ...rest.places], end: rest.end };
+};
+
+/**
+ * A page of an account's links, all of one moment, as a query asks for them. It may have fewer links than
+ * `limit`, even none, before the last page: matches that are too rare are on a later one.
+ */
+export const listLinks = (
+  pool: Pool,
+  outbox: Outbox,
+  { query, after, limit, now }: ListRequest,
+  effort = bounded,
+): Promise<ListedLinks> =>
+  transaction(pool, async (tx) => {
+    await tx.query(
+      `SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY; ${inOrderOfIndexes}`,
+    );
+    const selection = { query, now, tag: await rarestTag(tx, query), withoutClicks: false };
+    const find = query.sort === 'clicks' ? findByClicks : findByCreation;
+    const { places, end } = await find(tx, selection, after, limit + 1, effort);
+    const page = places.slice(0, limit);
+    const codes = page.map(({ code }) => code);
+    const clicks = await readClicks(tx, codes);
+    const states = await readLinkStates(tx, outbox, codes);
+    // What the projection does not know yet: it lags.
+    const matches = linkMatcher(query, now);
+    const links = page.flatMap(({ code }): ListedLink[] => {
+      const { state, sequence: version } = states.get(code) ?? {};
+      if (state === undefined || version === undefined) return [];
+      if (state.status === 'none' || !matches(state)) return [];
+      return [{ link: state, version, clicks: clicks.get(code) ?? noClicks }];
+    });
+    return { links, next: places.length > limit ? (page.at(-1) ?? null) : end };
+  });

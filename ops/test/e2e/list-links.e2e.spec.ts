@@ -1,0 +1,153 @@
+import { expect } from 'chai';
+import type { Answer } from '../support/http.js';
+import { eventuallyPasses } from '../support/waiting.js';
+import { destination, expectBody, expectError, lacking, withProduct } from './harness.js';
+
+interface Page {
+  readonly links: readonly { readonly shortCode: string; readonly [field: string]: unknown }[];
+  readonly next: string | null;
+}
+
+describe('command API: GET /v2/links', () => {
+  const bench = withProduct();
+  let key: string;
+
+  const ask = (query: string, as = key): Promise<Answer> => bench.api(`/v2/links${query}`, as);
+  const page = async (query: string): Promise<Page> => {
+    const answer = await ask(query);
+    expect(answer.status, answer.text).to.equal(200);
+    return answer.json() as Page;
+  };
+  const codes = async (query: string): Promise<readonly string[]> =>
+    (await page(query)).links.map(({ shortCode }) => shortCode);
+  const eventually = (query: string, expected: readonly string[]): Promise<void> =>
+    eventuallyPasses(5_000, async () => {
+      expect(await codes(query)).to.deep.equal(expected);
+    });
+
+  before(async () => {
+    ({ key } = await bench.key('PRO', { account: 'lists' }));
+    for (const [alias, more] of [
+      ['first', { title: 'Grüße', tags: ['letter', 'sale'] }],
+      ['second', { note: '100% _off_', tags: ['sale'] }],
+      ['third', { url: 'https://BÜCHER.example:8443/a?b=c', expiresIn: 3_600 }],
+      ['fourth', { url: 'https://example.com/Path' }],
+    ] as const) {
+      await bench.link(key, { alias, ...more });
+    }
+    const other = await bench.key('PRO', { account: 'others' });
+    await bench.link(other.key, { alias: 'not-listed', tags: ['sale'] });
+    await eventually('', ['fourth', 'third', 'second', 'first']);
+  });
+
+  it('lists the links of the account as they are shown one by one, the newest first', async () => {
+    const { links, next } = await page('');
+    expect(next).to.equal(null);
+    for (const link of links) {
+      expect(link).to.deep.equal((await bench.api(`/v2/links/${link.shortCode}`, key)).json());
+    }
+  });
+
+  it('goes on behind the page before, also when links are made meanwhile', async () => {
+    const first = await page('?limit=3');
+    expect(first.links.map(({ shortCode }) => shortCode)).to.deep.equal([
+      ...['fourth', 'third', 'second'],
+    ]);
+    const made = await bench.link(key, { alias: 'meanwhile' });
+    await eventually('?limit=1', [made.shortCode]);
+    const next = `after=${first.next ?? ''}`;
+    expect(await codes(`?${next}`)).to.deep.equal(['first']);
+    for (const query of [`?${next}&tag=sale`, `?${next}&sort=clicks`, `?${next}x`, '?after=x']) {
+      const message = 'after must be the next of a page of the same query';
+      expectError(await ask(query), { status: 400, message, path: '/v2/links' });
+    }
+    expect((await bench.api(`/v2/links/meanwhile`, key, { method: 'DELETE' })).status).to.equal(
+      204,
+    );
+    await eventually('?limit=1', ['fourth']);
+  });
+
+  it('finds a part of code, destination, title or note in any case, and nothing is a wildcard', async () => {
+    for (const [search, expected] of [
+      ['FOUR', ['fourth']],
+      ['com/PATH', ['fourth']],
+      ['GRÜSSE', ['first']],
+      ['gRÜß', ['first']],
+      ['% _O', ['second']],
+      ['f%t', []],
+      ['f_r', []],
+      ['://', ['fourth', 'third', 'second', 'first']],
+      ['\\\\\\', []],
+    ] as const) {
+      expect(await codes(`?search=${encodeURIComponent(search)}`), search).to.deep.equal(expected);
+    }
+  });
+
+  it('finds links by tags, by the host of their destination, and by both', async () => {
+    const host = new URL(destination).hostname;
+    expect(await codes('?tag=sale')).to.deep.equal(['second', 'first']);
+    expect(await codes('?tag=sale&tag=letter')).to.deep.equal(['first']);
+    expect(await codes('?tag=Sale')).to.deep.equal([]);
+    expect(await codes(`?tag=sale&domain=${host}&search=fir`)).to.deep.equal(['first']);
+    for (const domain of ['b%C3%BCcher.example', 'xn--bcher-kva.EXAMPLE']) {
+      expect(await codes(`?domain=${domain}`), domain).to.deep.equal(['third']);
+    }
+    expect(await codes('?domain=example')).to.deep.equal([]);
+  });
+
+  it('lists deleted links, and others by their status, only where they are asked for', async () => {
+    const change = (code: string, method: string, body?: object): Promise<Answer> =>
+      bench.api(`/v2/links/${code}`, key, { method, ...(body && { body }) });
+    await bench.link(key, { alias: 'deleted-one', tags: ['gone'] });
+    await bench.link(key, { alias: 'disabled-one', tags: ['gone'] });
+    expect((await change('deleted-one', 'DELETE')).status).to.equal(204);
+    expect((await change('disabled-one', 'PATCH', { disabled: true })).status).to.equal(200);
+    await eventually('?tag=gone', ['disabled-one']);
+    await eventually('?status=deleted', ['deleted-one', 'meanwhile']);
+    expect(await codes('?status=deleted&tag=gone&search=DEL')).to.deep.equal(['deleted-one']);
+    expect(await codes('?status=disabled')).to.deep.equal(['disabled-one']);
+    expect(await codes('?status=blocked')).to.deep.equal([]);
+    expect(await codes('?status=active')).to.deep.equal(['fourth', 'third', 'second', 'first']);
+    await bench.admin('POST', '/admin/links/second/block', { reason: 'a test' });
+    await eventually('?status=blocked', ['second']);
+    await bench.admin('POST', '/admin/links/second/unblock', { reason: 'a test' });
+    await eventually('?status=blocked', []);
+  });
+
+  it('sorts by clicks; those without any come last, the newest first', async () => {
+    for (const [code, clicks] of [
+      ['first', 3],
+      ['third', 1],
+    ] as const) {
+      for (let click = 0; click < clicks; click += 1) await bench.visit(code);
+    }
+    await eventually('?sort=clicks&status=active', ['first', 'third', 'fourth', 'second']);
+    const { links, next } = await page('?sort=clicks&limit=1&status=active');
+    expect(links[0]).to.include({ shortCode: 'first', clickCount: 3 });
+    const rest = `?sort=clicks&status=active&after=${next ?? ''}`;
+    expect(await codes(rest)).to.deep.equal(['third', 'fourth', 'second']);
+    expect(await codes('?sort=clicks&tag=sale')).to.deep.equal(['first', 'second']);
+  });
+
+  it('needs links:read, costs a call, and refuses what it does not know', async () => {
+    const { key: none } = await bench.key('PRO', { scopes: ['links:write'] });
+    expectBody(await ask('?limit=0', none), 403, lacking('links:read'));
+    const { key: free } = await bench.key('FREE', { account: 'empty' });
+    expectBody(await ask('', free), 200, { links: [], next: null });
+    for (const [query, message] of [
+      ['?limit=0', 'limit must be between 1 and 100'],
+      ['?limit=101', 'limit must be between 1 and 100'],
+      ['?sort=title', 'sort must be one of created, clicks'],
+      ['?status=gone', 'status must be one of deleted, blocked, disabled, expired, active'],
+      [
+        '?search=ab',
+        'search must have 3 to 100 characters, no control characters but tabs and line ends',
+      ],
+      ['?domain=a/b', 'domain must be a host, such as example.com'],
+    ] as const) {
+      expectError(await ask(query, free), { status: 400, message, path: '/v2/links' });
+    }
+    const usage = (await bench.api('/v2/usage', free)).json() as { calls: { used: number } };
+    expect(usage.calls.used).to.equal(7);
+  });
+});
