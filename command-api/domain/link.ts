@@ -54,13 +54,18 @@ export const decideCreateLink = (
   const expiresAt =
     expiresIn === null ? null : new Date(now.getTime() + expiresIn * 1_000).toISOString();
   const data = {
-    ...{ url, custom, expiresAt, maxClicks, passwordHash, keyId },
+    url,
+    custom,
+    expiresAt,
+    maxClicks,
+    passwordHash,
+    keyId,
     ...(title !== null && { title }),
     ...(note !== null && { note }),
     ...(tags !== null && { tags: [...tags] }),
   };
   const metadata = nextEvent({ sequence: 0, lastEventAt: now }, context);
-  return accepted(newEvent('LinkCreated', data, { ...metadata, subject, account }));
+  return accepted(newEvent('LinkCreated', data, { subject, account, ...metadata }));
 };
 
 /** A link that is not deleted expires once; nothing else keeps it from expiring. */

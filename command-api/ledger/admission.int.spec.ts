@@ -279,6 +279,48 @@ describe('command API: admission, on two nodes', () => {
     expect(await openMinutes(key)).to.equal(5);
   });
 
+  it('takes further calls of the month, exactly what is left, and none of the minute', async () => {
+    const root = await newKey(nodes[0]);
+    const child = await derivedKey(nodes[0], root);
+    const calling = (await call(child, 1)).map(callOf)[0]?.key;
+    if (!calling) throw new Error('The call was admitted');
+    await setMeter(nodes[0], root, 'month_calls = 1700');
+    const [taken, calls] = await Promise.all([
+      Promise.all(
+        Array.from({ length: 40 }, (_, index) =>
+          admissions[index % 2 === 0 ? 0 : 1].takeFurther(calling, 9, child.hash),
+        ),
+      ),
+      call(root, 30),
+    ]);
+    const granted = taken.reduce((sum, one) => sum + one.granted, 0);
+    expect(granted + (types(calls)['admitted'] ?? 0)).to.equal(300);
+    for (const { resetDate } of taken) expect(resetDate).to.equal(monthFromNow(1));
+    expect(await meterOf(nodes[0], root)).to.include({
+      window_calls: 1 + (types(calls)['admitted'] ?? 0),
+      month_calls: 2_000,
+    });
+    expect(await openMinutes(root)).to.equal(301);
+    expect(await admissions[0].takeFurther(calling, 1, child.hash)).to.include({ granted: 0 });
+    expect(await openMinutes(root)).to.equal(301);
+  });
+
+  it('takes further calls of a month that has just begun', async () => {
+    const key = await newKey(nodes[0]);
+    const calling = (await call(key, 1)).map(callOf)[0]?.key;
+    if (!calling) throw new Error('The call was admitted');
+    await setMeter(nodes[0], key, `month_calls = 2000, month_links = 3, month = ${lastMonth}`);
+    expect(await admissions[0].takeFurther(calling, 99, key.hash)).to.deep.equal({
+      granted: 99,
+      resetDate: monthFromNow(1),
+    });
+    expect(await meterOf(nodes[0], key)).to.include({
+      month: monthFromNow(0),
+      month_calls: 99,
+      month_links: 0,
+    });
+  });
+
   it('knows plans without a monthly limit', async () => {
     const key = await newKey(nodes[0]);
     const { plans, gates } = defaultPlanTable;
@@ -291,8 +333,12 @@ describe('command API: admission, on two nodes', () => {
       key,
       `month_calls = 1e12, month = date_trunc('month', now() AT TIME ZONE 'UTC')`,
     );
-    expect(types(await call(key, 10))).to.deep.equal({ admitted: 10 });
-    expect(await meterOf(nodes[0], key)).to.include({ month_calls: 1e12 + 10 });
+    const calls = await call(key, 10);
+    expect(types(calls)).to.deep.equal({ admitted: 10 });
+    const [calling] = calls.map(callOf);
+    if (!calling) throw new Error('The call was admitted');
+    expect(await admissions[0].takeFurther(calling.key, 5, key.hash)).to.include({ granted: 5 });
+    expect(await meterOf(nodes[0], key)).to.include({ month_calls: 1e12 + 15 });
   });
 
   it('begins every month with nothing spent', async () => {

@@ -1,6 +1,7 @@
 import {
   mayBlameOne,
   onCommit,
+  transaction,
   type Client,
   type Pool,
   type Queryable,
@@ -20,6 +21,7 @@ import {
   type GrantedMeter,
   type MonthlyUsage,
 } from '../domain/rate-limits.js';
+import { takeFurtherCalls, type FurtherCalls } from './further-calls.js';
 import type { LockedMeter } from './meters.js';
 
 /** A call, with the SHA-256 of its key; `null` if the request had no well-formed key. */
@@ -43,6 +45,13 @@ export interface AdmittedGroup {
   /** As `lockMeters` gives it. */
   readonly now: Date;
 }
+
+/** Takes calls that the request of a key costs beside its own, as many of `count` as there are. */
+export type TakeFurther = (
+  key: CallingKey,
+  count: number,
+  keyHash: string | null,
+) => Promise<FurtherCalls>;
 
 /** Calls by outcome since the start. */
 export type AdmissionCounts = Readonly<Record<AdmissionOutcome['type'], number>>;
@@ -275,8 +284,16 @@ export const createAdmission = (pool: Pool, clock: LedgerClock, table: PlanTable
     refusals.set(keyHash, { until, admitted });
   };
 
+  const takeFurtherIn = (tx: Client, key: CallingKey, count: number): Promise<FurtherCalls> =>
+    takeFurtherCalls(tx, clock, key.rootId, table.plans[key.plan].monthlyCalls, count);
+
+  const takeFurther: TakeFurther = (key, count) =>
+    transaction(pool, (tx) => takeFurtherIn(tx, key, count));
+
   return {
     counts,
+    takeFurtherIn,
+    takeFurther,
     /** Decides whether a call is admitted, and counts it if so. */
     async admit(call: CallByHash): Promise<Admitted> {
       const refusal = call.keyHash === null ? undefined : refusals.get(call.keyHash);

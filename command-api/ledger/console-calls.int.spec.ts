@@ -73,6 +73,26 @@ describe('command API: calls of the console, on two nodes', () => {
     expect(await freeOf(key)).to.equal(1_000);
   });
 
+  it('take further calls of the day first, then of the month, exactly', async () => {
+    const key = await newKey(nodes[0], 'FREE');
+    await setDay(key, 900);
+    await setMeter(
+      nodes[0],
+      key,
+      `month_calls = 1950, month = date_trunc('month', now() AT TIME ZONE 'UTC')`,
+    );
+    const { id, account } = key;
+    const calling = { id, rootId: id, name: 'test', plan: 'FREE', account, scopes: [] } as const;
+    const taken = await Promise.all(
+      Array.from({ length: 20 }, async (_, index) =>
+        consoles[index % 2]?.takeFurther(calling, 9, key.hash),
+      ),
+    );
+    expect(taken.reduce((sum, one) => sum + (one?.granted ?? 0), 0)).to.equal(150);
+    expect(await freeOf(key)).to.equal(1_000);
+    expect(await meterOf(nodes[0], key)).to.include({ window_calls: 0, month_calls: 2_000 });
+  });
+
   it('are those of a root and all keys below it together', async () => {
     const root = await newKey(nodes[0], 'PRO');
     const derived = await derivedKey(nodes[0], root);

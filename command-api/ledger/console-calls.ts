@@ -5,7 +5,7 @@ import {
   type Client,
   type Pool,
 } from '../../ops/platform/postgres/pool.js';
-import type { Admission, Admitted, CallByHash } from './admission.js';
+import type { Admission, Admitted, CallByHash, TakeFurther } from './admission.js';
 
 /** So many calls of the console a UTC day cost a root none of the month. */
 export const freeCalls = 1_000;
@@ -85,9 +85,20 @@ export const createConsoleAdmission = (pool: Pool, admission: Admission) => {
       return admitted;
     });
 
+  /** First the day's free calls, then the month's. */
+  const takeFurther: TakeFurther = (key, count, keyHash) =>
+    transaction(pool, async (tx) => {
+      const used = (await lockDays(tx, [keyHash])).get(keyHash)?.calls ?? freeCalls;
+      const free = Math.min(count, Math.max(0, freeCalls - used));
+      await countFree(tx, new Map(free > 0 ? [[key.rootId, free]] : []));
+      const taken = await admission.takeFurtherIn(tx, key, count - free);
+      return { ...taken, granted: free + taken.granted };
+    });
+
   const batcher = createBatcher({ maxBatch: maxGroup, maxWaiting, run: decide, mayBlameOne });
   return {
     admit: (call: CallByHash): Promise<Admitted> => batcher.submit(call),
+    takeFurther,
     /** No route may admit a call itself: it would cost one of the month. */
     wasAdmittedLately: () => false,
   };

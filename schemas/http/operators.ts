@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { platformFeature } from '../events/catalogue.js';
 import { ownActors } from '../decision.js';
 import { accountName, keyIdPattern } from './keys.js';
+import { linkDetails } from './links.js';
 
 const reservedNames: ReadonlySet<string> = new Set(Object.values(ownActors));
 
@@ -72,6 +73,10 @@ export const blockRequest = operatorText('reason');
 
 export const blockResponse = z.object({ shortCode: z.string(), blocked: z.boolean() });
 export type BlockResponse = z.infer<typeof blockResponse>;
+
+/** GET, PATCH and DELETE /admin/links/:shortCode */
+export const operatorsLink = linkDetails.extend({ account: z.string() });
+export type OperatorsLink = z.infer<typeof operatorsLink>;
 
 /** PUT /admin/reserved-aliases/:alias/override */
 export const aliasOverrideRequest = z.object(

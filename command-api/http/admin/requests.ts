@@ -1,22 +1,23 @@
 import type { Context } from 'koa';
 import type { z } from 'zod';
-import type { Outbox, OutboxDelivery, Receipt } from '../../../ops/platform/outbox/port.js';
-import type { Pool } from '../../../ops/platform/postgres/pool.js';
+import type { OutboxDelivery, Receipt } from '../../../ops/platform/outbox/port.js';
 import type { Actor } from '../../../schemas/decision.js';
 import type { PlanTable } from '../../../schemas/plans.js';
 import type { RequestState } from '../app.js';
+import type { ManagedLinksDeps } from '../managed-links.js';
 import { json, type Reply } from '../reply.js';
 import { bodyReader, parseAs, parseJsonAs, type Handler, type Route } from '../requests.js';
+import type { ProjectionWorker } from './projection-worker.js';
 
 /** A request of an operator whose token was right. */
 export interface AdminState extends RequestState {
   actor: Actor;
 }
 
-export interface AdminDeps {
-  readonly pool: Pool;
-  readonly outbox: Outbox;
+export interface AdminDeps extends ManagedLinksDeps {
   readonly plans: PlanTable;
+  readonly isOwnHost: (destination: URL) => boolean;
+  readonly projections: ProjectionWorker;
   /** Where the developers' console is; `null`: nowhere. */
   readonly consoleUrl: () => string | null;
   /** Answers a change that is in effect: with its status, or with 202 while the log lacks its event. */

@@ -11,6 +11,7 @@ import type { Scope } from '../../../schemas/scopes.js';
 import type { AdmittedCall } from '../../domain/rate-limits.js';
 import { hashKeyToken, isKeyToken } from '../../domain/key-token.js';
 import type { Admitted, CallByHash, PlatformSwitches } from '../../ledger/admission.js';
+import type { FurtherCalls } from '../../ledger/further-calls.js';
 import type { RequestState } from '../app.js';
 import { failure, json, unavailable, type Reply } from '../reply.js';
 import type { Read } from '../requests.js';
@@ -21,6 +22,8 @@ export interface V2State extends RequestState {
   platform: PlatformSwitches;
   /** The text of the body, of a route that has one. */
   body: string;
+  /** Takes calls for what the request does beside its first step, as many as there are; the minute counts none. */
+  takeFurther: (count: number) => Promise<FurtherCalls>;
 }
 
 /** A call that its route admits. */
@@ -150,7 +153,7 @@ export const enter = (
 ): Reply | null => {
   const call = 'call' in admitted.admission ? admitted.admission.call : null;
   if (call) {
-    ctx.set(rateLimitHeaders(call));
+    Object.assign(state.headers, rateLimitHeaders(call));
     state.keyId = call.key.id;
     state.call = call;
   }

@@ -111,7 +111,7 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
         commandFor: (state: V2State): Read<CreateLink> => {
           const reply = refusalOf(request, state) ?? unsafe;
           if (reply) return refusedWith(reply);
-          return { type: 'read', value: { ...commandFor(request, state), passwordHash: null } };
+          return { type: 'read', value: { passwordHash: null, ...commandFor(request, state) } };
         },
       };
     },

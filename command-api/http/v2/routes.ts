@@ -12,6 +12,7 @@ import {
   type UnadmittedCall,
   type V2State,
 } from './admitted-call.js';
+import { createBulkHandler } from './bulk.js';
 import { createKeyHandlers } from './keys.js';
 import { createLinkHandlers } from './links.js';
 import { createQrHandler, type QrDeps } from './qr.js';
@@ -68,6 +69,14 @@ export const v2Routes = (deps: V2Deps): readonly V2Route[] => {
     { method: 'GET', path: '/qr/:shortCode', scope: 'qr:read', handler: createQrHandler(deps) },
     { method: 'GET', path: '/stats', scope: 'stats:read', handler: stats.account },
     { method: 'GET', path: '/stats/:shortCode', scope: 'stats:read', handler: stats.link },
+    { method: 'GET', path: '/links', scope: 'links:read', handler: managed.list },
+    {
+      method: 'POST',
+      path: '/links/bulk',
+      scope: 'links:write',
+      bodyLimit: bodyLimits.one,
+      handler: createBulkHandler(deps),
+    },
     {
       method: 'GET',
       path: '/links/:shortCode',
@@ -162,10 +171,12 @@ export const createV2 = (
 
   const handle = async (ctx: Context): Promise<void> => {
     // Before anything can fail: the error's answer has it too.
-    ctx.set('Cache-Control', 'no-store');
+    (ctx.state as V2State).headers['Cache-Control'] = 'no-store';
     const { writes, metered, found } = requirementsOf(ctx.method, ctx.path);
     const held = writes && (await deps.delivery.isStalled());
-    const call = { ...(await authenticate(ctx)), metered, held };
+    const call = { metered, held, ...(await authenticate(ctx)) };
+    const state = ctx.state as V2State;
+    state.takeFurther = (count) => deps.admission.takeFurther(state.call.key, count, call.keyHash);
     const reply =
       (await answerAtOnce(ctx, found, call)) ??
       enter(ctx, ctx.state, deps, call, await deps.admission.admit(call));

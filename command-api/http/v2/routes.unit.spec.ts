@@ -14,7 +14,7 @@ describe('command API: routes under /v2', () => {
       const { writes } = requirementsOf(one.method, pathOf(one));
       expect(writes, `${one.method} ${one.path}`).to.equal(one.method !== 'GET');
     }
-    expect(routes.filter(({ method }) => method === 'POST')).to.have.lengthOf(4);
+    expect(routes.filter(({ method }) => method === 'POST')).to.have.lengthOf(5);
   });
 
   it('need the log with any writing method, and with GET and HEAD where they say so', () => {

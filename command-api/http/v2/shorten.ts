@@ -11,7 +11,7 @@ import {
   createShortenHandler,
   type ShortenResult,
 } from '../../ledger/shorten.js';
-import { json, unavailable, type Reply } from '../reply.js';
+import { itemErrorOf, json, unavailable, type Reply } from '../reply.js';
 import { parseAs, parseJson } from '../requests.js';
 import type { UnadmittedCall, V2State } from './admitted-call.js';
 import { createIdempotency } from './idempotency.js';
@@ -36,12 +36,8 @@ export interface ShortenDeps extends LinkRequestDeps {
 /** The failure of an item: what the reply to the item alone would have said. */
 const failureOf = (index: number, item: unknown, reply: Reply): BatchResult => {
   const { url } = (item ?? {}) as { url?: unknown };
-  const error =
-    reply.type === 'error'
-      ? { statusCode: reply.status, message: reply.message }
-      : (reply.body as object);
   const echoed = typeof url === 'string' ? url : null;
-  return { index, success: false, url: echoed, ...error } as BatchResult;
+  return { index, success: false, url: echoed, ...itemErrorOf(reply) } as BatchResult;
 };
 
 /** POST /v2/shorten, and POST /v2/shorten/batch. */

@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import type { Context } from 'koa';
 import { testDatabase, type TestDatabase } from '../../../ops/test/support/database.js';
 import { testNode, type TestNode } from '../../../ops/test/support/node.js';
+import { rebuildDue } from '../../../schemas/read-models/rebuild-due.js';
 import type { Reply } from '../reply.js';
 import type { V2State } from './admitted-call.js';
 import { createStatsHandlers } from './stats.js';
@@ -35,7 +36,7 @@ describe('command API: statistics after an upgrade', () => {
 
   it('are 503 until the projectors have built them, but for the clicks of all time', async () => {
     const { pool } = database;
-    await pool.query(`COMMENT ON SCHEMA projection_stats IS 'rebuild due'`);
+    await pool.query(`COMMENT ON SCHEMA projection_stats IS '${rebuildDue}'`);
     const [account, link, clicks] = await repliesNow();
     for (const reply of [account, link]) {
       expect(reply).to.deep.include({ status: 503, headers: { 'Retry-After': '30' } });

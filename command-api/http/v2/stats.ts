@@ -10,7 +10,7 @@ import type { Handler } from '../requests.js';
 import type { V2State } from './admitted-call.js';
 
 /** `Retry-After`, in seconds: an upgrade's new tables are built in minutes, or longer. */
-const incomplete = unavailable(messages.statsIncomplete, 30);
+export const incompleteStats = unavailable(messages.statsIncomplete, 30);
 
 /** GET /v2/stats/:shortCode and GET /v2/stats */
 export const createStatsHandlers = ({
@@ -29,7 +29,7 @@ export const createStatsHandlers = ({
     const found = shortCodePattern.test(code)
       ? await findLinkStats(pool, outbox, code, asked)
       : null;
-    if (found === 'incomplete') return incomplete;
+    if (found === 'incomplete') return incompleteStats;
     // Another account's link is answered like one that does not exist.
     if (found?.account !== call.key.account) return failure(404, messages.codeNotFound);
     return json(200, found.stats);
@@ -39,7 +39,7 @@ export const createStatsHandlers = ({
     const asked = readStatsQuery(accountStatsQuery, { ...ctx.query }, call.now);
     if ('refused' in asked) return failure(400, asked.refused);
     const stats = await findAccountStats(pool, outbox, call.key.account, asked);
-    if (stats === 'incomplete') return incomplete;
+    if (stats === 'incomplete') return incompleteStats;
     return stats === 'tooManyLinks' ? failure(400, messages.tooManyLinks) : json(200, stats);
   },
 });

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { atOnce, statuses, type Answer } from '../support/http.js';
+import type { Answer } from '../support/http.js';
 import { eventuallyPasses } from '../support/waiting.js';
 import { destination, expectError, expectRefused, withProduct, type Bench } from './harness.js';
 
@@ -314,69 +314,5 @@ describe('command API: /v2/links/:shortCode', () => {
     const path = `/v2/links/${shortCode}/history?after=1&limit=1`;
     const page = (await bench.api(path, pro.key)).json();
     expect(page).to.deep.equal({ events: events.slice(1, 2), next: 2 });
-  });
-});
-
-/** Each race so many times; more with LINKLOG_ROUNDS. */
-const rounds = Number(process.env['LINKLOG_ROUNDS'] ?? 2);
-
-describe('command API: races for a link', () => {
-  const bench = withProduct();
-  let pro: { readonly key: string };
-  const { ask, changed, details } = owner(bench, () => pro.key);
-
-  before(async () => {
-    pro = await bench.key('PRO');
-  });
-
-  const inEachRound = (title: string, run: () => Promise<void>): void => {
-    it(title, async () => {
-      for (let round = 1; round <= rounds; round += 1) await run();
-    });
-  };
-
-  inEachRound('50 edits with one If-Match: one wins', async () => {
-    const { shortCode } = await bench.link(pro.key);
-    const answers = await atOnce(50, (n) =>
-      ask('PATCH', shortCode, { url: `${elsewhere}#${n}` }, { 'If-Match': '"1"' }),
-    );
-    expect(statuses(answers)).to.deep.equal({ 200: 1, 412: 49 });
-    const winner = answers.findIndex(({ status }) => status === 200);
-    expect(await details(shortCode)).to.include({ url: `${elsewhere}#${winner}`, version: 2 });
-  });
-
-  inEachRound('an edit and 300 visitors: each gets the old or the new destination', async () => {
-    const { shortCode } = await bench.link(pro.key);
-    await bench.visit(shortCode);
-    const [answers] = await Promise.all([
-      atOnce(300, () => bench.visit(shortCode)),
-      changed(shortCode, { url: elsewhere }),
-    ]);
-    for (const answer of answers) expect([destination, elsewhere]).to.include(toWhere(answer));
-  });
-
-  inEachRound('a raise of the limit and 200 visitors: never more than the new one', async () => {
-    const { shortCode } = await bench.link(pro.key, { maxClicks: 5 });
-    const [answers] = await Promise.all([
-      atOnce(200, () => bench.visit(shortCode)),
-      changed(shortCode, { maxClicks: 9 }),
-    ]);
-    const more = await atOnce(20, () => bench.visit(shortCode));
-    expect(statuses([...answers, ...more])).to.deep.equal({ 302: 9, 410: 211 });
-    expect(await details(shortCode)).to.include({ status: 'expired', maxClicks: 9 });
-  });
-
-  inEachRound('a deletion and 100 clicks: none after it', async () => {
-    const { shortCode } = await bench.link(pro.key, { maxClicks: 1_000 });
-    const [answers, deletion] = await Promise.all([
-      atOnce(100, () => bench.visit(shortCode)),
-      ask('DELETE', shortCode),
-    ]);
-    expect(deletion.status).to.equal(204);
-    const taken = answers.filter(({ status }) => status === 302).length;
-    expect((await bench.visit(shortCode)).status).to.equal(410);
-    await eventuallyPasses(5_000, async () => {
-      expect((await bench.stats(shortCode, pro.key)).clickCount).to.equal(taken);
-    });
   });
 });

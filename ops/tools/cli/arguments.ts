@@ -59,6 +59,18 @@ export const notEmpty =
     return word;
   };
 
+/**
+ * A parser of a whole number of these units.
+ *
+ * @throws CliError
+ */
+export const wholeNumber =
+  (units: string) =>
+  (word: string): number => {
+    if (/^\d{1,15}$/.test(word)) return Number(word);
+    throw new CliError('USAGE', `${JSON.stringify(word)} is no number of ${units}`);
+  };
+
 /** A parser of an option that may be given several times. */
 export const several =
   <Value>(parse: (word: string) => Value) =>

@@ -15,6 +15,7 @@ import { historyResponse } from '../../../schemas/http/history.js';
 import {
   aliasOverrideResponse,
   blockResponse,
+  operatorsLink,
   platformResponse,
   type SwitchPlatformRequest,
 } from '../../../schemas/http/operators.js';
@@ -78,7 +79,12 @@ export const createAdminClient = ({ url, token }: Service, actor: string) => {
   };
 
   // Not fetch: it refuses some ports (6000, 6667 …) that an administrator may choose.
-  const send = async (method: Method, path: string, body?: object): Promise<HttpAnswer> => {
+  const send = async (
+    method: Method,
+    path: string,
+    body?: object,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<HttpAnswer> => {
     try {
       return await new Promise((resolve, reject) => {
         const sent = request(
@@ -92,6 +98,7 @@ export const createAdminClient = ({ url, token }: Service, actor: string) => {
               'X-Actor': actor,
               ...(token !== null && { Authorization: `Bearer ${token}` }),
               ...(body && { 'Content-Type': 'application/json' }),
+              ...headers,
             },
           },
           (response) => {
@@ -169,15 +176,18 @@ export const createAdminClient = ({ url, token }: Service, actor: string) => {
     path: string,
     schema: Schema,
     body?: object,
+    headers: Readonly<Record<string, string>> = {},
   ): Promise<Changed<z.output<Schema>>> => {
-    const answer = await send(method, path, body);
+    const answer = await send(method, path, body, headers);
     if (![200, 201, 202].includes(answer.status)) throw refusal(answer);
     return { value: read(schema, answer), inLog: answer.status !== 202 };
   };
 
   const keyPath = (id: string): string => `/admin/keys/${encodeURIComponent(id)}`;
-  const linkPath = (code: string, call: string): string =>
-    `/admin/links/${encodeURIComponent(code)}/${call}`;
+  const linkPath = (code: string, call = ''): string =>
+    `/admin/links/${encodeURIComponent(code)}${call && `/${call}`}`;
+  const ifVersion = (version: number | undefined): Readonly<Record<string, string>> =>
+    version === undefined ? {} : { 'If-Match': `"${version}"` };
   const overridePath = (alias: string): string =>
     `/admin/reserved-aliases/${encodeURIComponent(alias)}/override`;
 
@@ -195,6 +205,12 @@ export const createAdminClient = ({ url, token }: Service, actor: string) => {
     readPlatform: () => get('/admin/platform', platformResponse),
     switchPlatform: (switches: SwitchPlatformRequest) =>
       change('PATCH', '/admin/platform', platformResponse, switches),
+    findLink: (code: string) => get(linkPath(code), operatorsLink),
+    /** @param version that the link must still have */
+    changeLink: (code: string, wanted: object, version?: number) =>
+      change('PATCH', linkPath(code), operatorsLink, wanted, ifVersion(version)),
+    deleteLink: (code: string, version?: number) =>
+      change('DELETE', linkPath(code), operatorsLink, undefined, ifVersion(version)),
     setBlocked: (code: string, call: 'block' | 'unblock', reason: string) =>
       change('POST', linkPath(code, call), blockResponse, { reason }),
     /** All that was done to a link, oldest first. */

@@ -7,7 +7,7 @@ import type {
 } from '../../../schemas/http/keys.js';
 import { planNames, type PlanName } from '../../../schemas/plans.js';
 import { scopeNames, type Scope } from '../../../schemas/scopes.js';
-import { oneOf, required } from './arguments.js';
+import { oneOf, required, wholeNumber } from './arguments.js';
 import type { Command, CommandContext } from './command.js';
 import { CliError } from './errors.js';
 import { changed, count, counted, facts, table } from './output.js';
@@ -31,11 +31,7 @@ const scope = oneOf('scope', scopeNames);
 /** @throws CliError */
 const scopeList = (list: string): Scope[] => (list === '' ? [] : list.split(',').map(scope));
 
-/** @throws CliError */
-const seconds = (word: string): number => {
-  if (/^\d+$/.test(word)) return Number(word);
-  throw new CliError('USAGE', `${JSON.stringify(word)} is no number of seconds`);
-};
+const seconds = wholeNumber('seconds');
 
 const factsOf = (key: KeyResponse): [string, string][] => [
   ['id', key.id],

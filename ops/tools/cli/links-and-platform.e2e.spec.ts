@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { ask } from '../../test/support/http.js';
+import { startLinklogCli } from '../../test/support/process.js';
 import { eventually } from '../../test/support/waiting.js';
 import { actorName } from './service.js';
 import { onService } from './testing/on-service.js';
@@ -54,6 +55,61 @@ describe('CLI: command line, on a running service', () => {
       ['LinkBlocked', actorName(), 'phishing, reported'],
       ['LinkUnblocked', actorName(), 'a mistake'],
     ]);
+  });
+
+  it('shows, edits, disables, enables and deletes links', async function () {
+    // Some twenty processes.
+    this.timeout(90_000);
+    const { key } = await createKey('PRO', '--account', 'shop');
+    const code = await shorten(key);
+    const shown = (await json('links', 'show', code)) as { readonly createdAt: string };
+    expect(shown).to.include({ shortCode: code, account: 'shop', status: 'active', version: 1 });
+    const url = 'https://example.com/b';
+    const words = ['--url', url, '--title', 'a b', '--note', 'a\nb'];
+    const tags = ['--tag', 'x', '--tag', 'y', '--expires-in', '3600'];
+    expect(await json('links', 'edit', code, ...words, ...tags)).to.deep.include({
+      ...{ url, title: 'a b', note: 'a\nb', tags: ['x', 'y'], version: 3 },
+    });
+    const lines = (await text('links', 'show', code)).split('\n');
+    expect(lines).to.include.members([
+      `short code  ${code}`,
+      `url         ${url}`,
+      'account     shop',
+      'status      active',
+      'note        a\\u000ab',
+      'tags        x, y',
+      'clicks      0',
+      `created     ${shown.createdAt}`,
+      'version     3',
+    ]);
+    const change = ['links', 'edit', code, '--password'];
+    const input = 'open sesame\nnever read';
+    const said = await startLinklogCli(change, service().env, undefined, input).ended;
+    expect([said.exitCode, said.stderr]).to.deep.equal([0, '']);
+    expect(said.stdout)
+      .to.match(/^password +yes$/m)
+      .and.not.include('sesame');
+    const nothing = ['--no-password', '--no-title', '--no-note', '--no-tags'];
+    const bare = await json('links', 'edit', code, ...nothing, '--expires-in', 'never');
+    expect(bare).to.deep.include({
+      ...{ hasPassword: false, title: null, note: null, tags: [], expiresAt: null, version: 6 },
+    });
+    const outdated = ['--if-version', '5'];
+    for (const args of [
+      ['edit', code, '--title', 'x'],
+      ['disable', code],
+      ['delete', code],
+    ]) {
+      const line = 'The link was changed meanwhile';
+      await expectFailure(['links', ...args, ...outdated], 1, line);
+    }
+    expect(await text('links', 'disable', code, '--if-version', '6')).to.equal(
+      `${code} is disabled now\n`,
+    );
+    expect(await text('links', 'enable', code)).to.equal(`${code} is active now\n`);
+    expect(await text('links', 'delete', code)).to.equal(`Deleted, for good: ${code}\n`);
+    expect(await json('links', 'show', code)).to.include({ status: 'deleted' });
+    await expectFailure(['links', 'enable', code], 1, 'This link has been deleted');
   });
 
   it('lets an account use a reserved alias, and no longer', async () => {

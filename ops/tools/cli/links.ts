@@ -1,6 +1,7 @@
 import type { HistoryResponse } from '../../../schemas/http/history.js';
 import { notEmpty, required } from './arguments.js';
 import type { Command, CommandContext } from './command.js';
+import { addManagingCommands } from './managed-links.js';
 import { changed, table } from './output.js';
 
 const rowOf = ({ time, type, actor, data }: HistoryResponse['events'][number]): string[] => {
@@ -14,7 +15,8 @@ const rowOf = ({ time, type, actor, data }: HistoryResponse['events'][number]): 
 export const addLinkCommands = (program: Command, { connect, print }: CommandContext): void => {
   const links = program
     .command('links')
-    .description('links: block, unblock, see what was done to one');
+    .description('links of all accounts: look at one, change, delete, block it');
+  addManagingCommands(links, { connect, print });
 
   const changes = [
     ['block', 'answer 410 instead of redirecting, on every node within a second', 'phishing'],

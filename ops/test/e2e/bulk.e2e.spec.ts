@@ -1,0 +1,155 @@
+import { expect } from 'chai';
+import { atOnce, type Answer } from '../support/http.js';
+import { eventuallyPasses } from '../support/waiting.js';
+import { lacking, expectBody, expectError, monthly, withProduct } from './harness.js';
+
+const path = '/v2/links/bulk';
+
+interface Result {
+  readonly index: number;
+  readonly success: boolean;
+  readonly shortCode: string;
+  readonly statusCode?: number;
+  readonly [field: string]: unknown;
+}
+
+const resultsOf = (answer: Answer): readonly Result[] => {
+  expect(answer.status, answer.text).to.equal(200);
+  return (answer.json() as { results: readonly Result[] }).results;
+};
+
+describe('command API: POST /v2/links/bulk', () => {
+  const bench = withProduct();
+  let pro: string;
+
+  before(async () => {
+    pro = (await bench.key('PRO')).key;
+  });
+
+  const links = (count: number, body: object = {}): Promise<readonly string[]> =>
+    atOnce(count, async () => (await bench.link(pro, { ...body })).shortCode);
+
+  const bulk = (key: string, shortCodes: readonly string[], change: object): Promise<Answer> =>
+    bench.api(path, key, { method: 'POST', body: { shortCodes, change } });
+
+  const callsOf = async (key: string): Promise<number> => {
+    const { calls } = (await bench.api('/v2/usage', key)).json() as { calls: { used: number } };
+    return calls.used;
+  };
+
+  it('changes each link alone, and answers in the order asked', async () => {
+    const [first = '', deleted = '', full = ''] = await links(3, { tags: ['old', 'kept'] });
+    const tags = Array.from({ length: 20 }, (_, index) => `tag ${index}`);
+    await bench.api(`/v2/links/${full}`, pro, { method: 'PATCH', body: { tags } });
+    await bench.api(`/v2/links/${deleted}`, pro, { method: 'DELETE' });
+    const { key: other } = await bench.key('PRO', { account: 'another' });
+    const { shortCode: theirs } = await bench.link(other);
+    const codes = ['no code!', first, deleted, full, theirs, 'unknown'];
+    const change = { addTags: ['new'], removeTags: ['old'], disabled: true };
+    const results = resultsOf(await bulk(pro, codes, change));
+    const details = (await bench.api(`/v2/links/${first}`, pro)).json();
+    expect(results[1]).to.deep.equal({ index: 1, success: true, ...(details as object) });
+    expect(results[1]).to.deep.include({ tags: ['kept', 'new'], status: 'disabled', version: 3 });
+    const failed = (index: number, statusCode: number, message: string): object => ({
+      ...{ index, success: false, shortCode: codes[index], statusCode, message },
+    });
+    const unknown = 'Short URL not found';
+    expect(results.filter(({ index }) => index !== 1)).to.deep.equal([
+      failed(0, 404, unknown),
+      failed(2, 410, 'This link has been deleted'),
+      failed(
+        3,
+        400,
+        'tags must be at most 20 texts of 1 to 50 characters, without commas and control characters',
+      ),
+      failed(4, 404, unknown),
+      failed(5, 404, unknown),
+    ]);
+    await eventuallyPasses(1_000, async () => {
+      expect((await bench.visit(first)).json()).to.include({ errorType: 'DISABLED' });
+    });
+  });
+
+  it('replaces tags, enables and deletes', async () => {
+    const codes = await links(100);
+    const all = (results: readonly Result[], expected: object): void => {
+      expect(results.map(({ shortCode }) => shortCode)).to.deep.equal(codes);
+      for (const result of results) expect(result).to.deep.include({ success: true, ...expected });
+    };
+    const off = { tags: ['a', 'b'], disabled: true };
+    all(resultsOf(await bulk(pro, codes, off)), { tags: ['a', 'b'], status: 'disabled' });
+    const on = { tags: null, disabled: false };
+    all(resultsOf(await bulk(pro, codes, on)), { tags: [], status: 'active', version: 5 });
+    for (let time = 1; time <= 2; time += 1) {
+      const results = resultsOf(await bulk(pro, codes, { delete: true }));
+      all(results, { status: 'deleted', version: 6 });
+    }
+    await eventuallyPasses(1_000, async () => {
+      const answers = await Promise.all(codes.map((code) => bench.visit(code)));
+      expect(new Set(answers.map(({ status }) => status))).to.deep.equal(new Set([410]));
+    });
+  });
+
+  it('is refused as a whole by its body or the scope, for one call', async () => {
+    const { key } = await bench.key('PRO');
+    const body = { shortCodes: ['a-code', 'a-code'], change: { delete: true } };
+    expectError(await bench.api(path, key, { method: 'POST', body }), {
+      status: 400,
+      message: 'shortCodes must be 1 to 100 texts, none of them twice',
+      ...{ path, method: 'POST' },
+    });
+    const nothing = await bulk(key, ['a-code', 'b-code'], {});
+    expect(nothing.json()).to.include({ statusCode: 400, message: 'Nothing to change' });
+    expect(await callsOf(key)).to.equal(2);
+    const { key: reader } = await bench.key('PRO', { scopes: ['links:read'] });
+    expectBody(await bulk(reader, ['a-code'], { delete: true }), 403, lacking('links:write'));
+  });
+
+  it('costs a call of the month for each code, and one of the minute', async () => {
+    const { key } = await bench.key('PRO');
+    const codes = [...(await links(2)), 'nothing', 'no code!'];
+    const answer = await bulk(key, codes, { disabled: true });
+    expect(resultsOf(answer).map(({ success }) => success)).to.deep.equal([
+      true,
+      true,
+      false,
+      false,
+    ]);
+    expect(answer.headers['x-ratelimit-remaining']).to.equal('4999');
+    expect(await callsOf(key)).to.equal(4);
+  });
+});
+
+describe('command API: the month’s calls and POST /v2/links/bulk', () => {
+  const bench = withProduct();
+
+  it('refuse alone what the month has no room for, exactly, of requests that race', async () => {
+    const { key } = await bench.key('FREE');
+    const { shortCode } = await bench.link(key);
+    const codes = [shortCode, ...Array.from({ length: 99 }, (_, index) => `unknown-${index}`)];
+    const bulk = (change: object): Promise<Answer> =>
+      bench.api(path, key, { method: 'POST', body: { shortCodes: codes, change } });
+    const answers = await atOnce(25, () => bulk({ addTags: ['x'] }));
+    const passed = answers.filter(({ status }) => status === 200);
+    const spent = passed.flatMap(resultsOf).filter(({ statusCode }) => statusCode !== 429);
+    // One call made the link.
+    expect(spent).to.have.lengthOf(1_999);
+    const message = 'Monthly API call limit reached.';
+    for (const answer of answers) {
+      if (answer.status !== 200) expectBody(answer, 429, monthly(message, 2_000));
+      else {
+        const results = resultsOf(answer);
+        const left = results.filter(({ statusCode }) => statusCode === 429);
+        expect(left).to.deep.equal(
+          codes.slice(codes.length - left.length).map((code, at) => ({
+            ...{ index: codes.length - left.length + at, success: false, shortCode: code },
+            ...monthly(message, 2_000),
+          })),
+        );
+      }
+    }
+    expect((await bench.api('/v2/usage', key)).json()).to.deep.nested.include({
+      'calls.used': 2_000,
+    });
+  });
+});

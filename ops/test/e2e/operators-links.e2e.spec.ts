@@ -1,0 +1,205 @@
+import { expect } from 'chai';
+import pg from 'pg';
+import { readEvent } from '../../../schemas/events/codec.js';
+import { runningPostgresUrl } from '../../local/postgres/index.js';
+import { ask, atOnce, statuses, type Answer } from '../support/http.js';
+import { eventually, eventuallyPasses } from '../support/waiting.js';
+import { destination, expectError, withProduct } from './harness.js';
+
+const elsewhere = 'https://example.com/elsewhere';
+
+interface Work {
+  readonly work: string;
+  readonly actor: string;
+  readonly endedAt: string | null;
+  readonly outcome: object | null;
+  readonly error: string | null;
+}
+
+interface Projection {
+  readonly name: string;
+  readonly running: object | null;
+  readonly last: Work | null;
+  readonly [field: string]: unknown;
+}
+
+describe('command API: operators and links of all accounts', () => {
+  const bench = withProduct();
+  let key: string;
+
+  const operator = (
+    method: string,
+    path: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<Answer> =>
+    ask(bench.product.admin + path, {
+      method,
+      headers: {
+        Authorization: `Bearer ${bench.product.adminToken}`,
+        'X-Actor': 'maria',
+        ...headers,
+      },
+      ...(body !== undefined && { body }),
+    });
+
+  const made = async (body: object = {}): Promise<string> =>
+    (await bench.link(key, { ...body })).shortCode;
+
+  before(async () => {
+    ({ key } = await bench.key('PRO', { account: 'shop' }));
+  });
+
+  it('are shown as their owners see them, with the account', async () => {
+    const code = await made({ title: 'Spring', tags: ['a'] });
+    const answer = await operator('GET', `/admin/links/${code}`);
+    expect(answer.headers.etag).to.equal('"1"');
+    const owners = (await bench.api(`/v2/links/${code}`, key)).json() as object;
+    expect(answer.json()).to.deep.equal({ ...owners, account: 'shop' });
+  });
+
+  it('are changed and deleted, by somebody, for every edge', async () => {
+    const code = await made();
+    await bench.visit(code);
+    // The plan of the account and the switches bind its keys alone.
+    await operator('PATCH', '/admin/platform', { features: { passwords: false } });
+    const change = { url: elsewhere, title: 'Mended', tags: ['x'], password: 'open sesame' };
+    const changed = await operator('PATCH', `/admin/links/${code}`, change);
+    await operator('PATCH', '/admin/platform', { features: { passwords: true } });
+    expect(changed.status, changed.text).to.equal(200);
+    expect(changed.headers.etag).to.equal('"3"');
+    expect(changed.json()).to.deep.include({
+      ...{ url: elsewhere, title: 'Mended', tags: ['x'], hasPassword: true, account: 'shop' },
+    });
+    await operator('PATCH', `/admin/links/${code}`, { password: null });
+    await eventuallyPasses(1_000, async () => {
+      expect((await bench.visit(code)).headers.location).to.equal(elsewhere);
+    });
+    for (let time = 1; time <= 2; time += 1) {
+      const deleted = await operator('DELETE', `/admin/links/${code}`);
+      expect(deleted.status).to.equal(200);
+      expect(deleted.json()).to.include({ status: 'deleted', version: 5 });
+    }
+    await eventuallyPasses(1_000, async () => {
+      expect((await bench.visit(code)).json()).to.include({ errorType: 'DELETED' });
+    });
+    const history = await operator('GET', `/admin/links/${code}/history`);
+    const { events } = history.json() as { events: readonly { type: string; actor: string }[] };
+    expect(events.slice(1).map(({ type, actor }) => [type, actor])).to.deep.equal([
+      ['linklog.LinkEdited.v1', 'maria'],
+      ['linklog.LinkDescribed.v1', 'maria'],
+      ['linklog.LinkEdited.v1', 'maria'],
+      ['linklog.LinkDeleted.v1', 'maria'],
+    ]);
+  });
+
+  it('are refused what their owners are refused', async () => {
+    const code = await made();
+    const path = `/admin/links/${code}`;
+    const wrong = await operator('PATCH', path, { url: `${bench.product.edge}/loop` });
+    expectError(wrong, {
+      status: 400,
+      message: 'Please provide a valid URL',
+      path,
+      method: 'PATCH',
+    });
+    const own = await operator('PATCH', path, { url: bench.product.api });
+    expect(own.json()).to.include({ statusCode: 400, message: 'Please provide a valid URL' });
+    const unsafe = await operator('PATCH', path, { url: 'http://grabify.link/' });
+    expect(unsafe.json()).to.include({
+      ...{ statusCode: 400, message: 'URL appears to be unsafe and cannot be shortened' },
+    });
+    const outdated = { 'If-Match': '"9"' };
+    for (const method of ['PATCH', 'DELETE']) {
+      const body = method === 'PATCH' ? { title: 'x' } : undefined;
+      expect((await operator(method, path, body, outdated)).status).to.equal(412);
+      expect((await operator(method, '/admin/links/unknown', body)).status).to.equal(404);
+      expect((await operator(method, '/admin/links/%00', body)).status).to.equal(404);
+    }
+    expect((await operator('GET', '/admin/links/unknown')).status).to.equal(404);
+    const nothing = await operator('PATCH', path, {});
+    expect(nothing.json()).to.include({ statusCode: 400, message: 'Nothing to change' });
+    expect((await bench.visit(code)).headers.location).to.equal(destination);
+  });
+
+  describe('projections', () => {
+    const list = async (): Promise<readonly Projection[]> => {
+      const answer = await operator('GET', '/admin/projections');
+      expect(answer.status, answer.text).to.equal(200);
+      return (answer.json() as { projections: readonly Projection[] }).projections;
+    };
+    const find = async (name: string): Promise<Projection | undefined> =>
+      (await list()).find((one) => one.name === name);
+    const work = (name: string, what: string, headers = {}): Promise<Answer> =>
+      operator('POST', `/admin/projections/${name}/${what}`, undefined, headers);
+    /** What the log tells of it: who, request, data. */
+    const requested = async (): Promise<readonly (readonly unknown[])[]> => {
+      const url = await runningPostgresUrl(bench.product.dataDir);
+      const client = new pg.Client({ connectionString: url ?? '' });
+      await client.connect();
+      try {
+        const { rows } = await client.query<{ value: string }>(
+          `SELECT value FROM log.events WHERE key = 'platform' ORDER BY record_offset`,
+        );
+        return rows
+          .map(({ value }) => readEvent(value))
+          .filter(({ type }) => type === 'linklog.ProjectionWorkRequested.v1')
+          .map(({ actor, correlationid, data }) => [actor, correlationid, data]);
+      } finally {
+        await client.end();
+      }
+    };
+    const ended = async (name: string): Promise<Work> => {
+      const last = async () => (await find(name))?.last ?? null;
+      await eventually('the work ends', async () => (await last())?.endedAt != null);
+      const end = await last();
+      if (!end) throw new Error('The work was begun');
+      return end;
+    };
+
+    it('are listed with lag, dead letters, and what was done here', async () => {
+      const names = ['redirects', 'quotas', 'stats', 'history'];
+      expect((await list()).map(({ name }) => name)).to.deep.equal(names);
+      for (const one of await list()) {
+        expect(one).to.include({ deadLetters: 0, parked: 0, running: null, last: null });
+      }
+    });
+
+    it('are redriven, rebuilt and put back, by somebody', async () => {
+      const code = await made();
+      for (const what of ['redrive', 'rebuild', 'rollback']) {
+        const begun = await work('history', what, { 'X-Request-Id': 'req-1' });
+        expect(begun.status, begun.text).to.be.oneOf([200, 202]);
+        expect(begun.json()).to.include({ work: what, actor: 'maria' });
+        const end = await ended('history');
+        expect(end, what).to.include({ work: what, error: null });
+        expect(end.outcome).to.include({ remaining: 0 });
+      }
+      expect((await operator('GET', `/admin/links/${code}/history`)).status).to.equal(200);
+      expect(await requested()).to.deep.equal(
+        ['redrive', 'rebuild', 'rollback'].map((what) => [
+          ...['maria', 'req-1', { projection: 'history', work: what }],
+        ]),
+      );
+    });
+
+    it('are worked on one at a time', async () => {
+      const answers = await atOnce(5, () => work('stats', 'rebuild'));
+      const { 409: refused = 0, ...begun } = statuses(answers);
+      expect(refused).to.be.at.least(1);
+      expect(Object.keys(begun)).to.satisfy((all: string[]) =>
+        all.every((status) => status === '200' || status === '202'),
+      );
+      expect(await ended('stats')).to.include({ error: null });
+    });
+
+    it('say why something cannot be done', async () => {
+      const path = '/admin/projections/links/redrive';
+      const unknown = await work('links', 'redrive');
+      expectError(unknown, { status: 404, message: 'Projection not found', path, method: 'POST' });
+      const back = await work('quotas', 'rollback');
+      expect(back.json()).to.include({ statusCode: 409 });
+      expect((await find('quotas'))?.last).to.include({ work: 'rollback', outcome: null });
+    });
+  });
+});

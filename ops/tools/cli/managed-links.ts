@@ -1,0 +1,140 @@
+import type { OperatorsLink } from '../../../schemas/http/operators.js';
+import { notEmpty, several, wholeNumber } from './arguments.js';
+import type { Command, CommandContext } from './command.js';
+import { CliError } from './errors.js';
+import { changed, count, facts, plain } from './output.js';
+import { readPassword } from './password.js';
+
+const plainOrNone = (text: string | null): string | null => text && plain(text);
+
+const textOf = (link: OperatorsLink): string =>
+  facts([
+    ['short code', link.shortCode],
+    ['short url', link.shortUrl],
+    ['url', plain(link.url)],
+    ['account', link.account],
+    ['status', link.status],
+    ['title', plainOrNone(link.title)],
+    ['note', plainOrNone(link.note)],
+    ['tags', plainOrNone(link.tags.join(', ') || null)],
+    ['password', link.hasPassword ? 'yes' : null],
+    ['click limit', link.maxClicks === null ? null : count(link.maxClicks)],
+    ['clicks', count(link.clickCount)],
+    ['last click', link.lastAccessed],
+    ['expires', link.expiresAt],
+    ['created', link.createdAt],
+    ['changed', link.updatedAt],
+    ['version', String(link.version)],
+  ]);
+
+interface EditOptions {
+  readonly url?: string;
+  readonly expiresIn?: number | 'never';
+  readonly maxClicks?: number;
+  /** `false` for `--no-…`, here and below. */
+  readonly password?: boolean;
+  readonly title?: string | false;
+  readonly note?: string | false;
+  readonly tag?: readonly string[];
+  readonly tags: boolean;
+  readonly ifVersion?: number;
+}
+
+/** `null` takes away. @throws CliError */
+const changeOf = async (options: EditOptions): Promise<object> => {
+  const { url, expiresIn, maxClicks, password, title, note, tag, tags } = options;
+  if (tag && !tags) throw new CliError('USAGE', 'give --tag or --no-tags, not both');
+  const change = {
+    ...(url !== undefined && { url }),
+    ...(expiresIn !== undefined && { expiresIn: expiresIn === 'never' ? null : expiresIn }),
+    ...(maxClicks !== undefined && { maxClicks }),
+    ...(title !== undefined && { title: title === false ? null : title }),
+    ...(note !== undefined && { note: note === false ? null : note }),
+    ...(tag && { tags: tag }),
+    ...(!tags && { tags: null }),
+    ...(password === false && { password: null }),
+  };
+  if (password === true) return { ...change, password: await readPassword() };
+  if (Object.keys(change).length > 0) return change;
+  throw new CliError(
+    'USAGE',
+    'nothing to change: give --url, --expires-in, --max-clicks, --password, --title, --note or --tag',
+  );
+};
+
+const shortCode = notEmpty('short code');
+const version = wholeNumber('a version');
+
+/** Adds what changes links to `linklog links`. */
+export const addManagingCommands = (
+  links: Command,
+  { connect, print }: Pick<CommandContext, 'connect' | 'print'>,
+): void => {
+  links
+    .command('show')
+    .description('a link as its owner sees it, with its account')
+    .argument('<code>', 'its short code', shortCode)
+    .examples('links show spring-sale', 'links show spring-sale --json | jq -r .url')
+    .action(async (code: string) => {
+      const link = await connect().findLink(code);
+      print({ json: link, text: textOf(link) });
+    });
+
+  const ifVersion = ['--if-version <n>', 'only while the link has this version', version] as const;
+
+  links
+    .command('edit')
+    .description('change a link; every edge follows within a second')
+    .argument('<code>', 'its short code', shortCode)
+    .option('--url <url>', 'another destination')
+    .option('--expires-in <seconds>', 'another end, from now, or "never"', (word) =>
+      word === 'never' ? word : wholeNumber('seconds')(word),
+    )
+    .option('--max-clicks <n>', 'another limit, where it has one', wholeNumber('clicks'))
+    .option('--password', 'another password: asked for, or the first line of stdin')
+    .option('--no-password', 'none')
+    .option('--title <title>', 'another title')
+    .option('--no-title', 'none')
+    .option('--note <note>', 'another note')
+    .option('--no-note', 'none')
+    .option('--tag <tag>', 'a tag in place of all it has; may be repeated', several(String))
+    .option('--no-tags', 'none')
+    .option(...ifVersion)
+    .examples(
+      'links edit spring-sale --url https://example.com/summer --title "Summer sale"',
+      'links edit spring-sale --tag sale --tag summer --expires-in never',
+      'links edit spring-sale --password < password-file',
+      'links edit spring-sale --no-password --if-version 3',
+    )
+    .action(async (code: string, options: EditOptions) => {
+      const wanted = await changeOf(options);
+      print(changed(await connect().changeLink(code, wanted, options.ifVersion), textOf));
+    });
+
+  for (const [what, disabled, description] of [
+    ['disable', true, 'answer 410 until it is enabled'],
+    ['enable', false, 'redirect again, unless something else is in the way'],
+  ] as const) {
+    links
+      .command(what)
+      .description(description)
+      .argument('<code>', 'its short code', shortCode)
+      .option(...ifVersion)
+      .examples(`links ${what} spring-sale`)
+      .action(async (code: string, options: Pick<EditOptions, 'ifVersion'>) => {
+        const change = await connect().changeLink(code, { disabled }, options.ifVersion);
+        print(changed(change, (link) => `${link.shortCode} is ${link.status} now`));
+      });
+  }
+
+  links
+    .command('delete')
+    .description('delete a link for good; its code is never given out again')
+    .argument('<code>', 'its short code', shortCode)
+    .option(...ifVersion)
+    .examples('links delete spring-sale')
+    .action(async (code: string, options: Pick<EditOptions, 'ifVersion'>) => {
+      const deletion = await connect().deleteLink(code, options.ifVersion);
+      print(changed(deletion, (link) => `Deleted, for good: ${link.shortCode}`));
+    });
+};

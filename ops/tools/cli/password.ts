@@ -1,0 +1,30 @@
+import { createInterface } from 'node:readline/promises';
+import { Writable } from 'node:stream';
+import { CliError } from './errors.js';
+
+/**
+ * The first line of stdin; asked for, and not shown, where that is a terminal. Never an argument: every user of
+ * the machine can read those.
+ *
+ * @throws CliError where there is none
+ */
+export const readPassword = async (): Promise<string> => {
+  const { stdin, stderr } = process;
+  const silent = new Writable({
+    write(_chunk, _encoding, done) {
+      done();
+    },
+  });
+  if (stdin.isTTY) stderr.write('Password: ');
+  const lines = createInterface({ input: stdin, output: silent, terminal: stdin.isTTY });
+  try {
+    for await (const line of lines) {
+      if (line !== '') return line;
+      break;
+    }
+  } finally {
+    lines.close();
+    if (stdin.isTTY) stderr.write('\n');
+  }
+  throw new CliError('USAGE', 'the password is empty: write it to stdin, as its first line');
+};

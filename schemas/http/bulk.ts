@@ -1,0 +1,73 @@
+import { z } from 'zod';
+import { generalError, monthlyLimitError } from './errors.js';
+import { tags, tagsIn } from './link-fields.js';
+import { given, linkDetails, nothingToChange } from './links.js';
+
+const maxShortCodes = 100;
+const shortCodesMessage = `shortCodes must be 1 to ${maxShortCodes} texts, none of them twice`;
+
+const bulkChange = z
+  .object(
+    {
+      addTags: given(tagsIn('addTags')),
+      removeTags: given(tagsIn('removeTags')),
+      tags: tags
+        .nullish()
+        .meta({ description: 'All of them; `null`: none. Not beside `addTags` or `removeTags`.' }),
+      disabled: given(z.boolean({ error: 'disabled must be true or false' })),
+      delete: given(z.literal(true, { error: 'delete must be true' })).meta({
+        description: 'For good. Not beside another change.',
+      }),
+    },
+    { error: nothingToChange },
+  )
+  .refine((change) => Object.values(change).some((value) => value !== undefined), nothingToChange)
+  .refine(
+    ({ delete: deletes, ...others }) =>
+      !deletes || Object.values(others).every((value) => value === undefined),
+    'delete cannot stand beside another change',
+  )
+  .refine(
+    ({ tags: all, addTags, removeTags }) =>
+      all === undefined || (addTags === undefined && removeTags === undefined),
+    'tags cannot stand beside addTags or removeTags',
+  )
+  .meta({
+    description: 'One change for all. A tag that is in `addTags` and `removeTags` is removed.',
+    minProperties: 1,
+  });
+
+/** The body of POST /v2/links/bulk. A text that is no short code is one that was never made. */
+export const bulkRequest = z.object(
+  {
+    shortCodes: z
+      .array(z.string({ error: shortCodesMessage }), { error: shortCodesMessage })
+      .min(1, shortCodesMessage)
+      .max(maxShortCodes, shortCodesMessage)
+      .refine((codes) => new Set(codes).size === codes.length, shortCodesMessage)
+      .meta({ uniqueItems: true }),
+    change: bulkChange,
+  },
+  { error: shortCodesMessage },
+);
+
+const place = z.object({
+  index: z
+    .int()
+    .min(0)
+    .max(maxShortCodes - 1),
+});
+const failed = place.extend({
+  success: z.literal(false),
+  shortCode: z.string().describe('As it was sent.'),
+});
+
+const bulkResult = z.union([
+  place.extend({ success: z.literal(true) }).extend(linkDetails.shape),
+  failed.extend(generalError.pick({ statusCode: true, message: true }).shape),
+  failed.extend(monthlyLimitError.shape),
+]);
+export type BulkResult = z.infer<typeof bulkResult>;
+
+export const bulkResponse = z.object({ results: z.array(bulkResult) });
+export type BulkResponse = z.infer<typeof bulkResponse>;
