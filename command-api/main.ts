@@ -17,6 +17,7 @@ import { ownActors } from '../schemas/decision.js';
 import { messages } from '../schemas/http/errors.js';
 import { scopeNames } from '../schemas/scopes.js';
 import { createAdminApp } from './http/admin/app.js';
+import type { ProjectionWorker } from './http/admin/projection-worker.js';
 import { createApp, type AppDeps, type RequestState } from './http/app.js';
 import { isConsolePath } from './http/console/console.js';
 import { developersConsole } from './http/console/developers.js';
@@ -53,6 +54,8 @@ export interface CommandApiDeps {
   readonly passwords: PasswordHasher;
   readonly safety: WebSafety;
   readonly health: HealthCheck;
+  /** What operators have done to projections. */
+  readonly projections: ProjectionWorker;
   readonly metrics: Metrics;
   readonly logger: Logger;
 }
@@ -101,9 +104,11 @@ export const startCommandApi = async (deps: CommandApiDeps) => {
   const keys = createApiKeyHandler(pool, outbox);
   // Known when the API listens, which needs the address of the operators' listener.
   let consoleUrl: string | null = null;
+  let isOwnHost = ownHosts([deps.shortUrlHost, ...config.ownHosts], []);
   const adminApp = createAdminApp({
     ...deps,
     consoleUrl: () => consoleUrl,
+    isOwnHost: (destination) => isOwnHost(destination),
     plans,
     trustedProxies,
     hasConsole,
@@ -118,7 +123,7 @@ export const startCommandApi = async (deps: CommandApiDeps) => {
     http: onlyForHosts(config.admin.names, listener(adminApp)),
   }));
   const api = await listen('API', config.api, trustedProxies, (own) => {
-    const isOwnHost = ownHosts(
+    isOwnHost = ownHosts(
       [deps.shortUrlHost, ...config.ownHosts],
       [own, admin, ...(deps.edge ? [deps.edge] : [])],
     );

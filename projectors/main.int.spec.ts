@@ -4,6 +4,7 @@ import { ForeignPosition, type EventLog } from '../ops/platform/event-log/port.j
 import { createPool } from '../ops/platform/postgres/pool.js';
 import { testDatabase, type TestDatabase } from '../ops/test/support/database.js';
 import { topics } from '../schemas/events/topics.js';
+import { rebuildDue } from '../schemas/read-models/rebuild-due.js';
 import { projectionStatus, startProjectors, type Projectors } from './main.js';
 import { blocked, created, metered, recordOf, spooledVisit } from '../schemas/testing/events.js';
 import { projections } from './projections.js';
@@ -111,7 +112,7 @@ describe('projectors: projectors', () => {
     await eventually('the projections are caught up', isCaughtUp);
     await first.stop();
     await database.pool.query(`UPDATE projection_stats.codes SET series = '[]';
-      DELETE FROM projection_stats.accounts; COMMENT ON SCHEMA projection_stats IS 'rebuild due'`);
+      DELETE FROM projection_stats.accounts; COMMENT ON SCHEMA projection_stats IS '${rebuildDue}'`);
     await Promise.all([start(), start()]);
     await eventually('the projection is rebuilt', async () => {
       return (await count('projection_stats.accounts')) === 1;
@@ -119,7 +120,7 @@ describe('projectors: projectors', () => {
     await eventually('it has no mark, and nothing is left of the old one', async () => {
       const { rows } = await database.pool.query(
         `SELECT nspname FROM pg_namespace WHERE nspname LIKE 'projection_stats_%'
-           OR obj_description(oid, 'pg_namespace') = 'rebuild due'`,
+           OR obj_description(oid, 'pg_namespace') = '${rebuildDue}'`,
       );
       return rows.length === 0;
     });

@@ -11,7 +11,9 @@ import { readCheckpoint, requireKnownCheckpoints } from './runtime/checkpoints.j
 import { readerLag, startProjection } from './runtime/live-projection.js';
 import { liveSchema, type ProjectionName } from './runtime/projection.js';
 import { dropOldPrevious, rebuildDueProjections } from './runtime/rebuild.js';
+import { indexForSearch } from './search/indexer.js';
 
+const searchIndexMs = 10_000;
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 
@@ -45,6 +47,12 @@ export const startProjectors = async (deps: {
     task: () => rebuildDueProjections({ ...deps, projections, signal: stopping.signal }),
     logger: deps.logger,
   });
+  const indexing = periodically({
+    name: 'make signatures for searches',
+    everyMs: searchIndexMs,
+    task: () => indexForSearch(deps.pool, deps.log),
+    logger: deps.logger,
+  });
   return {
     /** Never resolves; rejects with what no retry can mend, such as `ForeignPosition`. */
     failed: firstFailure(running.map(({ done }) => done)),
@@ -54,7 +62,7 @@ export const startProjectors = async (deps: {
     /** Resolves when no batch is being applied and none will be. */
     async stop(): Promise<void> {
       stopping.abort();
-      await Promise.all([dropping, rebuilding, ...running].map((each) => each.stop()));
+      await Promise.all([dropping, rebuilding, indexing, ...running].map((each) => each.stop()));
     },
   };
 };

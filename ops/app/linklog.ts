@@ -125,8 +125,17 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
     onStop(() => edgeProcesses?.stop());
     const edgeAddress = edge?.edge ?? edgeProcesses?.address ?? null;
 
+    const worker = roles.has('api')
+      ? (await import('./projection-worker.js')).createProjectionWorker({
+          pool: database.pool('projection-work', 4, 'background'),
+          log,
+          logger,
+        })
+      : null;
+    onStop(() => worker?.stop());
+
     const edgePort = edgeAddress?.port ?? config.edge.port;
-    const api = roles.has('api')
+    const api = worker
       ? await (
           await import('../../command-api/main.js')
         ).startCommandApi({
@@ -136,6 +145,7 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
           edge: edgeAddress,
           pool: database.pool('command-api', 8, 'request', true),
           ...{ outbox, delivery, passwords, safety, health, metrics, logger },
+          projections: worker,
         })
       : null;
     const admin = api?.admin ?? (await startMonitoring({ config, health, metrics, logger }));

@@ -15,12 +15,21 @@ import { BatchNotAtCheckpoint } from '../runtime/checkpoints.js';
 import {
   blocked,
   created,
+  deleted,
+  described,
+  disabled,
+  edited,
+  enabled,
+  keyChanged,
   keyCreated,
+  keyHash,
+  keyRevoked,
+  keyRotated,
   metered,
   noon,
   recordOf,
-  unblocked,
   spooledVisit,
+  unblocked,
 } from '../../schemas/testing/events.js';
 import { eventually, rejection } from '../../ops/test/support/waiting.js';
 import { emptyTables } from '../testing/tables.js';
@@ -82,10 +91,19 @@ describe('archive: archive', () => {
         ...{ id: uuidv7(), subject, sequence, time: noon },
       });
       const events = {
-        'link-a-b': [created('a-b'), blocked('a-b', 2), unblocked('a-b', 3)],
+        'link-a-b': [
+          ...[created('a-b'), blocked('a-b', 2), unblocked('a-b', 3)],
+          ...[edited('a-b', 4, { password: 'removed' }), described('a-b', 5, { note: 'n' })],
+          ...[disabled('a-b', 6), enabled('a-b', 7), deleted('a-b', 8)],
+        ],
         'visits-a-b': [spooledVisit('a-b'), spooledVisit('a-b', { sequence: 2 })],
-        'key-k1': [keyCreated('k1', {}, told('k1'))],
-        'alias-k1': [newEvent('AliasOverrideGranted', { account: 'default' }, told('k1', 2))],
+        'key-k1': [
+          keyCreated('k1', {}, told('k1')),
+          keyChanged('k1', 2, { scopes: ['qr:read'] }),
+          keyRotated('k1', 3, { hash: keyHash, earlierEndAt: noon.toISOString() }),
+          keyRevoked('k1', 4),
+        ],
+        'alias-k1': [newEvent('AliasOverrideGranted', { account: 'default' }, told('k1', 5))],
         'usage-k1': [metered('k1', 1, 7)],
         platform: [newEvent('MaintenanceSwitched', { on: true }, told('platform'))],
       };
@@ -128,6 +146,20 @@ describe('archive: archive', () => {
         correlationid: 'request-1',
         $correlationId: 'request-1',
       });
+    });
+
+    it('has changed passwords and rotated keys without their hashes', async () => {
+      const archive = archiver(database.pool, open());
+      const passwordHash = '$argon2id$secret';
+      const password = edited('abc', 1, { password: 'set', passwordHash });
+      const rotation = keyRotated('k1', 1, { hash: keyHash, earlierEndAt: noon.toISOString() });
+      await archive(links, 0, [recordOf(password)]);
+      await archive(accounts, 0, [recordOf(rotation)]);
+      const data = ['link-abc', 'key-k1'].map((stream) => {
+        const [stored] = double.streams.events(stream) ?? [];
+        return JSON.parse(Buffer.from(stored?.data ?? '', 'base64').toString()) as unknown;
+      });
+      expect(data).to.deep.equal([{ password: 'set' }, { earlierEndAt: noon.toISOString() }]);
     });
 
     it('appends what a batch has for a stream at once, each append with its own deadline', async () => {

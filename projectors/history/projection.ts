@@ -1,5 +1,6 @@
 import { arrayLiteral } from '../../ops/platform/postgres/array-literal.js';
 import { unnest, valuesByField } from '../../ops/platform/postgres/pool.js';
+import { textArray } from '../../ops/platform/postgres/text-array.js';
 import { topics } from '../../schemas/events/topics.js';
 import { rowOfEvent, type HistoryRow } from '../../schemas/read-models/history.js';
 import type { Projection } from '../runtime/projection.js';
@@ -19,6 +20,7 @@ const types = {
 } as const satisfies Record<keyof HistoryRow, string>;
 
 const columns = Object.keys(types) as (keyof HistoryRow)[];
+const columnsButData = columns.filter((column) => column !== 'data');
 
 /** What was done to each link, oldest first, for operators. Visits are no part of it. */
 export const history: Projection = {
@@ -26,11 +28,12 @@ export const history: Projection = {
   topics: [topics.links.name],
   mayWaitMs: 1_000,
   async apply(tx, schema, events) {
+    const rows = events.map(rowOfEvent);
     await tx.query({
       name: `history-insert-${schema}`,
       text: `INSERT INTO ${schema}.events (${columns.join()})
              SELECT * FROM ${unnest(Object.values(types))}`,
-      values: valuesByField(events.map(rowOfEvent), ...columns),
+      values: [...valuesByField(rows, ...columnsButData), textArray(rows.map(({ data }) => data))],
     });
   },
   sequences: {

@@ -1,11 +1,11 @@
 import { PositionMoved, type Batch, type EventLog } from '../../ops/platform/event-log/port.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
-import { readEvent } from '../../schemas/events/codec.js';
 import type { TopicName } from '../../schemas/events/topics.js';
 import { createBatchHandler } from './batch.js';
 import { checkpointOf, readCheckpoint, readCheckpoints } from './checkpoints.js';
 import { liveSchema, type Projection, type ProjectionSchema } from './projection.js';
+import { readRecord } from './read-record.js';
 
 /** Keeps a live projection up to date with the log, until it is stopped. */
 export const startProjection = (options: {
@@ -36,12 +36,9 @@ export const startProjection = (options: {
 };
 
 /** When a batch's first event happened; `null` if that record is broken: it becomes a dead letter. */
-const timeOf = ({ records: [first] }: Batch): number | null => {
-  try {
-    return first ? Date.parse(readEvent(first.value).time) : null;
-  } catch {
-    return null;
-  }
+const timeOf = ({ topic, records: [first] }: Batch): number | null => {
+  const read = first && readRecord(topic, first);
+  return read && 'event' in read ? Date.parse(read.event.time) : null;
 };
 
 /**

@@ -29,6 +29,7 @@ import { liveSchema, type Projection } from './projection.js';
 import {
   cloneSchema,
   dropOldPrevious,
+  projectionsBeingRebuilt,
   rebuild,
   RebuildRunning,
   rollBack,
@@ -522,7 +523,9 @@ describe('projectors: rebuild', () => {
       expect(await dump(pool, 'projection_stats')).to.deep.equal(before);
       await withRebuildLock(pool, 'stats', async () => {
         expect(await rejection(rollBackNow(stats))).to.be.instanceOf(RebuildRunning);
+        expect([...(await projectionsBeingRebuilt(pool))]).to.deep.equal(['stats']);
       });
+      expect([...(await projectionsBeingRebuilt(pool))]).to.deep.equal([]);
     });
 
     it('while the live projector runs and a writer appends, and loses and doubles nothing', async () => {

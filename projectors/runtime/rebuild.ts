@@ -3,6 +3,7 @@ import type { EventLog } from '../../ops/platform/event-log/port.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import { advisoryLocks, withAdvisoryLock } from '../../ops/platform/postgres/advisory-locks.js';
 import { transactionOn, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
+import { rebuildDue } from '../../schemas/read-models/rebuild-due.js';
 import { createBatchHandler, type BatchOutcome } from './batch.js';
 import { catchUp, catchUpBatchSize, endsOf, type CatchUpTarget } from './catch-up.js';
 import {
@@ -17,6 +18,7 @@ import {
   lockNumber,
   nextSchema,
   previousSchema,
+  projectionNames,
   type Projection,
   type ProjectionName,
   type ProjectionSchema,
@@ -143,6 +145,18 @@ export const withRebuildLock = async <Result>(
   return done.result;
 };
 
+/** The projections that some process rebuilds now, or puts back. */
+export const projectionsBeingRebuilt = async (pool: Pool): Promise<ReadonlySet<string>> => {
+  const { rows } = await pool.query<{ number: number }>(
+    `SELECT objid::bigint AS number FROM pg_locks
+     WHERE locktype = 'advisory' AND granted AND classid = $1
+       AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`,
+    [advisoryLocks.projectionRebuild],
+  );
+  const numbers = new Set(rows.map(({ number }) => number));
+  return new Set(projectionNames.filter((name) => numbers.has(lockNumber(name))));
+};
+
 /** Brings `schema` to the end of the log and to the live checkpoints, and swaps it in. */
 const catchUpAndSwap = async (
   client: PoolClient,
@@ -225,9 +239,6 @@ export const rollBack = async (options: RebuildOptions): Promise<BatchOutcome> =
     return catchUpAndSwap(client, previousSchema(projection.name), options);
   });
 };
-
-/** The comment of a schema whose rows are not what the log gives, since a migration could not make them so. */
-const rebuildDue = 'rebuild due';
 
 /**
  * Rebuilds the projections of which a migration says so; what was there before is no use and is dropped. Returns

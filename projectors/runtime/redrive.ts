@@ -78,13 +78,21 @@ const saveMarks = async (
 
 /**
  * Tries the dead letters of a live projection again: those of a subject in order, up to the first
- * that fails, which is written back with all behind it. The projector may run meanwhile.
+ * that fails, which is written back with all behind it. The projector may run meanwhile. The signal ends it
+ * between two transactions.
+ *
+ * @throws the signal's reason
  */
-export const redrive = async (pool: Pool, projection: Projection): Promise<RedriveResult> => {
+export const redrive = async (
+  pool: Pool,
+  projection: Projection,
+  signal?: AbortSignal,
+): Promise<RedriveResult> => {
   const schema = liveSchema(projection.name);
   const total = { applied: 0, repeats: 0, remaining: 0 };
   let last: Letter | undefined;
   do {
+    signal?.throwIfAborted();
     const from: Letter | undefined = last;
     last = await transaction(pool, async (tx) => {
       await tx.query(ownSchema(projection.name));

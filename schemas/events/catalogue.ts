@@ -241,12 +241,21 @@ const usageEvents = defineEvents('usage', {
 /** What can be switched off for everybody. */
 export const platformFeature = z.enum(['shortening', 'aliases', 'passwords', 'expiration', 'qr']);
 
+/** What an operator can have done to a projection. */
+export const projectionWork = z.enum(['redrive', 'rebuild', 'rollback']);
+export type ProjectionWork = z.infer<typeof projectionWork>;
+
 /** Subject: `platform`. */
 const platformEvents = defineEvents('platform', {
   MaintenanceSwitched: { version: 1, data: z.strictObject({ on: z.boolean() }) },
   FeatureSwitched: {
     version: 1,
     data: z.strictObject({ feature: platformFeature, on: z.boolean() }),
+  },
+  /** What the log says does not depend on it: a projection is a fold, whoever builds it. */
+  ProjectionWorkRequested: {
+    version: 1,
+    data: z.strictObject({ projection: z.string(), work: projectionWork }),
   },
 });
 

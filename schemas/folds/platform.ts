@@ -30,6 +30,8 @@ export const evolvePlatform = (state: PlatformState, event: PlatformEvent): Plat
       return { ...next, maintenance: event.data.on };
     case 'linklog.FeatureSwitched.v1':
       return { ...next, features: { ...state.features, [event.data.feature]: event.data.on } };
+    case 'linklog.ProjectionWorkRequested.v1':
+      return next;
     default:
       return unknownEvent(event, 'platform');
   }

@@ -1,5 +1,11 @@
 import { foldSpecification } from '../testing/decider-specification.js';
-import { at, featureSwitched, maintenanceSwitched, noon } from '../testing/events.js';
+import {
+  at,
+  featureSwitched,
+  maintenanceSwitched,
+  noon,
+  projectionWorkRequested,
+} from '../testing/events.js';
 import { evolvePlatform, initialPlatform } from './platform.js';
 
 const given = foldSpecification({ initialState: initialPlatform, evolve: evolvePlatform });
@@ -32,5 +38,11 @@ describe('schemas: platform’s switches', () => {
     given(maintenanceSwitched(1, true))
       .when(maintenanceSwitched(2, false))
       .then({ maintenance: false, features: allOn, sequence: 2, lastEventAt: noon });
+  });
+
+  it('stay as they are when work on a projection is asked for', () => {
+    given(maintenanceSwitched(1, true))
+      .when(projectionWorkRequested(2, 'stats', 'rebuild', { time: at(5) }))
+      .then({ maintenance: true, features: allOn, sequence: 2, lastEventAt: at(5) });
   });
 });

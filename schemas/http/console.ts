@@ -14,7 +14,7 @@ export const signInRequest = z.union(
   { error: 'Give key, or token and accept' },
 );
 
-/** Whose account a session opens: the answer to signing in, and to GET /console/session (nobody's: 204). */
+/** Whose account a session or a one-time address opens. */
 export const consoleKey = z.object({
   account: z.string(),
   key: z.object({
@@ -25,6 +25,10 @@ export const consoleKey = z.object({
   }),
 });
 export type ConsoleKey = z.infer<typeof consoleKey>;
+
+/** The answer to signing in, and to GET /console/session (nobody's: 204). */
+export const consoleSession = consoleKey.extend({ upgradeUrl: z.url() });
+export type ConsoleSession = z.infer<typeof consoleSession>;
 
 /** POST /console/session on the operators' listener. */
 export const operatorSignInRequest = z.object(

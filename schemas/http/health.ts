@@ -4,6 +4,17 @@ import { z } from 'zod';
 export const livenessResponse = z.object({ status: z.literal('pass') });
 export type LivenessResponse = z.infer<typeof livenessResponse>;
 
+/** How far a projection is behind the log, and what it has set aside. */
+export const projectionHealth = z.object({
+  name: z.string(),
+  lag: z
+    .int()
+    .nullable()
+    .describe('Records of the log that it has not folded yet; `null` while that is unknown.'),
+  deadLetters: z.int(),
+  parked: z.int(),
+});
+
 /** GET /health/ready, on every listener. */
 export const healthResponse = z.object({
   status: z.enum(['pass', 'fail']),
@@ -12,19 +23,7 @@ export const healthResponse = z.object({
     z.string(),
     z.object({ state: z.enum(['up', 'down']), code: z.string().exactOptional() }),
   ),
-  projections: z
-    .array(
-      z.object({
-        name: z.string(),
-        lag: z
-          .int()
-          .nullable()
-          .describe('Records of the log that it has not folded yet; `null` while that is unknown.'),
-        deadLetters: z.int(),
-        parked: z.int(),
-      }),
-    )
-    .readonly(),
+  projections: z.array(projectionHealth).readonly(),
   spool: z
     .object({
       events: z.int(),

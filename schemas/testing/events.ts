@@ -190,6 +190,13 @@ export const featureSwitched = (
   told: Told = {},
 ) => make('FeatureSwitched', 'platform', { feature, on }, { sequence, ...told });
 
+export const projectionWorkRequested = (
+  sequence: number,
+  projection: string,
+  work: Data<'ProjectionWorkRequested'>['work'],
+  told: Told = {},
+) => make('ProjectionWorkRequested', 'platform', { projection, work }, { sequence, ...told });
+
 /** An event as a record of the log. */
 export const recordOf = (
   event: LinklogEvent,
@@ -303,6 +310,10 @@ const dataByName: { [Name in EventName]: fc.Arbitrary<Data<Name>> } = {
   FeatureSwitched: fc.record({
     feature: fc.constantFrom('shortening', 'aliases', 'passwords', 'expiration', 'qr'),
     on: fc.boolean(),
+  }),
+  ProjectionWorkRequested: fc.record({
+    projection: token(20),
+    work: fc.constantFrom('redrive', 'rebuild', 'rollback'),
   }),
 };
 

@@ -3,7 +3,6 @@ import type Koa from 'koa';
 import type { Context } from 'koa';
 import type { ProxyTrust } from '../../../ops/platform/http/client-address.js';
 import type { Metrics } from '../../../ops/platform/metrics/metrics.js';
-import type { OutboxDelivery } from '../../../ops/platform/outbox/port.js';
 import { messages } from '../../../schemas/http/errors.js';
 import { operatorName } from '../../../schemas/http/operators.js';
 import { createApp, type AppDeps, type RequestState } from '../app.js';
@@ -15,7 +14,9 @@ import { createDispatcher, parseAs } from '../requests.js';
 import { consoleRoutes } from './console.js';
 import { keyRoutes } from './keys.js';
 import { linkRoutes, overrideRoutes } from './links.js';
+import { managedLinkRoutes } from './managed-links.js';
 import { platformRoutes } from './platform.js';
+import { projectionRoutes } from './projections.js';
 import { createSettle, type AdminDeps, type AdminRoutes, type AdminState } from './requests.js';
 
 const bearer = /^Bearer +(\S+) *$/i;
@@ -35,9 +36,10 @@ const digest = (text: string): Buffer => createHash('sha256').update(text).diges
 
 /** Every route under /admin. */
 export const adminRoutes: AdminRoutes = (deps) =>
-  [keyRoutes, consoleRoutes, platformRoutes, linkRoutes, overrideRoutes].flatMap((routes) =>
-    routes(deps),
-  );
+  [
+    ...[keyRoutes, consoleRoutes, platformRoutes],
+    ...[linkRoutes, managedLinkRoutes, overrideRoutes, projectionRoutes],
+  ].flatMap((routes) => routes(deps));
 
 /**
  * The operators' application: /admin/* behind the admin token, and /metrics without one, since
@@ -49,7 +51,6 @@ export const createAdminApp = (
       readonly adminToken: string;
       readonly trustedProxies: ProxyTrust;
       readonly hasConsole: boolean;
-      readonly delivery: OutboxDelivery;
       readonly metrics: Pick<Metrics, 'text' | 'contentType'>;
     },
 ): Koa<RequestState> => {

@@ -1,4 +1,5 @@
 import { historyQuery } from '../../../schemas/http/history.js';
+import { listLinksQuery } from '../../../schemas/http/list-links.js';
 import { qrQuery } from '../../../schemas/http/qr.js';
 import { accountStatsQuery, statsQuery } from '../../../schemas/http/statistics.js';
 import { ownKeysQuery } from '../../../schemas/http/keys.js';
@@ -204,6 +205,75 @@ export const paths = {
           },
         }),
         ...errors(400, 403, 409, 413, 415, 422),
+      },
+    },
+  },
+  '/v2/links/bulk': {
+    parameters: [requestId],
+    post: {
+      operationId: 'changeLinks',
+      ...needs('links:write'),
+      tags: ['Links'],
+      summary: 'Change or delete up to 100 short links',
+      description:
+        'One change for all; each link is decided alone. Costs a call of the month for each short ' +
+        'code, and one of the minute. What the month has no room for fails with its 429.',
+      requestBody: body('BulkRequest', {
+        tags: {
+          value: {
+            shortCodes: ['spring-sale', 'nothing'],
+            change: { addTags: ['old'], removeTags: ['sale'], disabled: true },
+          },
+        },
+        delete: { value: { shortCodes: ['spring-sale'], change: { delete: true } } },
+      }),
+      responses: {
+        200: success('An outcome for each short code, in their order.', 'BulkResponse', {
+          two: {
+            results: [
+              {
+                index: 0,
+                success: true,
+                ...details,
+                status: 'disabled',
+                tags: ['letter', 'old'],
+                version: 4,
+              },
+              {
+                index: 1,
+                success: false,
+                shortCode: 'nothing',
+                statusCode: 404,
+                message: 'Short URL not found',
+              },
+            ],
+          },
+        }),
+        ...errors(400, 403, 413, 415),
+      },
+    },
+  },
+  '/v2/links': {
+    parameters: [requestId],
+    get: {
+      operationId: 'listLinks',
+      ...needs('links:read'),
+      tags: ['Links'],
+      summary: "Find the account's short links",
+      description:
+        'What a change did is found within a second. All conditions hold for each link. The order by ' +
+        'creation stays as it is while links are made and changed; in the one by clicks, a link whose ' +
+        'count moves meanwhile may come twice or not at all.',
+      parameters: parametersOf(listLinksQuery),
+      responses: {
+        200: success('A page of links.', 'Links', {
+          links: {
+            links: [details],
+            next: 'WyJKbGJ5d1BxTWs2cEMiLDAsMTc3NzYzNjgwMDAwMCwic3ByaW5nIl0',
+          },
+          last: { links: [], next: null },
+        }),
+        ...errors(400, 403),
       },
     },
   },

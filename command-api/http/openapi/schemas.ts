@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { batchRequest, batchResponse } from '../../../schemas/http/batch.js';
+import { bulkRequest, bulkResponse } from '../../../schemas/http/bulk.js';
 import {
   generalError,
   monthlyLimitError,
@@ -9,7 +10,7 @@ import {
 } from '../../../schemas/http/errors.js';
 import { healthResponse, livenessResponse } from '../../../schemas/http/health.js';
 import { historyResponse } from '../../../schemas/http/history.js';
-import { changeLinkRequest, linkDetails } from '../../../schemas/http/links.js';
+import { changeLinkRequest, linkDetails, linkPage } from '../../../schemas/http/links.js';
 import { usageResponse } from '../../../schemas/http/reports.js';
 import {
   changeOwnKeyRequest,
@@ -31,6 +32,7 @@ const requests = {
   ShortenRequest: shortenRequest(() => false),
   BatchRequest: batchRequest,
   ChangeLinkRequest: changeLinkRequest(() => false),
+  BulkRequest: bulkRequest,
   MakeKeyRequest: makeKeyRequest,
   ChangeKeyRequest: changeOwnKeyRequest,
   RotateKeyRequest: rotateKeyRequest,
@@ -40,6 +42,8 @@ const responses = {
   Link: linkResponse,
   BatchResponse: batchResponse,
   LinkDetails: linkDetails,
+  BulkResponse: bulkResponse,
+  Links: linkPage,
   LinkHistory: historyResponse,
   Stats: statsResponse,
   AccountStats: accountStatsResponse,
@@ -124,13 +128,13 @@ export const shortCodeSchema = toSchema(shortCode);
 /** The parameters of a query, as what they are read as: their text is that of a number, say. */
 export const parametersOf = (query: z.ZodObject): readonly JsonSchema[] =>
   Object.entries(query.shape).map(([name, field]) => {
-    const { description, ...schema } = toSchema(field as z.ZodType);
+    const { description, explode = false, ...schema } = toSchema(field as z.ZodType);
     return {
       name,
       in: 'query',
       ...(description !== undefined && { description }),
-      // With commas between the values.
-      ...(schema['type'] === 'array' && { style: 'form', explode: false }),
+      // Unless the schema says otherwise, with commas between the values.
+      ...(schema['type'] === 'array' && { style: 'form', explode }),
       schema,
     };
   });

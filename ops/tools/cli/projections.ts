@@ -1,3 +1,4 @@
+import { recordProjectionWork } from '../../../command-api/ledger/projection-work.js';
 import { projections } from '../../../projectors/projections.js';
 import {
   projectionNames,
@@ -6,13 +7,15 @@ import {
 } from '../../../projectors/runtime/projection.js';
 import { rebuild as rebuildProjection, rollBack } from '../../../projectors/runtime/rebuild.js';
 import { redrive as redriveProjection } from '../../../projectors/runtime/redrive.js';
+import type { ProjectionWork } from '../../../schemas/events/catalogue.js';
 import type { HealthResponse } from '../../../schemas/http/health.js';
 import type { Config } from '../../platform/config/config.js';
 import { oneOf } from './arguments.js';
 import type { Command, CommandContext } from './command.js';
-import { runOnDatabase, withDatabase } from './database.js';
+import { runOnDatabase, withDatabase, type CommandDatabase } from './database.js';
 import { secondsSince } from './long-work.js';
 import { count, counted, table, type Answer } from './output.js';
+import { actorName } from './service.js';
 
 const projectionName = oneOf('projection', projectionNames);
 
@@ -48,6 +51,14 @@ const setAside = (deadLetters: number, parked: number): string =>
     ? ''
     : `; set aside: ${counted(deadLetters, 'dead letter')}, ${count(parked)} parked`;
 
+/** Who did it is in the log. The event waits in the outbox while that is away. */
+const record = (
+  ledger: CommandDatabase,
+  projection: ProjectionName,
+  work: ProjectionWork,
+): Promise<unknown> =>
+  recordProjectionWork(ledger, { projection, work }, { actor: actorName(), requestId: null });
+
 const rebuild = async (config: Config, name: ProjectionName, back: boolean): Promise<Answer> => {
   const what = back ? 'rollback' : 'rebuild';
   const started = performance.now();
@@ -60,8 +71,10 @@ const rebuild = async (config: Config, name: ProjectionName, back: boolean): Pro
         `the ${what} was ended at once; the projection ${name} is whole, and as it was ` +
         `unless the ${back ? 'previous' : 'rebuilt'} one had just taken its place`,
     },
-    (database) =>
-      (back ? rollBack : rebuildProjection)({ ...database, projection: projectionOf(name) }),
+    async (database) => {
+      await record(database, name, back ? 'rollback' : 'rebuild');
+      return (back ? rollBack : rebuildProjection)({ ...database, projection: projectionOf(name) });
+    },
   );
   const { applied, repeats, deadLetters, parked } = outcome;
   const seconds = secondsSince(started);
@@ -76,9 +89,10 @@ const rebuild = async (config: Config, name: ProjectionName, back: boolean): Pro
 };
 
 const redrive = async (config: Config, name: ProjectionName): Promise<Answer> => {
-  const result = await withDatabase(config, ({ pool }) =>
-    redriveProjection(pool, projectionOf(name)),
-  );
+  const result = await withDatabase(config, async (database) => {
+    await record(database, name, 'redrive');
+    return redriveProjection(database.pool, projectionOf(name));
+  });
   const { applied, repeats, remaining } = result;
   const nothing = applied + repeats + remaining === 0;
   return {
