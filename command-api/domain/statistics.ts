@@ -69,7 +69,7 @@ interface IntervalCounts {
 }
 
 /** The values with the most clicks; what is beyond `limit`, and what no day has kept, is `(other)`. */
-const listOf = (values: ValueClicks, limit: number) => {
+export const listOf = (values: ValueClicks, limit: number) => {
   const named = [...values]
     .filter(([value]) => value !== otherValue)
     .map(([value, clicks]) => ({ value, clicks }))

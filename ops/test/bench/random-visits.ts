@@ -30,19 +30,22 @@ const places = [
 ];
 const referrers = Array.from({ length: 100 }, (_, index) => `site-${index}.example.com`);
 
+/** What an event can say of a visit by this visitor, as skewed as in life. */
+export const randomFacts = (visitor: string): NewVisit['facts'] => ({
+  bot: false,
+  ...oneOf(places),
+  ...oneOf(agents),
+  referrer: Math.random() < 0.5 ? null : oneOf(referrers),
+  visitor,
+  trigger: 'link',
+  version: 1,
+});
+
 /** A visit now, with all that an event can say: links alike, the rest as skewed as in life. */
 export const randomVisit = (): NewVisit => ({
   code: codes[Math.floor(codes.length * Math.random())] ?? '',
   account: 'default',
   at: Date.now(),
   requestId: undefined,
-  facts: {
-    bot: false,
-    ...oneOf(places),
-    ...oneOf(agents),
-    referrer: Math.random() < 0.5 ? null : oneOf(referrers),
-    visitor: randomBytes(12).toString('base64url'),
-    trigger: 'link',
-    version: 1,
-  },
+  facts: randomFacts(randomBytes(12).toString('base64url')),
 });

@@ -1,4 +1,10 @@
 import { expect } from 'chai';
+import { topics } from '../../../schemas/events/topics.js';
+import { dimensionNames } from '../../../schemas/statistics/document.js';
+import { firstVisitRecordOf, spooledVisit } from '../../../schemas/testing/events.js';
+import { readConfig } from '../../platform/config/config.js';
+import { withDatabase } from '../../tools/cli/database.js';
+import { serversFor } from '../support/product.js';
 import type { AccountStatsResponse, StatsResponse } from '../../../schemas/http/statistics.js';
 import { statuses, type Ask } from '../support/http.js';
 import { eventuallyPasses } from '../support/waiting.js';
@@ -106,6 +112,27 @@ describe('command API: statistics of a period', () => {
       });
     });
   }
+
+  it('tells visits of an earlier release as not recorded', async () => {
+    const key = await newAccount();
+    const { shortCode } = await bench.link(key);
+    const { dataDir } = bench.product;
+    const config = readConfig({ ...(await serversFor(dataDir)), DATA_DIR: dataDir });
+    const told = { time: new Date(), account: `account-${accounts}`, spool: 'earlier' };
+    const records = [1, 2].map((sequence) =>
+      firstVisitRecordOf(spooledVisit(shortCode, { sequence, ...told })),
+    );
+    await withDatabase(config, ({ log }) => log.append(topics.visits.name, records));
+    await visit(shortCode, person);
+    await eventuallyPasses(5_000, async () => {
+      const stats = await statsOf(key, shortCode, 'include=all');
+      expect(stats).to.deep.include({ clickCount: 3, uniques: 1, bots: 0 });
+      for (const name of dimensionNames) {
+        expect(stats[name], name).to.have.lengthOf(2);
+        expect(stats[name]?.[0], name).to.deep.equal(clicks(null, 2));
+      }
+    });
+  });
 
   it('has what is included and no more, in the zone and the interval that were asked for', async () => {
     const key = await newAccount();

@@ -62,7 +62,7 @@ const eventsOf = (text: string): Event[] => linesOf(text).map((line) => JSON.par
 const tomorrow = (): string => new Date(Date.now() + 86_400_000).toISOString().slice(0, 10);
 
 for (const logName of ['embedded', 'on Kafka'] as const) {
-  describe(`ten questions to the log, ${logName}`, function () {
+  describe(`twelve questions to the log, ${logName}`, function () {
     this.timeout(120_000);
     let product: Product;
     let kafka: TestKafka | null = null;
@@ -152,7 +152,8 @@ for (const logName of ['embedded', 'on Kafka'] as const) {
       moments.used = await now();
       const clicks = await atOnce(105, () => visit('hundred'));
       expect(statuses(clicks)).to.deep.equal({ 302: 100, 410: 5 });
-      for (let index = 0; index < 3; index += 1) await visit('spring-sale');
+      for (let index = 0; index < 2; index += 1) await visit('spring-sale');
+      await visit('spring-sale', { headers: { Referer: 'https://news.example.com/' } });
       await visit('spring-sale', { headers: { 'User-Agent': 'Googlebot/2.1' } });
       await admin('alice', 'PATCH', '/platform', { features: { passwords: false } });
       await admin('bob', 'DELETE', `/keys/${oldShop.id}`);
@@ -228,6 +229,7 @@ for (const logName of ['embedded', 'on Kafka'] as const) {
       expect(text).to.match(/^leads to +https:\/\/example\.com\/spring$/m);
       expect(text).to.match(/^blocked +\S+Z by bob: phishing$/m);
       expect(text).to.match(/^clicks +3, and 1 of bots$/m);
+      expect(text).to.match(/^triggers +link 3$/m);
       const at = { '2026-05-19T10:42:00.000Z': moments.reported };
       expect(await toldByOthers(3, at)).to.include('https://example.com/spring');
     });
@@ -306,12 +308,43 @@ for (const logName of ['embedded', 'on Kafka'] as const) {
         /^Intact: \d+ events are as sealed;/,
       );
     });
+
+    const may = (): Record<string, string> => ({
+      '2026-05-01': moments.created,
+      '2026-06-01': tomorrow(),
+    });
+
+    it('where the visitors of a link came from', async () => {
+      const numbers = await told(11, 'linklog', { at: may() });
+      expect(numbers).to.match(/^COUNTRIES +CLICKS\n\(not recorded\) +3$/m);
+      expect(numbers).to.match(/^\(not recorded\) +2\nnews\.example\.com +1$/m);
+      const counts = ['1 null news.example.com', '2 null null'];
+      const told11 = linesOf(await told(11, 'linklog', { at: may(), index: 1 }));
+      expect(told11.map((line) => line.trim()).sort()).to.deep.equal(counts);
+      const others = linesOf(await toldByOthers(11, may())).map((line) => {
+        if (kafka) return line.trim();
+        const row = JSON.parse(line) as Record<'country' | 'referrer' | 'clicks', unknown>;
+        return `${String(row.clicks)} ${String(row.country)} ${String(row.referrer)}`;
+      });
+      expect(others.sort()).to.deep.equal(counts);
+    });
+
+    it('how many of them were bots', async () => {
+      const lines = linesOf(await told(12, 'linklog', { at: may() })).map((line) => line.trim());
+      expect(lines).to.deep.equal(['3 false', '1 true']);
+      const others = linesOf(await toldByOthers(12, may())).map((line) => {
+        if (kafka) return line.trim();
+        const { bot, visits } = JSON.parse(line) as { bot: boolean; visits: number };
+        return `${visits} ${bot}`;
+      });
+      expect(others).to.deep.equal(lines);
+    });
   });
 }
 
-describe('audit: document of the ten questions', () => {
-  it('has ten, and no command that was not run', () => {
-    expect(new Set(commands.map(({ question }) => question)).size).to.equal(10);
+describe('audit: document of the twelve questions', () => {
+  it('has twelve, and no command that was not run', () => {
+    expect(new Set(commands.map(({ question }) => question)).size).to.equal(12);
     const missing = commands.filter((command) => !executed.has(command));
     expect(missing.map(({ text }) => text)).to.deep.equal([]);
   });

@@ -1,22 +1,35 @@
 import { expect } from 'chai';
+import { readCodeStatistics } from '../../../../command-api/reports/statistics.js';
+import { createBatchHandler } from '../../../../projectors/runtime/batch.js';
+import { stats } from '../../../../projectors/stats/projection.js';
+import { readStatsQuery, statsQuery } from '../../../../schemas/http/statistics.js';
 import type { LinklogEvent } from '../../../../schemas/events/catalogue.js';
 import { newEvent, topicOf, writeEvent } from '../../../../schemas/events/codec.js';
 import { spoolSource } from '../../../../schemas/events/envelope.js';
 import { topics } from '../../../../schemas/events/topics.js';
 import { defaultPlanTable } from '../../../../schemas/plans.js';
+import { scopeNames } from '../../../../schemas/scopes.js';
 import {
   at,
   blocked,
   created,
+  deleted,
+  described,
+  disabled,
+  edited,
+  enabled,
   expired,
   featureSwitched,
+  firstVisitRecordOf,
   idOf,
   keyChanged,
   keyCreated,
   keyRevoked,
+  keyRotated,
   maintenanceSwitched,
   overrideGranted,
   overrideRevoked,
+  recordOf,
   someVisit,
   unblocked,
   visited,
@@ -128,6 +141,32 @@ describe('audit: looking back', () => {
       expect(await link('brief', 100)).to.include({ state: 'expired', expired: 'time' });
     });
 
+    it('tells what its owner had made of it by each moment', async () => {
+      const later = 'https://example.com/later';
+      await append(
+        created('mine', { maxClicks: 1, title: 'first', tags: ['a'] }, { time: at(0) }),
+        visited('mine', 1, { time: at(5) }),
+        expired('mine', 2, 'clicks', { time: at(5) }),
+        edited('mine', 3, { url: later, maxClicks: 9, password: 'set' }, { time: at(10) }),
+        described('mine', 4, { title: null, note: 'n', tags: [] }, { time: at(20) }),
+        disabled('mine', 5, { time: at(30) }),
+        enabled('mine', 6, { time: at(40) }),
+        edited('mine', 7, { password: 'removed' }, { time: at(50) }),
+        deleted('mine', 8, { time: at(60) }),
+      );
+      const url = 'https://example.com/mine';
+      const texts = { title: 'first', note: null, tags: ['a'] };
+      expect(await link('mine', 9)).to.deep.include({ state: 'expired', url, ...texts });
+      expect(await link('mine', 10)).to.deep.include({
+        ...{ state: 'active', expired: null, url: later, maxClicks: 9, clickCount: 1 },
+        ...texts,
+      });
+      expect(await link('mine', 20)).to.deep.include({ title: null, note: 'n', tags: [] });
+      expect(await link('mine', 30)).to.include({ state: 'disabled' });
+      expect(await link('mine', 40)).to.include({ state: 'active' });
+      expect(await link('mine', 60)).to.include({ state: 'deleted', url: later });
+    });
+
     it('counts the visits until then, once each, those of bots apart', async () => {
       await append(
         created('hello', {}),
@@ -147,6 +186,54 @@ describe('audit: looking back', () => {
         lastAccessed: at(20).toISOString(),
       });
       expect(await link('hello', 40)).to.include({ clickCount: 4, botCount: 1 });
+    });
+
+    it('tells what the statistics projection has, of all visits until then', async () => {
+      const noonOf = (day: number): number => day * 86_400;
+      const visit = (sequence: number, day: number, referrer: string | null, bot = false) => {
+        const event = spooled('hello', sequence, noonOf(day), bot);
+        const visitor = String(sequence % 70).padStart(16, 'v');
+        return { ...event, data: { ...event.data, referrer, visitor, country: 'NP' } };
+      };
+      const visits = Array.from({ length: 230 }, (_, index) =>
+        visit(index + 1, index < 150 ? 0 : 1, `site-${index % 150}`, index % 10 === 0),
+      );
+      // The last one was shipped three days late: its visitor is told apart from nobody.
+      const later = [visit(231, 3, null), visit(232, 0, 'site-149'), visit(233, 9, 'site-1')];
+      const records = [...visits, ...visits.slice(-20), ...later].map(recordOf);
+      // As it was written before visits recorded more.
+      const first = firstVisitRecordOf(visited('hello', null, { time: at(noonOf(3)) }));
+      await append(created('hello', {}));
+      await log.append(topics.visits.name, [...records, first]);
+      const handle = createBatchHandler({
+        ...{ pool: database.pool, projection: stats, log },
+        logger: createLogger('silent'),
+      });
+      for (const { partition, first: from, next } of await log.ranges(topics.visits.name)) {
+        for await (const batch of log.read(topics.visits.name, partition, from, next)) {
+          await handle(batch);
+        }
+      }
+      for (const day of [0, 1, 3]) {
+        const moment = noonOf(day) + 1;
+        const query = {
+          include: 'all',
+          limit: '200',
+          from: '2026-05-01',
+          to: at(moment + 900).toISOString(),
+        };
+        const asked = readStatsQuery(statsQuery, query, at(0));
+        if ('refused' in asked) throw new Error(asked.refused);
+        const { ofPeriod } = await readCodeStatistics(database.pool, 'hello', asked);
+        const { period, bots, timeseries, ...rest } = ofPeriod;
+        const then = await link('hello', moment);
+        expect(timeseries, `day ${day}`).to.be.an('array');
+        expect(then).to.deep.include({ clickCount: period.clickCount, botCount: bots, ...rest });
+      }
+      const then = await link('hello', noonOf(3));
+      const referrers = 'referrers' in then ? then.referrers : [];
+      expect(referrers).to.deep.include({ value: null, clicks: 2 });
+      expect(referrers.at(-1)?.value).to.equal('(other)');
     });
 
     it('stops at its limit', async () => {
@@ -224,6 +311,41 @@ describe('audit: looking back', () => {
         .to.be.instanceOf(CliError)
         .and.match(/no key had the id/);
       expect(await rejection(key(15, 'twin'))).to.match(/2 keys .* say which: key-2, key-3$/);
+    });
+
+    it('tells the scopes and the end of a key that its owner made, and what became of it', async () => {
+      const expiresAt = at(1_000).toISOString();
+      const child = { name: 'child', plan: null, expiresAt };
+      const made = { ...child, ancestors: ['key-1'], scopes: [...scopeNames] };
+      await append(
+        keyCreated('key-1', { plan: 'PRO' }, { time: at(0) }),
+        keyCreated('key-2', made, { time: at(1) }),
+        keyChanged(
+          'key-2',
+          2,
+          { ...child, scopes: ['stats:read'], status: 'inactive' },
+          { time: at(10), actor: 'key-1' },
+        ),
+        keyRotated(
+          'key-2',
+          3,
+          { hash: 'cd'.repeat(32), earlierEndAt: at(30).toISOString() },
+          { time: at(20), actor: 'key-2' },
+        ),
+      );
+      const root = { id: 'key-2', plan: 'PRO', rootId: 'key-1', expiresAt };
+      expect(await key(1, 'child')).to.deep.include({
+        ...root,
+        ...{ scopes: scopeNames, status: 'active' },
+      });
+      expect(await key(10, 'child')).to.deep.include({
+        ...root,
+        ...{ scopes: ['stats:read'], status: 'inactive' },
+        lastChange: { at: at(10).toISOString(), by: 'key-1' },
+      });
+      const rotated = await key(20, 'child');
+      expect(rotated.lastChange).to.deep.equal({ at: at(20).toISOString(), by: 'key-2' });
+      expect(JSON.stringify(rotated)).to.not.match(/hash|abab|cdcd/);
     });
 
     it('counts what it had spent that month, calls by their minute', async () => {

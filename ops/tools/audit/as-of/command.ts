@@ -2,6 +2,7 @@ import { keyAsOf, type KeyThen, type Spent } from './key.js';
 import { linkAsOf, type LinkThen } from './link.js';
 import { platformAsOf, type PlatformThen } from './platform.js';
 import { beginningOf, type Grounds, type LookBack } from './read.js';
+import { dimensionNames } from '../../../../schemas/statistics/document.js';
 import type { Config } from '../../../platform/config/config.js';
 import type { Command, CommandContext } from '../../cli/command.js';
 import { timeOf } from '../../cli/arguments.js';
@@ -35,6 +36,23 @@ const answerOf = (then: Grounds, lines: string): Answer => ({
   }),
 });
 
+/** Values of each list that people are told; --json has all. */
+const valuesTold = 5;
+
+const valuesText = (
+  list: readonly { readonly value: string | null; readonly clicks: number }[],
+): string => {
+  const words = list
+    .slice(0, valuesTold)
+    .map(
+      ({ value, clicks }) => `${value === null ? '(not recorded)' : plain(value)} ${count(clicks)}`,
+    );
+  const left = list.length - words.length;
+  return (
+    [...words, ...(left > 0 ? [`and ${counted(left, 'more value')}`] : [])].join(', ') || 'none'
+  );
+};
+
 const linkText = (then: LinkThen): string => {
   const { asOf, shortCode } = then;
   if (then.state === 'none') {
@@ -56,6 +74,8 @@ const linkText = (then: LinkThen): string => {
     ['password', then.hasPassword ? 'yes' : 'no'],
     ['clicks', `${count(clickCount)}${limit}, and ${count(then.botCount)} of bots`],
     ['last click', then.lastAccessed ?? 'none'],
+    ['uniques', `${count(then.uniques)}, added up over UTC days`],
+    ...dimensionNames.map((name) => [name, valuesText(then[name])] as const),
   ]);
 };
 

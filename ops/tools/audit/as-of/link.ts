@@ -1,13 +1,10 @@
-import {
-  isLinkEvent,
-  type EventNamed,
-  type LinkEvent,
-} from '../../../../schemas/events/catalogue.js';
+import { isLinkEvent, type LinkEvent } from '../../../../schemas/events/catalogue.js';
 import { topics } from '../../../../schemas/events/topics.js';
 import { statusOf } from '../../../../schemas/folds/link-status.js';
 import { evolveLink, noLink, type LinkState } from '../../../../schemas/folds/link.js';
 import { repeatsOfPartition } from '../replay/repeats.js';
 import { happenedBy, partsOf, readParts, type LookBack } from './read.js';
+import { VisitsThen } from './visits.js';
 
 /** The link as its own events tell it. */
 class Story {
@@ -29,23 +26,6 @@ class Story {
   }
 }
 
-/** Visits that were redirected, those of bots apart. */
-class Clicks {
-  clickCount = 0;
-  botCount = 0;
-  lastAccessed: string | null = null;
-
-  add({ time, data: { bot } }: EventNamed<'LinkVisited'>): void {
-    if (bot) {
-      this.botCount += 1;
-      return;
-    }
-    this.clickCount += 1;
-    // Spools ship when they can, so visits are not in the order of their times.
-    if (this.lastAccessed === null || time > this.lastAccessed) this.lastAccessed = time;
-  }
-}
-
 /** What a link was at a moment, by the log alone. */
 export const linkAsOf = async (look: LookBack, code: string) => {
   const { log, moment } = look;
@@ -54,7 +34,7 @@ export const linkAsOf = async (look: LookBack, code: string) => {
   const visitParts = await partsOf(log, topics.visits.name, code);
   const linkParts = await partsOf(log, topics.links.name, code);
   const story = new Story();
-  const clicks = new Clicks();
+  const visits = new VisitsThen();
   const repeats: Record<string, ReturnType<typeof repeatsOfPartition>> = {};
   const grounds = await readParts(look, [...linkParts, ...visitParts], (readings, { topic }) => {
     const isRepeat = (repeats[topic] ??= repeatsOfPartition());
@@ -62,13 +42,13 @@ export const linkAsOf = async (look: LookBack, code: string) => {
       if (isRepeat(event)) continue;
       if (!happened(event)) {
         if (event.type === 'linklog.LinkCreated.v2') story.madeLater = event.time;
-      } else if (event.type === 'linklog.LinkVisited.v2') clicks.add(event);
+      } else if (event.type === 'linklog.LinkVisited.v2') visits.add(event);
       else if (isLinkEvent(event)) story.add(event);
     }
   });
 
   const { state, keyId, blocked, madeLater } = story;
-  const { clickCount, botCount, lastAccessed } = clicks;
+  const { clickCount, botCount, uniques, lastAccessed } = visits;
   const common = { ...grounds, asOf: moment.toISOString(), shortCode: code };
   if (state.status === 'none') return { ...common, state: 'none' as const, madeLater };
   const { url, account, createdAt, expiresAt, maxClicks, passwordHash } = state.link;
@@ -94,7 +74,9 @@ export const linkAsOf = async (look: LookBack, code: string) => {
     hasPassword: passwordHash !== null,
     clickCount,
     botCount,
+    uniques,
     lastAccessed,
+    ...visits.lists(),
   };
 };
 

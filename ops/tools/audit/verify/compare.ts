@@ -72,7 +72,9 @@ const compareTable = async (fold: Fold, table: string, limit: number): Promise<C
   const [key] = keys;
   if (key === undefined) throw new Error(`${live}.${table} has no primary key to compare it by`);
   const rowOf = (side: string): string => `(${others.map((name) => `${side}.${name}`).join(', ')})`;
-  const both = `${live}.${table} l FULL JOIN pg_temp.${table} f
+  const rowsOf = (schema: string): string =>
+    fold.compared(table, `${schema}.${table}`, [...keys, ...others]);
+  const both = `${rowsOf(live)} l FULL JOIN ${rowsOf('pg_temp')} f
     ON ${keys.map((name) => `l.${name} = f.${name}`).join(' AND ')}`;
   const differs = `(l.${key} IS NULL OR f.${key} IS NULL
     ${others.length === 0 ? '' : `OR ${rowOf('l')} IS DISTINCT FROM ${rowOf('f')}`})`;

@@ -21,6 +21,7 @@ import {
   type Stretch,
   type TableStretch,
 } from './reading.js';
+import { comparedStatistics } from './redriven-days.js';
 import type { Gap, Model } from './report.js';
 
 /** A second fold of the log, in temporary tables of a session of its own. */
@@ -34,7 +35,11 @@ export interface Fold {
     readonly isTable: (name: string) => boolean;
     readonly columns: Readonly<Record<string, readonly string[]>>;
   };
+  /** SQL for a FROM clause: what is compared of these columns of a table, of which `rows` is the name. */
+  readonly compared: (table: string, rows: string, columns: readonly string[]) => string;
 }
+
+const wholeRows: Fold['compared'] = (_table, rows) => rows;
 
 export interface FoldOptions {
   /** Runs the work on one batch: in a transaction of its own, or in the one that is open. */
@@ -68,6 +73,7 @@ export const foldProjection = async (client: PoolClient, projection: Projection,
       // The words of an error may change from version to version, and a migration gave marks a day.
       columns: { dead_letters: ['error'], high_water_marks: ['raised_on'] },
     },
+    compared: projection.name === 'stats' ? comparedStatistics : wholeRows,
     /** How far the live tables are, as the session sees them. */
     liveCheckpoints: () => readCheckpoints(client, live),
     /** How far the fold is. */
@@ -132,6 +138,7 @@ export const foldLedger = async (client: PoolClient, log: EventLog) => {
         key_meters: [...workingState.columns.key_meters, 'other_months'],
       },
     },
+    compared: wholeRows,
     /** Folds stretches of the log, then of the table, topic by topic: each refers to those before it. */
     async foldAll(
       stretches: { readonly log: readonly Stretch[]; readonly table: readonly TableStretch[] },
