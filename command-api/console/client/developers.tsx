@@ -2,15 +2,17 @@ import { render } from 'preact';
 import { LocationProvider, Route, Router } from 'preact-iso/router';
 import { SessionGate } from './app/session.js';
 import { NoPage, Shell } from './app/shell.js';
-import type { ConsoleKey } from './app/types.js';
+import type { ConsoleSession } from './app/types.js';
 import { Input } from './components/field.js';
 import { Keys } from './keys/keys.js';
 import { LinkPage } from './link/link-page.js';
+import { Links } from './links/links.js';
 import { Make } from './make/make.js';
 import { Overview } from './overview/overview.js';
 
 const pages = [
   ['/console', 'Overview'],
+  ['/console/links', 'Links'],
   ['/console/new', 'New link'],
   ['/console/keys', 'Keys'],
   ['/docs', 'API'],
@@ -33,7 +35,7 @@ const keyField = (
 
 const App = () => (
   <LocationProvider scope="/console">
-    <SessionGate<ConsoleKey>
+    <SessionGate<ConsoleSession>
       fields={keyField}
       ownerOf={({ account, key }) => `${account} ${key.id}`}
       describe={({ account, key }) => (
@@ -45,7 +47,7 @@ const App = () => (
         </>
       )}
     >
-      {({ account, key }, signOut) => (
+      {({ account, key, upgradeUrl }, signOut) => (
         <Shell
           name="Linklog"
           pages={pages}
@@ -59,8 +61,9 @@ const App = () => (
           }
         >
           <Router>
-            <Route path="/console" component={Overview} />
+            <Route path="/console" component={Overview} upgradeUrl={upgradeUrl} />
             <Route path="/console/new" component={Make} />
+            <Route path="/console/links" component={Links} />
             <Route path="/console/links/:code/:tab?" component={LinkPage} />
             <Route path="/console/keys" component={Keys} scopes={key.scopes} ownId={key.id} />
             <Route default component={NoPage} />

@@ -8,11 +8,13 @@ import { AllKeys } from './operators/all-keys.js';
 import { AnyLink, FindLink } from './operators/any-link.js';
 import { Health } from './operators/health.js';
 import { Platform } from './operators/platform.js';
+import { Projections } from './operators/projections.js';
 
 const pages = [
   ['/console', 'Health'],
   ['/console/keys', 'Keys'],
   ['/console/links', 'Links'],
+  ['/console/projections', 'Projections'],
   ['/console/platform', 'Platform'],
 ] as const;
 
@@ -53,6 +55,7 @@ const App = () => (
             <Route path="/console/keys" component={AllKeys} />
             <Route path="/console/links" component={FindLink} />
             <Route path="/console/links/:code" component={AnyLink} />
+            <Route path="/console/projections" component={Projections} />
             <Route path="/console/platform" component={Platform} />
             <Route default component={NoPage} />
           </Router>

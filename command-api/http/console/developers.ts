@@ -2,7 +2,7 @@ import type { Context } from 'koa';
 import type { ProxyTrust } from '../../../ops/platform/http/client-address.js';
 import type { Logger } from '../../../ops/platform/logging.js';
 import { transaction, type Pool, type Queryable } from '../../../ops/platform/postgres/pool.js';
-import { signInRequest, type ConsoleKey } from '../../../schemas/http/console.js';
+import { signInRequest, type ConsoleSession } from '../../../schemas/http/console.js';
 import { messages } from '../../../schemas/http/errors.js';
 import { hashKeyToken, isKeyToken } from '../../domain/key-token.js';
 import { createConsoleAdmission } from '../../ledger/console-calls.js';
@@ -24,9 +24,6 @@ const addressOver =
 const consoleRoute = (route: V2Route): V2Route =>
   route.path === '/qr/:shortCode' ? { ...route, method: 'POST', writes: false } : route;
 
-/** Without the hash. */
-const shown = ({ account, key }: KeyOfSecret): ConsoleKey => ({ account, key });
-
 /** The developers' console: /v2 with a session in place of a key. */
 export const developersConsole = (
   deps: V2Deps & {
@@ -37,9 +34,12 @@ export const developersConsole = (
   },
   routes: readonly V2Route[],
 ) => {
-  const { pool, guesses } = deps;
+  const { pool, guesses, upgradeUrl } = deps;
   const sessions = createConsoleSessions(pool, 'api');
   const cookie = sessionCookie('linklog_console', cameByHttps(deps.trustedProxies));
+
+  /** Without the hash. */
+  const shown = ({ account, key }: KeyOfSecret): ConsoleSession => ({ account, key, upgradeUrl });
 
   /** Begins a session in place of the one that the browser has. */
   const begin = async (ctx: Context, client: Queryable, key: KeyOfSecret): Promise<Reply> => {
@@ -76,7 +76,7 @@ export const developersConsole = (
     },
   );
 
-  const whoIs = async (ctx: Context, state: RequestState): Promise<ConsoleKey | null> => {
+  const whoIs = async (ctx: Context, state: RequestState): Promise<ConsoleSession | null> => {
     const session = await sessions.find(cookie.read(ctx));
     const found = session && (await findKeyBySecret(pool, session.boundTo));
     if (!found) return null;

@@ -36,6 +36,7 @@ describe('command API: files of the console', () => {
     const files = consoleFiles(page, createLogger('silent'), from);
     const app = new Koa();
     app.use((ctx) => {
+      ctx.state = { headers: {} };
       files.serve(ctx);
     });
     const handle = app.callback();

@@ -3,13 +3,16 @@ import { readFile } from 'node:fs/promises';
 import type { Browser, Page } from 'playwright-core';
 import { launchBrowser } from '../support/browser.js';
 import {
+  faultsInAllModes,
   faultsOfPage,
   openConsole,
   refusedWith,
   signIn,
   type ConsolePage,
 } from '../support/console.js';
+import { walkNewcomersPath } from '../support/newcomer.js';
 import type { IssuedKey } from '../support/product.js';
+import { readQrCodes } from '../support/qr-reader.js';
 import { eventually } from '../support/waiting.js';
 import { destination, withProduct } from './harness.js';
 
@@ -81,10 +84,17 @@ describe('the console’s pages', () => {
   it('make a link that redirects at once', async () => {
     await signIn(page, key.key);
     await goTo('New link');
+    await page.getByText('More', { exact: true }).click();
+    const texts = { title: 'عنوان 🎉', note: 'two\nlines', tags: ['sale', 'وسم'] };
+    await page.getByLabel('Title').fill(texts.title);
+    await page.getByLabel('Tags').fill(texts.tags.join(', '));
+    await page.getByLabel('Note').fill(texts.note);
     await makeLink(destination, 'from-the-console');
     await made();
     const answer = await bench.visit('from-the-console');
     expect(answer.headers.location).to.equal(destination);
+    const details = await bench.api('/v2/links/from-the-console', key.key);
+    expect(details.json()).to.deep.include(texts);
   });
 
   it('say what is wrong with a link, and keep what was typed', async () => {
@@ -95,6 +105,7 @@ describe('the console’s pages', () => {
     provoked = [refusedWith(400)];
     expect(await page.getByLabel('Destination').inputValue()).to.equal(destination);
     expect(await page.getByLabel('Alias').inputValue()).to.equal('login');
+    expect(await faultsInAllModes(page)).to.deep.equal([]);
   });
 
   it('make many links, and save them without formulas', async () => {
@@ -105,6 +116,7 @@ describe('the console’s pages', () => {
     await page
       .getByLabel('Destinations')
       .fill([...lines, '=HYPERLINK("x")', '<img src=x>'].join('\n'));
+    await page.getByLabel('Tags').fill('many, =1+1');
     await page.getByRole('button', { name: 'Make 53 links' }).click();
     await page.getByText('51 of 53 made').waitFor();
     const [download] = await Promise.all([
@@ -113,6 +125,9 @@ describe('the console’s pages', () => {
     ]);
     const table = await readFile(await download.path(), 'utf8');
     expect(table.split('\r\n')).to.have.length(55);
+    const code = /([^/"]+)",""\r\n/.exec(table)?.[1] ?? '';
+    const details = await bench.api(`/v2/links/${code}`, key.key);
+    expect(details.json()).to.deep.include({ tags: ['many', '=1+1'] });
     expect(table).to.include(`"'=HYPERLINK(""x"")","","Please provide a valid URL"`);
   });
 
@@ -123,7 +138,7 @@ describe('the console’s pages', () => {
     await makeLink(destination, 'after-a-break');
     await page.getByText('Your session has ended').waitFor();
     provoked = [refusedWith(401)];
-    expect(await faultsOfPage(page)).to.deep.equal([]);
+    expect(await faultsInAllModes(page)).to.deep.equal([]);
     await page.getByRole('dialog').getByLabel('API key').fill(key.key);
     await page.getByRole('dialog').getByRole('button', { name: 'Sign in' }).click();
     await made();
@@ -149,6 +164,7 @@ describe('the console’s pages', () => {
     await makeLink(destination, 'back-online');
     await page.getByText('The service cannot be reached.').waitFor();
     provoked = ['Failed to load resource: net::ERR_INTERNET_DISCONNECTED'];
+    expect(await faultsOfPage(page)).to.deep.equal([]);
     await page.context().setOffline(false);
     await page.getByRole('button', { name: 'Make the link' }).click();
     await made();
@@ -162,6 +178,7 @@ describe('the console’s pages', () => {
     await makeLink(destination, '');
     await page.getByText(/Rate limit exceeded\. .* You can try again in \d+ s\./).waitFor();
     provoked = [refusedWith(429)];
+    expect(await faultsOfPage(page)).to.deep.equal([]);
   });
 
   it('say what an operator has switched off', async () => {
@@ -172,24 +189,41 @@ describe('the console’s pages', () => {
       await makeLink(destination, '');
       await page.getByText('Service is temporarily unavailable for maintenance').waitFor();
       provoked = [refusedWith(503)];
+      expect(await faultsOfPage(page)).to.deep.equal([]);
     } finally {
       await bench.admin('PATCH', '/admin/platform', { maintenance: false });
     }
   });
 
-  it('show a newcomer the first click', async () => {
+  it('lead a newcomer from the printed address to the first click, and out', async () => {
+    const { ready, edge } = bench.product;
+    const { console: address } = ready as { readonly console: string };
+    await walkNewcomersPath(page, { address, edge });
+    expect(await page.context().cookies()).to.deep.equal([]);
+  });
+
+  it('say whose account a one-time address opens, and ask before it ends a session', async () => {
+    const other = await bench.key('HOBBY', { account: 'another-one', name: '<b>theirs</b>' });
+    const made = await bench.admin('POST', '/admin/console', { key: other.id });
+    const { url } = made.json() as { readonly url: string };
     await signIn(page, key.key);
-    await goTo('Make your first link');
-    await makeLink(destination, 'a-newcomers');
-    await made();
-    await bench.visit('a-newcomers?qr');
-    await goTo('Overview');
-    await eventually('the click is on the page', async () => {
-      await page.reload();
-      await page.getByText('As a table').click();
-      return (await page.getByRole('cell', { name: '1', exact: true }).count()) === 1;
-    });
-    await page.getByText('a-newcomers', { exact: true }).waitFor();
+    await page.goto('about:blank');
+    await page.goto(url);
+    await page.getByText('account another-one, key <b>theirs</b>.').waitFor();
+    await page.getByText('That session ends.').waitFor();
+    expect(page.url()).not.to.include('#');
+    expect(await faultsInAllModes(page)).to.deep.equal([]);
+    await button('No, thanks').click();
+    await page.getByRole('banner').getByText(key.account).waitFor();
+
+    await page.goto('about:blank');
+    await page.goto(url);
+    await button('Open it').click();
+    await page.getByRole('banner').getByText('another-one').waitFor();
+    await page.goto('about:blank');
+    await page.goto(url);
+    await page.getByText('This address was used').waitFor();
+    provoked = [refusedWith(401)];
   });
 
   it('keep the period in the address, so that going back works', async () => {
@@ -205,22 +239,164 @@ describe('the console’s pages', () => {
     expect(await period.inputValue()).to.equal('30d');
   });
 
-  it('make a QR code of a link, and save it as PNG', async () => {
-    const { shortCode } = await bench.link(key.key);
+  it('find links among 5,000 by what the address says, page by page', async function () {
+    this.timeout(120_000);
+    // Of two keys: a month of one has room for 3,000.
+    const second = await bench.key('PRO', { account: key.account });
+    for (let batch = 0; batch < 100; batch += 1) {
+      const urls = Array.from({ length: 50 }, (_, index) => ({
+        url: `https://${index === 7 ? 'other' : 'www'}.example/${batch}/${index}`,
+        title: `number ${batch * 50 + index}`,
+        ...(index === 9 && { tags: ['nine', 'مفتاح'] }),
+      }));
+      const { status } = await bench.api('/v2/shorten/batch', (batch < 50 ? key : second).key, {
+        method: 'POST',
+        body: { urls },
+      });
+      expect(status).to.equal(200);
+    }
+    const newest = 'number 4999';
+    await signIn(page, key.key);
+    await goTo('Links');
+    await eventually('the newest link is listed', async () => {
+      await page.reload();
+      await page.locator('tbody tr').first().waitFor();
+      return (await page.getByText(newest, { exact: true }).count()) === 1;
+    });
+    expect(await page.locator('tbody tr').count()).to.equal(50);
+    expect(await faultsInAllModes(page)).to.deep.equal([]);
+
+    await goTo('Next page');
+    await page.getByText('number 4949', { exact: true }).waitFor();
+    expect(await page.getByText(newest, { exact: true }).count()).to.equal(0);
+    await page.goBack();
+    await page.getByText(newest, { exact: true }).waitFor();
+
+    await page.getByLabel('Search').fill('NUMBER 12');
+    await page.getByLabel('Domain').fill('OTHER.example');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/search=NUMBER\+12&domain=OTHER.example$/);
+    // 1207, 1257 …, and 127 of those below 1,000; 12 and 120 are of another domain.
+    await page.getByText('number 1257', { exact: true }).waitFor();
+    expect(await page.locator('tbody tr').count()).to.equal(2);
+    await page.reload();
+    expect(await page.getByLabel('Search').inputValue()).to.equal('NUMBER 12');
+    await page.getByRole('link', { name: /Without the domain/ }).click();
+    await page.getByText('number 1299', { exact: true }).waitFor();
+    expect(await page.getByLabel('Domain').inputValue()).to.equal('');
+    await goTo('Show all');
+    await page.getByRole('link', { name: 'مفتاح' }).first().click();
+    await page.waitForURL(/\?tag=/);
+    await page.getByText('number 4909', { exact: true }).waitFor();
+    await page.getByLabel('Search').fill('none has this');
+    await page.keyboard.press('Enter');
+    await page.getByText('No more links match.').waitFor();
+    expect(await faultsInAllModes(page)).to.deep.equal([]);
+    await page.goBack();
+    await page.getByText('number 4909', { exact: true }).waitFor();
+    expect(await page.getByLabel('Search').inputValue()).to.equal('');
+  });
+
+  it('change the links together that are selected', async () => {
+    const aliases = ['bulk-one', 'bulk-two', 'bulk-three'];
+    for (const alias of aliases) await bench.link(key.key, { alias, title: `the ${alias}` });
+    await signIn(page, key.key);
+    await goTo('Links');
+    await eventually('all are listed', async () => {
+      await page.reload();
+      await page.locator('tbody tr, h2').first().waitFor();
+      return (await page.locator('tbody tr').count()) === aliases.length;
+    });
+    await page.getByLabel('Select all on this page').check();
+    await page.getByLabel('Select bulk-three').uncheck();
+    await page.getByText('2 links selected').waitFor();
+
+    await button('Add tags').click();
+    await page.getByRole('dialog').getByLabel('Tags').fill('=cmd, نص');
+    expect(await faultsInAllModes(page)).to.deep.equal([]);
+    await page.keyboard.press('Enter');
+    await page.getByRole('link', { name: '=cmd' }).first().waitFor();
+    await page.getByLabel('Select all on this page').check();
+    await button('Disable').click();
+    await eventually(
+      'all three are disabled',
+      async () => (await page.getByText('disabled', { exact: true }).count()) === 3,
+    );
+    const changed = await bench.api('/v2/links/bulk-two', key.key);
+    expect(changed.json()).to.deep.include({ status: 'disabled', tags: ['=cmd', 'نص'] });
+
+    await bench.api('/v2/links/bulk-one', key.key, { method: 'DELETE' });
+    await page.getByLabel('Select bulk-one').check();
+    await page.getByLabel('Select bulk-two').check();
+    await button('Enable').click();
+    await page.getByRole('alert').getByText('bulk-one').waitFor();
+    await page.getByLabel('Select bulk-two').check();
+    await button('Delete').click();
+    const dialog = page.getByRole('dialog', { name: 'Delete 2 links?' });
+    await dialog.getByText('the bulk-two').waitFor();
+    expect(await faultsInAllModes(page)).to.deep.equal([]);
+    await dialog.getByRole('button', { name: 'Delete' }).click();
+    await page.getByLabel('Select bulk-two').waitFor({ state: 'detached' });
+    await eventually('it is gone', async () => (await bench.visit('bulk-two')).status === 410);
+    expect((await bench.visit('bulk-three')).status).to.equal(410);
+  });
+
+  it('show what people typed as text and nothing else, on every page', async function () {
+    this.timeout(120_000);
+    const hostile = '<img src=x onerror=alert(1)><script>alert(2)</script>\u202Egnp.exe \u2066';
+    // Of 2,048 characters as a URL has them: angle brackets take three each.
+    const long = `https://example.com/<svg/onload=alert(3)>${'x'.repeat(2_003)}`;
+    await bench.api('/v2/keys', key.key, { method: 'POST', body: { name: `${hostile} مفتاح 🎉` } });
+    const { shortCode } = await bench.link(key.key, {
+      url: long,
+      title: hostile,
+      note: `${hostile}\n=HYPERLINK("javascript:alert(4)")`,
+      tags: ['<b>tag</b>', '\u202Egat', 'وسم 🎉'],
+    });
+    await bench.visit(shortCode, { headers: { Referer: 'https://xn--<script>.example/' } });
+    await signIn(page, key.key);
+    const at = `/links/${shortCode}`;
+    for (const path of ['', '/links', '/new', '/new?many', '/keys', at]) {
+      await page.goto(`${bench.product.api}/console${path}`, { waitUntil: 'networkidle' });
+      expect(await faultsInAllModes(page), path).to.deep.equal([]);
+      expect(await page.locator('main img, main script, main b, main svg').count()).to.equal(0);
+    }
+    for (const tab of ['QR code', 'History', 'Settings']) {
+      await goTo(tab);
+      await page.locator('main form, main .history li').first().waitFor();
+      expect(await faultsInAllModes(page), tab).to.deep.equal([]);
+      expect(await page.locator('main img, main script, main b, main svg').count()).to.equal(0);
+    }
+    expect(await page.getByLabel('Title').inputValue()).to.equal(hostile);
+    expect(await page.getByLabel('Destination').inputValue()).to.equal(long);
+    await page.goto(`${bench.product.api}/console/nowhere`);
+    await page.getByText('There is no such page').waitFor();
+    expect(await faultsInAllModes(page)).to.deep.equal([]);
+  });
+
+  it('make a QR code of a link, and save it as PNG and as SVG', async () => {
+    const { shortCode, shortUrl } = await bench.link(key.key);
     await signIn(page, key.key);
     await page.goto(`${bench.product.api}/console/links/${shortCode}`);
     await goTo('QR code');
     await button('Make the QR code').click();
     await page.getByAltText(`QR code of ${shortCode}`).waitFor();
-    const [download] = await Promise.all([
-      page.waitForEvent('download'),
-      button('Save as PNG').click(),
-    ]);
-    const png = await readFile(await download.path());
-    expect(png.subarray(1, 4).toString()).to.equal('PNG');
+    expect(await faultsInAllModes(page)).to.deep.equal([]);
+    const save = async (type: string): Promise<Buffer> => {
+      const [download] = await Promise.all([
+        page.waitForEvent('download'),
+        button(`Save as ${type}`).click(),
+      ]);
+      return readFile(await download.path());
+    };
+    const images = [
+      { format: 'png', bytes: await save('PNG') },
+      { format: 'svg', bytes: await save('SVG') },
+    ] as const;
+    expect(await readQrCodes(images)).to.deep.equal([`${shortUrl}?qr`, `${shortUrl}?qr`]);
   });
 
-  it('change a link, show what was changed, and delete it', async () => {
+  it('change a link, show what was changed, disable, enable and delete it', async () => {
     const title = '<img src=x onerror=alert(1)> مرحبا 🎉';
     const { shortCode } = await bench.link(key.key);
     await signIn(page, key.key);
@@ -238,6 +414,12 @@ describe('the console’s pages', () => {
     expect(await page.locator('main img').count()).to.equal(0);
 
     await goTo('Settings');
+    await button('Disable').click();
+    await button('Enable').waitFor();
+    await eventually('it is off', async () => (await bench.visit(shortCode)).status === 410);
+    await button('Enable').click();
+    await button('Disable').waitFor();
+    await eventually('it is on', async () => (await bench.visit(shortCode)).status === 302);
     await button('Delete').click();
     await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
     await page.getByText('This link is deleted.').waitFor();
@@ -294,27 +476,4 @@ describe('the console’s pages', () => {
       async () => (await bench.api('/v2/stats', next)).status === 401,
     );
   });
-
-  for (const [mode, options] of [
-    ['in the dark', { colorScheme: 'dark' }],
-    ['on a telephone', { viewport: { width: 360, height: 740 } }],
-  ] as const) {
-    it(`are for everybody, ${mode}`, async () => {
-      await page.context().close();
-      opened = await openConsole(browser, bench.product.api, options);
-      ({ page } = opened);
-      await page.getByLabel('API key').waitFor();
-      expect(await faultsOfPage(page), 'sign-in').to.deep.equal([]);
-      await signIn(page, key.key);
-      const { shortCode } = await bench.link(key.key);
-      const link = `/links/${shortCode}`;
-      for (const path of [
-        ...['?compare=1', '/new', '/new?many', '/keys', '/nowhere'],
-        ...[link, `${link}/qr`, `${link}/settings`, `${link}/history`],
-      ]) {
-        await page.goto(`${bench.product.api}/console${path}`, { waitUntil: 'networkidle' });
-        expect(await faultsOfPage(page), path).to.deep.equal([]);
-      }
-    });
-  }
 });

@@ -10,6 +10,7 @@ import {
   expectEnvelope,
   expectError,
   invalidKey,
+  upgradeUrl,
   withProduct,
 } from './harness.js';
 
@@ -64,6 +65,7 @@ describe('product: console', () => {
       expectBody(answer, 200, {
         account,
         key: { id, name, plan: 'HOBBY', scopes: [...scopeNames] },
+        upgradeUrl,
       });
       expect(setCookie(answer)).to.match(
         /^linklog_console=[\w-]{43}; Path=\/console; Max-Age=604800; HttpOnly; SameSite=Strict$/,
@@ -75,6 +77,7 @@ describe('product: console', () => {
         expectBody(known, 200, {
           account,
           key: { id, name, plan: 'HOBBY', scopes: [...scopeNames] },
+          upgradeUrl,
         });
       }
     });
@@ -123,6 +126,8 @@ describe('product: console', () => {
       expect(made.status, made.text).to.equal(201);
       const { shortCode } = made.json() as { shortCode: string };
       expect((await bench.visit(shortCode)).status).to.equal(302);
+      const tagged = { shortCodes: [shortCode, 'unknown'], change: { addTags: ['a'] } };
+      expect((await asks('POST', '/console/v2/links/bulk', tagged)).status).to.equal(200);
       const usage = await asks('GET', '/console/v2/usage');
       expect(usage.json()).to.deep.nested.include({ 'calls.used': 0, 'links.used': 1 });
       for (const api of bench.product.apis) {
@@ -306,7 +311,8 @@ describe('product: console', () => {
     it('tells whose account it is as often as it is asked, and opens it once', async () => {
       const { id, name, account } = await bench.key('INDIE', { account: 'acme' });
       const { token } = await made({ key: id });
-      const whose = { account, key: { id, name, plan: 'INDIE', scopes: [...scopeNames] } };
+      const key = { id, name, plan: 'INDIE', scopes: [...scopeNames] };
+      const whose = { account, key, upgradeUrl };
       const { Cookie } = await session();
       for (const api of bench.product.apis) {
         const options = { headers: { Cookie } };

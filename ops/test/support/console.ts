@@ -8,21 +8,42 @@ const axe = readFileSync(fileURLToPath(import.meta.resolve('axe-core/axe.min.js'
 const rules = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
 
 /** Runs in the page, and past its policy, as a browser's own tools do. */
-const violations = `axe.run(document, { runOnly: ${JSON.stringify(rules)} }).then(({ violations }) =>
-  violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ': ' + html.slice(0, 200))))`;
+const violationsOf = (rulesToRun: object): string =>
+  `axe.run(document, ${JSON.stringify(rulesToRun)}).then(({ violations }) =>
+    violations.flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ': ' + html.slice(0, 200))))`;
 
 /** What is wrong for people with assistive technology, and whatever is wider than the window. */
-export const faultsOfPage = async (page: Page): Promise<readonly string[]> => {
+export const faultsOfPage = async (
+  page: Page,
+  rulesToRun: object = { runOnly: rules },
+): Promise<readonly string[]> => {
   await page.evaluate(axe);
-  const found = await page.evaluate<string[]>(violations);
+  const found = await page.evaluate<string[]>(violationsOf(rulesToRun));
   const tooWide = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
   return tooWide > 0 ? [...found, `The page is ${tooWide} pixels too wide`] : found;
+};
+
+/** The same in the light, in the dark, and on a telephone, as far as these differ. */
+export const faultsInAllModes = async (page: Page): Promise<readonly string[]> => {
+  const light = await faultsOfPage(page);
+  await page.emulateMedia({ colorScheme: 'dark' });
+  const dark = await faultsOfPage(page, { runOnly: ['color-contrast'] });
+  await page.emulateMedia({ colorScheme: 'light' });
+  const size = page.viewportSize();
+  await page.setViewportSize({ width: 360, height: 740 });
+  const small = await faultsOfPage(page, { runOnly: ['target-size', 'color-contrast'] });
+  if (size) await page.setViewportSize(size);
+  return [
+    ...light,
+    ...dark.map((fault) => `in the dark: ${fault}`),
+    ...small.map((fault) => `on a telephone: ${fault}`),
+  ];
 };
 
 export interface ConsolePage {
   readonly page: Page;
   /**
-   * Exceptions, lines on the console (the policy's refusals are some) and requests to other servers. A test that
+   * Exceptions, lines on the console (the policy's refusals are some), `alert`s, and requests to other servers. A test that
    * provokes one expects it.
    */
   readonly faults: readonly string[];
@@ -40,6 +61,10 @@ export const openConsole = async (
   page.on('pageerror', (error) => faults.push(error.message));
   page.on('console', (message) => {
     if (['error', 'warning'].includes(message.type())) faults.push(message.text());
+  });
+  page.on('dialog', (dialog) => {
+    faults.push(dialog.message());
+    void dialog.dismiss();
   });
   page.on('request', (request) => {
     const url = request.url();

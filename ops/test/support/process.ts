@@ -32,19 +32,23 @@ export interface RunningProcess {
   readonly stderr: () => string;
 }
 
-/** Starts a Node program with this environment and no other. */
+/** Starts a Node program with this environment and no other, and `input` on its stdin. */
 const start = (
   program: readonly string[],
   env: Readonly<Record<string, string>>,
   detached: boolean,
+  input = '',
 ): RunningProcess => {
   const began = performance.now();
   const child = spawn(process.execPath, program, {
     cwd: '/',
     detached,
     env: { ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: 'pipe',
   });
+  // A program that does not read its stdin breaks the pipe at its end.
+  child.stdin.on('error', () => undefined);
+  child.stdin.end(input);
   const output = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr'] as const) {
     child[name].setEncoding('utf8').on('data', (text: string) => {
@@ -122,8 +126,9 @@ export const startLinklogCli = (
   args: readonly string[],
   env: Readonly<Record<string, string>>,
   program = cliFile,
+  input = '',
 ): RunningCommand => {
-  const { child, ended } = start([program, ...args], env, false);
+  const { child, ended } = start([program, ...args], env, false, input);
   const said = ended.then(({ exitCode, stdout, stderr }) => ({ exitCode, stdout, stderr }));
   return { child, ended: said };
 };

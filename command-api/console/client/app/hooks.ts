@@ -34,6 +34,19 @@ export const useLoad = <Value>(load: () => Promise<Answer<Value>>, key: string):
   return { value, failure, isLoading: loadedFor !== wanted, reload };
 };
 
+/** Loads again when a person comes back to the page from another tab. */
+export const useReloadOnReturn = (reload: () => void): void => {
+  useEffect(() => {
+    const look = (): void => {
+      if (document.visibilityState === 'visible') reload();
+    };
+    document.addEventListener('visibilitychange', look);
+    return () => {
+      document.removeEventListener('visibilitychange', look);
+    };
+  }, [reload]);
+};
+
 export interface Action {
   readonly isBusy: boolean;
   readonly failure: Failure | undefined;

@@ -10,6 +10,12 @@ interface Props {
   readonly children: ComponentChildren;
 }
 
+/** The page, or the one that it belongs to: a link's to the links. */
+const currentOf = (path: string, at: string): 'page' | 'true' | undefined => {
+  if (path === at) return 'page';
+  return path !== '/console' && at.startsWith(`${path}/`) ? 'true' : undefined;
+};
+
 /** The frame of all pages: where one can go, and who is signed in. */
 export const Shell = ({ name, pages, who, onSignOut, children }: Props) => {
   const { path } = useLocation();
@@ -27,7 +33,7 @@ export const Shell = ({ name, pages, who, onSignOut, children }: Props) => {
           <ul>
             {pages.map(([to, title]) => (
               <li key={to}>
-                <a href={to} aria-current={path === to ? 'page' : undefined}>
+                <a href={to} aria-current={currentOf(to, path)}>
                   {title}
                 </a>
               </li>

@@ -2,14 +2,19 @@
 import type { KeyWithUsageResponse } from '../../../../schemas/http/keys.js';
 
 export type { BatchResponse, BatchResult } from '../../../../schemas/http/batch.js';
+export type { BulkResponse } from '../../../../schemas/http/bulk.js';
 export type { LinkResponse } from '../../../../schemas/http/shorten.js';
-export type { LinkDetails } from '../../../../schemas/http/links.js';
+export type { LinkDetails, LinkPage } from '../../../../schemas/http/links.js';
 export type { HistoryResponse } from '../../../../schemas/http/history.js';
 export type { PlatformResponse } from '../../../../schemas/http/operators.js';
 export type { UsageResponse } from '../../../../schemas/http/reports.js';
 export type { AccountStatsResponse, PeriodStats } from '../../../../schemas/http/statistics.js';
 
-export type { ConsoleKey, OperatorSession } from '../../../../schemas/http/console.js';
+export type {
+  ProjectionsResponse,
+  ProjectionWorkResponse,
+} from '../../../../schemas/http/projections.js';
+export type { ConsoleSession, OperatorSession } from '../../../../schemas/http/console.js';
 export type { HealthResponse } from '../../../../schemas/http/health.js';
 export type {
   CreatedKeyResponse as CreatedKey,

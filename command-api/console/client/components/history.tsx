@@ -11,8 +11,10 @@ const nameOf = (type: string): string => {
   return words.charAt(0) + words.slice(1).toLowerCase();
 };
 
-const textOf = (value: unknown): string =>
-  typeof value === 'string' ? value : JSON.stringify(value);
+const textOf = (value: unknown): string => {
+  if (Array.isArray(value)) return value.map(textOf).join(', ');
+  return typeof value === 'string' ? value : JSON.stringify(value);
+};
 
 type Event = HistoryResponse['events'][number];
 

@@ -9,14 +9,7 @@ import { Dialog } from '../components/dialog.js';
 import { Input, Select } from '../components/field.js';
 import { Trouble } from '../components/trouble.js';
 import { NewSecret } from '../components/new-secret.js';
-import { ScopeFields, scopesIn } from './scope-fields.js';
-
-const lifetimes = [
-  ['', 'Never'],
-  ['86400', 'In a day'],
-  ['2592000', 'In 30 days'],
-  ['31536000', 'In a year'],
-] as const;
+import { keyLifetimes, ScopeFields, scopesIn } from './scope-fields.js';
 
 const overlaps = [
   ['0', 'At once'],
@@ -126,7 +119,7 @@ const Create = (props: {
       <h2 id="new-key">New key</h2>
       <div class="columns">
         <Input label="Name" name="name" required maxLength={100} placeholder="What it is for" />
-        <Select label="Ends" name="expiresIn" value="" options={lifetimes} />
+        <Select label="Ends" name="expiresIn" value="" options={keyLifetimes} />
       </div>
       <ScopeFields offered={props.scopes} chosen={props.scopes} />
       <p class="hint">It shares the limits of the key that you signed in with.</p>
@@ -151,7 +144,7 @@ const Row = (props: {
     onOpen({ what, subject });
   };
   return (
-    <li class="card">
+    <li class="card stack">
       <div class="row spread">
         <p>
           <strong>

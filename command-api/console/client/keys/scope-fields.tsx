@@ -8,6 +8,17 @@ const meanings: Readonly<Record<string, string>> = {
   'keys:manage': 'Manage keys',
 };
 
+/** What an operator can give. */
+export const allScopes: readonly string[] = Object.keys(meanings);
+
+/** When a key ends: seconds from now, empty for never. */
+export const keyLifetimes = [
+  ['', 'Never'],
+  ['86400', 'In a day'],
+  ['2592000', 'In 30 days'],
+  ['31536000', 'In a year'],
+] as const;
+
 interface Props {
   readonly offered: readonly string[];
   readonly chosen: readonly string[];

@@ -1,9 +1,11 @@
 import { useState } from 'preact/hooks';
+import { splitTags } from '../../tags.js';
 import { callApi } from '../app/api.js';
 import { onSubmit, useAction } from '../app/hooks.js';
 import type { LinkDetails } from '../app/types.js';
 import { Confirm } from '../components/confirm.js';
-import { Field, Input, Select } from '../components/field.js';
+import { Input, Select } from '../components/field.js';
+import { LinkTexts } from '../components/link-texts.js';
 import { Trouble } from '../components/trouble.js';
 import { lifetimes } from '../make/one-link.js';
 
@@ -18,15 +20,6 @@ const textOf = (form: FormData, name: string): string => {
   const value = form.get(name);
   return typeof value === 'string' ? value.trim() : '';
 };
-
-const splitTags = (text: string): readonly string[] => [
-  ...new Set(
-    text
-      .split(',')
-      .map((tag) => tag.trim())
-      .filter((tag) => tag !== ''),
-  ),
-];
 
 /** What a form says that is other than the link is, as the body of a PATCH. */
 const changeOf = (form: FormData, link: LinkDetails): Readonly<Record<string, unknown>> => {
@@ -71,26 +64,7 @@ const Edit = ({ link, onChanged }: Props) => {
   return (
     <form class="card stack" onSubmit={submit}>
       <Input label="Destination" name="url" required maxLength={2_048} defaultValue={link.url} />
-      <div class="columns">
-        <Input label="Title" name="title" maxLength={200} defaultValue={link.title ?? ''} />
-        <Input
-          label="Tags"
-          name="tags"
-          defaultValue={link.tags.join(', ')}
-          hint="At most 20, with commas between them."
-        />
-      </div>
-      <Field label="Note">
-        {(control) => (
-          <textarea
-            {...control}
-            name="note"
-            rows={3}
-            maxLength={2_000}
-            defaultValue={link.note ?? ''}
-          />
-        )}
-      </Field>
+      <LinkTexts link={link} />
       <div class="columns">
         <Select
           label="Expires"

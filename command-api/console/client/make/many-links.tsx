@@ -2,11 +2,13 @@ import { useState } from 'preact/hooks';
 import { toCsv } from '../../csv.js';
 import { formatNumber } from '../../format.js';
 import { batchSize, inBatches, mostUrls, pastedUrls } from '../../pasted-urls.js';
+import { splitTags } from '../../tags.js';
 import { callApi, randomId } from '../app/api.js';
 import { fieldsOf, onSubmit, useAction } from '../app/hooks.js';
 import type { BatchResponse, BatchResult } from '../app/types.js';
 import { CopyButton } from '../components/copy-button.js';
 import { Field } from '../components/field.js';
+import { Tags } from '../components/link-texts.js';
 import { saveFile } from '../components/save.js';
 import { Trouble } from '../components/trouble.js';
 
@@ -14,6 +16,7 @@ import { Trouble } from '../components/trouble.js';
 interface Batch {
   readonly id: string;
   readonly urls: readonly string[];
+  readonly tags: readonly string[];
 }
 
 const shortUrlOf = (result: BatchResult): string => (result.success ? result.shortUrl : '');
@@ -85,9 +88,9 @@ export const ManyLinks = () => {
 
   /** One call after the other; what fails stays for another try. */
   const work = async (batches: readonly Batch[]): Promise<void> => {
-    for (const [index, { id, urls }] of batches.entries()) {
+    for (const [index, { id, urls, tags }] of batches.entries()) {
       setWaiting(batches.slice(index));
-      const body = { urls: urls.map((url) => ({ url })) };
+      const body = { urls: urls.map((url) => ({ url, ...(tags.length > 0 && { tags }) })) };
       const headers = { 'Idempotency-Key': id };
       const done = await run(() =>
         callApi<BatchResponse>('/v2/shorten/batch', { method: 'POST', body, headers }),
@@ -100,9 +103,11 @@ export const ManyLinks = () => {
 
   const submit = onSubmit((form) => {
     if (isWaiting) return undefined;
-    const urls = pastedUrls(fieldsOf(form)['urls'] ?? '').slice(0, mostUrls);
+    const fields = fieldsOf(form);
+    const urls = pastedUrls(fields['urls'] ?? '').slice(0, mostUrls);
+    const tags = splitTags(fields['tags'] ?? '');
     setResults([]);
-    return work(inBatches(urls).map((batch) => ({ id: randomId(), urls: batch })));
+    return work(inBatches(urls).map((batch) => ({ id: randomId(), urls: batch, tags })));
   });
 
   const left = waiting.reduce((sum, { urls }) => sum + urls.length, 0);
@@ -132,6 +137,7 @@ export const ManyLinks = () => {
             These are {formatNumber(count)} lines. Only the first {formatNumber(mostUrls)} are used.
           </p>
         )}
+        <Tags hint="Of all these links." />
         <button class="primary" aria-disabled={isBusy || isWaiting}>
           {count === 1 ? 'Make one link' : `Make ${formatNumber(Math.min(count, mostUrls))} links`}
         </button>

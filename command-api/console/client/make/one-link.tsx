@@ -1,9 +1,11 @@
 import { useRef, useState } from 'preact/hooks';
+import { splitTags } from '../../tags.js';
 import { callApi, randomId } from '../app/api.js';
 import { fieldsOf, onSubmit, useAction } from '../app/hooks.js';
 import type { LinkResponse } from '../app/types.js';
 import { CopyButton } from '../components/copy-button.js';
 import { Input, Select } from '../components/field.js';
+import { LinkTexts } from '../components/link-texts.js';
 import { Trouble } from '../components/trouble.js';
 
 export const lifetimes = [
@@ -15,8 +17,9 @@ export const lifetimes = [
   ['31536000', 'In a year'],
 ] as const;
 
-const bodyOf = ({ expiresIn, maxClicks, ...texts }: ReturnType<typeof fieldsOf>) => ({
+const bodyOf = ({ expiresIn, maxClicks, tags, ...texts }: ReturnType<typeof fieldsOf>) => ({
   ...texts,
+  ...(tags !== undefined && { tags: splitTags(tags) }),
   ...(expiresIn !== undefined && { expiresIn: Number(expiresIn) }),
   ...(maxClicks !== undefined && { maxClicks: Number(maxClicks) }),
 });
@@ -94,6 +97,7 @@ export const OneLink = () => {
               hint="Visitors must enter it."
             />
           </div>
+          <LinkTexts />
         </details>
         <Trouble failure={failure} />
         <button class="primary" aria-disabled={isBusy}>

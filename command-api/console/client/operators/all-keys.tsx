@@ -1,21 +1,26 @@
 import { useState } from 'preact/hooks';
 import { useLocation } from 'preact-iso/router';
-import { formatDate, formatNumber } from '../../format.js';
+import { formatDate, formatNumber, formatTime } from '../../format.js';
 import { callApi } from '../app/api.js';
-import { onSubmit, useAction, useLoad } from '../app/hooks.js';
+import { fieldsOf, onSubmit, useAction, useLoad } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
 import type { AnyKey, AnyKeyPage, CreatedKey } from '../app/types.js';
 import { Confirm } from '../components/confirm.js';
+import { Dialog } from '../components/dialog.js';
 import { Input, Select } from '../components/field.js';
 import { Trouble } from '../components/trouble.js';
 import { NewSecret } from '../components/new-secret.js';
+import { allScopes, keyLifetimes, ScopeFields, scopesIn } from '../keys/scope-fields.js';
 
 const plans = ['FREE', 'HOBBY', 'INDIE', 'PRO'].map((plan) => [plan, plan] as const);
 
 const Create = ({ onSecret }: { readonly onSecret: (secret: string) => void }) => {
   const { isBusy, failure, run } = useAction();
   const submit = onSubmit(async (form) => {
-    const body = Object.fromEntries(new FormData(form));
+    const { expiresIn, name, plan, account } = fieldsOf(form);
+    const scopes = scopesIn(new FormData(form));
+    const end = expiresIn !== undefined && { expiresIn: Number(expiresIn) };
+    const body = { name, plan, account, scopes, ...end };
     const done = await run(() => callApi<CreatedKey>('/admin/keys', { method: 'POST', body }));
     if (!done) return;
     form.reset();
@@ -35,7 +40,9 @@ const Create = ({ onSecret }: { readonly onSecret: (secret: string) => void }) =
           pattern="[A-Za-z0-9._\-]{1,64}"
           hint="Its links belong to this account."
         />
+        <Select label="Ends" name="expiresIn" value="" options={keyLifetimes} />
       </div>
+      <ScopeFields offered={allScopes} chosen={allScopes} />
       <Trouble failure={failure} />
       <button class="primary" aria-disabled={isBusy}>
         Make the key
@@ -44,13 +51,50 @@ const Create = ({ onSecret }: { readonly onSecret: (secret: string) => void }) =
   );
 };
 
+const unchanged = 'keep';
+
+const Edit = (props: {
+  readonly subject: AnyKey;
+  readonly onClose: () => void;
+  readonly onChanged: () => void;
+}) => {
+  const { subject, onClose, onChanged } = props;
+  const { isBusy, failure, run } = useAction();
+  const submit = onSubmit(async (form) => {
+    const { name, expiresIn = null } = fieldsOf(form);
+    const end = expiresIn !== unchanged && { expiresIn: expiresIn && Number(expiresIn) };
+    const body = { name, scopes: scopesIn(new FormData(form)), ...end };
+    const path = `/admin/keys/${subject.id}`;
+    if (await run(() => callApi(path, { method: 'PATCH', body }))) onChanged();
+  });
+  return (
+    <Dialog title="Change the key" onClose={onClose}>
+      <form class="stack" onSubmit={submit}>
+        <Input label="Name" name="name" required maxLength={100} defaultValue={subject.name} />
+        <Select
+          label="Ends"
+          name="expiresIn"
+          value={unchanged}
+          options={[[unchanged, 'As it is'], ...keyLifetimes]}
+        />
+        <ScopeFields offered={allScopes} chosen={subject.scopes} />
+        <Trouble failure={failure} />
+        <button class="primary" aria-disabled={isBusy}>
+          Save
+        </button>
+      </form>
+    </Dialog>
+  );
+};
+
 const Row = (props: { readonly subject: AnyKey; readonly onChanged: () => void }) => {
   const { subject, onChanged } = props;
-  const { id, name, plan, account, active, createdAt, usage } = subject;
+  const { id, name, plan, account, active, scopes, rootId, createdAt, expiresAt, usage } = subject;
   const path = `/admin/keys/${id}`;
   const changing = useAction();
   const revoking = useAction();
   const [isAsking, setAsking] = useState(false);
+  const [isEditing, setEditing] = useState(false);
   const change = async (body: object): Promise<void> => {
     await changing.run(() => callApi(path, { method: 'PATCH', body }));
     onChanged();
@@ -71,17 +115,27 @@ const Row = (props: { readonly subject: AnyKey; readonly onChanged: () => void }
           {!active && <span class="badge disabled">switched off</span>}
         </p>
         <div class="row" role="group" aria-label={name}>
-          <select
-            aria-label={`Plan of ${name}`}
-            aria-disabled={changing.isBusy}
-            onChange={(event) => void change({ plan: event.currentTarget.value })}
+          {rootId === id && (
+            <select
+              aria-label={`Plan of ${name}`}
+              aria-disabled={changing.isBusy}
+              onChange={(event) => void change({ plan: event.currentTarget.value })}
+            >
+              {plans.map(([value]) => (
+                <option key={value} selected={value === plan}>
+                  {value}
+                </option>
+              ))}
+            </select>
+          )}
+          <button
+            type="button"
+            onClick={() => {
+              setEditing(true);
+            }}
           >
-            {plans.map(([value]) => (
-              <option key={value} selected={value === plan}>
-                {value}
-              </option>
-            ))}
-          </select>
+            Change
+          </button>
           <button type="button" onClick={() => void change({ active: !active })}>
             {active ? 'Switch off' : 'Switch on'}
           </button>
@@ -97,12 +151,38 @@ const Row = (props: { readonly subject: AnyKey; readonly onChanged: () => void }
         </div>
       </div>
       <Trouble failure={changing.failure} />
-      <p class="soft">
-        Made {formatDate(createdAt)}. This month: {formatNumber(usage.month.calls)} calls,{' '}
-        {formatNumber(usage.month.links)} links, {formatNumber(usage.month.qrCodes)} QR codes; this
-        minute: {formatNumber(usage.minute.used)} of {formatNumber(usage.minute.limit)} calls.{' '}
-        <code class="long">{id}</code>
+      <p>
+        {scopes.map((scope) => (
+          <code key={scope} class="tag">
+            {scope}
+          </code>
+        ))}
       </p>
+      <p class="soft">
+        Made {formatDate(createdAt)}
+        {rootId !== id && (
+          <>
+            {' '}
+            with a key below <code class="long">{rootId}</code>
+          </>
+        )}
+        {expiresAt !== null && <>, ends {formatTime(expiresAt)}</>}. This month:{' '}
+        {formatNumber(usage.month.calls)} calls, {formatNumber(usage.month.links)} links,{' '}
+        {formatNumber(usage.month.qrCodes)} QR codes; this minute: {formatNumber(usage.minute.used)}{' '}
+        of {formatNumber(usage.minute.limit)} calls. <code class="long">{id}</code>
+      </p>
+      {isEditing && (
+        <Edit
+          subject={subject}
+          onClose={() => {
+            setEditing(false);
+          }}
+          onChanged={() => {
+            setEditing(false);
+            onChanged();
+          }}
+        />
+      )}
       {isAsking && (
         <Confirm
           title="Revoke the key?"
@@ -114,7 +194,8 @@ const Row = (props: { readonly subject: AnyKey; readonly onChanged: () => void }
           }}
         >
           <p>
-            Calls with <bdi>{name}</bdi> are refused from now on. This cannot be undone.
+            Calls with <bdi>{name}</bdi>, and with the keys that were made with it, are refused from
+            now on. This cannot be undone. Its links stay.
           </p>
         </Confirm>
       )}

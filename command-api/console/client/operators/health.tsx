@@ -62,8 +62,8 @@ const Projections = ({ projections }: Pick<HealthResponse, 'projections'>) => (
       </tbody>
     </table>
     <p class="hint">
-      Lag: records of the log that are not folded yet. <code>linklog projections redrive</code>{' '}
-      applies dead letters again.
+      Lag: records of the log that are not folded yet.{' '}
+      <a href="/console/projections">What can be done about them</a>
     </p>
   </section>
 );

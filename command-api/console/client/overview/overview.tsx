@@ -3,6 +3,7 @@ import { callApi } from '../app/api.js';
 import { useLoad } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
 import type { AccountStatsResponse, UsageResponse } from '../app/types.js';
+import { Begin } from '../components/begin.js';
 import { Meter } from '../components/meter.js';
 import { Trouble } from '../components/trouble.js';
 import { periodQuery, statsPath, Statistics, useView } from '../statistics/statistics.js';
@@ -13,7 +14,11 @@ const atLimit = {
   qrCodes: 'At the limit, no more QR codes are made until the reset. Those in use go on working.',
 } as const;
 
-const Quotas = () => {
+interface Props {
+  readonly upgradeUrl: string;
+}
+
+const Quotas = ({ upgradeUrl }: Props) => {
   const { value, failure, reload } = useLoad(() => callApi<UsageResponse>('/v2/usage'), '');
   return (
     <section aria-labelledby="quotas">
@@ -21,7 +26,8 @@ const Quotas = () => {
         <h2 id="quotas">This month</h2>
         {value && (
           <p class="soft">
-            Plan {value.plan}, reset on {formatDay(value.resetDate)}
+            Plan {value.plan} (<a href={upgradeUrl}>see the plans</a>), reset on{' '}
+            {formatDay(value.resetDate)}
           </p>
         )}
       </div>
@@ -36,21 +42,6 @@ const Quotas = () => {
     </section>
   );
 };
-
-const Begin = () => (
-  <section class="card stack">
-    <h2>Begin here</h2>
-    <p>
-      This account has no links yet. Make one, follow it, and its first click is on this page a
-      second later.
-    </p>
-    <p>
-      <a class="button primary" href="/console/new">
-        Make your first link
-      </a>
-    </p>
-  </section>
-);
 
 const TopLinks = () => {
   const [view] = useView();
@@ -78,7 +69,7 @@ const TopLinks = () => {
 };
 
 /** What the account has, and what is left of its month. */
-export const Overview = () => {
+export const Overview = ({ upgradeUrl }: Props) => {
   const account = useLoad(() => callApi<AccountStatsResponse>(statsPath(null)), '');
   return (
     <Page
@@ -97,7 +88,7 @@ export const Overview = () => {
           <TopLinks />
         </>
       )}
-      <Quotas />
+      <Quotas upgradeUrl={upgradeUrl} />
     </Page>
   );
 };

@@ -9,7 +9,7 @@ import {
   type StatisticsView,
 } from '../../periods.js';
 import { callApi } from '../app/api.js';
-import { useLoad } from '../app/hooks.js';
+import { useLoad, useReloadOnReturn } from '../app/hooks.js';
 import type { PeriodStats } from '../app/types.js';
 import { Trouble } from '../components/trouble.js';
 import { Breakdown } from './breakdown.js';
@@ -154,6 +154,7 @@ export const Statistics = ({ shortCode }: Props) => {
   const now = path + periodQuery(view, view, 'all') + '&limit=200';
   const earlier = path + periodQuery(view, daysBefore(view), 'timeseries,bots,uniques');
   const stats = useLoad(() => callApi<PeriodStats>(now), now);
+  useReloadOnReturn(stats.reload);
   const compared = useLoad(
     () =>
       view.compare

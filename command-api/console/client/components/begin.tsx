@@ -1,0 +1,18 @@
+/** What an account without links sees. */
+export const Begin = () => (
+  <section class="card stack">
+    <h2>Begin here</h2>
+    <p>
+      This account has no links yet. Make one, follow it, and its first click is on the overview a
+      second later.
+    </p>
+    <p class="row">
+      <a class="button primary" href="/console/new">
+        Make your first link
+      </a>
+      <a class="button" href="/console/new?many">
+        Make many at once
+      </a>
+    </p>
+  </section>
+);

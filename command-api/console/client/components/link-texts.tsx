@@ -1,0 +1,51 @@
+import type { LinkDetails } from '../app/types.js';
+import { Field, Input } from './field.js';
+
+/** `link` is not there where one is to be made. */
+interface Props {
+  readonly link?: Pick<LinkDetails, 'title' | 'note' | 'tags'>;
+}
+
+/** What only the owner of a link reads. */
+export const LinkTexts = ({ link }: Props) => (
+  <>
+    <div class="columns">
+      <Input
+        label="Title"
+        name="title"
+        maxLength={200}
+        defaultValue={link?.title ?? ''}
+        hint="For you. Visitors do not see it."
+      />
+      <Tags value={link?.tags.join(', ') ?? ''} />
+    </div>
+    <Field label="Note">
+      {(control) => (
+        <textarea
+          {...control}
+          name="note"
+          rows={3}
+          maxLength={2_000}
+          defaultValue={link?.note ?? ''}
+        />
+      )}
+    </Field>
+  </>
+);
+
+interface TagsProps {
+  readonly value?: string;
+  readonly hint?: string;
+  readonly required?: boolean;
+}
+
+/** Tags as `splitTags` reads them. */
+export const Tags = ({ value = '', hint = '', required = false }: TagsProps) => (
+  <Input
+    label="Tags"
+    name="tags"
+    defaultValue={value}
+    required={required}
+    hint={`${hint} At most 20, with commas between them.`.trim()}
+  />
+);

@@ -1,0 +1,169 @@
+import { useState } from 'preact/hooks';
+import { formatNumber } from '../../format.js';
+import { splitTags } from '../../tags.js';
+import { callApi } from '../app/api.js';
+import { fieldsOf, onSubmit, useAction, type Action } from '../app/hooks.js';
+import type { BulkResponse, LinkDetails } from '../app/types.js';
+import { Confirm } from '../components/confirm.js';
+import { Dialog } from '../components/dialog.js';
+import { Tags } from '../components/link-texts.js';
+import { Trouble } from '../components/trouble.js';
+
+type Change =
+  | { readonly addTags: readonly string[] }
+  | { readonly removeTags: readonly string[] }
+  | { readonly disabled: boolean }
+  | { readonly delete: true };
+
+type Result = BulkResponse['results'][number];
+export type Failed = Extract<Result, { readonly success: false }>;
+
+interface Props {
+  readonly selected: readonly LinkDetails[];
+  /** With the links as they are now, and what could not be changed. */
+  readonly onChanged: (changed: readonly LinkDetails[], failed: readonly Failed[]) => void;
+}
+
+const linksOf = (count: number): string =>
+  count === 1 ? 'one link' : `${formatNumber(count)} links`;
+
+const TagsDialog = (props: {
+  readonly title: string;
+  readonly verb: string;
+  readonly action: Action;
+  readonly onTags: (tags: readonly string[]) => Promise<void>;
+  readonly onClose: () => void;
+}) => {
+  const { title, verb, action, onTags, onClose } = props;
+  const submit = onSubmit((form) => onTags(splitTags(fieldsOf(form)['tags'] ?? '')));
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <form class="stack" onSubmit={submit}>
+        <Tags required />
+        <Trouble failure={action.failure} />
+        <button class="primary" aria-disabled={action.isBusy}>
+          {verb}
+        </button>
+      </form>
+    </Dialog>
+  );
+};
+
+/** Of the links to be deleted, so many are named. */
+const named = 5;
+
+const DeleteDialog = (props: {
+  readonly selected: readonly LinkDetails[];
+  readonly action: Action;
+  readonly onConfirm: () => unknown;
+  readonly onClose: () => void;
+}) => {
+  const { selected } = props;
+  const more = selected.length - named;
+  return (
+    <Confirm title={`Delete ${linksOf(selected.length)}?`} verb="Delete" {...props}>
+      <ul>
+        {selected.slice(0, named).map(({ shortCode, title }) => (
+          <li key={shortCode} class="clip">
+            <strong>{shortCode}</strong> <bdi class="soft">{title}</bdi>
+          </li>
+        ))}
+        {more > 0 && <li>and {linksOf(more)} more</li>}
+      </ul>
+      <p>
+        They stop redirecting, for good. Their codes are never given out again. Statistics and
+        history stay.
+      </p>
+    </Confirm>
+  );
+};
+
+type Opened = 'add' | 'remove' | 'delete' | null;
+
+/** Changes the selected links together, each by itself: one that cannot be changed does not keep the others. */
+export const Bulk = ({ selected, onChanged }: Props) => {
+  const [opened, setOpened] = useState<Opened>(null);
+  // Each has a message of its own, where it was asked for.
+  const switching = useAction();
+  const tagging = useAction();
+  const deleting = useAction();
+
+  const change = async ({ run }: Action, wanted: Change): Promise<void> => {
+    const shortCodes = selected.map(({ shortCode }) => shortCode);
+    const body = { shortCodes, change: wanted };
+    const done = await run(() => callApi<BulkResponse>('/v2/links/bulk', { method: 'POST', body }));
+    if (!done) return;
+    setOpened(null);
+    const { results } = done.value;
+    onChanged(
+      results.filter((result) => result.success),
+      results.filter((result) => !result.success),
+    );
+  };
+
+  const close = (): void => {
+    setOpened(null);
+  };
+  const open = (what: Opened) => () => {
+    setOpened(what);
+  };
+  const switchAll = (disabled: boolean) => () => void change(switching, { disabled });
+
+  return (
+    <div class="stack">
+      <div class="row bulk" role="group" aria-label="Change the selected links">
+        <span role="status">
+          {selected.length === 0
+            ? 'Select links to change them together.'
+            : `${linksOf(selected.length)} selected`}
+        </span>
+        {selected.length > 0 && (
+          <>
+            <button type="button" class="small" onClick={open('add')}>
+              Add tags
+            </button>
+            <button type="button" class="small" onClick={open('remove')}>
+              Remove tags
+            </button>
+            <button type="button" class="small" onClick={switchAll(true)}>
+              Disable
+            </button>
+            <button type="button" class="small" onClick={switchAll(false)}>
+              Enable
+            </button>
+            <button type="button" class="small danger" onClick={open('delete')}>
+              Delete
+            </button>
+          </>
+        )}
+      </div>
+      <Trouble failure={switching.failure} />
+      {opened === 'add' && (
+        <TagsDialog
+          title={`Add tags to ${linksOf(selected.length)}`}
+          verb="Add"
+          action={tagging}
+          onTags={(addTags) => change(tagging, { addTags })}
+          onClose={close}
+        />
+      )}
+      {opened === 'remove' && (
+        <TagsDialog
+          title={`Remove tags from ${linksOf(selected.length)}`}
+          verb="Remove"
+          action={tagging}
+          onTags={(removeTags) => change(tagging, { removeTags })}
+          onClose={close}
+        />
+      )}
+      {opened === 'delete' && (
+        <DeleteDialog
+          selected={selected}
+          action={deleting}
+          onConfirm={() => change(deleting, { delete: true })}
+          onClose={close}
+        />
+      )}
+    </div>
+  );
+};

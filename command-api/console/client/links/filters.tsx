@@ -1,0 +1,104 @@
+import { useEffect, useState } from 'preact/hooks';
+import {
+  orders,
+  showsAll,
+  statuses,
+  type LinkFilter,
+  type Order,
+  type Status,
+} from '../../link-filter.js';
+import { fieldsOf, onSubmit } from '../app/hooks.js';
+import { Input, Select } from '../components/field.js';
+
+interface Props {
+  readonly filter: LinkFilter;
+  /** The address of the first page of another filter. */
+  readonly hrefOf: (change: Partial<LinkFilter>) => string;
+  readonly onChange: (change: Partial<LinkFilter>) => void;
+}
+
+/** What a field is given to follow the address, as far as nobody types. */
+const useText = (value: string) => {
+  const [text, setText] = useState(value);
+  useEffect(() => {
+    setText(value);
+  }, [value]);
+  return {
+    value: text,
+    onInput: (event: { readonly currentTarget: HTMLInputElement }) => {
+      setText(event.currentTarget.value);
+    },
+  };
+};
+
+/** What is filtered by, each with an address without it. */
+const Chips = ({ filter, hrefOf }: Omit<Props, 'onChange'>) => {
+  const { search, tags, status, domain } = filter;
+  const chips = [
+    ...(search === '' ? [] : [['text', search, { search: '' }] as const]),
+    ...tags.map((tag) => ['tag', tag, { tags: tags.filter((one) => one !== tag) }] as const),
+    ...(domain === '' ? [] : [['domain', domain, { domain: '' }] as const]),
+    ...(status === '' ? [] : [['status', statuses[status], { status: '' }] as const]),
+  ];
+  return (
+    <p class="row" role="group" aria-label="Filters">
+      {chips.map(([what, value, without]) => (
+        <a key={`${what} ${value}`} class="tag clip" href={hrefOf(without)}>
+          <span class="unseen">Without the </span>
+          {what} <bdi>{value}</bdi> <span aria-hidden="true">✕</span>
+        </a>
+      ))}
+      <a href={hrefOf({ search: '', tags: [], domain: '', status: '' })}>Show all</a>
+    </p>
+  );
+};
+
+/** Search, filters and order of the list. The address bar has them, so they can be shared, and going back works. */
+export const Filters = (props: Props) => {
+  const { filter, onChange } = props;
+  const search = useText(filter.search);
+  const domain = useText(filter.domain);
+  const submit = onSubmit((form) => {
+    const fields = fieldsOf(form);
+    const { tag } = fields;
+    const tags = tag === undefined ? filter.tags : [...new Set([...filter.tags, tag])];
+    onChange({ search: fields['search'] ?? '', domain: fields['domain'] ?? '', tags });
+    return undefined;
+  });
+  return (
+    <search class="stack">
+      <form class="picker" onSubmit={submit}>
+        <Input
+          label="Search"
+          name="search"
+          type="search"
+          minLength={3}
+          maxLength={100}
+          placeholder="Code, destination, title, note"
+          {...search}
+        />
+        <Select
+          label="Status"
+          value={filter.status}
+          options={[['', 'All but deleted'], ...Object.entries(statuses)]}
+          onChange={(event) => {
+            onChange({ status: event.currentTarget.value as Status | '' });
+          }}
+        />
+        <Select
+          label="Order"
+          value={filter.sort}
+          options={Object.entries(orders)}
+          onChange={(event) => {
+            onChange({ sort: event.currentTarget.value as Order });
+          }}
+        />
+        <Input label="Domain" name="domain" placeholder="example.com" {...domain} />
+        {/* Another field for each tag that is filtered by already. */}
+        <Input key={filter.tags.length} label="Tag" name="tag" maxLength={50} />
+        <button>Search</button>
+      </form>
+      {!showsAll(filter) && <Chips {...props} />}
+    </search>
+  );
+};

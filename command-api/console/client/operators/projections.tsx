@@ -1,0 +1,171 @@
+import { useEffect, useState } from 'preact/hooks';
+import { formatNumber, formatShare, formatTime } from '../../format.js';
+import { callApi } from '../app/api.js';
+import { useAction, useLoad } from '../app/hooks.js';
+import { Page } from '../app/shell.js';
+import type { ProjectionsResponse, ProjectionWorkResponse } from '../app/types.js';
+import { Confirm } from '../components/confirm.js';
+import { Trouble } from '../components/trouble.js';
+
+const refreshMs = 3_000;
+
+type Work = ProjectionWorkResponse['work'];
+type Projection = ProjectionsResponse['projections'][number];
+
+const names: Readonly<Record<Work, string>> = {
+  redrive: 'Redrive',
+  rebuild: 'Rebuild',
+  rollback: 'Roll back',
+};
+
+const consequences: Readonly<Record<Work, string>> = {
+  redrive: 'Dead letters, and the events parked behind them, are applied again, in order.',
+  rebuild:
+    'The projection is built anew from the whole log, beside the live one, and takes its place when it has ' +
+    'caught up. That may take long. What is live goes on answering.',
+  rollback: 'What was live before the last rebuild is caught up, and takes its place again.',
+};
+
+const outcomeOf = ({ error, endedAt, outcome }: ProjectionWorkResponse): string => {
+  if (error !== null) return `failed: ${error}`;
+  if (endedAt === null) return 'is being done';
+  if (outcome === null) return 'done';
+  const { applied, remaining } = outcome;
+  const rest = remaining === 0 ? '' : `, ${formatNumber(remaining)} remain`;
+  return `done, ${formatNumber(applied)} applied${rest}`;
+};
+
+const Last = ({ last }: { readonly last: ProjectionWorkResponse }) => (
+  <p class={`hint ${last.error === null ? '' : 'bad'}`} role="status">
+    {names[last.work]} by <bdi>{last.actor}</bdi>, {formatTime(last.startedAt)}: {outcomeOf(last)}
+  </p>
+);
+
+const Running = ({ done, total }: NonNullable<Projection['running']>) =>
+  done === null || total === null ? (
+    <p>Another process builds it anew.</p>
+  ) : (
+    <label class="field">
+      <span>
+        Being built: {formatNumber(done)} of {formatNumber(total)} records,{' '}
+        {formatShare(done, total)}
+      </span>
+      <progress max={Math.max(1, total)} value={done} />
+    </label>
+  );
+
+const Row = (props: { readonly projection: Projection; readonly onAsk: (work: Work) => void }) => {
+  const { projection, onAsk } = props;
+  const { name, lag, deadLetters, parked, running, last } = projection;
+  const works: readonly Work[] =
+    deadLetters + parked > 0 ? ['redrive', 'rebuild', 'rollback'] : ['rebuild', 'rollback'];
+  return (
+    <li class="card stack">
+      <div class="row spread">
+        <h2>{name}</h2>
+        <div class="row" role="group" aria-label={name}>
+          {works.map((work) => (
+            <button
+              key={work}
+              type="button"
+              class="small"
+              onClick={() => {
+                onAsk(work);
+              }}
+            >
+              {names[work]}
+            </button>
+          ))}
+        </div>
+      </div>
+      <dl class="figures">
+        <div>
+          <dt>Lag</dt>
+          <dd class="figure">{lag === null ? 'unknown' : formatNumber(lag)}</dd>
+        </div>
+        <div>
+          <dt>Dead letters</dt>
+          <dd class={`figure ${deadLetters > 0 ? 'bad' : ''}`}>{formatNumber(deadLetters)}</dd>
+        </div>
+        <div>
+          <dt>Parked behind them</dt>
+          <dd class={`figure ${parked > 0 ? 'bad' : ''}`}>{formatNumber(parked)}</dd>
+        </div>
+      </dl>
+      {running !== null && <Running {...running} />}
+      {last !== null && <Last last={last} />}
+    </li>
+  );
+};
+
+const Ask = (props: {
+  readonly name: string;
+  readonly work: Work;
+  readonly onDone: () => void;
+  readonly onClose: () => void;
+}) => {
+  const { name, work, onDone, onClose } = props;
+  const action = useAction();
+  const begin = async (): Promise<void> => {
+    const path = `/admin/projections/${name}/${work}`;
+    if (await action.run(() => callApi(path, { method: 'POST', body: {} }))) onDone();
+  };
+  return (
+    <Confirm
+      title={`${names[work]} ${name}?`}
+      verb={names[work]}
+      action={action}
+      onConfirm={begin}
+      onClose={onClose}
+    >
+      <p>{consequences[work]}</p>
+    </Confirm>
+  );
+};
+
+/** How far projections are behind the log, what they could not apply, and what can be done about it. */
+export const Projections = () => {
+  const { value, failure, reload } = useLoad(
+    () => callApi<ProjectionsResponse>('/admin/projections'),
+    '',
+  );
+  const [asked, setAsked] = useState<{ readonly name: string; readonly work: Work }>();
+  useEffect(() => {
+    // A person tries again, then: the message must stay where it is.
+    if (failure) return undefined;
+    const timer = setInterval(reload, refreshMs);
+    return () => {
+      clearInterval(timer);
+    };
+  }, [failure, reload]);
+  const close = (): void => {
+    setAsked(undefined);
+  };
+  return (
+    <Page title="Projections">
+      <Trouble failure={failure} onRetry={reload} />
+      <p class="soft">Lag: records of the log that are not folded yet.</p>
+      <ul class="plain stack">
+        {value?.projections.map((projection) => (
+          <Row
+            key={projection.name}
+            projection={projection}
+            onAsk={(work) => {
+              setAsked({ name: projection.name, work });
+            }}
+          />
+        ))}
+      </ul>
+      {asked && (
+        <Ask
+          {...asked}
+          onClose={close}
+          onDone={() => {
+            close();
+            reload();
+          }}
+        />
+      )}
+    </Page>
+  );
+};

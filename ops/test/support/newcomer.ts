@@ -1,0 +1,100 @@
+import type { Page } from 'playwright-core';
+import { ask } from './http.js';
+import { eventually } from './waiting.js';
+
+/** Of a product that has just started for the first time. */
+interface Fresh {
+  /** The one-time address that it has printed. */
+  readonly address: string;
+  readonly edge: string;
+}
+
+export interface NewcomerStep {
+  readonly name: string;
+  /** From the first click of the step until it is done. */
+  readonly ms: number;
+}
+
+const destination = 'https://example.com/a-long-address';
+const alias = 'my-first-link';
+
+/** Runs in the page: the pixels of the plot that have the colour of its bars. */
+const barPixels = `(() => {
+  const canvas = document.querySelector('.plot canvas');
+  if (canvas === null) return 0;
+  const wanted = document.createElement('canvas').getContext('2d');
+  wanted.fillStyle = getComputedStyle(canvas).getPropertyValue('--plot-bar');
+  wanted.fillRect(0, 0, 1, 1);
+  const [red, green, blue] = wanted.getImageData(0, 0, 1, 1).data;
+  const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+  let count = 0;
+  for (let at = 0; at < data.length; at += 4) {
+    if (data[at] === red && data[at + 1] === green && data[at + 2] === blue) count += 1;
+  }
+  return count;
+})()`;
+
+/**
+ * What a person does with a new installation, in a browser alone: from the printed address to a link, its QR code,
+ * its first click on the plot, a second key that reads statistics only, and out again. Whatever does not work throws.
+ */
+export const walkNewcomersPath = async (
+  page: Page,
+  { address, edge }: Fresh,
+): Promise<readonly NewcomerStep[]> => {
+  const steps: NewcomerStep[] = [];
+  const step = async (name: string, walk: () => Promise<unknown>): Promise<void> => {
+    const began = performance.now();
+    await walk();
+    steps.push({ name, ms: performance.now() - began });
+  };
+  const button = (name: string) => page.getByRole('button', { name, exact: true });
+  const link = (name: string) => page.getByRole('link', { name, exact: true }).first();
+
+  await step('open the printed address', async () => {
+    await page.goto('about:blank');
+    await page.goto(address);
+    await button('Open it').click();
+    await link('Make your first link').waitFor();
+  });
+  await step('make a link with an alias', async () => {
+    await link('Make your first link').click();
+    await page.getByLabel('Destination').fill(destination);
+    await page.getByLabel('Alias').fill(alias);
+    await button('Make the link').click();
+    await page.getByText('Your link is live').waitFor();
+  });
+  await step('make its QR code', async () => {
+    await link('QR code').click();
+    await button('Make the QR code').click();
+    await page.getByAltText(`QR code of ${alias}`).waitFor();
+  });
+  await step('follow it, and see the bar on the plot', async () => {
+    const { headers } = await ask(`${edge}/${alias}`);
+    if (headers.location !== destination) throw new Error('The link leads elsewhere');
+    await link('Statistics').click();
+    await eventually('there is a bar', async () => {
+      // A person sees the page again when the tab of the destination is closed.
+      await page.evaluate(`document.dispatchEvent(new Event('visibilitychange'))`);
+      return (await page.evaluate<number>(barPixels)) > 100;
+    });
+  });
+  await step('make a key that reads statistics only', async () => {
+    await link('Keys').click();
+    await page.getByLabel('Name').fill('dashboard');
+    for (const box of await page.getByRole('checkbox').all()) {
+      await box.setChecked((await box.getAttribute('value')) === 'stats:read');
+    }
+    await button('Make the key').click();
+    await button('I have kept it').click();
+    const row = page.getByRole('listitem').filter({ hasText: 'dashboard' });
+    await row.waitFor();
+    const scopes = await row.locator('code').allTextContents();
+    if (scopes.join() !== 'stats:read') throw new Error(`The key has ${scopes.join()}`);
+  });
+  await step('sign out', async () => {
+    await button('Sign out').click();
+    await page.getByLabel('API key').waitFor();
+  });
+  return steps;
+};
