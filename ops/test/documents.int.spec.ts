@@ -9,7 +9,9 @@ const pages = [
   'CONTRIBUTING.md',
   'SECURITY.md',
   'ops/test/e2e/README.md',
-  ...readdirSync(projectFile('ops', 'docs')).map((name) => `ops/docs/${name}`),
+  ...readdirSync(projectFile('ops', 'docs'))
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `ops/docs/${name}`),
 ];
 
 /** The files and folders that a page names in backquotes, without those with a placeholder. */

@@ -1,5 +1,6 @@
 import pLimit from 'p-limit';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { runningPostgresUrl } from '../../local/postgres/index.js';
 import { hasCode } from '../../platform/errors.js';
 import { createLogger } from '../../platform/logging.js';
@@ -11,9 +12,17 @@ import { settleCreations } from './load.js';
 import { checkLog, checkSettledLog } from './log-check.js';
 import type { LogCopy } from './log-copy.js';
 import type { ReadOn } from './log-sources.js';
-import type { PromisedLink, Promises, SwitchedLink } from './promises.js';
+import { managedState } from './managed-links.js';
+import {
+  mayChange,
+  type ManagedLink,
+  type PromisedLink,
+  type Promises,
+  type SwitchedLink,
+} from './promises.js';
 import type { Random } from './random.js';
 import { bearer, type LoadKeys, type Target } from './setup.js';
+import { verifyAll } from './verify.js';
 
 const freeCallsPerMinute = 60;
 const freeLinksPerMonth = 35;
@@ -111,8 +120,7 @@ const checkLink = async (
     );
   }
   const usedUp = maxClicks !== null && clickCount >= maxClicks;
-  const isSwitched = promises.switched.some((switched) => switched.link === link);
-  for (const edge of isSwitched ? [] : target.edges) {
+  for (const edge of mayChange(promises, link) ? [] : target.edges) {
     const answer = await head(edge, link);
     if (!isServed(link, answer, usedUp)) {
       promises.broken.push(
@@ -145,6 +153,56 @@ const checkSwitched = async (
   }
 };
 
+/** Checks that no edge redirects a link whose deletion was answered. */
+const checkDeleted = async (
+  target: Target,
+  { link }: ManagedLink,
+  promises: Promises,
+): Promise<void> => {
+  for (const edge of target.edges) {
+    try {
+      await eventuallyPasses(changeWithinMs, async () => {
+        const { status } = await head(edge, link);
+        if (status !== 410)
+          throw new Error(`${link.code} is deleted, and ${edge} answers ${status}`);
+      });
+    } catch (error) {
+      promises.broken.push((error as Error).message);
+    }
+  }
+};
+
+/** Checks that each API and edge has of a managed link what the log has. */
+const checkManaged = async (
+  { target, keys, promises, log }: Checked,
+  { link }: ManagedLink,
+): Promise<void> => {
+  const { code } = link;
+  const state = managedState(log, code);
+  if (state === null) {
+    promises.broken.push(`${code} was made, and the log has no such link`);
+    return;
+  }
+  const { url, title, tags } = state.link;
+  const expected = { url, title, tags, status: state.status, version: state.version };
+  for (const api of target.apis) {
+    const answer = await read(`${api}/v2/links/${code}`, { headers: bearer(keys.pro) });
+    const details = answer.json() as Record<string, unknown>;
+    const found = Object.fromEntries(Object.keys(expected).map((name) => [name, details[name]]));
+    if (!isDeepStrictEqual(found, expected)) {
+      promises.broken.push(
+        `${api} says of ${code}: ${answer.text}, not ${JSON.stringify(expected)}`,
+      );
+    }
+  }
+  for (const edge of target.edges) {
+    const answer = await head(edge, link);
+    const isRight =
+      state.status === 'active' ? isServed({ ...link, url }, answer, false) : answer.status === 410;
+    if (!isRight) promises.broken.push(`${code} is ${state.status}, HEAD: ${answer.status}`);
+  }
+};
+
 /** Under load, of nodes that are all up: these links and the operators' changes are on every edge. */
 export const checkLive = async (
   target: Target,
@@ -152,7 +210,7 @@ export const checkLive = async (
   promises: Promises,
 ): Promise<void> => {
   await forEach(links, async (link) => {
-    if (promises.switched.some((switched) => switched.link === link)) return;
+    if (mayChange(promises, link)) return;
     for (const edge of target.edges) {
       const answer = await head(edge, link);
       if (isServed(link, answer, false)) continue;
@@ -161,6 +219,10 @@ export const checkLive = async (
     }
   });
   await Promise.all(promises.switched.map((switched) => checkSwitched(target, switched, promises)));
+  await forEach(
+    promises.managed.filter(({ deletion }) => deletion === 'done'),
+    (managed) => checkDeleted(target, managed, promises),
+  );
   checkWindows(promises);
 };
 
@@ -220,6 +282,8 @@ export interface Checked {
   readonly random: Random;
   readonly log: LogCopy;
   readonly readOn: ReadOn;
+  /** For commands: see `verifyAll`. */
+  readonly env: Readonly<Record<string, string>>;
 }
 
 /** Runs `work` on the PostgreSQL that runs in this data directory now. */
@@ -246,4 +310,6 @@ export const checkEverything = async (checked: Checked): Promise<void> => {
     await checkLog({ ...checked, pool });
     await checkSettledLog({ ...checked, pool, keyId: keys.pro.id });
   });
+  await forEach(promises.managed, (managed) => checkManaged(checked, managed));
+  promises.broken.push(...(await verifyAll(checked.env)));
 };

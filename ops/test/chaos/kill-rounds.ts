@@ -22,6 +22,8 @@ export interface Round {
   readonly links: number;
   readonly redirects: number;
   readonly unanswered: number;
+  /** Acknowledged, by operators and owners. */
+  readonly changes: number;
   readonly broken: readonly string[];
 }
 
@@ -56,6 +58,7 @@ export const killRounds = async (options: {
   const start = (): Promise<Product> =>
     startProduct({ dataDir, env: { PLANS_FILE: plansFile, LOG_LEVEL: 'error' } });
   const promises = noPromises();
+  const env = { DATA_DIR: dataDir };
   let product = await start();
   try {
     const keys = await issueLoadKeys(product);
@@ -71,7 +74,10 @@ export const killRounds = async (options: {
       const restarted = performance.now();
       product = await start();
       const restartMs = performance.now() - restarted;
-      await checkEverything({ target: product, keys, promises, random, log, readOn: readTableOn });
+      await checkEverything({
+        ...{ target: product, keys, promises, random, log, env },
+        readOn: readTableOn,
+      });
       const { links, broken } = promises;
       options.onRound?.({
         round,
@@ -80,12 +86,12 @@ export const killRounds = async (options: {
         links: links.length,
         redirects: links.reduce((sum, link) => sum + link.redirected, 0),
         unanswered: links.reduce((sum, link) => sum + link.unanswered, 0),
+        changes: promises.versions.length + promises.changes.length,
         broken: [...broken],
       });
       if (broken.length > 0) break;
     }
-    if (promises.broken.length === 0)
-      promises.broken.push(...(await rebuildAll({ DATA_DIR: dataDir })));
+    if (promises.broken.length === 0) promises.broken.push(...(await rebuildAll(env)));
     await product.stop();
   } finally {
     await product.cleanup();

@@ -15,11 +15,11 @@ const broken = await killRounds({
   rounds,
   seed,
   onRound: (round) => {
-    const { loadMs, restartMs, links, redirects, unanswered } = round;
+    const { loadMs, restartMs, links, redirects, unanswered, changes } = round;
     process.stdout.write(
       `round ${round.round}: killed after ${Math.round(loadMs)} ms, ready again in ` +
         `${Math.round(restartMs)} ms; ${links} links, ${redirects} redirects, ` +
-        `${unanswered} visits unanswered; ${round.broken.length} promises broken\n`,
+        `${unanswered} visits unanswered, ${changes} changes; ${round.broken.length} promises broken\n`,
     );
   },
 });

@@ -5,8 +5,11 @@ import { messages } from '../../../schemas/http/errors.js';
 import { hasCode } from '../../platform/errors.js';
 import { ask, type Answer, type Ask } from '../support/http.js';
 import { watchOwnDelays, type AskedKind, type Timed } from './deadlines.js';
+import { manage } from './managed-links.js';
+import { liveKey, type KeyCalls } from './own-keys.js';
 import {
   promiseLink,
+  type ManagedLink,
   type OpenCreation,
   type PromisedChange,
   type PromisedLink,
@@ -53,6 +56,9 @@ interface Loading {
 
 const timeoutMs = 10_000;
 const switchedLinks = 4;
+const managedLinks = 8;
+/** A limit whose clicks are decided exactly, and never used up. */
+const unreached = 1_000_000;
 /** Half of the visits go to the newest links, so that some are hot and limits are used up. */
 const newestLinks = 50;
 /** One creation in as many is a race of two for one alias. */
@@ -126,6 +132,12 @@ const askApi = async (
   return null;
 };
 
+/** As the owner of links or keys, at any API. */
+const askAs =
+  (loading: Loading, key: { readonly key: string }) =>
+  (path: string, options: Ask): Promise<Answer | null> =>
+    askApi(loading, path, { ...options, headers: { ...bearer(key), ...options.headers } });
+
 /** Sends a creation, for the first time or again, and notes what came of it. */
 const create = async (loading: Loading, creation: OpenCreation): Promise<PromisedLink | null> => {
   const { keys, promises, tally } = loading;
@@ -175,13 +187,41 @@ const retryCreations = async (
   }
 };
 
+/** Notes what a visit of a link got that its owner changes all the while. */
+const noteManaged = (
+  { promises, tally }: Loading,
+  managed: ManagedLink,
+  answer: Answer,
+  { request, wasDeleted }: { readonly request: string; readonly wasDeleted: boolean },
+): void => {
+  const { link, urls, served } = managed;
+  const { location } = answer.headers;
+  if (answer.status === 410) return;
+  if (answer.status !== 302 || location === undefined || !urls.has(location)) {
+    promises.broken.push(`${link.code} led to ${location ?? answer.status}, where it never was`);
+    return;
+  }
+  tally.visited += 1;
+  link.redirected += 1;
+  served.set(request, location);
+  // The ledger decides its clicks.
+  if (wasDeleted && link.maxClicks !== null) {
+    promises.broken.push(`${link.code} redirected after the answer to its deletion`);
+  }
+};
+
 const visit = async (loading: Loading, link: PromisedLink): Promise<void> => {
   const { target, promises, tally, warm } = loading;
+  const managed = promises.managed.find((one) => one.link === link);
   const isSwitched = (): boolean => promises.switched.some((switched) => switched.link === link);
   const kindAt = (edge: string): AskedKind =>
     warm.get(edge)?.has(link.code) === true && !isSwitched() ? 'warm link' : 'edge';
+  const request = randomUUID();
+  const wasDeleted = managed?.deletion === 'done';
   link.inFlight += 1;
-  const asked = await askAny(loading, target.edges, kindAt, `/${link.code}`, {});
+  const asked = await askAny(loading, target.edges, kindAt, `/${link.code}`, {
+    ...(managed && { headers: { 'X-Request-Id': request } }),
+  });
   link.inFlight -= 1;
   if (asked === 'unsent' || asked === 'lost') {
     tally.lostVisits += 1;
@@ -195,6 +235,10 @@ const visit = async (loading: Loading, link: PromisedLink): Promise<void> => {
     if (kind === 'warm link') {
       promises.broken.push(`${node} has ${link.code} in memory, and answered ${answer.status}`);
     }
+    return;
+  }
+  if (managed) {
+    noteManaged(loading, managed, answer, { request, wasDeleted });
     return;
   }
   if (answer.status === 302 && answer.headers.location === link.url) {
@@ -305,6 +349,41 @@ const visitOne = async (loading: Loading): Promise<void> => {
   if (link) await visit(loading, link);
 };
 
+/** Changes a link whose owner keeps an eye on it, and visits it. */
+const manageOne = async (loading: Loading): Promise<void> => {
+  const { keys, promises, random, tally } = loading;
+  const live = promises.managed.filter(({ deletion }) => deletion === 'none');
+  const managed = live[random.below(managedLinks)];
+  if (!managed) {
+    const isLimited = random.below(2) === 0;
+    const link = await create(loading, newCreation(isLimited ? { maxClicks: unreached } : {}));
+    if (link === null) return;
+    const urls = new Set([link.url]);
+    promises.managed.push({ link, urls, served: new Map(), deletion: 'none', isBusy: false });
+    return;
+  }
+  const managing = {
+    ...{ promises, random, ask: askAs(loading, keys.pro) },
+    changed: () => (tally.changed += 1),
+  };
+  await Promise.all([
+    ...Array.from({ length: 4 }, () => visit(loading, managed.link)),
+    manage(managing, managed),
+  ]);
+};
+
+const useKeys = (loading: Loading): Promise<void> => {
+  const { target, keys, promises } = loading;
+  const everywhere: KeyCalls['everywhere'] = async (key, path, options = {}) => {
+    const asked = { ...options, headers: bearer({ key }) };
+    const answers = await Promise.all(
+      target.apis.map((api) => askApi(loading, path, asked, [api])),
+    );
+    return answers.flatMap((answer) => (answer === null ? [] : [answer.status]));
+  };
+  return liveKey({ ask: askAs(loading, keys.root), everywhere }, keys.root.id, promises);
+};
+
 const loadingOf = (
   target: Target,
   keys: LoadKeys,
@@ -384,6 +463,8 @@ export const startLoad = (options: {
     paced({ perSecond: 2, atOnce: 1 }, () => createFree(loading)),
     paced({ perSecond: 2, atOnce: 1 }, () => rename(loading)),
     paced({ perSecond: 2, atOnce: 1 }, switchOne),
+    paced({ perSecond: 20, atOnce: 4 }, () => manageOne(loading)),
+    paced({ perSecond: 1, atOnce: 1 }, () => useKeys(loading)),
   ];
   return {
     tally: loading.tally,

@@ -1,5 +1,6 @@
 import type { Pool } from '../../platform/postgres/pool.js';
 import type { LogCopy } from './log-copy.js';
+import { lateClickFaults, servedFaults, versionFaults } from './managed-links.js';
 import type { ReadOn } from './log-sources.js';
 import { visitsAtMost, type PromisedLink, type Promises } from './promises.js';
 import { differences, readReadModels } from './read-models.js';
@@ -56,6 +57,7 @@ export const checkLog = async (options: {
   const { promises, pool, log, readOn } = options;
   const links = promises.links.slice();
   const changes = promises.changes.filter(({ logged }) => logged);
+  const versions = promises.versions.slice();
   const readModels = await readReadModels(pool);
   await readOn(log, pool);
 
@@ -74,6 +76,8 @@ export const checkLog = async (options: {
       .filter(({ marker }) => !log.markers.has(marker))
       .map(({ marker }) => `a change was answered 200, and the log has no event of it: ${marker}`),
   );
+  tell(promises, versionFaults(versions, log));
+  tell(promises, lateClickFaults(promises.managed, log));
   tell(promises, differences(readModels, log));
 };
 
@@ -101,6 +105,7 @@ export const checkSettledLog = async (options: {
       .filter(({ marker }) => !log.markers.has(marker))
       .map(({ marker }) => `a change was acknowledged, and the log has no event of it: ${marker}`),
   );
+  tell(promises, servedFaults(promises.managed, log));
   const made = log.linksOfKey.get(keyId) ?? 0;
   if (made !== promises.links.length) {
     promises.broken.push(`${promises.links.length} links got a 201, the log has ${made}`);

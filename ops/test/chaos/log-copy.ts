@@ -1,5 +1,7 @@
 import {
+  isApiKeyEvent,
   isLinkEvent,
+  type ApiKeyEvent,
   type EventNamed,
   type LinkEvent,
   type LinklogEvent,
@@ -24,6 +26,10 @@ export interface PlacedLinkEvent extends Place {
   readonly event: LinkEvent;
 }
 
+/** Marks what happens to a key once: its rotation, its end. */
+export const keyMarker = ({ type, subject }: Pick<ApiKeyEvent, 'type' | 'subject'>): string =>
+  `${type} ${subject}`;
+
 /**
  * What an outsider has read of the log, without repeats. It tells them in its own way, by remembering
  * every number of every origin, so that it does not err where the product's readers would.
@@ -33,14 +39,16 @@ export class LogCopy {
   readonly faults: string[] = [];
   /** By code, each without repeats, in order. */
   readonly linkEvents = new Map<string, PlacedLinkEvent[]>();
-  /** By code: where its visits stand that are no bot's. */
-  readonly visits = new Map<string, Place[]>();
+  /** By code: where its visits stand that are no bot's, and when they were. */
+  readonly visits = new Map<string, (Place & { readonly time: string })[]>();
   /** Links by the key that asked for them. */
   readonly linksOfKey = new Map<string, number>();
   /** Destinations, and how many links were made to each. */
   readonly linksTo = new Map<string, number>();
-  /** What operators' changes are marked with: names of keys, reasons of blocks. */
+  /** What changes are marked with: names of keys, reasons of blocks, what happened to which key. */
   readonly markers = new Set<string>();
+  /** The versions that visits name, by their requests where these have a name. */
+  readonly served = new Map<string, { readonly code: string; readonly version: number | null }>();
   records = 0;
   repeats = 0;
   readonly #next = new Map<string, number>();
@@ -107,12 +115,16 @@ export class LogCopy {
       if (event.type === 'linklog.LinkCreated.v2') this.#foldCreation(event);
       else if ('reason' in event.data) this.markers.add(event.data.reason);
     } else if (event.type === 'linklog.LinkVisited.v2') {
-      if (event.data.bot) return;
+      const { bot, version } = event.data;
+      if (bot) return;
+      if (event.correlationid !== undefined) {
+        this.served.set(event.correlationid, { code: event.subject, version });
+      }
       const known = this.visits.get(event.subject) ?? [];
-      known.push(place);
+      known.push({ ...place, time: event.time });
       this.visits.set(event.subject, known);
-    } else if (event.type === 'linklog.ApiKeyChanged.v2') {
-      this.markers.add(event.data.name);
+    } else if (isApiKeyEvent(event)) {
+      this.markers.add('name' in event.data ? event.data.name : keyMarker(event));
     }
   }
 

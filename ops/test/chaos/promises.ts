@@ -20,7 +20,7 @@ export interface OpenCreation {
   readonly body: { readonly url: string; readonly alias?: string; readonly maxClicks?: number };
 }
 
-/** A change by an operator that was acknowledged; its event carries the marker. */
+/** A change by an operator, or of a key by its owner, that was acknowledged; its event carries the marker. */
 export interface PromisedChange {
   readonly marker: string;
   /** It was answered 200: the log proper has it. With 202 it is to come. */
@@ -37,6 +37,32 @@ export interface SwitchedLink {
   askedAt: number;
 }
 
+/** A link that its owner edits, describes, disables, enables and at last deletes. */
+export interface ManagedLink {
+  readonly link: PromisedLink;
+  /** Every destination that it was to have. */
+  readonly urls: Set<string>;
+  /** Where its visits were redirected to, by their requests. */
+  readonly served: Map<string, string>;
+  /** Whether its deletion was asked for, and answered with 204. */
+  deletion: 'none' | 'asked' | 'done';
+  /** Somebody changes it now: one change at a time, unless they race. */
+  isBusy: boolean;
+}
+
+/** What a link was at a version, as the answer to its change said. */
+export interface PromisedVersion {
+  readonly code: string;
+  readonly version: number;
+  readonly is: {
+    readonly url?: string;
+    readonly title?: string;
+    readonly disabled?: boolean;
+    /** Among its tags. */
+    readonly tag?: string;
+  };
+}
+
 export interface Promises {
   readonly links: PromisedLink[];
   /** The codes of `links`. */
@@ -45,6 +71,8 @@ export interface Promises {
   /** Aliases that somebody was told are taken. */
   readonly refusedAliases: Set<string>;
   readonly switched: SwitchedLink[];
+  readonly managed: ManagedLink[];
+  readonly versions: PromisedVersion[];
   readonly changes: PromisedChange[];
   /** Calls of the FREE key that passed, by the second at which their window was said to reset. */
   readonly passed: Map<number, number>;
@@ -60,6 +88,8 @@ export const noPromises = (): Promises => ({
   openCreations: [],
   refusedAliases: new Set(),
   switched: [],
+  managed: [],
+  versions: [],
   changes: [],
   passed: new Map(),
   freeLinks: 0,
@@ -77,6 +107,10 @@ export const promiseLink = (
   promises.links.push(promised);
   return promised;
 };
+
+/** Whether it may be blocked, disabled, deleted or lead elsewhere at any moment. */
+export const mayChange = ({ switched, managed }: Promises, link: PromisedLink): boolean =>
+  [...switched, ...managed].some((one) => one.link === link);
 
 /** How many visits of a link may be counted at most. */
 export const visitsAtMost = ({ redirected, unanswered, inFlight }: PromisedLink): number =>

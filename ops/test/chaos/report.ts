@@ -62,7 +62,7 @@ export const reportOf = (outcome: Outcome): string => {
     '',
     `faults: ${suffered.length}, after each of which everything acknowledged was looked for in the log`,
     `in all: ${tally.created} links created, ${tally.visited} visits redirected, ` +
-      `${tally.limited} limited, ${tally.changed} changes by operators, ` +
+      `${tally.limited} limited, ${tally.changed} changes, ` +
       `${tally.apiRefused + tally.edgeRefused} answers of 503, ${tally.serverErrors} of 500, ` +
       `${tally.lost + tally.lostVisits} lost`,
     `the log: ${records} records, ${repeats} of them repeats`,

@@ -32,6 +32,8 @@ export interface LoadKeys {
   readonly small: IssuedKey;
   /** Its name is changed, over and over. */
   readonly renamed: IssuedKey;
+  /** In an account of its own; it makes, changes, rotates and revokes keys. */
+  readonly root: IssuedKey;
 }
 
 export const issueLoadKeys = async (target: Target): Promise<LoadKeys> => ({
@@ -39,6 +41,7 @@ export const issueLoadKeys = async (target: Target): Promise<LoadKeys> => ({
   hammer: await issueKey(target, { plan: 'FREE' }),
   small: await issueKey(target, { plan: 'FREE' }),
   renamed: await issueKey(target, { plan: 'FREE' }),
+  root: await issueKey(target, { plan: 'PRO', account: 'chaos' }),
 });
 
 export const bearer = ({ key }: { readonly key: string }): Record<string, string> => ({

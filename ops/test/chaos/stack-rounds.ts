@@ -242,6 +242,7 @@ export const stackRounds = async (options: StackRoundsOptions): Promise<Outcome>
       random: ofLoad,
       log: new LogCopy(),
       readOn: readKafkaOn(brokers),
+      env: { DATA_DIR: stack.dataDir, KAFKA_BROKERS: brokers },
     };
     load = startLoad({ ...checked, pace });
     const rounds = new Rounds(stack, load, checked);
@@ -262,8 +263,7 @@ export const stackRounds = async (options: StackRoundsOptions): Promise<Outcome>
     onProgress('the load has ended; checking everything');
     await checkEverything(checked);
     onProgress('rebuilding every projection');
-    const env = { DATA_DIR: stack.dataDir, KAFKA_BROKERS: brokers };
-    promises.broken.push(...(await rebuildAll(env)));
+    promises.broken.push(...(await rebuildAll(checked.env)));
     return {
       suffered,
       tally: load.tally,

@@ -6,7 +6,7 @@ export interface Tally {
   visited: number;
   /** Refused by a limit: 429, and 410 of a link that is used up. */
   limited: number;
-  /** Changes by operators that were acknowledged. */
+  /** Changes by operators and owners that were acknowledged. */
   changed: number;
   /** Refused for a while, by 503. */
   apiRefused: number;

@@ -12,6 +12,8 @@ import {
   temporaryDir,
 } from '../support/process.js';
 
+const elsewhere = 'https://example.com/elsewhere';
+
 /** One after the other: who acts, until it is stopped. */
 interface Load {
   readonly done: number;
@@ -55,6 +57,10 @@ describe('product: backup under load, restored into a new installation', () => {
   let secret: Link;
   let watched: Link;
   let contested: Link;
+  /** What owners have changed, by what they did. */
+  let managed: Record<'described' | 'disabled' | 'deleted' | 'raised', Link>;
+  /** Both secrets of a key that `quiet` made. */
+  let child: readonly { readonly id: string; readonly key: string }[];
   let seenBefore: Record<string, unknown>;
   let usageBefore: unknown;
   let busyLinks: readonly string[];
@@ -74,15 +80,65 @@ describe('product: backup under load, restored into a new installation', () => {
     const keys = (await json(bench.admin('GET', '/admin/keys'))) as { keys: { id: string }[] };
     const ofKeys = keys.keys.filter(({ id }) => id !== busy.id);
     return {
-      keys: ofKeys.map(({ id, ...key }) => ({ ...key, id, usage: undefined })),
+      keys: ofKeys.map((key) => ({ ...key, usage: null, lastUsedAt: null })),
       platform: await json(bench.admin('GET', '/admin/platform')),
       history: await json(bench.admin('GET', `/admin/links/${blocked.shortCode}/history`)),
+      managed: await Promise.all(
+        Object.values(managed).map(async ({ shortCode }) => ({
+          ...((await json(bench.api(`/v2/links/${shortCode}`, quiet.key))) as object),
+          // The new installation has other ports.
+          shortUrl: null,
+        })),
+      ),
+      made: (await madeKeys(bench)).map((key) => ({ ...key, usage: null, lastUsedAt: null })),
       stats: await Promise.all(
         [plain, limited, usedUp, blocked, secret].map(({ shortCode }) =>
           bench.stats(shortCode, quiet.key),
         ),
       ),
     };
+  };
+
+  const madeKeys = async (bench: Bench): Promise<readonly object[]> => {
+    const answer = await bench.api('/v2/keys', quiet.key);
+    expect(answer.status, answer.text).to.equal(200);
+    return (answer.json() as { keys: readonly object[] }).keys;
+  };
+
+  /** Changes links and a key as their owner. */
+  const manage = async (): Promise<void> => {
+    const change = async (method: string, { shortCode }: Link, body?: object): Promise<void> => {
+      const options = { method, ...(body && { body }) };
+      const answer = await old.api(`/v2/links/${shortCode}`, quiet.key, options);
+      expect(answer.status, answer.text).to.be.oneOf([200, 204]);
+    };
+    const texts = { title: 'Käse', note: 'a\nb', tags: ['x', 'y'] };
+    managed = {
+      described: await old.link(quiet.key, texts),
+      disabled: await old.link(quiet.key),
+      deleted: await old.link(quiet.key, { alias: 'deleted-one' }),
+      raised: await old.link(quiet.key, { maxClicks: 1 }),
+    };
+    const { described, disabled, deleted, raised } = managed;
+    await change('PATCH', described, { url: elsewhere, tags: ['z'], expiresIn: 86_400 });
+    await change('PATCH', disabled, { disabled: true });
+    await change('DELETE', deleted);
+    expect(await statusOf(old, raised)).to.equal(302);
+    await change('PATCH', raised, { maxClicks: 3 });
+
+    const key = async (
+      path: string,
+      method: string,
+      body: object,
+    ): Promise<{ id: string; key: string }> => {
+      const answer = await old.api(`/v2/keys${path}`, quiet.key, { method, body });
+      expect(answer.status, answer.text).to.be.oneOf([200, 201]);
+      return answer.json() as { id: string; key: string };
+    };
+    const scopes = ['links:read', 'stats:read'];
+    const first = await key('', 'POST', { name: 'child', scopes, expiresIn: 86_400 });
+    await key(`/${first.id}`, 'PATCH', { scopes: ['links:read'] });
+    child = [first, await key(`/${first.id}/rotate`, 'POST', { overlapSeconds: 3_600 })];
   };
 
   const usage = async (bench: Bench, { key }: IssuedKey) =>
@@ -117,6 +173,7 @@ describe('product: backup under load, restored into a new installation', () => {
     }
     const block = { reason: 'phishing' };
     await old.admin('POST', `/admin/links/${blocked.shortCode}/block`, block);
+    await manage();
     await old.admin('PATCH', '/admin/platform', { features: { expiration: false } });
     for (let number = 0; number < 3; number += 1) {
       const answer = await old.api(`/v2/qr/${plain.shortCode}`, quiet.key);
@@ -184,6 +241,24 @@ describe('product: backup under load, restored into a new installation', () => {
     const late = await restored.shorten(quiet.key, { url: destination, expiresIn: 60 });
     expect(late.status).to.equal(400);
     expect((await restored.api('/v2/usage', revoked.key)).status).to.equal(401);
+  });
+
+  it('restores what owners changed: links with their versions, keys with scopes and secrets', async () => {
+    const { described, disabled, deleted, raised } = managed;
+    expect((await restored.visit(described.shortCode)).headers.location).to.equal(elsewhere);
+    for (const link of [disabled, deleted]) expect(await statusOf(restored, link)).to.equal(410);
+    const clicks = [];
+    for (let click = 0; click < 3; click += 1) clicks.push(await statusOf(restored, raised));
+    expect(clicks).to.deep.equal([302, 302, 410]);
+    const path = `/v2/links/${described.shortCode}`;
+    const change = { method: 'PATCH', body: { title: 'later' } };
+    const headers = { 'If-Match': '"3"' };
+    const changed = await restored.api(path, quiet.key, { ...change, headers });
+    expect(changed.json()).to.deep.include({ title: 'later', tags: ['z'], version: 4 });
+    for (const { key } of child) {
+      expect((await restored.api(path, key)).status).to.equal(200);
+      expect((await restored.api(path, key, change)).status).to.equal(403);
+    }
   });
 
   it('redirects as before, and never reuses a code', async () => {

@@ -1,8 +1,16 @@
 import { expect } from 'chai';
 import type { PlanName } from '../../../schemas/plans.js';
 import type { Scope } from '../../../schemas/scopes.js';
+import { sealKeyFileIn } from '../../app/data-dir.js';
+import { runningPostgresUrl } from '../../local/postgres/index.js';
 import { ask, type Answer, type Ask } from '../support/http.js';
-import { onStack, startProduct, type IssuedKey, type Product } from '../support/product.js';
+import {
+  onStack,
+  serversFor,
+  startProduct,
+  type IssuedKey,
+  type Product,
+} from '../support/product.js';
 
 /** What a process tells of in its readiness: of seals where it signs them, of Redis where that is its cache. */
 export const dependenciesAt = (listener: 'api' | 'edge' | 'admin'): readonly string[] => [
@@ -102,7 +110,8 @@ export class Bench {
   visit(code: string, options: Ask = {}): Promise<Answer> {
     const { edges } = this.product;
     // One edge for all visits of a link: what changes at one edge has a second to reach the others.
-    const at = Buffer.from(code).reduce((sum, byte) => sum + byte, 0);
+    const [shortCode = ''] = code.split(/[?+]/);
+    const at = Buffer.from(shortCode).reduce((sum, byte) => sum + byte, 0);
     return ask(`${edges[at % edges.length] ?? ''}/${code}`, options);
   }
 
@@ -133,6 +142,21 @@ export const withProduct = (env: Readonly<Record<string, string>> = {}): Bench =
   before('start the product', () => bench.start(env));
   after('stop the product', () => bench.end());
   return bench;
+};
+
+/** Another node on the PostgreSQL of this one, and on the servers beside it. */
+export const startBeside = async ({ dataDir, adminToken }: Product): Promise<Product> => {
+  const url = await runningPostgresUrl(dataDir);
+  if (url === null) throw new Error('The first node has started a PostgreSQL');
+  return startProduct({
+    env: {
+      ...(await serversFor(dataDir)),
+      DATABASE_URL: url,
+      // One key for all that seal the log.
+      SEAL_KEY_FILE: sealKeyFileIn(dataDir),
+      ADMIN_TOKEN: adminToken,
+    },
+  });
 };
 
 export interface ExpectedError {

@@ -113,6 +113,12 @@ describe('product: while the log on Kafka is away', function () {
     expect((await bench.api('/v2/usage', key)).status).to.equal(401);
     const switched = await bench.admin('PATCH', '/admin/platform', { features: { qr: false } });
     expect(switched.status).to.equal(202);
+    for (const method of ['PATCH', 'DELETE']) {
+      const body = method === 'PATCH' ? { title: 'Mended' } : undefined;
+      const link = await bench.admin(method, `/admin/links/${shortCode}`, body);
+      expect(link.status, link.text).to.equal(202);
+      expect(link.json()).to.include({ shortCode, title: 'Mended' });
+    }
     resume();
     await eventuallyPasses(60_000, async () => {
       const answer = await bench.admin('PATCH', '/admin/platform', { features: { qr: true } });
@@ -121,7 +127,10 @@ describe('product: while the log on Kafka is away', function () {
     await eventuallyPasses(20_000, async () => {
       const history = await bench.admin('GET', `/admin/links/${shortCode}/history`);
       const { events } = history.json() as { events: { type: string }[] };
-      expect(events.map(({ type }) => type)).to.include('linklog.LinkBlocked.v1');
+      expect(events.map(({ type }) => type)).to.include.members([
+        'linklog.LinkBlocked.v1',
+        'linklog.LinkDeleted.v1',
+      ]);
     });
   });
 

@@ -105,11 +105,14 @@ describe('command API: GET /openapi.json', () => {
     };
 
     const posts = ['POST /v2/shorten', 'POST /v2/shorten/batch'] as const;
-    const changes = ['PATCH /v2/links/{shortCode}', 'DELETE /v2/links/{shortCode}'] as const;
+    const changes = [
+      ...(['PATCH /v2/links/{shortCode}', 'DELETE /v2/links/{shortCode}'] as const),
+      'POST /v2/links/bulk',
+    ] as const;
     const gets = [
       ...(['GET /v2/qr/{shortCode}', 'GET /v2/stats/{shortCode}'] as const),
       ...(['GET /v2/links/{shortCode}', 'GET /v2/links/{shortCode}/history'] as const),
-      ...(['GET /v2/stats', 'GET /v2/usage'] as const),
+      ...(['GET /v2/stats', 'GET /v2/usage', 'GET /v2/links'] as const),
     ] as const;
     const keyCalls = [
       'GET /v2/keys',
@@ -125,6 +128,7 @@ describe('command API: GET /openapi.json', () => {
       'POST /v2/shorten': { url: destination },
       'POST /v2/shorten/batch': { urls: [{ url: destination }] },
       'PATCH /v2/links/{shortCode}': { title: 'Spring' },
+      'POST /v2/links/bulk': { shortCodes: ['spring'], change: { disabled: true } },
       'POST /v2/keys': { name: 'made' },
       'PATCH /v2/keys/{id}': { active: true },
       'POST /v2/keys/{id}/rotate': {},
@@ -179,10 +183,12 @@ describe('command API: GET /openapi.json', () => {
       await described('GET /v2/stats/{shortCode}', 200, pro);
       await described('GET /v2/stats/{shortCode}', 200, pro, {}, '?include=all&tz=Asia/Kathmandu');
       await described('GET /v2/stats', 200, pro, {}, '?include=all,links');
+      await described('GET /v2/links', 200, pro, {}, '?limit=1&sort=clicks&tag=x&tag=y');
+      await described('GET /v2/links', 400, pro, {}, '?after=x');
     });
 
     it('when a link is changed or deleted', async () => {
-      const [change, remove] = changes;
+      const [change, remove, bulk] = changes;
       await bench.link(pro, { alias, maxClicks: 5 });
       const everything = {
         ...{ url: `${destination}#b`, password: 'open', expiresIn: 60, maxClicks: 6 },
@@ -198,14 +204,23 @@ describe('command API: GET /openapi.json', () => {
       await described(remove, 412, pro, outdated);
       const indie = (await bench.key('INDIE')).key;
       await described(change, 403, indie, { body: { password: 'open' } });
-      await described(remove, 204, pro);
+      for (const each of [
+        { addTags: ['y'], removeTags: ['x'] },
+        { tags: null, disabled: false },
+      ]) {
+        await described(bulk, 200, pro, { body: { shortCodes: [alias, 'no'], change: each } });
+      }
+      const spending = (await bench.key('HOBBY')).key;
+      const two = { body: { shortCodes: [alias, 'a', 'b'], change: { delete: true } } };
+      await described(bulk, 200, spending, two);
       await described(change, 410, pro, bodyOf(change));
+      await described(remove, 204, pro);
       await described('GET /v2/links/{shortCode}', 200, pro);
       await described('GET /v2/links/{shortCode}/history', 400, pro, {}, '?limit=0');
     });
 
     it('when a link is unknown or gone', async () => {
-      for (const operation of [...changes, ...gets.slice(2, 4)]) {
+      for (const operation of [...changes.slice(0, 2), ...gets.slice(2, 4)]) {
         await described(operation, 404, pro, bodyOf(operation));
       }
       await described('GET /v2/qr/{shortCode}', 404, pro);
@@ -267,7 +282,7 @@ describe('command API: GET /openapi.json', () => {
     it('when a body or a parameter is wrong', async () => {
       const headers = { 'Content-Type': 'application/json' };
       const wrong = { urls: [], active: 1, overlapSeconds: -1 };
-      for (const operation of [...posts, changes[0], ...keyCalls.slice(1, 4)]) {
+      for (const operation of [...posts, changes[0], changes[2], ...keyCalls.slice(1, 4)]) {
         await described(operation, 400, pro, { body: { ...wrong } });
         await described(operation, 400, pro, { body: '{', headers });
         await described(operation, 400, pro, { body: '{"__proto__":1}', headers });

@@ -1,9 +1,7 @@
 import { expect } from 'chai';
-import { runningPostgresUrl } from '../../local/postgres/index.js';
 import { ask, atOnce, statuses, type Answer } from '../support/http.js';
-import { serversFor, startProduct, type Product } from '../support/product.js';
-import { sealKeyFileIn } from '../../app/data-dir.js';
-import { Bench, destination, expectBody, invalidKey } from './harness.js';
+import type { Product } from '../support/product.js';
+import { Bench, destination, expectBody, invalidKey, startBeside } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
 
 /** Two processes with all that is between them in one PostgreSQL, as on two machines. */
@@ -17,16 +15,7 @@ describe('product: two nodes on one database', () => {
   before('start both', async function () {
     this.timeout(120_000);
     await bench.start();
-    const url = await runningPostgresUrl(bench.product.dataDir);
-    if (url === null) throw new Error('The first node has started a PostgreSQL');
-    const { adminToken, dataDir } = bench.product;
-    const servers = {
-      ...(await serversFor(dataDir)),
-      DATABASE_URL: url,
-      // One key for all that seal the log.
-      SEAL_KEY_FILE: sealKeyFileIn(dataDir),
-    };
-    other = await startProduct({ env: { ...servers, ADMIN_TOKEN: adminToken } });
+    other = await startBeside(bench.product);
     edges = [bench.product.edge, other.edge];
     apis = [bench.product.api, other.api];
     pro = (await bench.key('PRO')).key;

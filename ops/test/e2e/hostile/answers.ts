@@ -1,6 +1,10 @@
 import { expect } from 'chai';
 import { z } from 'zod';
-import { consoleAddressResponse } from '../../../../schemas/http/console.js';
+import {
+  consoleAddressResponse,
+  consoleSession,
+  operatorSession,
+} from '../../../../schemas/http/console.js';
 import {
   generalError,
   messages,
@@ -16,8 +20,13 @@ import { historyResponse } from '../../../../schemas/http/history.js';
 import {
   aliasOverrideResponse,
   blockResponse,
+  operatorsLink,
   platformResponse,
 } from '../../../../schemas/http/operators.js';
+import {
+  projectionsResponse,
+  projectionWorkResponse,
+} from '../../../../schemas/http/projections.js';
 import { originFormOf } from '../../../platform/http/refusal.js';
 import type { Document } from '../../support/openapi.js';
 import type { RawAnswer } from '../../support/raw-http.js';
@@ -40,9 +49,13 @@ const undocumentedSuccesses = z.union(
     keyPageResponse,
     platformResponse,
     blockResponse,
+    operatorsLink,
+    projectionsResponse,
+    projectionWorkResponse,
     aliasOverrideResponse,
     historyResponse,
     consoleAddressResponse,
+    operatorSession,
   ].map((schema) => schema.strict()),
 );
 
@@ -75,6 +88,31 @@ const expectJson = ({ status, body }: RawAnswer, schema: z.ZodType): { message?:
   if (json.path !== undefined) expect(json.path, 'the query is no part of it').to.not.include('?');
   return json;
 };
+
+/** A success of the console: a page, a session, or what the call of the same path without a session answers. */
+const expectOfConsole = (
+  document: Document,
+  request: HostileRequest,
+  path: string,
+  answer: RawAnswer,
+): void => {
+  const type = answer.headers.get('content-type') ?? '';
+  if (type === 'text/html; charset=utf-8') {
+    expect(answer.body.toString('utf8')).to.match(/^<!doctype html>/i);
+  } else if (/^\/console\/v2\//i.test(path)) {
+    // A GET makes no QR code here.
+    const isQr = path.startsWith('/console/v2/qr/');
+    const method = isQr && request.method === 'POST' ? 'GET' : request.method;
+    expectInDocument(document, method, path.replace(/^\/console/i, ''), answer);
+  } else {
+    expectJson(
+      answer,
+      request.listener === 'api' ? consoleSession.strict() : undocumentedSuccesses,
+    );
+  }
+};
+
+const isConsolePath = (path: string): boolean => /^\/console(?:\/|$)/.test(path);
 
 /** A success of the API's: its OpenAPI document must have the operation, and the answer as it is. */
 const expectInDocument = (
@@ -127,8 +165,11 @@ export const expectDocumented = (
     else expect(body.toString('utf8')).to.not.match(insides);
     const documents = request.listener === 'api' && status === 200;
     if (documents && /^\/(?:openapi\.json|docs)/.test(target)) return;
-    if (request.listener === 'api' && status < 300) {
-      expectInDocument(document, request.method, target.split('?')[0] ?? '', answer);
+    const [path = ''] = target.split('?');
+    if (request.listener !== 'edge' && status < 300 && isConsolePath(path)) {
+      expectOfConsole(document, request, path, answer);
+    } else if (request.listener === 'api' && status < 300) {
+      expectInDocument(document, request.method, path, answer);
     } else if (type === 'application/json; charset=utf-8') {
       ({ message } = expectJson(answer, status < 400 ? undocumentedSuccesses : errors));
     } else if (type === 'text/html; charset=utf-8') {

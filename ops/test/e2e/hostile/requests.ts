@@ -10,6 +10,8 @@ export interface Known {
   readonly revokedKey: string;
   readonly adminToken: string;
   readonly codes: readonly string[];
+  /** Lines with the cookies of sessions of the console, of both listeners. */
+  readonly cookies: readonly string[];
 }
 
 export interface HostileRequest {
@@ -109,15 +111,21 @@ const framings: Readonly<Record<string, (body: Buffer) => readonly [string[], Bu
   'no end of headers': () => [[], Buffer.alloc(0)],
 };
 
+/** By another name, the admin listener would answer 421 to everything. */
+const hostOf = (listener: HostileRequest['listener']): string =>
+  listener === 'admin' ? 'localhost' : 'sho.rt';
+
+/** What a page of the listener's console sends. */
+export const originOf = (listener: HostileRequest['listener']): string =>
+  `http://${hostOf(listener)}`;
+
 /** The request as it goes over the wire. */
 export const bytesOf = (request: HostileRequest): Buffer => {
   const { method, target, lines, body, framing } = request;
   const frame = framings[framing];
   if (!frame) throw new Error(`No framing ${framing}`);
   const [frameLines, bytes] = frame(body);
-  // By another name, the admin listener would answer 421 to everything.
-  const name = request.listener === 'admin' ? 'localhost' : 'sho.rt';
-  const host = framing === 'no host' ? [] : [`Host: ${name}`];
+  const host = framing === 'no host' ? [] : [`Host: ${hostOf(request.listener)}`];
   const head = [`${method} ${target} HTTP/1.1`, ...host, ...lines, ...frameLines].join('\r\n');
   const end = framing === 'no end of headers' ? '\r\n' : '\r\n\r\n';
   return Buffer.concat([Buffer.from(head + end, 'latin1'), bytes]);
@@ -171,6 +179,9 @@ const texts = [
   '{"url":"https://example.com/","alias":"\\ud800\\ud800\\ud800"}',
   '{"url":"https://example.com/","password":"\\ud800\\u0000aaa"}',
   '{"url":"javascript:alert(1)"}',
+  `{"key":"ll_${'0'.repeat(38)}"}`,
+  '{"key":"\\u0000","token":[],"accept":"yes"}',
+  `{"token":"${'x'.repeat(43)}","accept":true,"actor":"system"}`,
   '{"url":"http://127.0.0.1:1/"}',
   '{"url":"https:\\\\\\\\example.com"}',
   '{"url":["https://example.com/"],"alias":{"$gt":""},"password":[],"expiresIn":"60"}',
@@ -276,6 +287,10 @@ const oddities = [
   `Cookie: ${'a=b; '.repeat(2_000)}`,
   'If-None-Match: *',
   `If-None-Match: ${'"x",'.repeat(2_000)}`,
+  'Cookie: linklog_console=; linklog_operator=__proto__; linklog_console=%00',
+  `Cookie: linklog_console=${'x'.repeat(43)}`,
+  'Origin: null',
+  'Origin: https://evil.example',
   'Range: bytes=0-,1-,2-,3-',
   'Upgrade: websocket',
   'Connection: Upgrade',
@@ -365,12 +380,24 @@ const adminPaths = new Set(
   adminRoutes({} as AdminDeps).map(({ path }) => `admin${path.replace(/:(\w+)/g, '{$1}')}`),
 );
 
+const apiPaths = Object.keys(paths).map((path) => path.slice(1));
+
+const consolePaths = [
+  'console',
+  'console/session',
+  'console/{page}',
+  'console/assets/{file}',
+  ...apiPaths.filter((path) => path.startsWith('v2/')).map((path) => `console/${path}`),
+  ...[...adminPaths].map((path) => `console/${path}`),
+];
+
 /** Paths of all listeners, less the first slash; braces stand for a segment that the client chooses. */
 const routes = [
-  ...Object.keys(paths).map((path) => path.slice(1)),
+  ...apiPaths,
   'openapi.json',
   'docs',
   ...adminPaths,
+  ...consolePaths,
   'metrics',
   'robots.txt',
   'favicon.ico',
@@ -553,6 +580,11 @@ export const hostileRequest = (known: Known): fc.Arbitrary<HostileRequest> => {
       maxLength: 4,
     },
   );
+  /** A page of the console sends both. */
+  const fromPage = fc.oneof(
+    { weight: 3, arbitrary: fc.constant(null) },
+    { weight: 1, arbitrary: pick(known.cookies) },
+  );
   const breakage = fc.oneof(
     { weight: 25, arbitrary: fc.constant<string[]>([]) },
     { weight: 1, arbitrary: pick(breakages).map((line) => [line]) },
@@ -574,6 +606,7 @@ export const hostileRequest = (known: Known): fc.Arbitrary<HostileRequest> => {
       ),
       target,
       authorization,
+      fromPage,
       oddLines,
       breakage,
       body: fc.constantFrom(...bodies),
@@ -582,14 +615,21 @@ export const hostileRequest = (known: Known): fc.Arbitrary<HostileRequest> => {
     // Nobody can know that an answer to half a head is an answer to HEAD, which has no body.
     .filter(({ method, framing: end }) => method !== 'HEAD' || end !== 'no end of headers')
     .map(
-      ({ authorization: given, oddLines: odd, breakage: broken, ...request }): HostileRequest => {
+      ({
+        authorization: given,
+        fromPage: cookie,
+        oddLines: odd,
+        breakage: broken,
+        ...request
+      }): HostileRequest => {
         // Ten wrong ones, and the admin listener would answer 429 to all that follow.
         const isGuess = request.listener === 'admin' && given !== null;
         const token = isGuess ? known.adminToken : given;
+        const page = cookie === null ? [] : [cookie, `Origin: ${originOf(request.listener)}`];
         return {
           ...request,
           // The first Authorization counts, so ours comes first.
-          lines: [...(token === null ? [] : [bearer(token)]), ...odd, ...broken],
+          lines: [...(token === null ? [] : [bearer(token)]), ...page, ...odd, ...broken],
           kind: kindOf(request, broken),
           key: token !== null && known.keys.includes(token) && broken.length === 0 ? token : null,
         };

@@ -1,12 +1,13 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { ask } from '../../support/http.js';
 import { Document } from '../../support/openapi.js';
 import { generousPlansFile } from '../../support/plans.js';
 import { temporaryDir } from '../../support/process.js';
 import { RawClient } from '../../support/raw-http.js';
 import { destination, type Bench } from '../harness.js';
 import { expectDocumented } from './answers.js';
-import { bytesOf, described, hostileRequest, isWhole } from './requests.js';
+import { bytesOf, described, hostileRequest, isWhole, originOf } from './requests.js';
 import type { HostileRequest } from './requests.js';
 
 const listeners = ['api', 'edge', 'admin'] as const;
@@ -20,6 +21,22 @@ export const hostileEnvironment = async (): Promise<Record<string, string>> => (
   PLANS_FILE: await generousPlansFile(await temporaryDir()),
   ROOT_REDIRECT: root,
 });
+
+/** The cookie of a new session, as a line of a request. */
+const signIn = async (bench: Bench, listener: 'api' | 'admin', body: object): Promise<string> => {
+  const Origin = originOf(listener);
+  const { headers } = await ask(`${bench.product[listener]}/console/session`, {
+    method: 'POST',
+    headers: { Host: new URL(Origin).host, Origin },
+    body,
+  });
+  const [cookie = ''] = (headers['set-cookie'] ?? []).join().split(';');
+  expect(cookie).to.match(/^linklog_\w+=.{43}$/);
+  return `Cookie: ${cookie}`;
+};
+
+/** So many of each listener: requests of the run end some of them. */
+const sessionCount = 10;
 
 export type HostileRun = Awaited<ReturnType<typeof startHostileRun>>;
 
@@ -37,11 +54,20 @@ export const startHostileRun = async (bench: Bench) => {
     await bench.link(pro.key, { password: 'a secret' }),
   ];
   const codes = links.map(({ shortCode }) => shortCode);
+  // No request names it: one that does may delete it.
+  const open = await bench.link(pro.key);
+  const cookies: string[] = [];
+  for (let count = 0; count < sessionCount; count += 1) {
+    const { adminToken } = bench.product;
+    cookies.push(await signIn(bench, 'api', { key: pro.key }));
+    cookies.push(await signIn(bench, 'admin', { token: adminToken, actor: 'hostile' }));
+  }
   const requests = hostileRequest({
     keys: [pro.key, free.key],
     revokedKey: revoked.key,
     adminToken: bench.product.adminToken,
     codes: [...codes, 'nothing0'],
+    cookies,
   });
   const clients = listeners.map((listener) =>
     Array.from({ length: clientsPerListener }, () => new RawClient(bench.product[listener])),
@@ -81,7 +107,7 @@ export const startHostileRun = async (bench: Bench) => {
 
   return {
     /** A visitor of it is redirected. */
-    openCode: codes[0] ?? '',
+    openCode: open.shortCode,
     faults,
     outcomes,
     /** Sends requests that the seed gives again, each listener's by several clients at once. */

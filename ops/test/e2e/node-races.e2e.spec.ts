@@ -1,0 +1,265 @@
+import { expect } from 'chai';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { EventNamed } from '../../../schemas/events/catalogue.js';
+import { inheritedEnvironment } from '../../platform/config/config.js';
+import { ask, atOnce, statuses, type Answer, type Ask } from '../support/http.js';
+import { startLinklogCli } from '../support/process.js';
+import { onStack, serversFor, type IssuedKey, type Product } from '../support/product.js';
+import { eventuallyPasses } from '../support/waiting.js';
+import { destination, startBeside, withProduct } from './harness.js';
+
+/** Each race so many times; `LINKLOG_ROUNDS=50` is the long form. */
+const rounds = Number(inheritedEnvironment()['LINKLOG_ROUNDS'] ?? '2');
+const elsewhere = 'https://example.com/elsewhere';
+/** A change has a second to reach each edge; the rest is for a busy machine. */
+const liveWithinMs = 5_000;
+
+/** A call, by `performance.now`. */
+interface Timed {
+  readonly from: number;
+  readonly until: number;
+  readonly status: number;
+}
+
+const inEachRound = (title: string, run: (round: number) => Promise<void>): void => {
+  it(`${title}, in each of ${rounds} rounds`, async function () {
+    this.timeout(60_000 + rounds * 10_000);
+    for (let round = 1; round <= rounds; round += 1) await run(round);
+  });
+};
+
+const taken = (answers: readonly Answer[]): number => statuses(answers)[302] ?? 0;
+
+describe('product: races over two APIs and two edges', () => {
+  const bench = withProduct();
+  let other: Product | undefined;
+  let apis: readonly string[];
+  let edges: readonly string[];
+  let pro: IssuedKey;
+
+  before('start another node', async function () {
+    this.timeout(120_000);
+    const { product } = bench;
+    if (!onStack) other = await startBeside(product);
+    apis = [...product.apis, ...(other?.apis ?? [])];
+    edges = [...product.edges, ...(other?.edges ?? [])];
+    expect([apis, edges].map(({ length }) => length)).to.deep.equal([2, 2]);
+  });
+  beforeEach(async () => {
+    pro = await bench.key('PRO');
+  });
+  after('stop it', async () => {
+    try {
+      await other?.stop();
+    } finally {
+      await other?.cleanup();
+    }
+  });
+
+  const call = (n: number, { key }: { key: string }, path: string, options: Ask = {}) =>
+    ask(`${apis[n % apis.length] ?? ''}/v2${path}`, {
+      ...options,
+      headers: { Authorization: `Bearer ${key}`, ...options.headers },
+    });
+
+  const change = (n: number, code: string, body: object, headers = {}): Promise<Answer> =>
+    call(n, pro, `/links/${code}`, { method: 'PATCH', body, headers });
+
+  const made = async (body: Record<string, unknown> = {}): Promise<string> =>
+    (await bench.link(pro.key, body)).shortCode;
+
+  const visit = (n: number, code: string, headers = {}): Promise<Answer> =>
+    ask(`${edges[n % edges.length] ?? ''}/${code}`, { headers });
+
+  /** Each edge has the link in memory. */
+  const warm = async (code: string): Promise<void> => {
+    for (const answer of await atOnce(edges.length, (n) => visit(n, code))) {
+      expect(answer.status).to.equal(302);
+    }
+  };
+
+  const counted = (code: string, clickCount: number): Promise<void> =>
+    eventuallyPasses(liveWithinMs, async () => {
+      expect((await bench.stats(code, pro.key)).clickCount).to.equal(clickCount);
+    });
+
+  const goneEverywhere = async (code: string): Promise<void> => {
+    for (const answer of await atOnce(edges.length, (n) => visit(n, code))) {
+      expect(answer.status).to.equal(410);
+    }
+  };
+
+  /** The versions that the log's visits name, by their requests. */
+  const servedVersions = async (): Promise<ReadonlyMap<string, number | null>> => {
+    const { dataDir } = bench.product;
+    const said = await startLinklogCli(['audit', 'replay', '--topic', 'visits'], {
+      ...(await serversFor(dataDir)),
+      DATA_DIR: dataDir,
+    }).ended;
+    expect(said.exitCode, said.stderr).to.equal(0);
+    const lines = said.stdout.trimEnd().split('\n');
+    const visits = lines.map((line) => JSON.parse(line) as EventNamed<'LinkVisited'>);
+    return new Map(
+      visits.flatMap(({ correlationid, data }) =>
+        correlationid === undefined ? [] : [[correlationid, data.version]],
+      ),
+    );
+  };
+
+  inEachRound('ten edits with one If-Match: one wins', async (round) => {
+    const code = await made();
+    await warm(code);
+    const answers = await atOnce(10, (n) =>
+      change(n, code, { url: `${elsewhere}#${n}` }, { 'If-Match': '"1"' }),
+    );
+    expect(statuses(answers)).to.deep.equal({ 200: 1, 412: 9 });
+    const url = `${elsewhere}#${answers.findIndex(({ status }) => status === 200)}`;
+    const details = await call(round, pro, `/links/${code}`);
+    expect(details.json()).to.include({ url, version: 2 });
+    await eventuallyPasses(liveWithinMs, async () => {
+      for (const { headers } of await atOnce(edges.length, (n) => visit(n, code))) {
+        expect(headers.location).to.equal(url);
+      }
+    });
+  });
+
+  it('an edit and 500 visitors: each gets the old or the new, and its visit names which', async function () {
+    this.timeout(60_000 + rounds * 10_000);
+    const got = new Map<string, number>();
+    for (let round = 1; round <= rounds; round += 1) {
+      const code = await made(round % 2 === 0 ? { maxClicks: 1_000 } : {});
+      await warm(code);
+      let visitors = 0;
+      const visitor = async (n: number): Promise<number> => {
+        visitors += 1;
+        const id = `${code}-${visitors}`;
+        const { status, headers } = await visit(n, code, { 'X-Request-Id': id });
+        const { location = '' } = headers;
+        expect(status).to.equal(302);
+        expect(location).to.be.oneOf([destination, elsewhere]);
+        const version = location === destination ? 1 : 2;
+        got.set(id, version);
+        return version;
+      };
+      const before = atOnce(250, visitor);
+      const edit = change(round, code, { url: elsewhere });
+      await Promise.all([before, atOnce(250, visitor)]);
+      expect((await edit).json()).to.include({ url: elsewhere, version: 2 });
+      await eventuallyPasses(liveWithinMs, async () => {
+        expect(new Set(await atOnce(edges.length, visitor))).to.deep.equal(new Set([2]));
+      });
+      await counted(code, visitors + edges.length);
+    }
+    const served = await servedVersions();
+    const differ = [...got].filter(([id, version]) => served.get(id) !== version);
+    expect(differ).to.deep.equal([]);
+  });
+
+  inEachRound('a raised limit and 500 visitors: never more than the new one', async (round) => {
+    const code = await made({ maxClicks: 5 });
+    const [answers, raise] = await Promise.all([
+      atOnce(500, (n) => visit(n, code)),
+      change(round, code, { maxClicks: 9 }),
+    ]);
+    expect(raise.status).to.equal(200);
+    await eventuallyPasses(liveWithinMs, async () => {
+      answers.push(...(await atOnce(edges.length, (n) => visit(n, code))));
+      expect(taken(answers)).to.equal(9);
+    });
+    await goneEverywhere(code);
+    expect((await call(round, pro, `/links/${code}`)).json()).to.include({ status: 'expired' });
+    await counted(code, 9);
+  });
+
+  for (const maxClicks of [null, 1_000]) {
+    const limit = maxClicks === null ? 'without a limit' : 'with a limit';
+    inEachRound(`a deletion and 200 clicks ${limit}: none after it`, async (round) => {
+      const code = await made({ maxClicks });
+      await warm(code);
+      const [answers, deletion] = await Promise.all([
+        atOnce(200, (n) => visit(n, code)),
+        call(round, pro, `/links/${code}`, { method: 'DELETE' }),
+      ]);
+      expect(deletion.status).to.equal(204);
+      const more: Answer[] = [];
+      // The ledger decides the clicks of a limit, an edge's memory all others.
+      await eventuallyPasses(maxClicks === null ? liveWithinMs : 0, async () => {
+        const asked = await atOnce(edges.length, (n) => visit(n, code));
+        more.push(...asked);
+        expect(statuses(asked)).to.deep.equal({ 410: edges.length });
+      });
+      for (const { status } of [...answers, ...more]) expect(status).to.be.oneOf([302, 410]);
+      await counted(code, edges.length + taken([...answers, ...more]));
+    });
+  }
+
+  /** A new key that this one makes. */
+  const child = async (of: IssuedKey): Promise<{ readonly id: string; readonly key: string }> => {
+    const answer = await call(0, of, '/keys', { method: 'POST', body: { name: 'child' } });
+    expect(answer.status, answer.text).to.equal(201);
+    return answer.json() as { id: string; key: string };
+  };
+
+  /** Calls one after the other of four clients at each API, until they are ended. */
+  const callers = (key: { readonly key: string }) => {
+    const calls: Timed[] = [];
+    const ended = new AbortController();
+    const running = atOnce(4 * apis.length, async (n) => {
+      while (!ended.signal.aborted) {
+        const from = performance.now();
+        const { status } = await call(n, key, '/usage');
+        calls.push({ from, until: performance.now(), status });
+        await sleep(10);
+      }
+    });
+    return async (): Promise<readonly Timed[]> => {
+      ended.abort();
+      await running;
+      return calls;
+    };
+  };
+
+  const statusesOf = (calls: readonly Timed[]): readonly number[] => [
+    ...new Set(calls.map(({ status }) => status)),
+  ];
+
+  inEachRound('a rotation: refuses no call within the overlap, takes none after', async (round) => {
+    const root = await bench.key('PRO', { account: `rotated-${round}` });
+    const old = await child(root);
+    const end = callers(old);
+    await sleep(50);
+    const asked = performance.now();
+    const path = `/keys/${old.id}/rotate`;
+    const rotate = { method: 'POST', body: { overlapSeconds: 1 } };
+    const answer = await call(round, root, path, rotate);
+    const answered = performance.now();
+    expect(answer.status, answer.text).to.equal(200);
+    await sleep(1_300);
+    const calls = await end();
+    const overlapped = calls.filter(({ until }) => until < asked + 1_000);
+    expect(statusesOf(overlapped)).to.deep.equal([200]);
+    const late = calls.filter(({ from }) => from > answered + 1_000);
+    expect(statusesOf(late)).to.deep.equal([401]);
+    const rotated = answer.json() as { readonly key: string };
+    for (const { status } of await atOnce(apis.length, (n) => call(n, rotated, '/usage'))) {
+      expect(status).to.equal(200);
+    }
+  });
+
+  inEachRound('a root’s end: takes no call of its descendants after it', async (round) => {
+    const root = await bench.key('PRO', { account: `root-${round}` });
+    const end = callers(await child(root));
+    await sleep(50);
+    const asked = performance.now();
+    const answer =
+      round % 2 === 0
+        ? await call(round, root, `/keys/${root.id}`, { method: 'DELETE' })
+        : await bench.admin('DELETE', `/admin/keys/${root.id}`);
+    const answered = performance.now();
+    expect(answer.status, answer.text).to.be.oneOf([200, 204]);
+    await sleep(50);
+    const calls = await end();
+    expect(statusesOf(calls.filter(({ until }) => until < asked))).to.deep.equal([200]);
+    expect(statusesOf(calls.filter(({ from }) => from > answered))).to.deep.equal([401]);
+  });
+});
