@@ -91,6 +91,8 @@ export const createApp = (
     const requestId = requestIdOf(ctx.headers['x-request-id']);
     const headers = { 'X-Request-Id': requestId, ...noSniff };
     Object.assign(ctx.state, { requestId, headers });
+    // Node reads on before anything is answered: a body that smuggles a request gets its 400, not a 401.
+    await Promise.resolve();
     try {
       await withinDeadline(answerWithinMs, async (uncounted) => {
         ctx.state.uncounted = uncounted;

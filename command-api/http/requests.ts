@@ -149,17 +149,22 @@ export const createDispatcher = <One extends Route<never>>(
   );
   const dispatch = router.routes();
 
-  const find = (path: string, method: string) => {
-    const { path: ofPath, pathAndMethod } = router.match(path, method);
-    return {
-      ofPath: ofPath.flatMap((layer) => routeOfLayer.get(layer) ?? []),
-      found: pathAndMethod[0] && routeOfLayer.get(pathAndMethod[0]),
-    };
-  };
-
   const fixedPaths = new Set(
     routes.flatMap(({ path }) => (path.includes(':') ? [] : [prefix + path])),
   );
+
+  const find = (path: string, method: string) => {
+    const layers = router.match(path, method).path;
+    // `/links/bulk` is no `/links/:shortCode`.
+    const own = fixedPaths.has(path) ? layers.filter((layer) => layer.path === path) : layers;
+    const found = own.find(({ methods }) => methods.includes(method));
+    return {
+      methods: [...new Set(own.flatMap((layer) => layer.methods))],
+      ofPath: own.flatMap((layer) => routeOfLayer.get(layer) ?? []),
+      found: found && routeOfLayer.get(found),
+    };
+  };
+
   /** By method and path, of paths without parameters: the router tries one pattern after the other. */
   const matches = new Map<string, ReturnType<typeof find>>();
 
@@ -178,8 +183,7 @@ export const createDispatcher = <One extends Route<never>>(
       return route ? prefix + route.path : null;
     },
     async dispatch(ctx: Context): Promise<void> {
-      const layers = router.match(ctx.path, ctx.method).path;
-      const methods = [...new Set(layers.flatMap((layer) => layer.methods))];
+      const { methods } = match(ctx.path, ctx.method);
       if (methods.length === 0) send(ctx, failure(404, messages.notFound));
       else if (!methods.includes(ctx.method)) {
         send(ctx, failure(405, messages.methodNotAllowed, { Allow: methods.join(', ') }));

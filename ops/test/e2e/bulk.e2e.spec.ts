@@ -37,6 +37,17 @@ describe('command API: POST /v2/links/bulk', () => {
     return calls.used;
   };
 
+  it('is no short code: other methods answer 405', async () => {
+    for (const method of ['GET', 'PATCH', 'DELETE']) {
+      const answer = await bench.api(path, pro, { method });
+      expectError(answer, { status: 405, message: 'Method Not Allowed', path, method });
+      expect(answer.headers.allow).to.equal('POST');
+    }
+    const alias = await bench.shorten(pro, { url: 'https://example.com/', alias: 'bulk' });
+    const message = 'This alias is reserved and cannot be used';
+    expectError(alias, { status: 400, message, path: '/v2/shorten', method: 'POST' });
+  });
+
   it('changes each link alone, and answers in the order asked', async () => {
     const [first = '', deleted = '', full = ''] = await links(3, { tags: ['old', 'kept'] });
     const tags = Array.from({ length: 20 }, (_, index) => `tag ${index}`);
