@@ -332,6 +332,7 @@ describe('product: metrics of the running product', () => {
     expect(pools.map(({ labels }) => labels['pool'])).to.have.members([
       'log',
       'projectors',
+      'projection-work',
       'edge',
       'command-api',
       'archive',

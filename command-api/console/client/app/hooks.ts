@@ -34,9 +34,11 @@ export const useLoad = <Value>(load: () => Promise<Answer<Value>>, key: string):
   return { value, failure, isLoading: loadedFor !== wanted, reload };
 };
 
-/** Loads again when a person comes back to the page from another tab. */
-export const useReloadOnReturn = (reload: () => void): void => {
+/** Loads again when a person comes back to the page from another tab, but not while it is loading. */
+export const useReloadOnReturn = ({ isLoading, reload }: Loaded<unknown>): void => {
   useEffect(() => {
+    // Another load would drop the answer of this one.
+    if (isLoading) return undefined;
     const look = (): void => {
       if (document.visibilityState === 'visible') reload();
     };
@@ -44,7 +46,7 @@ export const useReloadOnReturn = (reload: () => void): void => {
     return () => {
       document.removeEventListener('visibilitychange', look);
     };
-  }, [reload]);
+  }, [isLoading, reload]);
 };
 
 export interface Action {

@@ -154,7 +154,7 @@ export const Statistics = ({ shortCode }: Props) => {
   const now = path + periodQuery(view, view, 'all') + '&limit=200';
   const earlier = path + periodQuery(view, daysBefore(view), 'timeseries,bots,uniques');
   const stats = useLoad(() => callApi<PeriodStats>(now), now);
-  useReloadOnReturn(stats.reload);
+  useReloadOnReturn(stats);
   const compared = useLoad(
     () =>
       view.compare

@@ -1,7 +1,10 @@
 import type { Fold } from './folds.js';
 import type { Difference, VerifiedTable } from './report.js';
 
-/** The names of a table's compared columns: those of its primary key, and the others. */
+/**
+ * The names of a table's compared columns: those of its primary key, and the others. Generated columns are none:
+ * what they follow from is compared.
+ */
 interface Columns {
   readonly keys: readonly string[];
   readonly others: readonly string[];
@@ -34,7 +37,8 @@ const columnsOf = async ({ client, live, ignored }: Fold, table: string): Promis
   const { rows } = await client.query<{ name: string; isKey: boolean }>(
     `SELECT a.attname AS name, coalesce(a.attnum = ANY (i.indkey), false) AS "isKey"
      FROM pg_attribute a LEFT JOIN pg_index i ON i.indrelid = a.attrelid AND i.indisprimary
-     WHERE a.attrelid = $1::regclass AND a.attnum > 0 AND NOT a.attisdropped ORDER BY a.attnum`,
+     WHERE a.attrelid = $1::regclass AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
+     ORDER BY a.attnum`,
     [`${live}.${table}`],
   );
   const compared = rows.filter(({ name }) => !ignored.columns[table]?.includes(name));
