@@ -30,10 +30,28 @@ export interface Round {
 /** Only node is killed in every third round: its PostgreSQL is left as a live orphan. */
 const orphanEvery = 3;
 
-/** As fast as the product answers. */
-const pace: Pace = {
-  creations: { perSecond: 600, atOnce: 6 },
-  visits: { perSecond: 10_000, atOnce: 24 },
+/** What is asked of the product in a round, and for how long until it is killed: milliseconds. */
+interface RoundLoad {
+  readonly pace: Pace;
+  readonly shortestMs: number;
+  readonly longestMs: number;
+}
+
+/** As fast as the product answers, for a moment. */
+const burst: RoundLoad = {
+  pace: {
+    creations: { perSecond: 600, atOnce: 6 },
+    visits: { perSecond: 10_000, atOnce: 24 },
+  },
+  shortestMs: 200,
+  longestMs: 2_500,
+};
+
+/** As in every day's work: what is kept in memory, compacted or ended meanwhile is there at the kill. */
+export const steady: RoundLoad = {
+  pace: { creations: { perSecond: 3, atOnce: 3 }, visits: { perSecond: 150, atOnce: 12 } },
+  shortestMs: 20_000,
+  longestMs: 90_000,
 };
 
 const kill = async (product: Product, round: number): Promise<void> => {
@@ -47,10 +65,16 @@ const kill = async (product: Product, round: number): Promise<void> => {
  * is rebuilt from the log and must be what it was.
  */
 export const killRounds = async (options: {
+  /** At most. */
   readonly rounds: number;
   readonly seed: number;
+  readonly load?: RoundLoad;
+  /** No round begins after so many milliseconds. */
+  readonly withinMs?: number;
   readonly onRound?: (round: Round) => void;
 }): Promise<readonly string[]> => {
+  const { pace, shortestMs, longestMs } = options.load ?? burst;
+  const deadline = performance.now() + (options.withinMs ?? Infinity);
   const random = seededRandom(options.seed);
   const dataDir = await mkdtemp(path.join(tmpdir(), 'linklog-chaos-'));
   const plansFile = path.join(tmpdir(), `${path.basename(dataDir)}-plans.json`);
@@ -63,9 +87,9 @@ export const killRounds = async (options: {
   try {
     const keys = await issueLoadKeys(product);
     const log = new LogCopy();
-    for (let round = 1; round <= options.rounds; round += 1) {
+    for (let round = 1; round <= options.rounds && performance.now() < deadline; round += 1) {
       const load = startLoad({ target: product, keys, promises, random, pace });
-      const loadMs = random.between(200, 2_500);
+      const loadMs = random.between(shortestMs, longestMs);
       await sleep(loadMs);
       // Nothing new is sent from here on; what is in flight at this moment meets the kill.
       const ended = load.stop();

@@ -1,19 +1,26 @@
 import { randomInt } from 'node:crypto';
 import { Command } from 'commander';
-import { killRounds } from './kill-rounds.js';
+import { killRounds, steady } from './kill-rounds.js';
 import { wholeNumber } from './options.js';
 
 const command = new Command('chaos')
   .description('Kills the product with -9 under load and checks what was promised, round by round.')
   .option('--rounds <count>', 'how often', wholeNumber, 20)
+  .option('--minutes <count>', 'for so long instead, under a steady load', wholeNumber)
   .option('--seed <number>', 'gives the same moments again', wholeNumber, randomInt(1, 2 ** 31))
   .parse();
-const { rounds, seed } = command.opts<{ rounds: number; seed: number }>();
+const { rounds, minutes, seed } = command.opts<{
+  rounds: number;
+  minutes?: number;
+  seed: number;
+}>();
 
 process.stdout.write(`seed ${seed}\n`);
 const broken = await killRounds({
-  rounds,
   seed,
+  ...(minutes === undefined
+    ? { rounds }
+    : { rounds: Infinity, load: steady, withinMs: minutes * 60_000 }),
   onRound: (round) => {
     const { loadMs, restartMs, links, redirects, unanswered, changes } = round;
     process.stdout.write(
