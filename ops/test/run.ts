@@ -19,6 +19,7 @@ import { fileURLToPath } from 'node:url';
 import { failures, summary } from './mocha-output.js';
 import { missingPrograms } from './programs.js';
 import { makeClusterTemplate, templateVariable } from './support/cluster.js';
+import { sharedKafkaVariable, startSharedKafka } from './support/kafka.js';
 import { temporaryDir } from './support/process.js';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
@@ -117,9 +118,14 @@ const run = async (batch: Batch): Promise<Ended> => {
 };
 
 const template = await temporaryDir();
-await makeClusterTemplate(template);
+const mayStartKafka = missingPrograms('dist/ops/test/support/kafka.js').length === 0;
+const [kafka] = await Promise.all([
+  mayStartKafka ? startSharedKafka() : null,
+  makeClusterTemplate(template),
+]);
 // Every mocha inherits this environment.
 process.env[templateVariable] = template;
+if (kafka) process.env[sharedKafkaVariable] = kafka.value;
 
 const limit = pLimit(atOnce);
 const running = batches().map((batch) => ({
@@ -150,6 +156,7 @@ if (failedFirst.length <= mostLate) {
 }
 const ended = firstRuns.map((one) => again.get(one.name) ?? one);
 await rm(template, { recursive: true });
+await kafka?.stop();
 const failed = ended.filter(({ passed }) => !passed);
 process.stdout.write(
   `\n${ended.length} processes: ${summary(ended.map(({ output }) => output))}\n`,

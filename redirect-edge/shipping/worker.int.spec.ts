@@ -13,7 +13,7 @@ import { openKafkaLog } from '../../ops/platform/event-log/kafka/kafka-log.js';
 import type { EventLog } from '../../ops/platform/event-log/port.js';
 import { createLogger } from '../../ops/platform/logging.js';
 import { endTestServer, startTestServer, testDatabase } from '../../ops/test/support/database.js';
-import { kafkaStartMs, testKafka } from '../../ops/test/support/kafka.js';
+import { kafkaStartMs, ownTestKafka } from '../../ops/test/support/kafka.js';
 import { openTestLog } from '../../ops/test/support/node.js';
 import { readEvent, writeEvent } from '../../schemas/events/codec.js';
 import { topics } from '../../schemas/events/topics.js';
@@ -38,7 +38,7 @@ interface Target {
 }
 
 const onKafka = async (): Promise<Target> => {
-  const kafka = await testKafka('shipping');
+  const kafka = await ownTestKafka('shipping');
   const settings = settingsOf(kafka);
   const log = openKafkaLog({ settings, logger });
   await log.ready;

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { kafkaStartMs, testKafka, type TestKafka } from '../support/kafka.js';
+import { kafkaStartMs, ownTestKafka, type OwnTestKafka } from '../support/kafka.js';
 import { Bench, destination, expectError, type Link } from './harness.js';
 import { eventuallyPasses } from '../support/waiting.js';
 
@@ -11,7 +11,7 @@ const logAway = 'The event log is temporarily unavailable';
 describe('product: while the log on Kafka is away', function () {
   this.timeout(120_000);
   const bench = new Bench();
-  let kafka: TestKafka;
+  let kafka: OwnTestKafka;
   let paused = false;
 
   const pause = async (): Promise<void> => {
@@ -28,7 +28,7 @@ describe('product: while the log on Kafka is away', function () {
 
   before(async function () {
     this.timeout(kafkaStartMs);
-    kafka = await testKafka('away');
+    kafka = await ownTestKafka('away');
     await bench.start({ KAFKA_BROKERS: kafka.brokers, KAFKA_TOPIC_PREFIX: kafka.prefix });
   });
   afterEach(resume);

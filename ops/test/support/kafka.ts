@@ -2,6 +2,7 @@ import { Kafka, logLevel } from 'kafkajs';
 import { mkdtemp, readdir, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { z } from 'zod';
 import { createLogger } from '../../platform/logging.js';
 import {
   kafkaVersions,
@@ -15,14 +16,18 @@ export interface TestKafka {
   readonly brokers: string;
   /** A test's topics and groups begin with it: the broker is everybody's. */
   readonly prefix: string;
-  /** The broker itself, to be killed and restarted; whoever does it leaves it running. */
-  readonly server: KafkaServer;
   /** A client of kafkajs that logs nothing. */
   client(): Kafka;
   /** Bytes that a topic of this prefix takes on the broker's disk. */
   bytesOf(topic: TopicName): Promise<number>;
   /** Deletes the topics of this prefix. */
   drop(): Promise<void>;
+}
+
+/** On a broker that no other mocha process uses. */
+export interface OwnTestKafka extends TestKafka {
+  /** The broker itself, to be killed and restarted; whoever does it leaves it running. */
+  readonly server: KafkaServer;
 }
 
 interface TestBroker {
@@ -32,8 +37,13 @@ interface TestBroker {
 
 const logger = createLogger('silent');
 
+/** The environment variable that tells of the broker of `startSharedKafka`. */
+export const sharedKafkaVariable = 'LINKLOG_TEST_KAFKA';
+
+const sharedBroker = z.object({ brokers: z.string(), dataDir: z.string() });
+
 // One of a version for all files of a mocha process, and none for a process that needs none.
-const brokers = new Map<KafkaVersion, Promise<TestBroker>>();
+const ownBrokers = new Map<KafkaVersion, Promise<TestBroker>>();
 let prefixes = 0;
 
 const start = async (version: KafkaVersion): Promise<TestBroker> => {
@@ -44,11 +54,33 @@ const start = async (version: KafkaVersion): Promise<TestBroker> => {
   };
 };
 
-const brokerOf = (version: KafkaVersion): Promise<TestBroker> => {
-  const known = brokers.get(version);
+const stop = async ({ server, dataDir }: TestBroker): Promise<void> => {
+  await server.stop();
+  await rm(dataDir, { recursive: true, force: true });
+};
+
+/**
+ * Starts a broker for many mocha processes, since the start of one takes 10 s of CPU.
+ *
+ * @returns the variable's value for them, and how to stop the broker
+ */
+export const startSharedKafka = async (): Promise<{
+  readonly value: string;
+  stop(): Promise<void>;
+}> => {
+  const broker = await start(kafkaVersions[0]);
+  const { server, dataDir } = broker;
+  return {
+    value: JSON.stringify({ brokers: server.brokers, dataDir }),
+    stop: () => stop(broker),
+  };
+};
+
+const ownBrokerOf = (version: KafkaVersion): Promise<TestBroker> => {
+  const known = ownBrokers.get(version);
   if (known) return known;
   const starting = start(version);
-  brokers.set(version, starting);
+  ownBrokers.set(version, starting);
   return starting;
 };
 
@@ -64,20 +96,14 @@ export const bytesOfTopic = async (dataDir: string, topic: string): Promise<numb
 /** For mocha's timeout, where a hook may be the first to start it; the first time ever it is fetched. */
 export const kafkaStartMs = 300_000;
 
-/** A part of the one broker, for one test file; `name` is of letters and digits. */
-export const testKafka = async (
-  name: string,
-  version: KafkaVersion = kafkaVersions[0],
-): Promise<TestKafka> => {
-  const { server, dataDir } = await brokerOf(version);
+const partOf = (name: string, { brokers, dataDir }: z.infer<typeof sharedBroker>): TestKafka => {
   prefixes += 1;
-  const prefix = `${name}-${prefixes}.`;
+  const prefix = `${name}-${process.pid}-${prefixes}.`;
   const client = (): Kafka =>
-    new Kafka({ brokers: [server.brokers], logLevel: logLevel.NOTHING, clientId: prefix });
+    new Kafka({ brokers: [brokers], logLevel: logLevel.NOTHING, clientId: prefix });
   return {
-    brokers: server.brokers,
+    brokers,
     prefix,
-    server,
     client,
     bytesOf: (topic) => bytesOfTopic(dataDir, `${prefix}${topic}`),
     async drop() {
@@ -93,11 +119,25 @@ export const testKafka = async (
   };
 };
 
-/** Stops the brokers that tests started, if any did. */
-export const stopTestKafka = async (): Promise<void> => {
-  for (const starting of brokers.values()) {
-    const { server, dataDir } = await starting;
-    await server.stop();
-    await rm(dataDir, { recursive: true, force: true });
+/** A part of a broker that this mocha process has for itself: it may be stopped. */
+export const ownTestKafka = async (
+  name: string,
+  version: KafkaVersion = kafkaVersions[0],
+): Promise<OwnTestKafka> => {
+  const { server, dataDir } = await ownBrokerOf(version);
+  return { ...partOf(name, { brokers: server.brokers, dataDir }), server };
+};
+
+/** A part of the one broker, for one test file; `name` is of letters and digits. */
+export const testKafka = async (name: string, version?: KafkaVersion): Promise<TestKafka> => {
+  const shared = process.env[sharedKafkaVariable];
+  if (shared === undefined || (version !== undefined && version !== kafkaVersions[0])) {
+    return ownTestKafka(name, version);
   }
+  return partOf(name, sharedBroker.parse(JSON.parse(shared)));
+};
+
+/** Stops the brokers that tests of this process started, if any did. */
+export const stopTestKafka = async (): Promise<void> => {
+  for (const starting of ownBrokers.values()) await stop(await starting);
 };

@@ -1,14 +1,14 @@
-import { kafkaStartMs, testKafka, type TestKafka } from '../../test/support/kafka.js';
+import { kafkaStartMs, ownTestKafka, type OwnTestKafka } from '../../test/support/kafka.js';
 import { describeSpoolShip } from './testing/spool-ship.suite.js';
 
 describe('CLI: spools of an edge that is gone, to Kafka', function () {
   this.timeout(kafkaStartMs);
-  let kafka: TestKafka | undefined;
+  let kafka: OwnTestKafka | undefined;
 
   after(() => kafka?.drop());
 
   describeSpoolShip(async () => {
-    kafka = await testKafka('shipped');
+    kafka = await ownTestKafka('shipped');
     const { brokers, prefix, server } = kafka;
     return {
       env: { KAFKA_BROKERS: brokers, KAFKA_TOPIC_PREFIX: prefix },

@@ -3,7 +3,12 @@ import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { kafkaStartMs, testKafka, type TestKafka } from '../../../test/support/kafka.js';
+import {
+  kafkaStartMs,
+  ownTestKafka,
+  testKafka,
+  type TestKafka,
+} from '../../../test/support/kafka.js';
 import { eventually } from '../../../test/support/waiting.js';
 import { cuttableSockets } from '../../../test/conformance/event-log/cuttable-sockets.js';
 import { settingsOf } from '../../../test/conformance/event-log/kafka-harness.js';
@@ -275,7 +280,7 @@ describe('platform: kafkajs, mended', function () {
   describe('towards a broker that takes connections and does not answer', () => {
     it('asks again what it takes, until it answers', async function () {
       this.timeout(kafkaStartMs);
-      const kafka = await testKafka('hangs');
+      const kafka = await ownTestKafka('hangs');
       let timedOut = false;
       const client = createKafkaClient(settingsOf(kafka), {
         isLevelEnabled: () => true,
