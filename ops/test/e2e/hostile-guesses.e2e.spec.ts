@@ -14,7 +14,7 @@ describe('redirect edge: flood of guesses at one link', () => {
       perSecond: 400,
       manyClients,
       normalMs: 300,
-      floodMs: 3_000,
+      floodMs: 1_500,
       afterMs: 300,
       warmUpMs: 200,
     });
@@ -60,7 +60,7 @@ describe('redirect edge: flood of guesses at one link', () => {
       const [quietPath = '', path = ''] = await securedPaths(bench.product, 2);
       const { guesses, visitors, bystanders } = await floodFromNetworks(bench.product, {
         guessers: origins[origin] ?? [],
-        ...{ perSecond: 400, paths: [path], quietPath, visitors: 60, ms: 3_000 },
+        ...{ perSecond: 400, paths: [path], quietPath, visitors: 40, ms: 2_000 },
       });
       expect(visitors.answers).to.deep.equal({ 303: visitors.sent });
       expect(bystanders.answers).to.deep.equal({ 303: bystanders.sent });
