@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { shareSchema } from '../../../projectors/runtime/checkpoints.js';
 import { projectionNames } from '../../../projectors/runtime/projection.js';
+import { runLinklogCli } from '../../test/support/command-line.js';
 import { startLinklogCli } from '../../test/support/process.js';
 import { eventually } from '../../test/support/waiting.js';
 import { onService } from './testing/on-service.js';
@@ -125,11 +126,6 @@ describe('CLI: command line, on a running service', () => {
         2,
         '"v2" is no number of a version',
       ],
-      [
-        ['links', 'edit', 'x', '--password'],
-        2,
-        'the password is empty: write it to stdin, as its first line',
-      ],
       [['links', 'edit', 'nothing0', '--url', 'x'], 1, 'Please provide a valid URL'],
       [['links', 'edit', 'nothing0', '--title', 'x'], 1, 'Short URL not found'],
       [['links', 'disable', ''], 2, 'the short code is empty'],
@@ -169,8 +165,22 @@ describe('CLI: command line, on a running service', () => {
       ],
     ];
     for (const [args, exitCode, line] of wrong) {
-      it(`linklog ${args.join(' ')}`, () => expectFailure(args, exitCode, line));
+      it(`linklog ${args.join(' ')}`, async () => {
+        const said = await runLinklogCli(args, service().env);
+        expect(said).to.deep.equal({ exitCode, stdout: '', stderr: `linklog: ${line}\n` });
+      });
     }
+
+    it('a process whose command, plan, id or stdin is', async () => {
+      const [unknown, plan] = [wrong[0], wrong.find(([args]) => args.includes('PORO'))];
+      const id = wrong.find(([args]) => args.includes(nobody));
+      const line = 'the password is empty: write it to stdin, as its first line';
+      const stdin = [['links', 'edit', 'x', '--password'], 2, line] as const;
+      for (const one of [unknown, plan, id, stdin]) {
+        if (!one) throw new Error('The table has one of each');
+        await expectFailure(...one);
+      }
+    });
 
     it('a moment of which the log knows nothing, and a key that there was not', async () => {
       const before = await linklog('audit', 'as-of', '2020-02-03T04:05:06+01:00');

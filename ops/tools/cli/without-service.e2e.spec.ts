@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { runLinklogCli } from '../../test/support/command-line.js';
 import { startLinklogCli, type Said } from '../../test/support/process.js';
 
 const nobody = '01990000-0000-7000-8000-000000000000';
@@ -15,7 +16,12 @@ describe('CLI: command line, without a service', () => {
 
   after(() => rm(dataDir, { recursive: true, force: true }));
 
-  const linklog = (args: readonly string[], env: Record<string, string> = {}): Promise<Said> =>
+  type Env = Readonly<Record<string, string>>;
+
+  const linklog = (args: readonly string[], env: Env = {}): Promise<Said> =>
+    runLinklogCli(args, { DATA_DIR: dataDir, ADMIN_PORT: '1', ...env });
+
+  const linklogProcess = (args: readonly string[], env: Env = {}): Promise<Said> =>
     startLinklogCli(args, { DATA_DIR: dataDir, ADMIN_PORT: '1', ...env }).ended;
 
   const expectFailure = async (
@@ -71,16 +77,14 @@ describe('CLI: command line, without a service', () => {
 
   it('ends with 78 and the name of the variable when the configuration is wrong', async () => {
     const line = 'API_PORT must be a port number from 0 to 65535';
-    await expectFailure(linklog(['keys', 'list'], { API_PORT: 'x' }), 78, line);
+    await expectFailure(linklogProcess(['keys', 'list'], { API_PORT: 'x' }), 78, line);
     await expectFailure(linklog(['projections', 'rebuild', 'stats'], { API_PORT: 'x' }), 78, line);
     // A wrong command line is the nearer mistake.
-    const { exitCode } = await linklog(['keys', 'create'], { API_PORT: 'x' });
+    const { exitCode } = await linklogProcess(['keys', 'create'], { API_PORT: 'x' });
     expect(exitCode).to.equal(2);
   });
 
-  it('helps with every command, whatever the environment', async function () {
-    // Some forty processes.
-    this.timeout(90_000);
+  it('helps with every command, whatever the environment', async () => {
     for (const args of [
       [],
       ['keys'],
@@ -128,6 +132,16 @@ describe('CLI: command line, without a service', () => {
     }
   });
 
+  it('helps, and says what is absent, as a process too', async () => {
+    const help = await linklogProcess(['keys', 'create', '--help'], { API_PORT: 'x' });
+    expect(help).to.include({ exitCode: 0, stderr: '' });
+    expect(help.stdout).to.match(/^Usage: linklog keys create /);
+    const bare = await linklogProcess([]);
+    expect(bare).to.include({ exitCode: 2, stdout: '' });
+    expect(bare.stderr).to.match(/^Usage: linklog /);
+    await expectFailure(linklogProcess(['keys', 'list']), 1, absent);
+  });
+
   it('shows the help to whoever leaves the command out, on stderr', async () => {
     for (const args of [[], ['keys'], ['links'], ['aliases'], ['platform'], ['projections']]) {
       const { exitCode, stdout, stderr } = await linklog(args);
@@ -137,7 +151,7 @@ describe('CLI: command line, without a service', () => {
   });
 
   it('knows its version', async () => {
-    const { exitCode, stdout } = await linklog(['--version']);
+    const { exitCode, stdout } = await linklogProcess(['--version']);
     expect(exitCode).to.equal(0);
     expect(stdout).to.match(/^\d+\.\d+\.\d+\n$/);
   });
