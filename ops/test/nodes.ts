@@ -11,6 +11,7 @@ import { promisify } from 'node:util';
 import { inheritedEnvironment } from '../platform/config/config.js';
 import { failures, summary } from './mocha-output.js';
 import { makeClusterTemplate, templateVariable } from './support/cluster.js';
+import { keepTemporaryInMemory } from './support/memory-dir.js';
 import { temporaryDir } from './support/process.js';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
@@ -20,6 +21,7 @@ const mocha = fileURLToPath(import.meta.resolve('mocha/lib/cli/cli.js'));
 const mainPath = 'dist/ops/test/e2e/redirect.e2e.spec.js';
 
 const run = promisify(execFile);
+const removeTemporary = await keepTemporaryInMemory();
 const dir = await mkdtemp(path.join(tmpdir(), 'linklog-nodes-'));
 
 const template = await temporaryDir();
@@ -55,4 +57,5 @@ try {
   for (const output of broken) process.stdout.write(`\nFailed:\n${failures(output)}\n`);
 } finally {
   for (const made of [dir, template]) await rm(made, { recursive: true });
+  await removeTemporary();
 }

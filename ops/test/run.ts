@@ -20,6 +20,7 @@ import { failures, summary } from './mocha-output.js';
 import { missingPrograms } from './programs.js';
 import { makeClusterTemplate, templateVariable } from './support/cluster.js';
 import { sharedKafkaVariable, startSharedKafka } from './support/kafka.js';
+import { keepTemporaryInMemory } from './support/memory-dir.js';
 import { temporaryDir } from './support/process.js';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
@@ -117,13 +118,14 @@ const run = async (batch: Batch): Promise<Ended> => {
   return { ...batch, output, passed, seconds };
 };
 
+// Every mocha inherits this environment.
+const removeTemporary = await keepTemporaryInMemory();
 const template = await temporaryDir();
 const mayStartKafka = missingPrograms('dist/ops/test/support/kafka.js').length === 0;
 const [kafka] = await Promise.all([
   mayStartKafka ? startSharedKafka() : null,
   makeClusterTemplate(template),
 ]);
-// Every mocha inherits this environment.
 process.env[templateVariable] = template;
 if (kafka) process.env[sharedKafkaVariable] = kafka.value;
 
@@ -157,6 +159,7 @@ if (failedFirst.length <= mostLate) {
 const ended = firstRuns.map((one) => again.get(one.name) ?? one);
 await rm(template, { recursive: true });
 await kafka?.stop();
+await removeTemporary();
 const failed = ended.filter(({ passed }) => !passed);
 process.stdout.write(
   `\n${ended.length} processes: ${summary(ended.map(({ output }) => output))}\n`,

@@ -2,9 +2,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import pg from 'pg';
-import { copyClusterTemplate } from './cluster.js';
+import { copyClusterTemplate, makeMigratedDatabase, migratedDatabase } from './cluster.js';
 import { startEmbeddedPostgres, type EmbeddedPostgres } from '../../local/postgres/index.js';
-import { migrate } from '../../migrations/migrate.js';
 import { createLogger } from '../../platform/logging.js';
 import { createPool, type Pool } from '../../platform/postgres/pool.js';
 
@@ -54,17 +53,17 @@ const administer = async ({ postgres }: TestServer, statement: string): Promise<
   return postgres.url;
 };
 
-/** A new database, with what a `template` has; on the server of this process unless told. */
+/** The server of this mocha process. */
+const ownServer = (): Promise<TestServer> => (starting ??= startTestServer());
+
 const newDatabase = async (
+  server: TestServer,
   name: string,
-  ofServer?: TestServer,
-  template?: string,
+  template: string,
 ): Promise<TestDatabase> => {
-  const server = ofServer ?? (await (starting ??= startTestServer()));
   databases += 1;
   const database = pg.escapeIdentifier(`${name}_${databases}`);
-  const from = template === undefined ? '' : ` TEMPLATE ${pg.escapeIdentifier(template)}`;
-  const url = new URL(await administer(server, `CREATE DATABASE ${database}${from}`));
+  const url = new URL(await administer(server, `CREATE DATABASE ${database} TEMPLATE ${template}`));
   url.pathname = `/${name}_${databases}`;
   const pool = createPool({ url: url.href, name: 'test', max: 8, logger });
   return {
@@ -78,37 +77,25 @@ const newDatabase = async (
 };
 
 /** A new database without tables, on the server of this process unless told; `name` is of letters. */
-export const emptyDatabase = (name: string, ofServer?: TestServer): Promise<TestDatabase> =>
-  newDatabase(name, ofServer);
+export const emptyDatabase = async (name: string, ofServer?: TestServer): Promise<TestDatabase> =>
+  newDatabase(ofServer ?? (await ownServer()), name, 'template1');
 
-/** The databases with all migrations, by the server: a copy of one takes a tenth of their CPU. */
-const migrated = new WeakMap<TestServer, Promise<string>>();
-
-const migrateOnce = async (server: TestServer): Promise<string> => {
-  const name = 'migrated';
-  const url = new URL(await administer(server, `CREATE DATABASE ${name}`));
-  url.pathname = `/${name}`;
-  // A busy machine takes its time for a new database.
-  const patient = { name: 'test', max: 2, deadlines: 'patient', logger } as const;
-  const pool = createPool({ url: url.href, ...patient });
-  await migrate(pool);
-  // A database with a connection cannot be copied.
-  await pool.end();
-  return name;
-};
+// By the server. A copy takes less time than the migrations.
+const migrated = new WeakMap<TestServer, Promise<void>>();
 
 /** What migrations draw by lot, and no two installations share. */
-const renew = `UPDATE log.identity SET id = gen_random_uuid();
+const drawAgain = `UPDATE log.identity SET id = gen_random_uuid();
   UPDATE ledger.client_hash_key SET key = sha256(uuid_send(gen_random_uuid()));
   UPDATE ledger.copy_key SET key = sha256(uuid_send(gen_random_uuid()))`;
 
 /** A new database with all migrations applied, for one test file; `name` is of letters. */
 export const testDatabase = async (name: string, ofServer?: TestServer): Promise<TestDatabase> => {
-  const server = ofServer ?? (await (starting ??= startTestServer()));
-  const known = migrated.get(server) ?? migrateOnce(server);
+  const server = ofServer ?? (await ownServer());
+  const known = migrated.get(server) ?? makeMigratedDatabase(server.postgres.url);
   migrated.set(server, known);
-  const database = await newDatabase(name, server, await known);
-  await database.pool.query(renew);
+  await known;
+  const database = await newDatabase(server, name, migratedDatabase);
+  await database.pool.query(drawAgain);
   return database;
 };
 
