@@ -32,18 +32,18 @@ const atOnce = availableParallelism() + 2;
 const mostLate = 4;
 /** Batches that begin first, the longest at the top, so that none of them is left alone at the end. */
 const longest = [
-  'ops/test/e2e/process.e2e.spec.js',
-  'ops/test/e2e/a-minute-later.e2e.spec.js',
   'ops/platform/event-log/kafka: int specs',
-  'ops/local/postgres: int specs',
-  'ops/tools/cli/projections.e2e.spec.js',
-  'ops/test/fuzz/schemathesis.e2e.spec.js',
+  'ops/test/e2e/a-minute-later.e2e.spec.js',
+  'ops/test/e2e/process.e2e.spec.js',
   'ops/tools/audit/questions.e2e.spec.js',
-  'projectors/runtime: int specs',
-  'command-api/ledger: int specs',
-  'ops/test/e2e/log-away.e2e.spec.js',
-  'ops/test/e2e/races.e2e.spec.js',
-  'ops/test/e2e/qr.e2e.spec.js',
+  'ops/local/stack/stack.e2e.spec.js',
+  'ops/test/e2e/docs.e2e.spec.js',
+  'ops/test/e2e/frozen-parts.e2e.spec.js',
+  'redirect-edge/shipping: int specs',
+  'ops/test/fuzz/schemathesis.e2e.spec.js',
+  'ops/test/e2e/older-database.e2e.spec.js',
+  'ops/test/chaos/kill.e2e.spec.js',
+  'ops/local/postgres: int specs',
 ];
 
 /** What one process runs. */

@@ -292,7 +292,7 @@ describe('platform: kafkajs, mended', function () {
       process.kill(kafka.server.pid, 'SIGSTOP');
       const connecting = admin.connect();
       try {
-        await eventually('it has asked in vain', () => timedOut);
+        await eventually('it has asked in vain', () => timedOut, 60_000);
       } finally {
         process.kill(kafka.server.pid, 'SIGCONT');
       }
