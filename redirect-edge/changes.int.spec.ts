@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { notifyChange } from '../ops/ledger/changes.js';
+import { notifyChanges } from '../ops/ledger/changes.js';
 import { readPlatform, savePlatform } from '../ops/ledger/platform.js';
 import { createLogger } from '../ops/platform/logging.js';
 import {
@@ -97,7 +97,7 @@ describe('redirect edge: changes that an edge hears of', () => {
 
   const change = (code: string, what: typeof blocked | typeof unblocked, sequence: number) =>
     transaction(node.pool, async (tx) => {
-      await notifyChange(tx, { kind: 'link', code, sequence });
+      await notifyChanges(tx, [{ kind: 'link', code, sequence }]);
       await node.outbox.record(tx, [what(code, sequence)]);
     });
 
@@ -105,7 +105,7 @@ describe('redirect edge: changes that an edge hears of', () => {
     transaction(node.pool, async (tx) => {
       const state = await readPlatform(tx, 'FOR UPDATE');
       await savePlatform(tx, evolvePlatform(state, maintenanceSwitched(state.sequence + 1, on)));
-      await notifyChange(tx, { kind: 'platform' });
+      await notifyChanges(tx, [{ kind: 'platform' }]);
     });
 
   const forgotten = (code: string): Promise<void> =>
@@ -135,7 +135,7 @@ describe('redirect edge: changes that an edge hears of', () => {
     const code = await warmLink();
     await rejection(
       transaction(node.pool, async (tx) => {
-        await notifyChange(tx, { kind: 'link', code, sequence: 2 });
+        await notifyChanges(tx, [{ kind: 'link', code, sequence: 2 }]);
         throw new Error('taken back');
       }),
     );
@@ -229,7 +229,7 @@ describe('redirect edge: changes that an edge hears of', () => {
       '',
     ]) {
       expect(await edge.status(code)).to.equal('active');
-      await notify(node.pool, 'linklog_changes', payload);
+      await notify(node.pool, 'linklog_changes', [payload]);
       await forgotten(code);
     }
   });

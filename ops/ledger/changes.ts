@@ -10,9 +10,12 @@ const change = z.discriminatedUnion('kind', [
 ]);
 export type Change = z.infer<typeof change>;
 
-/** Tells every process of a change, when and only if the deciding transaction commits. */
-export const notifyChange = (tx: Queryable, what: Change): Promise<void> =>
-  notify(tx, 'linklog_changes', JSON.stringify(what));
+/** Tells every process of changes, when and only if the deciding transaction commits. */
+export const notifyChanges = async (tx: Queryable, changes: readonly Change[]): Promise<void> => {
+  if (changes.length === 0) return;
+  const payloads = changes.map((one) => JSON.stringify(one));
+  await notify(tx, 'linklog_changes', payloads);
+};
 
 /** A change that was told of, or `null` for one that another version of us tells of. */
 export const parseChange = (payload: string): Change | null => {

@@ -3,7 +3,7 @@ import type { Actor, Decision, DecisionContext } from '../../schemas/decision.js
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
 import { nothingRecorded, type Outbox } from '../platform/outbox/port.js';
 import { transaction, type Client, type Pool } from '../platform/postgres/pool.js';
-import { notifyChange, type Change } from './changes.js';
+import { notifyChanges, type Change } from './changes.js';
 import { ledgerNow } from './clock.js';
 
 /** Where a ledger's tables are: the live ones, or temporary ones of one session, for a private fold. */
@@ -56,10 +56,10 @@ export const decideAll = async <State, Event extends LinklogEvent, Reason extend
   });
   if (events.length === 0) return { results, receipt: nothingRecorded };
   await kind.save(tx, changed);
-  for (const event of events) {
-    const change = kind.changeOf?.(event) ?? null;
-    if (change) await notifyChange(tx, change);
-  }
+  await notifyChanges(
+    tx,
+    events.flatMap((event) => kind.changeOf?.(event) ?? []),
+  );
   return { results, receipt: await outbox.record(tx, events) };
 };
 

@@ -156,6 +156,23 @@ describe('PostgreSQL: notifications', () => {
     });
   });
 
+  it('are heard in their order, however many are told at once', async () => {
+    const listener = listenToPostgres(database.url, ['linklog_changes'], logger);
+    const heard: string[] = [];
+    const states: string[] = [];
+    listener.onGap((state) => states.push(state));
+    listener.on('linklog_changes', (payload) => heard.push(payload));
+    try {
+      await eventually('it hears', () => states.at(-1) === 'back');
+      const told = Array.from({ length: 200 }, (_, index) => `${index}`);
+      await notify(database.pool, 'linklog_changes', told);
+      await eventually('all are heard', () => heard.length === told.length);
+      expect(heard).to.deep.equal(told);
+    } finally {
+      await listener.close();
+    }
+  });
+
   it('are missed by a deaf connection, which counts as lost', async () => {
     const relay = await startDeafRelay(database.url);
     const listener = listenToPostgres(relay.url, ['linklog_changes'], logger);
@@ -165,11 +182,11 @@ describe('PostgreSQL: notifications', () => {
     try {
       await eventually('it hears', () => heard.join() === 'back');
       relay.setDeaf(true);
-      await notify(database.pool, 'linklog_changes', 'missed');
+      await notify(database.pool, 'linklog_changes', ['missed']);
       await eventually('it is lost', () => heard.at(-1) === 'lost', 4_000);
       relay.setDeaf(false);
       await eventually('it is back', () => heard.at(-1) === 'back');
-      await notify(database.pool, 'linklog_changes', 'again');
+      await notify(database.pool, 'linklog_changes', ['again']);
       await eventually('it hears again', () => heard.at(-1) === 'again');
       expect(heard).not.to.include('missed');
     } finally {

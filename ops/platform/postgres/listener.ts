@@ -17,13 +17,16 @@ const reconnectMs = 200;
 const proveMs = 1_000;
 const hearWithinMs = 2_000;
 
-/** Notifies in a transaction: heard when, and only if, it commits. */
+/** Notifies in a transaction: heard in this order when, and only if, it commits. */
 export const notify = async (
   client: Queryable,
   channel: Channel,
-  payload: string,
+  payloads: readonly string[],
 ): Promise<void> => {
-  await client.query('SELECT pg_notify($1, $2)', [channel, payload]);
+  await client.query('SELECT pg_notify($1, payload) FROM unnest($2::text[]) AS told (payload)', [
+    channel,
+    payloads,
+  ]);
 };
 
 const addTo = <Item>(set: Set<Item>, item: Item): (() => void) => {
