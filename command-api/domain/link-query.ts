@@ -1,12 +1,18 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { linkStatusAt, type Link, type MadeLink } from '../../schemas/folds/link.js';
+import { accountName } from '../../schemas/http/keys.js';
 import type { LinkQuery } from '../../schemas/http/list-links.js';
 import { parseUrl } from '../../schemas/parse-url.js';
 import { foldCase } from '../../schemas/search/fold-case.js';
 
-/** Whose links a query is about. */
-export interface AccountQuery extends LinkQuery {
+/** A query for the links of an account; `null`: of all, one account after the other. */
+export interface ListQuery extends LinkQuery {
+  readonly account: string | null;
+}
+
+/** A query for the links of one account. */
+export interface AccountQuery extends ListQuery {
   readonly account: string;
 }
 
@@ -26,14 +32,14 @@ export const textMatcher = ({
 };
 
 /** Whether a link is one of those that a query asks for, at a moment. */
-export const linkMatcher = (query: AccountQuery, now: Date): ((link: MadeLink) => boolean) => {
+export const linkMatcher = (query: ListQuery, now: Date): ((link: MadeLink) => boolean) => {
   const matchesText = textMatcher(query);
   const { account, tag: tags, status: asked } = query;
   return (state) => {
     const { link } = state;
     const status = linkStatusAt(state, now);
     return (
-      link.account === account &&
+      (account === null || link.account === account) &&
       (asked === undefined ? status !== 'deleted' : status === asked) &&
       tags.every((tag) => link.tags.includes(tag)) &&
       matchesText(link)
@@ -43,9 +49,11 @@ export const linkMatcher = (query: AccountQuery, now: Date): ((link: MadeLink) =
 
 /**
  * A place in a list: behind this link. Lists are in the order of creation, the newest first; in one by clicks, those
- * that were clicked come before, in the order of clicks and then of short codes.
+ * that were clicked come before, in the order of clicks and then of short codes. In a list of all accounts, each
+ * account's links follow those of the account before, by its name.
  */
 export interface ListPlace {
+  readonly account: string;
   /** In a list by creation: 0. */
   readonly clicks: number;
   /** Milliseconds since 1970. */
@@ -61,7 +69,7 @@ export const byPlace = (a: ListPlace, b: ListPlace): number => {
 };
 
 /** The same for queries that differ in nothing but the size of a page. */
-const fingerprintOf = ({ account, sort, search, tag, status, domain }: AccountQuery): string =>
+const fingerprintOf = ({ account, sort, search, tag, status, domain }: ListQuery): string =>
   createHash('sha256')
     .update(JSON.stringify([account, sort, search, [...tag].sort(), status, domain]))
     .digest('base64url')
@@ -69,6 +77,7 @@ const fingerprintOf = ({ account, sort, search, tag, status, domain }: AccountQu
 
 const written = z.tuple([
   z.string(),
+  accountName,
   z.int().min(0),
   z.int().min(0).max(8.64e15),
   // Before the first short code of a time, there is none.
@@ -76,13 +85,16 @@ const written = z.tuple([
 ]);
 
 /** The `next` of a page that ends there. */
-export const writePlace = ({ clicks, createdAt, code }: ListPlace, query: AccountQuery): string =>
-  Buffer.from(JSON.stringify([fingerprintOf(query), clicks, createdAt, code])).toString(
+export const writePlace = (
+  { account, clicks, createdAt, code }: ListPlace,
+  query: ListQuery,
+): string =>
+  Buffer.from(JSON.stringify([fingerprintOf(query), account, clicks, createdAt, code])).toString(
     'base64url',
   );
 
 /** Reads `after`; `null` where it is no `next` of this query. */
-export const readPlace = (after: string, query: AccountQuery): ListPlace | null => {
+export const readPlace = (after: string, query: ListQuery): ListPlace | null => {
   let parts: unknown;
   try {
     parts = JSON.parse(Buffer.from(after, 'base64url').toString());
@@ -91,6 +103,8 @@ export const readPlace = (after: string, query: AccountQuery): ListPlace | null 
   }
   const read = written.safeParse(parts);
   if (!read.success) return null;
-  const [fingerprint, clicks, createdAt, code] = read.data;
-  return fingerprint === fingerprintOf(query) ? { clicks, createdAt, code } : null;
+  const [, account, clicks, createdAt, code] = read.data;
+  const place = { account, clicks, createdAt, code };
+  const isInList = query.account === null || query.account === account;
+  return isInList && writePlace(place, query) === after ? place : null;
 };

@@ -22,7 +22,7 @@ import {
   expired,
   spooledVisit,
 } from '../../schemas/testing/events.js';
-import { readPlace, writePlace, type AccountQuery } from '../domain/link-query.js';
+import { readPlace, writePlace, type AccountQuery, type ListQuery } from '../domain/link-query.js';
 import { listLinks, type Effort } from './link-list.js';
 
 /** What a test knows of a link, as the naive list below reads it. */
@@ -68,7 +68,7 @@ const someLinks: fc.Arbitrary<readonly Known[]> = fc
       ...codes.map((code) =>
         fc
           .record({
-            account: fc.constantFrom('acme', 'acme', 'acme', 'other'),
+            account: fc.constantFrom('acme', 'acme', 'acme', 'b1', 'b2', 'other'),
             // Many are made at the same time.
             seconds: fc.nat(20),
             destination: fc.constantFrom(...destinations),
@@ -106,11 +106,11 @@ const lower = (text: string): string =>
   Array.from(text, (letter) => small[letter] ?? letter.toLowerCase()).join('');
 
 /** The whole list, by the book. */
-const naive = (links: readonly Known[], query: AccountQuery): readonly string[] =>
+const naive = (links: readonly Known[], query: ListQuery): readonly string[] =>
   links
     .filter(
       ({ account, code, url, title, note, host, ...link }) =>
-        account === query.account &&
+        (query.account === null || account === query.account) &&
         (query.status ? link.status === query.status : link.status !== 'deleted') &&
         query.tag.every((tag) => link.tags.includes(tag)) &&
         (query.domain === undefined || host === query.domain) &&
@@ -119,6 +119,7 @@ const naive = (links: readonly Known[], query: AccountQuery): readonly string[] 
         ),
     )
     .sort((a, b) => {
+      if (a.account !== b.account) return a.account < b.account ? -1 : 1;
       const byClicks = query.sort === 'clicks' ? b.clicks - a.clicks : 0;
       const byCode = a.code < b.code ? 1 : -1;
       if (query.sort === 'clicks' && a.clicks > 0) return byClicks || -byCode;
@@ -199,7 +200,7 @@ describe('command API: lists of links', () => {
 
   /** The short codes of a page, and its `next`, as a client gives it back. */
   const page = async (
-    query: AccountQuery,
+    query: ListQuery,
     limit: number,
     next: string | null = null,
     effort?: Effort,
@@ -214,7 +215,7 @@ describe('command API: lists of links', () => {
     };
   };
 
-  const wholeList = async (query: AccountQuery, limit: number, effort?: Effort) => {
+  const wholeList = async (query: ListQuery, limit: number, effort?: Effort) => {
     const codes: string[] = [];
     let next: string | null = null;
     do {
@@ -229,8 +230,8 @@ describe('command API: lists of links', () => {
   it('has what a list by the book has, page by page, however little is looked at for a page', async () => {
     const efforts = [
       undefined,
-      { examined: 3, steps: 2, blocks: 1, few: 2, clicked: 2 },
-      { examined: 1, steps: 1, blocks: 1, few: 0, clicked: 1 },
+      { examined: 3, steps: 2, blocks: 1, few: 2, clicked: 2, accounts: 2 },
+      { examined: 1, steps: 1, blocks: 1, few: 0, clicked: 1, accounts: 1 },
     ];
     await fc.assert(
       fc.asyncProperty(
@@ -253,12 +254,34 @@ describe('command API: lists of links', () => {
           for (const [asked, limit, effort] of queries) {
             const query = queryOf(asked);
             expect(await wholeList(query, limit, effort)).to.deep.equal(naive(known, query));
+            const ofAll = { ...query, account: null, sort: 'created' as const };
+            expect(await wholeList(ofAll, limit, effort)).to.deep.equal(naive(known, ofAll));
           }
         },
       ),
       { numRuns: 12 },
     );
   }).timeout(180_000);
+
+  it('ends a page of all accounts after so many of them, or so many links', async () => {
+    const accounts = ['a', 'b', 'c', 'd'];
+    await given(...accounts.map((account) => created(`of-${account}`, {}, { account })));
+    const query = { ...queryOf({ search: 'of-d' }), account: null };
+    const pagesOf = async (effort?: Effort): Promise<readonly (readonly string[])[]> => {
+      const pages: (readonly string[])[] = [];
+      let next: string | null = null;
+      do {
+        const read = await page(query, 10, next, effort);
+        pages.push(read.codes);
+        next = read.next;
+      } while (next !== null);
+      return pages;
+    };
+    const effort = { examined: 9, steps: 1, blocks: 1, few: 0, clicked: 1, accounts: 9 };
+    expect(await pagesOf({ ...effort, accounts: 1 })).to.deep.equal([[], [], [], ['of-d']]);
+    expect(await pagesOf({ ...effort, examined: 2 })).to.deep.equal([[], ['of-d']]);
+    expect(await pagesOf()).to.deep.equal([['of-d']]);
+  });
 
   it('has each link once while others are made, changed and deleted', async () => {
     const codes = Array.from({ length: 40 }, (_, index) => `old-${10 + index}`);
@@ -333,6 +356,14 @@ describe('command API: lists of links', () => {
     ] as const) {
       expect(readPlace(next ?? '', queryOf(other, account)), JSON.stringify(other)).to.equal(null);
     }
+    // Nobody gets at other accounts' links by a cursor of his own making.
+    const [fingerprint, , ...place] = JSON.parse(
+      Buffer.from(next ?? '', 'base64url').toString(),
+    ) as unknown[];
+    const made = Buffer.from(JSON.stringify([fingerprint, 'other', ...place])).toString(
+      'base64url',
+    );
+    expect(readPlace(made, query)).to.equal(null);
     for (const wrong of ['', 'x', 'WzFd', `${next ?? ''}x`, next?.slice(1) ?? '']) {
       expect(readPlace(wrong, query), wrong).to.equal(null);
     }

@@ -11,8 +11,8 @@ import {
   byPlace,
   linkMatcher,
   textMatcher,
-  type AccountQuery,
   type ListPlace,
+  type ListQuery,
 } from '../domain/link-query.js';
 import { noClicks, readClicks, type ClicksOfLink } from './clicks.js';
 import { clicksOf, nextByClicks } from './links-by-clicks.js';
@@ -25,7 +25,9 @@ import {
 import {
   amongCodes,
   findExamined,
-  rarestTag,
+  nextAccount,
+  placeBehind,
+  selectionOf,
   type Candidate,
   type Examined,
   type Selection,
@@ -43,16 +45,21 @@ export interface Effort {
   readonly few: number;
   /** … so many a step. */
   readonly clicked: number;
+  /** Of all accounts, so many. */
+  readonly accounts: number;
 }
 
-const bounded: Effort = { examined: 5_000, steps: 4, blocks: 2_000, few: 500, clicked: 500 };
+const bounded: Effort = {
+  ...{ examined: 5_000, steps: 4, blocks: 2_000 },
+  ...{ few: 500, clicked: 500, accounts: 100 },
+};
 
 /** However old the statistics of a table are, nobody sorts all links of an account. */
 const inOrderOfIndexes = `${planByKey('LOCAL')};
   SET LOCAL enable_sort = off; SET LOCAL enable_bitmapscan = off`;
 
 export interface ListRequest {
-  readonly query: AccountQuery;
+  readonly query: ListQuery;
   /** `null`: from the beginning. */
   readonly after: ListPlace | null;
   readonly limit: number;
@@ -77,11 +84,10 @@ interface Found {
   readonly end: ListPlace | null;
 }
 
-const placeOf = ({ code, createdAt }: Candidate, clicks = 0): ListPlace => ({
-  clicks,
-  createdAt: createdAt.getTime(),
-  code,
-});
+interface FoundByCreation extends Found {
+  /** How many links were looked through, at most. */
+  readonly examined: number;
+}
 
 /** Finds up to `wanted` links in the order of creation, and looks through a bounded number of others. */
 const findByCreation = async (
@@ -90,10 +96,15 @@ const findByCreation = async (
   after: ListPlace | null,
   wanted: number,
   effort: Effort,
-): Promise<Found> => {
-  const matches = textMatcher(selection.query);
+): Promise<FoundByCreation> => {
+  const { query } = selection;
+  const matches = textMatcher(query);
   const places: ListPlace[] = [];
   let end = after;
+  let examined = 0;
+  const add = (candidates: readonly Candidate[]): void => {
+    places.push(...candidates.map((each) => placeBehind(query, each)));
+  };
   // What many links have is found among the next ones; the rest by their signatures, as far as they reach.
   let signatures: Signatures | null = null;
   for (let step = 0; step < effort.steps; step += 1) {
@@ -104,23 +115,24 @@ const findByCreation = async (
         matches,
       });
       if (searched) {
-        places.push(...searched.candidates.map((each) => placeOf(each)));
-        return { places, end: searched.end };
+        add(searched.candidates);
+        return { places, end: searched.end, examined: effort.steps * effort.examined };
       }
       signatures = null;
     }
-    const examined: Examined = await findExamined(tx, selection, end, {
+    const found: Examined = await findExamined(tx, selection, end, {
       examined: effort.examined,
       wanted: wanted - places.length,
     });
-    places.push(...examined.candidates.filter(matches).map((each) => placeOf(each)));
-    end = examined.end;
+    add(found.candidates.filter(matches));
+    ({ end } = found);
+    examined += found.examined;
     if (end === null || places.length >= wanted) break;
-    if (step === 0 && selection.tag === null && isSearch(selection.query)) {
-      signatures = await findSignatures(tx, selection.query.account);
+    if (step === 0 && selection.tag === null && isSearch(query)) {
+      signatures = await findSignatures(tx, query.account);
     }
   }
-  return { places, end };
+  return { places, end, examined };
 };
 
 /** The same in the order of clicks; `after` and the places have their clicks. */
@@ -159,11 +171,14 @@ const findByClicks = async (
     );
     for (const { code, clicks } of clicked) {
       const candidate = found.get(code);
-      if (candidate) places.push(placeOf(candidate, clicks));
+      if (candidate) places.push({ ...placeBehind(query, candidate), clicks });
     }
     const last = clicked.at(-1);
+    const { account } = query;
     // Those without clicks follow, the newest first.
-    end = last ? { ...last, createdAt: 0 } : { clicks: 0, createdAt: Infinity, code: '' };
+    end = last
+      ? { ...last, account, createdAt: 0 }
+      : { account, clicks: 0, createdAt: Infinity, code: '' };
     if (places.length >= wanted) return { places, end };
   }
   if (end === null || end.clicks > 0) return { places, end };
@@ -178,23 +193,69 @@ const findByClicks = async (
   return { places: [...places, ...rest.places], end: rest.end };
 };
 
+/** The same of all accounts, one after the other by name, as long as little was looked through. */
+const findInAccounts = async (
+  tx: Client,
+  { query, after, now }: ListRequest,
+  wanted: number,
+  effort: Effort,
+): Promise<Found> => {
+  const places: ListPlace[] = [];
+  let account = after ? after.account : await nextAccount(tx, '');
+  let begin = after;
+  let examined = 0;
+  // Of the account that the page before ended in, nothing may be left.
+  for (let accounts = after ? 0 : 1; account !== null; accounts += 1) {
+    const selection = await selectionOf(tx, { ...query, account }, now);
+    const left = wanted - places.length;
+    const found = await findByCreation(tx, selection, begin, left, effort);
+    places.push(...found.places);
+    if (found.end !== null) return { places, end: found.end };
+    const next = await nextAccount(tx, account);
+    examined += found.examined;
+    const isEnough =
+      places.length >= wanted ||
+      accounts >= effort.accounts ||
+      examined >= effort.steps * effort.examined;
+    if (isEnough && next !== null) {
+      return { places, end: { account, clicks: 0, createdAt: 0, code: '' } };
+    }
+    account = next;
+    begin = null;
+  }
+  return { places, end: null };
+};
+
+const find = async (
+  tx: Client,
+  request: ListRequest,
+  wanted: number,
+  effort: Effort,
+): Promise<Found> => {
+  const { query, after, now } = request;
+  const { account } = query;
+  if (account === null) return findInAccounts(tx, request, wanted, effort);
+  const selection = await selectionOf(tx, { ...query, account }, now);
+  const findInOrder = query.sort === 'clicks' ? findByClicks : findByCreation;
+  return findInOrder(tx, selection, after, wanted, effort);
+};
+
 /**
- * A page of an account's links, all of one moment, as a query asks for them. It may have fewer links than
- * `limit`, even none, before the last page: matches that are too rare are on a later one.
+ * A page of links, all of one moment, as a query asks for them. It may have fewer links than `limit`, even none,
+ * before the last page: matches that are too rare are on a later one.
  */
 export const listLinks = (
   pool: Pool,
   outbox: Outbox,
-  { query, after, limit, now }: ListRequest,
+  request: ListRequest,
   effort = bounded,
 ): Promise<ListedLinks> =>
   transaction(pool, async (tx) => {
     await tx.query(
       `SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY; ${inOrderOfIndexes}`,
     );
-    const selection = { query, now, tag: await rarestTag(tx, query), withoutClicks: false };
-    const find = query.sort === 'clicks' ? findByClicks : findByCreation;
-    const { places, end } = await find(tx, selection, after, limit + 1, effort);
+    const { query, limit, now } = request;
+    const { places, end } = await find(tx, request, limit + 1, effort);
     const page = places.slice(0, limit);
     const codes = page.map(({ code }) => code);
     const clicks = await readClicks(tx, codes);

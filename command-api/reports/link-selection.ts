@@ -23,7 +23,15 @@ export interface Examined {
   readonly candidates: readonly Candidate[];
   /** Where the rest begins; `null` where there is none. */
   readonly end: ListPlace | null;
+  /** How many links were looked through, at most. */
+  readonly examined: number;
 }
+
+/** Behind this link in a list by creation. */
+export const placeBehind = (
+  { account }: AccountQuery,
+  { code, createdAt }: Pick<Candidate, 'code' | 'createdAt'>,
+): ListPlace => ({ account, clicks: 0, createdAt: createdAt.getTime(), code });
 
 /** The parameters of a statement, as it is being written. */
 class Values {
@@ -157,6 +165,12 @@ const walkOf = (
   return `${branches.map((branch) => `(${branch})`).join(' UNION ALL ')} ${order}`;
 };
 
+/** How many links there were to look through, and the last of as many as were asked for. */
+type Walked = { readonly walked: number } & (
+  | { readonly code: string; readonly createdAt: Date }
+  | { readonly code: null; readonly createdAt: null }
+);
+
 /** Candidates among up to `examined` links behind a place, at most `wanted`. */
 export const findExamined = async (
   tx: Client,
@@ -178,21 +192,20 @@ export const findExamined = async (
   );
   const last = rows.at(-1);
   if (last && rows.length === limit) {
-    return {
-      candidates: rows,
-      end: { clicks: 0, createdAt: last.createdAt.getTime(), code: last.code },
-    };
+    return { candidates: rows, end: placeBehind(selection.query, last), examined };
   }
   const ofWalk = new Values();
-  const { rows: ends } = await tx.query<{ code: string; createdAt: Date }>(
-    `SELECT code, created_at AS "createdAt" FROM (${walkOf(selection, after, examined, ofWalk)}) walked
-     OFFSET ${examined - 1} LIMIT 1`,
+  const { rows: ends } = await tx.query<Walked>(
+    `SELECT count(*) AS walked, (array_agg(code))[${examined}] AS code,
+       (array_agg(created_at))[${examined}] AS "createdAt"
+     FROM (${walkOf(selection, after, examined, ofWalk)}) walked`,
     ofWalk.all,
   );
   const [end] = ends;
   return {
     candidates: rows,
-    end: end ? { clicks: 0, createdAt: end.createdAt.getTime(), code: end.code } : null,
+    end: end?.createdAt ? placeBehind(selection.query, end) : null,
+    examined: end?.walked ?? 0,
   };
 };
 
@@ -274,11 +287,24 @@ export const candidatesChangedSince = async (
   return rows.length > atMost ? null : rows;
 };
 
+/** The first account behind this one that has links; `null` where there is none. */
+export const nextAccount = async (tx: Client, after: string): Promise<string | null> => {
+  const first = (status: string): string =>
+    `(SELECT account FROM ${links} WHERE ${status} AND account > $1 ORDER BY account LIMIT 1)`;
+  const { rows } = await tx.query<{ account: string | null }>({
+    name: 'links-next-account',
+    text: `SELECT min(account) AS account
+           FROM (${first(`status = 'active'`)} UNION ALL ${first(`status <> 'active'`)}) behind`,
+    values: [after],
+  });
+  return rows[0]?.account ?? null;
+};
+
 /** Of more links with a tag, nobody counts how many there are. */
 const countedLinks = 1_000;
 
 /** The one of a query's tags that the fewest links have, as far as they are counted; `null` without tags. */
-export const rarestTag = async (
+const rarestTag = async (
   tx: Client,
   { account, tag: tags }: AccountQuery,
 ): Promise<string | null> => {
@@ -292,3 +318,10 @@ export const rarestTag = async (
   });
   return rows[0]?.tag ?? null;
 };
+
+/** What a query selects at a moment, by the shortest way to it. */
+export const selectionOf = async (
+  tx: Client,
+  query: AccountQuery,
+  now: Date,
+): Promise<Selection> => ({ query, now, tag: await rarestTag(tx, query), withoutClicks: false });

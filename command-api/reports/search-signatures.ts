@@ -166,7 +166,7 @@ export const findBySignatures = async (
       blocks += some.length;
       before = from;
       if (found.length >= effort.wanted || blocks >= effort.blocks) {
-        return { candidates: found, end: { clicks: 0, createdAt: from, code: '' } };
+        return { candidates: found, end: { account, clicks: 0, createdAt: from, code: '' } };
       }
       if (isLast) break;
     }

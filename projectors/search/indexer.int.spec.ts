@@ -12,7 +12,7 @@ const ofOne = blockCount * (linksPerBlock + 1);
 const links = 2 * ofOne + 900;
 const account = 'large';
 /** Little is found by looking at the newest links. */
-const effort = { examined: 1_000, steps: 10, blocks: 100, few: 10, clicked: 10 };
+const effort = { examined: 1_000, steps: 10, blocks: 100, few: 10, clicked: 10, accounts: 1 };
 
 describe('projectors: signatures for searches', function () {
   this.timeout(180_000);

@@ -47,12 +47,12 @@ export type LinkSort = (typeof linkSorts)[number];
 
 export const afterMessage = 'after must be the next of a page of the same query';
 
-/** The query of GET /v2/links. */
+/** The query of GET /v2/links, and most of that of GET /admin/links. */
 export const listLinksQuery = z.object({
   limit: wholeNumber(1, 100, 'limit must be between 1 and 100').default(20),
   after: z
     .string({ error: afterMessage })
-    .regex(/^[\w-]{1,200}$/, afterMessage)
+    .regex(/^[\w-]{1,300}$/, afterMessage)
     .optional()
     .describe("The page before's `next`; the rest of the query stays as it was."),
   sort: z

@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { platformFeature } from '../events/catalogue.js';
 import { ownActors } from '../decision.js';
 import { accountName, keyIdPattern } from './keys.js';
-import { linkDetails } from './links.js';
+import { linkDetails, linkPage } from './links.js';
+import { listLinksQuery } from './list-links.js';
 
 const reservedNames: ReadonlySet<string> = new Set(Object.values(ownActors));
 
@@ -77,6 +78,18 @@ export type BlockResponse = z.infer<typeof blockResponse>;
 /** GET, PATCH and DELETE /admin/links/:shortCode */
 export const operatorsLink = linkDetails.extend({ account: z.string() });
 export type OperatorsLink = z.infer<typeof operatorsLink>;
+
+/** The query of GET /admin/links. Without `account`: one account after the other, by name. */
+export const listAllLinksQuery = listLinksQuery
+  .extend({ account: accountName.optional() })
+  .refine(
+    ({ sort, account }) => sort !== 'clicks' || account !== undefined,
+    'sort=clicks needs an account',
+  );
+
+/** GET /admin/links: a page. */
+export const operatorsLinkPage = linkPage.extend({ links: z.array(operatorsLink).max(100) });
+export type OperatorsLinkPage = z.infer<typeof operatorsLinkPage>;
 
 /** PUT /admin/reserved-aliases/:alias/override */
 export const aliasOverrideRequest = z.object(

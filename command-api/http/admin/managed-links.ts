@@ -1,21 +1,30 @@
-import type { OperatorsLink } from '../../../schemas/http/operators.js';
+import { listAllLinksQuery, type OperatorsLink } from '../../../schemas/http/operators.js';
 import { messages } from '../../../schemas/http/errors.js';
-import { changeLinkRequest } from '../../../schemas/http/links.js';
+import { changeLinkRequest, type LinkDetails } from '../../../schemas/http/links.js';
 import {
   createManagedLinks,
   type LinkCaller,
   type VersionedLink,
   type WantedChange,
 } from '../managed-links.js';
+import { answerList } from '../link-lists.js';
 import { failure, json, type Reply } from '../reply.js';
 import { etagOf, ifMatch } from '../v2/if-match.js';
-import { withBody, type AdminRoutes, type AdminState } from './requests.js';
+import { withBody, withQuery, type AdminRoutes, type AdminState } from './requests.js';
 
 const callerOf = ({ actor, uncounted }: AdminState): LinkCaller => ({
   actor,
   account: null,
   hashingLane: 'operators',
   uncounted,
+});
+
+const withAccount = (
+  details: LinkDetails,
+  { link }: Pick<VersionedLink, 'link'>,
+): OperatorsLink => ({
+  ...details,
+  account: link.link.account,
 });
 
 /** What owners do with their links, with those of all accounts: no plan and no switch refuses it. */
@@ -26,8 +35,7 @@ export const managedLinkRoutes: AdminRoutes = (deps) => {
   const detailed = async (status: 200 | 202, found: VersionedLink): Promise<Reply> => {
     const [details] = await links.details([found], new Date());
     if (!details) throw new Error('Details are due');
-    const body: OperatorsLink = { ...details, account: found.link.link.account };
-    return json(status, body, { ETag: etagOf(found.version) });
+    return json(status, withAccount(details, found), { ETag: etagOf(found.version) });
   };
 
   /** A change takes effect also while the log is away: 202. */
@@ -39,6 +47,13 @@ export const managedLinkRoutes: AdminRoutes = (deps) => {
   };
 
   return [
+    {
+      method: 'GET',
+      path: '/links',
+      handler: withQuery(listAllLinksQuery, ({ account = null, ...asked }) =>
+        answerList(deps, { ...asked, account }, new Date(), withAccount),
+      ),
+    },
     {
       method: 'GET',
       path,

@@ -1,12 +1,9 @@
 import { messages } from '../../../schemas/http/errors.js';
 import { changeLinkRequest } from '../../../schemas/http/links.js';
 import { historyQuery } from '../../../schemas/http/history.js';
-import { afterMessage, listLinksQuery } from '../../../schemas/http/list-links.js';
-import { linkDetailsOf } from '../../domain/link-details.js';
-import { readPlace, writePlace } from '../../domain/link-query.js';
+import { listLinksQuery } from '../../../schemas/http/list-links.js';
 import { findLinkHistory, forOwner } from '../../reports/link-history.js';
-import { listLinks } from '../../reports/link-list.js';
-import { areIncomplete } from '../../reports/statistics.js';
+import { answerList } from '../link-lists.js';
 import {
   createManagedLinks,
   type LinkCaller,
@@ -15,7 +12,6 @@ import {
   type WantedChange,
 } from '../managed-links.js';
 import { failure, json, noContent, unavailable, type Reply } from '../reply.js';
-import { incompleteStats } from './stats.js';
 import { parseAs, parseJsonAs, type Handler } from '../requests.js';
 import type { PlanDeps, V2State } from './admitted-call.js';
 import { gateRefusal } from './gates.js';
@@ -92,20 +88,8 @@ export const createLinkHandlers = (deps: LinkDeps) => {
   const list: Handler<V2State> = async (ctx, { call }) => {
     const asked = parseAs(listLinksQuery, { ...ctx.query });
     if (asked.type === 'refused') return asked.reply;
-    const { after: place, limit, ...rest } = asked.value;
-    const query = { ...rest, account: call.key.account };
-    const after = place === undefined ? null : readPlace(place, query);
-    if (place !== undefined && after === null) return failure(400, afterMessage);
-    if (query.sort === 'clicks' && (await areIncomplete(pool))) return incompleteStats;
-    const { now } = call;
-    const page = await listLinks(pool, outbox, { query, after, limit, now });
-    const { shortUrlHost } = deps;
-    return json(200, {
-      links: page.links.map(({ link, ...known }) =>
-        linkDetailsOf(link, { ...known, shortUrlHost, now }),
-      ),
-      next: page.next && writePlace(page.next, query),
-    });
+    const { account } = call.key;
+    return answerList(deps, { ...asked.value, account }, call.now, (details) => details);
   };
 
   return { list, show, change, remove, history };

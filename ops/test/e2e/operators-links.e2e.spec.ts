@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import pg from 'pg';
+import { afterMessage } from '../../../schemas/http/list-links.js';
 import { readEvent } from '../../../schemas/events/codec.js';
 import { runningPostgresUrl } from '../../local/postgres/index.js';
 import { ask, atOnce, statuses, type Answer } from '../support/http.js';
@@ -56,6 +57,53 @@ describe('command API: operators and links of all accounts', () => {
     expect(answer.headers.etag).to.equal('"1"');
     const owners = (await bench.api(`/v2/links/${code}`, key)).json() as object;
     expect(answer.json()).to.deep.equal({ ...owners, account: 'shop' });
+  });
+
+  it('are listed, one account after the other, or of one account', async () => {
+    const other = await bench.key('PRO', { account: 'bakery' });
+    const tags = ['listed'];
+    const shops = [await made({ tags }), await made({ tags })].reverse();
+    const bakerys: string[] = [];
+    for (const body of [{ tags }, { tags }, {}]) {
+      bakerys.unshift((await bench.link(other.key, body)).shortCode);
+    }
+    const page = async (query: string) => {
+      const answer = await operator('GET', `/admin/links${query}`);
+      expect(answer.status, answer.text).to.equal(200);
+      return answer.json() as { links: readonly { shortCode: string }[]; next: string | null };
+    };
+    const codes = async (query: string): Promise<readonly string[]> =>
+      (await page(query)).links.map(({ shortCode }) => shortCode);
+    const tagged = [...bakerys.slice(1), ...shops];
+    await eventuallyPasses(5_000, async () => {
+      expect(await codes('?account=bakery')).to.deep.equal(bakerys);
+      expect(await codes('?tag=listed')).to.deep.equal(tagged);
+    });
+    const begin = await page('?tag=listed&limit=3');
+    for (const link of begin.links) {
+      const shown = await operator('GET', `/admin/links/${link.shortCode}`);
+      expect(link).to.deep.equal(shown.json());
+    }
+    const rest = await page(`?tag=listed&limit=3&after=${begin.next ?? ''}`);
+    expect([...begin.links, ...rest.links].map(({ shortCode }) => shortCode)).to.deep.equal(tagged);
+    expect(rest.next).to.equal(null);
+    await bench.visit(bakerys[1] ?? '');
+    await eventuallyPasses(5_000, async () => {
+      const byClicks = [bakerys[1], bakerys[0], bakerys[2]];
+      expect(await codes('?account=bakery&sort=clicks')).to.deep.equal(byClicks);
+    });
+    const path = '/admin/links';
+    for (const [query, message] of [
+      ['?sort=clicks', 'sort=clicks needs an account'],
+      [`?account=shop&tag=listed&after=${begin.next ?? ''}`, afterMessage],
+      [
+        '?account=a,b',
+        'account must have 1 to 64 characters: letters, digits, dots, hyphens and underscores',
+      ],
+      ['?limit=101', 'limit must be between 1 and 100'],
+    ] as const) {
+      expectError(await operator('GET', path + query), { status: 400, message, path });
+    }
   });
 
   it('are changed and deleted, by somebody, for every edge', async () => {

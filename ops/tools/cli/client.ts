@@ -16,13 +16,24 @@ import {
   aliasOverrideResponse,
   blockResponse,
   operatorsLink,
+  operatorsLinkPage,
   platformResponse,
+  type OperatorsLink,
+  type OperatorsLinkPage,
   type SwitchPlatformRequest,
 } from '../../../schemas/http/operators.js';
 import { hasCode } from '../../platform/errors.js';
 import { jsonText } from '../../platform/json.js';
 import { CliError, messageOf } from './errors.js';
 import type { Service } from './service.js';
+
+/** Which links somebody asks for: the parameters of GET /admin/links. */
+export interface ListedLinks {
+  readonly filter: Readonly<Record<string, string | readonly string[] | undefined>>;
+  /** So many at most, from behind this place on. */
+  readonly limit: number;
+  readonly after: string | null;
+}
 
 /** A change that took effect. */
 export interface Changed<Value> {
@@ -41,6 +52,7 @@ type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
 
 const timeoutMs = 10_000;
 const pageSize = 1_000;
+const linksPerPage = 100;
 
 /** Codes of failures to connect. */
 const unreachable = [
@@ -171,6 +183,23 @@ export const createAdminClient = ({ url, token }: Service, actor: string) => {
     }
   };
 
+  /** Pages may be short, or empty, before the last one. */
+  const listLinks = async ({ filter, limit, after }: ListedLinks): Promise<OperatorsLinkPage> => {
+    const links: OperatorsLink[] = [];
+    for (let next = after; ;) {
+      const count = String(Math.min(linksPerPage, limit - links.length));
+      const asked = Object.entries({ ...filter, limit: count, after: next ?? undefined });
+      const query = new URLSearchParams();
+      for (const [name, value = []] of asked) {
+        for (const one of [value].flat()) query.append(name, one);
+      }
+      const page = await get(`/admin/links?${query.toString()}`, operatorsLinkPage);
+      links.push(...page.links);
+      ({ next } = page);
+      if (next === null || links.length >= limit) return { links, next };
+    }
+  };
+
   const change = async <Schema extends z.ZodType>(
     method: Method,
     path: string,
@@ -205,6 +234,7 @@ export const createAdminClient = ({ url, token }: Service, actor: string) => {
     readPlatform: () => get('/admin/platform', platformResponse),
     switchPlatform: (switches: SwitchPlatformRequest) =>
       change('PATCH', '/admin/platform', platformResponse, switches),
+    listLinks,
     findLink: (code: string) => get(linkPath(code), operatorsLink),
     /** @param version that the link must still have */
     changeLink: (code: string, wanted: object, version?: number) =>

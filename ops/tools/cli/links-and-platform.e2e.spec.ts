@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { ask } from '../../test/support/http.js';
 import { startLinklogCli } from '../../test/support/process.js';
-import { eventually } from '../../test/support/waiting.js';
+import { eventually, eventuallyPasses } from '../../test/support/waiting.js';
 import { actorName } from './service.js';
 import { onService } from './testing/on-service.js';
 
@@ -110,6 +110,60 @@ describe('CLI: command line, on a running service', () => {
     expect(await text('links', 'delete', code)).to.equal(`Deleted, for good: ${code}\n`);
     expect(await json('links', 'show', code)).to.include({ status: 'deleted' });
     await expectFailure(['links', 'enable', code], 1, 'This link has been deleted');
+  });
+
+  it('lists links, of an account and of all', async function () {
+    // Some ten processes.
+    this.timeout(60_000);
+    const codes = new Map<string, readonly string[]>();
+    for (const account of ['list-a', 'list-b']) {
+      const { key } = await createKey('PRO', '--account', account);
+      const [older, newer] = [await shorten(key), await shorten(key)];
+      codes.set(account, [newer, older]);
+    }
+    const [a = [], b = []] = codes.values();
+    const list = async (...args: readonly string[]) =>
+      (await json('links', 'list', ...args)) as {
+        readonly links: readonly { readonly shortCode: string; readonly account: string }[];
+        readonly next: string | null;
+      };
+    const found = async (...args: readonly string[]) =>
+      (await list(...args)).links.map(({ shortCode }) => shortCode);
+    await eventuallyPasses(5_000, async () => {
+      expect(await found('--account', 'list-b')).to.deep.equal(b);
+    });
+    const all = await list('--domain', 'example.com', '--status', 'active');
+    expect(all.next).to.equal(null);
+    expect(
+      all.links
+        .filter(({ account }) => account.startsWith('list-'))
+        .map(({ shortCode, account }) => [account, shortCode]),
+    ).to.deep.equal([...a.map((code) => ['list-a', code]), ...b.map((code) => ['list-b', code])]);
+
+    await json('links', 'edit', b[1] ?? '', '--tag', 'x', '--tag', 'y');
+    const tagged = ['--tag', 'x', '--tag', 'y', '--search', 'EXAMPLE'];
+    await eventuallyPasses(5_000, async () => {
+      expect(await found(...tagged)).to.deep.equal([b[1]]);
+    });
+
+    const byClicks = ['--account', 'list-a', '--sort', 'clicks'];
+    const args = ['links', 'list', ...byClicks, '--limit', '1'];
+    const said = await startLinklogCli(args, service().env).ended;
+    const [head, row] = said.stdout.split('\n');
+    expect(head).to.match(/^SHORT CODE +ACCOUNT +STATUS +CLICKS +CREATED +URL$/);
+    const day = new Date().toISOString().slice(0, 10);
+    expect(row?.split(/ +/)).to.deep.equal([
+      ...[a[0], 'list-a', 'active', '0', day, 'https://example.com/'],
+    ]);
+    expect(said.stderr).to.match(/^linklog: there may be more: --after [\w-]+\n$/);
+    const next = said.stderr.trim().split(' ').at(-1) ?? '';
+    expect(await found(...byClicks, '--after', next)).to.deep.equal(a.slice(1));
+    expect(await text('links', 'list', '--account', 'nobody')).to.equal(
+      'There are no such links.\n',
+    );
+    await expectFailure(['links', 'list', '--sort', 'clicks'], 1, 'sort=clicks needs an account');
+    const limit = '--limit must be between 1 and 10000';
+    await expectFailure(['links', 'list', '--limit', '0'], 2, limit);
   });
 
   it('lets an account use a reserved alias, and no longer', async () => {

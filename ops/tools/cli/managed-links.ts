@@ -1,8 +1,10 @@
+import { linkStatuses, type LinkStatus } from '../../../schemas/folds/link-status.js';
+import { linkSorts, type LinkSort } from '../../../schemas/http/list-links.js';
 import type { OperatorsLink } from '../../../schemas/http/operators.js';
-import { notEmpty, several, wholeNumber } from './arguments.js';
+import { notEmpty, oneOf, several, wholeNumber } from './arguments.js';
 import type { Command, CommandContext } from './command.js';
 import { CliError } from './errors.js';
-import { changed, count, facts, plain } from './output.js';
+import { changed, count, facts, plain, table } from './output.js';
 import { readPassword } from './password.js';
 
 const plainOrNone = (text: string | null): string | null => text && plain(text);
@@ -26,6 +28,33 @@ const textOf = (link: OperatorsLink): string =>
     ['changed', link.updatedAt],
     ['version', String(link.version)],
   ]);
+
+const head = ['SHORT CODE', 'ACCOUNT', 'STATUS', 'CLICKS', 'CREATED', 'URL'];
+
+const rowOf = (link: OperatorsLink): readonly string[] => [
+  ...[link.shortCode, link.account, link.status, count(link.clickCount)],
+  ...[link.createdAt.slice(0, 10), plain(link.url)],
+];
+
+interface ListOptions {
+  readonly account?: string;
+  readonly status?: LinkStatus;
+  readonly search?: string;
+  readonly tag?: readonly string[];
+  readonly domain?: string;
+  readonly sort?: LinkSort;
+  readonly limit: number;
+  readonly after?: string;
+}
+
+const mostListed = 10_000;
+
+/** @throws CliError */
+const listLimit = (word: string): number => {
+  const limit = wholeNumber('links')(word);
+  if (limit >= 1 && limit <= mostListed) return limit;
+  throw new CliError('USAGE', `--limit must be between 1 and ${mostListed}`);
+};
 
 interface EditOptions {
   readonly url?: string;
@@ -70,6 +99,39 @@ export const addManagingCommands = (
   links: Command,
   { connect, print }: Pick<CommandContext, 'connect' | 'print'>,
 ): void => {
+  links
+    .command('list')
+    .description('links of an account, the newest first; or of all accounts, one after the other')
+    .option('--account <account>', 'of this account alone')
+    .option('--status <status>', linkStatuses.join(', '), oneOf('status', linkStatuses))
+    .option('--search <text>', 'a part of short code, destination, title or note, in any case')
+    .option(
+      '--tag <tag>',
+      'with this tag; may be repeated, for links with all of them',
+      several(String),
+    )
+    .option('--domain <host>', 'with this host in the destination')
+    .option(
+      '--sort <order>',
+      `${linkSorts.join(' or ')}; by clicks: with --account`,
+      oneOf('order', linkSorts),
+    )
+    .option('--limit <n>', `so many at most, up to ${mostListed}`, listLimit, 100)
+    .option('--after <next>', 'those behind the "next" of such a list')
+    .notes('\nDeleted links are listed with --status deleted alone.')
+    .examples(
+      'links list --account shop --sort clicks --limit 20',
+      'links list --domain shop.example --status active',
+      "links list --search spring --json | jq -r '.links[].shortCode'",
+    )
+    .action(async ({ limit, after, ...filter }: ListOptions) => {
+      const asked = { filter, limit, after: after ?? null };
+      const { links: found, next } = await connect().listLinks(asked);
+      const text = found.length === 0 ? 'There are no such links.' : table(head, found.map(rowOf));
+      const notice = next === null ? undefined : `there may be more: --after ${next}`;
+      print({ json: { links: found, next }, text, notice });
+    });
+
   links
     .command('show')
     .description('a link as its owner sees it, with its account')

@@ -21,6 +21,7 @@ import {
   aliasOverrideResponse,
   blockResponse,
   operatorsLink,
+  operatorsLinkPage,
   platformResponse,
 } from '../../../../schemas/http/operators.js';
 import {
@@ -50,6 +51,7 @@ const undocumentedSuccesses = z.union(
     platformResponse,
     blockResponse,
     operatorsLink,
+    operatorsLinkPage,
     projectionsResponse,
     projectionWorkResponse,
     aliasOverrideResponse,

@@ -1,0 +1,36 @@
+import type { z } from 'zod';
+import type { LinkDetails } from '../../schemas/http/links.js';
+import { afterMessage, type listLinksQuery } from '../../schemas/http/list-links.js';
+import { linkDetailsOf } from '../domain/link-details.js';
+import { readPlace, writePlace } from '../domain/link-query.js';
+import { listLinks, type ListedLink } from '../reports/link-list.js';
+import { areIncomplete } from '../reports/statistics.js';
+import type { ManagedLinksDeps } from './managed-links.js';
+import { failure, json, type Reply } from './reply.js';
+import { incompleteStats } from './v2/stats.js';
+
+/** A list that somebody asks for. */
+interface AskedList extends Readonly<z.output<typeof listLinksQuery>> {
+  /** `null`: the links of all accounts. */
+  readonly account: string | null;
+}
+
+/** Answers a page of links, of which those who ask are shown what `shown` makes of what their owners see. */
+export const answerList = async (
+  { pool, outbox, shortUrlHost }: Pick<ManagedLinksDeps, 'pool' | 'outbox' | 'shortUrlHost'>,
+  { after: place, limit, ...query }: AskedList,
+  now: Date,
+  shown: (details: LinkDetails, listed: ListedLink) => LinkDetails,
+): Promise<Reply> => {
+  const after = place === undefined ? null : readPlace(place, query);
+  if (place !== undefined && after === null) return failure(400, afterMessage);
+  if (query.sort === 'clicks' && (await areIncomplete(pool))) return incompleteStats;
+  const page = await listLinks(pool, outbox, { query, after, limit, now });
+  return json(200, {
+    links: page.links.map((listed) => {
+      const { link, ...known } = listed;
+      return shown(linkDetailsOf(link, { ...known, shortUrlHost, now }), listed);
+    }),
+    next: page.next && writePlace(page.next, query),
+  });
+};
