@@ -248,12 +248,16 @@ describe('command API: changing a link', () => {
             (decision.type === 'accepted' &&
               ledger.expiresAt !== null &&
               ledger.expiresAt <= at(100));
-          const isEdited = 'expiresIn' in wanted || 'maxClicks' in wanted;
-          if (isOver && isEdited && decision.type === 'accepted') {
+          // Where it asks for the limit or the end that the link has, it edits nothing.
+          const isEdited =
+            decision.type === 'accepted' &&
+            decision.events.some(({ type }) => type === 'linklog.LinkEdited.v1');
+          if (isOver && isEdited) {
             expect(current.status).to.not.equal('active');
           }
         }
       }),
+      { examples: [[[{ disabled: true }, { maxClicks: 3, disabled: false }], 0]] },
     );
   });
 });
