@@ -38,7 +38,7 @@ describe('schemas: query of GET /v2/links', () => {
       search: ['ab', 'x'.repeat(101), 'a\u0000bc', 'abc\ud800', ['abc', 'abc']],
       tag: ['', 'a,b', 'x'.repeat(51), ['a', ''], Array.from({ length: 21 }, String)],
       status: ['', 'gone', ['active', 'active']],
-      domain: ['', 'example.com/', 'http://example.com', 'example.com:80', 'a b', '[::g]', 'xn--'],
+      domain: ['', 'example.com/', 'http://example.com', 'example.com:80', 'a b', '[::g]', 'a%zz'],
     };
     for (const [name, values] of Object.entries(wrong)) {
       for (const value of values) {
