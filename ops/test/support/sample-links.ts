@@ -1,0 +1,53 @@
+import { ask } from './http.js';
+import type { Product } from './product.js';
+
+/** What the product must be started with: the addresses of visitors come from the proxy that the sample is. */
+export const sampleEnv = {
+  FIRST_KEY: 'none',
+  SHORT_URL_HOST: 'https://go.example.com',
+  TRUSTED_PROXIES: '127.0.0.1',
+} as const;
+
+/** The one with most visits. */
+export const sampleLink = 'spring-sale';
+
+const aliases = [sampleLink, 'newsletter', 'menu', 'guide', 'jobs'];
+
+const visitors = [
+  ['Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 Chrome/130.0 Safari/537.36', 'en'],
+  ['Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) Version/18.0 Mobile Safari/604.1', 'de'],
+  ['Mozilla/5.0 (X11; Linux x86_64; rv:132.0) Gecko/20100101 Firefox/132.0', 'fr'],
+] as const;
+
+/** Public name servers, in several countries. */
+const addresses = ['8.8.8.8', '193.0.14.129', '9.9.9.9', '202.12.27.33', '194.146.106.106'];
+
+const referrers = ['https://news.example/', 'https://search.example/', 'https://www.blog.example/'];
+
+/** Makes a few links, and visits them from several countries. Gives the key that owns them. */
+export const makeSampleLinks = async (product: Product): Promise<string> => {
+  const { key } = await product.createKey({ plan: 'PRO', name: 'website' });
+  const headers = { Authorization: `Bearer ${key}` };
+  for (const [index, alias] of aliases.entries()) {
+    const body = {
+      url: `https://example.com/${alias}?utm_source=linklog&utm_campaign=${alias}`,
+      alias,
+      ...(index % 2 === 0 && { title: `The ${alias.replace('-', ' ')}`, tags: ['print', alias] }),
+      ...(index === 4 && { expiresIn: 86_400, maxClicks: 500 }),
+    };
+    const made = await ask(`${product.api}/v2/shorten`, { method: 'POST', headers, body });
+    if (made.status !== 201) throw new Error(made.text);
+    for (let visit = 0; visit < 60 / (index + 1); visit += 1) {
+      const [userAgent, language] = visitors[(visit * visit) % visitors.length] ?? visitors[0];
+      const Referer = referrers[(visit * (visit + 1)) % (referrers.length + 1)];
+      const about = {
+        'User-Agent': userAgent,
+        'Accept-Language': language,
+        'X-Forwarded-For': addresses[(visit * 3 + index) % addresses.length] ?? '',
+      };
+      const address = `${product.edge}/${alias}${visit % 4 === 0 ? '?qr' : ''}`;
+      await ask(address, { headers: { ...about, ...(Referer !== undefined && { Referer }) } });
+    }
+  }
+  return key;
+};
