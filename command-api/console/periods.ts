@@ -45,10 +45,30 @@ const firstOfMonth = (day: string, months = 0): string =>
 export const countDays = ({ from, to }: Days): number =>
   Math.round((Date.parse(to) - Date.parse(from)) / dayMs);
 
-/** The day that a moment has in a zone. */
+/** By zone; `null`: there is none of that name. A page asks for the same ones each time that it is drawn. */
+const dayFormats = new Map<string, Intl.DateTimeFormat | null>();
+
+const makeDayFormat = (timeZone: string): Intl.DateTimeFormat | null => {
+  try {
+    // Sweden writes days as ISO 8601 does.
+    return new Intl.DateTimeFormat('sv-SE', { timeZone, dateStyle: 'short' });
+  } catch {
+    // The only way to ask whether there is such a zone.
+    return null;
+  }
+};
+
+const dayFormatOf = (tz: string): Intl.DateTimeFormat | null => {
+  const format = dayFormats.get(tz) ?? makeDayFormat(tz);
+  dayFormats.set(tz, format);
+  return format;
+};
+
+const isZone = (tz: string): boolean => dayFormatOf(tz) !== null;
+
+/** The day that a moment has in a zone, or in UTC where there is no such zone. */
 export const dayIn = (tz: string, now: Date): string =>
-  // Sweden writes days as ISO 8601 does.
-  new Intl.DateTimeFormat('sv-SE', { timeZone: tz, dateStyle: 'short' }).format(now);
+  dayFormatOf(tz)?.format(now) ?? format(now.getTime());
 
 const daysOf = (preset: Exclude<Preset, 'custom'>, today: string): Days => {
   const tomorrow = addDays(today, 1);
@@ -98,15 +118,6 @@ const isDay = (text: string | undefined): text is string =>
   /^\d{4}-\d\d-\d\d$/.test(text) &&
   !Number.isNaN(Date.parse(text)) &&
   format(Date.parse(text)) === text;
-
-const isZone = (tz: string): boolean => {
-  try {
-    return Boolean(new Intl.DateTimeFormat('en', { timeZone: tz }));
-  } catch {
-    // The only way to ask; a `RangeError` says no.
-    return false;
-  }
-};
 
 type Query = Readonly<Record<string, string | undefined>>;
 

@@ -102,3 +102,4 @@ export const aliasOverrideResponse = z.object({
   alias: z.string(),
   account: z.string().nullable(),
 });
+export type AliasOverrideResponse = z.infer<typeof aliasOverrideResponse>;

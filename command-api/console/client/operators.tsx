@@ -54,7 +54,7 @@ const App = () => (
             <Route path="/console" component={Health} />
             <Route path="/console/keys" component={AllKeys} />
             <Route path="/console/links" component={FindLink} />
-            <Route path="/console/links/:code" component={AnyLink} />
+            <Route path="/console/links/:code/:tab?" component={AnyLink} />
             <Route path="/console/projections" component={Projections} />
             <Route path="/console/platform" component={Platform} />
             <Route default component={NoPage} />

@@ -4,9 +4,12 @@ import { launchBrowser } from '../support/browser.js';
 import {
   faultsInAllModes,
   openConsole,
+  refusedWith,
   signInToOperate,
   type ConsolePage,
 } from '../support/console.js';
+import { openPlace, operatorsPlaces } from '../support/console-pages.js';
+import { doneBy, withLedger } from '../support/ledger-events.js';
 import { eventually } from '../support/waiting.js';
 import { destination, withProduct } from './harness.js';
 
@@ -15,6 +18,8 @@ describe('the operators’ console', () => {
   let browser: Browser;
   let opened: ConsolePage;
   let page: Page;
+  /** The faults that a test brings about itself. */
+  let provoked: readonly string[];
 
   before(async () => {
     browser = await launchBrowser();
@@ -25,12 +30,13 @@ describe('the operators’ console', () => {
   beforeEach(async () => {
     opened = await openConsole(browser, bench.product.admin);
     ({ page } = opened);
+    provoked = [];
     await signInToOperate(page, bench.product.adminToken, 'ann');
   });
 
   afterEach(async () => {
     await page.context().close();
-    expect(opened.faults).to.deep.equal([]);
+    expect(opened.faults).to.deep.equal(provoked);
   });
 
   const goTo = (name: string): Promise<void> =>
@@ -38,14 +44,28 @@ describe('the operators’ console', () => {
 
   const button = (name: string) => page.getByRole('button', { name, exact: true });
 
-  it('makes a key, which works, changes its plan, and revokes it', async () => {
+  /** What the operator has done to a subject, as the log tells it. */
+  const done = (subject: string) => doneBy(bench.product, 'ann', subject);
+
+  /** What the operator has done to the platform besides what is recorded already. */
+  const doneToPlatform = async (work: () => Promise<void>): Promise<readonly string[]> => {
+    const before = await done('platform');
+    await work();
+    return (await done('platform')).slice(before.length);
+  };
+
+  it('makes a key, which works, changes it, switches it off, and revokes it', async () => {
     await goTo('Keys');
     await page.getByLabel('Name').fill('<b>an Arabic key</b> مفتاح');
     await page.getByLabel('Plan', { exact: true }).selectOption('HOBBY');
+    await page.getByLabel('Ends', { exact: true }).selectOption('86400');
+    await page.getByLabel('Manage keys').uncheck();
     await button('Make the key').click();
     const secret = (await page.getByRole('dialog').locator('code').textContent()) ?? '';
+    expect(await faultsInAllModes(page)).to.deep.equal([]);
     await button('I have kept it').click();
     expect((await bench.api('/v2/usage', secret)).json()).to.include({ plan: 'HOBBY' });
+    expect((await bench.api('/v2/keys', secret)).status).to.equal(403);
 
     const row = page.getByRole('group', { name: 'an Arabic key' });
     await row.getByRole('combobox').selectOption('PRO');
@@ -53,19 +73,47 @@ describe('the operators’ console', () => {
       (await bench.api('/v2/usage', secret)).text.includes('PRO'),
     );
 
-    await row.getByRole('button', { name: 'Revoke' }).click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
-    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await row.getByRole('button', { name: 'Change' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Name').fill('renamed');
+    await dialog.getByLabel('Ends').selectOption('');
+    await dialog.getByLabel('Manage keys').check();
+    expect(await faultsInAllModes(page)).to.deep.equal([]);
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    const renamed = page.getByRole('group', { name: 'renamed' });
+    await renamed.waitFor();
+    const own = await bench.api('/v2/keys', secret);
+    const { keys } = own.json() as { keys: readonly { readonly id: string }[] };
+    expect(keys[0]).to.deep.include({ name: 'renamed', expiresAt: null });
+
+    for (const [name, status] of [
+      ['Switch off', 401],
+      ['Switch on', 200],
+    ] as const) {
+      await renamed.getByRole('button', { name }).click();
+      await eventually(name, async () => (await bench.api('/v2/usage', secret)).status === status);
+    }
+
+    await renamed.getByRole('button', { name: 'Revoke' }).click();
+    await dialog.getByRole('button', { name: 'Revoke' }).click();
+    await dialog.waitFor({ state: 'detached' });
     expect((await bench.api('/v2/usage', secret)).status).to.equal(401);
+    const changes = Array.from({ length: 4 }, () => 'ApiKeyChanged');
+    expect(await done(keys[0]?.id ?? '')).to.deep.equal([
+      'ApiKeyCreated',
+      ...changes,
+      'ApiKeyRevoked',
+    ]);
   });
 
   it('blocks and unblocks a link, in the operator’s name', async () => {
-    const { key } = await bench.key('PRO');
+    const { key } = await bench.key('PRO', { account: 'a-customer' });
     const { shortCode } = await bench.link(key);
     await goTo('Links');
     await page.getByLabel('Short code').fill(shortCode);
-    await button('Show its history').click();
+    await button('Show the link').click();
     await page.getByText('Link created').waitFor();
+    await page.getByText('a-customer').first().waitFor();
 
     await page.getByLabel('Reason').fill('<script>alert(1)</script>');
     await button('Block').click();
@@ -75,6 +123,7 @@ describe('the operators’ console', () => {
       async () => (await bench.visit(shortCode)).status === 410,
     );
     expect(await page.getByText('by ann').count()).to.equal(1);
+    expect(await faultsInAllModes(page)).to.deep.equal([]);
 
     await page.getByLabel('Reason').fill('A mistake');
     await button('Unblock').click();
@@ -83,34 +132,76 @@ describe('the operators’ console', () => {
       'the link redirects',
       async () => (await bench.visit(shortCode)).headers.location === destination,
     );
+    expect(await done(shortCode)).to.deep.equal(['LinkBlocked', 'LinkUnblocked']);
   });
 
-  it('switches features and maintenance', async () => {
+  it('changes, disables, enables and deletes a link of any account', async () => {
+    const { key } = await bench.key('PRO', { account: 'a-customer' });
+    const { shortCode } = await bench.link(key);
+    await page.goto(`${bench.product.admin}/console/links/${shortCode}/settings`);
+    await page.getByLabel('Destination').fill('https://example.com/mended');
+    await button('Save').click();
+    await page.getByRole('main').getByText('https://example.com/mended').waitFor();
+    await button('Disable').click();
+    await button('Enable').click();
+    await button('Disable').waitFor();
+    expect(await faultsInAllModes(page)).to.deep.equal([]);
+    await button('Delete').click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click();
+    await page.getByText('This link is deleted.').waitFor();
+    expect(await done(shortCode)).to.deep.equal([
+      'LinkEdited',
+      'LinkDisabled',
+      'LinkEnabled',
+      'LinkDeleted',
+    ]);
+  });
+
+  it('says that there is no such link', async () => {
+    await page.goto(`${bench.product.admin}/console/links/nothing0`);
+    await page.getByText('Short URL not found').waitFor();
+    expect(await faultsInAllModes(page)).to.deep.equal([]);
+    provoked = [refusedWith(404)];
+  });
+
+  it('switches features and maintenance, in the operator’s name', async () => {
     const { key } = await bench.key('PRO');
     await goTo('Platform');
-    for (const [name, on, off] of [
-      ['New links', 201, 400],
-      ['The API and all short links answer 503', 201, 503],
-    ] as const) {
-      const box = page.getByLabel(name);
-      await box.click();
-      const status = async () => (await bench.shorten(key, { url: destination })).status;
-      await eventually('it is switched off', async () => (await status()) === off);
-      await box.click();
-      await eventually('it is switched on', async () => (await status()) === on);
-    }
+    const switched = await doneToPlatform(async () => {
+      for (const [name, on, off] of [
+        ['New links', 201, 400],
+        ['The API and all short links answer 503', 201, 503],
+      ] as const) {
+        const box = page.getByLabel(name);
+        await box.click();
+        const status = async () => (await bench.shorten(key, { url: destination })).status;
+        await eventually('it is switched off', async () => (await status()) === off);
+        await box.click();
+        await eventually('it is switched on', async () => (await status()) === on);
+      }
+    });
+    expect(switched).to.deep.equal([
+      ...['FeatureSwitched', 'FeatureSwitched'],
+      ...['MaintenanceSwitched', 'MaintenanceSwitched'],
+    ]);
   });
 
-  it('gives a reserved alias to an account', async () => {
+  it('gives a reserved alias to an account, and takes it back', async () => {
     const { key } = await bench.key('PRO', { account: 'the-brand' });
+    const status = async (url: string) =>
+      (await bench.shorten(key, { url, alias: 'paypal' })).status;
     await goTo('Platform');
-    await page.getByRole('textbox', { name: 'Alias' }).fill('paypal');
+    const alias = page.getByRole('textbox', { name: 'Alias' });
+    await alias.fill('paypal');
     await page.getByLabel('Account').fill('the-brand');
-    await button('Save').click();
-    await eventually('the alias is given', async () => {
-      const answer = await bench.shorten(key, { url: destination, alias: 'paypal' });
-      return answer.status === 201;
-    });
+    await button('Give it').click();
+    await page.getByText('the-brand may use paypal now.').waitFor();
+    await eventually('the alias is given', async () => (await status(destination)) === 201);
+    await alias.fill('paypal');
+    await button('Take it back').click();
+    await page.getByText('Nobody may use paypal any more.').waitFor();
+    expect(await faultsInAllModes(page)).to.deep.equal([]);
+    expect(await done('paypal')).to.deep.equal(['AliasOverrideGranted', 'AliasOverrideRevoked']);
   });
 
   it('shows dependencies and projections', async () => {
@@ -118,18 +209,53 @@ describe('the operators’ console', () => {
     await page.getByRole('rowheader', { name: 'redirects' }).waitFor();
   });
 
-  it('rebuilds a projection, in the operator’s name', async () => {
+  it('rebuilds a projection and puts it back, in the operator’s name', async () => {
     await goTo('Projections');
-    await page
-      .getByRole('group', { name: 'history' })
-      .getByRole('button', { name: 'Rebuild' })
-      .click();
-    const dialog = page.getByRole('dialog', { name: 'Rebuild history?' });
-    await dialog.waitFor();
+    const works = await doneToPlatform(async () => {
+      for (const [verb, ended] of [
+        ['Rebuild', /^Rebuild by ann, .*: done, \d+ applied$/],
+        ['Roll back', /^Roll back by ann, .*: done, \d+ applied$/],
+      ] as const) {
+        const row = page.getByRole('group', { name: 'quotas' });
+        await row.getByRole('button', { name: verb }).click();
+        const dialog = page.getByRole('dialog', { name: `${verb} quotas?` });
+        await dialog.waitFor();
+        if (verb === 'Rebuild') expect(await faultsInAllModes(page)).to.deep.equal([]);
+        await dialog.getByRole('button', { name: verb }).click();
+        await page.getByText(ended).waitFor();
+      }
+    });
+    expect(works).to.deep.equal(['ProjectionWorkRequested', 'ProjectionWorkRequested']);
     expect(await faultsInAllModes(page)).to.deep.equal([]);
-    await dialog.getByRole('button', { name: 'Rebuild' }).click();
-    await page.getByText(/^Rebuild by ann, .*: done, \d+ applied$/).waitFor();
-    expect(await faultsInAllModes(page)).to.deep.equal([]);
+  });
+
+  it('applies dead letters again, once what was wrong is mended', async () => {
+    const { key } = await bench.key('PRO');
+    const { shortCode } = await bench.link(key);
+    const alter = (what: string): Promise<unknown> =>
+      withLedger(bench.product, (client) =>
+        client.query(`ALTER TABLE projection_history.events ${what}`),
+      );
+    const block = `/admin/links/${shortCode}`;
+    await goTo('Projections');
+    await alter(`ADD CONSTRAINT fault CHECK (code <> '${shortCode}') NOT VALID`);
+    await bench.admin('POST', `${block}/block`, { reason: 'phishing' });
+    await bench.admin('POST', `${block}/unblock`, { reason: 'a mistake' });
+    const row = page.getByRole('listitem').filter({ hasText: 'history' });
+    const redrive = async (): Promise<void> => {
+      await row.getByRole('button', { name: 'Redrive' }).click();
+      await page.getByRole('dialog').getByRole('button', { name: 'Redrive' }).click();
+    };
+    const works = await doneToPlatform(async () => {
+      await redrive();
+      await page.getByText(/^Redrive by ann, .*: done, 0 applied, [23] remain$/).waitFor();
+      expect(await faultsInAllModes(page)).to.deep.equal([]);
+      await alter('DROP CONSTRAINT fault');
+      await redrive();
+      await page.getByText(/^Redrive by ann, .*: done, [23] applied$/).waitFor();
+    });
+    expect(works).to.deep.equal(['ProjectionWorkRequested', 'ProjectionWorkRequested']);
+    await row.getByRole('button', { name: 'Redrive' }).waitFor({ state: 'detached' });
   });
 
   it('is for everybody, in the light, in the dark and on a telephone', async () => {
@@ -137,11 +263,10 @@ describe('the operators’ console', () => {
     await page.getByLabel('Admin token').waitFor();
     expect(await faultsInAllModes(page), 'sign-in').to.deep.equal([]);
     await signInToOperate(page, bench.product.adminToken, 'ann');
-    for (const name of ['Health', 'Keys', 'Links', 'Projections', 'Platform']) {
-      await goTo(name);
-      await page.getByRole('heading', { level: 1, name }).waitFor();
-      await page.waitForLoadState('networkidle');
-      expect(await faultsInAllModes(page), name).to.deep.equal([]);
+    const { shortCode } = await bench.link((await bench.key('PRO')).key);
+    for (const place of operatorsPlaces(shortCode)) {
+      await openPlace(page, bench.product.admin, place);
+      expect(await faultsInAllModes(page), place.name).to.deep.equal([]);
     }
   });
 });

@@ -4,12 +4,12 @@ import type { Browser, Page } from 'playwright-core';
 import { launchBrowser } from '../support/browser.js';
 import {
   faultsInAllModes,
-  faultsOfPage,
   openConsole,
   refusedWith,
   signIn,
   type ConsolePage,
 } from '../support/console.js';
+import { developersPlaces, openPlace } from '../support/console-pages.js';
 import { walkNewcomersPath } from '../support/newcomer.js';
 import type { IssuedKey } from '../support/product.js';
 import { readQrCodes } from '../support/qr-reader.js';
@@ -91,6 +91,7 @@ describe('the console’s pages', () => {
     await page.getByLabel('Note').fill(texts.note);
     await makeLink(destination, 'from-the-console');
     await made();
+    expect(await faultsInAllModes(page)).to.deep.equal([]);
     const answer = await bench.visit('from-the-console');
     expect(answer.headers.location).to.equal(destination);
     const details = await bench.api('/v2/links/from-the-console', key.key);
@@ -119,6 +120,7 @@ describe('the console’s pages', () => {
     await page.getByLabel('Tags').fill('many, =1+1');
     await page.getByRole('button', { name: 'Make 53 links' }).click();
     await page.getByText('51 of 53 made').waitFor();
+    expect(await faultsInAllModes(page)).to.deep.equal([]);
     const [download] = await Promise.all([
       page.waitForEvent('download'),
       page.getByRole('button', { name: 'Save as CSV' }).click(),
@@ -164,7 +166,7 @@ describe('the console’s pages', () => {
     await makeLink(destination, 'back-online');
     await page.getByText('The service cannot be reached.').waitFor();
     provoked = ['Failed to load resource: net::ERR_INTERNET_DISCONNECTED'];
-    expect(await faultsOfPage(page)).to.deep.equal([]);
+    expect(await faultsInAllModes(page)).to.deep.equal([]);
     await page.context().setOffline(false);
     await page.getByRole('button', { name: 'Make the link' }).click();
     await made();
@@ -178,7 +180,7 @@ describe('the console’s pages', () => {
     await makeLink(destination, '');
     await page.getByText(/Rate limit exceeded\. .* You can try again in \d+ s\./).waitFor();
     provoked = [refusedWith(429)];
-    expect(await faultsOfPage(page)).to.deep.equal([]);
+    expect(await faultsInAllModes(page)).to.deep.equal([]);
   });
 
   it('say what an operator has switched off', async () => {
@@ -189,7 +191,7 @@ describe('the console’s pages', () => {
       await makeLink(destination, '');
       await page.getByText('Service is temporarily unavailable for maintenance').waitFor();
       provoked = [refusedWith(503)];
-      expect(await faultsOfPage(page)).to.deep.equal([]);
+      expect(await faultsInAllModes(page)).to.deep.equal([]);
     } finally {
       await bench.admin('PATCH', '/admin/platform', { maintenance: false });
     }
@@ -226,6 +228,53 @@ describe('the console’s pages', () => {
     provoked = [refusedWith(401)];
   });
 
+  it('are for everybody while they wait for answers, and where there is nothing yet', async () => {
+    await signIn(page, key.key);
+    const { api } = bench.product;
+    const empty = developersPlaces('nothing0').filter(({ path }) => !path.startsWith('/links/'));
+    for (const { name, path } of empty) {
+      let answer = (): void => undefined;
+      const mayAnswer = new Promise<void>((resolve) => {
+        answer = resolve;
+      });
+      await page.route('**/console/v2/**', async (route) => {
+        await mayAnswer;
+        await route.continue();
+      });
+      await page.goto(`${api}/console${path}`);
+      await page.getByRole('heading', { level: 1 }).waitFor();
+      expect(await faultsInAllModes(page), `${name}, waiting`).to.deep.equal([]);
+      answer();
+      await page.unroute('**/console/v2/**');
+      await page.waitForLoadState('networkidle');
+      expect(await faultsInAllModes(page), `${name}, empty`).to.deep.equal([]);
+    }
+    await page.goto(`${api}/console/links/nothing0`);
+    await page.getByText('Short URL not found').waitFor();
+    expect(await faultsInAllModes(page)).to.deep.equal([]);
+    provoked = [refusedWith(404), refusedWith(404)];
+  });
+
+  it('say so on every page when there is no network', async () => {
+    const { shortCode } = await bench.link(key.key);
+    await signIn(page, key.key);
+    await page.goto(`${bench.product.api}/console/links/${shortCode}`);
+    await page.locator('.plot canvas').waitFor();
+    await page.context().setOffline(true);
+    for (const name of ['History', 'Overview', 'Links', 'Keys']) {
+      await goTo(name);
+      await page.getByText('The service cannot be reached.').first().waitFor();
+      expect(await faultsInAllModes(page), name).to.deep.equal([]);
+    }
+    await page.context().setOffline(false);
+    await button('Try again').first().click();
+    await page.getByText('The service cannot be reached.').waitFor({ state: 'detached' });
+    expect(new Set(opened.faults)).to.deep.equal(
+      new Set(['Failed to load resource: net::ERR_INTERNET_DISCONNECTED']),
+    );
+    provoked = [...opened.faults];
+  });
+
   it('keep the period in the address, so that going back works', async () => {
     await bench.link(key.key);
     await signIn(page, key.key);
@@ -237,13 +286,21 @@ describe('the console’s pages', () => {
     await page.goBack();
     await page.waitForURL(/console$/);
     expect(await period.inputValue()).to.equal('30d');
+
+    await period.selectOption('custom');
+    await page.getByLabel('Compare').check();
+    await page.waitForURL(/period=custom.*compare=1/);
+    await page.getByText('As a table').click();
+    expect(await faultsInAllModes(page)).to.deep.equal([]);
+    await page.getByRole('region').getByRole('link').first().click();
+    await page.waitForURL(/interval=hour|period=custom&from=/);
   });
 
   it('find links among 5,000 by what the address says, page by page', async function () {
     this.timeout(120_000);
     // Of two keys: a month of one has room for 3,000.
     const second = await bench.key('PRO', { account: key.account });
-    for (let batch = 0; batch < 100; batch += 1) {
+    const make = async (batch: number): Promise<void> => {
       const urls = Array.from({ length: 50 }, (_, index) => ({
         url: `https://${index === 7 ? 'other' : 'www'}.example/${batch}/${index}`,
         title: `number ${batch * 50 + index}`,
@@ -254,7 +311,15 @@ describe('the console’s pages', () => {
         body: { urls },
       });
       expect(status).to.equal(200);
-    }
+    };
+    // The newest two are pages of the list: these come one after the other.
+    const batches = Array.from({ length: 98 }, (_, batch) => batch).values();
+    const work = async (): Promise<void> => {
+      for (const batch of batches) await make(batch);
+    };
+    await Promise.all([work(), work(), work(), work()]);
+    await make(98);
+    await make(99);
     const newest = 'number 4999';
     await signIn(page, key.key);
     await goTo('Links');
@@ -330,6 +395,7 @@ describe('the console’s pages', () => {
     await page.getByLabel('Select bulk-two').check();
     await button('Enable').click();
     await page.getByRole('alert').getByText('bulk-one').waitFor();
+    expect(await faultsInAllModes(page)).to.deep.equal([]);
     await page.getByLabel('Select bulk-two').check();
     await button('Delete').click();
     const dialog = page.getByRole('dialog', { name: 'Delete 2 links?' });
@@ -355,23 +421,15 @@ describe('the console’s pages', () => {
     });
     await bench.visit(shortCode, { headers: { Referer: 'https://xn--<script>.example/' } });
     await signIn(page, key.key);
-    const at = `/links/${shortCode}`;
-    for (const path of ['', '/links', '/new', '/new?many', '/keys', at]) {
-      await page.goto(`${bench.product.api}/console${path}`, { waitUntil: 'networkidle' });
-      expect(await faultsInAllModes(page), path).to.deep.equal([]);
+    const places = developersPlaces(shortCode);
+    for (const place of places) {
+      await openPlace(page, bench.product.api, place);
+      expect(await faultsInAllModes(page), place.name).to.deep.equal([]);
       expect(await page.locator('main img, main script, main b, main svg').count()).to.equal(0);
     }
-    for (const tab of ['QR code', 'History', 'Settings']) {
-      await goTo(tab);
-      await page.locator('main form, main .history li').first().waitFor();
-      expect(await faultsInAllModes(page), tab).to.deep.equal([]);
-      expect(await page.locator('main img, main script, main b, main svg').count()).to.equal(0);
-    }
+    await page.goto(`${bench.product.api}/console/links/${shortCode}/settings`);
     expect(await page.getByLabel('Title').inputValue()).to.equal(hostile);
     expect(await page.getByLabel('Destination').inputValue()).to.equal(long);
-    await page.goto(`${bench.product.api}/console/nowhere`);
-    await page.getByText('There is no such page').waitFor();
-    expect(await faultsInAllModes(page)).to.deep.equal([]);
   });
 
   it('make a QR code of a link, and save it as PNG and as SVG', async () => {
@@ -454,13 +512,23 @@ describe('the console’s pages', () => {
       await page.getByLabel(scope).uncheck();
     }
     await button('Make the key').click();
+    await page.getByRole('dialog').waitFor();
+    expect(await faultsInAllModes(page), 'the new key').to.deep.equal([]);
     const secret = await keepSecret();
     expect((await bench.shorten(secret, { url: destination })).status).to.equal(403);
     expect((await bench.api('/v2/stats', secret)).status).to.equal(200);
 
     const row = page.getByRole('group', { name: 'only statistics' });
-    await row.getByRole('button', { name: 'Rotate' }).click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Rotate' }).click();
+    const renamed = page.getByRole('group', { name: 'statistics alone' });
+    const dialog = page.getByRole('dialog');
+    await row.getByRole('button', { name: 'Change' }).click();
+    await dialog.getByLabel('Name').fill('statistics alone');
+    expect(await faultsInAllModes(page), 'change').to.deep.equal([]);
+    await dialog.getByRole('button', { name: 'Save' }).click();
+    await renamed.getByRole('button', { name: 'Rotate' }).click();
+    await dialog.waitFor();
+    expect(await faultsInAllModes(page), 'rotate').to.deep.equal([]);
+    await dialog.getByRole('button', { name: 'Rotate' }).click();
     const next = await keepSecret();
     expect((await bench.api('/v2/stats', next)).status).to.equal(200);
     await eventually(
@@ -468,9 +536,11 @@ describe('the console’s pages', () => {
       async () => (await bench.api('/v2/stats', secret)).status === 401,
     );
 
-    await row.getByRole('button', { name: 'Revoke' }).click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Revoke' }).click();
-    await row.waitFor({ state: 'detached' });
+    await renamed.getByRole('button', { name: 'Revoke' }).click();
+    await dialog.waitFor();
+    expect(await faultsInAllModes(page), 'revoke').to.deep.equal([]);
+    await dialog.getByRole('button', { name: 'Revoke' }).click();
+    await renamed.waitFor({ state: 'detached' });
     await eventually(
       'the key is revoked',
       async () => (await bench.api('/v2/stats', next)).status === 401,

@@ -1,31 +1,12 @@
 import type { Browser, BrowserContext } from 'playwright-core';
+import { developersPlaces, operatorsPlaces, type ConsolePlace } from './console-pages.js';
 import { signIn, signInToOperate } from './console.js';
 import { median } from './median.js';
 import type { Product } from './product.js';
 import { sampleLink } from './sample-links.js';
 
-/** A page, its path below /console, and what must be there before a person can use it, as selectors of CSS. */
-type FirstPage = readonly [name: string, path: string, needs: readonly string[]];
-
-const aLink = `/links/${sampleLink}`;
-const signedOut: readonly FirstPage[] = [['sign in', '', ['input[type=password]']]];
-const developers: readonly FirstPage[] = [
-  ['overview', '', ['.plot canvas', '.bars a', 'meter']],
-  ['links', '/links', ['tbody tr']],
-  ['new link', '/new', ['input[name=url]']],
-  ['a link', aLink, ['.plot canvas', '.bars li']],
-  ['its QR code', `${aLink}/qr`, ['input[name=size]']],
-  ['its settings', `${aLink}/settings`, ['input[name=url]']],
-  ['its history', `${aLink}/history`, ['.history li']],
-  ['keys', '/keys', ['li.card', 'form']],
-];
-const operators: readonly FirstPage[] = [
-  ['health', '', ['tbody tr']],
-  ['keys of all accounts', '/keys', ['li.card', 'form']],
-  ['links of all accounts', '/links', ['form']],
-  ['a link of any account', aLink, ['.history li']],
-  ['projections', '/projections', ['li.card']],
-  ['platform', '/platform', ['input[type=checkbox]']],
+const signedOut: readonly ConsolePlace[] = [
+  { name: 'sign in', path: '', needs: ['input[type=password]'] },
 ];
 
 export interface FirstPageTime {
@@ -75,10 +56,10 @@ export const timeFirstPages = async (
   { slowDown, runs }: { readonly slowDown: number; readonly runs: number },
 ): Promise<readonly FirstPageTime[]> => {
   const times: FirstPageTime[] = [];
-  for (const [listener, pages, begin] of [
+  for (const [listener, places, begin] of [
     [api, signedOut, null],
-    [api, developers, signIn],
-    [admin, operators, signInToOperate],
+    [api, developersPlaces(sampleLink), signIn],
+    [admin, operatorsPlaces(sampleLink), signInToOperate],
   ] as const) {
     const first = await browser.newContext({ locale: 'en' });
     const page = await first.newPage();
@@ -87,7 +68,7 @@ export const timeFirstPages = async (
     if (begin === signInToOperate) await signInToOperate(page, adminToken, 'ann');
     const storageState = await first.storageState();
     await first.close();
-    for (const [name, path, needs] of pages) {
+    for (const { name, path, needs } of places) {
       const ofRuns: number[] = [];
       for (let run = 0; run < runs; run += 1) {
         const context = await browser.newContext({ locale: 'en', storageState });

@@ -38,12 +38,13 @@ export const makeSampleLinks = async (product: Product): Promise<string> => {
     const made = await ask(`${product.api}/v2/shorten`, { method: 'POST', headers, body });
     if (made.status !== 201) throw new Error(made.text);
     for (let visit = 0; visit < 60 / (index + 1); visit += 1) {
-      const [userAgent, language] = visitors[(visit * visit) % visitors.length] ?? visitors[0];
-      const Referer = referrers[(visit * (visit + 1)) % (referrers.length + 1)];
+      const [userAgent, language] =
+        visitors[(visit * 5 + (visit >> 2)) % visitors.length] ?? visitors[0];
+      const Referer = referrers[(visit * 7 + (visit >> 3)) % (referrers.length + 1)];
       const about = {
         'User-Agent': userAgent,
         'Accept-Language': language,
-        'X-Forwarded-For': addresses[(visit * 3 + index) % addresses.length] ?? '',
+        'X-Forwarded-For': addresses[((visit * visit) % 7) % addresses.length] ?? '',
       };
       const address = `${product.edge}/${alias}${visit % 4 === 0 ? '?qr' : ''}`;
       await ask(address, { headers: { ...about, ...(Referer !== undefined && { Referer }) } });

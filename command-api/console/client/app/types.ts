@@ -6,8 +6,13 @@ export type { BulkResponse } from '../../../../schemas/http/bulk.js';
 export type { LinkResponse } from '../../../../schemas/http/shorten.js';
 export type { LinkDetails, LinkPage } from '../../../../schemas/http/links.js';
 export type { HistoryResponse } from '../../../../schemas/http/history.js';
-export type { PlatformResponse } from '../../../../schemas/http/operators.js';
+export type {
+  AliasOverrideResponse as AliasOverride,
+  OperatorsLink,
+  PlatformResponse,
+} from '../../../../schemas/http/operators.js';
 export type { UsageResponse } from '../../../../schemas/http/reports.js';
+export type { Dimension } from '../../../../schemas/statistics/document.js';
 export type { AccountStatsResponse, PeriodStats } from '../../../../schemas/http/statistics.js';
 
 export type {

@@ -31,6 +31,7 @@ interface Props {
 export const CopyButton = ({ text, what }: Props) => {
   const [note, setNote] = useState('');
   useEffect(() => {
+    if (note === '') return undefined;
     const timer = setTimeout(() => {
       setNote('');
     }, 2_000);

@@ -11,6 +11,8 @@ import { lifetimes } from '../make/one-link.js';
 
 interface Props {
   readonly link: LinkDetails;
+  /** Of the link, as the API knows it: its owner's, or an operator's. */
+  readonly path: string;
   readonly onChanged: () => void;
 }
 
@@ -42,14 +44,15 @@ const changeOf = (form: FormData, link: LinkDetails): Readonly<Record<string, un
 };
 
 /** Changes a link, unless somebody else has changed it meanwhile. */
-const send = (link: LinkDetails, method: 'PATCH' | 'DELETE', body?: unknown) =>
-  callApi<LinkDetails | undefined>(`/v2/links/${link.shortCode}`, {
+const send = ({ link, path }: Props, method: 'PATCH' | 'DELETE', body?: unknown) =>
+  callApi<LinkDetails | undefined>(path, {
     method,
     headers: { 'If-Match': `"${link.version}"` },
     ...(body !== undefined && { body }),
   });
 
-const Edit = ({ link, onChanged }: Props) => {
+const Edit = (props: Props) => {
+  const { link, onChanged } = props;
   const { isBusy, failure, run } = useAction();
   const [note, setNote] = useState('');
   const submit = onSubmit(async (form) => {
@@ -59,7 +62,7 @@ const Edit = ({ link, onChanged }: Props) => {
       setNote('Nothing is changed yet.');
       return;
     }
-    if (await run(() => send(link, 'PATCH', change))) onChanged();
+    if (await run(() => send(props, 'PATCH', change))) onChanged();
   });
   return (
     <form class="card stack" onSubmit={submit}>
@@ -108,8 +111,9 @@ const Edit = ({ link, onChanged }: Props) => {
   );
 };
 
-/** What its owner can change of a link. */
-export const Settings = ({ link, onChanged }: Props) => {
+/** What its owner, or an operator, can change of a link. */
+export const Settings = (props: Props) => {
+  const { link, onChanged } = props;
   const switching = useAction();
   const deleting = useAction();
   const [isAsking, setAsking] = useState(false);
@@ -118,16 +122,16 @@ export const Settings = ({ link, onChanged }: Props) => {
   }
   const isDisabled = link.status === 'disabled';
   const toggle = async (): Promise<void> => {
-    if (await switching.run(() => send(link, 'PATCH', { disabled: !isDisabled }))) onChanged();
+    if (await switching.run(() => send(props, 'PATCH', { disabled: !isDisabled }))) onChanged();
   };
   const remove = async (): Promise<void> => {
-    if (!(await deleting.run(() => send(link, 'DELETE')))) return;
+    if (!(await deleting.run(() => send(props, 'DELETE')))) return;
     setAsking(false);
     onChanged();
   };
   return (
     <div class="stack">
-      <Edit link={link} onChanged={onChanged} />
+      <Edit {...props} />
       <section class="card stack" aria-labelledby="end">
         <h2 id="end">Stop it</h2>
         <p class="hint">A disabled link redirects nobody until it is enabled again.</p>

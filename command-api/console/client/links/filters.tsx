@@ -74,13 +74,13 @@ export const Filters = (props: Props) => {
           type="search"
           minLength={3}
           maxLength={100}
-          placeholder="Code, destination, title, note"
+          placeholder="Link, title, note"
           {...search}
         />
         <Select
           label="Status"
           value={filter.status}
-          options={[['', 'All but deleted'], ...Object.entries(statuses)]}
+          options={[['', 'Not deleted'], ...Object.entries(statuses)]}
           onChange={(event) => {
             onChange({ status: event.currentTarget.value as Status | '' });
           }}

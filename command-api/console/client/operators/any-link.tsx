@@ -1,11 +1,13 @@
-import { useState } from 'preact/hooks';
 import { useLocation, useRoute } from 'preact-iso/router';
 import { callApi } from '../app/api.js';
-import { fieldsOf, onSubmit, useAction } from '../app/hooks.js';
+import { fieldsOf, onSubmit, useAction, useLoad } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
+import type { OperatorsLink } from '../app/types.js';
 import { History } from '../components/history.js';
 import { Input } from '../components/field.js';
 import { Trouble } from '../components/trouble.js';
+import { LinkFacts } from '../link/link-facts.js';
+import { Settings } from '../link/settings.js';
 
 /** Of any account: operators know a link by its code. */
 export const FindLink = () => {
@@ -19,7 +21,7 @@ export const FindLink = () => {
     <Page title="Links">
       <form class="card stack" role="search" onSubmit={submit}>
         <Input label="Short code" name="code" required pattern="[A-Za-z0-9_\-]{3,50}" />
-        <button class="primary">Show its history</button>
+        <button class="primary">Show the link</button>
       </form>
     </Page>
   );
@@ -56,21 +58,50 @@ const Block = (props: { readonly path: string; readonly onChanged: () => void })
   );
 };
 
-/** What was done to a link, and what can be done about it. */
-export const AnyLink = () => {
-  const { code = '' } = useRoute().params;
-  const [changes, setChanges] = useState(0);
+const tabs = [
+  ['', 'History'],
+  ['settings', 'Settings'],
+] as const;
+
+const OneLink = ({ code, tab }: { readonly code: string; readonly tab: string }) => {
   const path = `/admin/links/${encodeURIComponent(code)}`;
+  const { value: link, failure, reload } = useLoad(() => callApi<OperatorsLink>(path), path);
   return (
-    <Page key={code} title={code}>
-      <Block
-        path={path}
-        onChanged={() => {
-          setChanges((before) => before + 1);
-        }}
-      />
-      <h2>History</h2>
-      <History key={changes} path={`${path}/history`} />
+    <Page title={code}>
+      <Trouble failure={failure} onRetry={reload} />
+      {link && (
+        <>
+          <LinkFacts link={link}>
+            <span class="badge">
+              account <bdi>{link.account}</bdi>
+            </span>
+          </LinkFacts>
+          <Block path={path} onChanged={reload} />
+          <nav class="tabs" aria-label="About the link">
+            {tabs.map(([name, title]) => (
+              <a
+                key={name}
+                href={`/console/links/${code}${name && `/${name}`}`}
+                aria-current={name === tab ? 'page' : undefined}
+              >
+                {title}
+              </a>
+            ))}
+          </nav>
+          {tab === '' ? (
+            <History key={link.version} path={`${path}/history`} />
+          ) : (
+            <Settings key={link.version} link={link} path={path} onChanged={reload} />
+          )}
+        </>
+      )}
     </Page>
   );
+};
+
+/** A link of any account: what it is, what was done to it, and what can be done about it. */
+export const AnyLink = () => {
+  const { code = '', tab = '' } = useRoute().params;
+  // Nothing of one link on the page of another.
+  return <OneLink key={code} code={code} tab={tab} />;
 };

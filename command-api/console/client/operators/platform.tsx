@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import { callApi } from '../app/api.js';
 import { fieldsOf, onSubmit, useAction, useLoad } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
-import type { PlatformResponse } from '../app/types.js';
+import type { AliasOverride, PlatformResponse } from '../app/types.js';
 import { Input } from '../components/field.js';
 import { Trouble } from '../components/trouble.js';
 
@@ -75,26 +75,54 @@ const Switches = () => {
   );
 };
 
+const told = ({ alias, account }: AliasOverride): string =>
+  account === null ? `Nobody may use ${alias} any more.` : `${account} may use ${alias} now.`;
+
 const ReservedAliases = () => {
   const { isBusy, failure, run } = useAction();
-  const submit = onSubmit(async (form) => {
-    const { alias = '', account } = fieldsOf(form);
+  const [done, setDone] = useState<AliasOverride>();
+  const set = async (form: HTMLFormElement, isGiven: boolean): Promise<void> => {
+    const { alias = '', account = '' } = fieldsOf(form);
     const override = `/admin/reserved-aliases/${encodeURIComponent(alias)}/override`;
-    const call =
-      account === undefined
-        ? ({ method: 'DELETE' } as const)
-        : ({ method: 'PUT', body: { account } } as const);
-    if (await run(() => callApi(override, call))) form.reset();
-  });
+    const call = isGiven
+      ? ({ method: 'PUT', body: { account } } as const)
+      : ({ method: 'DELETE' } as const);
+    setDone(undefined);
+    const outcome = await run(() => callApi<AliasOverride>(override, call));
+    if (!outcome) return;
+    setDone(outcome.value);
+    form.reset();
+  };
   return (
-    <form class="card stack" onSubmit={submit} aria-labelledby="reserved">
+    <form
+      class="card stack"
+      onSubmit={onSubmit((form) => set(form, true))}
+      aria-labelledby="reserved"
+    >
       <h2 id="reserved">Reserved aliases</h2>
+      <p class="hint">Names that nobody can take, unless you give one to an account.</p>
       <div class="columns">
         <Input label="Alias" name="alias" required />
-        <Input label="Account" name="account" hint="May use it. Empty: nobody may any more." />
+        <Input label="Account" name="account" required />
       </div>
       <Trouble failure={failure} />
-      <button aria-disabled={isBusy}>Save</button>
+      <div class="row">
+        <button aria-disabled={isBusy}>Give it</button>
+        <button
+          type="button"
+          aria-disabled={isBusy}
+          onClick={({ currentTarget: { form } }) => {
+            // Whoever has it, so no account is asked for.
+            const alias = form?.elements.namedItem('alias');
+            if (form && alias instanceof HTMLInputElement && alias.reportValidity()) {
+              void set(form, false);
+            }
+          }}
+        >
+          Take it back
+        </button>
+        <span role="status">{done && told(done)}</span>
+      </div>
     </form>
   );
 };

@@ -6,7 +6,13 @@ import type { AccountStatsResponse, UsageResponse } from '../app/types.js';
 import { Begin } from '../components/begin.js';
 import { Meter } from '../components/meter.js';
 import { Trouble } from '../components/trouble.js';
-import { periodQuery, statsPath, Statistics, useView } from '../statistics/statistics.js';
+import {
+  periodQuery,
+  statsPath,
+  Statistics,
+  usePeriodStats,
+  useView,
+} from '../statistics/statistics.js';
 
 const atLimit = {
   calls: 'At the limit, API calls answer 429 until the reset. Links go on redirecting.',
@@ -21,7 +27,7 @@ interface Props {
 const Quotas = ({ upgradeUrl }: Props) => {
   const { value, failure, reload } = useLoad(() => callApi<UsageResponse>('/v2/usage'), '');
   return (
-    <section aria-labelledby="quotas">
+    <section class="stack" aria-labelledby="quotas">
       <div class="row spread">
         <h2 id="quotas">This month</h2>
         {value && (
@@ -45,15 +51,15 @@ const Quotas = ({ upgradeUrl }: Props) => {
 
 const TopLinks = () => {
   const [view] = useView();
-  const path = statsPath(null) + periodQuery(view, view, 'links');
+  const path = statsPath(null) + periodQuery(view, view, 'links') + '&limit=7';
   const { value, failure, reload } = useLoad(() => callApi<AccountStatsResponse>(path), path);
   const links = value?.links ?? [];
   const most = Math.max(1, ...links.map(({ clicks }) => clicks));
   return (
-    <section class="card" aria-labelledby="top-links">
+    <section class="card breakdown" aria-labelledby="top-links">
       <h2 id="top-links">Top links</h2>
       <Trouble failure={failure} onRetry={reload} />
-      {links.length === 0 && !failure && <p class="soft">No clicks in this period.</p>}
+      {value && links.length === 0 && <p class="soft">No clicks in this period.</p>}
       <ol class="bars">
         {links.map(({ shortCode, url, clicks }) => (
           <li key={shortCode} style={{ '--share': clicks / most }}>
@@ -70,7 +76,7 @@ const TopLinks = () => {
 
 /** What the account has, and what is left of its month. */
 export const Overview = ({ upgradeUrl }: Props) => {
-  const account = useLoad(() => callApi<AccountStatsResponse>(statsPath(null)), '');
+  const stats = usePeriodStats<AccountStatsResponse>(null);
   return (
     <Page
       title="Overview"
@@ -80,13 +86,12 @@ export const Overview = ({ upgradeUrl }: Props) => {
         </a>
       }
     >
-      {account.value?.linkCount === 0 ? (
+      {stats.value?.linkCount === 0 ? (
         <Begin />
       ) : (
-        <>
-          <Statistics shortCode={null} />
+        <Statistics stats={stats}>
           <TopLinks />
-        </>
+        </Statistics>
       )}
       <Quotas upgradeUrl={upgradeUrl} />
     </Page>

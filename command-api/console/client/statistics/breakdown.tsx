@@ -1,23 +1,33 @@
 import { useId, useState } from 'preact/hooks';
 import { formatNumber, formatShare, formatValue } from '../../format.js';
+import type { Dimension, PeriodStats } from '../app/types.js';
 import { Dialog } from '../components/dialog.js';
 
-export interface Row {
+interface Row {
   readonly value: string | null;
   readonly clicks: number;
 }
 
+/** Which lists of an answer there are, and what people call them. */
+export type Dimensions = readonly (readonly [dimension: Dimension, title: string])[];
+
 interface Props {
-  readonly dimension: string;
   readonly title: string;
-  readonly rows: readonly Row[];
-  /** Of the period, the sum of all rows. */
-  readonly clickCount: number;
+  /** Shown one at a time. */
+  readonly dimensions: Dimensions;
+  /** `undefined` until they are loaded. */
+  readonly stats: PeriodStats | undefined;
 }
 
 const shownAtFirst = 7;
 
-const Rows = ({ dimension, rows, clickCount }: Omit<Props, 'title'>) => {
+const Rows = (props: {
+  readonly dimension: Dimension;
+  readonly rows: readonly Row[];
+  /** The sum of all rows. */
+  readonly clickCount: number;
+}) => {
+  const { dimension, rows, clickCount } = props;
   const most = Math.max(1, ...rows.map(({ clicks }) => clicks));
   return (
     <ol class="bars">
@@ -34,19 +44,37 @@ const Rows = ({ dimension, rows, clickCount }: Omit<Props, 'title'>) => {
   );
 };
 
-/** The clicks of a period by one dimension: the first values, and all of them in a dialog. */
-export const Breakdown = ({ title, rows, ...rest }: Props) => {
+/** The clicks of a period by one dimension of several: the first values, and all of them in a dialog. */
+export const Breakdown = ({ title, dimensions, stats }: Props) => {
+  const [chosen, setChosen] = useState(0);
   const [isOpen, setOpen] = useState(false);
   const id = useId();
+  const [dimension, name] = dimensions[chosen] ?? ['referrers', title];
+  const rows = stats && (stats[dimension] ?? []);
+  const clickCount = stats?.period.clickCount ?? 0;
   return (
-    <section class="card" aria-labelledby={id}>
-      <h2 id={id}>{title}</h2>
-      {rows.length === 0 ? (
-        <p class="soft">No clicks in this period.</p>
-      ) : (
-        <Rows {...rest} rows={rows.slice(0, shownAtFirst)} />
-      )}
-      {rows.length > shownAtFirst && (
+    <section class="card breakdown" aria-labelledby={id}>
+      <h2 id={id} class="unseen">
+        {title}
+      </h2>
+      <div class="row choice" role="group" aria-labelledby={id}>
+        {dimensions.map(([one, text], index) => (
+          <button
+            key={one}
+            type="button"
+            class="quiet small"
+            aria-pressed={index === chosen}
+            onClick={() => {
+              setChosen(index);
+            }}
+          >
+            {text}
+          </button>
+        ))}
+      </div>
+      {rows?.length === 0 && <p class="soft">No clicks in this period.</p>}
+      {rows && <Rows {...{ dimension, clickCount }} rows={rows.slice(0, shownAtFirst)} />}
+      {rows && rows.length > shownAtFirst && (
         <button
           type="button"
           class="quiet small"
@@ -55,17 +83,17 @@ export const Breakdown = ({ title, rows, ...rest }: Props) => {
           }}
         >
           All {formatNumber(rows.length)}
-          <span class="unseen"> {title}</span>
+          <span class="unseen"> {name}</span>
         </button>
       )}
-      {isOpen && (
+      {rows && isOpen && (
         <Dialog
-          title={title}
+          title={name}
           onClose={() => {
             setOpen(false);
           }}
         >
-          <Rows {...rest} rows={rows} />
+          <Rows {...{ dimension, rows, clickCount }} />
         </Dialog>
       )}
     </section>

@@ -20,8 +20,6 @@ const height = 260;
 /** Between two lines of the grid. */
 const steps = Array.from({ length: 9 }, (_, power) => [1, 2, 5].map((n) => n * 10 ** power)).flat();
 
-const whole = (value: number | null): string => (value === null ? '–' : formatNumber(value));
-
 /** The colours of the page, which follow light and dark. */
 const coloursOf = (element: Element) => {
   const style = getComputedStyle(element);
@@ -34,7 +32,37 @@ const coloursOf = (element: Element) => {
   };
 };
 
-const draw = (element: HTMLElement, { labels, clicks, before, onPick }: Props): UPlot => {
+/** Beside the pointer: what the interval below it has. */
+const tooltip = ({ labels, clicks, before }: PlottedSeries): UPlot.Plugin => {
+  const tip = document.createElement('div');
+  tip.className = 'tip';
+  tip.hidden = true;
+  const text = (index: number): string =>
+    [
+      labels[index],
+      `${formatNumber(clicks[index] ?? 0)} clicks`,
+      ...(before ? [`${formatNumber(before[index] ?? 0)} in the period before`] : []),
+    ].join('\n');
+  return {
+    hooks: {
+      init: (plot) => {
+        plot.over.append(tip);
+      },
+      setCursor: ({ cursor: { idx, left = -1 }, over }) => {
+        tip.hidden = typeof idx !== 'number' || left < 0;
+        if (typeof idx !== 'number') return;
+        tip.textContent = text(idx);
+        // On the side that has room.
+        tip.style.left = left * 2 < over.clientWidth ? `${left + 12}px` : 'auto';
+        tip.style.right =
+          left * 2 < over.clientWidth ? 'auto' : `${over.clientWidth - left + 12}px`;
+      },
+    },
+  };
+};
+
+const draw = (element: HTMLElement, props: Props): UPlot => {
+  const { labels, clicks, before, onPick } = props;
   const colour = coloursOf(element);
   const axis = {
     stroke: colour.text,
@@ -72,29 +100,27 @@ const draw = (element: HTMLElement, { labels, clicks, before, onPick }: Props): 
         },
       ],
       series: [
-        { label: 'Start', value: (_, index: number | null) => labels[index ?? -1] ?? '–' },
+        {},
         {
-          label: 'Clicks',
           fill: colour.bar,
           stroke: colour.bar,
           width: 0,
           points: { show: false },
           ...(UPlot.paths.bars && { paths: UPlot.paths.bars({ size: [0.75, 48], radius: 0.15 }) }),
-          value: (_, value: number | null) => whole(value),
         },
         ...(before
           ? [
               {
-                label: 'The period before',
                 stroke: colour.before,
                 width: 2,
                 dash: [4, 4],
                 points: { show: false },
-                value: (_: UPlot, value: number | null) => whole(value),
               },
             ]
           : []),
       ],
+      legend: { show: false },
+      plugins: [tooltip(props)],
       cursor: { drag: { x: false, y: false }, points: { show: false }, y: false },
     },
     data,

@@ -1,3 +1,4 @@
+import type { ComponentChildren } from 'preact';
 import { useLocation } from 'preact-iso/router';
 import { formatChange, formatNumber, formatStart } from '../../format.js';
 import {
@@ -8,23 +9,27 @@ import {
   type Days,
   type StatisticsView,
 } from '../../periods.js';
-import { callApi } from '../app/api.js';
+import { callApi, type Failure } from '../app/api.js';
 import { useLoad, useReloadOnReturn } from '../app/hooks.js';
 import type { PeriodStats } from '../app/types.js';
 import { Trouble } from '../components/trouble.js';
-import { Breakdown } from './breakdown.js';
+import { Breakdown, type Dimensions } from './breakdown.js';
 import { PeriodPicker } from './period-picker.js';
 import { Plot } from './plot.js';
 
-const breakdowns = [
+const sources: Dimensions = [
   ['referrers', 'Referrers'],
+  ['triggers', 'Link or QR code'],
+];
+const places: Dimensions = [
   ['countries', 'Countries'],
-  ['browsers', 'Browsers'],
-  ['os', 'Operating systems'],
-  ['devices', 'Devices'],
   ['languages', 'Languages'],
-  ['triggers', 'How they came'],
-] as const;
+];
+const devices: Dimensions = [
+  ['browsers', 'Browsers'],
+  ['os', 'Systems'],
+  ['devices', 'Devices'],
+];
 
 const ownZone = new Intl.DateTimeFormat().resolvedOptions().timeZone;
 
@@ -106,6 +111,11 @@ const Series = (props: {
               }
         }
       />
+      {before && (
+        <p class="legend" aria-hidden="true">
+          <span>Clicks</span> <span class="before">The period before</span>
+        </p>
+      )}
       <details>
         <summary>As a table</summary>
         <div class="scroll" tabIndex={0} role="region" aria-label="Clicks by interval">
@@ -141,19 +151,25 @@ const Series = (props: {
   );
 };
 
-interface Props {
-  /** `null`: all links of the account. */
-  readonly shortCode: string | null;
+/** Statistics as a page has them; `value` stays while other ones are loaded. */
+export interface LoadedStats<Stats extends PeriodStats> {
+  readonly value: Stats | undefined;
+  /** Of the period before, where it is compared. */
+  readonly before: PeriodStats | undefined;
+  readonly failure: Failure | undefined;
+  readonly isLoading: boolean;
+  readonly reload: () => void;
 }
 
-/** The clicks of a period: over time, and by what is known of the visitors. */
-export const Statistics = ({ shortCode }: Props) => {
-  const { route } = useLocation();
-  const [view, hrefOf] = useView();
+/** Of the period that the address bar names: of one link, or of all where `shortCode` is `null`. */
+export const usePeriodStats = <Stats extends PeriodStats>(
+  shortCode: string | null,
+): LoadedStats<Stats> => {
+  const [view] = useView();
   const path = statsPath(shortCode);
   const now = path + periodQuery(view, view, 'all') + '&limit=200';
   const earlier = path + periodQuery(view, daysBefore(view), 'timeseries,bots,uniques');
-  const stats = useLoad(() => callApi<PeriodStats>(now), now);
+  const stats = useLoad(() => callApi<Stats>(now), now);
   useReloadOnReturn(stats);
   const compared = useLoad(
     () =>
@@ -163,6 +179,20 @@ export const Statistics = ({ shortCode }: Props) => {
     view.compare ? earlier : '',
   );
   const before = view.compare ? compared.value : undefined;
+  return { ...stats, before, failure: stats.failure ?? compared.failure };
+};
+
+interface Props {
+  readonly stats: LoadedStats<PeriodStats>;
+  /** Beside what is known of the visitors. */
+  readonly children?: ComponentChildren;
+}
+
+/** The clicks of a period: over time, and by what is known of the visitors. */
+export const Statistics = ({ stats, children }: Props) => {
+  const { value, before } = stats;
+  const { route } = useLocation();
+  const [view, hrefOf] = useView();
   const hrefOfDay = (day: string): string =>
     hrefOf({ preset: 'custom', from: day, to: addDays(day, 1), interval: 'hour' });
 
@@ -174,31 +204,31 @@ export const Statistics = ({ shortCode }: Props) => {
           route(hrefOf(change));
         }}
       />
-      <Trouble failure={stats.failure ?? compared.failure} onRetry={stats.reload} />
+      <Trouble failure={stats.failure} onRetry={stats.reload} />
       <div class="stack" aria-busy={stats.isLoading}>
         <section class="card" aria-label="Clicks over time">
           <dl class="figures">
             <Figure
               label="Clicks"
-              value={stats.value?.period.clickCount}
+              value={value?.period.clickCount}
               before={before?.period.clickCount}
             />
             <Figure
               label="Visitor-days"
-              value={stats.value?.uniques}
+              value={value?.uniques}
               before={before?.uniques}
               hint="Different visitors of each day (UTC), added up"
             />
             <Figure
               label="Bots"
-              value={stats.value?.bots}
+              value={value?.bots}
               before={before?.bots}
               hint="Not among the clicks"
             />
           </dl>
-          {stats.value ? (
+          {value ? (
             <Series
-              now={stats.value}
+              now={value}
               before={before}
               hrefOfDay={view.interval === 'day' ? hrefOfDay : null}
             />
@@ -206,16 +236,11 @@ export const Statistics = ({ shortCode }: Props) => {
             <div class="plot" />
           )}
         </section>
-        <div class="columns">
-          {breakdowns.map(([dimension, title]) => (
-            <Breakdown
-              key={dimension}
-              dimension={dimension}
-              title={title}
-              rows={stats.value?.[dimension] ?? []}
-              clickCount={stats.value?.period.clickCount ?? 0}
-            />
-          ))}
+        <div class="columns breakdowns">
+          {children}
+          <Breakdown title="Sources" dimensions={sources} stats={value} />
+          <Breakdown title="Visitors" dimensions={places} stats={value} />
+          <Breakdown title="Devices" dimensions={devices} stats={value} />
         </div>
       </div>
     </>

@@ -1,0 +1,39 @@
+import type { ComponentChildren } from 'preact';
+import { formatNumber, formatTime } from '../../format.js';
+import type { LinkDetails } from '../app/types.js';
+import { CopyButton } from '../components/copy-button.js';
+
+interface Props {
+  readonly link: LinkDetails;
+  /** Beside its status. */
+  readonly children?: ComponentChildren;
+}
+
+/** What a link is, at the top of its pages. */
+export const LinkFacts = ({ link, children }: Props) => (
+  <section class="card facts" aria-label="The link">
+    <p class="row">
+      <a class="clip" href={link.shortUrl} target="_blank" rel="noreferrer">
+        {link.shortUrl}
+      </a>
+      <CopyButton text={link.shortUrl} what="the short link" />
+      <span class={`badge ${link.status}`}>{link.status}</span>
+      {link.hasPassword && <span class="badge">password</span>}
+      {children}
+    </p>
+    <p class="long clamp">
+      <span class="soft">leads to</span> <bdi>{link.url}</bdi>
+    </p>
+    <p class="soft">
+      {formatNumber(link.clickCount)} clicks in all
+      {link.maxClicks !== null && <> of {formatNumber(link.maxClicks)}</>}. Made{' '}
+      {formatTime(link.createdAt)}
+      {link.expiresAt !== null && <>, expires {formatTime(link.expiresAt)}</>}.
+    </p>
+    {link.note !== null && (
+      <p class="long">
+        <bdi>{link.note}</bdi>
+      </p>
+    )}
+  </section>
+);
