@@ -18,6 +18,8 @@ export interface LinkFilter {
   readonly tags: readonly string[];
   readonly status: Status | '';
   readonly domain: string;
+  /** Of operators alone: developers see the links of their own. */
+  readonly account: string;
   readonly sort: Order;
   /** Where the page begins: the `next` of the page before; empty on the first one. */
   readonly after: string;
@@ -39,6 +41,7 @@ export const readFilter = (query: string): LinkFilter => {
     tags: [...new Set(asked.getAll('tag').filter((tag) => tag !== ''))],
     status: isOneOf(statuses, status) ? status : '',
     domain: text('domain'),
+    account: text('account'),
     sort: isOneOf(orders, sort) ? sort : 'created',
     after: text('after'),
   };
@@ -46,17 +49,18 @@ export const readFilter = (query: string): LinkFilter => {
 
 /** The query that `readFilter` reads as this filter, and that the API takes. */
 export const writeFilter = (filter: LinkFilter): string => {
-  const { search, tags, status, domain, sort, after } = filter;
+  const { search, tags, status, domain, account, sort, after } = filter;
   const query = new URLSearchParams();
   if (search !== '') query.set('search', search);
   for (const tag of tags) query.append('tag', tag);
   if (status !== '') query.set('status', status);
   if (domain !== '') query.set('domain', domain);
+  if (account !== '') query.set('account', account);
   if (sort !== 'created') query.set('sort', sort);
   if (after !== '') query.set('after', after);
   return query.toString();
 };
 
 /** Whether it shows all links, in whatever order and on whatever page. */
-export const showsAll = ({ search, tags, status, domain }: LinkFilter): boolean =>
-  search === '' && tags.length === 0 && status === '' && domain === '';
+export const showsAll = ({ search, tags, status, domain, account }: LinkFilter): boolean =>
+  search === '' && tags.length === 0 && status === '' && domain === '' && account === '';

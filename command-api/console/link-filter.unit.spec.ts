@@ -2,7 +2,15 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { orders, readFilter, showsAll, statuses, writeFilter } from './link-filter.js';
 
-const all = { search: '', tags: [], status: '', domain: '', sort: 'created', after: '' } as const;
+const all = {
+  search: '',
+  tags: [],
+  status: '',
+  domain: '',
+  account: '',
+  sort: 'created',
+  after: '',
+} as const;
 
 describe('the console’s list of links', () => {
   it('shows all, newest first, unless told', () => {
@@ -23,6 +31,7 @@ describe('the console’s list of links', () => {
       tags: fc.uniqueArray(texts.filter((text) => text !== '')),
       status: fc.constantFrom('', ...(Object.keys(statuses) as (keyof typeof statuses)[])),
       domain: texts,
+      account: texts,
       sort: fc.constantFrom(...(Object.keys(orders) as (keyof typeof orders)[])),
       after: texts,
     });

@@ -5,7 +5,8 @@ import { NoPage, Shell } from './app/shell.js';
 import type { OperatorSession } from './app/types.js';
 import { Input } from './components/field.js';
 import { AllKeys } from './operators/all-keys.js';
-import { AnyLink, FindLink } from './operators/any-link.js';
+import { AllLinks } from './operators/all-links.js';
+import { AnyLink } from './operators/any-link.js';
 import { Health } from './operators/health.js';
 import { Platform } from './operators/platform.js';
 import { Projections } from './operators/projections.js';
@@ -53,7 +54,7 @@ const App = () => (
           <Router>
             <Route path="/console" component={Health} />
             <Route path="/console/keys" component={AllKeys} />
-            <Route path="/console/links" component={FindLink} />
+            <Route path="/console/links" component={AllLinks} />
             <Route path="/console/links/:code/:tab?" component={AnyLink} />
             <Route path="/console/projections" component={Projections} />
             <Route path="/console/platform" component={Platform} />

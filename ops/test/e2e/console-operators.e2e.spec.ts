@@ -56,6 +56,8 @@ describe('the operators’ console', () => {
 
   it('makes a key, which works, changes it, switches it off, and revokes it', async () => {
     await goTo('Keys');
+    await button('New key').click();
+    expect(await faultsInAllModes(page)).to.deep.equal([]);
     await page.getByLabel('Name').fill('<b>an Arabic key</b> مفتاح');
     await page.getByLabel('Plan', { exact: true }).selectOption('HOBBY');
     await page.getByLabel('Ends', { exact: true }).selectOption('86400');
@@ -115,7 +117,7 @@ describe('the operators’ console', () => {
     await page.getByText('Link created').waitFor();
     await page.getByText('a-customer').first().waitFor();
 
-    await page.getByLabel('Reason').fill('<script>alert(1)</script>');
+    await page.getByLabel('Why it shall redirect nobody').fill('<script>alert(1)</script>');
     await button('Block').click();
     await page.getByText('Link blocked').waitFor();
     await eventually(
@@ -125,7 +127,7 @@ describe('the operators’ console', () => {
     expect(await page.getByText('by ann').count()).to.equal(1);
     expect(await faultsInAllModes(page)).to.deep.equal([]);
 
-    await page.getByLabel('Reason').fill('A mistake');
+    await page.getByLabel('Why it shall redirect again').fill('A mistake');
     await button('Unblock').click();
     await page.getByText('Link unblocked').waitFor();
     await eventually(
@@ -155,6 +157,43 @@ describe('the operators’ console', () => {
       'LinkEnabled',
       'LinkDeleted',
     ]);
+  });
+
+  it('finds links among those of all accounts', async () => {
+    for (const account of ['list-one', 'list-two']) {
+      const { key } = await bench.key('PRO', { account });
+      for (const title of ['<b>first</b>', 'مفتاح 🎉']) {
+        await bench.link(key, { title: `${title} of ${account}`, tags: [account, 'listed'] });
+      }
+    }
+    await goTo('Links');
+    const rows = page.locator('tbody tr');
+    await rows.first().waitFor();
+    await page.getByLabel('Account').fill('list-two');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(/account=list-two/);
+    await page.getByLabel('Order').selectOption('clicks');
+    await page.waitForURL(/sort=clicks/);
+    await eventually('both are listed', async () => {
+      await page.reload();
+      await page.locator('tbody tr, .list p').first().waitFor();
+      return (await rows.count()) === 2;
+    });
+    expect(await page.getByText('<b>first</b> of list-two').count()).to.equal(1);
+    expect(await faultsInAllModes(page)).to.deep.equal([]);
+    await page.getByRole('link', { name: /Without the account/ }).click();
+    await page.waitForURL(/links$/);
+    await page.getByRole('link', { name: 'listed' }).first().click();
+    await page.waitForURL(/tag=listed$/);
+    await eventually('those of both accounts are listed', async () => {
+      await page.reload();
+      await page.locator('tbody tr, .list p').first().waitFor();
+      return (await rows.count()) === 4;
+    });
+    await page.getByLabel('Search').fill('nothing has this');
+    await page.keyboard.press('Enter');
+    await page.getByText('No more links match.').waitFor();
+    expect(await faultsInAllModes(page)).to.deep.equal([]);
   });
 
   it('says that there is no such link', async () => {

@@ -287,6 +287,10 @@ describe('the console’s pages', () => {
     await page.waitForURL(/console$/);
     expect(await period.inputValue()).to.equal('30d');
 
+    const zone = page.getByLabel('Time zone');
+    await zone.focus();
+    await zone.selectOption('Asia/Kathmandu');
+    await page.waitForURL(/\?tz=Asia%2FKathmandu$/);
     await period.selectOption('custom');
     await page.getByLabel('Compare').check();
     await page.waitForURL(/period=custom.*compare=1/);

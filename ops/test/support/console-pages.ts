@@ -26,8 +26,8 @@ export const developersPlaces = (code: string): readonly ConsolePlace[] => [
 /** Of the operators' console. */
 export const operatorsPlaces = (code: string): readonly ConsolePlace[] => [
   { name: 'health', path: '', needs: ['tbody tr'] },
-  { name: 'keys of all accounts', path: '/keys', needs: ['li.card', 'form'] },
-  { name: 'links of all accounts', path: '/links', needs: ['form'] },
+  { name: 'keys of all accounts', path: '/keys', needs: ['li.card'] },
+  { name: 'links of all accounts', path: '/links', needs: ['tbody tr'] },
   { name: 'a link of any account', path: `/links/${code}`, needs: ['.history li'] },
   { name: 'its settings', path: `/links/${code}/settings`, needs: ['input[name=url]'] },
   { name: 'projections', path: '/projections', needs: ['li.card'] },

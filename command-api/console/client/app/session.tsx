@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { Dialog } from '../components/dialog.js';
 import { Trouble } from '../components/trouble.js';
 import { onSignedOut, send, type Answer, type Failure } from './api.js';
@@ -98,7 +98,7 @@ export const SessionGate = <Session,>({ children, ...door }: Props<Session>) => 
     else setFailure(answer.failure);
   };
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     const token = takeToken();
     onSignedOut(
       () =>

@@ -9,6 +9,7 @@ export type { HistoryResponse } from '../../../../schemas/http/history.js';
 export type {
   AliasOverrideResponse as AliasOverride,
   OperatorsLink,
+  OperatorsLinkPage,
   PlatformResponse,
 } from '../../../../schemas/http/operators.js';
 export type { UsageResponse } from '../../../../schemas/http/reports.js';

@@ -52,7 +52,11 @@ const HistoryPart = ({ path, after }: { readonly path: string; readonly after: n
   const { value, failure, reload } = useLoad(() => callApi<HistoryResponse>(asked), asked);
   return (
     <>
-      <Trouble failure={failure} onRetry={reload} />
+      {failure && (
+        <li>
+          <Trouble failure={failure} onRetry={reload} />
+        </li>
+      )}
       {value?.events.map((event, index) => (
         <Entry key={index} event={event} />
       ))}

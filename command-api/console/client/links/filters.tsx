@@ -15,6 +15,8 @@ interface Props {
   /** The address of the first page of another filter. */
   readonly hrefOf: (change: Partial<LinkFilter>) => string;
   readonly onChange: (change: Partial<LinkFilter>) => void;
+  /** Of operators: the links of all accounts. */
+  readonly hasAccounts?: boolean;
 }
 
 /** What a field is given to follow the address, as far as nobody types. */
@@ -33,10 +35,11 @@ const useText = (value: string) => {
 
 /** What is filtered by, each with an address without it. */
 const Chips = ({ filter, hrefOf }: Omit<Props, 'onChange'>) => {
-  const { search, tags, status, domain } = filter;
+  const { search, tags, status, domain, account } = filter;
   const chips = [
     ...(search === '' ? [] : [['text', search, { search: '' }] as const]),
     ...tags.map((tag) => ['tag', tag, { tags: tags.filter((one) => one !== tag) }] as const),
+    ...(account === '' ? [] : [['account', account, { account: '' }] as const]),
     ...(domain === '' ? [] : [['domain', domain, { domain: '' }] as const]),
     ...(status === '' ? [] : [['status', statuses[status], { status: '' }] as const]),
   ];
@@ -48,21 +51,23 @@ const Chips = ({ filter, hrefOf }: Omit<Props, 'onChange'>) => {
           {what} <bdi>{value}</bdi> <span aria-hidden="true">✕</span>
         </a>
       ))}
-      <a href={hrefOf({ search: '', tags: [], domain: '', status: '' })}>Show all</a>
+      <a href={hrefOf({ search: '', tags: [], domain: '', status: '', account: '' })}>Show all</a>
     </p>
   );
 };
 
 /** Search, filters and order of the list. The address bar has them, so they can be shared, and going back works. */
 export const Filters = (props: Props) => {
-  const { filter, onChange } = props;
+  const { filter, hasAccounts = false, onChange } = props;
   const search = useText(filter.search);
   const domain = useText(filter.domain);
+  const account = useText(filter.account);
   const submit = onSubmit((form) => {
     const fields = fieldsOf(form);
     const { tag } = fields;
     const tags = tag === undefined ? filter.tags : [...new Set([...filter.tags, tag])];
-    onChange({ search: fields['search'] ?? '', domain: fields['domain'] ?? '', tags });
+    const text = (name: string): string => fields[name] ?? '';
+    onChange({ search: text('search'), domain: text('domain'), account: text('account'), tags });
     return undefined;
   });
   return (
@@ -85,14 +90,18 @@ export const Filters = (props: Props) => {
             onChange({ status: event.currentTarget.value as Status | '' });
           }}
         />
-        <Select
-          label="Order"
-          value={filter.sort}
-          options={Object.entries(orders)}
-          onChange={(event) => {
-            onChange({ sort: event.currentTarget.value as Order });
-          }}
-        />
+        {hasAccounts && <Input label="Account" name="account" {...account} />}
+        {/* The links of all accounts come account by account. */}
+        {(!hasAccounts || filter.account !== '') && (
+          <Select
+            label="Order"
+            value={filter.sort}
+            options={Object.entries(orders)}
+            onChange={(event) => {
+              onChange({ sort: event.currentTarget.value as Order });
+            }}
+          />
+        )}
         <Input label="Domain" name="domain" placeholder="example.com" {...domain} />
         {/* Another field for each tag that is filtered by already. */}
         <Input key={filter.tags.length} label="Tag" name="tag" maxLength={50} />

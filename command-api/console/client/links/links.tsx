@@ -1,131 +1,21 @@
 import { useLocation } from 'preact-iso/router';
 import { useEffect, useState } from 'preact/hooks';
-import { formatNumber } from '../../format.js';
 import { readFilter, showsAll, writeFilter, type LinkFilter } from '../../link-filter.js';
 import { callApi } from '../app/api.js';
 import { useLoad } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
 import type { LinkDetails, LinkPage } from '../app/types.js';
 import { Begin } from '../components/begin.js';
-import { CopyButton } from '../components/copy-button.js';
 import { Trouble } from '../components/trouble.js';
 import { Bulk, type Failed } from './bulk.js';
 import { Filters } from './filters.js';
+import { LinkTable, ListPages } from './link-table.js';
 
 const pageSize = 50;
 
 const addressOf = (filter: LinkFilter): string => {
   const query = writeFilter(filter);
   return query === '' ? '/console/links' : `/console/links?${query}`;
-};
-
-const Row = (props: {
-  readonly link: LinkDetails;
-  readonly isSelected: boolean;
-  readonly onSelect: (isSelected: boolean) => void;
-  readonly hrefOfTag: (tag: string) => string;
-}) => {
-  const { link, isSelected, onSelect, hrefOfTag } = props;
-  const { shortCode, shortUrl, url, title, tags, clickCount, status, hasPassword } = link;
-  return (
-    <tr>
-      <td>
-        <input
-          type="checkbox"
-          aria-label={`Select ${shortCode}`}
-          checked={isSelected}
-          onChange={(event) => {
-            onSelect(event.currentTarget.checked);
-          }}
-        />
-      </td>
-      <td>
-        <div class="row">
-          <a class="clip" href={`/console/links/${shortCode}`}>
-            {shortUrl.replace(/^https?:\/\//, '')}
-          </a>
-          <CopyButton text={shortUrl} what={shortUrl} />
-        </div>
-      </td>
-      <td>
-        {title !== null && (
-          <p class="clip">
-            <strong>
-              <bdi>{title}</bdi>
-            </strong>
-          </p>
-        )}
-        <p class="clip soft">
-          <bdi>{url}</bdi>
-        </p>
-        {tags.length > 0 && (
-          <p>
-            {tags.map((tag) => (
-              <a key={tag} class="tag clip" href={hrefOfTag(tag)}>
-                <bdi>{tag}</bdi>
-              </a>
-            ))}
-          </p>
-        )}
-      </td>
-      <td class="number">{formatNumber(clickCount)}</td>
-      <td>
-        <span class={`badge ${status}`}>{status}</span>{' '}
-        {hasPassword && <span class="badge">password</span>}
-      </td>
-    </tr>
-  );
-};
-
-const Table = (props: {
-  readonly links: readonly LinkDetails[];
-  readonly selected: readonly LinkDetails[];
-  readonly onSelect: (codes: readonly string[], isSelected: boolean) => void;
-  readonly hrefOfTag: (tag: string) => string;
-}) => {
-  const { links, selected, onSelect, hrefOfTag } = props;
-  return (
-    <table>
-      <caption class="unseen">{formatNumber(links.length)} links on this page</caption>
-      <thead>
-        <tr>
-          <th scope="col">
-            <input
-              type="checkbox"
-              aria-label="Select all on this page"
-              checked={selected.length === links.length}
-              indeterminate={selected.length > 0 && selected.length < links.length}
-              onChange={(event) => {
-                onSelect(
-                  links.map(({ shortCode }) => shortCode),
-                  event.currentTarget.checked,
-                );
-              }}
-            />
-          </th>
-          <th scope="col">Short link</th>
-          <th scope="col">Destination</th>
-          <th scope="col" class="number">
-            Clicks
-          </th>
-          <th scope="col">Status</th>
-        </tr>
-      </thead>
-      <tbody>
-        {links.map((link) => (
-          <Row
-            key={link.shortCode}
-            link={link}
-            isSelected={selected.includes(link)}
-            onSelect={(isSelected) => {
-              onSelect([link.shortCode], isSelected);
-            }}
-            hrefOfTag={hrefOfTag}
-          />
-        ))}
-      </tbody>
-    </table>
-  );
 };
 
 const Failures = ({ failed }: { readonly failed: readonly Failed[] }) => (
@@ -143,7 +33,7 @@ const Failures = ({ failed }: { readonly failed: readonly Failed[] }) => (
 /** All links of the account, a page at a time: found, looked at, changed together. */
 export const Links = () => {
   const { url, route } = useLocation();
-  const filter = readFilter(url.split('?')[1] ?? '');
+  const filter = { ...readFilter(url.split('?')[1] ?? ''), account: '' };
   const query = writeFilter(filter);
   const { value, failure, isLoading, reload } = useLoad(
     () => callApi<LinkPage>(`/v2/links?limit=${pageSize}&${query}`),
@@ -211,27 +101,17 @@ export const Links = () => {
             {isEmpty ? (
               <p>{goesOn ? 'None of these match.' : 'No more links match.'}</p>
             ) : (
-              <Table
+              <LinkTable
                 links={links}
-                selected={selected}
-                onSelect={select}
+                selection={{ selected, onSelect: select }}
                 hrefOfTag={(tag) => hrefOf({ tags: [...new Set([...filter.tags, tag])] })}
               />
             )}
-            {(goesOn || !isFirstPage) && (
-              <nav class="row" aria-label="Pages of the list">
-                {!isFirstPage && (
-                  <a class="button" href={hrefOf({})}>
-                    First page
-                  </a>
-                )}
-                {goesOn && (
-                  <a class="button" href={hrefOf({ after: value.next ?? '' })}>
-                    {isEmpty ? 'Search on' : 'Next page'}
-                  </a>
-                )}
-              </nav>
-            )}
+            <ListPages
+              first={isFirstPage ? null : hrefOf({})}
+              next={goesOn ? hrefOf({ after: value.next ?? '' }) : null}
+              isEmpty={isEmpty}
+            />
           </section>
         </>
       )}

@@ -14,7 +14,10 @@ import { allScopes, keyLifetimes, ScopeFields, scopesIn } from '../keys/scope-fi
 
 const plans = ['FREE', 'HOBBY', 'INDIE', 'PRO'].map((plan) => [plan, plan] as const);
 
-const Create = ({ onSecret }: { readonly onSecret: (secret: string) => void }) => {
+const Create = (props: {
+  readonly onSecret: (secret: string) => void;
+  readonly onClose: () => void;
+}) => {
   const { isBusy, failure, run } = useAction();
   const submit = onSubmit(async (form) => {
     const { expiresIn, name, plan, account } = fieldsOf(form);
@@ -22,15 +25,12 @@ const Create = ({ onSecret }: { readonly onSecret: (secret: string) => void }) =
     const end = expiresIn !== undefined && { expiresIn: Number(expiresIn) };
     const body = { name, plan, account, scopes, ...end };
     const done = await run(() => callApi<CreatedKey>('/admin/keys', { method: 'POST', body }));
-    if (!done) return;
-    form.reset();
-    onSecret(done.value.key);
+    if (done) props.onSecret(done.value.key);
   });
   return (
-    <form class="card stack" onSubmit={submit} aria-labelledby="new-key">
-      <h2 id="new-key">New key</h2>
-      <div class="columns">
-        <Input label="Name" name="name" required maxLength={100} />
+    <Dialog title="New key" onClose={props.onClose}>
+      <form class="stack" onSubmit={submit}>
+        <Input label="Name" name="name" required maxLength={100} placeholder="What it is for" />
         <Select label="Plan" name="plan" value="FREE" options={plans} />
         <Input
           label="Account"
@@ -41,13 +41,13 @@ const Create = ({ onSecret }: { readonly onSecret: (secret: string) => void }) =
           hint="Its links belong to this account."
         />
         <Select label="Ends" name="expiresIn" value="" options={keyLifetimes} />
-      </div>
-      <ScopeFields offered={allScopes} chosen={allScopes} />
-      <Trouble failure={failure} />
-      <button class="primary" aria-disabled={isBusy}>
-        Make the key
-      </button>
-    </form>
+        <ScopeFields offered={allScopes} chosen={allScopes} />
+        <Trouble failure={failure} />
+        <button class="primary" aria-disabled={isBusy}>
+          Make the key
+        </button>
+      </form>
+    </Dialog>
   );
 };
 
@@ -111,12 +111,14 @@ const Row = (props: { readonly subject: AnyKey; readonly onChanged: () => void }
           <strong>
             <bdi>{name}</bdi>
           </strong>{' '}
-          <span class="badge">{plan}</span> {account}{' '}
+          <span class="badge">account {account}</span>{' '}
+          {rootId !== id && <span class="badge">{plan}</span>}{' '}
           {!active && <span class="badge disabled">switched off</span>}
         </p>
         <div class="row" role="group" aria-label={name}>
           {rootId === id && (
             <select
+              class="small"
               aria-label={`Plan of ${name}`}
               aria-disabled={changing.isBusy}
               onChange={(event) => void change({ plan: event.currentTarget.value })}
@@ -130,18 +132,19 @@ const Row = (props: { readonly subject: AnyKey; readonly onChanged: () => void }
           )}
           <button
             type="button"
+            class="small"
             onClick={() => {
               setEditing(true);
             }}
           >
             Change
           </button>
-          <button type="button" onClick={() => void change({ active: !active })}>
+          <button type="button" class="small" onClick={() => void change({ active: !active })}>
             {active ? 'Switch off' : 'Switch on'}
           </button>
           <button
             type="button"
-            class="danger"
+            class="small danger"
             onClick={() => {
               setAsking(true);
             }}
@@ -169,7 +172,10 @@ const Row = (props: { readonly subject: AnyKey; readonly onChanged: () => void }
         {expiresAt !== null && <>, ends {formatTime(expiresAt)}</>}. This month:{' '}
         {formatNumber(usage.month.calls)} calls, {formatNumber(usage.month.links)} links,{' '}
         {formatNumber(usage.month.qrCodes)} QR codes; this minute: {formatNumber(usage.minute.used)}{' '}
-        of {formatNumber(usage.minute.limit)} calls. <code class="long">{id}</code>
+        of {formatNumber(usage.minute.limit)} calls.
+      </p>
+      <p class="soft">
+        <code class="long">{id}</code>
       </p>
       {isEditing && (
         <Edit
@@ -208,15 +214,23 @@ export const AllKeys = () => {
   const { query } = useLocation();
   const path = `/admin/keys?${new URLSearchParams(query).toString()}`;
   const { value, failure, reload } = useLoad(() => callApi<AnyKeyPage>(path), path);
+  const [isMaking, setMaking] = useState(false);
   const [secret, setSecret] = useState<string>();
   return (
-    <Page title="Keys">
-      <Create
-        onSecret={(key) => {
-          setSecret(key);
-          reload();
-        }}
-      />
+    <Page
+      title="Keys"
+      aside={
+        <button
+          type="button"
+          class="primary"
+          onClick={() => {
+            setMaking(true);
+          }}
+        >
+          New key
+        </button>
+      }
+    >
       <Trouble failure={failure} onRetry={reload} />
       <ul class="plain stack">
         {value?.keys.map((subject) => (
@@ -229,6 +243,18 @@ export const AllKeys = () => {
             Next page
           </a>
         </p>
+      )}
+      {isMaking && (
+        <Create
+          onClose={() => {
+            setMaking(false);
+          }}
+          onSecret={(key) => {
+            setMaking(false);
+            setSecret(key);
+            reload();
+          }}
+        />
       )}
       {secret !== undefined && (
         <NewSecret

@@ -1,4 +1,4 @@
-import { useLocation, useRoute } from 'preact-iso/router';
+import { useRoute } from 'preact-iso/router';
 import { callApi } from '../app/api.js';
 import { fieldsOf, onSubmit, useAction, useLoad } from '../app/hooks.js';
 import { Page } from '../app/shell.js';
@@ -9,51 +9,33 @@ import { Trouble } from '../components/trouble.js';
 import { LinkFacts } from '../link/link-facts.js';
 import { Settings } from '../link/settings.js';
 
-/** Of any account: operators know a link by its code. */
-export const FindLink = () => {
-  const { route } = useLocation();
-  const submit = onSubmit((form) => {
-    const { code } = fieldsOf(form);
-    if (code !== undefined) route(`/console/links/${encodeURIComponent(code)}`);
-    return undefined;
+const Block = (props: {
+  readonly path: string;
+  readonly isBlocked: boolean;
+  readonly onChanged: () => void;
+}) => {
+  const { path, isBlocked, onChanged } = props;
+  const { isBusy, failure, run } = useAction();
+  const submit = onSubmit(async (form) => {
+    const call = { method: 'POST', body: fieldsOf(form) } as const;
+    const verb = isBlocked ? 'unblock' : 'block';
+    if (!(await run(() => callApi(`${path}/${verb}`, call)))) return;
+    form.reset();
+    onChanged();
   });
   return (
-    <Page title="Links">
-      <form class="card stack" role="search" onSubmit={submit}>
-        <Input label="Short code" name="code" required pattern="[A-Za-z0-9_\-]{3,50}" />
-        <button class="primary">Show the link</button>
-      </form>
-    </Page>
-  );
-};
-
-const Block = (props: { readonly path: string; readonly onChanged: () => void }) => {
-  const { isBusy, failure, run } = useAction();
-  const submit =
-    (verb: 'block' | 'unblock') =>
-    async (form: HTMLFormElement | null): Promise<void> => {
-      if (!form?.reportValidity()) return;
-      const body = fieldsOf(form);
-      if (!(await run(() => callApi(`${props.path}/${verb}`, { method: 'POST', body })))) return;
-      form.reset();
-      props.onChanged();
-    };
-  return (
-    <form class="card stack" onSubmit={onSubmit(submit('block'))}>
-      <Input label="Reason" name="reason" required maxLength={500} hint="Stands in the history." />
+    <form class="card stack" onSubmit={submit}>
+      <Input
+        label={isBlocked ? 'Why it shall redirect again' : 'Why it shall redirect nobody'}
+        name="reason"
+        required
+        maxLength={500}
+        hint="Stands in the history."
+      />
       <Trouble failure={failure} />
-      <div class="row">
-        <button class="danger" aria-disabled={isBusy}>
-          Block
-        </button>
-        <button
-          type="button"
-          aria-disabled={isBusy}
-          onClick={(event) => void submit('unblock')(event.currentTarget.form)}
-        >
-          Unblock
-        </button>
-      </div>
+      <button class={isBlocked ? '' : 'danger'} aria-disabled={isBusy}>
+        {isBlocked ? 'Unblock' : 'Block'}
+      </button>
     </form>
   );
 };
@@ -76,7 +58,9 @@ const OneLink = ({ code, tab }: { readonly code: string; readonly tab: string })
               account <bdi>{link.account}</bdi>
             </span>
           </LinkFacts>
-          <Block path={path} onChanged={reload} />
+          {link.status !== 'deleted' && (
+            <Block path={path} isBlocked={link.status === 'blocked'} onChanged={reload} />
+          )}
           <nav class="tabs" aria-label="About the link">
             {tabs.map(([name, title]) => (
               <a

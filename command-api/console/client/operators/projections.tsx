@@ -54,15 +54,26 @@ const Running = ({ done, total }: NonNullable<Projection['running']>) =>
     </label>
   );
 
+/** In one word or two, and how bad it is. */
+const stateOf = ({ lag, deadLetters, parked, running }: Projection): readonly [string, string] => {
+  if (deadLetters + parked > 0) return ['blocked', 'dead letters'];
+  if (running !== null) return ['disabled', 'being built'];
+  if (lag === null) return ['', 'unknown'];
+  return lag === 0 ? ['active', 'up to date'] : ['disabled', 'behind'];
+};
+
 const Row = (props: { readonly projection: Projection; readonly onAsk: (work: Work) => void }) => {
   const { projection, onAsk } = props;
   const { name, lag, deadLetters, parked, running, last } = projection;
   const works: readonly Work[] =
     deadLetters + parked > 0 ? ['redrive', 'rebuild', 'rollback'] : ['rebuild', 'rollback'];
+  const [badge, state] = stateOf(projection);
   return (
     <li class="card stack">
       <div class="row spread">
-        <h2>{name}</h2>
+        <h2 class="row">
+          {name} <span class={`badge ${badge}`}>{state}</span>
+        </h2>
         <div class="row" role="group" aria-label={name}>
           {works.map((work) => (
             <button
@@ -144,8 +155,11 @@ export const Projections = () => {
   return (
     <Page title="Projections">
       <Trouble failure={failure} onRetry={reload} />
-      <p class="soft">Lag: records of the log that are not folded yet.</p>
-      <ul class="plain stack">
+      <p class="soft">
+        What is folded from the log. Lag: records of the log that are not folded yet. Dead letters:
+        events that could not be applied; later events of the same link or key wait behind them.
+      </p>
+      <ul class="plain columns wide">
         {value?.projections.map((projection) => (
           <Row
             key={projection.name}

@@ -51,7 +51,7 @@ const Quotas = ({ upgradeUrl }: Props) => {
 
 const TopLinks = () => {
   const [view] = useView();
-  const path = statsPath(null) + periodQuery(view, view, 'links') + '&limit=7';
+  const path = statsPath(null) + periodQuery(view, view, 'links') + '&limit=6';
   const { value, failure, reload } = useLoad(() => callApi<AccountStatsResponse>(path), path);
   const links = value?.links ?? [];
   const most = Math.max(1, ...links.map(({ clicks }) => clicks));

@@ -19,7 +19,7 @@ interface Props {
   readonly stats: PeriodStats | undefined;
 }
 
-const shownAtFirst = 7;
+const shownAtFirst = 6;
 
 const Rows = (props: {
   readonly dimension: Dimension;

@@ -15,7 +15,7 @@ interface Props extends PlottedSeries {
   readonly onPick: ((index: number) => void) | undefined;
 }
 
-const height = 260;
+const height = 240;
 
 /** Between two lines of the grid. */
 const steps = Array.from({ length: 9 }, (_, power) => [1, 2, 5].map((n) => n * 10 ** power)).flat();
@@ -87,6 +87,7 @@ const draw = (element: HTMLElement, props: Props): UPlot => {
       axes: [
         {
           ...axis,
+          size: 30,
           grid: { show: false },
           space: 70,
           incrs: [1, 2, 3, 4, 6, 7, 12, 14, 24, 30, 48, 60, 90, 120],

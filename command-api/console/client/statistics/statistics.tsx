@@ -39,7 +39,8 @@ export const statsPath = (shortCode: string | null): string =>
 
 export const periodQuery = (view: StatisticsView, days: Days, include: string): string => {
   const { interval, tz } = view;
-  return `?${new URLSearchParams({ include, ...days, interval, tz }).toString()}`;
+  const { from, to } = days;
+  return `?${new URLSearchParams({ include, from, to, interval, tz }).toString()}`;
 };
 
 /** What the address bar says of the period, and how to change it. */
