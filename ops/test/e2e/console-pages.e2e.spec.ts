@@ -231,8 +231,7 @@ describe('the console’s pages', () => {
   it('are for everybody while they wait for answers, and where there is nothing yet', async () => {
     await signIn(page, key.key);
     const { api } = bench.product;
-    const empty = developersPlaces('nothing0').filter(({ path }) => !path.startsWith('/links/'));
-    for (const { name, path } of empty) {
+    for (const path of ['', '/links', '/keys']) {
       let answer = (): void => undefined;
       const mayAnswer = new Promise<void>((resolve) => {
         answer = resolve;
@@ -243,11 +242,11 @@ describe('the console’s pages', () => {
       });
       await page.goto(`${api}/console${path}`);
       await page.getByRole('heading', { level: 1 }).waitFor();
-      expect(await faultsInAllModes(page), `${name}, waiting`).to.deep.equal([]);
+      expect(await faultsInAllModes(page), `${path}, waiting`).to.deep.equal([]);
       answer();
       await page.unroute('**/console/v2/**');
-      await page.waitForLoadState('networkidle');
-      expect(await faultsInAllModes(page), `${name}, empty`).to.deep.equal([]);
+      await page.getByText(/Begin here|^Made /).waitFor();
+      expect(await faultsInAllModes(page), `${path}, empty`).to.deep.equal([]);
     }
     await page.goto(`${api}/console/links/nothing0`);
     await page.getByText('Short URL not found').waitFor();
@@ -289,8 +288,8 @@ describe('the console’s pages', () => {
 
     const zone = page.getByLabel('Time zone');
     await zone.focus();
-    await zone.selectOption('Asia/Kathmandu');
-    await page.waitForURL(/\?tz=Asia%2FKathmandu$/);
+    await zone.selectOption('Asia/Tokyo');
+    await page.waitForURL(/\?tz=Asia%2FTokyo$/);
     await period.selectOption('custom');
     await page.getByLabel('Compare').check();
     await page.waitForURL(/period=custom.*compare=1/);
@@ -351,7 +350,7 @@ describe('the console’s pages', () => {
     await page.reload();
     expect(await page.getByLabel('Search').inputValue()).to.equal('NUMBER 12');
     await page.getByRole('link', { name: /Without the domain/ }).click();
-    await page.getByText('number 1299', { exact: true }).waitFor();
+    await eventually('a page is full', async () => (await page.locator('tbody tr').count()) === 50);
     expect(await page.getByLabel('Domain').inputValue()).to.equal('');
     await goTo('Show all');
     await page.getByRole('link', { name: 'مفتاح' }).first().click();
