@@ -423,6 +423,9 @@ describe('the console’s pages', () => {
       tags: ['<b>tag</b>', '\u202Egat', 'وسم 🎉'],
     });
     await bench.visit(shortCode, { headers: { Referer: 'https://xn--<script>.example/' } });
+    for (let site = 0; site < 8; site += 1) {
+      await bench.visit(shortCode, { headers: { Referer: `https://site-${site}.example/` } });
+    }
     await signIn(page, key.key);
     const places = developersPlaces(shortCode);
     for (const place of places) {
@@ -430,6 +433,12 @@ describe('the console’s pages', () => {
       expect(await faultsInAllModes(page), place.name).to.deep.equal([]);
       expect(await page.locator('main img, main script, main b, main svg').count()).to.equal(0);
     }
+    await page.goto(`${bench.product.api}/console/links/${shortCode}`);
+    await page.getByRole('button', { name: /^All \d+ Referrers$/ }).click();
+    await page.getByRole('dialog').getByText('site-7.example').waitFor();
+    expect(await faultsInAllModes(page), 'all referrers').to.deep.equal([]);
+    await button('Close').click();
+    await button('Languages').click();
     await page.goto(`${bench.product.api}/console/links/${shortCode}/settings`);
     expect(await page.getByLabel('Title').inputValue()).to.equal(hostile);
     expect(await page.getByLabel('Destination').inputValue()).to.equal(long);

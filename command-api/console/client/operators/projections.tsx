@@ -99,7 +99,7 @@ const Row = (props: { readonly projection: Projection; readonly onAsk: (work: Wo
           <dd class={`figure ${deadLetters > 0 ? 'bad' : ''}`}>{formatNumber(deadLetters)}</dd>
         </div>
         <div>
-          <dt>Parked behind them</dt>
+          <dt>Parked</dt>
           <dd class={`figure ${parked > 0 ? 'bad' : ''}`}>{formatNumber(parked)}</dd>
         </div>
       </dl>
@@ -157,7 +157,8 @@ export const Projections = () => {
       <Trouble failure={failure} onRetry={reload} />
       <p class="soft">
         What is folded from the log. Lag: records of the log that are not folded yet. Dead letters:
-        events that could not be applied; later events of the same link or key wait behind them.
+        events that could not be applied; later events of the same link or key are parked behind
+        them.
       </p>
       <ul class="plain columns wide">
         {value?.projections.map((projection) => (
