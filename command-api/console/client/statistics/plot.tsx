@@ -1,4 +1,4 @@
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import UPlot from 'uplot';
 import { formatNumber } from '../../format.js';
 
@@ -139,7 +139,8 @@ export const Plot = (props: Props) => {
   const { title, labels, clicks, before } = props;
   const frame = useRef<HTMLDivElement>(null);
   const identity = JSON.stringify([labels, clicks, before]);
-  useEffect(() => {
+  // Before the page is painted: otherwise a slow processor paints it twice.
+  useLayoutEffect(() => {
     const element = frame.current;
     if (!element) return undefined;
     let plot = draw(element, props);

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import { useLocation } from 'preact-iso/router';
+import { useState } from 'preact/hooks';
 import { formatChange, formatNumber, formatStart } from '../../format.js';
 import {
   addDays,
@@ -86,21 +87,54 @@ const Figure = (props: {
   );
 };
 
-const Series = (props: {
+interface SeriesProps {
   readonly now: PeriodStats;
   readonly before: PeriodStats | undefined;
   /** The address that shows an interval by the hour; `null` where hours are shown already. */
   readonly hrefOfDay: ((day: string) => string) | null;
-}) => {
+}
+
+/** The plot's numbers, for everybody. */
+const Table = ({ now, before, hrefOfDay }: SeriesProps) => (
+  <div class="scroll" tabIndex={0} role="region" aria-label="Clicks by interval">
+    <table>
+      <thead>
+        <tr>
+          <th scope="col">Start</th>
+          <th scope="col">Clicks</th>
+          <th scope="col">Bots</th>
+          {before && <th scope="col">The period before</th>}
+        </tr>
+      </thead>
+      <tbody>
+        {now.timeseries?.map(({ start, clicks, bots }, index) => {
+          const label = formatStart(start, now.period.interval);
+          return (
+            <tr key={start}>
+              <th scope="row">
+                {hrefOfDay === null ? label : <a href={hrefOfDay(start.slice(0, 10))}>{label}</a>}
+              </th>
+              <td>{formatNumber(clicks)}</td>
+              <td>{formatNumber(bots ?? 0)}</td>
+              {before && <td>{formatNumber(before.timeseries?.[index]?.clicks ?? 0)}</td>}
+            </tr>
+          );
+        })}
+      </tbody>
+    </table>
+  </div>
+);
+
+const Series = (props: SeriesProps) => {
   const { now, before, hrefOfDay } = props;
   const { route } = useLocation();
+  const [isOpen, setOpen] = useState(false);
   const { timeseries = [], period } = now;
-  const labels = timeseries.map(({ start }) => formatStart(start, period.interval));
   return (
     <>
       <Plot
         title={`${formatNumber(period.clickCount)} clicks, by ${period.interval}. The table below has the numbers.`}
-        labels={labels}
+        labels={timeseries.map(({ start }) => formatStart(start, period.interval))}
         clicks={timeseries.map(({ clicks }) => clicks)}
         before={before?.timeseries?.map(({ clicks }) => clicks)}
         onPick={
@@ -117,36 +151,13 @@ const Series = (props: {
           <span>Clicks</span> <span class="before">The period before</span>
         </p>
       )}
-      <details>
+      <details
+        onToggle={(event) => {
+          setOpen(event.currentTarget.open);
+        }}
+      >
         <summary>As a table</summary>
-        <div class="scroll" tabIndex={0} role="region" aria-label="Clicks by interval">
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">Start</th>
-                <th scope="col">Clicks</th>
-                <th scope="col">Bots</th>
-                {before && <th scope="col">The period before</th>}
-              </tr>
-            </thead>
-            <tbody>
-              {timeseries.map(({ start, clicks, bots }, index) => (
-                <tr key={start}>
-                  <th scope="row">
-                    {hrefOfDay === null ? (
-                      labels[index]
-                    ) : (
-                      <a href={hrefOfDay(start.slice(0, 10))}>{labels[index]}</a>
-                    )}
-                  </th>
-                  <td>{formatNumber(clicks)}</td>
-                  <td>{formatNumber(bots ?? 0)}</td>
-                  {before && <td>{formatNumber(before.timeseries?.[index]?.clicks ?? 0)}</td>}
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        {isOpen && <Table {...props} />}
       </details>
     </>
   );
