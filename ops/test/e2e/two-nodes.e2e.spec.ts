@@ -57,6 +57,30 @@ describe('product: two nodes on one database', () => {
     }
   });
 
+  it('know a console’s session of the other node, and end it with its key within a second', async () => {
+    const { key, id } = await bench.key('PRO');
+    const [here] = apis;
+    const signedIn = await ask(`${here}/console/session`, {
+      method: 'POST',
+      headers: { Origin: here },
+      body: { key },
+    });
+    const [Cookie = ''] = signedIn.headers['set-cookie']?.join().split(';') ?? [];
+    const status = async (api: string, path: string): Promise<number> =>
+      (await ask(`${api}/console/${path}`, { headers: { Cookie } })).status;
+    for (const api of apis) {
+      expect(await status(api, 'session')).to.equal(200);
+      expect(await status(api, 'v2/usage')).to.equal(200);
+    }
+    await bench.admin('DELETE', `/admin/keys/${id}`);
+    await eventuallyPasses(1_000, async () => {
+      for (const api of apis) {
+        expect(await status(api, 'session')).to.equal(204);
+        expect(await status(api, 'v2/usage')).to.equal(401);
+      }
+    });
+  });
+
   it('see a link and a key of the other node from its 201 on', async () => {
     for (let round = 0; round < 20; round += 1) {
       const [here, there] = round % 2 === 0 ? [0, 1] : ([1, 0] as const);
