@@ -1,6 +1,9 @@
 import { expect } from 'chai';
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { gzipSync } from 'node:zlib';
 import type { Browser, Page } from 'playwright-core';
+import { projectFile } from '../../platform/files/project-file.js';
 import { launchBrowser } from '../support/browser.js';
 import {
   faultsInAllModes,
@@ -55,6 +58,15 @@ describe('the console’s pages', () => {
   const button = (name: string) => page.getByRole('button', { name, exact: true });
 
   const made = () => page.getByText('Your link is live').waitFor();
+
+  it('have 100 KB of JavaScript at most, packed, those of operators included', async () => {
+    const assets = projectFile('dist', 'command-api', 'console', 'client', 'assets');
+    const scripts = (await readdir(assets)).filter((name) => name.endsWith('.js'));
+    const packed = await Promise.all(
+      scripts.map(async (name) => gzipSync(await readFile(path.join(assets, name))).length),
+    );
+    expect(packed.reduce((sum, size) => sum + size, 0)).to.be.within(1, 100_000);
+  });
 
   it('sign in a person with a key, by keyboard alone, and keep it nowhere', async () => {
     await page.getByLabel('API key').waitFor();
