@@ -31,6 +31,7 @@ const developers = {
 const operators = {
   health: '',
   'all-keys': '/keys',
+  'all-links': '/links',
   'any-link': `/links/${sampleLink}`,
   projections: '/projections',
   platform: '/platform',
