@@ -16,27 +16,19 @@ export const useLoad = <Value>(load: () => Promise<Answer<Value>>, key: string):
   const [failure, setFailure] = useState<Failure>();
   const [loadedFor, setLoadedFor] = useState('');
   const wanted = `${turn} ${key}`;
-  /** Whose answer is welcome: `null` once the page is gone. */
-  const current = useRef<{ key: string | null; shown: number }>({ key, shown: -1 });
   // Before the page is painted, which takes a slow processor a while.
   useLayoutEffect(() => {
-    if (current.current.key !== key) current.current = { key, shown: -1 };
-    const mine = current.current;
+    let isCurrent = true;
     void load().then((answer) => {
-      // An answer that comes late is better than none, where pages are loaded again and again.
-      if (current.current !== mine || mine.key === null || turn < mine.shown) return;
-      mine.shown = turn;
+      if (!isCurrent) return;
       if (answer.ok) setValue(() => answer.value);
       setFailure(answer.ok ? undefined : answer.failure);
       setLoadedFor(wanted);
     });
+    return () => {
+      isCurrent = false;
+    };
   }, [wanted]);
-  useEffect(
-    () => () => {
-      current.current.key = null;
-    },
-    [],
-  );
   const reload = useCallback(() => {
     setTurn((last) => last + 1);
   }, []);
