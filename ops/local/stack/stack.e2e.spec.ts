@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { inheritedEnvironment } from '../../platform/config/config.js';
 import { ask, type Answer } from '../../test/support/http.js';
 import { kafkaStartMs } from '../../test/support/kafka.js';
+import { briefJava } from '../../test/support/stack.js';
 import { eventually } from '../../test/support/waiting.js';
 import { startLinklogCli, temporaryDir } from '../../test/support/process.js';
 
@@ -48,7 +49,7 @@ class Stack {
         ...{ DATA_DIR: dataDir, LOG_LEVEL: 'warn' },
         ...{ API_PORT: '0', EDGE_PORT: '0', ADMIN_PORT: '0' },
         // For Java, Maven and what is cached.
-        ...{ PATH: ours['PATH'], HOME: ours['HOME'] },
+        ...{ PATH: ours['PATH'], HOME: ours['HOME'], ...briefJava },
       },
       stdio: ['ignore', 'pipe', 'pipe'],
     });

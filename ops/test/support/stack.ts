@@ -10,6 +10,9 @@ import { within } from './waiting.js';
 /** For Java, Maven and what is cached. */
 const { PATH = '', HOME = '' } = inheritedEnvironment();
 
+/** A Kafka that lives for a minute would not run often what Java compiles well. */
+export const briefJava = { JAVA_TOOL_OPTIONS: '-XX:TieredStopAtLevel=1 -XX:+UseSerialGC' };
+
 const stackFile = fileURLToPath(new URL('../../app/stack.js', import.meta.url));
 
 /** Below the 10 s of its own, for a machine that has much else to do. */
@@ -42,7 +45,10 @@ export const startStackProcess = async (
   args: readonly string[] = [],
 ): Promise<RunningStack> => {
   const dataDir = await temporaryDir();
-  const running = launch({ PATH, HOME, DATA_DIR: dataDir, ...env }, [stackFile, ...args]);
+  const running = launch({ PATH, HOME, ...briefJava, DATA_DIR: dataDir, ...env }, [
+    stackFile,
+    ...args,
+  ]);
   const { child, ended, stdout, stderr } = running;
   const stop = async (): Promise<EndedProcess> => {
     child.kill('SIGTERM');
