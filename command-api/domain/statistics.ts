@@ -1,14 +1,15 @@
 import { monthOf, quarterMs, quartersOfDay } from '../../schemas/statistics/calendar.js';
 import {
+  addToSum,
   dimensionNames,
-  emptyDocument,
-  mergeWritten,
+  emptySum,
   otherValue,
-  type ValueClicks,
+  readDocument,
+  type Value,
 } from '../../schemas/statistics/document.js';
 import type { Breakdown, PeriodStats } from '../../schemas/http/statistics.js';
 import { timeIn, type Period } from '../../schemas/statistics/period.js';
-import { forEachQuarter } from '../../schemas/statistics/series.js';
+import { forEachQuarter, readSeries } from '../../schemas/statistics/series.js';
 
 const dayMs = quarterMs * quartersOfDay;
 
@@ -69,7 +70,7 @@ interface IntervalCounts {
 }
 
 /** The values with the most clicks; what is beyond `limit`, and what no day has kept, is `(other)`. */
-export const listOf = (values: ValueClicks, limit: number) => {
+export const listOf = (values: ReadonlyMap<Value, number>, limit: number) => {
   const named = [...values]
     .filter(([value]) => value !== otherValue)
     .map(([value, clicks]) => ({ value, clicks }))
@@ -93,7 +94,7 @@ export const periodStatsOf = (
   const intervals = starts.map((_, index): IntervalCounts => {
     return { end: starts[index + 1] ?? to, clicks: 0, bots: 0, uniques: 0 };
   });
-  const total = emptyDocument();
+  const total = emptySum();
 
   /** The interval of a moment of the period, by bisection. */
   const intervalAt = (at: number): IntervalCounts => {
@@ -122,7 +123,7 @@ export const periodStatsOf = (
         let quarters = 0;
         let within = 0;
         let ofQuarter = ofDay;
-        forEachQuarter(row.series, (quarter, clicks, bots) => {
+        forEachQuarter(readSeries(row.series), (quarter, clicks, bots) => {
           quarters += 1;
           const at = day * dayMs + quarter * quarterMs;
           if (!isIn(at, [from, to])) return;
@@ -136,7 +137,7 @@ export const periodStatsOf = (
         hasAll = isIn(day, wholeDays) || (quarters === 1 && within === 1);
       }
     }
-    if (hasAll && document !== null) mergeWritten(total, document);
+    if (hasAll && document !== null) addToSum(total, readDocument(document));
   }
 
   const sumOf = (count: 'clicks' | 'bots' | 'uniques'): number =>

@@ -23,7 +23,9 @@ const row = (more: Partial<StatisticsRow>): StatisticsRow => ({
 });
 
 const from = (...referrers: readonly (readonly [string | null, number])[]): string =>
-  writeDocument({ ...emptyDocument(), referrers: new Map(referrers) });
+  writeDocument(
+    emptyDocument().map((list, dimension) => (dimension === 0 ? referrers.flat() : list)),
+  );
 
 describe('command API: rows that tell of a period', () => {
   it('are months and days that it has whole, and quarters at its ends', () => {

@@ -7,7 +7,8 @@ import { Visitors } from './visitors.js';
 export interface Visit extends Quarter {
   readonly code: string;
   readonly account: string;
-  readonly time: Date;
+  /** Times of one form: later ones are greater. */
+  readonly time: string;
   /** Of a bot there is none. */
   readonly visitor: string | null;
   readonly bot: boolean;
@@ -15,14 +16,13 @@ export interface Visit extends Quarter {
 }
 
 export const visitOf = ({ subject, account, time, data }: EventNamed<'LinkVisited'>): Visit => {
-  const ms = Date.parse(time);
-  const { day, quarter } = quarterAt(ms);
+  const { day, quarter } = quarterAt(Date.parse(time));
   return {
     day,
     quarter,
     code: subject,
     account: account ?? '',
-    time: new Date(ms),
+    time,
     visitor: data.bot ? null : data.visitor,
     bot: data.bot,
     values: data,
@@ -32,18 +32,14 @@ export const visitOf = ({ subject, account, time, data }: EventNamed<'LinkVisite
 /** The statistics of a link, as far as a batch touches them. */
 export class LinkStatistics extends Statistics {
   account = '';
-  lastAccessed: Date | null;
+  /** Of the latest click of this batch. */
+  lastAccessed: string | null = null;
   /** Of the newest quarter's day, and of the day before it. */
   #visitors: readonly [Visitors, Visitors];
   #left = false;
 
-  constructor(
-    totals?: Totals,
-    lastAccessed: Date | null = null,
-    visitors: readonly [string | null, string | null] = ['', ''],
-  ) {
+  constructor(totals?: Totals, visitors: readonly [string | null, string | null] = ['', '']) {
     super(totals);
-    this.lastAccessed = lastAccessed;
     this.#visitors = [new Visitors(visitors[0]), new Visitors(visitors[1])];
   }
 
@@ -67,7 +63,7 @@ export class LinkStatistics extends Statistics {
     return this.newest ? this.#visitors[this.newest.day - day] : undefined;
   }
 
-  get visitorColumns(): readonly [string | null, string | null] {
+  get visitors(): readonly [string | null, string | null] {
     const [newest, before] = this.#visitors;
     return [newest.column(), before.column()];
   }

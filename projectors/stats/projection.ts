@@ -9,7 +9,7 @@ import { accountsIn, links, readStatistics, writeStatistics } from './tables.js'
 
 type Links = ReadonlyMap<string, LinkStatistics>;
 
-const linkColumns = ['last_accessed', 'visitors', 'visitors_before'] as const;
+const visitorColumns = ['visitors', 'visitors_before'] as const;
 
 /** Finds out which visitors are new where the visitors of a link's day are in rows of their own. */
 const expectVisitors = async (
@@ -86,9 +86,9 @@ const addVisits = async (
       schema,
       links,
       groupBy(visits, ({ code }) => code),
-      (totals, { last_accessed, visitors = '', visitors_before = '' } = {}) =>
-        new LinkStatistics(totals, last_accessed, [visitors, visitors_before]),
-      linkColumns,
+      (totals, { visitors = '', visitors_before = '' } = {}) =>
+        new LinkStatistics(totals, [visitors, visitors_before]),
+      visitorColumns,
     ),
     readStatistics(
       tx,
@@ -110,8 +110,8 @@ const addVisits = async (
       links,
       ofLinks,
       [
-        ['account', ...linkColumns],
-        ({ account, lastAccessed, visitorColumns }) => [account, lastAccessed, ...visitorColumns],
+        ['account', 'last_accessed', ...visitorColumns],
+        ({ account, lastAccessed, visitors }) => [account, lastAccessed, ...visitors],
       ],
       [['account'], ({ account }) => [account]],
     ),

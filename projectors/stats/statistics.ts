@@ -51,11 +51,7 @@ export interface CountedVisit extends Quarter {
   readonly values: ClickValues;
 }
 
-const emptyPortion = (): Portion => ({
-  uniques: 0,
-  series: new Map(),
-  document: new StoredDocument(),
-});
+const emptyPortion = (): Portion => ({ uniques: 0, series: [], document: new StoredDocument() });
 
 const oneClick = { clicks: 1, bots: 0 };
 const oneBot = { clicks: 0, bots: 1 };
@@ -63,7 +59,9 @@ const oneBot = { clicks: 0, bots: 1 };
 const indexOf = ({ day, quarter }: Quarter): number => day * quartersOfDay + quarter;
 
 const changedOf = <Content>(all: ReadonlyMap<number, Known<Content>>) =>
-  [...all].flatMap(([key, { content, changed }]) => (changed ? [[key, content] as const] : []));
+  all.size === 0
+    ? []
+    : [...all].flatMap(([key, { content, changed }]) => (changed ? [[key, content] as const] : []));
 
 /** What the tables have of an owner of visits: a link, or an account in one partition. */
 export interface Totals {
@@ -112,7 +110,7 @@ export class Statistics implements Totals {
     const { newest } = this;
     if (newest && indexOf({ day, quarter }) <= this.#indexOfNewest(newest)) return;
     if (newest) this.#addToDay(newest.day, newest);
-    this.newest = { ...emptyPortion(), day, series: new Map([[quarter, { clicks: 0, bots: 0 }]]) };
+    this.newest = { ...emptyPortion(), day, series: [quarter, 0, 0] };
   }
 
   /** `unique`: whether the visit is the first one of its visitor on its day. */
@@ -126,7 +124,7 @@ export class Statistics implements Totals {
     if (bot) this.bots += 1;
     else {
       this.clicks += 1;
-      addClick(portion.document.document, values, this.#documentsOf(day));
+      addClick(portion.document.document, values, () => this.#documentsOf(day));
     }
     if (late) this.#addToDay(day, portion);
   }
@@ -150,8 +148,7 @@ export class Statistics implements Totals {
   }
 
   #indexOfNewest({ day, series }: NewestQuarter): number {
-    const [quarter = 0] = series.keys();
-    return indexOf({ day, quarter });
+    return indexOf({ day, quarter: series[0] ?? 0 });
   }
 
   /** The documents that together have the clicks of a day. */
@@ -166,10 +163,10 @@ export class Statistics implements Totals {
     const known = this.#days.get(day)?.content;
     this.#days.set(day, { content: known ?? portion, changed: true });
     if (!known) return;
-    const [quarter = 0] = portion.series.keys();
-    const [first = 0, ...more] = known.series.keys();
-    if (more.length > 0 || first !== quarter) {
-      if (more.length === 0) {
+    const [quarter = 0] = portion.series;
+    const [first = 0, , , ...others] = known.series;
+    if (others.length > 0 || first !== quarter) {
+      if (others.length === 0) {
         this.#setQuarter({ day, quarter: first }, new StoredDocument(known.document.text));
       }
       const stored = this.#quarters.get(indexOf({ day, quarter }))?.content ?? new StoredDocument();

@@ -1,4 +1,5 @@
 import { groupBy } from '../../ops/platform/group-by.js';
+import { arrayLiteral } from '../../ops/platform/postgres/array-literal.js';
 import { unnest, valuesByField, type Client } from '../../ops/platform/postgres/pool.js';
 import { textArray } from '../../ops/platform/postgres/text-array.js';
 import { firstDayOf, monthOf, type Quarter } from '../../schemas/statistics/calendar.js';
@@ -62,7 +63,7 @@ export const accountsIn = (partition: number): Owners => ({
 const keyColumns = ({ name, partition }: Owners): readonly Column[] =>
   partition === null ? [name] : [name, 'partition'];
 
-const keyOf = ({ partition }: Owners, owner: string): readonly unknown[] =>
+const keyOf = ({ partition }: Owners, owner: string): Row =>
   partition === null ? [owner] : [owner, partition];
 
 /** The condition that a table's rows are of these owners' partition. */
@@ -100,7 +101,6 @@ export interface OwnerRow extends PortionRow {
   readonly day_uniques: number;
   readonly day_document: string;
   /** Of links. */
-  readonly last_accessed?: Date | null;
   readonly visitors?: string | null;
   readonly visitors_before?: string | null;
 }
@@ -108,7 +108,7 @@ export interface OwnerRow extends PortionRow {
 const totalsOf = ({ clicks, bots, day, ...row }: OwnerRow): Totals => {
   const portion = portionOf(row);
   // A row of before there were documents has none.
-  return { clicks, bots, newest: portion.series.size === 0 ? null : { day, ...portion } };
+  return { clicks, bots, newest: portion.series.length === 0 ? null : { day, ...portion } };
 };
 
 /**
@@ -133,7 +133,7 @@ export const readStatistics = async <Owner extends Statistics>(
      LEFT JOIN ${schema}.${owners.days} d
        ON d.${name} = t.${name} AND d.day = t.day ${inPartition(owners, 'd')}
      WHERE t.${name} = ANY ($1::text[]) ${inPartition(owners, 't')}`,
-    [[...visits.keys()]],
+    [arrayLiteral([...visits.keys()])],
   );
   const known = new Map(rows.map((row) => [row.owner, row]));
   const all = new Map<string, Owner>();
@@ -188,26 +188,34 @@ const readLate = async (
   }
 };
 
-/** Inserts rows, or replaces those that exist. Each has a value for each column, those of the key first. */
+/** A value for each column of a table, those of the key first. */
+type Row = readonly unknown[];
+
+/** What a column becomes. Visits come in any order: the last click is the latest one. */
+const newValue = (column: Column): string =>
+  column === 'last_accessed'
+    ? `${column} = greatest(t.${column}, excluded.${column})`
+    : `${column} = excluded.${column}`;
+
+/** Inserts rows, or replaces those that exist. */
 const upsert = async (
   tx: Client,
   schema: ProjectionSchema,
   table: string,
   key: readonly Column[],
   others: readonly Column[],
-  rows: readonly (readonly unknown[])[],
+  rows: readonly Row[],
 ): Promise<void> => {
   if (rows.length === 0) return;
   const columns = [...key, ...others];
   await tx.query({
     name: `stats-${table}-${schema}`,
-    text: `INSERT INTO ${schema}.${table} (${columns.join()})
+    text: `INSERT INTO ${schema}.${table} AS t (${columns.join()})
            SELECT * FROM ${unnest(columns.map((column) => types[column]))}
-           ON CONFLICT (${key.join()}) DO UPDATE SET
-             ${others.map((column) => `${column} = excluded.${column}`).join()}`,
+           ON CONFLICT (${key.join()}) DO UPDATE SET ${others.map(newValue).join()}`,
     values: columns.map((column, index) => {
       const values = rows.map((row) => row[index]);
-      return column === 'document' ? textArray(values as string[]) : values;
+      return column === 'document' ? textArray(values as string[]) : arrayLiteral(values);
     }),
   });
 };
@@ -270,16 +278,15 @@ export const writeStatistics = async <Owner extends Statistics>(
   ofDay: Extra<Owner> = [[], () => []],
 ): Promise<void> => {
   const key = keyColumns(owners);
-  const newest: unknown[][] = [];
-  const days: unknown[][] = [];
-  const quarters: unknown[][] = [];
+  const newest: Row[] = [];
+  const days: Row[] = [];
+  const quarters: Row[] = [];
   for (const [name, owner] of statistics) {
     const keys = keyOf(owners, name);
     if (owner.newest) {
       const { clicks, bots, newest: portion } = owner;
-      newest.push([
-        ...[...keys, clicks, bots, portion.day, ...valuesOf(portion), ...ofOwner[1](owner)],
-      ]);
+      const values = [clicks, bots, portion.day, ...valuesOf(portion), ...ofOwner[1](owner)];
+      newest.push([...keys, ...values]);
     }
     for (const [day, portion] of owner.changedDays()) {
       const { clicks, bots } = sumOfSeries(portion.series);
@@ -293,7 +300,7 @@ export const writeStatistics = async <Owner extends Statistics>(
     table: string,
     of: readonly Column[],
     others: readonly Column[],
-    rows: unknown[][],
+    rows: readonly Row[],
   ) => upsert(tx, schema, table, [...key, ...of], others, rows);
   const counts = ['clicks', 'bots'] as const;
   await Promise.all([

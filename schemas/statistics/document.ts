@@ -1,7 +1,4 @@
-/**
- * The clicks of a quarter of an hour, a day or a month by the values that their events recorded: for each
- * dimension, value → clicks. `null`: not recorded.
- */
+/** The clicks of a quarter of an hour, a day or a month by the values that their events recorded. */
 
 /** What clicks are told apart by: the name in answers, and the field of LinkVisited. */
 export const dimensions = {
@@ -22,15 +19,95 @@ export const dimensionNames = Object.keys(dimensions) as readonly Dimension[];
 /** All the values beyond those that are kept. Its clicks are the clicks of a referrer of this name, too. */
 export const otherValue = '(other)';
 
+/** `null`: not recorded. */
 export type Value = string | null;
-export type ValueClicks = Map<Value, number>;
 
-/** The sum of the clicks of each dimension is the number of clicks. */
-export type Document = Readonly<Record<Dimension, ValueClicks>>;
+/** `[value, clicks, value, clicks …]`: `null` first, then in the order of UTF-16 code units. */
+export type ValueClicks = (Value | number)[];
+
+/**
+ * A list for each dimension, in the order of `dimensionNames`; the clicks of each list sum to the number of clicks.
+ * As text it is this array in JSON, so equal documents have equal texts.
+ */
+export type Document = readonly ValueClicks[];
 
 export type ClickValues = Readonly<Record<DimensionField, Value>>;
 
-export const emptyDocument = (): Document => ({
+export const emptyDocument = (): Document => dimensionNames.map(() => []);
+
+export const writeDocument = (document: Document): string => JSON.stringify(document);
+
+export const readDocument = (text: string): Document => JSON.parse(text) as Document;
+
+/** The place of the first value that is not before this one, by bisection. */
+const placeOf = (list: ValueClicks, value: Value): number => {
+  if (value === null) return 0;
+  let [low, high] = [0, list.length / 2];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    const at = list[2 * middle] as Value;
+    if (at === null || at < value) low = middle + 1;
+    else high = middle;
+  }
+  return 2 * low;
+};
+
+const isAt = (list: ValueClicks, place: number, value: Value): boolean =>
+  place < list.length && list[place] === value;
+
+const add = (list: ValueClicks, value: Value, clicks: number): void => {
+  const place = placeOf(list, value);
+  if (isAt(list, place, value)) list[place + 1] = (list[place + 1] as number) + clicks;
+  else list.splice(place, 0, value, clicks);
+};
+
+/** Adds the clicks of `from` to those of `to`. */
+export const mergeDocument = (to: Document, from: Document): void => {
+  from.forEach((list, dimension) => {
+    const into = to[dimension] ?? [];
+    for (let at = 0; at < list.length; at += 2) {
+      add(into, list[at] as Value, list[at + 1] as number);
+    }
+  });
+};
+
+/** Values of a dimension that a day keeps, `null` and `(other)` apart: the first ones in the log's order. */
+const keptValues = 100;
+
+/** What a value counts as, in a day whose clicks so far these documents have. */
+const keptAs = (value: Value, dimension: number, day: () => readonly Document[]): Value => {
+  if (value === null) return value;
+  const lists = day().map((document) => document[dimension] ?? []);
+  if (lists.some((list) => isAt(list, placeOf(list, value), value))) return value;
+  if (lists.reduce((sum, { length }) => sum + length / 2, 0) < keptValues) return value;
+  const known = new Set(lists.flatMap((list) => list.filter((_, at) => at % 2 === 0)));
+  known.delete(null);
+  known.delete(otherValue);
+  return known.size < keptValues ? value : otherValue;
+};
+
+/**
+ * Counts a click in a document. `day` gives the documents that together have the clicks of its day so far:
+ * what is `(other)` in a day is so in its quarters, so that their sums agree.
+ */
+export const addClick = (
+  to: Document,
+  values: ClickValues,
+  day: () => readonly Document[],
+): void => {
+  dimensionNames.forEach((name, dimension) => {
+    const value = values[dimensions[name]];
+    const list = to[dimension] ?? [];
+    const place = placeOf(list, value);
+    if (isAt(list, place, value)) list[place + 1] = (list[place + 1] as number) + 1;
+    else add(list, keptAs(value, dimension, day), 1);
+  });
+};
+
+/** The sum of documents of many days, each of which may have other values: for each dimension, value → clicks. */
+export type DocumentSum = Readonly<Record<Dimension, Map<Value, number>>>;
+
+export const emptySum = (): DocumentSum => ({
   referrers: new Map(),
   countries: new Map(),
   browsers: new Map(),
@@ -40,75 +117,12 @@ export const emptyDocument = (): Document => ({
   triggers: new Map(),
 });
 
-const add = (to: ValueClicks, value: Value, clicks: number): void => {
-  to.set(value, (to.get(value) ?? 0) + clicks);
-};
-
-/** Adds the clicks of `from` to those of `to`. */
-export const mergeDocument = (to: Document, from: Document): void => {
-  for (const name of dimensionNames) {
-    for (const [value, clicks] of from[name]) add(to[name], value, clicks);
-  }
-};
-
-/** Values of a dimension that a day keeps, `null` and `(other)` apart: the first ones in the log's order. */
-const keptValues = 100;
-
-/** What a value counts as, in a day whose clicks so far these documents have. */
-const keptAs = (value: Value, name: Dimension, day: readonly Document[]): Value => {
-  if (value === null || day.some((document) => document[name].has(value))) return value;
-  if (day.reduce((sum, document) => sum + document[name].size, 0) < keptValues) return value;
-  const known = new Set(day.flatMap((document) => [...document[name].keys()]));
-  known.delete(null);
-  known.delete(otherValue);
-  return known.size < keptValues ? value : otherValue;
-};
-
-/**
- * Counts a click in a document. `day` are the documents that together have the clicks of its day so far:
- * what is `(other)` in a day is so in its quarters, so that their sums agree.
- */
-export const addClick = (to: Document, values: ClickValues, day: readonly Document[]): void => {
-  for (const name of dimensionNames) {
-    add(to[name], keptAs(values[dimensions[name]], name, day), 1);
-  }
-};
-
-const compareValues = (a: Value, b: Value): number => {
-  if (a === null) return -1;
-  if (b === null) return 1;
-  return a < b ? -1 : 1;
-};
-
-/**
- * The document as text: a JSON array with an array for each dimension, `[value, clicks, value, clicks …]`,
- * `null` first and then in the order of UTF-16 code units. Equal documents have equal texts.
- */
-export const writeDocument = (document: Document): string =>
-  JSON.stringify(
-    dimensionNames.map((name) => {
-      const list: (Value | number)[] = [];
-      for (const value of [...document[name].keys()].sort(compareValues)) {
-        list.push(value, document[name].get(value) ?? 0);
-      }
-      return list;
-    }),
-  );
-
-/** Adds the clicks of what `writeDocument` wrote to those of `to`: sooner than to read and merge it. */
-export const mergeWritten = (to: Document, text: string): void => {
-  const lists = JSON.parse(text) as readonly (readonly (Value | number)[])[];
-  dimensionNames.forEach((name, index) => {
-    const list = lists[index] ?? [];
+export const addToSum = (sum: DocumentSum, document: Document): void => {
+  dimensionNames.forEach((name, dimension) => {
+    const [to, list] = [sum[name], document[dimension] ?? []];
     for (let at = 0; at < list.length; at += 2) {
-      add(to[name], list[at] as Value, list[at + 1] as number);
+      const value = list[at] as Value;
+      to.set(value, (to.get(value) ?? 0) + (list[at + 1] as number));
     }
   });
-};
-
-/** Reads what `writeDocument` wrote. */
-export const readDocument = (text: string): Document => {
-  const document = emptyDocument();
-  mergeWritten(document, text);
-  return document;
 };

@@ -2,16 +2,18 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import {
   addClick,
+  addToSum,
   dimensionNames,
   dimensions,
   emptyDocument,
+  emptySum,
   mergeDocument,
-  mergeWritten,
   otherValue,
   readDocument,
   writeDocument,
   type ClickValues,
   type Document,
+  type Value,
 } from './document.js';
 
 const nowhere: ClickValues = {
@@ -35,12 +37,24 @@ const someClick = fc.record(
 
 const documentOf = (clicks: readonly ClickValues[]): Document => {
   const document = emptyDocument();
-  for (const click of clicks) addClick(document, click, [document]);
+  for (const click of clicks) addClick(document, click, () => [document]);
   return document;
 };
 
 const sumOf = (document: Document): readonly number[] =>
-  dimensionNames.map((name) => [...document[name].values()].reduce((sum, each) => sum + each, 0));
+  document.map((list) =>
+    list.reduce<number>((sum, each, at) => sum + (at % 2 === 0 ? 0 : Number(each)), 0),
+  );
+
+/** Chai's order of the keys of a map cannot tell `null` from a text. */
+const byText = (clicks: ReadonlyMap<Value, number>): object =>
+  Object.fromEntries([...clicks].map(([value, count]) => [JSON.stringify(value), count]));
+
+const referrersIn = (document: Document): ReadonlyMap<Value, number> => {
+  const sum = emptySum();
+  addToSum(sum, document);
+  return sum.referrers;
+};
 
 describe('schemas: document of statistics', () => {
   it('is the same text in whatever order the clicks came, and is read as it was written', () => {
@@ -67,10 +81,13 @@ describe('schemas: document of statistics', () => {
         fc.pre(some.length + more.length <= 100);
         const merged = documentOf(some);
         mergeDocument(merged, documentOf(more));
-        const written = documentOf(some);
-        mergeWritten(written, writeDocument(documentOf(more)));
-        for (const each of [merged, written]) {
-          expect(writeDocument(each)).to.equal(writeDocument(documentOf([...some, ...more])));
+        const all = documentOf([...some, ...more]);
+        expect(writeDocument(merged)).to.equal(writeDocument(all));
+        const [added, sum] = [emptySum(), emptySum()];
+        for (const each of [documentOf(some), documentOf(more)]) addToSum(added, each);
+        addToSum(sum, all);
+        for (const name of dimensionNames) {
+          expect(byText(added[name])).to.deep.equal(byText(sum[name]));
         }
       }),
     );
@@ -79,7 +96,7 @@ describe('schemas: document of statistics', () => {
   it('keeps the first 100 values of a day, what was not recorded apart', () => {
     const numbered = Array.from({ length: 130 }, (_, number) => from(`${number}.example.com`));
     const document = documentOf([nowhere, ...numbered, ...numbered, from('(other)')]);
-    const { referrers } = document;
+    const referrers = referrersIn(document);
     expect(referrers.size).to.equal(102);
     expect(referrers.get(null)).to.equal(1);
     expect(referrers.get('99.example.com')).to.equal(2);
@@ -94,12 +111,8 @@ describe('schemas: document of statistics', () => {
     );
     const quarter = emptyDocument();
     for (const click of [from('a.example.com'), from('b.example.com'), from('5.example.com')]) {
-      addClick(quarter, click, [earlier, quarter]);
+      addClick(quarter, click, () => [earlier, quarter]);
     }
-    expect([...quarter.referrers]).to.deep.equal([
-      ['a.example.com', 1],
-      [otherValue, 1],
-      ['5.example.com', 1],
-    ]);
+    expect(quarter[0]).to.deep.equal([otherValue, 1, '5.example.com', 1, 'a.example.com', 1]);
   });
 });

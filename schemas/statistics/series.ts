@@ -4,8 +4,11 @@ export interface VisitCounts {
   readonly bots: number;
 }
 
-/** The quarters of an hour of a UTC day that had visits, 0 to 95. */
-export type Series = Map<number, VisitCounts>;
+/**
+ * The quarters of an hour of a UTC day that had visits, 0 to 95, in order: `[quarter, clicks, bots, quarter …]`. As
+ * text it is this array in JSON.
+ */
+export type Series = number[];
 
 /** Adds visits of a quarter. */
 export const addToSeries = (
@@ -13,52 +16,44 @@ export const addToSeries = (
   quarter: number,
   { clicks, bots }: VisitCounts,
 ): void => {
-  const known = series.get(quarter);
-  series.set(quarter, {
-    clicks: clicks + (known?.clicks ?? 0),
-    bots: bots + (known?.bots ?? 0),
-  });
+  let end = series.length;
+  // Most visits are of the last quarter.
+  while (end > 0 && (series[end - 3] ?? 0) > quarter) end -= 3;
+  if (end === 0 || series[end - 3] !== quarter) {
+    series.splice(end, 0, quarter, clicks, bots);
+    return;
+  }
+  series[end - 2] = (series[end - 2] ?? 0) + clicks;
+  series[end - 1] = (series[end - 1] ?? 0) + bots;
+};
+
+/** Gives each quarter, in order. */
+export const forEachQuarter = (
+  series: Readonly<Series>,
+  use: (quarter: number, clicks: number, bots: number) => void,
+): void => {
+  for (let at = 0; at < series.length; at += 3) {
+    use(series[at] ?? 0, series[at + 1] ?? 0, series[at + 2] ?? 0);
+  }
 };
 
 /** Adds the visits of `from` to those of `to`. */
-export const mergeSeries = (to: Series, from: Series): void => {
-  for (const [quarter, counts] of from) addToSeries(to, quarter, counts);
+export const mergeSeries = (to: Series, from: Readonly<Series>): void => {
+  forEachQuarter(from, (quarter, clicks, bots) => {
+    addToSeries(to, quarter, { clicks, bots });
+  });
 };
 
 /** All visits of a series. */
-export const sumOfSeries = (series: Series): VisitCounts => {
+export const sumOfSeries = (series: Readonly<Series>): VisitCounts => {
   const sum = { clicks: 0, bots: 0 };
-  for (const { clicks, bots } of series.values()) {
+  forEachQuarter(series, (_, clicks, bots) => {
     sum.clicks += clicks;
     sum.bots += bots;
-  }
+  });
   return sum;
 };
 
-/** The series as text: a JSON array, `[quarter, clicks, bots, quarter, clicks, bots …]`, in order. */
-export const writeSeries = (series: Series): string => {
-  const numbers: number[] = [];
-  for (const quarter of [...series.keys()].sort((a, b) => a - b)) {
-    const { clicks = 0, bots = 0 } = series.get(quarter) ?? {};
-    numbers.push(quarter, clicks, bots);
-  }
-  return JSON.stringify(numbers);
-};
+export const writeSeries = (series: Readonly<Series>): string => JSON.stringify(series);
 
-/** Gives each quarter of what `writeSeries` wrote, in order, without making a series. */
-export const forEachQuarter = (
-  text: string,
-  use: (quarter: number, clicks: number, bots: number) => void,
-): void => {
-  const numbers = JSON.parse(text) as readonly number[];
-  for (let at = 0; at < numbers.length; at += 3) {
-    use(numbers[at] ?? 0, numbers[at + 1] ?? 0, numbers[at + 2] ?? 0);
-  }
-};
-
-/** Reads what `writeSeries` wrote. */
-export const readSeries = (text: string): Series => {
-  const series: Series = new Map();
-  forEachQuarter(text, (quarter, clicks, bots) => series.set(quarter, { clicks, bots }));
-  return series;
-};
+export const readSeries = (text: string): Series => JSON.parse(text) as Series;

@@ -13,7 +13,7 @@ import {
 const someVisits = fc.array(fc.tuple(fc.nat(95), fc.boolean()), { maxLength: 200 });
 
 const seriesOf = (visits: readonly (readonly [number, boolean])[]): Series => {
-  const series: Series = new Map();
+  const series: Series = [];
   for (const [quarter, bot] of visits) {
     addToSeries(series, quarter, bot ? { clicks: 0, bots: 1 } : { clicks: 1, bots: 0 });
   }

@@ -2,9 +2,10 @@ import type { EventNamed } from '../../../../schemas/events/catalogue.js';
 import { quarterAt } from '../../../../schemas/statistics/calendar.js';
 import {
   addClick,
+  addToSum,
   dimensionNames,
   emptyDocument,
-  mergeDocument,
+  emptySum,
   type Dimension,
   type Document,
 } from '../../../../schemas/statistics/document.js';
@@ -34,7 +35,7 @@ export class VisitsThen {
     if (this.lastAccessed === null || time > this.lastAccessed) this.lastAccessed = time;
     const document = this.#days.get(day) ?? emptyDocument();
     this.#days.set(day, document);
-    addClick(document, data, [document]);
+    addClick(document, data, () => [document]);
     if (data.visitor === null || day < this.#newestDay - 1) return;
     const visitors = this.#visitors.get(day) ?? new Set();
     this.#visitors.set(day, visitors);
@@ -44,8 +45,8 @@ export class VisitsThen {
 
   /** The clicks of each value, most first. */
   lists(): Readonly<Record<Dimension, ReturnType<typeof listOf>>> {
-    const sum = emptyDocument();
-    for (const document of this.#days.values()) mergeDocument(sum, document);
+    const sum = emptySum();
+    for (const document of this.#days.values()) addToSum(sum, document);
     return Object.fromEntries(
       dimensionNames.map((name) => [name, listOf(sum[name], Infinity)]),
     ) as Record<Dimension, ReturnType<typeof listOf>>;
