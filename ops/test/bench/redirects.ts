@@ -22,11 +22,12 @@ import { makeLinks } from './make-links.js';
 /**
  * Redirects of the edge alone and of everything in one process, beside bare node:http and nginx (a map, an
  * access log; left out where it is missing), which answer with the same headers:
- * `node dist/ops/test/bench/redirects.js [--rounds N] [--seconds N] [--links N] [--visitors] [--processes]`
+ * `node dist/ops/test/bench/redirects.js [--rounds N] [--seconds N] [--links N] [--visitors] [--processes] [--bare]`
  *
  * Each server has core 0 for itself, `wrk` core 1, with the API and the PostgreSQL of the edge alone. Each
  * round measures each server, in another order. `--visitors`: 10,000 addresses and 500 user agents; else
  * one of each. `--processes`: also an edge of two processes, which has both cores, and shares them with `wrk`.
+ * `--bare`: only everything in one process, and bare node:http.
  */
 const options = parseArgs({
   options: {
@@ -35,6 +36,7 @@ const options = parseArgs({
     links: { type: 'string', default: '100000' },
     visitors: { type: 'boolean', default: false },
     processes: { type: 'boolean', default: false },
+    bare: { type: 'boolean', default: false },
   },
 }).values;
 const rounds = Number(options.rounds);
@@ -296,12 +298,11 @@ const startNginx = async (codes: readonly string[]): Promise<Server | null> => {
 try {
   const allInOne = await startAllInOne();
   servers.push(allInOne);
-  const edges = await startEdgesAlone();
-  servers.push(...edges);
-  const codes = edges[0]?.codes ?? [];
+  const { codes } = allInOne;
+  if (!options.bare) servers.push(...(await startEdgesAlone()));
   const bare = await startBare(codes);
   servers.push(bare);
-  const nginx = await startNginx(codes);
+  const nginx = options.bare ? null : await startNginx(codes);
   if (nginx) servers.push(nginx);
 
   for (const server of servers) {
