@@ -50,7 +50,7 @@ export interface Effort {
 }
 
 const bounded: Effort = {
-  ...{ examined: 5_000, steps: 4, blocks: 2_000 },
+  ...{ examined: 2_500, steps: 4, blocks: 1_000 },
   ...{ few: 500, clicked: 500, accounts: 100 },
 };
 

@@ -112,20 +112,35 @@ const conditionsOn = (selection: Selection, values: Values): string => {
   ].join(' AND ');
 };
 
-/** Statements that give `code` and `created_at` of links, each in the order of an index. */
-const branchesOf = ({ query, tag, now }: Selection, values: Values): readonly string[] => {
+/** What conditions and matchers ask for. To find each link's row once more would take most of a search's time. */
+const columnsOf = (table: string): string =>
+  ['account', 'status', 'expires_at', 'url', 'title', 'note']
+    .map((column) => `${table}.${column}`)
+    .join();
+
+/** Statements that give links, or their places alone, each in the order of an index. */
+const branchesOf = (
+  { query, tag, now }: Selection,
+  what: 'links' | 'places',
+  values: Values,
+): readonly string[] => {
   const account = values.add(query.account, 'text');
+  const place = 'SELECT b.code, b.created_at';
   if (tag !== null) {
-    return [
-      `SELECT b.code, b.created_at FROM ${tagsTable} b
-       WHERE b.account = ${account} AND b.tag = ${values.add(tag, 'text')}`,
-    ];
+    const tagged = `b.account = ${account} AND b.tag = ${values.add(tag, 'text')}`;
+    return what === 'places'
+      ? [`${place} FROM ${tagsTable} b WHERE ${tagged}`]
+      : [
+          `${place}, ${columnsOf('l')} FROM ${tagsTable} b JOIN ${links} l ON l.code = b.code
+           WHERE ${tagged}`,
+        ];
   }
+  const selected = what === 'places' ? place : `${place}, ${columnsOf('b')}`;
   const ofStatus = (status: string): string =>
-    `SELECT b.code, b.created_at FROM ${links} b WHERE b.account = ${account} AND b.status = '${status}'`;
+    `${selected} FROM ${links} b WHERE b.account = ${account} AND b.status = '${status}'`;
   // By the ledger's index of links to expire: there are few.
-  const due = (): string => `SELECT b.code, b.created_at FROM (
-      SELECT l.code, l.created_at FROM ledger.links d JOIN ${links} l USING (code)
+  const due = (): string => `${selected} FROM (
+      SELECT l.code, l.created_at, ${columnsOf('l')} FROM ledger.links d JOIN ${links} l USING (code)
       WHERE d.expired IS NULL AND NOT d.deleted
         AND d.expires_at <= ${values.add(now, 'timestamptz')}
         AND l.account = ${account} AND l.status = 'active' OFFSET 0) b
@@ -149,6 +164,7 @@ const branchesOf = ({ query, tag, now }: Selection, values: Values): readonly st
  */
 const walkOf = (
   selection: Selection,
+  what: 'links' | 'places',
   after: ListPlace | null,
   examined: number,
   values: Values,
@@ -159,7 +175,9 @@ const walkOf = (
       : ` AND (b.created_at, b.code) < (${values.add(new Date(after.createdAt), 'timestamptz')},
           ${values.add(after.code, 'text')})`;
   const order = `ORDER BY created_at DESC, code DESC LIMIT ${examined}`;
-  const branches = branchesOf(selection, values).map((branch) => `${branch}${behind} ${order}`);
+  const branches = branchesOf(selection, what, values).map(
+    (branch) => `${branch}${behind} ${order}`,
+  );
   const [only, ...others] = branches;
   if (only !== undefined && others.length === 0) return only;
   return `${branches.map((branch) => `(${branch})`).join(' UNION ALL ')} ${order}`;
@@ -184,10 +202,9 @@ export const findExamined = async (
   const limit = search === undefined && domain === undefined ? wanted : Math.max(wanted, 500);
   const { rows } = await tx.query<Candidate>(
     `SELECT l.code, l.created_at AS "createdAt", l.url, l.title, l.note
-     FROM (${walkOf(selection, after, examined, values)}) walked
-     JOIN ${links} l ON l.code = walked.code
+     FROM (${walkOf(selection, 'links', after, examined, values)}) l
      WHERE ${conditionsOn(selection, values)}
-     ORDER BY walked.created_at DESC, walked.code DESC LIMIT ${limit}`,
+     ORDER BY l.created_at DESC, l.code DESC LIMIT ${limit}`,
     values.all,
   );
   const last = rows.at(-1);
@@ -198,7 +215,7 @@ export const findExamined = async (
   const { rows: ends } = await tx.query<Walked>(
     `SELECT count(*) AS walked, (array_agg(code))[${examined}] AS code,
        (array_agg(created_at))[${examined}] AS "createdAt"
-     FROM (${walkOf(selection, after, examined, ofWalk)}) walked`,
+     FROM (${walkOf(selection, 'places', after, examined, ofWalk)}) walked`,
     ofWalk.all,
   );
   const [end] = ends;
@@ -253,13 +270,12 @@ export const candidatesIn = async (
       'timestamptz[]',
     );
   const input = `unnest(${times('from')}, ${times('to')}) AS period (since, until)`;
-  const branches = branchesOf(selection, values).map(
+  const branches = branchesOf(selection, 'links', values).map(
     (branch) => `(${branch} AND b.created_at >= since AND b.created_at < until)`,
   );
   const { rows } = await tx.query<Candidate>(
     `SELECT l.code, l.created_at AS "createdAt", l.url, l.title, l.note
-     FROM ${input} CROSS JOIN LATERAL (${branches.join(' UNION ALL ')}) found
-     JOIN ${links} l ON l.code = found.code
+     FROM ${input} CROSS JOIN LATERAL (${branches.join(' UNION ALL ')}) l
      WHERE ${isBehind(after, values)} AND ${conditionsOn(selection, values)}`,
     values.all,
   );
