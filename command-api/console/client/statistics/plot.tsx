@@ -1,6 +1,27 @@
-import { useLayoutEffect, useRef } from 'preact/hooks';
-import UPlot from 'uplot';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import type UPlot from 'uplot';
 import { formatNumber } from '../../format.js';
+
+export type PlotLibrary = typeof UPlot;
+
+/**
+ * What draws plots, in a file of its own: it is read while the page waits for its statistics. `undefined` until then;
+ * `null` where it cannot be had: the table has the same numbers.
+ */
+export const usePlotLibrary = (): PlotLibrary | null | undefined => {
+  const [library, setLibrary] = useState<PlotLibrary | null>();
+  useEffect(() => {
+    import('uplot').then(
+      ({ default: loaded }) => {
+        setLibrary(() => loaded);
+      },
+      () => {
+        setLibrary(null);
+      },
+    );
+  }, []);
+  return library;
+};
 
 export interface PlottedSeries {
   readonly labels: readonly string[];
@@ -10,6 +31,7 @@ export interface PlottedSeries {
 }
 
 interface Props extends PlottedSeries {
+  readonly library: PlotLibrary;
   readonly title: string;
   /** With the number of an interval that was clicked. */
   readonly onPick: ((index: number) => void) | undefined;
@@ -62,7 +84,7 @@ const tooltip = ({ labels, clicks, before }: PlottedSeries): UPlot.Plugin => {
 };
 
 const draw = (element: HTMLElement, props: Props): UPlot => {
-  const { labels, clicks, before, onPick } = props;
+  const { library, labels, clicks, before, onPick } = props;
   const colour = coloursOf(element);
   const axis = {
     stroke: colour.text,
@@ -75,7 +97,7 @@ const draw = (element: HTMLElement, props: Props): UPlot => {
     [...clicks],
     ...(before ? [labels.map((_, index) => before[index] ?? null)] : []),
   ];
-  const plot = new UPlot(
+  const plot = new library(
     {
       width: element.clientWidth,
       height,
@@ -107,7 +129,9 @@ const draw = (element: HTMLElement, props: Props): UPlot => {
           stroke: colour.bar,
           width: 0,
           points: { show: false },
-          ...(UPlot.paths.bars && { paths: UPlot.paths.bars({ size: [0.75, 48], radius: 0.15 }) }),
+          ...(library.paths.bars && {
+            paths: library.paths.bars({ size: [0.75, 48], radius: 0.15 }),
+          }),
         },
         ...(before
           ? [

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useLocation } from 'preact-iso/router';
 import { useState } from 'preact/hooks';
-import { formatChange, formatNumber, formatStart } from '../../format.js';
+import { formatChange, formatNumber, formatStart, once } from '../../format.js';
 import {
   addDays,
   daysBefore,
@@ -16,7 +16,7 @@ import type { PeriodStats } from '../app/types.js';
 import { Trouble } from '../components/trouble.js';
 import { Breakdown, type Dimensions } from './breakdown.js';
 import { PeriodPicker } from './period-picker.js';
-import { Plot } from './plot.js';
+import { Plot, usePlotLibrary, type PlotLibrary } from './plot.js';
 
 const sources: Dimensions = [
   ['referrers', 'Referrers'],
@@ -32,7 +32,7 @@ const devices: Dimensions = [
   ['devices', 'Devices'],
 ];
 
-const ownZone = new Intl.DateTimeFormat().resolvedOptions().timeZone;
+const ownZoneOf = once(() => new Intl.DateTimeFormat().resolvedOptions().timeZone);
 
 /** Its statistics are of one link, or of all. */
 export const statsPath = (shortCode: string | null): string =>
@@ -50,6 +50,7 @@ export const useView = (): readonly [
   hrefOf: (change: Partial<StatisticsView>) => string,
 ] => {
   const { path, query } = useLocation();
+  const ownZone = ownZoneOf();
   const view = readView(query, new Date(), ownZone);
   return [
     view,
@@ -125,27 +126,30 @@ const Table = ({ now, before, hrefOfDay }: SeriesProps) => (
   </div>
 );
 
-const Series = (props: SeriesProps) => {
-  const { now, before, hrefOfDay } = props;
+const Series = (props: SeriesProps & { readonly library: PlotLibrary | null }) => {
+  const { now, before, hrefOfDay, library } = props;
   const { route } = useLocation();
   const [isOpen, setOpen] = useState(false);
   const { timeseries = [], period } = now;
   return (
     <>
-      <Plot
-        title={`${formatNumber(period.clickCount)} clicks, by ${period.interval}. The table below has the numbers.`}
-        labels={timeseries.map(({ start }) => formatStart(start, period.interval))}
-        clicks={timeseries.map(({ clicks }) => clicks)}
-        before={before?.timeseries?.map(({ clicks }) => clicks)}
-        onPick={
-          hrefOfDay === null
-            ? undefined
-            : (index) => {
-                const picked = timeseries[index];
-                if (picked) route(hrefOfDay(picked.start.slice(0, 10)));
-              }
-        }
-      />
+      {library && (
+        <Plot
+          library={library}
+          title={`${formatNumber(period.clickCount)} clicks, by ${period.interval}. The table below has the numbers.`}
+          labels={timeseries.map(({ start }) => formatStart(start, period.interval))}
+          clicks={timeseries.map(({ clicks }) => clicks)}
+          before={before?.timeseries?.map(({ clicks }) => clicks)}
+          onPick={
+            hrefOfDay === null
+              ? undefined
+              : (index) => {
+                  const picked = timeseries[index];
+                  if (picked) route(hrefOfDay(picked.start.slice(0, 10)));
+                }
+          }
+        />
+      )}
       {before && (
         <p class="legend" aria-hidden="true">
           <span>Clicks</span> <span class="before">The period before</span>
@@ -205,6 +209,7 @@ export const Statistics = ({ stats, children }: Props) => {
   const { value, before } = stats;
   const { route } = useLocation();
   const [view, hrefOf] = useView();
+  const library = usePlotLibrary();
   const hrefOfDay = (day: string): string =>
     hrefOf({ preset: 'custom', from: day, to: addDays(day, 1), interval: 'hour' });
 
@@ -238,8 +243,9 @@ export const Statistics = ({ stats, children }: Props) => {
               hint="Not among the clicks"
             />
           </dl>
-          {value ? (
+          {value && library !== undefined ? (
             <Series
+              library={library}
               now={value}
               before={before}
               hrefOfDay={view.interval === 'day' ? hrefOfDay : null}
