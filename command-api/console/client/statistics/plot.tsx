@@ -1,4 +1,4 @@
-import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type UPlot from 'uplot';
 import { formatNumber } from '../../format.js';
 
@@ -10,7 +10,8 @@ export type PlotLibrary = typeof UPlot;
  */
 export const usePlotLibrary = (): PlotLibrary | null | undefined => {
   const [library, setLibrary] = useState<PlotLibrary | null>();
-  useEffect(() => {
+  // With the statistics, before the page is painted.
+  useLayoutEffect(() => {
     import('uplot').then(
       ({ default: loaded }) => {
         setLibrary(() => loaded);
