@@ -257,6 +257,7 @@ export const proveStatistics = async (proof: StatisticsProof): Promise<readonly 
     const ended = new AbortController();
     const kill = async (): Promise<void> => {
       while (!ended.signal.aborted) {
+        // The end wakes it, for a last kill.
         await sleep(proof.killEveryMs, undefined, { signal: ended.signal }).catch(() => undefined);
         const kills = await projectors.killOne();
         proof.onProgress?.(answered, kills);
