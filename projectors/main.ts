@@ -11,7 +11,7 @@ import { readCheckpoint, requireKnownCheckpoints } from './runtime/checkpoints.j
 import { readerLag, startProjection } from './runtime/live-projection.js';
 import { liveSchema, type ProjectionName } from './runtime/projection.js';
 import { dropOldPrevious, rebuildDueProjections } from './runtime/rebuild.js';
-import { indexForSearch } from './search/indexer.js';
+import { indexForSearch, indexingMemory } from './search/indexer.js';
 
 const searchIndexMs = 10_000;
 const minuteMs = 60_000;
@@ -47,10 +47,11 @@ export const startProjectors = async (deps: {
     task: () => rebuildDueProjections({ ...deps, projections, signal: stopping.signal }),
     logger: deps.logger,
   });
+  const remembered = indexingMemory();
   const indexing = periodically({
     name: 'make signatures for searches',
     everyMs: searchIndexMs,
-    task: () => indexForSearch(deps.pool, deps.log),
+    task: () => indexForSearch(deps.pool, deps.log, remembered, stopping.signal),
     logger: deps.logger,
   });
   return {

@@ -113,6 +113,21 @@ describe('compaction of the embedded log', () => {
     expect(await verified()).to.equal(true);
   });
 
+  it('goes on while the process is never idle', async () => {
+    await append(2_345);
+    await seal();
+    let isBusy = true;
+    const keepBusy = (): void => {
+      for (const end = performance.now() + 1; performance.now() < end;);
+      if (isBusy) setImmediate(keepBusy);
+    };
+    keepBusy();
+    await compact().finally(() => {
+      isBusy = false;
+    });
+    expect(await rowsIn('segments')).to.deep.equal([1_000, 1_000, 345]);
+  });
+
   it('goes on with the last segment, once there is enough', async () => {
     await append(150);
     await seal();

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { periodically } from '../../ops/platform/concurrency/periodic.js';
+import { Rests } from '../../ops/platform/concurrency/rests.js';
 import type { EventLog } from '../../ops/platform/event-log/port.js';
 import {
   isLine,
@@ -135,6 +135,7 @@ export const startCompactor = (deps: {
     place: CompactedPartition,
     target: SignedCheckpoint,
     end: number,
+    rests: Rests,
   ): Promise<readonly NewSegment[] | null> => {
     const { id: partitionId, topic, partition, lastSegment, compactedTo } = place;
     const base = await store.newest({ topic, partition }, keys, lastSegment);
@@ -156,6 +157,7 @@ export const startCompactor = (deps: {
         const isDue = firstOffset >= lastSegment && segments.length < segmentsAtMost;
         if (isOld && isDue) plan(segments, row);
       }
+      await rests.take();
     }
     if (hash.toString('hex') !== target.hash) {
       throw new ChainBroken(
@@ -166,7 +168,11 @@ export const startCompactor = (deps: {
   };
 
   /** Returns how many records were put into segments. */
-  const compact = async (client: Queryable, place: CompactedPartition): Promise<number> => {
+  const compact = async (
+    client: Queryable,
+    place: CompactedPartition,
+    rests: Rests,
+  ): Promise<number> => {
     const { id, topic, partition, compactedTo } = place;
     const name = `${topic}/${partition}`;
     const end = await unsoughtBelow(place);
@@ -175,10 +181,11 @@ export const startCompactor = (deps: {
     if (target === null) return 0;
     let done = 0;
     try {
-      for (const segment of (await planUpTo(client, place, target, end)) ?? []) {
+      for (const segment of (await planUpTo(client, place, target, end, rests)) ?? []) {
         if (stopping.signal.aborted) break;
         await makeSegment(client, id, segment);
         done = segment.next - compactedTo;
+        await rests.take();
       }
     } catch (err) {
       if (!(err instanceof ChainBroken)) throw err;
@@ -190,16 +197,10 @@ export const startCompactor = (deps: {
   };
 
   const compactAll = async (client: Queryable): Promise<number> => {
+    const rests = new Rests(stopping.signal);
     let done = 0;
     for (const place of await compactedPartitions(client, compacted)) {
-      const startedAt = performance.now();
-      const records = await compact(client, place);
-      done += records;
-      if (records === 0) continue;
-      // Nothing waits for it: most of the time is for what else this process and PostgreSQL have to do. A stop
-      // ends the rest, which is no error.
-      const restMs = 3 * (performance.now() - startedAt);
-      await sleep(restMs, undefined, { signal: stopping.signal }).catch(() => undefined);
+      done += await compact(client, place, rests);
     }
     return done;
   };

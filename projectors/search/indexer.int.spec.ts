@@ -5,7 +5,7 @@ import { testDatabase, type TestDatabase } from '../../ops/test/support/database
 import { testNode, type TestNode } from '../../ops/test/support/node.js';
 import { listLinksQuery } from '../../schemas/http/list-links.js';
 import { blockCount, linksPerBlock } from '../../schemas/search/signature.js';
-import { indexForSearch } from './indexer.js';
+import { indexForSearch, indexingMemory } from './indexer.js';
 
 /** Three links are made at a time, so a block has three times three. */
 const ofOne = blockCount * (linksPerBlock + 1);
@@ -138,5 +138,41 @@ describe('projectors: signatures for searches', function () {
     expect(await indexAll()).to.equal(0);
     await node.pool.query('DELETE FROM projection_redirects.dead_letters');
     expect(await indexAll()).to.equal(2);
+  });
+
+  it('read the links of an account again only once these may be enough', async () => {
+    const many = 3 * blockCount;
+    const perTime = 2 * linksPerBlock;
+    const made = many * perTime;
+    const add = (first: number, last: number) =>
+      node.pool.query(
+        `INSERT INTO projection_redirects.links (code, status, url, account, created_at, sequence)
+         SELECT 'Batch' || i, 'active', 'https://example.com/', 'batches',
+           timestamptz '2026-01-01' + i / $3::integer * interval '1 second', 1
+         FROM generate_series($1::integer, $2::integer) i`,
+        [first, last, perTime],
+      );
+    const setMade = (links: number) =>
+      node.pool.query(`UPDATE ledger.key_meters SET all_links = $1 WHERE key_id = 'batches'`, [
+        links,
+      ]);
+    await node.pool.query(`
+      INSERT INTO ledger.api_keys
+        (id, name, plan, account, status, created_at, sequence, last_event_at, scopes, ancestors)
+      VALUES ('batches', 'batches', 'PRO', 'batches', 'active', now(), 1, now(), '{}', '{}');
+      INSERT INTO ledger.key_meters (key_id, all_links) VALUES ('batches', ${made})`);
+    const memory = indexingMemory();
+    const index = () => indexForSearch(node.pool, node.log, memory);
+    // Half of the blocks: there are more links than a signature has, but many have the same time.
+    const half = (blockCount / 2) * perTime;
+    await add(0, half - 1);
+    expect(await index()).to.equal(0);
+    // No account makes links without its meter's knowledge: this shows that nobody looks.
+    await add(half, made);
+    await setMade(made + (blockCount / 2) * linksPerBlock);
+    expect(await index()).to.equal(0);
+    await setMade(made + (blockCount / 2) * linksPerBlock + 1);
+    expect(await index()).to.equal(1);
+    expect(await index()).to.equal(1);
   });
 });

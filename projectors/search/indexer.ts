@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { PoolClient } from 'pg';
+import { BoundedMap } from '../../ops/platform/bounded-map.js';
+import { Rests } from '../../ops/platform/concurrency/rests.js';
 import type { EventLog } from '../../ops/platform/event-log/port.js';
 import { advisoryLocks, withAdvisoryLock } from '../../ops/platform/postgres/advisory-locks.js';
 import {
@@ -30,8 +32,10 @@ const changedOfAll = 500;
 const changedRead = 5_000;
 /** How long a run waits for the projection. */
 const looks = { atMost: 20, everyMs: 250 };
-/** Links that are read at once; of so many, a signature is made unless many have the same time. */
-const pageSize = 20_000;
+/** Links that are read and signed at once, which takes some milliseconds. */
+const pageSize = 500;
+/** Accounts of which is remembered that they have too few links. */
+const maxRemembered = 10_000;
 
 interface Link extends SearchTexts {
   readonly createdAt: Date;
@@ -46,80 +50,110 @@ interface Signed {
 const links = `${liveSchema('redirects')}.links`;
 const source = `'${links}'::regclass`;
 
-/** The accounts that have made enough links for a signature. */
-const largeAccounts = async (client: Queryable): Promise<readonly string[]> => {
-  const { rows } = await client.query<{ account: string }>(
-    `SELECT account FROM ledger.key_meters JOIN ledger.api_keys ON id = key_id
+/** The accounts that have made enough links for a signature, and how many they have made. */
+const largeAccounts = async (client: Queryable) => {
+  const { rows } = await client.query<{ account: string; made: number }>(
+    `SELECT account, sum(all_links)::bigint AS made
+     FROM ledger.key_meters JOIN ledger.api_keys ON id = key_id
      GROUP BY account HAVING sum(all_links) >= $1`,
     [blockCount * linksPerBlock],
-  );
-  return rows.map(({ account }) => account);
-};
-
-/** An account's links of a time, the oldest first. */
-const readLinks = async (
-  client: Queryable,
-  account: string,
-  since: Date,
-  before: Date,
-  limit: number,
-): Promise<readonly Link[]> => {
-  // Each branch follows an index.
-  const branches = linkStatuses.map(
-    (status) => `(SELECT code, url, title, note, created_at FROM ${links}
-      WHERE account = $1 AND status = '${status}' AND created_at >= $2 AND created_at < $3
-      ORDER BY created_at LIMIT $4)`,
-  );
-  const { rows } = await client.query<Link>(
-    `SELECT code, url, title, note, created_at AS "createdAt"
-     FROM (${branches.join(' UNION ALL ')}) l ORDER BY created_at LIMIT $4`,
-    [account, since, before, limit],
   );
   return rows;
 };
 
-/** A full signature of the first of these links, which are in the order of creation; `null`: too few. */
-const sign = (all: readonly Link[]) => {
-  const signature = new Signature();
-  const starts: number[] = [];
-  let inBlock = linksPerBlock;
-  let last = -Infinity;
-  for (const link of all) {
-    const time = link.createdAt.getTime();
-    if (inBlock >= linksPerBlock && time > last) {
-      if (starts.length === blockCount) {
-        return { signature: signature.bytes, starts: starts.reverse(), until: new Date(last + 1) };
-      }
-      starts.push(time);
-      inBlock = 0;
-    }
-    signature.add(blockCount - starts.length, link);
-    inBlock += 1;
-    last = time;
+/** An account's links of a time, the oldest first, a page at a time. */
+async function* readLinks(
+  client: Client,
+  account: string,
+  since: Date,
+  before: Date,
+): AsyncGenerator<readonly Link[]> {
+  // Each branch follows an index.
+  const branches = linkStatuses.map(
+    (status) => `(SELECT code, url, title, note, created_at FROM ${links}
+      WHERE account = $1 AND status = '${status}' AND created_at >= $2 AND created_at < $3
+      ORDER BY created_at)`,
+  );
+  await client.query(
+    `DECLARE links_to_sign NO SCROLL CURSOR FOR
+     SELECT code, url, title, note, created_at AS "createdAt"
+     FROM (${branches.join(' UNION ALL ')}) l ORDER BY created_at`,
+    [account, since, before],
+  );
+  for (;;) {
+    const { rows } = await client.query<Link>(`FETCH ${pageSize} FROM links_to_sign`);
+    if (rows.length === 0) break;
+    yield rows;
   }
-  return null;
-};
+  await client.query('CLOSE links_to_sign');
+}
 
-/** Makes a signature of an account's links from `since` on; returns where it ends, `null` where they are too few. */
+/** A signature of links that come in the order of creation. */
+class Signing {
+  readonly signature = new Signature();
+  readonly #starts: number[] = [];
+  #inBlock = linksPerBlock;
+  #last = -Infinity;
+
+  /** Adds a link; `false`: it is behind the last block. */
+  add(link: Link): boolean {
+    const time = link.createdAt.getTime();
+    if (this.#inBlock >= linksPerBlock && time > this.#last) {
+      if (this.#starts.length === blockCount) return false;
+      this.#starts.push(time);
+      this.#inBlock = 0;
+    }
+    this.signature.add(blockCount - this.#starts.length, link);
+    this.#inBlock += 1;
+    this.#last = time;
+    return true;
+  }
+
+  /** The beginnings of its blocks, the newest first. */
+  get starts(): readonly number[] {
+    return this.#starts.toReversed();
+  }
+
+  /** The time that it reaches up to. */
+  get until(): Date {
+    return new Date(this.#last + 1);
+  }
+
+  /** How many more links it takes at least until one is behind the last block. */
+  get lacking(): number {
+    const blocks = blockCount - this.#starts.length;
+    return blocks * linksPerBlock + Math.max(0, linksPerBlock - this.#inBlock) + 1;
+  }
+}
+
+/**
+ * Makes a signature of an account's links from `since` on.
+ *
+ * @returns where it ends, or how many links are too few at least
+ */
 const makeSignature = async (
   client: Client,
   account: string,
   since: Date,
   completeTo: Date,
-): Promise<Date | null> => {
-  for (let limit = pageSize; ; limit *= 2) {
-    const all = await readLinks(client, account, since, completeTo, limit);
-    const made = sign(all);
-    if (made) {
+  rests: Rests,
+  signal: AbortSignal,
+): Promise<Date | number> => {
+  const signing = new Signing();
+  for await (const page of readLinks(client, account, since, completeTo)) {
+    if (!page.every((link) => signing.add(link))) {
+      const { signature, starts, until } = signing;
       await client.query(
         `INSERT INTO search.signatures (account, since, until, starts, signature, source, complete_to)
          VALUES ($1, $2, $3, $4, $5, ${source}, $6)`,
-        [account, since, made.until, writeStarts(made.starts), made.signature, completeTo],
+        [account, since, until, writeStarts(starts), signature.bytes, completeTo],
       );
-      return made.until;
+      return until;
     }
-    if (all.length < limit) return null;
+    await rests.take();
+    signal.throwIfAborted();
   }
+  return signing.lacking;
 };
 
 const readSigned = async (client: Queryable, account: string): Promise<readonly Signed[]> => {
@@ -161,15 +195,29 @@ const outdated = async (
   });
 };
 
-/** Makes the signatures of an account that are missing or outdated, up to some; returns how many. */
+/** Until an account has made so many links, no signature can be made of those from `since` on. */
+interface Awaited {
+  readonly since: number;
+  readonly made: number;
+}
+
+/** What a process remembers from one run to the next, so that it does not read the same links each time. */
+export const indexingMemory = () => new BoundedMap<string, Awaited>(maxRemembered);
+
+/** Makes a signature of an account that is missing or outdated, if there is one; returns how many. */
 const signAccount = async (
   client: PoolClient,
-  account: string,
+  { account, made }: { readonly account: string; readonly made: number },
   completeTo: Date,
+  awaited: Map<string, Awaited>,
+  signal: AbortSignal,
 ): Promise<number> => {
   const signed = await readSigned(client, account);
   const [remade] = signed.length > 0 ? await outdated(client, account, signed, completeTo) : [];
   const since = remade?.since ?? signed.at(-1)?.until ?? new Date(0);
+  const known = awaited.get(account);
+  if (!remade && known?.since === since.getTime() && made < known.made) return 0;
+  const rests = new Rests(signal);
   return transactionOn(client, async () => {
     await client.query(shareSchema('redirects'));
     if (remade) {
@@ -178,15 +226,18 @@ const signAccount = async (
         remade.until,
       ]);
     }
-    const until = await makeSignature(client, account, since, completeTo);
-    if (remade && until?.getTime() !== remade.until.getTime()) {
+    const until = await makeSignature(client, account, since, completeTo, rests, signal);
+    if (remade && (typeof until === 'number' || until.getTime() !== remade.until.getTime())) {
       // Nothing says any more where the later ones begin.
       await client.query(`DELETE FROM search.signatures WHERE account = $1 AND since >= $2`, [
         account,
         since,
       ]);
     }
-    return until || remade ? 1 : 0;
+    if (typeof until === 'number') {
+      awaited.set(account, { since: since.getTime(), made: made + until });
+    }
+    return remade || typeof until !== 'number' ? 1 : 0;
   });
 };
 
@@ -222,7 +273,12 @@ const completeUntil = async (client: Queryable, log: EventLog): Promise<Date | n
  * Makes the signatures by which searches find links in large accounts: of links that were made some seconds ago and
  * before. Any process may run it at any time. Returns how many were made.
  */
-export const indexForSearch = async (pool: Pool, log: EventLog): Promise<number> => {
+export const indexForSearch = async (
+  pool: Pool,
+  log: EventLog,
+  awaited = indexingMemory(),
+  signal = new AbortController().signal,
+): Promise<number> => {
   const done = await withAdvisoryLock(pool, [advisoryLocks.searchIndex], async (client) => {
     // A rebuild has swapped other tables in.
     await client.query(`DELETE FROM search.signatures WHERE source <> ${source}`);
@@ -231,7 +287,16 @@ export const indexForSearch = async (pool: Pool, log: EventLog): Promise<number>
     const completeTo = await completeUntil(client, log);
     if (completeTo === null) return 0;
     let made = 0;
-    for (const account of accounts) made += await signAccount(client, account, completeTo);
+    for (const account of accounts) {
+      if (signal.aborted) break;
+      made += await signAccount(client, account, completeTo, awaited, signal).catch(
+        (error: unknown) => {
+          // It was stopped, and rolled back.
+          if (signal.aborted) return 0;
+          throw error;
+        },
+      );
+    }
     return made;
   });
   return done ?? 0;
