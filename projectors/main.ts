@@ -49,7 +49,7 @@ export const startProjectors = async (deps: {
   });
   const remembered = indexingMemory();
   const indexing = periodically({
-    name: 'make signatures for searches',
+    name: 'index links for searches',
     everyMs: searchIndexMs,
     task: () => indexForSearch(deps.pool, deps.log, remembered, stopping.signal),
     logger: deps.logger,

@@ -16,12 +16,7 @@ import {
 } from '../domain/link-query.js';
 import { noClicks, readClicks, type ClicksOfLink } from './clicks.js';
 import { clicksOf, nextByClicks } from './links-by-clicks.js';
-import {
-  findBySignatures,
-  findSignatures,
-  isSearch,
-  type Signatures,
-} from './search-signatures.js';
+import { findByIndex, findIndex, isSearch, type SearchIndex } from './search-index.js';
 import {
   amongCodes,
   findExamined,
@@ -39,7 +34,7 @@ export interface Effort {
   readonly examined: number;
   /** … and steps, … */
   readonly steps: number;
-  /** … or blocks of links whose signature says that they may match. */
+  /** … or blocks of links that may match, by the search index. */
   readonly blocks: number;
   /** So many matches are put in the order of clicks; of more, the most clicked links are looked through, … */
   readonly few: number;
@@ -50,8 +45,8 @@ export interface Effort {
 }
 
 const bounded: Effort = {
-  ...{ examined: 2_500, steps: 4, blocks: 1_000 },
-  ...{ few: 500, clicked: 500, accounts: 100 },
+  ...{ examined: 2_500, steps: 4, blocks: 500 },
+  ...{ few: 500, clicked: 250, accounts: 100 },
 };
 
 /** However old the statistics of a table are, nobody sorts all links of an account. */
@@ -105,11 +100,11 @@ const findByCreation = async (
   const add = (candidates: readonly Candidate[]): void => {
     places.push(...candidates.map((each) => placeBehind(query, each)));
   };
-  // What many links have is found among the next ones; the rest by their signatures, as far as they reach.
-  let signatures: Signatures | null = null;
+  // What many links have is found among the next ones; the rest by the index, as far as it reaches.
+  let index: SearchIndex | null = null;
   for (let step = 0; step < effort.steps; step += 1) {
-    if (signatures && end && end.createdAt < signatures.until.getTime()) {
-      const searched = await findBySignatures(tx, selection, signatures, end, {
+    if (index && end && end.createdAt < index.until.getTime()) {
+      const searched = await findByIndex(tx, selection, index, end, {
         wanted: wanted - places.length,
         blocks: effort.blocks,
         matches,
@@ -118,7 +113,7 @@ const findByCreation = async (
         add(searched.candidates);
         return { places, end: searched.end, examined: effort.steps * effort.examined };
       }
-      signatures = null;
+      index = null;
     }
     const found: Examined = await findExamined(tx, selection, end, {
       examined: effort.examined,
@@ -128,8 +123,8 @@ const findByCreation = async (
     ({ end } = found);
     examined += found.examined;
     if (end === null || places.length >= wanted) break;
-    if (step === 0 && selection.tag === null && isSearch(query)) {
-      signatures = await findSignatures(tx, query.account);
+    if (step === 0 && isSearch(query)) {
+      index = await findIndex(tx, query.account);
     }
   }
   return { places, end, examined };

@@ -1,6 +1,8 @@
+import { arrayLiteral } from '../../ops/platform/postgres/array-literal.js';
 import type { Client } from '../../ops/platform/postgres/pool.js';
 import { foldCase } from '../../schemas/search/fold-case.js';
-import { mayHaveOtherTexts } from '../../schemas/search/signature.js';
+import { blockOf, placeOfBlock } from '../../schemas/search/postings.js';
+import { mayHaveOtherTexts } from '../../schemas/search/trigrams.js';
 import type { AccountQuery, LinkTexts, ListPlace } from '../domain/link-query.js';
 
 /** Which links of the projection a query is about. */
@@ -247,60 +249,81 @@ export const amongCodes = async (
   return rows;
 };
 
-/** Milliseconds since 1970; `to` is not part of it. */
-export interface Period {
-  readonly from: number;
-  readonly to: number;
-}
-
 const isBehind = ({ createdAt, code }: ListPlace, values: Values): string =>
   `(l.created_at, l.code) < (${values.add(new Date(createdAt), 'timestamptz')}, ${values.add(code, 'text')})`;
 
-/** Candidates of some periods, behind a place, in any order. */
+/** Candidates of some blocks of the search index, behind a place, in any order. */
 export const candidatesIn = async (
   tx: Client,
   selection: Selection,
-  periods: readonly Period[],
+  blocks: readonly number[],
   after: ListPlace,
 ): Promise<readonly Candidate[]> => {
   const values = new Values();
-  const times = (part: keyof Period): string =>
-    values.add(
-      periods.map((period) => new Date(period[part])),
-      'timestamptz[]',
-    );
-  const input = `unnest(${times('from')}, ${times('to')}) AS period (since, until)`;
+  const numbers = values.add(arrayLiteral(blocks), 'integer[]');
+  const account = values.add(selection.query.account, 'text');
+  const { row, place } = placeOfBlock('number');
   const branches = branchesOf(selection, 'links', values).map(
-    (branch) => `(${branch} AND b.created_at >= since AND b.created_at < until)`,
+    (branch) =>
+      `(${branch} AND b.created_at >= starts[${place}] AND b.created_at < starts[${place} + 1])`,
   );
   const { rows } = await tx.query<Candidate>(
     `SELECT l.code, l.created_at AS "createdAt", l.url, l.title, l.note
-     FROM ${input} CROSS JOIN LATERAL (${branches.join(' UNION ALL ')}) l
+     FROM unnest(${numbers}) AS block (number)
+     JOIN search.blocks s ON s.account = ${account} AND s.first = ${row}
+     CROSS JOIN LATERAL (${branches.join(' UNION ALL ')}) l
      WHERE ${isBehind(after, values)} AND ${conditionsOn(selection, values)}`,
     values.all,
   );
   return rows;
 };
 
-/** Candidates behind a place whose texts may have changed since; `null`: there are more than so many. */
-export const candidatesChangedSince = async (
+/** The blocks of the index with candidates behind a place whose texts may have changed since; `null`: too many. */
+export const blocksChangedSince = async (
   tx: Client,
   selection: Selection,
   since: Date,
   after: ListPlace,
   atMost: number,
-): Promise<readonly Candidate[] | null> => {
+): Promise<readonly number[] | null> => {
   const values = new Values();
   const account = values.add(selection.query.account, 'text');
-  const { rows } = await tx.query<Candidate>(
-    `SELECT l.code, l.created_at AS "createdAt", l.url, l.title, l.note
+  const { rows } = await tx.query<{ block: number }>(
+    `SELECT DISTINCT ${blockOf(account, 'l.created_at')} AS block
      FROM (SELECT code FROM ${links} WHERE account = ${account}
        AND updated_at >= ${values.add(since, 'timestamptz')} AND ${mayHaveOtherTexts}) changed
      JOIN ${links} l ON l.code = changed.code
      WHERE ${isBehind(after, values)} AND ${conditionsOn(selection, values)} LIMIT ${atMost + 1}`,
     values.all,
   );
-  return rows.length > atMost ? null : rows;
+  return rows.length > atMost ? null : rows.map(({ block }) => block);
+};
+
+/** The block of the index that has the links of a time; `null` before the first one. */
+export const blockOfTime = async (
+  tx: Client,
+  account: string,
+  time: Date,
+): Promise<number | null> => {
+  const { rows } = await tx.query<{ block: number | null }>({
+    name: 'search-block-of-time',
+    text: `SELECT ${blockOf('$1', '$2')} AS block`,
+    values: [account, time],
+  });
+  return rows[0]?.block ?? null;
+};
+
+/** When the links of a block begin. */
+export const startOfBlock = async (tx: Client, account: string, block: number): Promise<Date> => {
+  const { row, place } = placeOfBlock('$2::integer');
+  const { rows } = await tx.query<{ start: Date }>({
+    name: 'search-start-of-block',
+    text: `SELECT starts[${place}] AS start FROM search.blocks WHERE account = $1 AND first = ${row}`,
+    values: [account, block],
+  });
+  const [found] = rows;
+  if (!found) throw new Error(`The search index has no block ${block}`);
+  return found.start;
 };
 
 /** The first account behind this one that has links; `null` where there is none. */
@@ -317,7 +340,7 @@ export const nextAccount = async (tx: Client, after: string): Promise<string | n
 };
 
 /** Of more links with a tag, nobody counts how many there are. */
-const countedLinks = 1_000;
+const countedLinks = 10_000;
 
 /** The one of a query's tags that the fewest links have, as far as they are counted; `null` without tags. */
 const rarestTag = async (

@@ -4,17 +4,17 @@ import { listLinks } from '../../command-api/reports/link-list.js';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { testNode, type TestNode } from '../../ops/test/support/node.js';
 import { listLinksQuery } from '../../schemas/http/list-links.js';
-import { blockCount, linksPerBlock } from '../../schemas/search/signature.js';
+import { blocksOfSegment, linksPerBlock, mergedAtOnce } from '../../schemas/search/postings.js';
 import { indexForSearch, indexingMemory } from './indexer.js';
 
-/** Three links are made at a time, so a block has three times three. */
-const ofOne = blockCount * (linksPerBlock + 1);
-const links = 2 * ofOne + 900;
+/** Three links are made at a time, and stay together. */
+const ofOne = 3 * Math.ceil((blocksOfSegment * linksPerBlock) / 3);
+const links = (2 * mergedAtOnce + 3) * ofOne + 900;
 const account = 'large';
 /** Little is found by looking at the newest links. */
 const effort = { examined: 1_000, steps: 10, blocks: 100, few: 10, clicked: 10, accounts: 1 };
 
-describe('projectors: signatures for searches', function () {
+describe('projectors: the index for searches', function () {
   this.timeout(180_000);
 
   let database: TestDatabase;
@@ -31,7 +31,7 @@ describe('projectors: signatures for searches', function () {
       INSERT INTO projection_redirects.links (code, status, url, account, created_at, sequence)
       SELECT 'Code' || i, CASE WHEN i % 7 = 0 THEN 'disabled' ELSE 'active' END,
         'https://example.com/' || md5(i::text), '${account}',
-        timestamptz '2026-01-01' + i / 3 * interval '1 second', 1
+        timestamptz '2026-01-01' + (i - 1) / 3 * interval '1 second', 1
       FROM generate_series(1, ${links}) i;
       UPDATE projection_redirects.links SET disabled = true WHERE status = 'disabled';
       INSERT INTO ledger.links (code, key_id, account, disabled, sequence, last_event_at)
@@ -49,16 +49,27 @@ describe('projectors: signatures for searches', function () {
     return all;
   };
 
-  const signed = async (): Promise<readonly { completeTo: Date; bytes: number }[]> => {
-    const { rows } = await node.pool.query<{ completeTo: Date; bytes: number }>(
-      `SELECT complete_to AS "completeTo", length(signature) AS bytes FROM search.signatures ORDER BY until`,
+  interface Segments {
+    readonly level: number;
+    readonly isOfChanges: boolean;
+    readonly count: number;
+    readonly links: number;
+  }
+
+  const segments = async (): Promise<readonly Segments[]> => {
+    const { rows } = await node.pool.query<Segments>(
+      `SELECT level, first IS NULL AS "isOfChanges", count(*) AS count, sum(links) AS links
+       FROM search.segments GROUP BY 1, 2 ORDER BY 2, 1`,
     );
     return rows;
   };
 
   /** The codes that a search finds, on as many pages as it takes, and how many these are. */
-  const find = async (asked: object): Promise<{ codes: readonly string[]; pages: number }> => {
-    const query: AccountQuery = { ...listLinksQuery.parse(asked), account };
+  const find = async (
+    asked: object,
+    of = account,
+  ): Promise<{ codes: readonly string[]; pages: number }> => {
+    const query: AccountQuery = { ...listLinksQuery.parse(asked), account: of };
     const codes: string[] = [];
     let pages = 0;
     let after = null;
@@ -88,9 +99,14 @@ describe('projectors: signatures for searches', function () {
     }
   };
 
-  it('are made of whole pieces of a large account, and find each link of them', async () => {
-    expect(await indexAll()).to.equal(2);
-    expect(await signed()).to.have.lengthOf(2);
+  const ofAll: readonly Segments[] = [
+    { level: 0, isOfChanges: false, count: 3, links: 3 * ofOne },
+    { level: 1, isOfChanges: false, count: 2, links: 2 * mergedAtOnce * ofOne },
+  ];
+
+  it('is made of whole segments of a large account, and finds each link of them', async () => {
+    expect(await indexAll()).to.equal(2 * mergedAtOnce + 3);
+    expect(await segments()).to.deep.equal(ofAll);
     const parts = Array.from({ length: 40 }, (_, index) => `code${900 + index * 900}`);
     await expectFound(...parts, 'c4ca4238a0b923820dcc509a6f75849b', '0b92', 'e123', 'nowhere');
     const rare = await find({ search: 'CODE77', status: 'disabled' });
@@ -98,52 +114,71 @@ describe('projectors: signatures for searches', function () {
       (await naive('code77')).filter((code) => Number(code.slice(4)) % 7 === 0),
     );
     expect((await find({ search: 'nowhere-at-all' })).pages).to.equal(1);
+    expect((await find({ search: '!!!' })).pages).to.equal(1);
     expect((await find({ domain: 'nowhere.example' })).codes).to.deep.equal([]);
   });
 
-  it('find links whose texts have changed since, and are made anew when these are many', async () => {
-    const change = (first: number, last: number) =>
+  it('finds links whose texts have changed since, and has a segment of them when these are many', async () => {
+    const change = (first: number, last: number, minutesAgo: number) =>
       node.pool.query(
-        `UPDATE projection_redirects.links SET title = 'Changed ' || code, updated_at = now() - interval '30 minutes', sequence = 2
+        `UPDATE projection_redirects.links SET title = 'Changed ' || code,
+           updated_at = now() - $3::integer * interval '1 minute', sequence = 2
          WHERE code = ANY (SELECT 'Code' || i FROM generate_series($1::integer, $2::integer) i)`,
-        [first, last],
+        [first, last, minutesAgo],
       );
     await node.pool.query(
-      `UPDATE search.signatures SET complete_to = complete_to - interval '1 hour'`,
+      `UPDATE search.accounts SET complete_to = complete_to - interval '2 hours'`,
     );
-    await change(100, 110);
-    await change(ofOne + 100, ofOne + 105);
+    await change(100, 110, 90);
+    await change(ofOne + 100, ofOne + 105, 90);
     await expectFound('changed', 'changed code105', 'code105');
     expect(await indexAll()).to.equal(0);
-    const [before] = await signed();
-    await change(200, 400);
+    await change(200, 400, 80);
     expect(await indexAll()).to.equal(1);
-    const [after] = await signed();
-    expect(after?.completeTo).to.be.above(before?.completeTo ?? new Date());
+    const changes = { level: 0, isOfChanges: true, count: 1, links: 218 };
+    expect(await segments()).to.deep.equal([...ofAll, changes]);
     await expectFound('changed code105', 'changed code300', `changed code${ofOne + 103}`);
+    for (let round = 1; round < mergedAtOnce; round += 1) {
+      await change(round * 2_000, round * 2_000 + 149, 80 - 2 * round);
+      // Until then, all of one time are in one segment.
+      await node.pool.query(
+        `UPDATE search.accounts SET complete_to = now() - $1::integer * interval '1 minute'`,
+        [81 - 2 * round],
+      );
+      await indexAll();
+    }
+    const merged = { ...changes, level: 1, links: 218 + (mergedAtOnce - 1) * 150 };
+    expect(await segments()).to.deep.equal([...ofAll, merged]);
+    await expectFound('changed code2', 'changed code14100', `changed code${ofOne + 103}`);
   });
 
-  it('are of no use once the table is another one, and made anew', async () => {
-    await node.pool.query('UPDATE search.signatures SET source = 1, signature = $1', [
-      Buffer.alloc(0),
-    ]);
+  it('is made anew when most links have changed', async () => {
+    await node.pool.query(`UPDATE search.segments SET links = 1000000 WHERE first IS NULL`);
+    expect(await indexAll()).to.equal(2 * mergedAtOnce + 3);
+    expect(await segments()).to.deep.equal(ofAll);
+    await expectFound('changed code105');
+  });
+
+  it('is of no use once the table is another one, and made anew', async () => {
+    await node.pool.query('UPDATE search.accounts SET source = 1');
+    await node.pool.query('DELETE FROM search.postings');
     await expectFound('code4711');
-    expect(await indexAll()).to.equal(2);
+    expect(await indexAll()).to.equal(2 * mergedAtOnce + 3);
     await expectFound('code4711');
   });
 
-  it('are not made while events of links are set aside', async () => {
-    await node.pool.query(`DELETE FROM search.signatures;
+  it('is not made while events of links are set aside', async () => {
+    await node.pool.query(`UPDATE search.accounts SET source = 1;
       INSERT INTO projection_redirects.dead_letters VALUES ('a-topic', 0, 1, 'x', '{}', 'an error')`);
     expect(await indexAll()).to.equal(0);
     await node.pool.query('DELETE FROM projection_redirects.dead_letters');
-    expect(await indexAll()).to.equal(2);
+    expect(await indexAll()).to.equal(2 * mergedAtOnce + 3);
   });
 
-  it('read the links of an account again only once these may be enough', async () => {
-    const many = 3 * blockCount;
+  it('has the links of an account read again only once these may be enough', async () => {
     const perTime = 2 * linksPerBlock;
-    const made = many * perTime;
+    const segment = blocksOfSegment * linksPerBlock;
+    const made = 3 * segment;
     const add = (first: number, last: number) =>
       node.pool.query(
         `INSERT INTO projection_redirects.links (code, status, url, account, created_at, sequence)
@@ -163,16 +198,24 @@ describe('projectors: signatures for searches', function () {
       INSERT INTO ledger.key_meters (key_id, all_links) VALUES ('batches', ${made})`);
     const memory = indexingMemory();
     const index = () => indexForSearch(node.pool, node.log, memory);
-    // Half of the blocks: there are more links than a signature has, but many have the same time.
-    const half = (blockCount / 2) * perTime;
-    await add(0, half - 1);
+    await add(0, segment / 2 - 1);
     expect(await index()).to.equal(0);
     // No account makes links without its meter's knowledge: this shows that nobody looks.
-    await add(half, made);
-    await setMade(made + (blockCount / 2) * linksPerBlock);
+    await add(segment / 2, made);
+    await setMade(made + segment / 2);
     expect(await index()).to.equal(0);
-    await setMade(made + (blockCount / 2) * linksPerBlock + 1);
-    expect(await index()).to.equal(1);
-    expect(await index()).to.equal(1);
+    await setMade(made + segment / 2 + 1);
+    expect(await index()).to.equal(3);
+    const { rows } = await node.pool.query<{ count: number }>(
+      `SELECT count(*) FROM search.blocks WHERE account = 'batches' AND cardinality(starts) = $1`,
+      [blocksOfSegment / 2 + 1],
+    );
+    expect(rows[0]?.count).to.equal(3);
+    await node.pool.query(
+      `INSERT INTO ledger.links (code, key_id, account, sequence, last_event_at)
+       SELECT code, 'batches', account, 1, created_at FROM projection_redirects.links
+       WHERE account = 'batches'`,
+    );
+    expect((await find({ search: 'batch4711' }, 'batches')).codes).to.deep.equal(['Batch4711']);
   });
 });

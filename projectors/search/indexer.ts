@@ -12,233 +12,269 @@ import {
 } from '../../ops/platform/postgres/pool.js';
 import { linkStatuses } from '../../schemas/folds/link-status.js';
 import {
-  blockCount,
+  blockOf,
+  blocksOfSegment,
   linksPerBlock,
+  type Posting,
+} from '../../schemas/search/postings.js';
+import {
+  hashesOfLinks,
   mayHaveOtherTexts,
-  Signature,
-  writeStarts,
   type SearchTexts,
-} from '../../schemas/search/signature.js';
+} from '../../schemas/search/trigrams.js';
 import { redirects } from '../redirects/projection.js';
 import { endsOf, type CatchUpTarget } from '../runtime/catch-up.js';
 import { checkpointOf, readCheckpoints, shareSchema } from '../runtime/checkpoints.js';
 import { liveSchema } from '../runtime/projection.js';
+import { addSegment, mergeSegments, type Rest } from './segments.js';
 
 /** Milliseconds from the time of an event to its commit at most, with the error of clocks. */
 const commitWithinMs = 10_000;
-/** Searches look through the links that have changed since: a signature of more, or the worst of all, is made anew. */
-const changedOfOne = 100;
-const changedOfAll = 500;
-const changedRead = 5_000;
+/** Searches look through the links that have changed since: so few of them are not worth a segment. */
+const fewChanges = 100;
 /** How long a run waits for the projection. */
 const looks = { atMost: 20, everyMs: 250 };
-/** Links that are read and signed at once, which takes some milliseconds. */
-const pageSize = 500;
+/** A segment has so many links, and those with the same time as the last one. */
+const linksOfSegment = blocksOfSegment * linksPerBlock;
+/** Links that are read at once. */
+const pageSize = 1.25 * linksOfSegment;
+/** Blocks whose hashes are made at once, which takes some milliseconds. */
+const blocksAtOnce = 64;
 /** Accounts of which is remembered that they have too few links. */
 const maxRemembered = 10_000;
+/** Segments of an account that a run makes at most: the process has other work. */
+const segmentsOfRun = 32;
 
 interface Link extends SearchTexts {
   readonly createdAt: Date;
 }
 
-interface Signed {
-  readonly since: Date;
+interface ChangedLink extends SearchTexts {
+  readonly updatedAt: Date;
+  /** The number of its block. */
+  readonly block: number;
+}
+
+/** What the index of an account has. */
+interface Indexed {
+  /** The links from before this time … */
   readonly until: Date;
+  /** … are in so many blocks, … */
+  readonly blocks: number;
+  /** … with the changes from before this time. */
   readonly completeTo: Date;
 }
 
 const links = `${liveSchema('redirects')}.links`;
 const source = `'${links}'::regclass`;
 
-/** The accounts that have made enough links for a signature, and how many they have made. */
+/** The accounts that have made enough links for a segment, and how many they have made. */
 const largeAccounts = async (client: Queryable) => {
   const { rows } = await client.query<{ account: string; made: number }>(
     `SELECT account, sum(all_links)::bigint AS made
      FROM ledger.key_meters JOIN ledger.api_keys ON id = key_id
      GROUP BY account HAVING sum(all_links) >= $1`,
-    [blockCount * linksPerBlock],
+    [linksOfSegment],
   );
   return rows;
 };
 
-/** An account's links of a time, the oldest first, a page at a time. */
-async function* readLinks(
-  client: Client,
+/** An account's links of a time, the oldest first. */
+const readLinks = async (
+  client: Queryable,
   account: string,
   since: Date,
   before: Date,
-): AsyncGenerator<readonly Link[]> {
+  limit: number,
+): Promise<readonly Link[]> => {
   // Each branch follows an index.
   const branches = linkStatuses.map(
     (status) => `(SELECT code, url, title, note, created_at FROM ${links}
       WHERE account = $1 AND status = '${status}' AND created_at >= $2 AND created_at < $3
-      ORDER BY created_at)`,
+      ORDER BY created_at LIMIT $4)`,
   );
-  await client.query(
-    `DECLARE links_to_sign NO SCROLL CURSOR FOR
-     SELECT code, url, title, note, created_at AS "createdAt"
-     FROM (${branches.join(' UNION ALL ')}) l ORDER BY created_at`,
-    [account, since, before],
-  );
-  for (;;) {
-    const { rows } = await client.query<Link>(`FETCH ${pageSize} FROM links_to_sign`);
-    if (rows.length === 0) break;
-    yield rows;
-  }
-  await client.query('CLOSE links_to_sign');
-}
-
-/** A signature of links that come in the order of creation. */
-class Signing {
-  readonly signature = new Signature();
-  readonly #starts: number[] = [];
-  #inBlock = linksPerBlock;
-  #last = -Infinity;
-
-  /** Adds a link; `false`: it is behind the last block. */
-  add(link: Link): boolean {
-    const time = link.createdAt.getTime();
-    if (this.#inBlock >= linksPerBlock && time > this.#last) {
-      if (this.#starts.length === blockCount) return false;
-      this.#starts.push(time);
-      this.#inBlock = 0;
-    }
-    this.signature.add(blockCount - this.#starts.length, link);
-    this.#inBlock += 1;
-    this.#last = time;
-    return true;
-  }
-
-  /** The beginnings of its blocks, the newest first. */
-  get starts(): readonly number[] {
-    return this.#starts.toReversed();
-  }
-
-  /** The time that it reaches up to. */
-  get until(): Date {
-    return new Date(this.#last + 1);
-  }
-
-  /** How many more links it takes at least until one is behind the last block. */
-  get lacking(): number {
-    const blocks = blockCount - this.#starts.length;
-    return blocks * linksPerBlock + Math.max(0, linksPerBlock - this.#inBlock) + 1;
-  }
-}
-
-/**
- * Makes a signature of an account's links from `since` on.
- *
- * @returns where it ends, or how many links are too few at least
- */
-const makeSignature = async (
-  client: Client,
-  account: string,
-  since: Date,
-  completeTo: Date,
-  rests: Rests,
-  signal: AbortSignal,
-): Promise<Date | number> => {
-  const signing = new Signing();
-  for await (const page of readLinks(client, account, since, completeTo)) {
-    if (!page.every((link) => signing.add(link))) {
-      const { signature, starts, until } = signing;
-      await client.query(
-        `INSERT INTO search.signatures (account, since, until, starts, signature, source, complete_to)
-         VALUES ($1, $2, $3, $4, $5, ${source}, $6)`,
-        [account, since, until, writeStarts(starts), signature.bytes, completeTo],
-      );
-      return until;
-    }
-    await rests.take();
-    signal.throwIfAborted();
-  }
-  return signing.lacking;
-};
-
-const readSigned = async (client: Queryable, account: string): Promise<readonly Signed[]> => {
-  const { rows } = await client.query<Signed>(
-    `SELECT since, until, complete_to AS "completeTo" FROM search.signatures
-     WHERE account = $1 ORDER BY until`,
-    [account],
+  const { rows } = await client.query<Link>(
+    `SELECT code, url, title, note, created_at AS "createdAt"
+     FROM (${branches.join(' UNION ALL ')}) l ORDER BY created_at LIMIT $4`,
+    [account, since, before, limit],
   );
   return rows;
 };
 
-/** The signatures of which so many links had other texts by then that they are to be made anew. */
-const outdated = async (
-  client: Queryable,
-  account: string,
-  signed: readonly Signed[],
-  by: Date,
-): Promise<readonly Signed[]> => {
-  const since = new Date(Math.min(...signed.map(({ completeTo }) => completeTo.getTime())));
-  const { rows } = await client.query<{ createdAt: Date; updatedAt: Date }>(
-    `SELECT created_at AS "createdAt", updated_at AS "updatedAt" FROM ${links}
-     WHERE account = $1 AND updated_at >= $2 AND updated_at < $3 AND ${mayHaveOtherTexts}
-     LIMIT ${changedRead}`,
-    [account, since, by],
-  );
-  const changed = signed.map((one) => ({
-    one,
-    count: rows.filter(
-      ({ createdAt, updatedAt }) =>
-        createdAt >= one.since && createdAt < one.until && updatedAt >= one.completeTo,
-    ).length,
-  }));
-  changed.sort((a, b) => b.count - a.count);
-  let left = rows.length;
-  return changed.flatMap(({ one, count }) => {
-    if (count <= changedOfOne && left <= changedOfAll) return [];
-    left -= count;
-    return [one];
-  });
+/** Puts links, which are in the order of creation, into the blocks of a segment; `null`: they are too few. */
+const blocksOf = (all: readonly Link[]) => {
+  const blocks: Link[][] = [];
+  let last = -Infinity;
+  for (const [count, link] of all.entries()) {
+    const time = link.createdAt.getTime();
+    const block = blocks.at(-1);
+    if (count >= linksOfSegment && time > last) {
+      return { blocks, links: count, until: new Date(last + 1) };
+    }
+    if (block && (block.length < linksPerBlock || time === last)) block.push(link);
+    else blocks.push([link]);
+    last = time;
+  }
+  return null;
 };
 
-/** Until an account has made so many links, no signature can be made of those from `since` on. */
+/** More than there are blocks. A hash times it, plus the number of a block, is exact. */
+const pairFactor = 2 ** 31;
+
+const postingsOfPairs = function* (sorted: Float64Array): Generator<Posting> {
+  for (let at = 0; at < sorted.length;) {
+    const hash = Math.floor((sorted[at] ?? 0) / pairFactor);
+    const blocks: number[] = [];
+    for (; at < sorted.length; at += 1) {
+      const block = (sorted[at] ?? 0) - hash * pairFactor;
+      if (block >= pairFactor) break;
+      if (blocks.at(-1) !== block) blocks.push(block);
+    }
+    yield [hash, blocks];
+  }
+};
+
+/** The hashes of some links by ascending hashes, with the numbers of their blocks. */
+const postingsOf = async (
+  all: readonly { readonly block: number; readonly links: readonly SearchTexts[] }[],
+  rest: Rest,
+): Promise<Iterable<Posting>> => {
+  // Arrays for each of the many hashes, kept until all are known, would take most of the time.
+  const pairs: number[] = [];
+  for (const [index, { block, links }] of all.entries()) {
+    for (const hash of hashesOfLinks(links)) pairs.push(hash * pairFactor + block);
+    if (index % blocksAtOnce === blocksAtOnce - 1) await rest();
+  }
+  return postingsOfPairs(Float64Array.from(pairs).sort());
+};
+
+const readIndexed = async (client: Queryable, account: string): Promise<Indexed | null> => {
+  const { rows } = await client.query<Indexed>(
+    `SELECT until, blocks, complete_to AS "completeTo" FROM search.accounts WHERE account = $1`,
+    [account],
+  );
+  return rows[0] ?? null;
+};
+
+/** Until an account has made so many links, there can be no segment of those from `until` on. */
 interface Awaited {
-  readonly since: number;
+  readonly until: number;
   readonly made: number;
 }
 
 /** What a process remembers from one run to the next, so that it does not read the same links each time. */
 export const indexingMemory = () => new BoundedMap<string, Awaited>(maxRemembered);
 
-/** Makes a signature of an account that is missing or outdated, if there is one; returns how many. */
-const signAccount = async (
-  client: PoolClient,
-  { account, made }: { readonly account: string; readonly made: number },
-  completeTo: Date,
-  awaited: Map<string, Awaited>,
-  signal: AbortSignal,
-): Promise<number> => {
-  const signed = await readSigned(client, account);
-  const [remade] = signed.length > 0 ? await outdated(client, account, signed, completeTo) : [];
-  const since = remade?.since ?? signed.at(-1)?.until ?? new Date(0);
+interface Run {
+  readonly account: string;
+  /** How many links it has made. */
+  readonly made: number;
+  /** The projection has the changes from before this time. */
+  readonly completeTo: Date;
+  readonly awaited: Map<string, Awaited>;
+  readonly rest: Rest;
+}
+
+/** Adds the links that follow those of the index; returns whether they were enough. */
+const addLinks = async (
+  client: Client,
+  { account, made, completeTo, awaited, rest }: Run,
+): Promise<boolean> => {
+  const indexed = await readIndexed(client, account);
+  const since = indexed?.until ?? new Date(0);
   const known = awaited.get(account);
-  if (!remade && known?.since === since.getTime() && made < known.made) return 0;
-  const rests = new Rests(signal);
-  return transactionOn(client, async () => {
-    await client.query(shareSchema('redirects'));
-    if (remade) {
-      await client.query(`DELETE FROM search.signatures WHERE account = $1 AND until = $2`, [
-        account,
-        remade.until,
-      ]);
+  if (known?.until === since.getTime() && made < known.made) return false;
+  for (let limit = pageSize; ; limit *= 2) {
+    const all = await readLinks(client, account, since, completeTo, limit);
+    const segment = blocksOf(all);
+    if (!segment && all.length === limit) continue;
+    if (!segment) {
+      const lacking = Math.max(1, linksOfSegment + 1 - all.length);
+      awaited.set(account, { until: since.getTime(), made: made + lacking });
+      return false;
     }
-    const until = await makeSignature(client, account, since, completeTo, rests, signal);
-    if (remade && (typeof until === 'number' || until.getTime() !== remade.until.getTime())) {
-      // Nothing says any more where the later ones begin.
-      await client.query(`DELETE FROM search.signatures WHERE account = $1 AND since >= $2`, [
-        account,
-        since,
-      ]);
-    }
-    if (typeof until === 'number') {
-      awaited.set(account, { since: since.getTime(), made: made + until });
-    }
-    return remade || typeof until !== 'number' ? 1 : 0;
+    const { blocks, links, until } = segment;
+    const starts = blocks.map(([link]) => link?.createdAt ?? until);
+    const first = indexed?.blocks ?? 0;
+    const postings = await postingsOf(
+      blocks.map((links, block) => ({ block, links })),
+      rest,
+    );
+    await addSegment(client, account, { first, links }, postings);
+    await client.query(
+      `INSERT INTO search.blocks (account, first, starts) VALUES ($1, $2, $3::timestamptz[])`,
+      [account, first, [...starts, until]],
+    );
+    // Where several links have one time, the segment's last numbers are not used.
+    await client.query(
+      `INSERT INTO search.accounts (account, source, complete_to, until, blocks)
+       VALUES ($1, ${source}, $2, $3, $4)
+       ON CONFLICT (account) DO UPDATE SET until = excluded.until, blocks = excluded.blocks`,
+      [account, completeTo, until, first + blocksOfSegment],
+    );
+    return true;
+  }
+};
+
+/** Adds the links whose texts have changed since the index was complete; returns whether they were enough. */
+const addChanged = async (client: Client, { account, completeTo, rest }: Run): Promise<boolean> => {
+  const indexed = await readIndexed(client, account);
+  if (!indexed) return false;
+  for (let limit = pageSize; ; limit *= 2) {
+    const { rows } = await client.query<ChangedLink>(
+      `SELECT code, url, title, note, updated_at AS "updatedAt",
+         ${blockOf('$1', 'l.created_at')} AS block
+       FROM ${links} l WHERE account = $1 AND updated_at >= $2 AND updated_at < $3
+         AND created_at < $4 AND ${mayHaveOtherTexts}
+       ORDER BY updated_at LIMIT $5`,
+      [account, indexed.completeTo, completeTo, indexed.until, limit],
+    );
+    if (rows.length < fewChanges) return false;
+    const until = rows.length < limit ? completeTo : (rows.at(-1)?.updatedAt ?? completeTo);
+    // As many have the same time.
+    if (until <= indexed.completeTo) continue;
+    const postings = await postingsOf(
+      rows.map((link) => ({ block: link.block, links: [link] })),
+      rest,
+    );
+    await addSegment(client, account, { first: null, links: rows.length }, postings);
+    await client.query(`UPDATE search.accounts SET complete_to = $2 WHERE account = $1`, [
+      account,
+      until,
+    ]);
+    return true;
+  }
+};
+
+/** Forgets what is of another table than today's, or has more changed links than others. */
+const forgetOutdated = (client: PoolClient): Promise<void> =>
+  transactionOn(client, async () => {
+    const { rows } = await client.query<{ account: string }>(
+      `DELETE FROM search.accounts a WHERE source <> ${source} OR (
+         SELECT sum(links) FILTER (WHERE first IS NULL) > sum(links) FILTER (WHERE first IS NOT NULL)
+         FROM search.segments s WHERE s.account = a.account)
+       RETURNING account`,
+    );
+    if (rows.length === 0) return;
+    await client.query(
+      `WITH removed AS (DELETE FROM search.segments WHERE account = ANY ($1) RETURNING id),
+         blocks AS (DELETE FROM search.blocks WHERE account = ANY ($1))
+       DELETE FROM search.postings WHERE segment IN (SELECT id FROM removed)`,
+      [rows.map(({ account }) => account)],
+    );
   });
+
+/** Brings the index of an account up to date, or nearer to it; returns how many segments were added. */
+const indexAccount = async (client: PoolClient, run: Run): Promise<number> => {
+  for (let added = 0; added < segmentsOfRun; added += 1) {
+    const isAdded = await transactionOn(client, async () => {
+      await client.query(shareSchema('redirects'));
+      return (await addChanged(client, run)) || addLinks(client, run);
+    });
+    if (!isAdded) return added;
+    while (await transactionOn(client, () => mergeSegments(client, run.account, run.rest)));
+  }
+  return segmentsOfRun;
 };
 
 /**
@@ -270,34 +306,38 @@ const completeUntil = async (client: Queryable, log: EventLog): Promise<Date | n
 };
 
 /**
- * Makes the signatures by which searches find links in large accounts: of links that were made some seconds ago and
- * before. Any process may run it at any time. Returns how many were made.
+ * Makes the index by which searches find links in large accounts: of links that were made some seconds ago and
+ * before. Any process may run it at any time. Returns how many segments were added.
  */
 export const indexForSearch = async (
   pool: Pool,
   log: EventLog,
   awaited = indexingMemory(),
   signal = new AbortController().signal,
+  /** Between pieces of work, which take some milliseconds each. */
+  rests: Pick<Rests, 'take'> = new Rests(signal),
 ): Promise<number> => {
+  const rest = async (): Promise<void> => {
+    await rests.take();
+    signal.throwIfAborted();
+  };
   const done = await withAdvisoryLock(pool, [advisoryLocks.searchIndex], async (client) => {
-    // A rebuild has swapped other tables in.
-    await client.query(`DELETE FROM search.signatures WHERE source <> ${source}`);
+    await forgetOutdated(client);
     const accounts = await largeAccounts(client);
     if (accounts.length === 0) return 0;
     const completeTo = await completeUntil(client, log);
     if (completeTo === null) return 0;
-    let made = 0;
-    for (const account of accounts) {
+    let added = 0;
+    for (const { account, made } of accounts) {
       if (signal.aborted) break;
-      made += await signAccount(client, account, completeTo, awaited, signal).catch(
-        (error: unknown) => {
-          // It was stopped, and rolled back.
-          if (signal.aborted) return 0;
-          throw error;
-        },
-      );
+      const run = { account, made, completeTo, awaited, rest };
+      added += await indexAccount(client, run).catch((error: unknown) => {
+        // It was stopped, and rolled back.
+        if (signal.aborted) return 0;
+        throw error;
+      });
     }
-    return made;
+    return added;
   });
   return done ?? 0;
 };
