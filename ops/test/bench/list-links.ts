@@ -1,86 +1,38 @@
-import { randomBytes } from 'node:crypto';
 import { mkdir } from 'node:fs/promises';
-import {
-  readPlace,
-  writePlace,
-  type AccountQuery,
-} from '../../../command-api/domain/link-query.js';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { readPlace, writePlace } from '../../../command-api/domain/link-query.js';
 import { listLinks } from '../../../command-api/reports/link-list.js';
-import { redirects } from '../../../projectors/redirects/projection.js';
 import { indexForSearch } from '../../../projectors/search/indexer.js';
 import { listLinksQuery } from '../../../schemas/http/list-links.js';
-import { created } from '../../../schemas/testing/events.js';
 import { startEmbeddedPostgres } from '../../local/postgres/index.js';
 import { migrate } from '../../migrations/migrate.js';
 import { createLogger } from '../../platform/logging.js';
-import { createPool, transaction, type Pool } from '../../platform/postgres/pool.js';
+import { createPool, type Pool } from '../../platform/postgres/pool.js';
 import { stopTestServer, testDatabase } from '../support/database.js';
 import { testNode } from '../support/node.js';
+import { account, codeOf, fillWithLinks } from './many-links.js';
 
 const logger = createLogger('silent');
 const defaultLinks = 1_000_000;
-const batch = 5_000;
-const account = 'bench';
-const spacingMs = 3_000;
-const rounds = 100;
+const rounds = 200;
 
 const percentile = (sorted: readonly number[], part: number): number =>
   Math.round((sorted[Math.floor(part * sorted.length)] ?? NaN) * 10) / 10;
 
-/** Link number `index`: the newest has the highest. Every tenth has a tag, every ten-thousandth another one. */
-const linkNumber = (index: number, time: Date) => {
-  const code = randomBytes(6).toString('base64url');
-  const host = index % 50_000 === 7 ? 'rare.example' : `shop${index % 7}.example.com`;
-  return created(
-    code,
-    {
-      url: `https://${host}/articles/${index.toString(36)}-${code}?utm_source=letter`,
-      tags: [...(index % 10 === 0 ? ['common'] : []), ...(index % 10_000 === 10 ? ['rare'] : [])],
-      // A campaign of long ago.
-      ...(index % 1_000 === 3 && index < 500_000 && { title: 'Spring campaign' }),
-    },
-    { account, time, sequence: 1 },
-  );
-};
+/** Nobody waits for anything else. */
+const inAHurry = { take: () => Promise.resolve() };
 
-const fill = async (pool: Pool, links: number): Promise<void> => {
-  const first = Date.now() - 60_000 - links * spacingMs;
-  for (let from = 0; from < links; from += batch) {
-    const events = Array.from({ length: Math.min(batch, links - from) }, (_, index) =>
-      linkNumber(from + index, new Date(first + (from + index) * spacingMs)),
-    );
-    await transaction(pool, (tx) => redirects.apply(tx, 'projection_redirects', events, 0));
-    if (from % 100_000 === 0) process.stderr.write(`\r${from} of ${links} links`);
+/** Makes what searches need, as far as it is missing; returns how many segments. */
+const index = async (pool: Pool, log: Parameters<typeof indexForSearch>[1]): Promise<number> => {
+  let all = 0;
+  for (let made = 1; made > 0; all += made) {
+    made = await indexForSearch(pool, log, undefined, undefined, inAHurry);
+    process.stderr.write(`\r${all + made} segments`);
   }
   process.stderr.write('\n');
-  await pool.query(
-    `INSERT INTO ledger.links (code, key_id, account, sequence, last_event_at)
-     SELECT code, 'bench-key', account, 1, created_at FROM projection_redirects.links`,
-  );
-  // A fifth were clicked; few of them often.
-  await pool.query(
-    `INSERT INTO projection_stats.codes
-       (code, account, clicks, bots, last_accessed, day, uniques, series, document, visitors, visitors_before)
-     SELECT code, account, (1 / (1e-6 + random()))::integer, 0, now(), 20000, 1, '[0,1,0]',
-       '[[],[],[],[],[],[],[]]', '', ''
-     FROM projection_redirects.links WHERE hashtext(code) % 5 = 0`,
-  );
-  await pool.query('VACUUM ANALYZE');
-};
-
-/** What searches need: see `indexForSearch`. */
-const index = async (pool: Pool, log: Parameters<typeof indexForSearch>[1]): Promise<number> => {
-  await pool.query(
-    `INSERT INTO ledger.api_keys (id, name, plan, account, status, created_at, sequence, last_event_at, scopes, ancestors)
-     VALUES ('bench-key', 'bench', 'PRO', $1, 'active', now(), 1, now(), '{}', '{}')`,
-    [account],
-  );
-  await pool.query(
-    `INSERT INTO ledger.key_meters (key_id, all_links)
-     SELECT 'bench-key', count(*) FROM projection_redirects.links`,
-  );
-  let all = 0;
-  for (let made = 1; made > 0; all += made) made = await indexForSearch(pool, log);
+  // No autovacuum comes by that often.
+  if (all > 0) await pool.query('VACUUM FULL ANALYZE search.postings');
   return all;
 };
 
@@ -99,68 +51,34 @@ const keptDatabase = async (dataDir: string) => {
   };
 };
 
-/**
- * Lists the links of an account that has many: sizes, and milliseconds a page. In a folder, the links stay: filled
- * once, they are measured as often as wanted. `node dist/ops/test/bench/list-links.js [LINKS [FOLDER]]`
- */
-const run = async (wanted: number, dataDir?: string): Promise<void> => {
-  const database = await (dataDir === undefined ? testDatabase('lists') : keptDatabase(dataDir));
-  const node = await testNode(database);
-  const patient = createPool({
-    url: database.url,
-    name: 'fill',
-    max: 2,
-    deadlines: 'patient',
-    logger,
-  });
-  const { rows: known } = await patient.query<{ links: number }>(
-    'SELECT count(*) AS links FROM ledger.links',
-  );
-  const kept = known[0]?.links ?? 0;
-  const links = kept > 0 ? kept : wanted;
-  if (kept === 0) {
-    const began = performance.now();
-    await fill(patient, links);
-    const filled = performance.now();
-    const signatures = await index(patient, node.log);
-    const indexed = performance.now();
-    process.stdout.write(
-      `${links} links in ${Math.round((filled - began) / 1_000)} s, ` +
-        `${signatures} signatures in ${Math.round((indexed - filled) / 1_000)} s\n`,
-    );
-  }
-  const { rows: sizes } = await patient.query<{ name: string; bytes: number }>(
-    `SELECT c.oid::regclass::text AS name, round(pg_total_relation_size(c.oid) / $1::numeric)::integer AS bytes
+/** Prints how many bytes a link takes in the tables that lists read. */
+const tellSizes = async (pool: Pool, links: number): Promise<void> => {
+  const { rows } = await pool.query<{ name: string; bytes: number }>(
+    `SELECT c.oid::regclass::text AS name, round(pg_total_relation_size(c.oid) / $1::numeric, 1)::float8 AS bytes
      FROM pg_class c WHERE c.oid IN ('projection_redirects.links'::regclass,
-       'projection_redirects.link_tags'::regclass, 'search.signatures'::regclass)
-     UNION ALL SELECT indexrelid::regclass::text, round(pg_relation_size(indexrelid) / $1::numeric)::integer
+       'projection_redirects.link_tags'::regclass, 'search.postings'::regclass, 'search.blocks'::regclass)
+     UNION ALL SELECT indexrelid::regclass::text, round(pg_relation_size(indexrelid) / $1::numeric, 1)::float8
      FROM pg_index WHERE indrelid = 'projection_redirects.links'::regclass`,
     [links],
   );
-  console.table(sizes.map(({ name, bytes }) => ({ name, bytesALink: bytes })));
+  console.table(rows.map(({ name, bytes }) => ({ name, bytesALink: bytes })));
+};
 
-  const pool = createPool({
-    ...{ url: database.url, name: 'lists', max: 8, deadlines: 'request', plansByKey: true, logger },
-  });
-  const page = async (query: AccountQuery, after: string | null) => {
-    const place = after === null ? null : readPlace(after, query);
-    const request = { query, after: place, limit: 20, now: new Date() };
-    const { links: found, next } = await listLinks(pool, node.outbox, request);
-    return { found: found.length, next: next && writePlace(next, query) };
+/** What is asked for in which round, and the page from which on the time is measured. */
+type Kind = readonly [what: string, asked: (round: number) => object, pages: number];
+
+const kindsOf = (links: number): readonly Kind[] => {
+  const middle = Math.floor(links / 2).toString(16);
+  const someCode = (round: number): string => {
+    const index = Math.floor((links * (round % rounds)) / rounds);
+    return `${index.toString(16)}-${codeOf(index)}`.slice(-12);
   };
-  const { rows: some } = await pool.query<{ url: string }>(
-    `SELECT url FROM projection_redirects.links TABLESAMPLE SYSTEM (1) LIMIT ${rounds}`,
-  );
-  const middle = Math.floor(links / 2).toString(36);
-  const queries: readonly (readonly [string, (round: number) => object, number])[] = [
+  return [
     ['the first page', () => ({}), 0],
-    ['page 1,000', () => ({ limit: '20' }), 1_000],
+    ['page 1,000', () => ({}), 1_000],
     ['search: all have it', () => ({ search: 'EXAMPLE' }), 0],
-    [
-      'search: one has it',
-      (round) => ({ search: some[round % some.length]?.url.slice(-30, -18) }),
-      0,
-    ],
+    ['search: one of 256 has it', () => ({ search: '00-' }), 0],
+    ['search: one has it', (round) => ({ search: someCode(round) }), 0],
     ['search: few have it, of long ago', () => ({ search: 'spring camp' }), 0],
     ['search: a number', () => ({ search: `/${middle}-` }), 0],
     ['search: none has it', () => ({ search: 'nobody-has-it' }), 0],
@@ -169,6 +87,7 @@ const run = async (wanted: number, dataDir?: string): Promise<void> => {
     ['tag: a tenth', () => ({ tag: 'common' }), 0],
     ['tag: few', () => ({ tag: 'rare' }), 0],
     ['both tags', () => ({ tag: ['common', 'rare'] }), 0],
+    ['tag: a tenth, search: none has it', () => ({ tag: 'common', search: 'nobody' }), 0],
     ['status=active', () => ({ status: 'active' }), 0],
     ['status=disabled, none', () => ({ status: 'disabled' }), 0],
     ['domain: a seventh', () => ({ domain: 'shop3.example.com' }), 0],
@@ -177,48 +96,109 @@ const run = async (wanted: number, dataDir?: string): Promise<void> => {
     ['sort=clicks, page 100', () => ({ sort: 'clicks' }), 100],
     ['sort=clicks, tag: few', () => ({ sort: 'clicks', tag: 'rare' }), 0],
   ];
-  const memory = process.memoryUsage.rss();
-  const table = [];
-  for (const [what, asked, pages] of queries) {
-    const times: number[] = [];
-    let found = 0;
-    let calls = 0;
-    let after: string | null = null;
-    for (let passed = 0; passed < pages; passed += 1) {
-      ({ next: after } = await page({ ...listLinksQuery.parse(asked(0)), account }, after));
-    }
-    for (let round = 0; round < rounds; round += 1) {
-      const query = { ...listLinksQuery.parse(asked(round)), account };
-      let next = after;
-      let pagesRead = 0;
-      let links = 0;
-      // To the first page that has a link.
-      do {
-        const start = performance.now();
-        const one = await page(query, next);
-        times.push(performance.now() - start);
-        pagesRead += 1;
-        links += one.found;
-        ({ next } = one);
-      } while (links === 0 && next !== null);
-      calls += pagesRead;
-      found += links;
-    }
-    times.sort((a, b) => a - b);
-    table.push({
-      ...{ what, found: found / rounds, calls: calls / rounds },
-      ...{ p50: percentile(times, 0.5), p99: percentile(times, 0.99) },
-    });
+};
+
+type ReadPage = (
+  asked: object,
+  after: string | null,
+) => Promise<{ readonly found: number; readonly next: string | null }>;
+
+const measure = async (page: ReadPage, [what, asked, pages]: Kind) => {
+  const times: number[] = [];
+  let found = 0;
+  let after: string | null = null;
+  for (let passed = 0; passed < pages; passed += 1) ({ next: after } = await page(asked(0), after));
+  for (let round = 0; round < rounds; round += 1) {
+    let next = after;
+    let links = 0;
+    // To the first page that has a link.
+    do {
+      const start = performance.now();
+      const one = await page(asked(round), next);
+      times.push(performance.now() - start);
+      links += one.found;
+      ({ next } = one);
+    } while (links === 0 && next !== null);
+    found += links;
   }
-  console.table(table);
-  const grown = Math.round((process.memoryUsage.rss() - memory) / 2 ** 20);
-  process.stdout.write(`memory of the process: ${grown} MiB more after all of these\n`);
-  await pool.end();
+  const calls = times.length / rounds;
+  times.sort((a, b) => a - b);
+  return {
+    ...{ what, found: found / rounds, calls },
+    ...{ p50: percentile(times, 0.5), p99: percentile(times, 0.99) },
+  };
+};
+
+/** Reads so many pages, one after the other, and from the first one again after the last. */
+const readPages = async (page: ReadPage, asked: Kind[1], count: number): Promise<void> => {
+  let next: string | null = null;
+  for (let read = 0, round = 0; read < count; read += 1) {
+    ({ next } = await page(asked(round), next));
+    if (next === null) round += 1;
+  }
+};
+
+/** MiB, without what could be collected. */
+const memory = () => {
+  setFlagsFromString('--expose-gc');
+  (runInNewContext('gc') as () => void)();
+  const { rss, heapUsed } = process.memoryUsage();
+  return { rss: Math.round(rss / 2 ** 20), heapUsed: Math.round((10 * heapUsed) / 2 ** 20) / 10 };
+};
+
+/**
+ * Lists the links of an account that has many: sizes, and milliseconds a page. In a folder, the links stay: filled
+ * once, they are measured as often as wanted. With a number of pages, so many of each kind are read once more, and
+ * it tells what the process's memory is before and after them.
+ * `node dist/ops/test/bench/list-links.js [LINKS [FOLDER [PAGES]]]`
+ */
+const run = async (wanted: number, dataDir?: string, pagesForMemory = 0): Promise<void> => {
+  const database = await (dataDir === undefined ? testDatabase('lists') : keptDatabase(dataDir));
+  const node = await testNode(database);
+  const patient = createPool({
+    ...{ url: database.url, name: 'fill', max: 2, deadlines: 'patient', logger },
+  });
+  const { rows: known } = await patient.query<{ links: number | null }>(
+    'SELECT sum(all_links)::bigint AS links FROM ledger.key_meters',
+  );
+  const kept = known[0]?.links ?? 0;
+  const links = kept > 0 ? kept : wanted;
+  const began = performance.now();
+  if (kept === 0) await fillWithLinks(patient, links);
+  const filled = performance.now();
+  const segments = await index(patient, node.log);
+  const indexed = performance.now();
+  process.stdout.write(
+    `${links} links in ${Math.round((filled - began) / 1_000)} s, ` +
+      `${segments} segments in ${Math.round((indexed - filled) / 1_000)} s\n`,
+  );
+  await tellSizes(patient, links);
   await patient.end();
+
+  const pool = createPool({
+    ...{ url: database.url, name: 'lists', max: 8, deadlines: 'request', plansByKey: true, logger },
+  });
+  const page: ReadPage = async (asked, after) => {
+    const query = { ...listLinksQuery.parse(asked), account };
+    const place = after === null ? null : readPlace(after, query);
+    const request = { query, after: place, limit: 20, now: new Date() };
+    const { links: found, next } = await listLinks(pool, node.outbox, request);
+    return { found: found.length, next: next && writePlace(next, query) };
+  };
+  const kinds = kindsOf(links);
+  const table = [];
+  for (const kind of kinds) table.push(await measure(page, kind));
+  console.table(table);
+  if (pagesForMemory > 0) {
+    const before = memory();
+    for (const [, asked] of kinds) await readPages(page, asked, pagesForMemory);
+    console.table({ before, [`after ${pagesForMemory} pages of each`]: memory() });
+  }
+  await pool.end();
   await node.close();
   await database.drop();
   await stopTestServer();
 };
 
-const [, , links = defaultLinks, folder] = process.argv;
-await run(Number(links), folder);
+const [, , links = defaultLinks, folder, pages = 0] = process.argv;
+await run(Number(links), folder, Number(pages));
