@@ -20,6 +20,7 @@ import { createEdgeLane } from './http/lane.js';
 import { createWarmVisits } from './http/warm-visits.js';
 import { Freshness } from './links/freshness.js';
 import { LinkCache, LinkReader } from './links/link-reader.js';
+import { warmUp } from './links/warm-up.js';
 import { CopyStore, DatabaseClock, readCopyKey, SharedCache } from './links/shared-cache.js';
 import { PasswordCheck } from './passwords/password-check.js';
 import { exposeEdge, exposePasswordTries, exposeSharedCache } from './metrics.js';
@@ -124,6 +125,12 @@ export const startRedirectEdge = async (deps: RedirectEdgeDeps) => {
     await spool.stop();
     throw error;
   });
+  const stopping = new AbortController();
+  const warmingUp = warmUp({ postgres: pool, links, cache, signal: stopping.signal }).catch(
+    (err: unknown) => {
+      logger.warn({ err }, 'warm-up ended early: links are read at their first visits');
+    },
+  );
   const forgetting = periodically({
     name: 'forget password tries',
     everyMs: 30_000,
@@ -156,8 +163,10 @@ export const startRedirectEdge = async (deps: RedirectEdgeDeps) => {
     spool: () => ({ ...spool.depth(), leftOver: spool.leftOver(), setAside: spool.setAside() }),
     /** Answers requests in flight for at most `graceMs`, then ships the spool for at most as long. */
     async stop(graceMs: number) {
+      stopping.abort();
       await Promise.all([
         edge.stop(graceMs),
+        warmingUp,
         ...[forgetting, lookingAfterKeys, askingForTime].map((task) => task?.stop()),
       ]);
       platform.stop();

@@ -52,6 +52,11 @@ export class LinkCache {
     return this.#size;
   }
 
+  /** Bytes that are left, as estimated. */
+  get room(): number {
+    return this.maxBytes - this.#size;
+  }
+
   get count(): number {
     return this.#entries.size;
   }
@@ -124,9 +129,9 @@ export class LinkReader {
     private readonly outbox: Outbox,
     private readonly cache: LinkCache,
     private readonly freshness = new Freshness(),
-    private readonly shared: SharedCache | null = null,
+    shared: SharedCache | null = null,
   ) {
-    const run = (codes: readonly string[]) => this.#readAll(codes);
+    const run = (codes: readonly string[]) => this.#readAll(codes, shared);
     this.#batcher = createBatcher({ maxBatch: maxGroup, maxWaiting, run, mayBlameOne });
   }
 
@@ -162,6 +167,11 @@ export class LinkReader {
     }
   }
 
+  /** Reads links into memory that nobody waits for. */
+  async readAhead(codes: readonly string[]): Promise<void> {
+    await this.#readAll(codes, null);
+  }
+
   /** The link in memory is out of date. */
   forget(code: string): void {
     this.cache.delete(code);
@@ -183,12 +193,16 @@ export class LinkReader {
     this.#generation += 1;
   }
 
-  async #readAll(codes: readonly string[]): Promise<readonly (ServedLink | null)[]> {
+  async #readAll(
+    codes: readonly string[],
+    shared: SharedCache | null,
+  ): Promise<readonly (ServedLink | null)[]> {
     const generation = this.#generation;
     const isCurrent = this.freshness.reading();
     const asked = [...new Set(codes)];
-    const found = new Map(await this.shared?.get(asked));
-    for (const link of await this.#readPostgres(asked.filter((code) => !found.has(code)))) {
+    const found = new Map(await shared?.get(asked));
+    const missing = asked.filter((code) => !found.has(code));
+    for (const link of await this.#readPostgres(missing, shared)) {
       found.set(link.code, link);
     }
     for (const link of found.values()) {
@@ -198,9 +212,12 @@ export class LinkReader {
     return codes.map((code) => found.get(code) ?? null);
   }
 
-  async #readPostgres(codes: readonly string[]): Promise<readonly ServedLink[]> {
+  async #readPostgres(
+    codes: readonly string[],
+    shared: SharedCache | null,
+  ): Promise<readonly ServedLink[]> {
     if (codes.length === 0) return [];
-    const share = this.shared?.reading();
+    const share = shared?.reading();
     const states = await readLinkStates(this.pool, this.outbox, codes);
     const links = [...states.values()].flatMap(
       ({ state, sequence }) => servedLink(state, sequence) ?? [],

@@ -1,0 +1,61 @@
+import { expect } from 'chai';
+import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
+import { recordHistory } from '../../ops/test/support/ledger-links.js';
+import { testNode, type TestNode } from '../../ops/test/support/node.js';
+import { evolveLink, noLink } from '../../schemas/folds/link.js';
+import { rowOfState } from '../../schemas/read-models/redirects.js';
+import { created } from '../../schemas/testing/events.js';
+import { LinkCache, LinkReader } from './link-reader.js';
+import { warmUp } from './warm-up.js';
+
+describe('redirect edge: warm-up', () => {
+  let database: TestDatabase;
+  let node: TestNode;
+  const events = Array.from({ length: 600 }, (_, index) =>
+    created(`link-${index}`, { url: `https://example.com/${index}/${'x'.repeat(1_000)}` }),
+  );
+  const [oldest, newest] = [events[0]?.subject ?? '', events.at(-1)?.subject ?? ''];
+
+  before(async () => {
+    database = await testDatabase('warm_up');
+    node = await testNode(database);
+    await recordHistory(node, ...events);
+    await node.pool.query(
+      `INSERT INTO projection_redirects.links
+       SELECT r.* FROM unnest($1::jsonb[]) WITH ORDINALITY AS e (row, number),
+         jsonb_populate_record(NULL::projection_redirects.links, e.row) AS r ORDER BY number`,
+      [events.map((event) => JSON.stringify(rowOfState(evolveLink(noLink, event), 1)))],
+    );
+  });
+
+  after(async () => {
+    await node.close();
+    await database.drop();
+  });
+
+  const warm = async (bytes: number, signal = new AbortController().signal) => {
+    const cache = new LinkCache(bytes);
+    const links = new LinkReader(node.pool, node.outbox, cache);
+    await warmUp({ postgres: node.pool, links, cache, signal });
+    return { cache, links };
+  };
+
+  it('reads all links where there is room', async () => {
+    const { cache, links } = await warm(64e6);
+    expect(cache.count).to.equal(events.length);
+    expect(links.cached(oldest)?.location).to.match(/^https:\/\/example\.com\/0\/x/);
+    expect(links.cached(newest)?.location).to.match(/^https:\/\/example\.com\/599\/x/);
+  });
+
+  it('reads the newest ones where there is not, and drops none for others', async () => {
+    const { cache, links } = await warm(1.2e6);
+    expect(cache.count).to.be.within(1, events.length - 1);
+    expect(cache.room).to.be.above(0);
+    expect(links.cached(newest)).to.be.an('object');
+    expect(links.cached(oldest)).to.equal(undefined);
+  });
+
+  it('ends when it is told to', async () => {
+    expect((await warm(64e6, AbortSignal.abort())).cache.count).to.equal(0);
+  });
+});
