@@ -11,7 +11,7 @@ import { logRecordsIn } from './log-records.js';
 const spoolId = '0199d1ab-0000-7000-8000-000000000001';
 const source = `/linklog/spool/${spoolId}`;
 
-const chunkOf = (...visits: readonly Parameters<RecordBuffer['add']>[]): Buffer => {
+const chunkOf = (...visits: readonly (readonly [...Parameters<RecordBuffer['add']>])[]): Buffer => {
   const buffer = new RecordBuffer();
   for (const [sequence, one] of visits) buffer.add(sequence, one);
   return Buffer.from(buffer.bytes());
@@ -79,6 +79,21 @@ describe('redirect edge: log’s records of a spool', () => {
     for (const { value } of logRecordsIn(chunk, spoolId, 3).records) {
       expect(readSpooledVisit(value), value).to.deep.equal(readEvent(value)).and.not.null;
     }
+  });
+
+  it('are no more than there is room for, and go on behind them', () => {
+    const visits = Array.from({ length: 4_000 }, (_, index) => visit(index + 1));
+    const chunk = chunkOf(...visits.map((one, index) => [index + 1, one] as const));
+    const ids: number[] = [];
+    let calls = 0;
+    for (let at = 0; at < chunk.length; calls += 1) {
+      const { records, shipped } = logRecordsIn(chunk.subarray(at), spoolId, Infinity);
+      ids.push(...records.map(({ value }) => readEvent(value).sequence));
+      expect(shipped).to.include({ records: records.length, through: ids.at(-1) });
+      at += shipped.bytes;
+    }
+    expect(ids).to.deep.equal(visits.map((_, index) => index + 1));
+    expect(calls).to.be.above(1);
   });
 
   it('are as many as are wanted, and say where the rest begins', () => {

@@ -10,8 +10,8 @@
  *
  * The words of a visit stand there as texts, not as numbers of a list: another release may have another list.
  */
-import { crc32 } from 'node:zlib';
 import type { VisitFacts } from '../domain/visit-facts.js';
+import { crc32Of } from './crc32.js';
 
 /** A visit that is about to be redirected. The visitor's address never gets here. */
 export interface NewVisit {
@@ -27,12 +27,7 @@ export interface NewVisit {
 
 /** What the spool holds of one visit. */
 export type SpoolRecord =
-  | {
-      readonly type: 'visit';
-      readonly visit: NewVisit;
-      /** Whether JSON has nothing to escape in its texts. */
-      readonly isPlain: boolean;
-    }
+  | { readonly type: 'visit'; readonly visit: NewVisit }
   | { readonly type: 'event'; readonly key: string; readonly value: string };
 
 /** A later release wrote the spool; one of its edges, or of a release after it, can adopt it. */
@@ -51,9 +46,10 @@ const flags = { bot: 1, plain: 2 } as const;
 const headerBytes = 8;
 /** Format, sequence, time, flags, version. */
 const fixedVisitBytes = 18;
-const maxTextBytes = 254;
+export const maxTextBytes = 254;
 const nullText = 255;
-const texts = 11;
+/** Of a visit. */
+export const texts = 11;
 const maxVisitBytes = headerBytes + fixedVisitBytes + texts * (1 + maxTextBytes);
 /** The least that either format has: sequence and format, and the length of a key. */
 const minBodyBytes = 10;
@@ -112,7 +108,7 @@ export class RecordBuffer {
     buffer[body + 13] = (facts.bot ? flags.bot : 0) | (this.#unplain === 0 ? flags.plain : 0);
     buffer.writeUInt32BE(facts.version ?? 0, body + 14);
     buffer.writeUInt32BE(at - body, start);
-    buffer.writeUInt32BE(crc32(buffer.subarray(body, at)), start + 4);
+    buffer.writeUInt32BE(crc32Of(buffer, body, at), start + 4);
     this.#length = at;
     return at - start;
   }
@@ -190,7 +186,7 @@ export const recordAt = (bytes: Buffer, offset: number): RecordPlace | undefined
   // length of 0 would go with their CRC of 0.
   if (length < minBodyBytes || end - offset > maxRecordBytes || end > bytes.length)
     return undefined;
-  if (crc32(bytes.subarray(body, end)) !== bytes.readUInt32BE(offset + 4)) return undefined;
+  if (crc32Of(bytes, body, end) !== bytes.readUInt32BE(offset + 4)) return undefined;
   const format = bytes.readUInt8(body);
   switch (format) {
     case formats.visit:
@@ -214,50 +210,75 @@ export function* recordsIn(bytes: Buffer): Generator<RecordPlace, void> {
   }
 }
 
-/** Reads what stands in the records that `recordsIn` has found in these bytes. */
-export const recordReader = (bytes: Buffer): ((place: RecordPlace) => SpoolRecord) => {
-  // A slice of one long text costs a fifth of a call of `toString` for each short one.
-  const latin1 = bytes.toString('latin1');
+/** Walks the texts of visits in the bytes that `recordsIn` has found them in. */
+export class TextCursor {
+  /** Where the text begins. */
+  start = 0;
+  /** Where it ends, and the length of the next one stands. */
+  end = 0;
 
-  const readVisit = (body: number): SpoolRecord => {
-    const flagged = bytes.readUInt8(body + 13);
-    const isPlain = (flagged & flags.plain) !== 0;
-    let at = body + fixedVisitBytes;
-    const text = (): string | null => {
-      const length = bytes.readUInt8(at);
-      const start = at + 1;
-      at = length === nullText ? start : start + length;
-      if (length === nullText) return null;
-      return isPlain ? latin1.slice(start, at) : bytes.toString('utf8', start, at);
-    };
-    const visit = {
-      code: text() ?? '',
-      account: text() ?? '',
-      at: bytes.readUIntBE(body + 7, 6),
-      requestId: text() ?? undefined,
-      facts: {
-        bot: (flagged & flags.bot) !== 0,
-        country: text(),
-        referrer: text(),
-        browser: text(),
-        os: text(),
-        device: text(),
-        language: text(),
-        visitor: text(),
-        trigger: text(),
-        version: bytes.readUInt32BE(body + 14) || null,
-      } as VisitFacts,
-    };
-    return { type: 'visit', visit, isPlain };
+  constructor(private readonly bytes: Buffer) {}
+
+  /** Goes before the first text of a visit. */
+  enter({ body }: RecordPlace): void {
+    this.end = body + fixedVisitBytes;
+  }
+
+  /** Goes to the next text; whether there is one: `null` has none. */
+  next(): boolean {
+    const length = this.bytes[this.end] ?? nullText;
+    this.start = this.end + 1;
+    this.end = length === nullText ? this.start : this.start + length;
+    return length !== nullText;
+  }
+}
+
+/** Whether it is a visit in whose texts JSON has nothing to escape: nearly every one. */
+export const isPlainVisit = (bytes: Buffer, { body }: RecordPlace): boolean =>
+  bytes[body] === formats.visit && ((bytes[body + 13] ?? 0) & flags.plain) !== 0;
+
+/** What stands before the texts of a visit, besides its sequence. */
+export const numbersIn = (
+  bytes: Buffer,
+  { body }: RecordPlace,
+): Pick<NewVisit, 'at'> & Pick<VisitFacts, 'bot' | 'version'> => ({
+  at: bytes.readUIntBE(body + 7, 6),
+  bot: ((bytes[body + 13] ?? 0) & flags.bot) !== 0,
+  version: bytes.readUInt32BE(body + 14) || null,
+});
+
+const readVisit = (bytes: Buffer, place: RecordPlace): NewVisit => {
+  const cursor = new TextCursor(bytes);
+  cursor.enter(place);
+  const text = (): string | null =>
+    cursor.next() ? bytes.toString('utf8', cursor.start, cursor.end) : null;
+  const { at, bot, version } = numbersIn(bytes, place);
+  return {
+    code: text() ?? '',
+    account: text() ?? '',
+    at,
+    requestId: text() ?? undefined,
+    facts: {
+      bot,
+      country: text(),
+      referrer: text(),
+      browser: text(),
+      os: text(),
+      device: text(),
+      language: text(),
+      visitor: text(),
+      trigger: text(),
+      version,
+    } as VisitFacts,
   };
+};
 
-  const readEvent = (body: number, end: number): SpoolRecord => {
-    const keyStart = body + minBodyBytes;
-    const keyEnd = keyStart + bytes.readUInt16BE(body + 8);
-    const key = bytes.toString('utf8', keyStart, keyEnd);
-    return { type: 'event', key, value: bytes.toString('utf8', keyEnd, end) };
-  };
-
-  return ({ body, end }) =>
-    bytes[body] === formats.event ? readEvent(body, end) : readVisit(body);
+/** Reads what stands in a record that `recordsIn` has found in these bytes. */
+export const readRecord = (bytes: Buffer, place: RecordPlace): SpoolRecord => {
+  const { body, end } = place;
+  if (bytes[body] !== formats.event) return { type: 'visit', visit: readVisit(bytes, place) };
+  const keyStart = body + minBodyBytes;
+  const keyEnd = keyStart + bytes.readUInt16BE(body + 8);
+  const key = bytes.toString('utf8', keyStart, keyEnd);
+  return { type: 'event', key, value: bytes.toString('utf8', keyEnd, end) };
 };

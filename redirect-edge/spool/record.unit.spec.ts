@@ -2,8 +2,8 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { crc32 } from 'node:zlib';
 import {
+  readRecord,
   RecordBuffer,
-  recordReader,
   recordsIn,
   UnknownRecordFormat,
   type NewVisit,
@@ -31,14 +31,12 @@ const encode = (visits: readonly NumberedVisit[]): { bytes: Buffer; ends: number
   return { bytes: Buffer.from(buffer.bytes()), ends };
 };
 
-const decode = (bytes: Buffer): NumberedVisit[] => {
-  const read = recordReader(bytes);
-  return [...recordsIn(bytes)].map((place) => {
-    const record = read(place);
+const decode = (bytes: Buffer): NumberedVisit[] =>
+  [...recordsIn(bytes)].map((place) => {
+    const record = readRecord(bytes, place);
     if (record.type !== 'visit') throw new Error('Visits were written');
     return { sequence: place.sequence, visit: record.visit };
   });
-};
 
 describe('redirect edge: spool’s records', () => {
   it('are read as they were written', () => {

@@ -3,7 +3,7 @@ import { z } from 'zod';
 /** ISO 8601 UTC with milliseconds, as `Date.prototype.toISOString` writes it. */
 export const timestamp = z.iso.datetime({ precision: 3 });
 
-const sequenceDigits = 16;
+export const sequenceDigits = 16;
 
 /**
  * The order of first occurrences: per subject and topic for events of the ledger, per spool for
