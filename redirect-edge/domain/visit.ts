@@ -24,8 +24,8 @@ export interface ServedLink {
   readonly location: string;
   /** Milliseconds since the epoch. */
   readonly createdAt: number;
-  /** Milliseconds since the epoch; `Infinity` for a link without an end. */
-  readonly expiresAt: number;
+  /** Milliseconds since the epoch; `null` for a link without an end. */
+  readonly expiresAt: number | null;
   /** Whether its clicks are counted against a limit, one by one, by the ledger. */
   readonly limited: boolean;
   /** argon2id; `null` for a link that is open to everybody. */
@@ -44,7 +44,7 @@ export const servedLink = (state: LinkState, sequence: number): ServedLink | nul
     status,
     location: locationOf(link.url),
     createdAt: Date.parse(link.createdAt),
-    expiresAt: link.expiresAt === null ? Infinity : Date.parse(link.expiresAt),
+    expiresAt: link.expiresAt === null ? null : Date.parse(link.expiresAt),
     limited: link.maxClicks !== null,
     passwordHash: link.passwordHash,
     sequence,
@@ -76,7 +76,7 @@ export type VisitAnswer =
   | { readonly type: 'conceal' };
 
 const deadOf = (link: ServedLink, now: number): Dead | null => {
-  const type = statusAt(link.status, link.expiresAt, now);
+  const type = statusAt(link.status, link.expiresAt ?? Infinity, now);
   return type === 'active' ? null : { type };
 };
 
@@ -124,7 +124,8 @@ export type PreviewAnswer =
       readonly location: string | null;
       /** Milliseconds since the epoch. */
       readonly createdAt: number;
-      readonly expiresAt: number;
+      /** `null` for a link without an end. */
+      readonly expiresAt: number | null;
     };
 
 /** What the preview page tells of a link; bots and `HEAD` may see it. */

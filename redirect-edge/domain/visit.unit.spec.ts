@@ -165,7 +165,7 @@ describe('redirect edge: preview of a link', () => {
     type: 'preview',
     location: 'https://example.com/spring',
     createdAt: noon.getTime(),
-    expiresAt: Infinity,
+    expiresAt: null,
   } as const;
 
   it('tells its destination, when it was made, and when it ends', () => {
@@ -211,7 +211,7 @@ describe('redirect edge: link as the edge keeps it', () => {
   it('has no end and no limit where none was asked for', () => {
     expect(servedLink(evolveLink(noLink, unlimited), 1)).to.include({
       passwordHash: null,
-      expiresAt: Infinity,
+      expiresAt: null,
       limited: false,
     });
   });

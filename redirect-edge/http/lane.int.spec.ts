@@ -19,7 +19,7 @@ import { createEdgeLane } from './lane.js';
 import { createWarmVisits } from './warm-visits.js';
 
 const link = (code: string, fields: Partial<ServedLink> = {}): ServedLink => ({
-  ...{ code, account: 'default', status: 'active', createdAt: 0, expiresAt: Infinity },
+  ...{ code, account: 'default', status: 'active', createdAt: 0, expiresAt: null },
   ...{ location: `https://example.com/${code}?a=b%20c`, limited: false, passwordHash: null },
   ...{ sequence: 7, ...fields },
 });

@@ -191,6 +191,6 @@ ${destination(location)}
 <dt>Created</dt>
 <dd>${moment(createdAt)}</dd>
 <dt>Expires</dt>
-<dd>${expiresAt === Infinity ? 'Never' : moment(expiresAt)}</dd>
+<dd>${expiresAt === null ? 'Never' : moment(expiresAt)}</dd>
 </dl>`,
   });

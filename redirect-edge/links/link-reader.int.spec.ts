@@ -61,14 +61,14 @@ describe('redirect edge: link reader', () => {
       status: 'active',
       location: 'https://example.com/spring',
       createdAt: Date.parse('2026-05-20T12:00:00.000Z'),
-      expiresAt: Infinity,
+      expiresAt: null,
       limited: true,
       passwordHash: null,
       sequence: 1,
     };
     expect(reader.cached('spring')).to.equal(undefined);
     expect(await reader.read('spring')).to.deep.equal(link);
-    expect(reader.cached('spring')).to.deep.equal(link);
+    expect(reader.cached('spring')).to.deep.include(link);
   });
 
   it('does not confuse links of one partition', async () => {

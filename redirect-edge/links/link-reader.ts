@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../ops/platform/bounded-map.js';
 import { createBatcher, Overloaded, type Batcher } from '../../ops/platform/concurrency/batcher.js';
 import { settledWithin } from '../../ops/platform/concurrency/deferred.js';
 import { readLinkStates } from '../../ops/ledger/link-states.js';
@@ -11,22 +12,23 @@ import type { SharedCache } from './shared-cache.js';
 /** What an entry costs besides its strings: objects, map slot, and what V8 adds (measured: ~300). */
 const entryOverhead = 360;
 
-interface Entry {
-  readonly link: ServedLink;
+/** A link, and what the cache knows of it: one object, since each more is a miss of the processor's caches. */
+interface Entry extends ServedLink {
   readonly generation: number;
+  /** In whole seconds: a number with a fraction would be an object of its own. */
   readonly readAt: number;
-  /** When it was put behind all others. */
-  movedAt: number;
+  /** Since it was put behind all others; at first, too. */
+  wasUsed: boolean;
 }
 
-/** How exact "least recently used" is: to move an entry costs more than to find it. */
-const moveAfterMs = 10_000;
+/** Entries in use that one new entry may put behind all others, before it takes the place of one in use. */
+const maxMoves = 100;
 
 /**
  * An older entry is in doubt. Whatever a notification was lost by, a change is live after this long.
  * At 100,000 links in use it costs 170 rows a second.
  */
-const greatestAgeMs = 600_000;
+const greatestAgeSeconds = 600;
 
 const costOf = (link: ServedLink): number =>
   entryOverhead +
@@ -35,10 +37,15 @@ const costOf = (link: ServedLink): number =>
   2 * link.location.length +
   (link.passwordHash?.length ?? 0);
 
-/** The links that were asked for last, within `maxBytes`. */
+/**
+ * The links that were asked for last, within `maxBytes`. Second chance: an entry that was used since it came to
+ * the end of the line goes there again instead of being dropped. To move it at each use would cost more than to
+ * find it.
+ */
 export class LinkCache {
-  /** A Map keeps the order of insertion: the least recently used link comes first, within `moveAfterMs`. */
+  /** A Map keeps the order of insertion. */
   readonly #entries = new Map<string, Entry>();
+  readonly #accounts = new BoundedMap<string, string>(1_000);
   #size = 0;
 
   /** @param now milliseconds of a clock that never goes back */
@@ -65,35 +72,62 @@ export class LinkCache {
   get(code: string, generation: number | null): ServedLink | undefined {
     const entry = this.#entries.get(code);
     if (!entry) return undefined;
-    const now = this.now();
     if (generation !== null) {
       if (entry.generation !== generation) return undefined;
-      if (now - entry.readAt > greatestAgeMs) return undefined;
+      if (this.#seconds() - entry.readAt > greatestAgeSeconds) return undefined;
     }
-    if (now - entry.movedAt > moveAfterMs) {
-      entry.movedAt = now;
-      this.#entries.delete(code);
-      this.#entries.set(code, entry);
-    }
-    return entry.link;
+    // A write for nothing costs as much as another miss of the processor's caches.
+    if (!entry.wasUsed) entry.wasUsed = true;
+    return entry;
   }
 
   set(link: ServedLink, generation: number): void {
     this.delete(link.code);
-    const now = this.now();
-    this.#entries.set(link.code, { link, generation, readAt: now, movedAt: now });
+    const { code } = link;
+    const entry: Entry = {
+      code,
+      generation,
+      readAt: this.#seconds(),
+      wasUsed: true,
+      status: link.status,
+      expiresAt: link.expiresAt,
+      limited: link.limited,
+      passwordHash: link.passwordHash,
+      location: link.location,
+      account: this.#sameText(link.account),
+      sequence: link.sequence,
+      createdAt: link.createdAt,
+    };
+    this.#entries.set(code, entry);
     this.#size += costOf(link);
-    for (const [oldest] of this.#entries) {
+    let moves = 0;
+    for (const [first, oldest] of this.#entries) {
       if (this.#size <= this.maxBytes) break;
-      this.delete(oldest);
+      if (oldest.wasUsed && moves < maxMoves) {
+        oldest.wasUsed = false;
+        this.#entries.delete(first);
+        this.#entries.set(first, oldest);
+        moves += 1;
+      } else this.delete(first);
     }
+  }
+
+  /** The links of an account share its name. */
+  #sameText(account: string): string {
+    const known = this.#accounts.get(account);
+    if (known === undefined) this.#accounts.set(account, account);
+    return known ?? account;
+  }
+
+  #seconds(): number {
+    return Math.floor(this.now() / 1_000);
   }
 
   delete(code: string): void {
     const entry = this.#entries.get(code);
     if (!entry) return;
     this.#entries.delete(code);
-    this.#size -= costOf(entry.link);
+    this.#size -= costOf(entry);
   }
 }
 

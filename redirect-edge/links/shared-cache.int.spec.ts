@@ -127,7 +127,7 @@ describe('redirect edge: shared cache in Redis', () => {
     const link = await one.links.read(code);
     await one.laid(1);
     expect(await two.links.read(code)).to.deep.equal(link);
-    expect(two.links.cached(code)).to.deep.equal(link);
+    expect(two.links.cached(code)).to.deep.include(link);
     expect([two.lookups.hit, two.writes.done]).to.deep.equal([1, 0]);
     expect(await operator.pttl(keyOf(code))).to.be.within(1, copyLifeMs);
   });

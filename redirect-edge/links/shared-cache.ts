@@ -112,9 +112,8 @@ const macOf = (key: Buffer, code: string, copy: string): Buffer =>
 
 const textOf = (key: Buffer, link: ServedLink, readAt: number): string => {
   const { code, account, status, location, createdAt, expiresAt, sequence } = link;
-  const end = expiresAt === Infinity ? null : expiresAt;
   const copy: z.output<typeof copyText> = {
-    ...{ account, status, location, createdAt, expiresAt: end, sequence },
+    ...{ account, status, location, createdAt, expiresAt, sequence },
     readAt: Math.floor(readAt),
   };
   const json = JSON.stringify(copy);
@@ -259,7 +258,7 @@ export class SharedCache {
     const { readAt, ...link } = { ...found, code };
     const latest = clock.now()?.latest;
     if (latest === undefined || !freshness.accepts({ ...link, readAt }, latest)) return 'refused';
-    return { ...link, expiresAt: link.expiresAt ?? Infinity, limited: false, passwordHash: null };
+    return { ...link, limited: false, passwordHash: null };
   }
 
   #warnOfForged(): void {
