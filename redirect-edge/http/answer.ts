@@ -51,6 +51,13 @@ export const pathOf = (request: Pick<IncomingMessage, 'url'>): string => {
   return end === -1 ? url : url.slice(0, end);
 };
 
+/** The query of a request, without its question mark. */
+export const queryOf = (request: Pick<IncomingMessage, 'url'>): string => {
+  const url = request.url ?? '/';
+  const mark = url.indexOf('?');
+  return mark === -1 ? '' : url.slice(mark + 1);
+};
+
 export const sendPage = (
   response: ServerResponse,
   status: number,

@@ -11,6 +11,7 @@ import { isPrefetch } from '../domain/prefetch.js';
 import {
   commonHeaders,
   pathOf,
+  queryOf,
   refuseMethod,
   sendError,
   sendFailure,
@@ -120,7 +121,8 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
       const now = Date.now();
       const link = warmVisits.linkOf(path.slice(1), now);
       if (!link) return false;
-      warmVisits.record(warmVisits.clientOf(request, now), link, request.url, now, (failure) => {
+      const client = warmVisits.clientOf(request, now);
+      warmVisits.record(client, link, queryOf(request), now, (failure) => {
         if (failure) {
           fail(failure);
           return;

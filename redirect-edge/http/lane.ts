@@ -4,7 +4,7 @@ import type { RequestRecorder } from '../../ops/platform/metrics/requests.js';
 import type { LinkReader } from '../links/link-reader.js';
 import { isPrefetch } from '../domain/prefetch.js';
 import type { Done } from '../spool/appender.js';
-import { pathOf, redirectHead } from './answer.js';
+import { redirectHead } from './answer.js';
 import { routeOf } from './paths.js';
 import type { Client, WarmVisits } from './warm-visits.js';
 
@@ -48,28 +48,27 @@ export const createEdgeLane = (deps: {
     const redirect = (
       client: Client,
       code: string,
-      { url }: PlainRequest,
+      { query }: PlainRequest,
       now: number,
     ): boolean => {
       const link = warmVisits.linkOf(code, now);
       if (!link) return false;
       location = link.location;
-      warmVisits.record(client, link, url, now, kept);
+      warmVisits.record(client, link, query, now, kept);
       return true;
     };
 
     return (request) => {
       startedAt = performance.now();
       const now = Date.now();
-      const path = pathOf(request);
-      const code = path.slice(1);
+      const { name: code } = request;
       const client = knownOf(request, now);
       if (client.isPrefetch) return false;
       if (redirect(client, code, request, now)) {
         links.lookups.hits += 1;
         return true;
       }
-      const isCold = routeOf(path) === '/:shortCode' && links.peek(code) === undefined;
+      const isCold = routeOf(`/${code}`) === '/:shortCode' && links.peek(code) === undefined;
       if (platform.maintenance || !isCold) return false;
       settledWithin(links.read(code), readWithinMs)
         .then(() => {

@@ -48,12 +48,12 @@ export const createWarmVisits = (deps: WarmVisitDeps) => {
     record(
       { visitor, requestId }: Client,
       link: ServedLink,
-      url: string | undefined,
+      query: string,
       now: number,
       done: Done,
     ): void {
       const { code, account } = link;
-      const facts = judge.factsOf(visitor, link, url, now);
+      const facts = judge.factsOf(visitor, link, query, now);
       spool.append({ code, account, at: now, requestId, facts }, done);
     },
   };

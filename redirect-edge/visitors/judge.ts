@@ -27,22 +27,17 @@ export interface Visitor extends Agent, Pick<VisitFacts, 'country' | 'referrer' 
 /** Judges who makes a visit, before anything is written. Does no I/O. Times are milliseconds since the epoch. */
 export interface Judge {
   visitorOf(request: ClientParts, now: number): Visitor;
-  /** `url` is the path of the request, with its query. */
+  /** `query`: the request's, without the question mark. */
   factsOf(
     visitor: Visitor,
     link: Pick<ServedLink, 'code' | 'sequence'>,
-    url: string | undefined,
+    query: string,
     now: number,
   ): VisitFacts;
 }
 
+/** A query with the name `qr`: QR codes that are marked lead there. */
 const qr = /(?:^|&)qr(?:[=&]|$)/;
-
-/** Whether the query has the name `qr`: QR codes that are marked lead there. */
-const isMarked = (url: string): boolean => {
-  const start = url.indexOf('?');
-  return start !== -1 && qr.test(url.slice(start + 1));
-};
 
 /** Addresses that are remembered, in memory alone: some 2 MB, for a minute. */
 const maxAddresses = 10_000;
@@ -97,7 +92,7 @@ export const createJudge = (deps: {
         userAgent,
       };
     },
-    factsOf(visitor, { code, sequence: version }, url = '', now) {
+    factsOf(visitor, { code, sequence: version }, query, now) {
       const { bot, country, referrer, browser, os, device, language, network, userAgent } = visitor;
       const key = network === '' ? null : keys.of(now);
       return {
@@ -109,7 +104,7 @@ export const createJudge = (deps: {
         device,
         language,
         visitor: key === null ? null : hashOf(key, network, code, userAgent),
-        trigger: isMarked(url) ? 'qr' : 'link',
+        trigger: query !== '' && qr.test(query) ? 'qr' : 'link',
         version,
       };
     },

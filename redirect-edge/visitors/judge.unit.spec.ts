@@ -2,6 +2,7 @@ import { expect } from 'chai';
 import { BlockList } from 'node:net';
 import { trustIn } from '../../ops/platform/http/client-address.js';
 import { catalogue } from '../../schemas/events/catalogue.js';
+import { queryOf } from '../http/answer.js';
 import { createJudge, type ClientParts, type Judge } from './judge.js';
 
 const proxies = new BlockList();
@@ -12,7 +13,7 @@ const link = { code: 'spring', sequence: 3 };
 
 type Visit = ClientParts & { readonly url: string };
 const judgeWith = (judge: Judge) => (visit: Visit, ofLink: typeof link, now: number) =>
-  judge.factsOf(judge.visitorOf(visit, now), ofLink, visit.url, now);
+  judge.factsOf(judge.visitorOf(visit, now), ofLink, queryOf(visit), now);
 
 const [today, tomorrow] = [Date.parse('2026-05-20T23:59:59.999Z'), Date.parse('2026-05-21')];
 

@@ -3,8 +3,10 @@ import type { Socket } from 'node:net';
 
 /** A GET request of the simplest kind: HTTP/1.1, no body, alone in its packet, its connection kept. */
 export interface PlainRequest {
-  /** The path is a slash and letters, digits, hyphens or underscores; so is the query, with `=` and `&`. */
-  readonly url: string;
+  /** The path after its slash: letters, digits, hyphens and underscores. */
+  readonly name: string;
+  /** What follows a question mark: those, `=` and `&`. Mostly empty. */
+  readonly query: string;
   /**
    * Those that a handler may look at, as node:http gives them: the same object while a client sends the same
    * headers, so that what follows from them can be kept.
@@ -26,10 +28,19 @@ export type OpenLane = (
 /** More is left to node:http, which has bounds of its own. */
 const maxBytes = 4_096;
 
-/** `GET ` */
+/** `GET `, a slash follows. */
 const get = 0x47455420;
-const space = 0x20;
-const plainUrl = /^\/[\w-]+(?:\?[\w=&-]*)?$/;
+/** Of the path after its slash. */
+const start = 5;
+const [slash, space, questionMark] = [0x2f, 0x20, 0x3f];
+
+/** By byte: 1 for what may stand in a path, 2 for what only a query may have. */
+const plain = new Uint8Array(256);
+for (let byte = 0; byte < 0x80; byte += 1) {
+  const character = String.fromCharCode(byte);
+  if (/[\w-]/.test(character)) plain[byte] = 1;
+  if (/[=&]/.test(character)) plain[byte] = 2;
+}
 const version = ' HTTP/1.1\r\n';
 const headerLine = /([A-Za-z0-9-]+): ?([!-~](?:[ -~]*[!-~])?)\r\n/y;
 
@@ -99,11 +110,20 @@ const createReader = () => {
   /** The request that the bytes are, whole; `null` where node:http has to judge. */
   return (bytes: Buffer): PlainRequest | null => {
     const { length } = bytes;
-    if (length > maxBytes || length < 4 || bytes.readUInt32BE(0) !== get) return null;
-    const end = bytes.indexOf(space, 4);
-    const url = bytes.toString('latin1', 4, end);
-    const headers = plainUrl.test(url) ? headersOf(bytes, end) : null;
-    return headers && { url, headers };
+    if (length > maxBytes || length <= start || bytes.readUInt32BE(0) !== get) return null;
+    let end = start;
+    while (plain[bytes[end] ?? 0] === 1) end += 1;
+    if (end === start || bytes[start - 1] !== slash) return null;
+    const nameEnd = end;
+    if (bytes[end] === questionMark) {
+      do end += 1;
+      while (plain[bytes[end] ?? 0] !== 0);
+    }
+    const headers = bytes[end] === space ? headersOf(bytes, end) : null;
+    if (!headers) return null;
+    const name = bytes.toString('latin1', start, nameEnd);
+    const query = end === nameEnd ? '' : bytes.toString('latin1', nameEnd + 1, end);
+    return { name, query, headers };
   };
 };
 
