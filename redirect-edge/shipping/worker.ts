@@ -1,4 +1,5 @@
 /** The thread that makes events of visits, and appends them to the log; see `shipping.ts`. */
+import { platform, setPriority } from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import type { KafkaSettings } from '../../ops/platform/event-log/kafka/settings.js';
 import type { EventLog } from '../../ops/platform/event-log/port.js';
@@ -7,6 +8,15 @@ import { topics } from '../../schemas/events/topics.js';
 import { shipHere, type ChunkToShip, type WorkerReport, type WorkerSettings } from './shipping.js';
 
 type Append = EventLog['append'];
+
+/**
+ * A third of the weight of the event loop, which visitors wait for: where both share a core, a batch would hold it
+ * up for milliseconds. Enough that the spool never grows for long.
+ */
+const niceness = 5;
+
+// Linux has a priority for each thread; elsewhere it would be that of the process.
+if (platform() === 'linux') setPriority(niceness);
 
 const port = parentPort;
 if (!port) throw new Error('This file is for a worker thread');
