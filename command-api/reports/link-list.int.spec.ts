@@ -230,8 +230,8 @@ describe('command API: lists of links', () => {
   it('has what a list by the book has, page by page, however little is looked at for a page', async () => {
     const efforts = [
       undefined,
-      { examined: 3, steps: 2, blocks: 1, few: 2, clicked: 2, accounts: 2 },
-      { examined: 1, steps: 1, blocks: 1, few: 0, clicked: 1, accounts: 1 },
+      { examined: 3, tagged: 2, steps: 2, blocks: 1, few: 2, clicked: 2, accounts: 2 },
+      { examined: 1, tagged: 1, steps: 1, blocks: 1, few: 0, clicked: 1, accounts: 1 },
     ];
     await fc.assert(
       fc.asyncProperty(
@@ -277,7 +277,7 @@ describe('command API: lists of links', () => {
       } while (next !== null);
       return pages;
     };
-    const effort = { examined: 9, steps: 1, blocks: 1, few: 0, clicked: 1, accounts: 9 };
+    const effort = { examined: 9, tagged: 9, steps: 1, blocks: 1, few: 0, clicked: 1, accounts: 9 };
     expect(await pagesOf({ ...effort, accounts: 1 })).to.deep.equal([[], [], [], ['of-d']]);
     expect(await pagesOf({ ...effort, examined: 2 })).to.deep.equal([[], ['of-d']]);
     expect(await pagesOf()).to.deep.equal([['of-d']]);

@@ -32,6 +32,8 @@ import {
 export interface Effort {
   /** Links a step … */
   readonly examined: number;
+  /** … (of those with a tag, which are read one by one, so many) … */
+  readonly tagged: number;
   /** … and steps, … */
   readonly steps: number;
   /** … or blocks of links that may match, by the search index. */
@@ -45,8 +47,8 @@ export interface Effort {
 }
 
 const bounded: Effort = {
-  ...{ examined: 2_500, steps: 4, blocks: 500 },
-  ...{ few: 500, clicked: 250, accounts: 100 },
+  ...{ examined: 2_500, tagged: 1_000, steps: 4, blocks: 240 },
+  ...{ few: 1_000, clicked: 250, accounts: 100 },
 };
 
 /** However old the statistics of a table are, nobody sorts all links of an account. */
@@ -93,6 +95,7 @@ const findByCreation = async (
   effort: Effort,
 ): Promise<FoundByCreation> => {
   const { query } = selection;
+  const atOnce = selection.tag === null ? effort.examined : effort.tagged;
   const matches = textMatcher(query);
   const places: ListPlace[] = [];
   let end = after;
@@ -116,7 +119,7 @@ const findByCreation = async (
       index = null;
     }
     const found: Examined = await findExamined(tx, selection, end, {
-      examined: effort.examined,
+      examined: atOnce,
       wanted: wanted - places.length,
     });
     add(found.candidates.filter(matches));

@@ -23,7 +23,7 @@ import {
 /** Hashes that are compared: more of them leave out few blocks more. */
 const hashesAtMost = 6;
 /** Blocks whose links are read at once: first a few, which often have enough matches. */
-const blocksAtOnce = { first: 40, then: 200 };
+const blocksAtOnce = { first: 40, then: 100 };
 /** With more blocks of links whose texts have changed since, the index is not used. */
 const changedAtMost = 1_000;
 
@@ -102,11 +102,13 @@ const mostSelective = async (
     .slice(0, hashesAtMost);
 };
 
-/** The blocks that may have matches of a query, as far as the index knows. */
+/** The newest blocks up to a number that may have matches of a query, as far as the index knows; some of each segment. */
 const blocksOf = async (
   tx: Client,
   { segments }: SearchIndex,
   { search, domain }: LinkQuery,
+  newest: number,
+  atMost: number,
 ): Promise<readonly number[]> => {
   const [largest] = segments;
   if (!largest) return [];
@@ -115,7 +117,8 @@ const blocksOf = async (
   return segments.flatMap(({ id, first }) => {
     const found = lists.get(id);
     if (found?.size !== hashes.length) return [];
-    return inAll([...found.values()]).map((number) => number + (first ?? 0));
+    const numbers = inAll([...found.values()], newest - (first ?? 0));
+    return numbers.slice(-atMost).map((number) => number + (first ?? 0));
   });
 };
 
@@ -146,16 +149,20 @@ export const findByIndex = async (
   const changed = await blocksChangedSince(tx, selection, index.completeTo, after, changedAtMost);
   if (changed === null) return null;
   const newest = await blockOfTime(tx, account, new Date(after.createdAt));
-  const blocks = [...new Set([...changed, ...(await blocksOf(tx, index, selection.query))])]
-    .filter((block) => newest !== null && block <= newest)
+  if (newest === null) return { candidates: [], end: null };
+  const some = await blocksOf(tx, index, selection.query, newest, effort.blocks);
+  const blocks = [...new Set([...changed, ...some])]
+    .filter((block) => block <= newest)
     .sort((a, b) => b - a);
   const found: Candidate[] = [];
   for (let at = 0; at < blocks.length;) {
-    const some = blocks.slice(at, at + (at === 0 ? blocksAtOnce.first : blocksAtOnce.then));
-    const candidates = await candidatesIn(tx, selection, some, after);
+    const end = at + (at === 0 ? blocksAtOnce.first : blocksAtOnce.then);
+    // Of each segment, there may be older ones than these.
+    const next = blocks.slice(at, Math.min(end, effort.blocks));
+    const candidates = await candidatesIn(tx, selection, next, after);
     found.push(...candidates.filter(effort.matches).sort(newestFirst));
-    at += some.length;
-    const last = some.at(-1);
+    at += next.length;
+    const last = next.at(-1);
     if (last !== undefined && (found.length >= effort.wanted || at >= effort.blocks)) {
       const start = await startOfBlock(tx, account, last);
       return {

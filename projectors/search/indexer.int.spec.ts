@@ -12,7 +12,10 @@ const ofOne = 3 * Math.ceil((blocksOfSegment * linksPerBlock) / 3);
 const links = (2 * mergedAtOnce + 3) * ofOne + 900;
 const account = 'large';
 /** Little is found by looking at the newest links. */
-const effort = { examined: 1_000, steps: 10, blocks: 100, few: 10, clicked: 10, accounts: 1 };
+const effort = {
+  ...{ examined: 1_000, tagged: 1_000, steps: 10, blocks: 100 },
+  ...{ few: 10, clicked: 10, accounts: 1 },
+};
 
 describe('projectors: the index for searches', function () {
   this.timeout(180_000);
@@ -28,11 +31,14 @@ describe('projectors: the index for searches', function () {
         (id, name, plan, account, status, created_at, sequence, last_event_at, scopes, ancestors)
       VALUES ('key', 'key', 'PRO', '${account}', 'active', now(), 1, now(), '{}', '{}');
       INSERT INTO ledger.key_meters (key_id, all_links) VALUES ('key', ${links});
-      INSERT INTO projection_redirects.links (code, status, url, account, created_at, sequence)
+      INSERT INTO projection_redirects.links (code, status, url, account, created_at, sequence, tags)
       SELECT 'Code' || i, CASE WHEN i % 7 = 0 THEN 'disabled' ELSE 'active' END,
         'https://example.com/' || md5(i::text), '${account}',
-        timestamptz '2026-01-01' + (i - 1) / 3 * interval '1 second', 1
+        timestamptz '2026-01-01' + (i - 1) / 3 * interval '1 second', 1,
+        CASE WHEN i % 5 = 0 THEN '["fifth"]'::jsonb END
       FROM generate_series(1, ${links}) i;
+      INSERT INTO projection_redirects.link_tags (account, tag, created_at, code)
+      SELECT account, 'fifth', created_at, code FROM projection_redirects.links WHERE tags IS NOT NULL;
       UPDATE projection_redirects.links SET disabled = true WHERE status = 'disabled';
       INSERT INTO ledger.links (code, key_id, account, disabled, sequence, last_event_at)
       SELECT code, 'key', account, status = 'disabled', 1, created_at FROM projection_redirects.links`);
@@ -113,6 +119,11 @@ describe('projectors: the index for searches', function () {
     expect(rare.codes).to.deep.equal(
       (await naive('code77')).filter((code) => Number(code.slice(4)) % 7 === 0),
     );
+    const tagged = await find({ search: 'code77', tag: 'fifth' });
+    expect(tagged.codes).to.deep.equal(
+      (await naive('code77')).filter((code) => Number(code.slice(4)) % 5 === 0),
+    );
+    expect((await find({ search: 'nowhere-at-all', tag: 'fifth' })).pages).to.equal(1);
     expect((await find({ search: 'nowhere-at-all' })).pages).to.equal(1);
     expect((await find({ search: '!!!' })).pages).to.equal(1);
     expect((await find({ domain: 'nowhere.example' })).codes).to.deep.equal([]);

@@ -159,12 +159,13 @@ export const countOf = (list: PostingList): number => {
   return count;
 };
 
-/** The numbers that all of the lists have. */
-export const inAll = (lists: readonly PostingList[]): readonly number[] => {
+/** The numbers up to one that all of the lists have. */
+export const inAll = (lists: readonly PostingList[], greatest = Infinity): readonly number[] => {
   const counted = lists.map((list) => ({ list, count: countOf(list) }));
   counted.sort((a, b) => a.count - b.count);
   const [shortest, ...others] = counted.map(({ list }) => list);
   let numbers = shortest ? readList(shortest) : [];
+  if ((numbers.at(-1) ?? 0) > greatest) numbers = numbers.filter((number) => number <= greatest);
   for (const list of others) numbers = thoseIn(numbers, list);
   return numbers;
 };

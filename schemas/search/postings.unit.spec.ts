@@ -60,6 +60,8 @@ describe('schemas: lists of blocks that have a hash', () => {
         const [first = [], ...others] = all;
         const common = first.filter((number) => others.every((other) => other.includes(number)));
         expect(inAll(all.map(listOf))).to.deep.equal(common);
+        const upTo = inAll(all.map(listOf), 1_000);
+        expect(upTo).to.deep.equal(common.filter((number) => number <= 1_000));
       }),
     );
   });

@@ -187,7 +187,10 @@ const run = async (wanted: number, dataDir?: string, pagesForMemory = 0): Promis
   };
   const kinds = kindsOf(links);
   const table = [];
-  for (const kind of kinds) table.push(await measure(page, kind));
+  for (const kind of kinds) {
+    process.stderr.write(`${kind[0]}\n`);
+    table.push(await measure(page, kind));
+  }
   console.table(table);
   if (pagesForMemory > 0) {
     const before = memory();
