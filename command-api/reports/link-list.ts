@@ -47,7 +47,7 @@ export interface Effort {
 }
 
 const bounded: Effort = {
-  ...{ examined: 2_500, tagged: 1_000, steps: 4, blocks: 240 },
+  ...{ examined: 1_000, tagged: 500, steps: 8, blocks: 240 },
   ...{ few: 1_000, clicked: 250, accounts: 100 },
 };
 

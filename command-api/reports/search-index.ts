@@ -21,7 +21,7 @@ import {
 } from './link-selection.js';
 
 /** Hashes that are compared: more of them leave out few blocks more. */
-const hashesAtMost = 6;
+const hashesAtMost = 4;
 /** Blocks whose links are read at once: first a few, which often have enough matches. */
 const blocksAtOnce = { first: 40, then: 100 };
 /** With more blocks of links whose texts have changed since, the index is not used. */

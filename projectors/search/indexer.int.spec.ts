@@ -10,6 +10,7 @@ import { indexForSearch, indexingMemory } from './indexer.js';
 /** Three links are made at a time, and stay together. */
 const ofOne = 3 * Math.ceil((blocksOfSegment * linksPerBlock) / 3);
 const links = (2 * mergedAtOnce + 3) * ofOne + 900;
+const inAHurry = { take: () => Promise.resolve() };
 const account = 'large';
 /** Little is found by looking at the newest links. */
 const effort = {
@@ -51,7 +52,9 @@ describe('projectors: the index for searches', function () {
 
   const indexAll = async (): Promise<number> => {
     let all = 0;
-    for (let made = 1; made > 0; all += made) made = await indexForSearch(node.pool, node.log);
+    for (let made = 1; made > 0; all += made) {
+      made = await indexForSearch(node.pool, node.log, undefined, undefined, inAHurry);
+    }
     return all;
   };
 

@@ -129,13 +129,24 @@ const measure = async (page: ReadPage, [what, asked, pages]: Kind) => {
   };
 };
 
-/** Reads so many pages, one after the other, and from the first one again after the last. */
+/** Reads so many pages, one after the other, and from the first one again after the last or the hundredth. */
 const readPages = async (page: ReadPage, asked: Kind[1], count: number): Promise<void> => {
   let next: string | null = null;
   for (let read = 0, round = 0; read < count; read += 1) {
     ({ next } = await page(asked(round), next));
+    if (read % 100 === 99) next = null;
     if (next === null) round += 1;
   }
+};
+
+/** Prints how long a page of each kind takes. */
+const tellTimes = async (page: ReadPage, links: number): Promise<void> => {
+  const table = [];
+  for (const kind of kindsOf(links)) {
+    process.stderr.write(`${kind[0]}\n`);
+    table.push(await measure(page, kind));
+  }
+  console.table(table);
 };
 
 /** MiB, without what could be collected. */
@@ -146,10 +157,23 @@ const memory = () => {
   return { rss: Math.round(rss / 2 ** 20), heapUsed: Math.round((10 * heapUsed) / 2 ** 20) / 10 };
 };
 
+/** Prints what the memory is after the first hundred pages of each kind, and after so many more. */
+const tellMemory = async (page: ReadPage, links: number, pages: number): Promise<void> => {
+  const table = [];
+  for (const count of [100, pages]) {
+    for (const [what, asked] of kindsOf(links)) {
+      process.stderr.write(`${count} pages: ${what}\n`);
+      await readPages(page, asked, count);
+    }
+    table.push({ pages: `${count} of each kind`, ...memory() });
+  }
+  console.table(table);
+};
+
 /**
  * Lists the links of an account that has many: sizes, and milliseconds a page. In a folder, the links stay: filled
- * once, they are measured as often as wanted. With a number of pages, so many of each kind are read once more, and
- * it tells what the process's memory is before and after them.
+ * once, they are measured as often as wanted. With a number of pages, it reads so many of each kind instead, and tells
+ * what the process's memory is before and after them.
  * `node dist/ops/test/bench/list-links.js [LINKS [FOLDER [PAGES]]]`
  */
 const run = async (wanted: number, dataDir?: string, pagesForMemory = 0): Promise<void> => {
@@ -185,18 +209,8 @@ const run = async (wanted: number, dataDir?: string, pagesForMemory = 0): Promis
     const { links: found, next } = await listLinks(pool, node.outbox, request);
     return { found: found.length, next: next && writePlace(next, query) };
   };
-  const kinds = kindsOf(links);
-  const table = [];
-  for (const kind of kinds) {
-    process.stderr.write(`${kind[0]}\n`);
-    table.push(await measure(page, kind));
-  }
-  console.table(table);
-  if (pagesForMemory > 0) {
-    const before = memory();
-    for (const [, asked] of kinds) await readPages(page, asked, pagesForMemory);
-    console.table({ before, [`after ${pagesForMemory} pages of each`]: memory() });
-  }
+  if (pagesForMemory === 0) await tellTimes(page, links);
+  else await tellMemory(page, links, pagesForMemory);
   await pool.end();
   await node.close();
   await database.drop();
