@@ -123,8 +123,24 @@ const wrkResult = z.object({
   p99: z.number(),
 });
 
+const servers: Server[] = [];
+
+/** Waits until the servers have done what a load has left behind. */
+const quiet = (): Promise<void> =>
+  eventually(
+    'the servers are quiet',
+    async () => {
+      const used = (): number => servers.reduce((sum, { pid }) => sum + cpuMsOfTree(pid), 0);
+      const before = used();
+      await sleep(500);
+      return used() - before < 50;
+    },
+    300_000,
+  );
+
 /**
- * Runs wrk: in the order of the links, from the one of this number on, or at random.
+ * Runs wrk: in the order of the links, from the one of this number on, or at random. Their CPU is all that the
+ * server uses until it is quiet again: projections are behind while a core is full.
  *
  * @throws where an answer was no redirect
  */
@@ -143,25 +159,11 @@ const load = async (server: Server, forSeconds: number, first: number | null) =>
   const said = await text(wrk.stdout);
   const { requests, us, p50, p99 } = wrkResult.parse(JSON.parse(said.split('\n').at(-2) ?? ''));
   const perSecond = (requests * 1e6) / us;
+  await quiet();
   const cpuUs = ((cpuMsOfTree(server.pid) - before) * 1_000) / requests;
   return { requests, perSecond, cpuUs, p50, p99 };
 };
 type Result = Awaited<ReturnType<typeof load>>;
-
-const servers: Server[] = [];
-
-/** Waits until the servers have done what a load has left behind. */
-const quiet = (): Promise<void> =>
-  eventually(
-    'the servers are quiet',
-    async () => {
-      const used = (): number => servers.reduce((sum, { pid }) => sum + cpuMsOfTree(pid), 0);
-      const before = used();
-      await sleep(500);
-      return used() - before < 50;
-    },
-    300_000,
-  );
 
 const plansFile = await generousPlansFile(dir);
 const adminToken = 'bench-admin-token-0123456789';
@@ -316,7 +318,6 @@ try {
     const order = servers.map((_, index) => servers[(index + round) % servers.length]);
     for (const server of order) {
       if (!server) continue;
-      await quiet();
       results.get(server.name)?.push(await load(server, seconds, null));
     }
   }
