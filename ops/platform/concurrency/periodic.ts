@@ -1,33 +1,41 @@
 import type { Logger } from '../logging.js';
+import { Rests } from './rests.js';
 
 /**
- * Runs a task now and then: at once again as long as it reports work done, otherwise `everyMs`
+ * Runs a task now and then: again after a rest as long as it reports work done, otherwise `everyMs`
  * later. What it throws is logged; the next run tries again.
  */
 export const periodically = (options: {
   readonly name: string;
   readonly everyMs: number;
-  /** Returns how much it did; 0 means that there is nothing left. */
+  /** Does a piece of work, and returns how much it did; 0 means that there is nothing left. */
   readonly task: () => Promise<number>;
   readonly logger: Logger;
 }) => {
   const { name, everyMs, task, logger } = options;
-  let stopped = false;
+  const stopping = new AbortController();
+  const { signal } = stopping;
   let timer: NodeJS.Timeout | undefined;
   let running: Promise<void> = Promise.resolve();
 
-  const runOnce = async (): Promise<void> => {
-    let done = 0;
-    try {
-      done = await task();
-    } catch (err) {
-      logger.warn({ err, task: name }, 'a periodic task failed; it will be tried again');
+  /** As long as there is work. */
+  const run = async (): Promise<void> => {
+    const rests = new Rests(signal);
+    let done = 1;
+    while (done > 0 && !signal.aborted) {
+      done = 0;
+      try {
+        done = await task();
+      } catch (err) {
+        logger.warn({ err, task: name }, 'a periodic task failed; it will be tried again');
+      }
+      if (done > 0) await rests.take();
     }
-    if (!stopped) schedule(done > 0 ? 0 : everyMs);
+    if (!signal.aborted) schedule(everyMs);
   };
   const schedule = (ms: number): void => {
     timer = setTimeout(() => {
-      running = runOnce();
+      running = run();
     }, ms);
   };
   schedule(0);
@@ -35,7 +43,7 @@ export const periodically = (options: {
   return {
     /** Resolves when the task is not running and never will again. */
     async stop(): Promise<void> {
-      stopped = true;
+      stopping.abort();
       clearTimeout(timer);
       await running;
     },
