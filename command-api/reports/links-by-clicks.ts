@@ -26,9 +26,12 @@ export const clicksOf = async (
   return new Map(rows.map(({ code, clicks }) => [code, clicks]));
 };
 
-/** The rank of a number of clicks: see 0043_links_by_clicks.sql. */
-const rankOf = (clicks: number): number =>
-  clicks > 4 ? Math.floor(2 * Math.sqrt(clicks)) : clicks;
+/** Up to so many clicks, a rank has links with one number of clicks only. */
+const exactRanks = 32;
+
+/** The rank of a number of clicks: see 0048_exact_ranks.sql. */
+export const rankOf = (clicks: number): number =>
+  clicks > exactRanks ? 22 + Math.floor(2 * Math.sqrt(clicks)) : clicks;
 
 /** Those of one rank, behind a place. */
 const inRank = async (
@@ -38,6 +41,15 @@ const inRank = async (
   { clicks, code }: Place,
   limit: number,
 ): Promise<readonly ClickedLink[]> => {
+  if (rank <= exactRanks) {
+    const { rows } = await tx.query<ClickedLink>({
+      name: 'links-of-exact-rank',
+      text: `SELECT code, clicks FROM projection_stats.codes
+             WHERE account = $1 AND rank = $2 AND code > $3 ORDER BY code LIMIT $4`,
+      values: [account, rank, code, limit],
+    });
+    return rows;
+  }
   const { rows } = await tx.query<ClickedLink>({
     name: 'links-of-rank',
     text: `SELECT code, clicks FROM projection_stats.codes
@@ -53,7 +65,7 @@ const mostClicks = Number.MAX_SAFE_INTEGER;
 
 /**
  * The next of an account's most clicked links behind a place, at most `limit`; none at the end of those that were
- * clicked. Only the links of a rank, which have nearly as many clicks, need sorting.
+ * clicked. Only the links of a rank beyond the exact ones, which have nearly as many clicks, need sorting.
  */
 export const nextByClicks = async (
   tx: Client,
@@ -72,7 +84,8 @@ export const nextByClicks = async (
     values: [account, rank ?? 2 ** 31 - 1, limit],
   });
   // There may be more of the last rank, with more clicks.
-  const cut = rows.length === limit ? rows.at(-1)?.rank : undefined;
+  const last = rows.length === limit ? rows.at(-1)?.rank : undefined;
+  const cut = last !== undefined && last > exactRanks ? last : undefined;
   const whole = rows
     .filter((row) => row.rank !== cut)
     .sort((a, b) => b.clicks - a.clicks || (a.code < b.code ? -1 : 1));
