@@ -33,7 +33,7 @@ export const describeSchema = async (pool: Pool, schema: ProjectionSchema): Prom
             replace(pg_get_indexdef(i.indexrelid), $1 || '.', '') AS definition,
             (SELECT array_agg(concat_ws(' ', attname, format_type(atttypid, atttypmod),
                       attnotnull, attcollation) ORDER BY attnum)
-             FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0) AS columns
+             FROM pg_attribute WHERE attrelid = c.oid AND attnum > 0 AND NOT attisdropped) AS columns
      FROM pg_class c LEFT JOIN pg_index i ON i.indexrelid = c.oid
      WHERE c.relnamespace = $1::regnamespace ORDER BY c.relname`,
     [schema],
