@@ -22,7 +22,7 @@ export class Rests {
     const workedMs = performance.now() - this.#since;
     const before = performance.eventLoopUtilization();
     const ms = Math.min(atMostMs, workedMs * (shortest + (longest - shortest) * this.#busy));
-    // Cut short by the signal, which the caller looks at: no error.
+    // The signal cuts the sleep short, and that is its only failure: the caller looks at the signal.
     await sleep(ms, undefined, { signal: this.signal }).catch(() => undefined);
     this.#busy = performance.eventLoopUtilization(before).utilization;
     this.#since = performance.now();
