@@ -1,5 +1,6 @@
 import { breakerSamples } from '../ops/platform/concurrency/circuit-breaker.js';
-import type { Metrics, Sample } from '../ops/platform/metrics/metrics.js';
+import type { Sample } from '../ops/platform/metrics/figure.js';
+import type { Metrics } from '../ops/platform/metrics/metrics.js';
 import type { LinkCache, LinkReader } from './links/link-reader.js';
 import type { SharedCache } from './links/shared-cache.js';
 import type { Turns } from './passwords/turns.js';

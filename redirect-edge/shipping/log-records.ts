@@ -1,8 +1,9 @@
 import { newEvent, writeEvent } from '../../schemas/events/codec.js';
 import { spoolSource } from '../../schemas/events/envelope.js';
-import type { NewRecord } from '../../ops/platform/event-log/port.js';
+import type { NewLines, NewRecord } from '../../ops/platform/event-log/port.js';
 import { isPlainVisit, readRecord, recordsIn, type NewVisit } from '../spool/record.js';
 import type { Shipped } from '../spool/shipper.js';
+import type { LineWriter } from './line-writer.js';
 import { PlainEvents } from './plain-events.js';
 
 /** The LinkVisited event of a visit as it will stand in the log. Its id is its sequence, unique in its source. */
@@ -14,7 +15,8 @@ const eventOf = (visit: NewVisit, source: string, sequence: number): string => {
 };
 
 /**
- * The log's records of a chunk of a spool's file, `max` at most, and what of the chunk they are.
+ * The log's records of a chunk of a spool's file, `max` at most, and what of the chunk they are. Their bytes are the
+ * writer's.
  *
  * @throws UnknownRecordFormat
  */
@@ -22,33 +24,27 @@ export const logRecordsIn = (
   chunk: Buffer,
   spoolId: string,
   max: number,
-): { readonly records: readonly NewRecord[]; readonly shipped: Shipped } => {
+  writer: LineWriter,
+): { readonly records: readonly (NewRecord | NewLines)[]; readonly shipped: Shipped } => {
   const source = spoolSource(spoolId);
-  const plainEvents = new PlainEvents(chunk, source);
-  const made: (
-    NewRecord | { readonly key: string; readonly start: number; readonly end: number }
-  )[] = [];
+  const plainEvents = new PlainEvents(chunk, source, writer);
+  let records = 0;
   let bytes = 0;
   let through = 0;
   for (const place of recordsIn(chunk)) {
-    const { sequence } = place;
-    if (isPlainVisit(chunk, place)) {
-      const start = plainEvents.length;
-      const key = plainEvents.add(place);
-      made.push({ key, start, end: plainEvents.length });
-    } else {
+    if (records === max) break;
+    if (isPlainVisit(chunk, place)) plainEvents.add(place);
+    else {
       const record = readRecord(chunk, place);
-      if (record.type === 'event') made.push(record);
-      else made.push({ key: record.visit.code, value: eventOf(record.visit, source, sequence) });
+      if (record.type === 'event') writer.add(record);
+      else {
+        const { visit } = record;
+        writer.add({ key: visit.code, value: eventOf(visit, source, place.sequence) });
+      }
     }
+    records += 1;
     bytes = place.end;
-    through = sequence;
-    if (made.length === max || plainEvents.isFull) break;
+    through = place.sequence;
   }
-  const text = plainEvents.text();
-  // Slices of one text: they share its bytes.
-  const records = made.map((one) =>
-    'value' in one ? one : { key: one.key, value: text.slice(one.start, one.end) },
-  );
-  return { records, shipped: { records: records.length, bytes, through } };
+  return { records: writer.take(), shipped: { records, bytes, through } };
 };

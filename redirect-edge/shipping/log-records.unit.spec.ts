@@ -6,6 +6,11 @@ import type { VisitFacts } from '../domain/visit-facts.js';
 import { RecordBuffer } from '../spool/record.js';
 import { anyVisit } from '../spool/testing/any-visit.js';
 import { visit } from '../spool/testing/harness.js';
+import { partitionOf } from '../../ops/platform/event-log/partition.js';
+import { topics } from '../../schemas/events/topics.js';
+import { lineLimits } from '../../ops/platform/event-log/lines.js';
+import { singly } from '../../ops/test/support/singly.js';
+import { LineWriter } from './line-writer.js';
 import { logRecordsIn } from './log-records.js';
 
 const spoolId = '0199d1ab-0000-7000-8000-000000000001';
@@ -17,11 +22,17 @@ const chunkOf = (...visits: readonly (readonly [...Parameters<RecordBuffer['add'
   return Buffer.from(buffer.bytes());
 };
 
+const writer = new LineWriter();
+const recordsOf = (chunk: Buffer, max: number) => {
+  const { records, shipped } = logRecordsIn(chunk, spoolId, max, writer);
+  return { records: singly(records), shipped };
+};
+
 describe('redirect edge: log’s records of a spool', () => {
   it('are, to the byte, what the codec writes of the visits’ events', () => {
     fc.assert(
       fc.property(anyVisit, fc.integer({ min: 1, max: 2 ** 48 - 1 }), (one, sequence) => {
-        const { records } = logRecordsIn(chunkOf([sequence, one]), spoolId, 1);
+        const { records } = recordsOf(chunkOf([sequence, one]), 1);
         const event = newEvent(
           'LinkVisited',
           { click: null, ...one.facts },
@@ -42,7 +53,7 @@ describe('redirect edge: log’s records of a spool', () => {
   });
 
   it('are events: their id is their number in the spool', () => {
-    const { records } = logRecordsIn(chunkOf([42, visit(42)]), spoolId, 1);
+    const { records } = recordsOf(chunkOf([42, visit(42)]), 1);
     const { facts, at } = visit(42);
     expect(records.map(({ value }) => readEvent(value))).to.deep.equal([
       {
@@ -76,31 +87,60 @@ describe('redirect edge: log’s records of a spool', () => {
     };
     const known = { ...visit(2), facts };
     const chunk = chunkOf([1, visit(1)], [2, known], [3, { ...known, requestId: undefined }]);
-    for (const { value } of logRecordsIn(chunk, spoolId, 3).records) {
+    for (const { value } of recordsOf(chunk, 3).records) {
       expect(readSpooledVisit(value), value).to.deep.equal(readEvent(value)).and.not.null;
     }
   });
 
-  it('are no more than there is room for, and go on behind them', () => {
-    const visits = Array.from({ length: 4_000 }, (_, index) => visit(index + 1));
+  it('are bounded lines of each partition, which have the order of the spool', () => {
+    const text = 'x'.repeat(200);
+    const visits = Array.from({ length: 6_000 }, (_, index) => {
+      const one = visit(index + 1);
+      return { ...one, requestId: text, facts: { ...one.facts, referrer: text } };
+    });
     const chunk = chunkOf(...visits.map((one, index) => [index + 1, one] as const));
-    const ids: number[] = [];
-    let calls = 0;
-    for (let at = 0; at < chunk.length; calls += 1) {
-      const { records, shipped } = logRecordsIn(chunk.subarray(at), spoolId, Infinity);
-      ids.push(...records.map(({ value }) => readEvent(value).sequence));
-      expect(shipped).to.include({ records: records.length, through: ids.at(-1) });
-      at += shipped.bytes;
+    const { records, shipped } = logRecordsIn(chunk, spoolId, Infinity, writer);
+    expect(shipped).to.deep.equal({ records: 6_000, bytes: chunk.length, through: 6_000 });
+    const last = new Map<number, number>();
+    let found = 0;
+    for (const one of records) {
+      if (!('lines' in one)) throw new Error('A plain visit is a line');
+      expect(one.records).to.be.at.most(lineLimits.records);
+      expect(one.lines.length).to.be.at.most(lineLimits.bytes);
+      const lines = singly([one]);
+      expect(lines).to.have.lengthOf(one.records);
+      for (const { key, value } of lines) {
+        expect(partitionOf(key, topics.visits.partitions)).to.equal(one.partition);
+        const { sequence } = readEvent(value);
+        expect(sequence).to.be.above(last.get(one.partition) ?? 0);
+        last.set(one.partition, sequence);
+      }
+      found += one.records;
     }
-    expect(ids).to.deep.equal(visits.map((_, index) => index + 1));
-    expect(calls).to.be.above(1);
+    expect(found).to.equal(6_000);
+  });
+
+  it('stand by themselves where they are no line, between the lines of their partition', () => {
+    const odd = { ...visit(2), code: 'code-1"' };
+    const code = Array.from({ length: 100 }, (_, index) => `code-${index}`).find(
+      (one) =>
+        partitionOf(one, topics.visits.partitions) ===
+        partitionOf(odd.code, topics.visits.partitions),
+    );
+    const plain = { ...visit(1), code: code ?? '' };
+    const chunk = chunkOf([1, plain], [2, odd], [3, plain]);
+    const { records } = logRecordsIn(chunk, spoolId, 3, writer);
+    expect(records.map((one) => 'lines' in one)).to.deep.equal([true, false, true]);
+    expect(
+      records.flatMap((one) => singly([one])).map(({ value }) => readEvent(value).sequence),
+    ).to.deep.equal([1, 2, 3]);
   });
 
   it('are as many as are wanted, and say where the rest begins', () => {
     const chunk = chunkOf([1, visit(1)], [2, visit(2)], [5, visit(5)]);
-    const first = logRecordsIn(chunk, spoolId, 2);
+    const first = recordsOf(chunk, 2);
     expect(first.shipped).to.include({ records: 2, through: 2 });
-    const rest = logRecordsIn(chunk.subarray(first.shipped.bytes), spoolId, 2);
+    const rest = recordsOf(chunk.subarray(first.shipped.bytes), 2);
     expect(rest.shipped).to.include({ records: 1, through: 5 });
     expect(first.shipped.bytes + rest.shipped.bytes).to.equal(chunk.length);
   });

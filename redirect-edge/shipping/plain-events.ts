@@ -1,7 +1,10 @@
 import { BoundedMap } from '../../ops/platform/bounded-map.js';
+import { murmur2, partitionOfHash } from '../../ops/platform/event-log/partition.js';
 import { catalogue } from '../../schemas/events/catalogue.js';
 import { sequenceDigits } from '../../schemas/events/envelope.js';
+import { topics } from '../../schemas/events/topics.js';
 import { maxTextBytes, numbersIn, TextCursor, texts, type RecordPlace } from '../spool/record.js';
+import type { LineWriter } from './line-writer.js';
 
 const ascii = (text: string): Buffer => Buffer.from(text, 'latin1');
 
@@ -39,9 +42,6 @@ const digitsOf = (value: number): number => {
   return digits;
 };
 
-/** As much as is made of most chunks; used for one after the other. */
-const buffer = Buffer.allocUnsafeSlow(1_024 * 1_024);
-
 /** More than any event takes. */
 const maxEventBytes = texts * maxTextBytes + 1_024;
 
@@ -50,17 +50,20 @@ const maxEventBytes = texts * maxTextBytes + 1_024;
  * Made of the record's bytes: as a string, each would cost three times as much, and work for the collector.
  */
 export class PlainEvents {
-  readonly #bytes = buffer;
+  readonly #writer: LineWriter;
   readonly #chunk: Buffer;
   readonly #cursor: TextCursor;
   /** Its bytes as a text: a slice of that costs less than a call of `toString`. */
   readonly #latin1: string;
   readonly #source: Buffer;
+  /** Where the event is written, and how far it is. */
+  #bytes = pieces.null;
   #length = 0;
   #second = NaN;
   #secondText = pieces.null;
 
-  constructor(chunk: Buffer, source: string) {
+  constructor(chunk: Buffer, source: string, writer: LineWriter) {
+    this.#writer = writer;
     this.#chunk = chunk;
     this.#latin1 = chunk.toString('latin1');
     this.#cursor = new TextCursor(chunk);
@@ -68,31 +71,22 @@ export class PlainEvents {
     this.#source = ascii(`","type":"${type}","source":"${source}","subject":"`);
   }
 
-  /** In bytes. */
-  get length(): number {
-    return this.#length;
-  }
-
-  /** There may be no room for another one. */
-  get isFull(): boolean {
-    return this.#length + maxEventBytes > buffer.length;
-  }
-
-  /** All of them, one behind the other. */
-  text(): string {
-    return this.#bytes.toString('latin1', 0, this.#length);
-  }
-
-  /** Returns the visit's code. */
-  add(place: RecordPlace): string {
+  /** Writes the visit's event as a line. */
+  add(place: RecordPlace): void {
     const cursor = this.#cursor;
     const { at, bot, version } = numbersIn(this.#chunk, place);
     cursor.enter(place);
+    cursor.next();
+    const hash = murmur2(this.#chunk, cursor.start, cursor.end);
+    const lines = this.#writer.begin(
+      partitionOfHash(hash, topics.visits.partitions),
+      maxEventBytes,
+    );
+    this.#bytes = lines.bytes;
+    this.#length = lines.end;
     this.#put(pieces.id);
     this.#writeNumber(place.sequence, digitsOf(place.sequence));
     this.#put(this.#source);
-    cursor.next();
-    const code = this.#latin1.slice(cursor.start, cursor.end);
     this.#copy();
     this.#put(pieces.time);
     this.#writeTime(at);
@@ -115,7 +109,7 @@ export class PlainEvents {
     if (version === null) this.#put(pieces.null);
     else this.#writeNumber(version, digitsOf(version));
     this.#put(pieces.end);
-    return code;
+    lines.end = this.#length;
   }
 
   #put(piece: Buffer): void {

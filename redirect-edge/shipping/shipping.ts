@@ -1,9 +1,9 @@
-import { Worker } from 'node:worker_threads';
-import { deferred, type Deferred } from '../../ops/platform/concurrency/deferred.js';
+import { startThread, type Thread } from '../../ops/platform/concurrency/thread.js';
 import type { KafkaSettings } from '../../ops/platform/event-log/kafka/settings.js';
-import type { NewRecord } from '../../ops/platform/event-log/port.js';
+import type { NewLines, NewRecord } from '../../ops/platform/event-log/port.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import type { Shipped, Shipping } from '../spool/shipper.js';
+import { LineWriter } from './line-writer.js';
 import { logRecordsIn } from './log-records.js';
 
 const maxBatchRecords = 2_000;
@@ -17,15 +17,22 @@ const paceMs = {
 };
 
 /** Ships on the caller's event loop. */
-export const shipHere = (append: (records: readonly NewRecord[]) => Promise<void>): Shipping => ({
-  paceMs: paceMs.embedded,
-  async ship(chunk, spoolId) {
-    const { records, shipped } = logRecordsIn(chunk, spoolId, maxBatchRecords);
-    if (records.length > 0) await append(records);
-    return shipped;
-  },
-  stop: () => Promise.resolve(),
-});
+export const shipHere = (
+  append: (records: readonly (NewRecord | NewLines)[]) => Promise<void>,
+): Shipping => {
+  const idle: LineWriter[] = [];
+  return {
+    paceMs: paceMs.embedded,
+    async ship(chunk, spoolId) {
+      const writer = idle.pop() ?? new LineWriter();
+      const { records, shipped } = logRecordsIn(chunk, spoolId, maxBatchRecords, writer);
+      if (records.length > 0) await append(records);
+      idle.push(writer);
+      return shipped;
+    },
+    stop: () => Promise.resolve(),
+  };
+};
 
 /** Where a worker finds the log. */
 export interface LogAddress {
@@ -39,17 +46,11 @@ export interface WorkerSettings extends LogAddress {
   readonly logLevel: string;
 }
 
-/** Asks the worker to ship a chunk of shared memory. */
-export interface ChunkToShip {
-  readonly id: number;
-  readonly spoolId: string;
-  readonly chunk: Uint8Array;
+/** What the worker does. */
+export interface ShippingThread {
+  /** `chunk` is shared memory. */
+  ship(chunk: Uint8Array, spoolId: string): Promise<Shipped>;
 }
-
-/** What became of a chunk. */
-export type WorkerReport = { readonly id: number } & (
-  { readonly shipped: Shipped } | { readonly error: unknown }
-);
 
 const program = new URL('worker.js', import.meta.url);
 
@@ -65,38 +66,20 @@ export const shipFromWorker = (options: {
   readonly logger: Logger;
 }): Shipping => {
   const { address, untilAnswering, logger } = options;
-  const waiting = new Map<number, Deferred<Shipped>>();
-  let lastId = 0;
   let isConnected = false;
   let isStopped = false;
 
-  const hear = (report: WorkerReport): void => {
-    const chunk = waiting.get(report.id);
-    waiting.delete(report.id);
-    if ('shipped' in report) chunk?.resolve(report.shipped);
-    else chunk?.reject(report.error);
-  };
-
-  const start = (): Worker => {
+  const start = (): Thread<ShippingThread> => {
     const workerData: WorkerSettings = { ...address, logLevel: logger.level };
-    const started = new Worker(program, { workerData });
-    started.on('message', hear);
-    started.on('error', (error: unknown) => {
-      logger.error({ err: error }, 'the worker that ships visits failed');
-    });
-    started.on('exit', (code) => {
+    const started = startThread<ShippingThread>(program, { workerData });
+    void started.ended.then((err) => {
       worker = undefined;
-      if (!isStopped) logger.error({ code }, 'the worker that ships visits ended');
-      const error = new Error('The worker that ships visits ended');
-      for (const { reject } of waiting.values()) reject(error);
-      waiting.clear();
+      if (!isStopped) logger.error({ err }, 'the worker that ships visits ended');
     });
-    // Whoever waits for a chunk keeps the process alive, and an idle worker does not.
-    started.unref();
     return started;
   };
   // At once: to load its code takes longer than the first visit may wait, on a busy machine.
-  let worker: Worker | undefined = start();
+  let worker: Thread<ShippingThread> | undefined = start();
 
   return {
     paceMs: address.kafka ? paceMs.kafka : paceMs.embedded,
@@ -107,11 +90,7 @@ export const shipFromWorker = (options: {
       }
       if (isStopped) throw new Error('The edge does not ship visits any more');
       worker ??= start();
-      lastId += 1;
-      const outcome = deferred<Shipped>();
-      waiting.set(lastId, outcome);
-      worker.postMessage({ id: lastId, spoolId, chunk } satisfies ChunkToShip);
-      return outcome.promise;
+      return worker.call('ship', chunk, spoolId);
     },
     async stop() {
       isStopped = true;

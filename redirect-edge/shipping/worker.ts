@@ -1,11 +1,11 @@
 /** The thread that makes events of visits, and appends them to the log; see `shipping.ts`. */
-import { platform, setPriority } from 'node:os';
-import { parentPort, workerData } from 'node:worker_threads';
+import { workerData } from 'node:worker_threads';
+import { answerCalls, stepBack } from '../../ops/platform/concurrency/thread.js';
 import type { KafkaSettings } from '../../ops/platform/event-log/kafka/settings.js';
 import type { EventLog } from '../../ops/platform/event-log/port.js';
 import { createLogger } from '../../ops/platform/logging.js';
 import { topics } from '../../schemas/events/topics.js';
-import { shipHere, type ChunkToShip, type WorkerReport, type WorkerSettings } from './shipping.js';
+import { shipHere, type ShippingThread, type WorkerSettings } from './shipping.js';
 
 type Append = EventLog['append'];
 
@@ -15,11 +15,8 @@ type Append = EventLog['append'];
  */
 const niceness = 5;
 
-// Linux has a priority for each thread; elsewhere it would be that of the process.
-if (platform() === 'linux') setPriority(niceness);
+stepBack(niceness);
 
-const port = parentPort;
-if (!port) throw new Error('This file is for a worker thread');
 const { kafka, databaseUrl, logLevel } = workerData as WorkerSettings;
 const logger = createLogger(logLevel);
 
@@ -58,16 +55,7 @@ const shipping = shipHere(async (records) => {
   await append(topics.visits.name, records);
 });
 
-port.on('message', ({ id, chunk, spoolId }: ChunkToShip) => {
-  const report = (message: WorkerReport): void => {
-    port.postMessage(message);
-  };
-  shipping.ship(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length), spoolId).then(
-    (shipped) => {
-      report({ id, shipped });
-    },
-    (error: unknown) => {
-      report({ id, error });
-    },
-  );
+answerCalls<ShippingThread>({
+  ship: (chunk, spoolId) =>
+    shipping.ship(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.length), spoolId),
 });

@@ -2,11 +2,12 @@ const seed = 0x9747b28c;
 const m = 0x5bd1e995;
 
 /**
- * Murmur2 of the first `length` bytes as Kafka's own clients compute it, so that every producer agrees on a
- * key's partition.
+ * Murmur2 of the bytes from `start` up to, not including, `end` as Kafka's own clients compute it, so that every
+ * producer agrees on a key's partition.
  */
-export const murmur2 = (bytes: Uint8Array, length = bytes.length): number => {
-  const at = (index: number): number => bytes[index] ?? 0;
+export const murmur2 = (bytes: Uint8Array, start = 0, end = bytes.length): number => {
+  const length = end - start;
+  const at = (index: number): number => bytes[start + index] ?? 0;
   let hash = seed ^ length;
   let index = 0;
   for (; index + 4 <= length; index += 4) {
@@ -35,11 +36,14 @@ const murmur2Of = (key: string): number => {
     if (unit > 0x7f) return murmur2(Buffer.from(key));
     keyBytes[index] = unit;
   }
-  return murmur2(keyBytes, length);
+  return murmur2(keyBytes, 0, length);
 };
 
-/** The partition of a key in a topic with `count` partitions: Kafka's default partitioner. */
+/** The partition of a key's hash in a topic with `count` partitions: Kafka's default partitioner. */
+export const partitionOfHash = (hash: number, count: number): number => (hash & 0x7fffffff) % count;
+
+/** The partition of a key in a topic with `count` partitions. */
 export const partitionOf = (key: string | Uint8Array, count: number): number => {
   if (count === 1) return 0;
-  return ((typeof key === 'string' ? murmur2Of(key) : murmur2(key)) & 0x7fffffff) % count;
+  return partitionOfHash(typeof key === 'string' ? murmur2Of(key) : murmur2(key), count);
 };

@@ -5,16 +5,19 @@
  */
 import { groupBy } from '../group-by.js';
 import { valuesByField, type Queryable } from '../postgres/pool.js';
-import { DamagedRecords, type LogRecord, type NewRecord } from './port.js';
-
-/** What a row holds at most, unless it is a single record that is larger. */
-export const rowLimits = { records: 1_000, bytes: 512 * 1_024 };
+import { isLine, lineLimits, readLines } from './lines.js';
+import { DamagedRecords, type LogRecord, type NewLines, type NewRecord } from './port.js';
 
 /** A record that is to be appended to a partition. */
 export interface PlacedRecord extends NewRecord {
   readonly partitionId: number;
   /** Of an event that the ledger decided; it has a row of its own, to be found by key and sequence. */
   readonly sequence: number | null;
+}
+
+/** Lines that are to be appended to a partition. */
+export interface PlacedLines extends Omit<NewLines, 'partition'> {
+  readonly partitionId: number;
 }
 
 /** A row without its place. */
@@ -24,24 +27,23 @@ export interface NewRow {
   /** `null`: a batch. */
   readonly key: string | null;
   readonly sequence: number | null;
+  /** In UTF-8, if it is no string. */
+  readonly value: string | Buffer;
+}
+
+export interface LogRow extends Pick<NewRow, 'records' | 'key'> {
+  readonly firstOffset: number;
   readonly value: string;
 }
 
-export interface LogRow extends Pick<NewRow, 'records' | 'key' | 'value'> {
-  readonly firstOffset: number;
-}
+type Placed = PlacedRecord | PlacedLines;
+type PlacedBatch = readonly [PlacedRecord, ...PlacedRecord[]];
 
-/**
- * The subject of an event by its text alone, as the view `log.events` finds it: a reader parses the event
- * anyway, and should not have to do it twice.
- */
-const subjectOf = (value: string): string | undefined => /"subject":"([^"\\]*)"/.exec(value)?.[1];
-
-/** Whether a record can be a line of a batch: its offset and its key are found again. */
-export const isLine = ({ key, value }: NewRecord): boolean =>
-  subjectOf(value) === key && !value.includes('\n');
-
-const rowOf = (batch: readonly [PlacedRecord, ...PlacedRecord[]]): NewRow => {
+const rowOf = (batch: PlacedBatch | PlacedLines): NewRow => {
+  if ('lines' in batch) {
+    const { partitionId, records, lines } = batch;
+    return { partitionId, records, key: null, sequence: null, value: lines };
+  }
   const [{ partitionId, key, sequence, value }] = batch;
   const records = batch.length;
   if (records === 1) return { partitionId, records, key, sequence, value };
@@ -50,16 +52,21 @@ const rowOf = (batch: readonly [PlacedRecord, ...PlacedRecord[]]): NewRow => {
 };
 
 /** The rows for records, which keep their order in each partition. */
-export const rowsOf = (records: readonly PlacedRecord[]): readonly NewRow[] => {
-  const batches: [PlacedRecord, ...PlacedRecord[]][] = [];
+export const rowsOf = (records: readonly Placed[]): readonly NewRow[] => {
+  const batches: (PlacedBatch | PlacedLines)[] = [];
   /** By partition: the last batch, where it may grow. */
   const open = new Map<number, { readonly batch: PlacedRecord[]; bytes: number }>();
   for (const record of records) {
+    if ('lines' in record) {
+      batches.push(record);
+      open.delete(record.partitionId);
+      continue;
+    }
     const { partitionId, sequence, value } = record;
     const mayJoin = sequence === null && isLine(record);
     const bytes = Buffer.byteLength(value);
     const last = mayJoin ? open.get(partitionId) : undefined;
-    if (last && last.batch.length < rowLimits.records && last.bytes + bytes <= rowLimits.bytes) {
+    if (last && last.batch.length < lineLimits.records && last.bytes + bytes <= lineLimits.bytes) {
       last.batch.push(record);
       last.bytes += bytes;
       continue;
@@ -76,11 +83,7 @@ export const rowsOf = (records: readonly PlacedRecord[]): readonly NewRow[] => {
 export const recordsIn = ({ firstOffset, key, value }: LogRow): readonly LogRecord[] =>
   key !== null
     ? [{ offset: firstOffset, key, value }]
-    : value.split('\n').map((line, index) => ({
-        offset: firstOffset + index,
-        key: subjectOf(line) ?? '',
-        value: line,
-      }));
+    : readLines(value).map((record, index) => ({ offset: firstOffset + index, ...record }));
 
 /** Offsets of a partition: from `from` up to, not including, `to`. */
 export interface Stretch {

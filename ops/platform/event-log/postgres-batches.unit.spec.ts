@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { rowLimits, rowsOf, unpack, type LogRow, type PlacedRecord } from './postgres-batches.js';
+import { lineLimits, linesIn } from './lines.js';
+import { rowsOf, unpack, type LogRow, type PlacedRecord } from './postgres-batches.js';
 
 const event = (subject: string, data = ''): string =>
   JSON.stringify({ id: '1', subject, time: '2026-01-01T00:00:00.000Z', data });
@@ -18,7 +19,7 @@ const placed = (records: readonly PlacedRecord[], partitionId: number): readonly
   return rowsOf(records)
     .filter((row) => row.partitionId === partitionId)
     .map((row) => {
-      const at = { ...row, firstOffset };
+      const at = { ...row, value: String(row.value), firstOffset };
       firstOffset += row.records;
       return at;
     });
@@ -56,7 +57,28 @@ describe('platform: rows of the embedded log', () => {
     const large = { ...visit('a'), value: event('a', 'ß'.repeat(100_000)) };
     const rows = rowsOf([large, large, large, large]);
     expect(rows.map(({ records }) => records)).to.deep.equal([2, 2]);
-    for (const { value } of rows) expect(Buffer.byteLength(value)).to.be.at.most(rowLimits.bytes);
+    for (const { value } of rows) expect(Buffer.byteLength(value)).to.be.at.most(lineLimits.bytes);
+  });
+
+  it('are one for lines, between what comes before them and behind them', () => {
+    const lines = [event('b'), event('ß')].join('\n');
+    const bytes = Buffer.from(lines);
+    const rows = rowsOf([
+      visit('a'),
+      visit('a'),
+      { partitionId: 1, records: 2, lines: bytes },
+      visit('c'),
+    ]);
+    expect(rows.map(({ records, key, value }) => [records, key, String(value)])).to.deep.equal([
+      [2, null, [event('a'), event('a')].join('\n')],
+      [2, null, lines],
+      [1, 'c', event('c')],
+    ]);
+    const parts = [...linesIn({ partition: 0, records: 2, lines: bytes })];
+    expect(parts.map(({ key, value }) => [String(key), String(value)])).to.deep.equal([
+      ['b', event('b')],
+      ['ß', event('ß')],
+    ]);
   });
 
   it('give back what went in, from any offset on', () => {

@@ -6,18 +6,18 @@ import type { OnRecorded } from '../outbox/outbox-metrics.js';
 import { nothingRecorded, type Outbox, type Receipt } from '../outbox/port.js';
 import type { NotificationListener } from '../postgres/listener.js';
 import { onCommit, valuesByField, type Pool, type Queryable } from '../postgres/pool.js';
-import { textArray } from '../postgres/text-array.js';
+import { textArrayParts } from '../postgres/text-array.js';
 import { installationOf } from './log-binding.js';
 import { partitionOf } from './partition.js';
 import type { Batch, EventLog, PartitionRange } from './port.js';
-import { readStretch, rowsOf, type PlacedRecord } from './postgres-batches.js';
+import { readStretch, rowsOf, type PlacedLines, type PlacedRecord } from './postgres-batches.js';
 import { loadPartitions, type KnownPartition } from './postgres-partitions.js';
 import { startPostgresSubscription } from './postgres-subscription.js';
 
 /** One statement: takes the partitions' locks in order, gives out offsets, inserts, wakes readers. */
 const insertRecords = async (
   client: Queryable,
-  records: readonly PlacedRecord[],
+  records: readonly (PlacedRecord | PlacedLines)[],
 ): Promise<Receipt> => {
   const rows = rowsOf(records);
   const { rows: ends } = await client.query<Receipt[number]>({
@@ -50,7 +50,7 @@ const insertRecords = async (
       SELECT id AS "partitionId", next_offset AS next, pg_notify('linklog_log', topic) FROM moved`,
     values: [
       ...valuesByField(rows, 'partitionId', 'records', 'key', 'sequence'),
-      textArray(rows.map(({ value }) => value)),
+      textArrayParts(rows.map(({ value }) => value)),
     ],
   });
   return ends.map(({ partitionId, next }) => ({ partitionId, next }));
@@ -58,13 +58,13 @@ const insertRecords = async (
 
 type Partitions = Awaited<ReturnType<typeof loadPartitions>>;
 
-/** Finds the row of a key's partition. */
+/** Finds the row of a partition: of the one with this number, or of a key's. */
 const partitionIdsOf =
   (partitions: Partitions) =>
-  (topic: TopicName, key: string): number => {
+  (topic: TopicName, of: string | number): number => {
     const all = partitions.get(topic) ?? [];
-    const found = all[partitionOf(key, all.length)];
-    if (!found) throw new Error(`No partitions of ${topic}`);
+    const found = all[typeof of === 'number' ? of : partitionOf(of, all.length)];
+    if (!found) throw new Error(`No partition of ${topic} for ${of}`);
     return found.id;
   };
 
@@ -72,12 +72,15 @@ const appendTo = (pool: Pool, partitions: Partitions): EventLog['append'] => {
   const partitionId = partitionIdsOf(partitions);
   return async (topic, records) => {
     if (records.length === 0) return;
-    const placed = records.map((record) => ({
-      partitionId: partitionId(topic, record.key),
-      key: record.key,
-      sequence: 'ledgerSequence' in record ? record.ledgerSequence : null,
-      value: record.value,
-    }));
+    const placed = records.map((record) => {
+      if ('lines' in record) {
+        const { partition, records: count, lines } = record;
+        return { partitionId: partitionId(topic, partition), records: count, lines };
+      }
+      const { key, value } = record;
+      const sequence = 'ledgerSequence' in record ? record.ledgerSequence : null;
+      return { partitionId: partitionId(topic, key), key, sequence, value };
+    });
     await insertRecords(pool, placed);
   };
 };

@@ -1,32 +1,47 @@
 /**
- * What it costs to ship a visit from the spool to Kafka, as CPU time of the whole process and of the
- * event loop alone, which the edge needs for redirects. On a broker of its own; Linux only.
+ * What it costs to ship a visit from the spool to a log of its own, as CPU time of the whole process, of its
+ * event loop, which the edge needs for redirects, and of its other threads. Linux only.
  *
- *     node dist/ops/test/bench/shipping.js [VISITS]
+ *     node dist/ops/test/bench/shipping.js [--log postgres|kafka] [--visits N] [--rounds N]
  */
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { shipFromWorker, shipHere } from '../../../redirect-edge/shipping/shipping.js';
+import { parseArgs } from 'node:util';
+import {
+  shipFromWorker,
+  shipHere,
+  type LogAddress,
+} from '../../../redirect-edge/shipping/shipping.js';
 import type { Shipping } from '../../../redirect-edge/spool/shipper.js';
 import { append } from '../../../redirect-edge/spool/testing/harness.js';
 import { openSpool } from '../../../redirect-edge/spool/spool.js';
 import { topics } from '../../../schemas/events/topics.js';
 import { unknownVisitor } from '../../../schemas/testing/visitor.js';
 import { openKafkaLog } from '../../platform/event-log/kafka/kafka-log.js';
+import type { EventLog } from '../../platform/event-log/port.js';
+import { openPostgresAppend } from '../../platform/event-log/postgres-log.js';
 import type { KafkaSettings } from '../../platform/event-log/kafka/settings.js';
 import { createLogger } from '../../platform/logging.js';
 import { startKafka } from '../../local/kafka/index.js';
+import { stopTestServer, testDatabase } from '../support/database.js';
 import { median } from '../support/median.js';
 import { eventually } from '../support/waiting.js';
 import { deferred } from '../../platform/concurrency/deferred.js';
 
-const defaultCount = 200_000;
+const options = parseArgs({
+  options: {
+    log: { type: 'string', default: 'postgres' },
+    visits: { type: 'string', default: '200000' },
+    rounds: { type: 'string', default: '3' },
+  },
+}).values;
+const count = Number(options.visits);
+const rounds = Number(options.rounds);
 const codes = 1_000;
 const perTick = 100;
-const rounds = 3;
 
 const logger = createLogger('warn');
 
@@ -49,7 +64,7 @@ const processCpu = (): number => {
 };
 
 /** Fills a spool while nothing is shipped, and then looks only at the shipping. */
-const costOf = async (dataDir: string, count: number, shipping: Shipping): Promise<Cost> => {
+const costOf = async (dataDir: string, shipping: Shipping): Promise<Cost> => {
   const filled = deferred();
   const spool = await openSpool({
     root: path.join(dataDir, 'spool'),
@@ -101,52 +116,82 @@ const medianOf = (costs: readonly Cost[]): Cost => ({
   perSecond: median(costs.map(({ perSecond }) => perSecond)),
 });
 
-const line = (...[way, all, eventLoop, perSecond]: readonly [string, string, string, string]) =>
-  `${way.padEnd(24)}${all.padStart(16)}${eventLoop.padStart(16)}${perSecond.padStart(12)}\n`;
+const line = (...cells: readonly string[]): string =>
+  `${cells.map((cell, index) => (index === 0 ? cell.padEnd(24) : cell.padStart(16))).join('')}\n`;
 
-const run = async (count: number): Promise<void> => {
-  const dir = await mkdtemp(path.join(tmpdir(), 'linklog-bench-shipping-'));
-  const kafka = await startKafka({ dataDir: path.join(dir, 'kafka'), logger, tied: true });
-  try {
-    const settings: KafkaSettings = {
-      brokers: [kafka.brokers],
-      ssl: false,
-      sasl: null,
-      prefix: '',
-      replicas: null,
-      minInsyncReplicas: null,
-      compression: 'gzip',
-    };
-    const topic = topics.visits.name;
-    const log = openKafkaLog({ settings, logger });
-    await log.ready;
-    const worker = shipFromWorker({
-      address: { kafka: settings, databaseUrl: '' },
-      untilAnswering: () => log.ready,
-      logger,
-    });
-    const ways: readonly (readonly [string, Shipping, Cost[]])[] = [
-      ['on the event loop', shipHere((records) => log.append(topic, records)), []],
-      ['from a worker thread', worker, []],
-    ];
-    // The first round warms up both.
-    for (let round = 0; round <= rounds; round += 1) {
-      for (const [, shipping, costs] of ways) {
-        const cost = await costOf(path.join(dir, 'data'), count, shipping);
-        if (round > 0) costs.push(cost);
-      }
-    }
-    process.stdout.write(line(`${count} visits`, 'µs CPU a visit', 'of event loop', 'a second'));
-    for (const [way, , costs] of ways) {
-      const { all, eventLoop, perSecond } = medianOf(costs);
-      process.stdout.write(line(way, all.toFixed(2), eventLoop.toFixed(2), perSecond.toFixed(0)));
-    }
-    await worker.stop();
-    await log.close();
-  } finally {
-    await kafka.stop();
-    await rm(dir, { recursive: true, force: true });
-  }
+interface Log {
+  readonly append: EventLog['append'];
+  readonly address: LogAddress;
+  readonly untilAnswering: () => Promise<unknown>;
+  readonly stop: () => Promise<unknown>;
+}
+
+const startKafkaLog = async (dataDir: string): Promise<Log> => {
+  const kafka = await startKafka({ dataDir, logger, tied: true });
+  const settings: KafkaSettings = {
+    brokers: [kafka.brokers],
+    ssl: false,
+    sasl: null,
+    prefix: '',
+    replicas: null,
+    minInsyncReplicas: null,
+    compression: 'gzip',
+  };
+  const log = openKafkaLog({ settings, logger });
+  await log.ready;
+  return {
+    append: (topic, records) => log.append(topic, records),
+    address: { kafka: settings, databaseUrl: '' },
+    untilAnswering: () => log.ready,
+    async stop() {
+      await log.close();
+      await kafka.stop();
+    },
+  };
 };
 
-await run(Number(process.argv[2] ?? defaultCount));
+const startPostgresLog = async (): Promise<Log> => {
+  const database = await testDatabase('shipping');
+  const { pool, url } = database;
+  return {
+    append: await openPostgresAppend(pool),
+    address: { kafka: null, databaseUrl: url },
+    untilAnswering: () => Promise.resolve(),
+    async stop() {
+      await database.drop();
+      await stopTestServer();
+    },
+  };
+};
+
+const dir = await mkdtemp(path.join(tmpdir(), 'linklog-bench-shipping-'));
+try {
+  const log =
+    options.log === 'kafka'
+      ? await startKafkaLog(path.join(dir, 'kafka'))
+      : await startPostgresLog();
+  const { address, untilAnswering } = log;
+  const worker = shipFromWorker({ address, untilAnswering, logger });
+  const ways: readonly (readonly [string, Shipping, Cost[]])[] = [
+    ['on the event loop', shipHere((records) => log.append(topics.visits.name, records)), []],
+    ['from a worker thread', worker, []],
+  ];
+  // The first round warms up both.
+  for (let round = 0; round <= rounds; round += 1) {
+    for (const [, shipping, costs] of ways) {
+      const cost = await costOf(path.join(dir, 'data'), shipping);
+      if (round > 0) costs.push(cost);
+    }
+  }
+  const head = `${count} visits, ${options.log}`;
+  process.stdout.write(line(head, 'µs CPU a visit', 'event loop', 'other threads', 'a second'));
+  for (const [way, , costs] of ways) {
+    const { all, eventLoop, perSecond } = medianOf(costs);
+    const cpu = [all, eventLoop, all - eventLoop].map((us) => us.toFixed(2));
+    process.stdout.write(line(way, ...cpu, perSecond.toFixed(0)));
+  }
+  await worker.stop();
+  await log.stop();
+} finally {
+  await rm(dir, { recursive: true, force: true });
+}

@@ -6,8 +6,11 @@ import { pino, type Logger } from 'pino';
 import { readEvent } from '../../../schemas/events/codec.js';
 import { shipHere } from '../../shipping/shipping.js';
 import { unknownVisitor } from '../../../schemas/testing/visitor.js';
-import type { NewRecord } from '../../../ops/platform/event-log/port.js';
+import type { NewLines, NewRecord } from '../../../ops/platform/event-log/port.js';
+import { partitionOf } from '../../../ops/platform/event-log/partition.js';
+import { topics } from '../../../schemas/events/topics.js';
 import { deferred } from '../../../ops/platform/concurrency/deferred.js';
+import { singly } from '../../../ops/test/support/singly.js';
 import type { NewVisit } from '../record.js';
 import { openSpool, type Spool, type SpoolOptions } from '../spool.js';
 
@@ -35,11 +38,11 @@ export class FakeLog {
   isAway = false;
   tries = 0;
 
-  readonly ship = async (records: readonly NewRecord[]): Promise<void> => {
+  readonly ship = async (records: readonly (NewRecord | NewLines)[]): Promise<void> => {
     this.tries += 1;
     await sleep(1);
     if (this.isAway) throw new Error('The log is away');
-    this.batches.push(records);
+    this.batches.push(singly(records));
   };
 
   get records(): readonly NewRecord[] {
@@ -47,26 +50,29 @@ export class FakeLog {
   }
 
   get sequences(): readonly number[] {
-    return this.records.map(({ value }) => readEvent(value).sequence);
+    return this.records.map(({ value }) => readEvent(value).sequence).sort((a, b) => a - b);
   }
 
-  /** The request ids of the visits of one spool, in the log's order, repeats dropped as readers do. */
+  /** The request ids of the visits of one spool, ascending; repeats dropped as readers do. */
   visitsOf(spoolId: string): number[] {
     return visitsOf(this.records, spoolId);
   }
 }
 
 export const visitsOf = (records: readonly NewRecord[], spoolId: string): number[] => {
-  let highWaterMark = 0;
+  const highWaterMarks = new Map<number, number>();
   const visits: number[] = [];
   for (const { key, value } of records) {
     const event = readEvent(value);
-    if (event.source !== `/linklog/spool/${spoolId}` || event.sequence <= highWaterMark) continue;
+    if (event.source !== `/linklog/spool/${spoolId}`) continue;
+    const partition = partitionOf(key, topics.visits.partitions);
+    if (event.sequence <= (highWaterMarks.get(partition) ?? 0)) continue;
     if (event.subject !== key) throw new Error('The key is not the subject');
-    highWaterMark = event.sequence;
+    highWaterMarks.set(partition, event.sequence);
     visits.push(Number(event.correlationid));
   }
-  return visits;
+  // The log orders those of a partition, and another order in one would have been dropped.
+  return visits.sort((a, b) => a - b);
 };
 
 export const range = (first: number, last: number): number[] =>

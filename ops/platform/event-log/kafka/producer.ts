@@ -3,7 +3,8 @@ import { topics, type TopicName } from '../../../../schemas/events/topics.js';
 import { createBatcher } from '../../concurrency/batcher.js';
 import { groupBy } from '../../group-by.js';
 import { partitionOf } from '../partition.js';
-import type { NewRecord } from '../port.js';
+import { linesIn } from '../lines.js';
+import type { NewLines, NewRecord } from '../port.js';
 import { requestRetry } from './client.js';
 import { ReadyBatch, recordBatch, type OutgoingRecord } from './record-batch.js';
 import type { KafkaSettings } from './settings.js';
@@ -21,12 +22,18 @@ interface Share {
   readonly bytes: number;
 }
 
+function* outgoing(records: readonly (NewRecord | NewLines)[]): Generator<OutgoingRecord> {
+  for (const record of records) {
+    if ('lines' in record) yield* linesIn(record);
+    else yield { key: Buffer.from(record.key), value: Buffer.from(record.value) };
+  }
+}
+
 /** The records of a call in their order, as many together as one request may have. */
-function* sharesOf(topic: TopicName, all: readonly NewRecord[]): Generator<Share> {
+function* sharesOf(topic: TopicName, all: readonly (NewRecord | NewLines)[]): Generator<Share> {
   let records: OutgoingRecord[] = [];
   let bytes = 0;
-  for (const { key, value } of all) {
-    const record = { key: Buffer.from(key), value: Buffer.from(value) };
+  for (const record of outgoing(all)) {
     const size = record.key.length + record.value.length;
     if (records.length > 0 && bytes + size > maxBytes) {
       yield { topic, records, bytes };
@@ -108,7 +115,7 @@ export const createRecordProducer = (kafka: Kafka, settings: KafkaSettings) => {
      * Resolves when all in-sync replicas have the records; those of one call keep their order, also
      * where they fill several requests: when one fails, those after it are not sent.
      */
-    async send(topic: TopicName, records: readonly NewRecord[]): Promise<void> {
+    async send(topic: TopicName, records: readonly (NewRecord | NewLines)[]): Promise<void> {
       for (const share of sharesOf(topic, records)) {
         last = requests.submit(share);
         await last;

@@ -1,0 +1,8 @@
+import { readLines } from '../../platform/event-log/lines.js';
+import type { NewLines, NewRecord } from '../../platform/event-log/port.js';
+
+/** What an append was given, each record by itself. */
+export const singly = <Record extends NewRecord>(
+  records: readonly (Record | NewLines)[],
+): readonly (Record | NewRecord)[] =>
+  records.flatMap((one) => ('lines' in one ? readLines(one.lines.toString()) : one));
