@@ -1,5 +1,6 @@
 import { breakerSamples } from '../ops/platform/concurrency/circuit-breaker.js';
-import type { Metrics, Sample } from '../ops/platform/metrics/metrics.js';
+import type { Sample } from '../ops/platform/metrics/figure.js';
+import type { Metrics } from '../ops/platform/metrics/metrics.js';
 import type { AdmissionOutcome } from './domain/rate-limits.js';
 import type { AdmissionCounts } from './ledger/admission.js';
 import type { ClockWatch } from './ledger/clock-watch.js';

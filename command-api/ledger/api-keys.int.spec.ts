@@ -108,10 +108,13 @@ describe('command API: API-key handler, on two nodes', () => {
       handlers[0].derive(asking(parent), { name: 'made', scopes, expiresIn: null });
     await change(['links:read']);
     expect(await derive()).to.deep.include({ type: 'refused', reason: 'qr:read' });
+    // A busy machine may decide all that follow behind the revocation.
+    await change(scopes);
+    expect(await derive()).to.deep.include({ type: 'done' });
     const steps = Array.from({ length: 40 }, (_, index) => () => {
       if (index === 38)
         return handlers[1].handleFor(asking(root), parent.id, { type: 'RevokeApiKey' });
-      if (index % 4 === 0) return change(index % 8 === 0 ? scopes : ['links:read']);
+      if (index % 4 === 0) return change(index % 8 === 0 ? ['links:read'] : scopes);
       return derive();
     });
     await Promise.all(

@@ -3,13 +3,11 @@ import { keepRunning } from '../local/process/keep-running.js';
 import { migrate } from '../migrations/migrate.js';
 import type { Config } from '../platform/config/config.js';
 import type { Logger } from '../platform/logging.js';
-import type { Metrics } from '../platform/metrics/metrics.js';
+import type { Gauges } from '../platform/metrics/figure.js';
 import { isAway } from '../platform/postgres/away.js';
-import type { DeadlineName } from '../platform/postgres/deadlines.js';
-import { listenToPostgres, requireNotifications } from '../platform/postgres/listener.js';
-import { measurePools } from '../platform/postgres/pool-metrics.js';
-import { createPool, type Pool, type WatchedPool } from '../platform/postgres/pool.js';
-import { Silence } from '../platform/postgres/silence.js';
+import { requireNotifications } from '../platform/postgres/listener.js';
+import { createPool } from '../platform/postgres/pool.js';
+import { connectDatabase } from './connections.js';
 import { startInOrder } from './start-in-order.js';
 
 /**
@@ -40,7 +38,7 @@ export const openDatabase = ({
   logger,
 }: {
   readonly config: Pick<Config, 'databaseUrl' | 'dataDir'>;
-  readonly metrics: Metrics;
+  readonly metrics: Gauges;
   readonly logger: Logger;
 }) =>
   startInOrder(logger, async (onStop) => {
@@ -56,35 +54,7 @@ export const openDatabase = ({
         stopping.abort();
       });
     }
-
-    const pools: WatchedPool[] = [];
-    const addPool = measurePools(metrics);
-    onStop(async () => {
-      await Promise.all(pools.map((pool) => pool.end()));
-    });
-    const channels = ['linklog_changes', 'linklog_log', 'linklog_sent'] as const;
-    const silence = new Silence(logger);
-    const listener = listenToPostgres(url, channels, logger, silence);
-    onStop(() => listener.close());
-    let lostAt: number | null = null;
-    listener.onGap((state) => {
-      if (state === 'lost') lostAt ??= performance.now();
-      else if (lostAt !== null) {
-        for (const pool of pools) pool.closeTakenBefore(lostAt);
-        lostAt = null;
-      }
-    });
-    return {
-      url,
-      listener,
-      /** Opens a pool, which ends with the database. `name` is the metrics' label. */
-      pool(name: string, max: number, deadlines: DeadlineName, plansByKey = false): Pool {
-        const pool = createPool({ url, name, max, deadlines, plansByKey, silence, logger });
-        pools.push(pool);
-        addPool(name, pool);
-        return pool;
-      },
-    };
+    const database = connectDatabase({ url, metrics, logger });
+    onStop(() => database.stop());
+    return database;
   });
-
-export type Database = Awaited<ReturnType<typeof openDatabase>>;

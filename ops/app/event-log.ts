@@ -66,9 +66,9 @@ interface Options {
   readonly onRecorded?: OnRecorded;
   /**
    * `service` unless told. A `command` beside a running service binds no log, and none but a service
-   * relays and prunes; while a restore fills the log, the ledger is older.
+   * relays and prunes, once: not a `thread` of it; while a restore fills the log, the ledger is older.
    */
-  readonly user?: 'service' | 'command' | 'restore';
+  readonly user?: 'service' | 'thread' | 'command' | 'restore';
 }
 
 const openEmbedded = async (options: Options): Promise<OpenedLog> => {

@@ -27,7 +27,7 @@ describe('composition root: health check', () => {
       dependencies: { postgres: fine, log: fine },
       projections: () => Promise.resolve([projection]),
       spool: () => spool,
-      compaction: () => compaction,
+      compaction: () => Promise.resolve(compaction),
       logger: createLogger('silent'),
       ...deps,
     });

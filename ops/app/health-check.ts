@@ -53,7 +53,7 @@ export const createHealthCheck = (deps: {
   readonly optional?: Readonly<Record<string, () => Promise<unknown>>>;
   readonly projections: () => Promise<Projections>;
   readonly spool: () => HealthReport['spool'];
-  readonly compaction: () => HealthReport['compaction'];
+  readonly compaction: () => Promise<HealthReport['compaction']>;
   readonly logger: Logger;
 }): HealthCheck => {
   const { dependencies, optional = {}, projections, spool, compaction, logger } = deps;
@@ -70,8 +70,9 @@ export const createHealthCheck = (deps: {
   };
 
   const look = async (): Promise<HealthReport> => {
-    const [folded, ...others] = await Promise.all([
+    const [folded, compacted, ...others] = await Promise.all([
       lookAt(projections),
+      lookAt(compaction),
       ...Object.entries({ ...dependencies, ...optional }).map(
         async ([name, dependency]) => [name, await lookAt(dependency)] as const,
       ),
@@ -85,7 +86,7 @@ export const createHealthCheck = (deps: {
       dependencies: Object.fromEntries(looks.map(([name, seen]) => [name, stateOf(seen)])),
       projections: folded.state === 'up' ? folded.value : [],
       spool: spool(),
-      compaction: compaction(),
+      compaction: compacted.state === 'up' ? compacted.value : null,
     };
   };
 

@@ -19,6 +19,8 @@ import { startEdgeProcesses } from './edge-processes.js';
 import { openEventLog } from './event-log.js';
 import { createHealthCheck } from './health-check.js';
 import { startMonitoring } from './monitoring.js';
+import { openProjectorThread } from './projectors-in-thread.js';
+import type { ProjectorService } from './projectors.js';
 import { sayRestarted } from './ready-line.js';
 import { requireShared, roles as allRoles, type Role } from './roles.js';
 import { startInOrder } from './start-in-order.js';
@@ -48,6 +50,9 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
     });
 
     const metrics = createMetrics();
+    const projectorThread =
+      roles.has('projectors') && roles.size > 1 ? openProjectorThread(logger) : null;
+    onStop(() => projectorThread?.terminate());
     const database = await openDatabase({ config, metrics, logger });
     onStop(() => database.stop());
     const { listener } = database;
@@ -65,12 +70,22 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
     const { log, outbox, delivery } = eventLog;
 
     const ownSealKeyFile = roles.size === allRoles.length ? sealKeyFileIn(config.dataDir) : null;
-    // Each service's code is loaded where it runs: the rest would make a start slower.
-    const projectors = roles.has('projectors')
-      ? await (
-          await import('./projectors.js')
-        ).startProjectorService({ config, database, eventLog, ownSealKeyFile, metrics, logger })
-      : null;
+    const startProjectors = async (): Promise<ProjectorService> => {
+      if (projectorThread) {
+        const { eventStoreUrl, kafka, sealKeyFile } = config;
+        const settings = {
+          config: { eventStoreUrl, kafka, sealKeyFile },
+          databaseUrl: database.url,
+          ...{ ownSealKeyFile, logLevel: logger.level },
+        };
+        return projectorThread.start(settings, metrics);
+      }
+      // Each service's code is loaded where it runs: the rest would make a start slower.
+      const { startProjectorService } = await import('./projectors.js');
+      const deps = { config, database, eventLog, ownSealKeyFile, metrics, logger };
+      return startProjectorService(deps);
+    };
+    const projectors = roles.has('projectors') ? await startProjectors() : null;
     onStop(() => projectors?.stop());
 
     const redis =
@@ -93,10 +108,10 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
       },
       projections: () => projectionStatus(logPool, log),
       spool: () => edge?.spool() ?? null,
-      compaction: () => projectors?.compaction() ?? null,
+      compaction: async () => (await projectors?.compaction()) ?? null,
       logger,
     });
-    exposeHealth(metrics, health, () => projectors?.secondsBehind() ?? new Map());
+    exposeHealth(metrics, health, async () => (await projectors?.secondsBehind()) ?? new Map());
     const passwords = new PasswordHasher();
     exposePasswords(metrics, passwords);
 

@@ -1,4 +1,4 @@
-import { startCompactor } from '../../projectors/compaction/compactor.js';
+import { startCompactor, type Compactor } from '../../projectors/compaction/compactor.js';
 import { startProjectors } from '../../projectors/main.js';
 import type { ChainBroken } from '../../projectors/seals/recomputed-chain.js';
 import { startSealing } from '../../projectors/seals/sealing.js';
@@ -6,13 +6,27 @@ import { signerOfProcess } from '../../projectors/seals/seal-key.js';
 import { firstFailure } from '../platform/concurrency/deferred.js';
 import type { Config } from '../platform/config/config.js';
 import type { Logger } from '../platform/logging.js';
-import type { Metrics } from '../platform/metrics/metrics.js';
-import type { Database } from './database.js';
+import type { Gauges } from '../platform/metrics/figure.js';
+import type { Database } from './connections.js';
 import type { OpenedLog } from './event-log.js';
-import { startInOrder } from './start-in-order.js';
+import { startInOrder, type Stoppable } from './start-in-order.js';
 
 /** Loaded only if configured: the client of EventStoreDB takes half a second. */
 const archiveModule = () => import('../../projectors/archive/archive.js');
+
+/** What health and metrics ask of the projectors, and how they end. */
+export interface ProjectorService extends Stoppable {
+  /** By projection; see `startProjectors`. Never rejects. */
+  secondsBehind(): Promise<ReadonlyMap<string, number>>;
+  /** Rejects with `ChainBroken` where a partition is not sealed any more; `null`: none is. */
+  readonly checkSeals: (() => Promise<void>) | null;
+  /** How far the compaction is; `null` where this process compacts nothing. */
+  compaction(): Promise<ReturnType<Compactor['progress']>>;
+  /** Rejects while EventStoreDB is away; `null` where there is no archive. */
+  readonly checkArchive: (() => Promise<void>) | null;
+  /** Never resolves; rejects when the projectors, the sealing or the archive cannot go on. */
+  readonly failed: Promise<never>;
+}
 
 /**
  * Starts the projections, the sealing of the log, the compaction of one that is embedded, and the archive where
@@ -24,9 +38,9 @@ export const startProjectorService = (deps: {
   readonly eventLog: OpenedLog;
   /** Made where no SEAL_KEY_FILE is set; `null` where the projectors run apart from the others. */
   readonly ownSealKeyFile: string | null;
-  readonly metrics: Metrics;
+  readonly metrics: Gauges;
   readonly logger: Logger;
-}) =>
+}): Promise<ProjectorService> =>
   startInOrder(deps.logger, async (onStop) => {
     const { config, database, eventLog, ownSealKeyFile, metrics, logger } = deps;
     const { log } = eventLog;
@@ -78,19 +92,15 @@ export const startProjectorService = (deps: {
       failures.push(archive.failed);
     }
     return {
-      secondsBehind: () => projectors.secondsBehind(),
-      /** Rejects with `ChainBroken` where a partition is not sealed any more; `null`: none is. */
+      secondsBehind: () => Promise.resolve(projectors.secondsBehind()),
       checkSeals:
         sealing &&
         (() => {
           const [broken] = brokenChains().values();
           return broken ? Promise.reject(broken) : Promise.resolve();
         }),
-      /** How far the compaction is; `null` where this process compacts nothing. */
-      compaction: () => compactor?.progress() ?? null,
-      /** Rejects while EventStoreDB is away; `null` where there is no archive. */
+      compaction: () => Promise.resolve(compactor?.progress() ?? null),
       checkArchive: archive && (() => archive.check()),
-      /** Never resolves; rejects when the projectors, the sealing or the archive cannot go on. */
       failed: firstFailure(failures),
     };
   });

@@ -2,7 +2,7 @@ import { firstFailure } from '../../ops/platform/concurrency/deferred.js';
 import { ConfigError } from '../../ops/platform/config/config.js';
 import type { EventLog } from '../../ops/platform/event-log/port.js';
 import type { Logger } from '../../ops/platform/logging.js';
-import type { Metrics, Sample } from '../../ops/platform/metrics/metrics.js';
+import type { Gauges, Sample } from '../../ops/platform/metrics/figure.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import { topicNames } from '../../schemas/events/topics.js';
 import { readCheckpoint } from '../runtime/checkpoints.js';
@@ -77,7 +77,7 @@ const gauges: readonly (readonly [name: string, help: string, of: keyof ReaderLa
  * @throws ConfigError
  */
 export const openArchive = (
-  deps: ArchiveDeps & { readonly url: string; readonly metrics: Metrics },
+  deps: ArchiveDeps & { readonly url: string; readonly metrics: Gauges },
 ): Archive => {
   let store;
   try {

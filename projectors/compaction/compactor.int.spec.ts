@@ -149,6 +149,55 @@ describe('compaction of the embedded log', () => {
     expect(await verified()).to.equal(true);
   });
 
+  it('moves large rows as they are, and puts small ones between them together', async () => {
+    for (const records of [300, 30, 30, 400, 1, 100, 40]) {
+      await log.append(visits, recordsOf(visits, code, records));
+    }
+    await seal();
+    const before = await readAll();
+    const sizes = async (table: 'records' | 'segments'): Promise<readonly number[]> => {
+      const { rows } = await database.pool.query<{ bytes: number }>(
+        `SELECT pg_column_size(value) AS bytes FROM log.${table}
+         WHERE records >= 100 ORDER BY first_offset`,
+      );
+      return rows.map(({ bytes }) => bytes);
+    };
+    const bytes = await sizes('records');
+    await compact();
+    expect(await rowsIn('segments')).to.deep.equal([300, 60, 400, 1, 100, 40]);
+    expect(await rowsIn('records')).to.deep.equal([]);
+    expect(await sizes('segments')).to.deep.equal(bytes);
+    expect(await readAll()).to.deep.equal(before);
+
+    await log.append(visits, recordsOf(visits, code, 60));
+    await log.append(visits, recordsOf(visits, code, 500));
+    await seal();
+    await compact();
+    expect(await rowsIn('segments')).to.deep.equal([300, 60, 400, 1, 100, 100, 500]);
+    expect(await verified()).to.equal(true);
+  });
+
+  it('moves a large row that was altered as it is: an audit finds it', async () => {
+    await log.append(visits, recordsOf(visits, code, 300));
+    await seal();
+    await alterRecord(database.pool, { ...place, offset: 200 }, (value) =>
+      value.replace('"bot":false', '"bot":true'),
+    );
+    await compact();
+    expect(await rowsIn('segments')).to.deep.equal([300]);
+    expect(await verified()).to.equal(false);
+  });
+
+  it('gives an alarm where a large row is missing', async () => {
+    for (const records of [300, 300, 300])
+      await log.append(visits, recordsOf(visits, code, records));
+    await seal();
+    await database.pool.query('DELETE FROM log.records WHERE first_offset = 300');
+    const compactor = start();
+    await eventually('the alarm is given', () => compactor.brokenChains().size === 1);
+    expect(await rowsIn('records')).to.deep.equal([300, 300]);
+  });
+
   it('touches nothing that no checkpoint covers', async () => {
     await append(200);
     await seal();

@@ -1,17 +1,15 @@
 import { periodically } from '../../ops/platform/concurrency/periodic.js';
 import { Rests } from '../../ops/platform/concurrency/rests.js';
+import { isLine, lineLimits } from '../../ops/platform/event-log/lines.js';
 import type { EventLog } from '../../ops/platform/event-log/port.js';
-import {
-  isLine,
-  readRows,
-  rowLimits,
-  unpack,
-  type LogRow,
-} from '../../ops/platform/event-log/postgres-batches.js';
+import { readRows, unpack, type LogRow } from '../../ops/platform/event-log/postgres-batches.js';
 import {
   compactedPartitions,
   makeSegment,
+  moveRows,
+  rowSizes,
   type CompactedPartition,
+  type RowSize,
 } from '../../ops/platform/event-log/postgres-segments.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import { advisoryLocks, withAdvisoryLock } from '../../ops/platform/postgres/advisory-locks.js';
@@ -38,8 +36,15 @@ const usualPace = {
 /** Of a partition, in one go: the others are to have their turns. */
 const recordsAtMost = 20_000;
 /** In one go where the next checkpoint is further away than that; bounds what is in memory. */
-const segmentsAtMost = 1_000;
+const rowsAtMost = 200_000;
 const pageSize = 1_000;
+/**
+ * A row of so many records stays as it is: of 1,000, a visit would take 78 bytes instead of 88, and to read it,
+ * compute the chain and compress it again costs as much as half a redirect.
+ */
+const largeRow = 100;
+/** Of such rows, in one transaction: some megabytes. */
+const movedAtOnce = 50;
 
 interface NewSegment {
   readonly first: number;
@@ -50,6 +55,43 @@ interface NewSegment {
   readonly isBatch: boolean;
 }
 
+/** Neighbouring rows that are all moved as they are, or put together. */
+interface Stretch {
+  readonly first: number;
+  readonly next: number;
+  readonly isMoved: boolean;
+}
+
+/** `movedFrom`: records of a row that is moved. @throws ChainBroken where a row is missing */
+const stretchesOf = (
+  place: CompactedPartition,
+  rows: readonly RowSize[],
+  movedFrom: number,
+): readonly Stretch[] => {
+  const { topic, partition, lastSegment, compactedTo } = place;
+  const stretches: { first: number; next: number; rows: number; isMoved: boolean }[] = [];
+  let next = lastSegment;
+  for (const { firstOffset, records, isBatch } of rows) {
+    if (firstOffset !== next) {
+      throw new ChainBroken(`${topic}/${partition} has lost records from ${next} on`);
+    }
+    next += records;
+    const mayGrow = firstOffset === lastSegment && compactedTo > 0 && records < lineLimits.records;
+    const isMoved = isBatch && records >= movedFrom && !mayGrow;
+    const last = stretches.at(-1);
+    const isFull = last?.isMoved === true && last.rows === movedAtOnce;
+    if (last?.isMoved === isMoved && !isFull) {
+      last.next = next;
+      last.rows += 1;
+    } else stretches.push({ first: firstOffset, next, rows: 1, isMoved });
+  }
+  // A small one between large ones has nothing to be put together with.
+  return stretches.map(({ first, next: end, rows: count, isMoved }) => ({
+    ...{ first, next: end },
+    isMoved: isMoved || (count === 1 && movedFrom < Infinity),
+  }));
+};
+
 /** Adds a row to the last segment, or begins one where there is no room for it. */
 const plan = (segments: NewSegment[], { firstOffset, records, key, value }: LogRow): void => {
   const next = firstOffset + records;
@@ -58,8 +100,8 @@ const plan = (segments: NewSegment[], { firstOffset, records, key, value }: LogR
   const last = segments.at(-1);
   const hasRoom =
     last?.isBatch === true &&
-    next - last.first <= rowLimits.records &&
-    last.bytes + bytes <= rowLimits.bytes;
+    next - last.first <= lineLimits.records &&
+    last.bytes + bytes <= lineLimits.bytes;
   if (isBatch && hasRoom) {
     last.next = next;
     last.rows += 1;
@@ -69,9 +111,9 @@ const plan = (segments: NewSegment[], { firstOffset, records, key, value }: LogR
 
 /**
  * Puts old events of the embedded log together, up to 1,000 a row: an event in a row of its own takes
- * seven times as much. Only what a signed checkpoint covers is touched, and only after the chain of its hashes
- * was computed once more, from the checkpoint before: what somebody has altered stays as it is, and
- * an alarm is given.
+ * seven times as much. Only what a signed checkpoint covers is touched. Rows that are large already are moved as they
+ * are; others only after the chain of their hashes was computed once more, between the checkpoints around them: what
+ * somebody has altered stays as it is, and an alarm is given.
  *
  * Any number of processes may run it; one at a time works.
  */
@@ -126,19 +168,23 @@ export const startCompactor = (deps: {
   };
 
   /**
-   * Reads a partition up to a checkpoint, and says how to put its rows together; `null` when it is to stop.
+   * Reads the rows of a stretch, with those around it up to the next checkpoints, and says how to put them
+   * together; `null` when it is to stop, or the checkpoint behind it is being replaced.
    *
    * @throws ChainBroken where the log is not what was sealed
    */
-  const planUpTo = async (
+  const planOf = async (
     client: Queryable,
     place: CompactedPartition,
-    target: SignedCheckpoint,
-    end: number,
+    { first, next }: Stretch,
     rests: Rests,
   ): Promise<readonly NewSegment[] | null> => {
-    const { id: partitionId, topic, partition, lastSegment, compactedTo } = place;
-    const base = await store.newest({ topic, partition }, keys, lastSegment);
+    const { id: partitionId, topic, partition, compactedTo } = place;
+    const [base, target] = await Promise.all([
+      store.newest({ topic, partition }, keys, first),
+      store.oldest({ topic, partition }, keys, next),
+    ]);
+    if (!target) return null;
     let hash = base ? Buffer.from(base.hash, 'hex') : genesisOf(log.logId(topic), place);
     const segments: NewSegment[] = [];
     for (let from = base?.nextOffset ?? 0; from < target.nextOffset;) {
@@ -152,10 +198,8 @@ export const startCompactor = (deps: {
       hash = extendChain(place, hash, records).hash;
       from += records.length;
       for (const row of rows) {
-        const { firstOffset } = row;
-        const isOld = firstOffset + row.records <= Math.min(target.nextOffset, end);
-        const isDue = firstOffset >= lastSegment && segments.length < segmentsAtMost;
-        if (isOld && isDue) plan(segments, row);
+        const isDue = row.firstOffset >= first && row.firstOffset + row.records <= next;
+        if (isDue) plan(segments, row);
       }
       await rests.take();
     }
@@ -164,7 +208,7 @@ export const startCompactor = (deps: {
         `${topic}/${partition} is not what it was when it was sealed up to ${target.nextOffset}`,
       );
     }
-    return segments.filter(({ first, rows }) => rows > 1 || first >= compactedTo);
+    return segments.filter((segment) => segment.rows > 1 || segment.first >= compactedTo);
   };
 
   /** Returns how many records were put into segments. */
@@ -173,18 +217,34 @@ export const startCompactor = (deps: {
     place: CompactedPartition,
     rests: Rests,
   ): Promise<number> => {
-    const { id, topic, partition, compactedTo } = place;
+    const { id, topic, partition, lastSegment, compactedTo } = place;
     const name = `${topic}/${partition}`;
     const end = await unsoughtBelow(place);
     if (broken.has(name) || end - compactedTo < pace.recordsAtLeast) return 0;
     const target = await targetOf(place);
     if (target === null) return 0;
+    const to = Math.min(target.nextOffset, end);
+    const rows = await rowSizes(client, id, { from: lastSegment, to, atMost: rowsAtMost });
+    // Where the last checkpoint is far away, as after a new key, its chain is to be computed once, not for each
+    // stretch.
+    const base = await store.newest({ topic, partition }, keys, lastSegment);
+    const isNear = lastSegment - (base?.nextOffset ?? 0) <= recordsAtMost;
     let done = 0;
     try {
-      for (const segment of (await planUpTo(client, place, target, end, rests)) ?? []) {
+      for (const stretch of stretchesOf(place, rows, isNear ? largeRow : Infinity)) {
+        if (stretch.isMoved) await moveRows(client, id, stretch);
+        else {
+          const segments = await planOf(client, place, stretch, rests);
+          if (!segments) break;
+          for (const segment of segments) {
+            if (stopping.signal.aborted) return done;
+            await makeSegment(client, id, segment);
+            done = segment.next - compactedTo;
+            await rests.take();
+          }
+        }
+        done = stretch.next - compactedTo;
         if (stopping.signal.aborted) break;
-        await makeSegment(client, id, segment);
-        done = segment.next - compactedTo;
         await rests.take();
       }
     } catch (err) {

@@ -32,28 +32,35 @@ export const sealStore = (pool: Pool, log: Pick<EventLog, 'logId'>) => {
   const checkpointOf = (place: Place, row: SealRow): SignedCheckpoint =>
     checkpointOfRow({ logId: log.logId(place.topic), ...place }, row);
 
-  /** The newest one, at `to` at the latest, that a trusted key has signed; `null` where there is none. */
-  const newest = async (
+  /** The nearest one to an offset that a trusted key has signed; `null` where there is none. */
+  const nearest = async (
     place: Place,
     keys: TrustedKeys,
-    to = Number.MAX_SAFE_INTEGER - 1,
+    offset: number,
+    [comparison, order]: readonly ['<=', 'DESC'] | readonly ['>=', 'ASC'],
   ): Promise<SignedCheckpoint | null> => {
-    for (let before = to + 1; ;) {
+    const values = [place.topic, place.partition, offset, [...keys.keys()]];
+    for (let passed = 0; ; passed += 1) {
       const { rows } = await pool.query<SealRow>(
-        `${select} AND next_offset < $3 AND key_id = ANY ($4)
-         ORDER BY next_offset DESC LIMIT 1`,
-        [place.topic, place.partition, before, [...keys.keys()]],
+        `${select} AND next_offset ${comparison} $3 AND key_id = ANY ($4)
+         ORDER BY next_offset ${order} LIMIT 1 OFFSET $5`,
+        [...values, passed],
       );
       const [row] = rows;
       if (!row) return null;
       const seal = checkpointOf(place, row);
       if (isSigned(seal, keys)) return seal;
-      before = row.nextOffset;
     }
   };
 
   return {
-    newest,
+    /** The newest one, at `to` at the latest, that a trusted key has signed; `null` where there is none. */
+    newest: (place: Place, keys: TrustedKeys, to = Number.MAX_SAFE_INTEGER) =>
+      nearest(place, keys, to, ['<=', 'DESC']),
+
+    /** The oldest one, at `from` at the earliest. */
+    oldest: (place: Place, keys: TrustedKeys, from: number) =>
+      nearest(place, keys, from, ['>=', 'ASC']),
 
     /** The newest one of every partition that has one. */
     async lastOfAll(keys: TrustedKeys): Promise<readonly SignedCheckpoint[]> {
@@ -62,7 +69,7 @@ export const sealStore = (pool: Pool, log: Pick<EventLog, 'logId'>) => {
       );
       const found: SignedCheckpoint[] = [];
       for (const place of places) {
-        const seal = await newest(place, keys);
+        const seal = await this.newest(place, keys);
         if (seal !== null) found.push(seal);
       }
       return found;

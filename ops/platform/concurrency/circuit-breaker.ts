@@ -1,4 +1,4 @@
-import type { Sample } from '../metrics/metrics.js';
+import type { Sample } from '../metrics/figure.js';
 
 const states = ['closed', 'open', 'probing'] as const;
 

@@ -7,8 +7,8 @@ type Projection = HealthReport['projections'][number];
 export const exposeHealth = (
   metrics: Metrics,
   health: HealthCheck,
-  /** By projection, as far as this process applies it. */
-  secondsBehind: () => ReadonlyMap<string, number>,
+  /** By projection, as far as this process applies it. Never rejects. */
+  secondsBehind: () => Promise<ReadonlyMap<string, number>>,
 ): void => {
   const labels = ['projection'];
   metrics.gauge({
@@ -56,7 +56,7 @@ export const exposeHealth = (
       const { projections } = await health();
       // A projection that another process has brought to the end of the log has no lag.
       const level = new Set(projections.filter(({ lag }) => lag === 0).map(({ name }) => name));
-      return [...secondsBehind()].map(([projection, seconds]) => [
+      return [...(await secondsBehind())].map(([projection, seconds]) => [
         { projection },
         level.has(projection) ? 0 : seconds,
       ]);

@@ -1,25 +1,9 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
-import { DurationHistogram, type Durations, type Labels } from './durations.js';
+import { DurationHistogram, type Durations } from './durations.js';
+import { samplesOf, type Figure } from './figure.js';
 import { createRequestRecorder } from './requests.js';
 
-/** A number with its labels. */
-export type Sample = readonly [labels: Labels, value: number];
-
-/** A number, or several with different labels, that is read for each answer of GET /metrics. */
-export interface Figure {
-  readonly name: string;
-  readonly help: string;
-  readonly labels?: readonly string[];
-  /** Must not fail: the whole answer would. A value that cannot be read is left out. */
-  readonly read: () => number | readonly Sample[] | Promise<readonly Sample[]>;
-}
-
 const lookAtLoopMs = 500;
-
-const samplesOf = async (read: Figure['read']): Promise<readonly Sample[]> => {
-  const value = await read();
-  return typeof value === 'number' ? [[{}, value]] : value;
-};
 
 /** Longest timer delay: disables prom-client's own monitor. */
 const neverMs = 2 ** 31 - 1;
@@ -57,17 +41,30 @@ export const createMetrics = () => {
     histograms.push(made);
     return made;
   };
-  const metricOf = ({ name, help, labels = [], read }: Figure) => ({
-    name,
-    help,
-    labelNames: labels,
-    registers: [registry],
-    async collect(this: Counter | Gauge) {
-      const samples = await samplesOf(read);
-      this.reset();
-      for (const [of, value] of samples) this.inc(of, value);
-    },
-  });
+  const figures = new Map<string, Figure[]>();
+  /** Several places may tell of one name, where labels tell them apart: each pool of connections does. */
+  const expose = (Kind: typeof Counter | typeof Gauge, figure: Figure): void => {
+    const { name, help, labels = [] } = figure;
+    const known = figures.get(name);
+    if (known) {
+      if (labels.length === 0) throw new Error(`There are metrics named ${name} already`);
+      known.push(figure);
+      return;
+    }
+    const all = [figure];
+    figures.set(name, all);
+    const metric: Counter | Gauge = new Kind({
+      name,
+      help,
+      labelNames: labels,
+      registers: [registry],
+      async collect() {
+        const samples = (await Promise.all(all.map(samplesOf))).flat();
+        metric.reset();
+        for (const [of, value] of samples) metric.inc(of, value);
+      },
+    });
+  };
   const requests = histogram(
     'linklog_http_request_duration_seconds',
     'Time from the head of a request to its answer',
@@ -82,8 +79,12 @@ export const createMetrics = () => {
 
   return {
     /** A number that only rises. Its name ends in `_total`. */
-    counter: (figure: Figure): unknown => new Counter(metricOf(figure)),
-    gauge: (figure: Figure): unknown => new Gauge(metricOf(figure)),
+    counter(figure: Figure): void {
+      expose(Counter, figure);
+    },
+    gauge(figure: Figure): void {
+      expose(Gauge, figure);
+    },
     /** How long something takes. Its name ends in `_seconds`. */
     durations: (name: string, help: string): Durations => histogram(name, help).child(),
     /** The requests of one listener of this process. */

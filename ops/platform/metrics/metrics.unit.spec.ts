@@ -103,6 +103,17 @@ describe('platform: metrics of a process', () => {
     }).to.throw('already');
   });
 
+  it('are told of from several places, where labels tell these apart', async () => {
+    const metrics = createMetrics();
+    for (const pool of ['log', 'edge']) {
+      const read = () => [[{ pool }, 2]] as const;
+      metrics.gauge({ name: 'linklog_connections', help: 'Connections', labels: ['pool'], read });
+    }
+    const series = await seriesOf(metrics);
+    expect(total(series, 'linklog_connections', { pool: 'edge' })).to.equal(2);
+    expect(total(series, 'linklog_connections')).to.equal(4);
+  });
+
   it('tell of the process itself', async () => {
     const names = (await seriesOf(createMetrics())).map(({ name }) => name);
     expect(names).to.include.members([

@@ -2,6 +2,7 @@ import pg from 'pg';
 import type { Logger } from '../logging.js';
 import { DatabaseSilent, isAway, isRefusal } from './away.js';
 import { arrayLiteral } from './array-literal.js';
+import { sendsByteParts } from './byte-parts.js';
 import { answerGraceMs, deadlines, type DeadlineName, type Deadlines } from './deadlines.js';
 import type { Silence } from './silence.js';
 
@@ -70,6 +71,11 @@ const types: pg.CustomTypesConfig = {
 /** Sends the statements of a turn of the event loop in one write: each write costs as much as a small statement. */
 class CorkedClient extends pg.Client {
   #corked = false;
+
+  constructor(config?: string | pg.ClientConfig) {
+    super(config);
+    sendsByteParts(this.connection);
+  }
 
   override readonly query: pg.Client['query'] = (...query: unknown[]) => {
     const { stream } = this.connection;

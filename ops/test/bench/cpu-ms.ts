@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { nullOnThrow } from '../../platform/errors.js';
 
 /** User and system time so far, in milliseconds, with those of ended children. Linux: a tick is 10 ms. */
 const timesOf = (pid: number): readonly [own: number, ofChildren: number] => {
@@ -17,7 +18,8 @@ export const cpuMs = (pid: number): number => timesOf(pid)[0];
 export const cpuMsOfTree = (pid: number): number => {
   const [own, ofEnded] = timesOf(pid);
   const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1').split(' ');
-  return children
-    .filter(Boolean)
-    .reduce((sum, child) => sum + cpuMsOfTree(Number(child)), own + ofEnded);
+  // One that ends between the two reads is among its parent's ended children the next time.
+  const msOf = (child: string): number =>
+    nullOnThrow(() => cpuMsOfTree(Number(child)), 'ENOENT', 'ESRCH') ?? 0;
+  return children.filter(Boolean).reduce((sum, child) => sum + msOf(child), own + ofEnded);
 };

@@ -233,7 +233,8 @@ const goFirst = (): void => {
 };
 
 if (process.send && process.argv[1] === fileURLToPath(import.meta.url)) {
-  process.once('message', (plan: LoadPlan) => {
+  // Not `once`: a listener keeps the process from ending by itself, before its result has arrived.
+  process.on('message', (plan: LoadPlan) => {
     if (plan.givesWay) giveWay();
     else goFirst();
     void Promise.all(plan.streams.map((stream) => runStream(stream, plan))).then((results) => {

@@ -332,6 +332,8 @@ describe('product: metrics of the running product', () => {
     expect(pools.map(({ labels }) => labels['pool'])).to.have.members([
       'log',
       'projectors',
+      // The projectors' reader of the log, where they have a thread of their own.
+      ...(onStack ? [] : ['projectors-log']),
       'projection-work',
       'edge',
       'command-api',
@@ -340,7 +342,7 @@ describe('product: metrics of the running product', () => {
       ...(onStack ? ['delivery'] : []),
     ]);
     const value = (name: string): number => total(series, name);
-    expect(value('linklog_postgres_pool_connections')).to.be.within(1, 28);
+    expect(value('linklog_postgres_pool_connections')).to.be.within(1, 34);
     expect(value('linklog_postgres_pool_waiting_requests')).to.equal(0);
     expect(value('linklog_dependency_up')).to.equal(6);
     expect(value('linklog_edge_shared_cache_circuit')).to.equal(1);

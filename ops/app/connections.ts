@@ -1,0 +1,48 @@
+import type { Logger } from '../platform/logging.js';
+import type { Gauges } from '../platform/metrics/figure.js';
+import type { DeadlineName } from '../platform/postgres/deadlines.js';
+import { listenToPostgres } from '../platform/postgres/listener.js';
+import { measurePool } from '../platform/postgres/pool-metrics.js';
+import { createPool, type Pool, type WatchedPool } from '../platform/postgres/pool.js';
+import { Silence } from '../platform/postgres/silence.js';
+
+/** Connects a thread to PostgreSQL: pools, and a listener whose pings watch over them. */
+export const connectDatabase = ({
+  url,
+  metrics,
+  logger,
+}: {
+  readonly url: string;
+  readonly metrics: Gauges;
+  readonly logger: Logger;
+}) => {
+  const pools: WatchedPool[] = [];
+  const channels = ['linklog_changes', 'linklog_log', 'linklog_sent'] as const;
+  const silence = new Silence(logger);
+  const listener = listenToPostgres(url, channels, logger, silence);
+  let lostAt: number | null = null;
+  listener.onGap((state) => {
+    if (state === 'lost') lostAt ??= performance.now();
+    else if (lostAt !== null) {
+      for (const pool of pools) pool.closeTakenBefore(lostAt);
+      lostAt = null;
+    }
+  });
+  return {
+    url,
+    listener,
+    /** Opens a pool, which ends with the others. `name` is the metrics' label. */
+    pool(name: string, max: number, deadlines: DeadlineName, plansByKey = false): Pool {
+      const pool = createPool({ url, name, max, deadlines, plansByKey, silence, logger });
+      pools.push(pool);
+      measurePool(metrics, name, pool);
+      return pool;
+    },
+    async stop(): Promise<void> {
+      await listener.close();
+      await Promise.all(pools.map((pool) => pool.end()));
+    },
+  };
+};
+
+export type Database = Omit<ReturnType<typeof connectDatabase>, 'stop'>;

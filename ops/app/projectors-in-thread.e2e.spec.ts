@@ -1,0 +1,90 @@
+import { expect } from 'chai';
+import { rm } from 'node:fs/promises';
+import { testDatabase, type TestDatabase } from '../test/support/database.js';
+import { runToEnd, temporaryDir, type EndedProcess } from '../test/support/process.js';
+import { startEmbeddedProduct } from '../test/support/product.js';
+import { eventually, within } from '../test/support/waiting.js';
+import { Bench } from '../test/e2e/harness.js';
+
+/** Of the embedded log, when a database was copied without its log. */
+const elsewhere = "UPDATE projection_stats.checkpoints SET log_id = 'postgres:elsewhere'";
+const message =
+  /^linklog: The checkpoint of linklog\.visits\.v1\/\d belongs to log postgres:elsewhere/m;
+
+describe('product: projectors beside other services', function () {
+  this.timeout(60_000);
+  const bench = new Bench();
+  let database: TestDatabase;
+  let dataDir: string;
+
+  beforeEach(async () => {
+    database = await testDatabase('projector_thread');
+    dataDir = await temporaryDir();
+    const env = { DATABASE_URL: database.url };
+    bench.use(await startEmbeddedProduct({ dataDir, env }));
+  });
+  afterEach(async () => {
+    await bench.product.cleanup();
+    await database.drop();
+    await rm(dataDir, { recursive: true });
+  });
+
+  const visitOnce = async (): Promise<void> => {
+    const { key } = await bench.key('PRO');
+    const { shortCode } = await bench.link(key);
+    expect((await bench.visit(shortCode)).status).to.equal(302);
+    await eventually('the visit is counted', async () => {
+      return (await bench.stats(shortCode, key)).clickCount === 1;
+    });
+  };
+
+  const expectForeign = ({ exitCode, stderr }: EndedProcess): void => {
+    expect(stderr).to.match(message);
+    expect(exitCode).to.equal(1);
+  };
+
+  it('end the process with the message of what no retry can mend', async () => {
+    await visitOnce();
+    await database.pool.query(elsewhere);
+    // Every reader goes on from its checkpoint.
+    await database.pool.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+       WHERE datname = current_database() AND application_name = 'linklog listener'`,
+    );
+    const end = await within(30_000, 'The service goes on', bench.product.ended);
+    expectForeign(end);
+    expect(end.stderr).to.match(/"code":"FOREIGN_POSITION".*"the subscription ended"/);
+  });
+
+  it('end the start with the same message', async () => {
+    await visitOnce();
+    await bench.product.stop();
+    await database.pool.query(elsewhere);
+    expectForeign(await runToEnd({ DATA_DIR: dataDir, DATABASE_URL: database.url }));
+  });
+
+  it('apply what was visited before the process was stopped under load', async () => {
+    const { key } = await bench.key('PRO');
+    const { shortCode } = await bench.link(key);
+    let answered = 0;
+    const visitUntilRefused = async (): Promise<void> => {
+      for (;;) {
+        const status = await bench.visit(shortCode).then(
+          (answer) => answer.status,
+          () => null,
+        );
+        if (status !== 302) return;
+        answered += 1;
+      }
+    };
+    const visitors = Array.from({ length: 32 }, visitUntilRefused);
+    await eventually('some visits were answered', () => answered > 1_000);
+    const { stderr } = await bench.product.stop();
+    await Promise.all(visitors);
+    expect(stderr).not.to.match(/"level":(50|60)/);
+    bench.use(await startEmbeddedProduct({ dataDir, env: { DATABASE_URL: database.url } }));
+    await eventually('all are counted', async () => {
+      return (await bench.stats(shortCode, key)).clickCount >= answered;
+    });
+  });
+});

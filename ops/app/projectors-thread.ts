@@ -1,0 +1,68 @@
+/** The thread of the projectors where they share a process with other services; see `projectors-in-thread.ts`. */
+import { answerCalls, stepBack } from '../platform/concurrency/thread.js';
+import { createLogger } from '../platform/logging.js';
+import { samplesOf, type Figure } from '../platform/metrics/figure.js';
+import { connectDatabase } from './connections.js';
+import { openEventLog } from './event-log.js';
+import { startProjectorService } from './projectors.js';
+import type { ProjectorSettings, ProjectorThread } from './projectors-in-thread.js';
+import { startInOrder } from './start-in-order.js';
+
+/** As of the thread that ships visits: where a core is shared, redirects get three quarters of it. */
+const niceness = 5;
+
+stepBack(niceness);
+
+const start = ({ config, databaseUrl: url, ownSealKeyFile, logLevel }: ProjectorSettings) => {
+  const logger = createLogger(logLevel);
+  return startInOrder(logger, async (onStop) => {
+    const figures: Figure[] = [];
+    const metrics = {
+      gauge(figure: Figure): void {
+        figures.push(figure);
+      },
+    };
+    const database = connectDatabase({ url, metrics, logger });
+    onStop(() => database.stop());
+    const { listener } = database;
+    const pool = database.pool('projectors-log', 6, 'log');
+    const eventLog = await openEventLog(config, { pool, url, listener, logger, user: 'thread' });
+    onStop(() => eventLog.close());
+    const deps = { config, database, eventLog, ownSealKeyFile, metrics, logger };
+    const service = await startProjectorService(deps);
+    onStop(() => service.stop());
+    return { service, figures };
+  });
+};
+
+let running: ReturnType<typeof start> | undefined;
+
+const started = async () => {
+  if (!running) throw new Error('The projectors were not started');
+  return running;
+};
+
+answerCalls<ProjectorThread>({
+  async start(settings) {
+    running = start(settings);
+    const { service, figures } = await running;
+    return {
+      figures: figures.map(({ name, help, labels = [] }) => ({ name, help, labels })),
+      seals: service.checkSeals !== null,
+      archive: service.checkArchive !== null,
+    };
+  },
+  async samples(name) {
+    const { figures } = await started();
+    const samples = await Promise.all(
+      figures.filter((figure) => figure.name === name).map(samplesOf),
+    );
+    return samples.flat();
+  },
+  secondsBehind: async () => (await started()).service.secondsBehind(),
+  checkSeals: async () => (await started()).service.checkSeals?.(),
+  checkArchive: async () => (await started()).service.checkArchive?.(),
+  compaction: async () => (await started()).service.compaction(),
+  failed: async () => (await started()).service.failed,
+  stop: async () => (await started()).stop(),
+});

@@ -1,0 +1,32 @@
+/** A thread for the spec of threads. */
+import { ConfigError } from '../../config/config.js';
+import { answerCalls } from '../thread.js';
+import { never } from '../deferred.js';
+
+class OwnError extends Error {
+  readonly code = 'OWN';
+  readonly retryable = false;
+}
+
+export interface AnsweringThread {
+  sum(numbers: readonly number[], more: ReadonlyMap<string, number>): Promise<number>;
+  refuse(message: string): Promise<void>;
+  misconfigured(): Promise<void>;
+  wait(): Promise<never>;
+  /** Throws where nobody catches. */
+  crash(message: string): Promise<void>;
+}
+
+answerCalls<AnsweringThread>({
+  sum: (numbers, more) =>
+    Promise.resolve([...numbers, ...more.values()].reduce((sum, number) => sum + number, 0)),
+  refuse: (message) => Promise.reject(new OwnError(message, { cause: new TypeError('why') })),
+  misconfigured: () => Promise.reject(new ConfigError('EVENTSTORE_URL: wrong')),
+  wait: () => never,
+  crash(message) {
+    setImmediate(() => {
+      throw new OwnError(message);
+    });
+    return Promise.resolve();
+  },
+});

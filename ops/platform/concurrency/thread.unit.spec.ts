@@ -1,0 +1,56 @@
+import { expect } from 'chai';
+import { rejection } from '../../test/support/waiting.js';
+import { ConfigError } from '../config/config.js';
+import type { AnsweringThread } from './testing/answering-thread.js';
+import { startThread, type Thread } from './thread.js';
+
+const program = new URL('testing/answering-thread.js', import.meta.url);
+
+describe('platform: a worker thread', () => {
+  let thread: Thread<AnsweringThread>;
+
+  beforeEach(() => {
+    thread = startThread<AnsweringThread>(program);
+  });
+  afterEach(() => thread.terminate());
+
+  it('answers calls, several at once', async () => {
+    const sums = [1, 2, 3].map((number) =>
+      thread.call('sum', [number, 10], new Map([['more', 100]])),
+    );
+    expect(await Promise.all(sums)).to.deep.equal([111, 112, 113]);
+  });
+
+  it('rejects with the message, code, stack and cause of what a method throws', async () => {
+    const error = (await rejection(thread.call('refuse', 'not today'))) as Error;
+    expect(error).to.be.instanceOf(Error).and.include({ message: 'not today', code: 'OWN' });
+    expect(error.stack).to.include('answering-thread');
+    expect(error.cause).to.include({ name: 'TypeError', message: 'why' });
+    expect(await thread.call('sum', [1], new Map())).to.equal(1);
+  });
+
+  it('rejects with a ConfigError where the method does', async () => {
+    expect(await rejection(thread.call('misconfigured')))
+      .to.be.instanceOf(ConfigError)
+      .with.property('message', 'EVENTSTORE_URL: wrong');
+  });
+
+  it('rejects every call, also later ones, with what nobody in the thread caught', async () => {
+    const waiting = rejection(thread.call('wait'));
+    await thread.call('crash', 'nobody caught this');
+    for (const error of [await waiting, await thread.ended, await rejection(thread.call('wait'))]) {
+      expect(error).to.include({ message: 'nobody caught this', code: 'OWN' });
+    }
+  });
+
+  it('rejects every call when it is terminated', async () => {
+    const waiting = rejection(thread.call('wait'));
+    await thread.terminate();
+    for (const error of [await waiting, await rejection(thread.call('wait'))]) {
+      expect(error)
+        .to.be.instanceOf(Error)
+        .with.property('message')
+        .that.includes('ended with code');
+    }
+  });
+});
