@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import type { Batch, NewRecord } from '../../ops/platform/event-log/port.js';
 import { transaction } from '../../ops/platform/postgres/pool.js';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { topics } from '../../schemas/events/topics.js';
@@ -15,7 +16,7 @@ import {
 import { rejection } from '../../ops/test/support/waiting.js';
 import { feed, namedLog, type Feed } from '../testing/harness.js';
 import { dump, emptyTables } from '../testing/tables.js';
-import { applyBatch } from './batch.js';
+import { applyBatch, createJointHandler } from './batch.js';
 import { BatchNotAtCheckpoint } from './checkpoints.js';
 import type { Projection } from './projection.js';
 
@@ -194,6 +195,76 @@ describe('projectors: handler of batches', () => {
       expect(await unluckyFeed.records(visits, [visit(1)])).to.include({ applied: 1 });
     });
   }
+
+  describe('of several partitions in one transaction', () => {
+    const joint = (projection: Projection) =>
+      createJointHandler({ projection, log: namedLog(), pool: database.pool });
+    const batchOf = (partition: number, records: readonly NewRecord[], first = 0): Batch => ({
+      topic: visits,
+      partition,
+      records: records.map((record, index) => ({ ...record, offset: first + index })),
+    });
+    const visitOf = (code: string, sequence: number) =>
+      recordOf(spooledVisit(code, { sequence, spool: code }));
+
+    it('applies all of them, and moves their checkpoints', async () => {
+      const handle = joint(stats);
+      await handle([batchOf(0, [visitOf('a', 1), visitOf('a', 2)]), batchOf(1, [visitOf('b', 1)])]);
+      await handle([batchOf(0, [visitOf('a', 2), visitOf('a', 3)], 2)]);
+      expect(await clicks()).to.deep.equal({ a: 3, b: 1 });
+      const { checkpoints } = await content();
+      expect(checkpoints).to.deep.equal([
+        `(${visits},0,log-1:${visits},4)`,
+        `(${visits},1,log-1:${visits},1)`,
+      ]);
+      const { rows } = await database.pool.query(
+        `SELECT partition, clicks FROM ${schema}.accounts ORDER BY partition`,
+      );
+      expect(rows).to.deep.equal([
+        { partition: 0, clicks: 3 },
+        { partition: 1, clicks: 1 },
+      ]);
+    });
+
+    it('applies none where one is not at its checkpoint, or has what is to be set aside', async () => {
+      const handle = joint(stats);
+      await handle([batchOf(0, [visitOf('a', 1)]), batchOf(1, [visitOf('b', 1)])]);
+      const before = await content();
+      const next = batchOf(0, [visitOf('a', 2)], 1);
+      const moved = await rejection(handle([next, batchOf(1, [visitOf('b', 2)], 2)]));
+      expect(moved).to.be.instanceOf(BatchNotAtCheckpoint);
+      const broken = batchOf(1, [visitOf('b', 2), { key: 'c', value: 'no event' }], 1);
+      expect(await rejection(handle([next, broken]))).to.include({ code: 'SOME_SET_ASIDE' });
+      expect(await content()).to.deep.equal(before);
+      await live.records(visits, [{ key: 'a', value: 'no event' }], 1);
+      const parked = await rejection(handle([batchOf(0, [visitOf('a', 2)], 2)]));
+      expect(parked).to.include({ code: 'SOME_SET_ASIDE' });
+    });
+
+    it('applies them as one where the projection has no rows for each partition', async () => {
+      await emptyTables(database.pool, 'projection_quotas');
+      let applied = 0;
+      const counted: Projection = {
+        ...quotas,
+        apply(...args) {
+          applied += 1;
+          return quotas.apply(...args);
+        },
+      };
+      const topic = topics.links.name;
+      const linksOf = (partition: number, codes: readonly string[]): Batch => ({
+        ...{ topic, partition },
+        records: codes.map((code, offset) => ({
+          ...recordOf(created(code, { keyId: 'key-1' })),
+          offset,
+        })),
+      });
+      await joint(counted)([linksOf(0, ['a', 'b']), linksOf(1, ['c'])]);
+      expect(applied).to.equal(1);
+      const { rows } = await database.pool.query('SELECT links FROM projection_quotas.months');
+      expect(rows).to.deep.equal([{ links: 3 }]);
+    });
+  });
 
   it('keeps events of different topics at equal offsets apart', async () => {
     await emptyTables(database.pool, 'projection_quotas');

@@ -7,8 +7,14 @@ import {
   type Client,
   type Pool,
 } from '../../ops/platform/postgres/pool.js';
+import type { LinklogEvent } from '../../schemas/events/catalogue.js';
 import { originOf } from '../../schemas/events/envelope.js';
-import { moveCheckpoint, requireAtCheckpoint, shareSchema } from './checkpoints.js';
+import {
+  moveCheckpoint,
+  requireAtCheckpoint,
+  requireAtCheckpoints,
+  shareSchema,
+} from './checkpoints.js';
 import {
   applyOrSetAside,
   highestOf,
@@ -97,6 +103,12 @@ export const saveProgress = async (
 };
 
 /**
+ * COMMIT does not wait for the disk. A crash of PostgreSQL may undo the last batches, but rows and checkpoint together,
+ * so they are applied again.
+ */
+const settings = `SET LOCAL synchronous_commit = off; ${planByKey('LOCAL')}`;
+
+/**
  * Applies one batch in the caller's transaction: rows, high-water marks, dead letters and checkpoint.
  *
  * @throws BatchNotAtCheckpoint, UnknownEventType; errors that no event is to blame for: the batch is to be
@@ -109,9 +121,7 @@ export const applyBatch = async (
 ): Promise<{ readonly outcome: BatchOutcome; readonly letters: readonly DeadLetter[] }> => {
   const logId = log.logId(batch.topic);
   await Promise.all([
-    // COMMIT does not wait for the disk. A crash of PostgreSQL may undo the last batches, but rows and
-    // checkpoint together, so they are applied again.
-    tx.query(`SET LOCAL synchronous_commit = off; ${planByKey('LOCAL')}`),
+    tx.query(settings),
     // Only its own rebuild renames the schema that a rebuild fills.
     schema === liveSchema(projection.name) ? tx.query(shareSchema(projection.name)) : null,
     requireAtCheckpoint(tx, schema, batch, logId, 'FOR UPDATE'),
@@ -141,6 +151,72 @@ export const applyBatch = async (
       parked,
     },
   };
+};
+
+/** Some of the records are broken, or wait behind dead letters. */
+class SomeSetAside extends Error {
+  readonly code = 'SOME_SET_ASIDE';
+
+  constructor({ topic, partition }: Batch) {
+    super(`Not all records of ${topic}/${partition} can simply be applied`);
+  }
+}
+
+/**
+ * Returns a handler that applies batches of several partitions in one transaction, as long as nothing is to be set
+ * aside: a dozen statements rather than a dozen for each partition.
+ *
+ * @throws whatever keeps one of the batches from being applied: none of them was
+ */
+export const createJointHandler = ({
+  projection,
+  log,
+  pool,
+}: BatchTarget & { readonly pool: Pool }): ((batches: readonly Batch[]) => Promise<void>) => {
+  const schema = liveSchema(projection.name);
+  const { sequences = {} } = projection;
+
+  const readEvents = async (tx: Client, batch: Batch) => {
+    const due = await readFresh(tx, schema, batch, sequences[batch.topic]);
+    const events = due.fresh.flatMap((one) =>
+      'event' in one && !due.blocked.has(one.subject) ? [one.event] : [],
+    );
+    if (events.length < due.fresh.length) throw new SomeSetAside(batch);
+    const raised = sequences[batch.topic] ? highestOf([]) : due.raised;
+    return { batch, events, raised };
+  };
+
+  return (batches) =>
+    transaction(pool, async (tx) => {
+      await Promise.all([
+        tx.query(settings),
+        tx.query(shareSchema(projection.name)),
+        requireAtCheckpoints(tx, schema, batches, log),
+      ]);
+      const due = await Promise.all(batches.map((batch) => readEvents(tx, batch)));
+      await applyTogether(tx, projection, due);
+      await Promise.all(
+        due.map(({ batch, raised }) =>
+          saveProgress(tx, schema, batch, log.logId(batch.topic), { letters: [], raised }),
+        ),
+      );
+    });
+};
+
+const applyTogether = async (
+  tx: Client,
+  projection: Projection,
+  due: readonly { readonly batch: Batch; readonly events: readonly LinklogEvent[] }[],
+): Promise<void> => {
+  const schema = liveSchema(projection.name);
+  const [first] = due;
+  const parts =
+    projection.isPartitioned || !first
+      ? due
+      : [{ batch: first.batch, events: due.flatMap(({ events }) => events) }];
+  for (const { batch, events } of parts) {
+    if (events.length > 0) await projection.apply(tx, schema, events, batch.partition);
+  }
 };
 
 /** Returns a handler that applies each batch in a transaction of its own: effectively once. */

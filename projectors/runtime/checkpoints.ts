@@ -88,9 +88,21 @@ export const readCheckpoint = async (
   return rows[0] ?? null;
 };
 
+/** A partition without a checkpoint begins at 0. @throws BatchNotAtCheckpoint */
+const requireBegins = (
+  schema: ProjectionSchema,
+  batch: Batch,
+  logId: string,
+  checkpoint: Checkpoint | null,
+): void => {
+  const expected = checkpoint ?? { logId, offset: 0 };
+  if (expected.logId !== logId || expected.offset !== batch.records[0]?.offset) {
+    throw new BatchNotAtCheckpoint(schema, batch, checkpoint);
+  }
+};
+
 /**
- * Checks that the batch begins at the checkpoint; a partition without one begins at 0. `FOR UPDATE`
- * locks the checkpoint until the transaction ends.
+ * Checks that the batch begins at the checkpoint. `FOR UPDATE` locks the checkpoint until the transaction ends.
  *
  * @throws BatchNotAtCheckpoint
  */
@@ -101,10 +113,28 @@ export const requireAtCheckpoint = async (
   logId: string,
   lock: 'FOR UPDATE' | '' = '',
 ): Promise<void> => {
-  const checkpoint = await readCheckpoint(tx, schema, batch.topic, batch.partition, lock);
-  const expected = checkpoint ?? { logId, offset: 0 };
-  if (expected.logId !== logId || expected.offset !== batch.records[0]?.offset) {
-    throw new BatchNotAtCheckpoint(schema, batch, checkpoint);
+  const { topic, partition } = batch;
+  const checkpoint = await readCheckpoint(tx, schema, topic, partition, lock);
+  requireBegins(schema, batch, logId, checkpoint);
+};
+
+/**
+ * Checks that batches of several partitions begin at their checkpoints, and locks all checkpoints of the schema until
+ * the transaction ends.
+ *
+ * @throws BatchNotAtCheckpoint
+ */
+export const requireAtCheckpoints = async (
+  tx: Client,
+  schema: ProjectionSchema,
+  batches: readonly Batch[],
+  log: Pick<EventLog, 'logId'>,
+): Promise<void> => {
+  const checkpoints = await readCheckpoints(tx, schema, 'FOR UPDATE');
+  for (const batch of batches) {
+    const { topic, partition } = batch;
+    const checkpoint = checkpointOf(checkpoints, topic, partition) ?? null;
+    requireBegins(schema, batch, log.logId(topic), checkpoint);
   }
 };
 

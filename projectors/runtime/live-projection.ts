@@ -2,10 +2,13 @@ import { PositionMoved, type Batch, type EventLog } from '../../ops/platform/eve
 import type { Logger } from '../../ops/platform/logging.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import type { TopicName } from '../../schemas/events/topics.js';
-import { createBatchHandler } from './batch.js';
+import { createBatchHandler, createJointHandler } from './batch.js';
 import { checkpointOf, readCheckpoint, readCheckpoints } from './checkpoints.js';
 import { liveSchema, type Projection, type ProjectionSchema } from './projection.js';
 import { readRecord } from './read-record.js';
+
+/** Where a projection is behind: visits of one link are folded together, and a batch's statements shared by more. */
+const maxBatch = 20_000;
 
 /** Keeps a live projection up to date with the log, until it is stopped. */
 export const startProjection = (options: {
@@ -16,16 +19,19 @@ export const startProjection = (options: {
 }) => {
   const { pool, log, projection } = options;
   const handle = createBatchHandler(options);
+  const handleTogether = createJointHandler(options);
   const lag = new LagTracker();
   const subscription = log.subscribe({
     group: `projection-${projection.name}`,
     topics: projection.topics,
+    maxBatch,
     ...(projection.mayWaitMs !== undefined && { mayWaitMs: projection.mayWaitMs }),
     position: (topic, partition) =>
       readCheckpoint(pool, liveSchema(projection.name), topic, partition),
     handle: async (batch) => {
-      await lag.applying(batch, () => handle(batch));
+      await lag.applying([batch], () => handle(batch));
     },
+    handleTogether: (batches) => lag.applying(batches, () => handleTogether(batches)),
   });
   return {
     done: subscription.done,
@@ -49,19 +55,24 @@ const timeOf = ({ topic, records: [first] }: Batch): number | null => {
 export class LagTracker {
   readonly #times = new Map<string, number>();
 
-  /** Applies a batch, and remembers its time until it is applied. */
-  async applying<Result>(batch: Batch, apply: () => Promise<Result>): Promise<Result> {
-    const key = `${batch.topic}/${batch.partition}`;
-    const time = timeOf(batch);
-    if (time === null) this.#times.delete(key);
-    else this.#times.set(key, time);
+  /** Applies batches, and remembers their times until they are applied. */
+  async applying<Result>(batches: readonly Batch[], apply: () => Promise<Result>): Promise<Result> {
+    const keyOf = ({ topic, partition }: Batch): string => `${topic}/${partition}`;
+    const forget = (): void => {
+      for (const batch of batches) this.#times.delete(keyOf(batch));
+    };
+    forget();
+    for (const batch of batches) {
+      const time = timeOf(batch);
+      if (time !== null) this.#times.set(keyOf(batch), time);
+    }
     try {
       const result = await apply();
-      this.#times.delete(key);
+      forget();
       return result;
     } catch (error) {
       // Another reader has the partition.
-      if (error instanceof PositionMoved) this.#times.delete(key);
+      if (error instanceof PositionMoved) forget();
       throw error;
     }
   }

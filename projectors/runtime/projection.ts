@@ -21,11 +21,13 @@ export type ReadSequences = (
 export interface Projection {
   readonly name: ProjectionName;
   readonly topics: readonly TopicName[];
+  /** Whether it has rows for each partition. */
+  readonly isPartitioned?: boolean;
   /** How long its events may wait for others under a steady load: fewer batches cost less. */
   readonly mayWaitMs?: number;
   /**
-   * Folds events into the rows of `schema`, in set-based statements. The events are of one
-   * partition, in order, without repeats. It depends on the events alone (no clock, no random), and
+   * Folds events into the rows of `schema`, in set-based statements. The events are in the order of
+   * their partitions, without repeats, and of one partition where the projection is partitioned. It depends on the events alone (no clock, no random), and
    * the rows must come out the same wherever one batch ends and the next begins.
    *
    * An error that `isPoison` recognises is blamed on the events: they are tried again in halves

@@ -15,6 +15,17 @@ export interface NewRecord {
   readonly value: string;
 }
 
+/**
+ * Records of one partition as bytes, which cost less than an object and two texts for each: one a line, as
+ * `isLine` wants them, within `lineLimits`, with a line feed between two (see lines.ts). Nobody changes the
+ * bytes until the append has settled.
+ */
+export interface NewLines {
+  readonly partition: number;
+  readonly records: number;
+  readonly lines: Buffer;
+}
+
 /** A record of a log that was filled before, on its way into another one. */
 export interface RestoredRecord extends NewRecord {
   /** The sequence of an event that the ledger decided; `null` for any other record. */
@@ -57,7 +68,12 @@ export interface SubscribeOptions {
    * and the partition goes on from `position`, after a pause that grows to 5 s.
    */
   readonly handle: (batch: Batch) => Promise<void>;
-  /** Records in a batch at most; 1,000 unless told. */
+  /**
+   * Takes batches of several partitions, all of them or none: less work than each alone. A log that has several at hand
+   * tries this first; where it fails, each comes to `handle`.
+   */
+  readonly handleTogether?: (batches: readonly Batch[]) => Promise<void>;
+  /** Records in a batch at most; 1,000 unless told. More come only where the partition has a backlog. */
   readonly maxBatch?: number;
   /**
    * For how long records may wait to be handled together with later ones, in milliseconds; 400 unless
@@ -136,7 +152,10 @@ export interface EventLog {
   /** The identity of a topic, for checkpoints. */
   logId(topic: TopicName): string;
   /** Resolves when the log has the records for good; those of one key keep their order. */
-  append(topic: TopicName, records: readonly (NewRecord | RestoredRecord)[]): Promise<void>;
+  append(
+    topic: TopicName,
+    records: readonly (NewRecord | RestoredRecord | NewLines)[],
+  ): Promise<void>;
   subscribe(options: SubscribeOptions): Subscription;
   /**
    * The records from offset `from` up to, not including, `to`, in pieces of bounded size.

@@ -7,6 +7,7 @@ import { startTcpProxy } from '../../test/support/tcp-proxy.js';
 import { createLogger } from '../logging.js';
 import { listenToPostgres } from '../postgres/listener.js';
 import { transaction } from '../postgres/pool.js';
+import type { Batch } from './port.js';
 import { describeEventLog } from '../../test/conformance/event-log/event-log.suite.js';
 import {
   codeIn,
@@ -89,6 +90,65 @@ describe('platform: embedded log, apart from the suite', () => {
     held.resolve();
     await reader.has(backlog.map(eventIdOf));
     expect(fetches).to.be.above(0);
+  });
+
+  it('hands over more at once where a partition is behind, and only to who takes more', async () => {
+    const begins = [
+      await Positions.atEnd(client.log, [links]),
+      await Positions.atEnd(client.log, [links]),
+    ] as const;
+    const backlog = recordsOf(links, newCode(), 8_000);
+    await client.log.append(links, backlog);
+    const sizesOf = async (
+      positions: Positions,
+      options: { readonly maxBatch?: number },
+    ): Promise<readonly number[]> => {
+      const sizes: number[] = [];
+      const handle = ({ records }: Batch): Promise<void> => {
+        sizes.push(records.length);
+        return Promise.resolve();
+      };
+      const reader = follow(client.log, { topics: [links], positions, handle, ...options });
+      await reader.has(backlog.map(eventIdOf));
+      return sizes;
+    };
+    expect(await sizesOf(begins[0], { maxBatch: 5_000 })).to.deep.equal([1_000, 5_000, 2_000]);
+    expect(await sizesOf(begins[1], {})).to.deep.equal(Array.from({ length: 8 }, () => 1_000));
+  });
+
+  it('hands over the batches of several partitions at once, and each alone where that fails', async () => {
+    const positions = await Positions.atEnd(client.log, [links]);
+    const together: number[] = [];
+    const alone: number[] = [];
+    const { length: partitions } = await client.log.ranges(links);
+    const subscription = client.log.subscribe({
+      group: 'together',
+      topics: [links],
+      position: (topic, partition) => Promise.resolve(positions.get(topic, partition)),
+      handle: ({ partition }) => {
+        alone.push(partition);
+        return Promise.resolve();
+      },
+      handleTogether: (batches) => {
+        together.push(batches.length);
+        return together.length === 1 ? Promise.reject(new Error('Once')) : Promise.resolve();
+      },
+    });
+    try {
+      const toAll = async (): Promise<void> => {
+        const records = Array.from({ length: 100 }, () => recordsOf(links, newCode(), 1)).flat();
+        await client.log.append(links, records);
+      };
+      await toAll();
+      await eventually('each was handled alone', () => alone.length === partitions);
+      expect(alone).to.have.members(Array.from({ length: partitions }, (_, index) => index));
+      await toAll();
+      await eventually('all were handled together', () => together.length === 2);
+      expect(together).to.deep.equal([partitions, partitions]);
+      expect(alone).to.have.lengthOf(partitions);
+    } finally {
+      await subscription.stop();
+    }
   });
 
   it('tries a failed batch again when its pause is over, not when it looks the next time', async () => {

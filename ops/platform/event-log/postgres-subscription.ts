@@ -25,6 +25,9 @@ const idleMs = 500;
  */
 const usualWaitMs = 400;
 
+/** Records of a partition in a batch, unless the reader takes more: it gets those of a partition that has a backlog. */
+const usualBatch = 1_000;
+
 interface Context extends Pick<EventLog, 'logId' | 'ranges'> {
   readonly pool: Pool;
   readonly logger: Logger;
@@ -36,6 +39,8 @@ interface Context extends Pick<EventLog, 'logId' | 'ranges'> {
 class TableCursor extends PartitionCursor {
   /** No batch is tried before this time (`performance.now`). */
   pausedUntil = 0;
+  /** The last look found a batch that was full: there may be many more records. */
+  isBehind = false;
 
   constructor(readonly known: KnownPartition) {
     super(known.topic, known.partition);
@@ -43,16 +48,18 @@ class TableCursor extends PartitionCursor {
 }
 
 /**
- * Follows the partitions in one loop: one query for all of them, then a batch at a time. The next
- * query waits for the last batch, so memory holds at most `maxBatch` records a partition, and the rest of the
- * first and the last row.
+ * Follows the partitions in one loop: one query for all of them, then their batches, in one go where the reader can take
+ * them so. The next query waits for the last batch, so memory holds at most 1,000 records a partition, and the rest of the first and
+ * the last row. Where the reader takes larger batches, each partition that has a backlog is read by a query of its own,
+ * so memory holds one such batch more.
  */
 export const startPostgresSubscription = (
   options: SubscribeOptions,
   context: Context,
 ): Subscription => {
   const { pool, logger, listener } = context;
-  const { group, maxBatch = 1_000, mayWaitMs = usualWaitMs } = options;
+  const { group, maxBatch = usualBatch, mayWaitMs = usualWaitMs } = options;
+  const sharedBatch = Math.min(maxBatch, usualBatch);
   const cursors = options.topics
     .flatMap((topic) => context.partitionsOf(topic))
     .map((known) => new TableCursor(known));
@@ -63,12 +70,15 @@ export const startPostgresSubscription = (
     cursor.moveTo(position, await context.ranges(topic), context.logId(topic));
   };
 
-  /** The rows from the cursors on, by partition id. */
-  const fetch = (from: readonly TableCursor[]): ReturnType<typeof readRows> =>
+  /** The rows of `records` from the cursors on, by partition id. */
+  const fetch = (
+    from: readonly TableCursor[],
+    records: number,
+  ): Promise<ReadonlyMap<number, readonly LogRow[]>> =>
     readRows(
       pool,
       from.flatMap(({ known, offset }) =>
-        offset === null ? [] : [{ partitionId: known.id, from: offset, to: offset + maxBatch }],
+        offset === null ? [] : [{ partitionId: known.id, from: offset, to: offset + records }],
       ),
     );
 
@@ -95,18 +105,48 @@ export const startPostgresSubscription = (
     }
   };
 
+  /** The cursors whose rows were handled in one go. */
+  const handleTogether = async (
+    some: readonly TableCursor[],
+    found: ReadonlyMap<number, readonly LogRow[]>,
+  ): Promise<ReadonlySet<TableCursor>> => {
+    const none = new Set<TableCursor>();
+    if (!options.handleTogether || found.size < 2) return none;
+    const due = some.flatMap((cursor) => {
+      const { topic, partition, known, offset } = cursor;
+      const rows = found.get(known.id);
+      return rows ? [{ cursor, topic, partition, ...unpack(rows, offset ?? 0) }] : [];
+    });
+    if (due.some(({ records, damaged }) => damaged !== null || records.length > maxBatch))
+      return none;
+    try {
+      await options.handleTogether(due);
+    } catch (err) {
+      logger.debug({ err, group }, 'batches of several partitions are handled one by one');
+      return none;
+    }
+    for (const { cursor, records } of due) cursor.advance(records);
+    return new Set(due.map(({ cursor }) => cursor));
+  };
+
   /** One round over all partitions; `full` where there may be more records at once. */
   const handleNew = async (signal: AbortSignal): Promise<'nothing' | 'some' | 'full'> => {
     const ready = cursors.filter((cursor) => cursor.pausedUntil <= performance.now());
     for (const cursor of ready) {
       if (cursor.offset === null) await locate(cursor);
     }
-    const found = await fetch(ready);
+    const shared = ready.filter(({ isBehind }) => !isBehind);
+    const found = await fetch(shared, sharedBatch);
+    const handled = await handleTogether(shared, found);
     let result: 'nothing' | 'some' | 'full' = 'nothing';
     for (const cursor of ready) {
-      const rows = found.get(cursor.known.id);
-      if (!rows || signal.aborted || !(await handle(cursor, rows, signal))) continue;
-      const isFull = rows.reduce((sum, { records }) => sum + records, 0) >= maxBatch;
+      if (signal.aborted) break;
+      const fetched = cursor.isBehind ? await fetch([cursor], maxBatch) : found;
+      const rows = fetched.get(cursor.known.id);
+      cursor.isBehind = false;
+      if (!rows || !(handled.has(cursor) || (await handle(cursor, rows, signal)))) continue;
+      const isFull = rows.reduce((sum, { records }) => sum + records, 0) >= sharedBatch;
+      cursor.isBehind = isFull && maxBatch > sharedBatch;
       if (result !== 'full') result = isFull ? 'full' : 'some';
     }
     return result;

@@ -4,6 +4,7 @@ import { topicOf } from '../../../../schemas/events/codec.js';
 import type { TopicName } from '../../../../schemas/events/topics.js';
 import { transaction, type Pool, type Queryable } from '../../../platform/postgres/pool.js';
 import { partitionOf } from '../../../platform/event-log/partition.js';
+import { singly } from '../../support/singly.js';
 import type { EventLog, LogRecord, NewRecord } from '../../../platform/event-log/port.js';
 import { partitionCount } from './events.js';
 import { recordOf } from '../../../../schemas/testing/events.js';
@@ -55,7 +56,7 @@ export const createSerialIdLog = async (pool: Pool): Promise<SerialIdLog> => {
     append: (topic, records) =>
       insert(
         pool,
-        records.map((record) => ({ ...record, topic })),
+        singly(records).map((record) => ({ ...record, topic })),
       ),
 
     async decide(events, { hold, rollBack = false } = {}) {
