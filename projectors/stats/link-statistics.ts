@@ -38,8 +38,12 @@ export class LinkStatistics extends Statistics {
   #visitors: readonly [Visitors, Visitors];
   #left = false;
 
-  constructor(totals?: Totals, visitors: readonly [string | null, string | null] = ['', '']) {
-    super(totals);
+  constructor(
+    code: string,
+    totals?: Totals,
+    visitors: readonly [string | null, string | null] = ['', ''],
+  ) {
+    super(code, totals);
     this.#visitors = [new Visitors(visitors[0]), new Visitors(visitors[1])];
   }
 

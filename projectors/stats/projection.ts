@@ -86,8 +86,8 @@ const addVisits = async (
       schema,
       links,
       groupBy(visits, ({ code }) => code),
-      (totals, { visitors = '', visitors_before = '' } = {}) =>
-        new LinkStatistics(totals, [visitors, visitors_before]),
+      (code, totals, { visitors = '', visitors_before = '' } = {}) =>
+        new LinkStatistics(code, totals, [visitors, visitors_before]),
       visitorColumns,
     ),
     readStatistics(
@@ -95,7 +95,7 @@ const addVisits = async (
       schema,
       accounts,
       groupBy(visits, ({ account }) => account),
-      (totals) => new Statistics(totals),
+      (account, totals) => new Statistics(account, totals),
     ),
   ]);
   await expectVisitors(tx, schema, ofLinks, visits);
@@ -108,14 +108,16 @@ const addVisits = async (
       tx,
       schema,
       links,
-      ofLinks,
-      [
-        ['account', 'last_accessed', ...visitorColumns],
-        ({ account, lastAccessed, visitors }) => [account, lastAccessed, ...visitors],
-      ],
-      [['account'], ({ account }) => [account]],
+      ofLinks.values(),
+      {
+        account: ({ account }) => account,
+        last_accessed: ({ lastAccessed }) => lastAccessed,
+        visitors: ({ visitors: [newest] }) => newest,
+        visitors_before: ({ visitors: [, before] }) => before,
+      },
+      { account: ({ of }) => of.account },
     ),
-    writeStatistics(tx, schema, accounts, ofAccounts),
+    writeStatistics(tx, schema, accounts, ofAccounts.values()),
     writeVisitors(tx, schema, ofLinks),
   ]);
 };
@@ -127,6 +129,7 @@ const isVisit = (event: LinklogEvent): event is EventNamed<'LinkVisited'> =>
 export const stats: Projection = {
   name: 'stats',
   topics: [topics.visits.name],
+  isPartitioned: true,
   async apply(tx, schema, events, partition) {
     const visits = events.filter(isVisit).map(visitOf);
     if (visits.length > 0) await addVisits(tx, schema, partition, visits);

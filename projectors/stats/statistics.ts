@@ -2,6 +2,7 @@ import { monthOf, quartersOfDay, type Quarter } from '../../schemas/statistics/c
 import {
   addClick,
   emptyDocument,
+  keptValues,
   mergeDocument,
   readDocument,
   writeDocument,
@@ -58,17 +59,21 @@ const oneBot = { clicks: 0, bots: 1 };
 
 const indexOf = ({ day, quarter }: Quarter): number => day * quartersOfDay + quarter;
 
-const changedOf = <Content>(all: ReadonlyMap<number, Known<Content>>) =>
-  all.size === 0
-    ? []
-    : [...all].flatMap(([key, { content, changed }]) => (changed ? [[key, content] as const] : []));
+const changedOf = <Content>(
+  all: ReadonlyMap<number, Known<Content>> | undefined,
+): readonly (readonly [number, Content])[] =>
+  all ? [...all].flatMap(([key, { content, changed }]) => (changed ? [[key, content]] : [])) : [];
 
 /** What the tables have of an owner of visits: a link, or an account in one partition. */
 export interface Totals {
+  /** Where the row of these is, as PostgreSQL names it; `null`: there is none yet. */
+  readonly ctid: string | null;
   readonly clicks: number;
   readonly bots: number;
   readonly newest: NewestQuarter | null;
 }
+
+const noTotals: Totals = { ctid: null, clicks: 0, bots: 0, newest: null };
 
 /**
  * The statistics of one owner, as far as a batch touches them. Visits come in the log's order.
@@ -77,14 +82,19 @@ export interface Totals {
  * several of them.
  */
 export class Statistics implements Totals {
+  readonly ctid: string | null;
   clicks: number;
   bots: number;
   newest: NewestQuarter | null;
-  /** Days that were read, or are new: without the newest quarter. */
-  readonly #days = new Map<number, Known<Portion>>();
-  readonly #quarters = new Map<number, Known<StoredDocument>>();
+  /** Days that were read, or are new: without the newest quarter. Most batches touch none. */
+  #days: Map<number, Known<Portion>> | undefined;
+  #quarters: Map<number, Known<StoredDocument>> | undefined;
 
-  constructor({ clicks, bots, newest }: Totals = { clicks: 0, bots: 0, newest: null }) {
+  constructor(
+    readonly owner: string,
+    { ctid, clicks, bots, newest }: Totals = noTotals,
+  ) {
+    this.ctid = ctid;
     this.clicks = clicks;
     this.bots = bots;
     this.newest = newest;
@@ -92,12 +102,12 @@ export class Statistics implements Totals {
 
   /** Takes what the tables have of a day. */
   knowDay(day: number, content: Portion): void {
-    this.#days.set(day, { content, changed: false });
+    this.#setDay(day, { content, changed: false });
   }
 
   /** Takes what the tables have of a quarter that is not the newest one. */
   knowQuarter(quarter: Quarter, content: StoredDocument): void {
-    this.#quarters.set(indexOf(quarter), { content, changed: false });
+    this.#setQuarter(quarter, { content, changed: false });
   }
 
   /** Whether the quarter is older than the newest one: then what there is of it must be read before `add`. */
@@ -124,7 +134,9 @@ export class Statistics implements Totals {
     if (bot) this.bots += 1;
     else {
       this.clicks += 1;
-      addClick(portion.document.document, values, () => this.#documentsOf(day));
+      // No day has more values than the owner has clicks.
+      const mayBeFull = this.clicks > keptValues;
+      addClick(portion.document.document, values, mayBeFull ? () => this.#documentsOf(day) : null);
     }
     if (late) this.#addToDay(day, portion);
   }
@@ -142,8 +154,8 @@ export class Statistics implements Totals {
 
   /** The months before the newest one that have changed. */
   changedMonths(): ReadonlySet<number> {
-    const current = monthOf(this.newest?.day ?? 0);
     const months = this.changedDays().map(([day]) => monthOf(day));
+    const current = months.length === 0 ? 0 : monthOf(this.newest?.day ?? 0);
     return new Set(months.filter((month) => month < current));
   }
 
@@ -153,32 +165,40 @@ export class Statistics implements Totals {
 
   /** The documents that together have the clicks of a day. */
   #documentsOf(day: number): readonly Document[] {
-    const closed = this.#days.get(day)?.content;
+    const closed = this.#days?.get(day)?.content;
     const newest = this.newest?.day === day ? this.newest : undefined;
     return [newest, closed].flatMap((portion) => (portion ? [portion.document.document] : []));
   }
 
   /** Adds visits of one quarter to their day. */
   #addToDay(day: number, portion: Portion): void {
-    const known = this.#days.get(day)?.content;
-    this.#days.set(day, { content: known ?? portion, changed: true });
+    const known = this.#days?.get(day)?.content;
+    this.#setDay(day, { content: known ?? portion, changed: true });
     if (!known) return;
     const [quarter = 0] = portion.series;
     const [first = 0, , , ...others] = known.series;
     if (others.length > 0 || first !== quarter) {
       if (others.length === 0) {
-        this.#setQuarter({ day, quarter: first }, new StoredDocument(known.document.text));
+        const content = new StoredDocument(known.document.text);
+        this.#setQuarter({ day, quarter: first }, { content, changed: true });
       }
-      const stored = this.#quarters.get(indexOf({ day, quarter }))?.content ?? new StoredDocument();
-      mergeDocument(stored.document, portion.document.document);
-      this.#setQuarter({ day, quarter }, stored);
+      const content =
+        this.#quarters?.get(indexOf({ day, quarter }))?.content ?? new StoredDocument();
+      mergeDocument(content.document, portion.document.document);
+      this.#setQuarter({ day, quarter }, { content, changed: true });
     }
     known.uniques += portion.uniques;
     mergeSeries(known.series, portion.series);
     mergeDocument(known.document.document, portion.document.document);
   }
 
-  #setQuarter(quarter: Quarter, document: StoredDocument): void {
-    this.#quarters.set(indexOf(quarter), { content: document, changed: true });
+  #setDay(day: number, known: Known<Portion>): void {
+    this.#days ??= new Map();
+    this.#days.set(day, known);
+  }
+
+  #setQuarter(quarter: Quarter, known: Known<StoredDocument>): void {
+    this.#quarters ??= new Map();
+    this.#quarters.set(indexOf(quarter), known);
   }
 }

@@ -1,19 +1,33 @@
 import { groupBy } from '../../ops/platform/group-by.js';
 import { arrayLiteral } from '../../ops/platform/postgres/array-literal.js';
+import { binaryArray } from '../../ops/platform/postgres/binary-array.js';
 import { unnest, valuesByField, type Client } from '../../ops/platform/postgres/pool.js';
 import { textArray } from '../../ops/platform/postgres/text-array.js';
 import { firstDayOf, monthOf, type Quarter } from '../../schemas/statistics/calendar.js';
 import {
   emptyDocument,
+  keptValues,
   mergeDocument,
   readDocument,
   writeDocument,
 } from '../../schemas/statistics/document.js';
-import { readSeries, sumOfSeries, writeSeries } from '../../schemas/statistics/series.js';
+import {
+  readSeries,
+  sumOfSeries,
+  writeSeries,
+  type VisitCounts,
+} from '../../schemas/statistics/series.js';
 import type { ProjectionSchema } from '../runtime/projection.js';
-import { StoredDocument, type Portion, type Statistics, type Totals } from './statistics.js';
+import {
+  StoredDocument,
+  type NewestQuarter,
+  type Portion,
+  type Statistics,
+  type Totals,
+} from './statistics.js';
 
 const types = {
+  ctid: 'tid',
   code: 'text',
   account: 'text',
   partition: 'smallint',
@@ -60,12 +74,6 @@ export const accountsIn = (partition: number): Owners => ({
   partition,
 });
 
-const keyColumns = ({ name, partition }: Owners): readonly Column[] =>
-  partition === null ? [name] : [name, 'partition'];
-
-const keyOf = ({ partition }: Owners, owner: string): Row =>
-  partition === null ? [owner] : [owner, partition];
-
 /** The condition that a table's rows are of these owners' partition. */
 const inPartition = ({ partition }: Owners, table: string): string =>
   partition === null ? '' : `AND ${table}.partition = ${partition}`;
@@ -83,20 +91,14 @@ const portionOf = ({ uniques, series, document }: Omit<PortionRow, 'day'>): Port
   document: new StoredDocument(document),
 });
 
-const portionColumns = ['uniques', 'series', 'document'] as const;
-
-const valuesOf = ({ uniques, series, document }: Portion): readonly unknown[] => [
-  uniques,
-  writeSeries(series),
-  document.text,
-];
-
-/** What the tables have of an owner, with the day of its newest quarter. */
+/** What the tables have of an owner, with the day of its newest quarter as far as it was read. */
 export interface OwnerRow extends PortionRow {
   readonly owner: string;
+  /** Where the row is, as PostgreSQL names it. */
+  readonly ctid: string;
   readonly clicks: number;
   readonly bots: number;
-  /** `null` where the newest quarter is the first one of its day. */
+  /** `null` where the newest quarter is the first one of its day, or nothing of the others can matter. */
   readonly day_series: string | null;
   readonly day_uniques: number;
   readonly day_document: string;
@@ -105,11 +107,14 @@ export interface OwnerRow extends PortionRow {
   readonly visitors_before?: string | null;
 }
 
-const totalsOf = ({ clicks, bots, day, ...row }: OwnerRow): Totals => {
+const totalsOf = ({ ctid, clicks, bots, day, ...row }: OwnerRow): Totals => {
   const portion = portionOf(row);
   // A row of before there were documents has none.
-  return { clicks, bots, newest: portion.series.length === 0 ? null : { day, ...portion } };
+  return { ctid, clicks, bots, newest: portion.series.length === 0 ? null : { day, ...portion } };
 };
+
+const laterOf = (a: Quarter, b: Quarter): Quarter =>
+  a.day > b.day || (a.day === b.day && a.quarter > b.quarter) ? a : b;
 
 /**
  * Reads the statistics of owners as far as visits of these quarters change them. `make` gives them of what
@@ -120,34 +125,38 @@ export const readStatistics = async <Owner extends Statistics>(
   schema: ProjectionSchema,
   owners: Owners,
   visits: ReadonlyMap<string, readonly Quarter[]>,
-  make: (totals?: Totals, row?: Partial<OwnerRow>) => Owner,
+  make: (owner: string, totals?: Totals, row?: Partial<OwnerRow>) => Owner,
   extra: readonly Column[] = [],
 ): Promise<ReadonlyMap<string, Owner>> => {
   const { name } = owners;
-  const columns = ['clicks', 'bots', 'day', 'uniques', 'series', 'document', ...extra];
-  // Planned anew each time, like all reads here: a plan from when the tables were small would read all of them.
+  const columns = ['ctid', 'clicks', 'bots', 'day', 'uniques', 'series', 'document', ...extra];
+  const all = [...visits.values()];
+  const latest = all.flat().reduce(laterOf, { day: 0, quarter: 0 });
+  const most = all.reduce((sum, { length }) => Math.max(sum, length), 0);
+  // Planned anew each time, like all reads here: a plan from when the tables were small would read all of them. The
+  // rest of the newest quarter's day matters where that quarter may end, and where the day may be full of values.
   const { rows } = await tx.query<OwnerRow>(
     `SELECT t.${name} AS owner, ${columns.map((column) => `t.${column}`).join()},
        d.uniques AS day_uniques, d.series AS day_series, d.document AS day_document
      FROM ${schema}.${owners.newest} t
-     LEFT JOIN ${schema}.${owners.days} d
-       ON d.${name} = t.${name} AND d.day = t.day ${inPartition(owners, 'd')}
+     LEFT JOIN ${schema}.${owners.days} d ON d.day = t.day ${inPartition(owners, 'd')} AND d.${name} =
+       CASE WHEN t.day <> $2 OR t.series NOT LIKE $3 OR t.clicks + $4 > $5 THEN t.${name} END
      WHERE t.${name} = ANY ($1::text[]) ${inPartition(owners, 't')}`,
-    [arrayLiteral([...visits.keys()])],
+    [arrayLiteral([...visits.keys()]), latest.day, `[${latest.quarter},%`, most, keptValues],
   );
   const known = new Map(rows.map((row) => [row.owner, row]));
-  const all = new Map<string, Owner>();
+  const statisticsOf = new Map<string, Owner>();
   for (const owner of visits.keys()) {
     const row = known.get(owner);
-    const statistics = make(row && totalsOf(row), row);
+    const statistics = make(owner, row && totalsOf(row), row);
     if (row && row.day_series !== null) {
       const { day_series: series, day_uniques: uniques, day_document: document } = row;
       statistics.knowDay(row.day, portionOf({ uniques, series, document }));
     }
-    all.set(owner, statistics);
+    statisticsOf.set(owner, statistics);
   }
-  await readLate(tx, schema, owners, all, visits);
-  return all;
+  await readLate(tx, schema, owners, statisticsOf, visits);
+  return statisticsOf;
 };
 
 /** Reads the days and quarters that late visits change. */
@@ -188,8 +197,38 @@ const readLate = async (
   }
 };
 
-/** A value for each column of a table, those of the key first. */
-type Row = readonly unknown[];
+/** Columns of a table, and what finds their values in an item of each row. */
+export type Cells<Item> = Readonly<Partial<Record<Column, (item: Item) => unknown>>>;
+
+/** Those of an owner's key; rows of links have no partition. */
+const keyCells = <Item>(
+  { name, partition }: Owners,
+  ownerOf: (item: Item) => string,
+): Cells<Item> => ({
+  [name]: ownerOf,
+  ...(partition !== null && { partition: () => partition }),
+});
+
+const ownerOf = ({ owner }: { readonly owner: string }): string => owner;
+
+const portionCells = <Item>(portionOf: (item: Item) => Portion): Cells<Item> => ({
+  uniques: (item) => portionOf(item).uniques,
+  series: (item) => writeSeries(portionOf(item).series),
+  document: (item) => portionOf(item).document.text,
+});
+
+const columnsOf = (cells: object): readonly Column[] => Object.keys(cells) as Column[];
+
+const unnestOf = (columns: readonly Column[]): string =>
+  unnest(columns.map((column) => types[column]));
+
+/** The parameters of `unnestOf`. */
+const parametersOf = <Item>(cells: Cells<Item>, items: readonly Item[]): Buffer[] =>
+  Object.entries(cells).map(([column, valueOf]) => {
+    const type = types[column as Column];
+    const values = items.map(valueOf) as never[];
+    return type === 'text' ? textArray(values) : binaryArray(type, values);
+  });
 
 /** What a column becomes. Visits come in any order: the last click is the latest one. */
 const newValue = (column: Column): string =>
@@ -197,27 +236,47 @@ const newValue = (column: Column): string =>
     ? `${column} = greatest(t.${column}, excluded.${column})`
     : `${column} = excluded.${column}`;
 
-/** Inserts rows, or replaces those that exist. */
-const upsert = async (
+/** Inserts a row for each item, or replaces the one that exists. */
+const upsert = async <Item>(
   tx: Client,
   schema: ProjectionSchema,
   table: string,
-  key: readonly Column[],
-  others: readonly Column[],
-  rows: readonly Row[],
+  key: Cells<Item>,
+  others: Cells<Item>,
+  items: readonly Item[],
 ): Promise<void> => {
-  if (rows.length === 0) return;
-  const columns = [...key, ...others];
+  if (items.length === 0) return;
+  const columns = columnsOf({ ...key, ...others });
   await tx.query({
     name: `stats-${table}-${schema}`,
-    text: `INSERT INTO ${schema}.${table} AS t (${columns.join()})
-           SELECT * FROM ${unnest(columns.map((column) => types[column]))}
-           ON CONFLICT (${key.join()}) DO UPDATE SET ${others.map(newValue).join()}`,
-    values: columns.map((column, index) => {
-      const values = rows.map((row) => row[index]);
-      return column === 'document' ? textArray(values as string[]) : arrayLiteral(values);
-    }),
+    text: `INSERT INTO ${schema}.${table} AS t (${columns.join()}) SELECT * FROM ${unnestOf(columns)}
+           ON CONFLICT (${columnsOf(key).join()})
+           DO UPDATE SET ${columnsOf(others).map(newValue).join()}`,
+    values: parametersOf({ ...key, ...others }, items),
   });
+};
+
+/**
+ * Updates rows that this transaction has read, where they are: without a look into an index, and without the lock
+ * that an upsert takes of each row before it is written.
+ */
+const update = async <Item>(
+  tx: Client,
+  schema: ProjectionSchema,
+  table: string,
+  place: { readonly ctid: (item: Item) => unknown },
+  others: Cells<Item>,
+  items: readonly Item[],
+): Promise<void> => {
+  if (items.length === 0) return;
+  const columns = columnsOf({ ...place, ...others });
+  const { rowCount } = await tx.query({
+    name: `stats-${table}-update-${schema}`,
+    text: `UPDATE ${schema}.${table} AS t SET ${columnsOf(others).map(newValue).join()}
+           FROM ${unnestOf(columns)} AS excluded (${columns.join()}) WHERE t.ctid = excluded.ctid`,
+    values: parametersOf({ ...place, ...others }, items),
+  });
+  if (rowCount !== items.length) throw new Error(`Rows of ${table} are not where they were read`);
 };
 
 /** Adds up the days of past months that have changed, where there are several. */
@@ -225,11 +284,11 @@ const writeMonths = async (
   tx: Client,
   schema: ProjectionSchema,
   owners: Owners,
-  statistics: ReadonlyMap<string, Statistics>,
+  statistics: readonly Statistics[],
 ): Promise<void> => {
-  const changed = [...statistics].flatMap(([owner, each]) =>
-    [...each.changedMonths()].map((month) => ({
-      owner,
+  const changed = statistics.flatMap((one) =>
+    [...one.changedMonths()].map((month) => ({
+      owner: one.owner,
       from: firstDayOf(month),
       to: firstDayOf(month + 1),
     })),
@@ -249,7 +308,8 @@ const writeMonths = async (
   const sums = [...months.values()].flatMap((days) => {
     const [first] = days;
     if (!first || days.length === 1) return [];
-    const sum = { clicks: 0, bots: 0, uniques: 0 };
+    const { owner, day: anyDay } = first;
+    const sum = { owner, month: monthOf(anyDay), clicks: 0, bots: 0, uniques: 0 };
     const document = emptyDocument();
     for (const day of days) {
       sum.clicks += day.clicks;
@@ -257,56 +317,99 @@ const writeMonths = async (
       sum.uniques += day.uniques;
       mergeDocument(document, readDocument(day.document));
     }
-    const { clicks, bots, uniques } = sum;
-    const numbers = [monthOf(first.day), clicks, bots, uniques];
-    return [[...keyOf(owners, first.owner), ...numbers, writeDocument(document)]];
+    return [{ ...sum, document: writeDocument(document) }];
   });
-  const columns = ['clicks', 'bots', 'uniques', 'document'] as const;
-  await upsert(tx, schema, owners.months, [...keyColumns(owners), 'month'], columns, sums);
+  await upsert(
+    tx,
+    schema,
+    owners.months,
+    { ...keyCells(owners, ownerOf), month: ({ month }) => month },
+    {
+      clicks: ({ clicks }) => clicks,
+      bots: ({ bots }) => bots,
+      uniques: ({ uniques }) => uniques,
+      document: ({ document }) => document,
+    },
+    sums,
+  );
 };
 
-/** Further columns of a table, and their values. */
-export type Extra<Owner> = readonly [readonly Column[], (owner: Owner) => readonly unknown[]];
+/** A day that is to be written. */
+export interface ChangedDay<Owner> {
+  readonly of: Owner;
+  readonly day: number;
+  readonly portion: Portion;
+  readonly counts: VisitCounts;
+}
+
+/** Of an owner that has visits, as all have that are written. */
+const newestOf = ({ owner, newest }: Statistics): NewestQuarter => {
+  if (!newest) throw new Error(`${owner} has no visits to write`);
+  return newest;
+};
 
 /** Writes what visits have changed. `ofOwner` and `ofDay`: further columns of an owner's rows. */
 export const writeStatistics = async <Owner extends Statistics>(
   tx: Client,
   schema: ProjectionSchema,
   owners: Owners,
-  statistics: ReadonlyMap<string, Owner>,
-  ofOwner: Extra<Owner> = [[], () => []],
-  ofDay: Extra<Owner> = [[], () => []],
+  statistics: Iterable<Owner>,
+  ofOwner: Cells<Owner> = {},
+  ofDay: Cells<ChangedDay<Owner>> = {},
 ): Promise<void> => {
-  const key = keyColumns(owners);
-  const newest: Row[] = [];
-  const days: Row[] = [];
-  const quarters: Row[] = [];
-  for (const [name, owner] of statistics) {
-    const keys = keyOf(owners, name);
-    if (owner.newest) {
-      const { clicks, bots, newest: portion } = owner;
-      const values = [clicks, bots, portion.day, ...valuesOf(portion), ...ofOwner[1](owner)];
-      newest.push([...keys, ...values]);
-    }
-    for (const [day, portion] of owner.changedDays()) {
-      const { clicks, bots } = sumOfSeries(portion.series);
-      days.push([...keys, day, clicks, bots, ...valuesOf(portion), ...ofDay[1](owner)]);
-    }
-    for (const { day, quarter, document } of owner.changedQuarters()) {
-      quarters.push([...keys, day, quarter, document.text]);
-    }
-  }
-  const write = (
-    table: string,
-    of: readonly Column[],
-    others: readonly Column[],
-    rows: readonly Row[],
-  ) => upsert(tx, schema, table, [...key, ...of], others, rows);
-  const counts = ['clicks', 'bots'] as const;
+  const all = [...statistics];
+  const days = all.flatMap((of) =>
+    of.changedDays().map(([day, portion]): ChangedDay<Owner> => {
+      const counts = sumOfSeries(portion.series);
+      return { of, day, portion, counts };
+    }),
+  );
+  const quarters = all.flatMap((of) =>
+    of.changedQuarters().map((changed) => ({ owner: of.owner, ...changed })),
+  );
+  const newest: Cells<Owner> = {
+    clicks: ({ clicks }) => clicks,
+    bots: ({ bots }) => bots,
+    day: (one) => newestOf(one).day,
+    ...portionCells(newestOf),
+    ...ofOwner,
+  };
+  const byRow = groupBy(all, ({ ctid }) => (ctid === null ? 'added' : 'known'));
   await Promise.all([
-    write(owners.newest, [], [...counts, 'day', ...portionColumns, ...ofOwner[0]], newest),
-    write(owners.days, ['day'], [...counts, ...portionColumns, ...ofDay[0]], days),
-    write(owners.quarters, ['day', 'quarter'], ['document'], quarters),
-    writeMonths(tx, schema, owners, statistics),
+    update(
+      tx,
+      schema,
+      owners.newest,
+      { ctid: (one) => one.ctid },
+      newest,
+      byRow.get('known') ?? [],
+    ),
+    upsert(tx, schema, owners.newest, keyCells(owners, ownerOf), newest, byRow.get('added') ?? []),
+    upsert(
+      tx,
+      schema,
+      owners.days,
+      { ...keyCells(owners, ({ of }: ChangedDay<Owner>) => of.owner), day: ({ day }) => day },
+      {
+        clicks: ({ counts }) => counts.clicks,
+        bots: ({ counts }) => counts.bots,
+        ...portionCells(({ portion }: ChangedDay<Owner>) => portion),
+        ...ofDay,
+      },
+      days,
+    ),
+    upsert(
+      tx,
+      schema,
+      owners.quarters,
+      {
+        ...keyCells(owners, ownerOf),
+        day: ({ day }) => day,
+        quarter: ({ quarter }) => quarter,
+      },
+      { document: ({ document }) => document.text },
+      quarters,
+    ),
+    writeMonths(tx, schema, owners, all),
   ]);
 };

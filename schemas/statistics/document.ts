@@ -58,6 +58,7 @@ const isAt = (list: ValueClicks, place: number, value: Value): boolean =>
 const add = (list: ValueClicks, value: Value, clicks: number): void => {
   const place = placeOf(list, value);
   if (isAt(list, place, value)) list[place + 1] = (list[place + 1] as number) + clicks;
+  else if (place === list.length) list.push(value, clicks);
   else list.splice(place, 0, value, clicks);
 };
 
@@ -72,11 +73,13 @@ export const mergeDocument = (to: Document, from: Document): void => {
 };
 
 /** Values of a dimension that a day keeps, `null` and `(other)` apart: the first ones in the log's order. */
-const keptValues = 100;
+export const keptValues = 100;
+
+type DayDocuments = () => readonly Document[];
 
 /** What a value counts as, in a day whose clicks so far these documents have. */
-const keptAs = (value: Value, dimension: number, day: () => readonly Document[]): Value => {
-  if (value === null) return value;
+const keptAs = (value: Value, dimension: number, day: DayDocuments | null): Value => {
+  if (value === null || day === null) return value;
   const lists = day().map((document) => document[dimension] ?? []);
   if (lists.some((list) => isAt(list, placeOf(list, value), value))) return value;
   if (lists.reduce((sum, { length }) => sum + length / 2, 0) < keptValues) return value;
@@ -86,22 +89,22 @@ const keptAs = (value: Value, dimension: number, day: () => readonly Document[])
   return known.size < keptValues ? value : otherValue;
 };
 
+const fields = dimensionNames.map((name) => dimensions[name]);
+
 /**
- * Counts a click in a document. `day` gives the documents that together have the clicks of its day so far:
- * what is `(other)` in a day is so in its quarters, so that their sums agree.
+ * Counts a click in a document. `day` gives the documents that together have the clicks of its day so far; `null` where
+ * it cannot be full. What is `(other)` in a day is so in its quarters, so that their sums agree.
  */
-export const addClick = (
-  to: Document,
-  values: ClickValues,
-  day: () => readonly Document[],
-): void => {
-  dimensionNames.forEach((name, dimension) => {
-    const value = values[dimensions[name]];
+export const addClick = (to: Document, values: ClickValues, day: DayDocuments | null): void => {
+  let dimension = 0;
+  for (const field of fields) {
+    const value = values[field];
     const list = to[dimension] ?? [];
     const place = placeOf(list, value);
     if (isAt(list, place, value)) list[place + 1] = (list[place + 1] as number) + 1;
     else add(list, keptAs(value, dimension, day), 1);
-  });
+    dimension += 1;
+  }
 };
 
 /** The sum of documents of many days, each of which may have other values: for each dimension, value → clicks. */

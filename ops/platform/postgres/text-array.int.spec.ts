@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { emptyDatabase, type TestDatabase } from '../../test/support/database.js';
-import { textArray } from './text-array.js';
+import { textArray, textArrayParts } from './text-array.js';
 
 describe('platform: texts as one parameter', () => {
   let database: TestDatabase;
@@ -17,13 +17,24 @@ describe('platform: texts as one parameter', () => {
       // The one character that PostgreSQL does not take.
       .map((any) => any.replaceAll('\0', '"'));
     await fc.assert(
-      fc.asyncProperty(fc.array(text, { maxLength: 20 }), async (texts) => {
-        const { rows } = await database.pool.query<{ texts: readonly string[] }>(
+      fc.asyncProperty(fc.array(fc.option(text), { maxLength: 20 }), async (texts) => {
+        const { rows } = await database.pool.query<{ texts: readonly (string | null)[] }>(
           'SELECT $1::text[] AS texts',
           [textArray(texts)],
         );
         expect(rows).to.deep.equal([{ texts }]);
       }),
     );
+  });
+
+  it('arrive in parts, some as bytes, behind another parameter', async () => {
+    const query = 'SELECT $1::integer AS number, $2::text[] AS texts';
+    for (const texts of [[], ['a', 'ß"\\'], [Buffer.from('ß')], ['a', Buffer.from('b'), 'c']]) {
+      const { rows } = await database.pool.query(query, [7, textArrayParts(texts)]);
+      expect(rows).to.deep.equal([{ number: 7, texts: texts.map(String) }]);
+    }
+    const large = [Buffer.alloc(3_000_000, 'x'), Buffer.alloc(3_000_000, 'y')];
+    const { rows } = await database.pool.query(query, [7, textArrayParts(large)]);
+    expect(rows).to.deep.equal([{ number: 7, texts: large.map(String) }]);
   });
 });
