@@ -1,6 +1,7 @@
 /**
  * `npm test`: runs every spec but the long ones, in several processes at once, since most tests wait
- * more than they compute. A process runs one e2e spec, the int specs of one folder, or all unit specs.
+ * more than they compute. A process runs one e2e spec, the int specs of one folder (of `longFolders`, one of them), or
+ * all unit specs.
  * The output of a room is printed whole, once all its processes have ended.
  *
  * Specs whose programs are not installed are listed at the end, and not run; with `CI=true` they run, and fail.
@@ -32,7 +33,8 @@ const atOnce = availableParallelism() + 2;
 const mostLate = 4;
 /** Batches that begin first, the longest at the top, so that none of them is left alone at the end. */
 const longest = [
-  'ops/platform/event-log/kafka: int specs',
+  'ops/test/e2e/console-pages.e2e.spec.js',
+  'ops/platform/event-log/kafka/kafka-log.int.spec.js',
   'ops/test/e2e/a-minute-later.e2e.spec.js',
   'ops/test/e2e/process.e2e.spec.js',
   'ops/tools/audit/questions.e2e.spec.js',
@@ -62,10 +64,15 @@ interface Ended extends Batch {
 /** A folder of the top level; in `ops/`, a folder there. */
 const roomOf = (file: string): string => /^(?:ops\/)?[^/]+/.exec(file)?.[0] ?? '';
 
+/** Folders whose int specs take minutes. */
+const longFolders: ReadonlySet<string> = new Set(['ops/platform/event-log/kafka']);
+
 const placeOf = (file: string): Omit<Batch, 'files'> => {
   if (file.endsWith('.unit.spec.js')) return { room: 'all rooms', name: 'unit specs' };
   const room = roomOf(file);
-  return { room, name: file.endsWith('.e2e.spec.js') ? file : `${path.dirname(file)}: int specs` };
+  const folder = path.dirname(file);
+  const isAlone = file.endsWith('.e2e.spec.js') || longFolders.has(folder);
+  return { room, name: isAlone ? file : `${folder}: int specs` };
 };
 
 /** Found by their sources: `dist` may still have a spec whose source was deleted. */

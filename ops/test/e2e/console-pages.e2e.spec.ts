@@ -315,43 +315,40 @@ describe('the console’s pages', () => {
     await page.waitForURL(/interval=hour|period=custom&from=/);
   });
 
-  it('find links among 5,000 by what the address says, page by page', async function () {
+  it('find links among 2,000 by what the address says, page by page', async function () {
     this.timeout(120_000);
-    // Of two keys: a month of one has room for 3,000.
-    const second = await bench.key('PRO', { account: key.account });
     const make = async (batch: number): Promise<void> => {
       const urls = Array.from({ length: 50 }, (_, index) => ({
         url: `https://${index === 7 ? 'other' : 'www'}.example/${batch}/${index}`,
         title: `number ${batch * 50 + index}`,
         ...(index === 9 && { tags: ['nine', 'مفتاح'] }),
       }));
-      const { status } = await bench.api('/v2/shorten/batch', (batch < 50 ? key : second).key, {
-        method: 'POST',
-        body: { urls },
-      });
+      const call = { method: 'POST', body: { urls } };
+      const { status } = await bench.api('/v2/shorten/batch', key.key, call);
       expect(status).to.equal(200);
     };
     // The newest two are pages of the list: these come one after the other.
-    const batches = Array.from({ length: 98 }, (_, batch) => batch).values();
+    const batches = Array.from({ length: 38 }, (_, batch) => batch).values();
     const work = async (): Promise<void> => {
       for (const batch of batches) await make(batch);
     };
     await Promise.all([work(), work(), work(), work()]);
-    await make(98);
-    await make(99);
-    const newest = 'number 4999';
+    await make(38);
+    await make(39);
+    const newest = 'number 1999';
+    await eventually('both are listed whole', async () => {
+      const listed = await bench.api('/v2/links?limit=100', key.key);
+      const { links } = listed.json() as { readonly links: readonly { readonly title: string }[] };
+      return links.filter(({ title }) => /^number 19\d\d$/.test(title)).length === 100;
+    });
     await signIn(page, key.key);
     await goTo('Links');
-    await eventually('the newest link is listed', async () => {
-      await page.reload();
-      await page.locator('tbody tr').first().waitFor();
-      return (await page.getByText(newest, { exact: true }).count()) === 1;
-    });
+    await page.getByText(newest, { exact: true }).waitFor();
     expect(await page.locator('tbody tr').count()).to.equal(50);
     expect(await faultsInAllModes(page)).to.deep.equal([]);
 
     await goTo('Next page');
-    await page.getByText('number 4949', { exact: true }).waitFor();
+    await page.getByText('number 1949', { exact: true }).waitFor();
     expect(await page.getByText(newest, { exact: true }).count()).to.equal(0);
     await page.goBack();
     await page.getByText(newest, { exact: true }).waitFor();
@@ -371,13 +368,13 @@ describe('the console’s pages', () => {
     await goTo('Show all');
     await page.getByRole('link', { name: 'مفتاح' }).first().click();
     await page.waitForURL(/\?tag=/);
-    await page.getByText('number 4909', { exact: true }).waitFor();
+    await page.getByText('number 1909', { exact: true }).waitFor();
     await page.getByLabel('Search').fill('none has this');
     await page.keyboard.press('Enter');
     await page.getByText('No more links match.').waitFor();
     expect(await faultsInAllModes(page)).to.deep.equal([]);
     await page.goBack();
-    await page.getByText('number 4909', { exact: true }).waitFor();
+    await page.getByText('number 1909', { exact: true }).waitFor();
     expect(await page.getByLabel('Search').inputValue()).to.equal('');
   });
 
