@@ -113,6 +113,19 @@ describe('projectors: statistics', () => {
     );
   });
 
+  it('are those of a naive fold where a batch has more links than are in memory together', async () => {
+    const codes = Array.from({ length: 2_300 }, (_, index) => `link-${index}`);
+    // The account's first hundred referrers are of links at both ends.
+    const events = [...codes, ...codes.toReversed()].map((code, index) => {
+      const event = spooledVisit(code, { sequence: index + 1, account: 'acme' });
+      const visitor = String(Math.floor(index / 3)).padStart(16, 'v');
+      const referrer = `${(index * 2_297) % 150}.example.com`;
+      return { ...event, data: { ...event.data, visitor, referrer } };
+    });
+    await give(events, events.length);
+    expect(textOf(await rowsNow())).to.deep.equal(naive(events));
+  });
+
   it('are the same when dead letters are redriven, at whatever time', async () => {
     await fc.assert(
       fc.asyncProperty(someVisits(90), fc.nat(700), async (events, at) => {

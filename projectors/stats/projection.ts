@@ -73,42 +73,35 @@ const writeVisitors = async (
   );
 };
 
-const addVisits = async (
+/** Links whose statistics are in memory together. More of them outlive the collector's young generation. */
+const linksAtOnce = 1_000;
+
+type VisitsOfLink = readonly [code: string, visits: readonly Visit[]];
+
+/** Counts visits for their links. Returns those that are the first ones of their visitors on their days. */
+const addToLinks = async (
   tx: Client,
   schema: ProjectionSchema,
-  partition: number,
-  visits: readonly Visit[],
-): Promise<void> => {
-  const accounts = accountsIn(partition);
-  const [ofLinks, ofAccounts] = await Promise.all([
-    readStatistics(
-      tx,
-      schema,
-      links,
-      groupBy(visits, ({ code }) => code),
-      (code, totals, { visitors = '', visitors_before = '' } = {}) =>
-        new LinkStatistics(code, totals, [visitors, visitors_before]),
-      visitorColumns,
-    ),
-    readStatistics(
-      tx,
-      schema,
-      accounts,
-      groupBy(visits, ({ account }) => account),
-      (account, totals) => new Statistics(account, totals),
-    ),
-  ]);
-  await expectVisitors(tx, schema, ofLinks, visits);
-  for (const visit of visits) {
-    const unique = ofLinks.get(visit.code)?.count(visit) ?? false;
-    ofAccounts.get(visit.account)?.add(visit, unique);
-  }
+  visitsOf: readonly VisitsOfLink[],
+): Promise<readonly Visit[]> => {
+  const statistics = await readStatistics(
+    tx,
+    schema,
+    links,
+    new Map(visitsOf),
+    (code, totals, { visitors = '', visitors_before = '' } = {}) =>
+      new LinkStatistics(code, totals, [visitors, visitors_before]),
+    visitorColumns,
+  );
+  const visits = visitsOf.flatMap(([, ofLink]) => ofLink);
+  await expectVisitors(tx, schema, statistics, visits);
+  const first = visits.filter((visit) => statistics.get(visit.code)?.count(visit));
   await Promise.all([
     writeStatistics(
       tx,
       schema,
       links,
-      ofLinks.values(),
+      statistics.values(),
       {
         account: ({ account }) => account,
         last_accessed: ({ lastAccessed }) => lastAccessed,
@@ -117,9 +110,44 @@ const addVisits = async (
       },
       { account: ({ of }) => of.account },
     ),
-    writeStatistics(tx, schema, accounts, ofAccounts.values()),
-    writeVisitors(tx, schema, ofLinks),
+    writeVisitors(tx, schema, statistics),
   ]);
+  return first;
+};
+
+/** Counts visits for their accounts, in the log's order: an account keeps the first values of a day. */
+const addToAccounts = async (
+  tx: Client,
+  schema: ProjectionSchema,
+  partition: number,
+  visits: readonly Visit[],
+  first: ReadonlySet<Visit>,
+): Promise<void> => {
+  const accounts = accountsIn(partition);
+  const statistics = await readStatistics(
+    tx,
+    schema,
+    accounts,
+    groupBy(visits, ({ account }) => account),
+    (account, totals) => new Statistics(account, totals),
+  );
+  for (const visit of visits) statistics.get(visit.account)?.add(visit, first.has(visit));
+  await writeStatistics(tx, schema, accounts, statistics.values());
+};
+
+const addVisits = async (
+  tx: Client,
+  schema: ProjectionSchema,
+  partition: number,
+  visits: readonly Visit[],
+): Promise<void> => {
+  const first = new Set<Visit>();
+  const visitsOf = [...groupBy(visits, ({ code }) => code)];
+  for (let from = 0; from < visitsOf.length; from += linksAtOnce) {
+    const some = visitsOf.slice(from, from + linksAtOnce);
+    for (const visit of await addToLinks(tx, schema, some)) first.add(visit);
+  }
+  await addToAccounts(tx, schema, partition, visits, first);
 };
 
 const isVisit = (event: LinklogEvent): event is EventNamed<'LinkVisited'> =>
