@@ -5,6 +5,7 @@ import {
   readFile,
   rename,
   rm,
+  stat,
   symlink,
   truncate,
   utimes,
@@ -228,8 +229,14 @@ describe('redirect edge: spool of an ended process', () => {
     const [first = ''] = broken.segments;
     const bytes = await readFile(first);
     await rm(first);
-    // Opens, but does not read.
-    await symlink(dataDir, first);
+    // Opens, but does not read. No smaller than the file: what a scan that comes just before the mending takes for the
+    // segment's length must not end within its records. In memory, a folder's size is of its entries.
+    const folder = join(dataDir, 'folder');
+    await mkdir(folder);
+    for (let entry = 0; (await stat(folder)).size < bytes.length; entry += 1) {
+      await mkdir(join(folder, String(entry)));
+    }
+    await symlink(folder, first);
     const healthy = await writeOrphan(dataDir, [5]);
     const spool = await bench.open({ dataDir, ship: log.ship, maxBytes: 65_536, scanEveryMs: 5 });
     await eventually('the healthy orphan is shipped', () => log.visitsOf(healthy.id).length === 5);
