@@ -14,8 +14,9 @@ import {
   type LinklogEvent,
 } from '../../schemas/events/catalogue.js';
 import { withoutSecrets } from '../../schemas/events/redact.js';
-import { readFresh, saveProgress } from '../runtime/batch.js';
+import { saveProgress } from '../runtime/batch.js';
 import { requireAtCheckpoint } from '../runtime/checkpoints.js';
+import { FreshRecords } from '../runtime/fresh-records.js';
 import type { HighWaterMarks } from '../runtime/high-water-marks.js';
 import { offsetsOf, type DeadLetter } from '../runtime/dead-letters.js';
 import { archiveSchema } from '../runtime/projection.js';
@@ -79,14 +80,21 @@ const readDue = (pool: Pool, batch: Batch, logId: string) =>
     await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
     await requireAtCheckpoint(tx, archiveSchema, batch, logId);
     const { topic, partition } = batch;
-    const due = await readFresh(tx, archiveSchema, batch);
-    const streams = due.fresh.flatMap((one) => ('event' in one ? [streamOf(one.event)] : []));
+    const reader = new FreshRecords(tx, archiveSchema, batch);
+    const fresh = await reader.read(batch.records);
+    const { raised, blocked } = reader;
+    const streams = fresh.flatMap((one) => ('event' in one ? [streamOf(one.event)] : []));
     const { rows } = await tx.query<{ stream: string; next: number }>(
       `SELECT stream, next_revision AS next FROM ${archiveSchema}.streams
        WHERE topic = $1 AND partition = $2 AND stream = ANY ($3::text[])`,
       [topic, partition, [...new Set(streams)]],
     );
-    return { ...due, revisions: new Map(rows.map(({ stream, next }) => [stream, next])) };
+    return {
+      fresh,
+      raised,
+      blocked,
+      revisions: new Map(rows.map(({ stream, next }) => [stream, next])),
+    };
   });
 
 /**

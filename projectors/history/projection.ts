@@ -23,12 +23,12 @@ const columns = Object.keys(types) as (keyof HistoryRow)[];
 const columnsButData = columns.filter((column) => column !== 'data');
 
 /** What was done to each link, oldest first, for operators. Visits are no part of it. */
-export const history: Projection = {
+export const history: Projection<HistoryRow> = {
   name: 'history',
   topics: [topics.links.name],
   mayWaitMs: 1_000,
-  async apply(tx, schema, events) {
-    const rows = events.map(rowOfEvent);
+  factOf: rowOfEvent,
+  async apply(tx, schema, rows) {
     await tx.query({
       name: `history-insert-${schema}`,
       text: `INSERT INTO ${schema}.events (${columns.join()})

@@ -1,16 +1,15 @@
 import { valuesByField } from '../../ops/platform/postgres/pool.js';
 import { topics } from '../../schemas/events/topics.js';
-import { spendingOf } from '../../schemas/folds/key-meter.js';
+import { spendingOf, type Spending } from '../../schemas/folds/key-meter.js';
 import type { Projection } from '../runtime/projection.js';
 
 /** What each API key spent in each month. The ledger decides about quotas, never this projection. */
-export const quotas: Projection = {
+export const quotas: Projection<Spending> = {
   name: 'quotas',
   topics: [topics.links.name, topics.usage.name],
   mayWaitMs: 1_000,
-  async apply(tx, schema, events) {
-    const spendings = events.map(spendingOf).filter((spending) => spending !== null);
-    if (spendings.length === 0) return;
+  factOf: spendingOf,
+  async apply(tx, schema, spendings) {
     // A key has links in many partitions, so batches update the same rows: in one order, or they
     // would deadlock.
     await tx.query({

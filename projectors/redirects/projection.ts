@@ -1,6 +1,6 @@
 import { arrayLiteral } from '../../ops/platform/postgres/array-literal.js';
 import { unnest, valuesByField, type Client } from '../../ops/platform/postgres/pool.js';
-import { isLinkEvent } from '../../schemas/events/catalogue.js';
+import { isLinkEvent, type LinkEvent } from '../../schemas/events/catalogue.js';
 import { topics } from '../../schemas/events/topics.js';
 import { evolveLink, noLink, type LinkState } from '../../schemas/folds/link.js';
 import { rowOfState, linkOfRow, type RedirectRow } from '../../schemas/read-models/redirects.js';
@@ -88,16 +88,16 @@ const readSequences: ReadSequences = async (tx, schema, codes) => {
 };
 
 /** The destination of each short code, or why it has none any more. */
-export const redirects: Projection = {
+export const redirects: Projection<LinkEvent> = {
   name: 'redirects',
   topics: [topics.links.name],
   // Readers add the newest events of the outbox.
   mayWaitMs: 1_000,
+  factOf: (event) => (isLinkEvent(event) ? event : null),
   async apply(tx, schema, events) {
-    const linkEvents = events.filter(isLinkEvent);
-    const known = await readRows(tx, schema, new Set(linkEvents.map(({ subject }) => subject)));
+    const known = await readRows(tx, schema, new Set(events.map(({ subject }) => subject)));
     const folded = new Map<string, { readonly state: LinkState; readonly sequence: number }>();
-    for (const event of linkEvents) {
+    for (const event of events) {
       const { subject, sequence } = event;
       const row = known.get(subject);
       const before = folded.get(subject)?.state ?? (row ? linkOfRow(row) : noLink);

@@ -180,7 +180,7 @@ describe('projectors: handler of batches', () => {
   ] as const) {
     it(`blames no event for ${what}: the batch fails as a whole`, async () => {
       let failing = true;
-      const unlucky: Projection = {
+      const unlucky: typeof stats = {
         ...stats,
         async apply(tx, into, events, partition) {
           await stats.apply(tx, into, events, partition);
@@ -244,7 +244,7 @@ describe('projectors: handler of batches', () => {
     it('applies them as one where the projection has no rows for each partition', async () => {
       await emptyTables(database.pool, 'projection_quotas');
       let applied = 0;
-      const counted: Projection = {
+      const counted: typeof quotas = {
         ...quotas,
         apply(...args) {
           applied += 1;

@@ -1,14 +1,11 @@
 import type { Batch, EventLog } from '../../ops/platform/event-log/port.js';
 import type { Logger } from '../../ops/platform/logging.js';
-import { arrayLiteral } from '../../ops/platform/postgres/array-literal.js';
 import {
   planByKey,
   transaction,
   type Client,
   type Pool,
 } from '../../ops/platform/postgres/pool.js';
-import type { LinklogEvent } from '../../schemas/events/catalogue.js';
-import { originOf } from '../../schemas/events/envelope.js';
 import {
   moveCheckpoint,
   requireAtCheckpoint,
@@ -17,25 +14,17 @@ import {
 } from './checkpoints.js';
 import {
   applyOrSetAside,
+  attempt,
   highestOf,
   insertDeadLetters,
   offsetsOf,
   type DeadLetter,
 } from './dead-letters.js';
-import {
-  dropRepeats,
-  readHighWaterMarks,
-  writeHighWaterMarks,
-  type HighWaterMarks,
-} from './high-water-marks.js';
-import {
-  liveSchema,
-  type Projection,
-  type ProjectionSchema,
-  type ReadSequences,
-} from './projection.js';
+import { FreshRecords } from './fresh-records.js';
+import { writeHighWaterMarks, type HighWaterMarks } from './high-water-marks.js';
+import { liveSchema, type Projection, type ProjectionSchema } from './projection.js';
 import { UnknownEventType } from '../../schemas/events/codec.js';
-import { isUnknown, readBatch, readRecord } from './read-record.js';
+import { isUnknown, readRecord } from './read-record.js';
 
 /** What became of a batch's records; the four numbers add up to the number of records. */
 export interface BatchOutcome {
@@ -56,35 +45,32 @@ interface BatchTarget {
   readonly log: Pick<EventLog, 'logId'>;
 }
 
-/**
- * Reads a batch as events, without the repeats. `blocked` are the subjects that have dead letters: their
- * later events are parked.
- */
-export const readFresh = async (
+/** Records that are in memory as events together. */
+const eventsAtOnce = 1_000;
+
+/** What a projection makes of a batch, without the repeats. */
+const readFacts = async (
   tx: Client,
+  projection: Projection,
   schema: ProjectionSchema,
   batch: Batch,
-  readSequences?: ReadSequences,
 ) => {
-  const { topic } = batch;
-  const incoming = readBatch(batch);
-  const origins = incoming.flatMap((one) => ('event' in one ? [originOf(one.event)] : []));
-  const distinct = [...new Set(origins)];
-  const [{ marks, newest }, sequences, { rows: letters }] = await Promise.all([
-    readHighWaterMarks(tx, schema, batch, distinct),
-    readSequences?.(tx, schema, distinct) ?? [],
-    tx.query<{ subject: string }>({
-      name: `dead-letters-of-${schema}`,
-      text: `SELECT DISTINCT subject FROM ${schema}.dead_letters
-             WHERE topic = $1 AND subject = ANY ($2::text[])`,
-      values: [topic, arrayLiteral([...new Set(incoming.map(({ subject }) => subject))])],
-    }),
-  ]);
-  for (const [origin, sequence] of sequences) {
-    if (sequence > (marks.get(origin)?.sequence ?? 0)) marks.set(origin, { sequence, day: null });
+  const { topic, records } = batch;
+  const reader = new FreshRecords(tx, schema, batch, projection.sequences?.[topic]);
+  const facts: unknown[] = [];
+  let fresh = 0;
+  let readable = 0;
+  for (let from = 0; from < records.length; from += eventsAtOnce) {
+    for (const one of await reader.read(records.slice(from, from + eventsAtOnce))) {
+      fresh += 1;
+      if (!('event' in one) || reader.blocked.has(one.subject)) continue;
+      readable += 1;
+      const fact = projection.factOf(one.event);
+      if (fact !== null) facts.push(fact);
+    }
   }
-  const { fresh, raised } = dropRepeats(incoming, marks, newest);
-  return { fresh, raised, blocked: new Set(letters.map(({ subject }) => subject)) };
+  const { raised } = reader;
+  return { facts, fresh, raised, hasLetters: readable < fresh };
 };
 
 /** Saves that a batch is handled: its dead letters, the raised high-water marks, the checkpoint. */
@@ -127,17 +113,15 @@ export const applyBatch = async (
     requireAtCheckpoint(tx, schema, batch, logId, 'FOR UPDATE'),
   ]);
 
-  const readSequences = projection.sequences?.[batch.topic];
-  const due = await readFresh(tx, schema, batch, readSequences);
-  const { fresh } = due;
-  const letters = await applyOrSetAside(
-    tx,
-    projection,
-    schema,
-    batch.partition,
-    fresh,
-    due.blocked,
-  );
+  const { topic, partition } = batch;
+  const readSequences = projection.sequences?.[topic];
+  const due = await readFacts(tx, projection, schema, batch);
+  let letters: readonly DeadLetter[] = [];
+  if (due.hasLetters || (await attempt(tx, projection, schema, partition, due.facts)) !== null) {
+    const reader = new FreshRecords(tx, schema, batch, readSequences);
+    const fresh = await reader.read(batch.records);
+    letters = await applyOrSetAside(tx, projection, schema, partition, fresh, reader.blocked);
+  }
   const raised = readSequences ? highestOf(letters) : due.raised;
   await saveProgress(tx, schema, batch, logId, { letters, raised });
 
@@ -145,8 +129,8 @@ export const applyBatch = async (
   return {
     letters,
     outcome: {
-      applied: fresh.length - letters.length,
-      repeats: batch.records.length - fresh.length,
+      applied: due.fresh - letters.length,
+      repeats: batch.records.length - due.fresh,
       deadLetters: letters.length - parked,
       parked,
     },
@@ -176,14 +160,10 @@ export const createJointHandler = ({
   const schema = liveSchema(projection.name);
   const { sequences = {} } = projection;
 
-  const readEvents = async (tx: Client, batch: Batch) => {
-    const due = await readFresh(tx, schema, batch, sequences[batch.topic]);
-    const events = due.fresh.flatMap((one) =>
-      'event' in one && !due.blocked.has(one.subject) ? [one.event] : [],
-    );
-    if (events.length < due.fresh.length) throw new SomeSetAside(batch);
-    const raised = sequences[batch.topic] ? highestOf([]) : due.raised;
-    return { batch, events, raised };
+  const readDue = async (tx: Client, batch: Batch) => {
+    const { facts, raised, hasLetters } = await readFacts(tx, projection, schema, batch);
+    if (hasLetters) throw new SomeSetAside(batch);
+    return { batch, facts, raised: sequences[batch.topic] ? highestOf([]) : raised };
   };
 
   return (batches) =>
@@ -193,7 +173,7 @@ export const createJointHandler = ({
         tx.query(shareSchema(projection.name)),
         requireAtCheckpoints(tx, schema, batches, log),
       ]);
-      const due = await Promise.all(batches.map((batch) => readEvents(tx, batch)));
+      const due = await Promise.all(batches.map((batch) => readDue(tx, batch)));
       await applyTogether(tx, projection, due);
       await Promise.all(
         due.map(({ batch, raised }) =>
@@ -206,16 +186,16 @@ export const createJointHandler = ({
 const applyTogether = async (
   tx: Client,
   projection: Projection,
-  due: readonly { readonly batch: Batch; readonly events: readonly LinklogEvent[] }[],
+  due: readonly { readonly batch: Batch; readonly facts: readonly unknown[] }[],
 ): Promise<void> => {
   const schema = liveSchema(projection.name);
   const [first] = due;
   const parts =
     projection.isPartitioned || !first
       ? due
-      : [{ batch: first.batch, events: due.flatMap(({ events }) => events) }];
-  for (const { batch, events } of parts) {
-    if (events.length > 0) await projection.apply(tx, schema, events, batch.partition);
+      : [{ batch: first.batch, facts: due.flatMap(({ facts }) => facts) }];
+  for (const { batch, facts } of parts) {
+    if (facts.length > 0) await projection.apply(tx, schema, facts, batch.partition);
   }
 };
 

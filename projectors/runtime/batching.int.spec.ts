@@ -221,11 +221,20 @@ describe('projectors: however a history is cut into batches', () => {
           fc.asyncProperty(...cutAnywhere(someDays), async (steps, repeats, sizes) => {
             const history = historyOf(steps);
             const whole = await inOneBatch(history);
-            const faulty: Projection = {
+            const faulty: Projection<{ readonly subject: string; readonly fact: unknown }> = {
               ...projection,
-              async apply(tx, schema, events, partition) {
-                if (events.some(({ subject }) => subject.endsWith('0'))) throw new Error('a bug');
-                await projection.apply(tx, schema, events, partition);
+              factOf(event) {
+                const fact = projection.factOf(event);
+                return fact === null ? null : { subject: event.subject, fact };
+              },
+              async apply(tx, schema, facts, partition) {
+                if (facts.some(({ subject }) => subject.endsWith('0'))) throw new Error('a bug');
+                await projection.apply(
+                  tx,
+                  schema,
+                  facts.map(({ fact }) => fact),
+                  partition,
+                );
               },
             };
             await apply(repeated(history, repeats), (events) => cut(events, sizes), faulty);

@@ -30,7 +30,7 @@ const poisonous = (code: string) => created(code, { maxClicks: 3_000_000_000 });
 /** What makes `apply` fail for events of one subject until it is mended. */
 const withFault = (subject: string) => {
   const fault = { mended: false };
-  const projection: Projection = {
+  const projection: typeof redirects = {
     ...redirects,
     async apply(tx, into, events, partition) {
       await redirects.apply(tx, into, events, partition);
@@ -117,7 +117,7 @@ describe('projectors: dead letters', () => {
 
   it('keep what came before the culprit of its own subject', async () => {
     const { projection } = withFault('nobody');
-    const failing: Projection = {
+    const failing: typeof redirects = {
       ...projection,
       async apply(tx, into, events, partition) {
         if (events.some(({ type }) => type === 'linklog.LinkExpired.v1')) throw new Error('bug');
@@ -173,7 +173,7 @@ describe('projectors: dead letters', () => {
   });
 
   it('never hold an event whose statement ran out of time', async () => {
-    const slow: Projection = {
+    const slow: typeof redirects = {
       ...redirects,
       async apply(tx) {
         await tx.query("SET LOCAL statement_timeout = '20ms'");
@@ -284,7 +284,7 @@ describe('projectors: dead letters', () => {
       const events = [created('b'), expired('b', 2), blocked('b', 3)];
       await feed(database.pool, projection).records(links, events.map(recordOf));
       fault.mended = true;
-      const failing: Projection = {
+      const failing: typeof redirects = {
         ...redirects,
         async apply(tx, into, all, partition) {
           if (all.some(({ type }) => type === 'linklog.LinkExpired.v1')) throw new Error('bug 2');
@@ -321,7 +321,7 @@ describe('projectors: dead letters', () => {
 
     it('are all redriven, in several transactions', async () => {
       const { fault, projection } = withFault('code-0');
-      const all: Projection = {
+      const all: typeof redirects = {
         ...projection,
         async apply(tx, into, events, partition) {
           if (!fault.mended) throw new Error('everything fails');
@@ -356,7 +356,7 @@ describe('projectors: dead letters', () => {
     it('stay as they were when PostgreSQL fails', async () => {
       await live.records(links, [recordOf(poisonous('b'))]);
       const before = await dump(database.pool, schema);
-      const unlucky: Projection = {
+      const unlucky: typeof redirects = {
         ...redirects,
         async apply(tx) {
           await tx.query(`DO $$ BEGIN RAISE SQLSTATE '53100'; END $$`);

@@ -76,19 +76,19 @@ export const isTransient = (error: unknown): boolean => {
   return error instanceof OutcomeUnknown || isAway(error);
 };
 
-/** Applies events, or nothing at all. Returns the error if an event is to blame. */
-const attempt = async (
+/** Applies facts, or nothing at all. Returns the error if an event is to blame. */
+export const attempt = async (
   tx: Client,
   projection: Projection,
   schema: ProjectionSchema,
   partition: number,
-  readable: readonly ReadableRecord[],
+  facts: readonly unknown[],
 ): Promise<Error | null> => {
-  const events = readable.map(({ event }) => event);
+  if (facts.length === 0) return null;
   try {
     await Promise.all([
       tx.query('SAVEPOINT attempt'),
-      projection.apply(tx, schema, events, partition),
+      projection.apply(tx, schema, facts, partition),
     ]);
     return null;
   } catch (error) {
@@ -98,6 +98,13 @@ const attempt = async (
     return error as Error;
   }
 };
+
+/** What a projection makes of records. */
+export const factsOf = (
+  projection: Projection,
+  records: readonly ReadableRecord[],
+): readonly unknown[] =>
+  records.map(({ event }) => projection.factOf(event)).filter((fact) => fact !== null);
 
 /**
  * Applies records of one partition, in order and without repeats: all at once if none fails. Returns
@@ -134,7 +141,8 @@ export const applyOrSetAside = async (
       if (failed.has(one.subject)) setAside(one, null);
     }
     if (open.length === 0) return;
-    const error = await attempt(tx, projection, schema, partition, open);
+    const facts = factsOf(projection, open);
+    const error = await attempt(tx, projection, schema, partition, facts);
     if (error === null) return;
     const [only] = open;
     if (only && open.length === 1) {

@@ -41,7 +41,7 @@ const dayOf = (event: LinklogEvent): number => Math.floor(Date.parse(event.time)
 /**
  * The records without repeats, and the high-water marks that they raise. First occurrences ascend, so
  * a sequence that is not above its origin's mark was seen before. A broken record has no sequence and
- * stays. `newest` is the newest day of the partition's spooled visits so far.
+ * stays. `newest` is the newest day of the partition's spooled visits before them, and after them.
  *
  * A mark that is over counts no more from that record on, wherever a batch ends.
  */
@@ -49,7 +49,11 @@ export const dropRepeats = (
   incoming: readonly IncomingRecord[],
   highWaterMarks: ReadonlyMap<string, HighWaterMark>,
   newest: number | null = null,
-): { readonly fresh: readonly IncomingRecord[]; readonly raised: HighWaterMarks } => {
+): {
+  readonly fresh: readonly IncomingRecord[];
+  readonly raised: HighWaterMarks;
+  readonly newest: number | null;
+} => {
   const raised: HighWaterMarks = new Map();
   const fresh = incoming.filter((one) => {
     if (!('event' in one)) return true;
@@ -61,7 +65,7 @@ export const dropRepeats = (
     raised.set(origin, { sequence: event.sequence, day: isSpooled(event) ? newest : null });
     return true;
   });
-  return { fresh, raised };
+  return { fresh, raised, newest };
 };
 
 /** The marks of some origins, and the newest day of the partition's spooled visits. */

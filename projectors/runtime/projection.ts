@@ -17,18 +17,26 @@ export type ReadSequences = (
   subjects: readonly string[],
 ) => Promise<ReadonlyMap<string, number>>;
 
-/** A read model: tables that are a fold of some topics, and may be thrown away and built again. */
-export interface Projection {
+/**
+ * A read model: tables that are a fold of some topics, and may be thrown away and built again.
+ *
+ * `Fact` is what it keeps of an event. Of a large batch, facts are all that is in memory together: thousands of whole
+ * events outlive the collector's young generation, and to copy them costs as much as to read them.
+ */
+export interface Projection<Fact = unknown> {
   readonly name: ProjectionName;
   readonly topics: readonly TopicName[];
   /** Whether it has rows for each partition. */
   readonly isPartitioned?: boolean;
   /** How long its events may wait for others under a steady load: fewer batches cost less. */
   readonly mayWaitMs?: number;
+  /** What `apply` needs of an event; `null`: the event changes nothing. */
+  factOf(event: LinklogEvent): Fact | null;
   /**
-   * Folds events into the rows of `schema`, in set-based statements. The events are in the order of
-   * their partitions, without repeats, and of one partition where the projection is partitioned. It depends on the events alone (no clock, no random), and
-   * the rows must come out the same wherever one batch ends and the next begins.
+   * Folds the facts of events, at least one, into the rows of `schema`, in set-based statements. The events are in the
+   * order of their partitions, without repeats, and of one partition where the projection is partitioned. It depends on
+   * the facts alone (no clock, no random), and the rows must come out the same wherever one batch ends and the next
+   * begins.
    *
    * An error that `isPoison` recognises is blamed on the events: they are tried again in halves
    * until the faulty ones are found. Any other error fails the batch.
@@ -36,17 +44,17 @@ export interface Projection {
   apply(
     tx: Client,
     schema: ProjectionSchema,
-    events: readonly LinklogEvent[],
+    facts: readonly Fact[],
     partition: number,
   ): Promise<void>;
   /**
-   * Notes in the live rows that these events were applied by a redrive, after later ones of other subjects, where
+   * Notes in the live rows that these facts were applied by a redrive, after later ones of other subjects, where
    * that may have made a difference. A rebuild applies them in their order.
    */
   redriven?(
     tx: Client,
     schema: ProjectionSchema,
-    events: readonly LinklogEvent[],
+    facts: readonly Fact[],
     partition: number,
   ): Promise<void>;
   /**

@@ -1,5 +1,5 @@
 import { BoundedMap } from '../../ops/platform/bounded-map.js';
-import type { Batch, LogRecord } from '../../ops/platform/event-log/port.js';
+import type { LogRecord } from '../../ops/platform/event-log/port.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
 import {
   readEvent,
@@ -85,12 +85,15 @@ export const isUnknown = (
   'error' in incoming && incoming.error instanceof UnknownEventType;
 
 /**
- * Reads a batch's records for a projection.
+ * Reads records for a projection.
  *
  * @throws UnknownEventType of an event of a later version of Linklog: it is no dead letter, since that
  * version can apply it. The partition waits.
  */
-export const readBatch = ({ topic, records }: Batch): readonly IncomingRecord[] =>
+export const readRecords = (
+  topic: TopicName,
+  records: readonly LogRecord[],
+): readonly IncomingRecord[] =>
   records.map((record) => {
     const incoming = readRecord(topic, record);
     if (isUnknown(incoming)) throw incoming.error;

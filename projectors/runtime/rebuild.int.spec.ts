@@ -176,7 +176,7 @@ describe('projectors: rebuild', () => {
   it('goes on after transient failures', async () => {
     await append(history());
     let failures = 3;
-    const unlucky: Projection = {
+    const unlucky: typeof redirects = {
       ...redirects,
       async apply(tx, schema, events, partition) {
         await redirects.apply(tx, schema, events, partition);
@@ -192,7 +192,7 @@ describe('projectors: rebuild', () => {
     await append(history());
     await catchUpLive(stats);
     const before = await dump(database.pool, 'projection_stats');
-    const failing: Projection = {
+    const failing: typeof stats = {
       ...stats,
       async apply(tx) {
         await tx.query('SELECT * FROM nowhere');
@@ -226,7 +226,7 @@ describe('projectors: rebuild', () => {
     const begun = new Promise<void>((resolve) => (inFlight = resolve));
     let release = (): void => undefined;
     const released = new Promise<void>((resolve) => (release = resolve));
-    const slow: Projection = {
+    const slow: typeof stats = {
       ...stats,
       async apply(tx, schema, events, partition) {
         await stats.apply(tx, schema, events, partition);
@@ -258,7 +258,7 @@ describe('projectors: rebuild', () => {
     await append(history());
     let release = (): void => undefined;
     const released = new Promise<void>((resolve) => (release = resolve));
-    const slow: Projection = {
+    const slow: typeof stats = {
       ...stats,
       async apply(tx, schema, events, partition) {
         await stats.apply(tx, schema, events, partition);
@@ -380,7 +380,7 @@ describe('projectors: rebuild', () => {
     const begun = new Promise<void>((resolve) => (inFlight = resolve));
     let release = (): void => undefined;
     const released = new Promise<void>((resolve) => (release = resolve));
-    const slow: Projection = {
+    const slow: typeof stats = {
       ...stats,
       async apply(tx, schema, events, partition) {
         await stats.apply(tx, schema, events, partition);

@@ -2,7 +2,13 @@ import type { LogRecord } from '../../ops/platform/event-log/port.js';
 import { transaction, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
 import type { TopicName } from '../../schemas/events/topics.js';
 import { ownSchema } from './checkpoints.js';
-import { applyOrSetAside, highestOf, insertDeadLetters, type DeadLetter } from './dead-letters.js';
+import {
+  applyOrSetAside,
+  factsOf,
+  highestOf,
+  insertDeadLetters,
+  type DeadLetter,
+} from './dead-letters.js';
 import {
   deleteHighWaterMarks,
   dropRepeats,
@@ -108,10 +114,8 @@ export const redrive = async (
       const { partition } = place;
       const remaining = await applyOrSetAside(tx, projection, schema, partition, fresh, new Set());
       const failed = new Set(remaining.map((letter) => letter.incoming));
-      const applied = fresh.flatMap((one) =>
-        'event' in one && !failed.has(one) ? [one.event] : [],
-      );
-      await projection.redriven?.(tx, schema, applied, partition);
+      const applied = fresh.flatMap((one) => ('event' in one && !failed.has(one) ? [one] : []));
+      await projection.redriven?.(tx, schema, factsOf(projection, applied), partition);
       await insertDeadLetters(tx, schema, place, remaining);
       await saveMarks(tx, projection, place, raised, remaining);
       total.applied += applied.length;

@@ -130,10 +130,10 @@ describe('projectors: statistics', () => {
     await fc.assert(
       fc.asyncProperty(someVisits(90), fc.nat(700), async (events, at) => {
         await emptyTables(database.pool, 'projection_stats');
-        const poisoned: Projection = {
+        const poisoned: typeof stats = {
           ...stats,
           apply(tx, schema, some, partition) {
-            if (some.some(({ subject }) => subject === 'b')) throw new Error('poison');
+            if (some.some(({ code }) => code === 'b')) throw new Error('poison');
             return stats.apply(tx, schema, some, partition);
           },
         };

@@ -1,39 +1,71 @@
+import { BoundedMap } from '../../ops/platform/bounded-map.js';
 import type { EventNamed } from '../../schemas/events/catalogue.js';
 import { quarterAt, type Quarter } from '../../schemas/statistics/calendar.js';
-import { Statistics, type CountedVisit, type Totals } from './statistics.js';
+import type { ClickValues } from '../../schemas/statistics/document.js';
+import { Statistics, type Totals } from './statistics.js';
 import { Visitors } from './visitors.js';
 
 /** A visit as statistics see it. */
 export interface Visit extends Quarter {
   readonly code: string;
   readonly account: string;
-  /** Times of one form: later ones are greater. */
-  readonly time: string;
+  /** Milliseconds since 1970. */
+  readonly at: number;
   /** Of a bot there is none. */
   readonly visitor: string | null;
   readonly bot: boolean;
-  readonly values: CountedVisit['values'];
+  readonly values: ClickValues;
+  /** Whether it is the first one of its visitor on its day, once it is counted for its link. */
+  isFirst: boolean;
 }
 
-export const visitOf = ({ subject, account, time, data }: EventNamed<'LinkVisited'>): Visit => {
-  const { day, quarter } = quarterAt(Date.parse(time));
+/** Accounts and values of clicks that came lately: thousands of visits have them in common. */
+const knownAccounts = new BoundedMap<string, string>(1_000);
+const knownValues = new BoundedMap<string, ClickValues>(5_000);
+
+const found = <Value>(known: Map<string, Value>, key: string, value: () => Value): Value => {
+  const one = known.get(key);
+  if (one !== undefined) return one;
+  const added = value();
+  known.set(key, added);
+  return added;
+};
+
+type Visited = EventNamed<'LinkVisited'>['data'];
+
+const valuesOf = (visited: Visited): ClickValues => {
+  const { referrer, country, browser, os, device, language, trigger } = visited;
+  const key = `${country} ${browser} ${os} ${device} ${language} ${trigger} ${referrer}`;
+  const values = { referrer, country, browser, os, device, language, trigger };
+  return found(knownValues, key, () => values);
+};
+
+export const visitOf = ({
+  subject,
+  account = '',
+  time,
+  data,
+}: EventNamed<'LinkVisited'>): Visit => {
+  const at = Date.parse(time);
+  const { day, quarter } = quarterAt(at);
   return {
     day,
     quarter,
+    at,
     code: subject,
-    account: account ?? '',
-    time,
+    account: found(knownAccounts, account, () => account),
     visitor: data.bot ? null : data.visitor,
     bot: data.bot,
-    values: data,
+    values: valuesOf(data),
+    isFirst: false,
   };
 };
 
 /** The statistics of a link, as far as a batch touches them. */
 export class LinkStatistics extends Statistics {
   account = '';
-  /** Of the latest click of this batch. */
-  lastAccessed: string | null = null;
+  /** Of the latest click of this batch, in milliseconds since 1970. */
+  lastAccessed: number | null = null;
   /** Of the newest quarter's day, and of the day before it. */
   #visitors: readonly [Visitors, Visitors];
   #left = false;
@@ -47,19 +79,16 @@ export class LinkStatistics extends Statistics {
     this.#visitors = [new Visitors(visitors[0]), new Visitors(visitors[1])];
   }
 
-  /** Adds the visit. Returns whether it is the first one of its visitor on its day. */
-  count(visit: Visit): boolean {
+  /** Adds the visit, and says in it whether it is the first one of its visitor on its day. */
+  count(visit: Visit): void {
     const before = this.newest?.day;
     this.advance(visit);
     if (this.newest && before !== undefined) this.#leaveDays(this.newest.day - before);
-    const { visitor } = visit;
-    const unique = visitor !== null && (this.visitorsOf(visit.day)?.add(visitor) ?? false);
-    this.add(visit, unique);
+    const { visitor, at } = visit;
+    visit.isFirst = visitor !== null && (this.visitorsOf(visit.day)?.add(visitor) ?? false);
+    this.add(visit, visit.isFirst);
     this.account = visit.account;
-    if (!visit.bot && (this.lastAccessed === null || visit.time > this.lastAccessed)) {
-      this.lastAccessed = visit.time;
-    }
-    return unique;
+    if (!visit.bot && at > (this.lastAccessed ?? -Infinity)) this.lastAccessed = at;
   }
 
   /** The visitors of a day; none of a day that is too old for its visitors to be told apart. */

@@ -78,12 +78,12 @@ const linksAtOnce = 1_000;
 
 type VisitsOfLink = readonly [code: string, visits: readonly Visit[]];
 
-/** Counts visits for their links. Returns those that are the first ones of their visitors on their days. */
+/** Counts visits for their links, and finds out which are the first ones of their visitors. */
 const addToLinks = async (
   tx: Client,
   schema: ProjectionSchema,
   visitsOf: readonly VisitsOfLink[],
-): Promise<readonly Visit[]> => {
+): Promise<void> => {
   const statistics = await readStatistics(
     tx,
     schema,
@@ -95,7 +95,7 @@ const addToLinks = async (
   );
   const visits = visitsOf.flatMap(([, ofLink]) => ofLink);
   await expectVisitors(tx, schema, statistics, visits);
-  const first = visits.filter((visit) => statistics.get(visit.code)?.count(visit));
+  for (const visit of visits) statistics.get(visit.code)?.count(visit);
   await Promise.all([
     writeStatistics(
       tx,
@@ -112,7 +112,6 @@ const addToLinks = async (
     ),
     writeVisitors(tx, schema, statistics),
   ]);
-  return first;
 };
 
 /** Counts visits for their accounts, in the log's order: an account keeps the first values of a day. */
@@ -121,7 +120,6 @@ const addToAccounts = async (
   schema: ProjectionSchema,
   partition: number,
   visits: readonly Visit[],
-  first: ReadonlySet<Visit>,
 ): Promise<void> => {
   const accounts = accountsIn(partition);
   const statistics = await readStatistics(
@@ -131,45 +129,40 @@ const addToAccounts = async (
     groupBy(visits, ({ account }) => account),
     (account, totals) => new Statistics(account, totals),
   );
-  for (const visit of visits) statistics.get(visit.account)?.add(visit, first.has(visit));
+  for (const visit of visits) statistics.get(visit.account)?.add(visit, visit.isFirst);
   await writeStatistics(tx, schema, accounts, statistics.values());
 };
 
 const addVisits = async (
   tx: Client,
   schema: ProjectionSchema,
-  partition: number,
   visits: readonly Visit[],
+  partition: number,
 ): Promise<void> => {
-  const first = new Set<Visit>();
   const visitsOf = [...groupBy(visits, ({ code }) => code)];
   for (let from = 0; from < visitsOf.length; from += linksAtOnce) {
-    const some = visitsOf.slice(from, from + linksAtOnce);
-    for (const visit of await addToLinks(tx, schema, some)) first.add(visit);
+    await addToLinks(tx, schema, visitsOf.slice(from, from + linksAtOnce));
   }
-  await addToAccounts(tx, schema, partition, visits, first);
+  await addToAccounts(tx, schema, partition, visits);
 };
 
 const isVisit = (event: LinklogEvent): event is EventNamed<'LinkVisited'> =>
   event.type === 'linklog.LinkVisited.v2';
 
 /** When each link, and each account's links, were visited, from where and through what. */
-export const stats: Projection = {
+export const stats: Projection<Visit> = {
   name: 'stats',
   topics: [topics.visits.name],
   isPartitioned: true,
-  async apply(tx, schema, events, partition) {
-    const visits = events.filter(isVisit).map(visitOf);
-    if (visits.length > 0) await addVisits(tx, schema, partition, visits);
-  },
+  factOf: (event) => (isVisit(event) ? visitOf(event) : null),
+  apply: addVisits,
   /** An account keeps the first values of a day: of these days, a rebuild may keep others. */
-  async redriven(tx, schema, events, partition) {
-    const days = events.filter(isVisit).map(visitOf);
+  async redriven(tx, schema, visits, partition) {
     await tx.query(
       `INSERT INTO ${schema}.redriven_days (account, partition, day)
        SELECT DISTINCT account, $3::smallint, day FROM unnest($1::text[], $2::integer[]) AS r (account, day)
        ON CONFLICT DO NOTHING`,
-      [...valuesByField(days, 'account', 'day'), partition],
+      [...valuesByField(visits, 'account', 'day'), partition],
     );
   },
 };

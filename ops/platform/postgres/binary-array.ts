@@ -36,13 +36,13 @@ const elementTypes = {
     write: (to: Buffer, value: number, at: number) => void to.writeInt32BE(value, at),
   },
   bigint: { oid: 20, bytes: 8, write: writeBigint },
-  /** Of texts as `Date` reads them. */
+  /** Of milliseconds since 1970. */
   timestamptz: {
     oid: 1184,
     bytes: 8,
-    write: (to: Buffer, value: string, at: number) => {
+    write: (to: Buffer, value: number, at: number) => {
       // More microseconds than a number counts exactly, in the year 2286 and later.
-      to.writeBigInt64BE(BigInt(Date.parse(value) - year2000Ms) * 1_000n, at);
+      to.writeBigInt64BE(BigInt(value - year2000Ms) * 1_000n, at);
     },
   },
   /** Of texts as PostgreSQL writes the place of a row: `(block,offset)`. */

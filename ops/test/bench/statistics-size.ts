@@ -10,9 +10,9 @@
  */
 import { randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
+import { visitOf, type Visit } from '../../../projectors/stats/link-statistics.js';
 import { stats } from '../../../projectors/stats/projection.js';
 import { groupBy } from '../../platform/group-by.js';
-import type { EventNamed } from '../../../schemas/events/catalogue.js';
 import { topics } from '../../../schemas/events/topics.js';
 import { spooledVisit } from '../../../schemas/testing/events.js';
 import { runningPostgresUrl } from '../../local/postgres/index.js';
@@ -26,8 +26,6 @@ import { startProduct } from '../support/product.js';
 import { makeLinks } from './make-links.js';
 import { randomFacts } from './random-visits.js';
 import { printGrowth, tableSizes, type TableSizes } from './table-sizes.js';
-
-type VisitEvent = EventNamed<'LinkVisited'>;
 
 const [visits = 100_000_000, coldLinks = 10_000_000, linksOfAccount = 100_000] = process.argv
   .slice(2)
@@ -50,13 +48,14 @@ const visitors = Array.from({ length: 200_000 }, () => randomBytes(12).toString(
 const { data, ...template } = spooledVisit('template');
 
 /** A visit of the link at a moment after the beginning, in milliseconds. */
-const visitOf = (code: string, account: string, after: number): VisitEvent => ({
-  ...template,
-  subject: code,
-  account,
-  time: new Date(begin + after).toISOString(),
-  data: { ...data, ...randomFacts(visitors[Math.floor(Math.random() * visitors.length)] ?? '') },
-});
+const visitAfter = (code: string, account: string, after: number): Visit =>
+  visitOf({
+    ...template,
+    subject: code,
+    account,
+    time: new Date(begin + after).toISOString(),
+    data: { ...data, ...randomFacts(visitors[Math.floor(Math.random() * visitors.length)] ?? '') },
+  });
 
 const dir = await temporaryDir();
 const product = await startProduct({ env: { PLANS_FILE: await generousPlansFile(dir) } }, false);
@@ -68,30 +67,30 @@ const pool = createPool({
 });
 
 /** As a batch of the log is applied. */
-const fold = async (partition: number, events: readonly VisitEvent[]): Promise<void> => {
+const fold = async (partition: number, some: readonly Visit[]): Promise<void> => {
   await transaction(pool, async (tx) => {
     await tx.query(`SET LOCAL synchronous_commit = off; ${planByKey('LOCAL')}`);
-    await stats.apply(tx, 'projection_stats', events, partition);
+    await stats.apply(tx, 'projection_stats', some, partition);
   });
 };
 
 const sizes = async (): Promise<TableSizes> =>
   new Map([...(await tableSizes(pool))].filter(([table]) => table.startsWith('projection_stats.')));
 
-/** Folds events in batches, measures what the tables grew by, and prints it for one of `count`. */
+/** Folds visits in batches, measures what the tables grew by, and prints it for one of `count`. */
 const grow = async (
   what: string,
   count: number,
-  generate: () => Iterable<readonly [partition: number, events: readonly VisitEvent[]]>,
+  generate: () => Iterable<readonly [partition: number, some: readonly Visit[]]>,
 ): Promise<void> => {
   if (count === 0) return;
   const before = await sizes();
   const startedAt = performance.now();
   let folded = 0;
   let told = 0;
-  for (const [partition, events] of generate()) {
-    await fold(partition, events);
-    folded += events.length;
+  for (const [partition, some] of generate()) {
+    await fold(partition, some);
+    folded += some.length;
     if (folded - told < 1_000_000) continue;
     told = folded;
     process.stderr.write(`${folded} visits, ${minutes(startedAt)} min\n`);
@@ -127,25 +126,25 @@ try {
 
   await grow('one link, a day', visits === 0 ? 0 : days, function* () {
     for (let from = 0; from < visits; from += batch) {
-      const events = Array.from({ length: Math.min(batch, visits - from) }, (_, index) =>
-        visitOf(code, 'one', ((from + index) / visits) * days * dayMs),
+      const some = Array.from({ length: Math.min(batch, visits - from) }, (_, index) =>
+        visitAfter(code, 'one', ((from + index) / visits) * days * dayMs),
       );
-      yield [0, events] as const;
+      yield [0, some] as const;
     }
   });
 
   await grow('links of one visit', coldLinks, function* () {
     for (let from = 0; from < coldLinks; from += batch) {
-      const events = Array.from({ length: Math.min(batch, coldLinks - from) }, (_, index) => {
+      const some = Array.from({ length: Math.min(batch, coldLinks - from) }, (_, index) => {
         const link = from + index;
         const account = `account-${Math.floor(link / 100_000)}`;
-        return visitOf(
+        return visitAfter(
           link.toString(36).padStart(8, '0'),
           account,
           (link / coldLinks) * days * dayMs,
         );
       });
-      yield [Math.floor(from / batch) % topics.visits.partitions, events] as const;
+      yield [Math.floor(from / batch) % topics.visits.partitions, some] as const;
     }
   });
 
@@ -158,12 +157,12 @@ try {
   await grow('links of an account, a link and day', linkDays, function* () {
     let others = 0;
     for (const [day, count] of visitsOfDays.entries()) {
-      const events = Array.from({ length: count }, (_, index) => {
+      const some = Array.from({ length: count }, (_, index) => {
         // The same ones each day, which are the most clicked, and the others in turn.
         const link = index < made ? index : made + (others++ % (linksOfAccount - made));
-        return visitOf(busyCodes[link] ?? '', 'busy', (day + index / count) * dayMs);
+        return visitAfter(busyCodes[link] ?? '', 'busy', (day + index / count) * dayMs);
       });
-      yield* groupBy(events, ({ subject }) => partitionOf(subject, topics.visits.partitions));
+      yield* groupBy(some, (visit) => partitionOf(visit.code, topics.visits.partitions));
     }
   });
 

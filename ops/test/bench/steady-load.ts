@@ -199,7 +199,11 @@ const runStream = async (
 
 /** Runs a plan in a process of its own, so that no two loads wait for each other's event loop. */
 export const runLoad = async (plan: LoadPlan): Promise<LoadResult> => {
-  const child = fork(fileURLToPath(import.meta.url), [], { stdio: 'inherit' });
+  // As JSON, the times of millions of answers take longer than the load.
+  const child = fork(fileURLToPath(import.meta.url), [], {
+    stdio: 'inherit',
+    serialization: 'advanced',
+  });
   const ended = once(child, 'exit').then(([code]) => {
     throw new Error(`A load ended with ${String(code)} before its result`);
   });

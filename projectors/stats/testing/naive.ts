@@ -117,7 +117,7 @@ export const naiveRows = (visits: readonly Visit[], partition: number): Record<s
     });
     const account = all[0]?.account;
     const rows = rowsOf(own, { code }, { account });
-    const clicks = all.filter(({ bot }) => !bot).map(({ time }) => Date.parse(time));
+    const clicks = all.filter(({ bot }) => !bot).map(({ at }) => at);
     codes.push({
       ...rows.newest[0],
       account,

@@ -48,11 +48,11 @@ describe('audit verify, after dead letters were redriven', function () {
       ),
     );
     await node.log.append(topic, visits);
-    const faulty: Projection = {
+    const faulty: typeof stats = {
       ...stats,
-      apply(tx, schema, events, partition) {
-        if (events.some(({ subject }) => subject === poisoned)) throw new Error('poison');
-        return stats.apply(tx, schema, events, partition);
+      apply(tx, schema, visits, partition) {
+        if (visits.some(({ code }) => code === poisoned)) throw new Error('poison');
+        return stats.apply(tx, schema, visits, partition);
       },
     };
     const handle = createBatchHandler({ pool, log: node.log, logger, projection: faulty });
