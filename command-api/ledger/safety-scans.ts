@@ -102,7 +102,8 @@ export const readLiveLinks = async (
   limit: number,
 ): Promise<readonly LiveLink[]> => {
   const { rows } = await pool.query<LiveLink>({
-    name: 'safety-live-links',
+    // Without a name, so that it is planned each time: a plan made while there were few links reads and sorts
+    // all of them for each page, and would be kept until the table is analyzed.
     // Not clock_timestamp(): the index could not end the scan there, and what is too young be read.
     text: `SELECT code, url, coalesce(live_since, created_at) AS "liveSince"
            FROM projection_redirects.links

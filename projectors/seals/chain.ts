@@ -46,7 +46,10 @@ export const genesisOf = (logId: string, { topic, partition }: ChainPlace): Buff
  * than buffers. That is SHA-256 over the hash before, topic, partition, offset, key and value, each of fixed
  * length or with its length before it. The function reuses its buffer.
  */
-const linkOf = ({ topic, partition }: ChainPlace): ((hash: string, record: LogRecord) => string) => {
+const linkOf = ({
+  topic,
+  partition,
+}: ChainPlace): ((hash: string, record: LogRecord) => string) => {
   const place = Buffer.concat([prefixed(topic), uint32(partition)]);
   const headBytes = hashBytes + place.length;
   let memory = Buffer.alloc(0);

@@ -1,0 +1,44 @@
+import { expect } from 'chai';
+import { createLogger } from '../../ops/platform/logging.js';
+import { createPool } from '../../ops/platform/postgres/pool.js';
+import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
+import { readLiveLinks, theBeginning } from './safety-scans.js';
+
+describe('ledger: live links that are checked again', () => {
+  let database: TestDatabase;
+
+  before(async () => {
+    database = await testDatabase('safety-scans');
+  });
+  after(() => database.drop());
+
+  it('are read page by page, not all for each, also if there were none when they were read first', async () => {
+    // One connection, which plans each of its statements once it has a name.
+    const logger = createLogger('silent');
+    const pool = createPool({ url: database.url, name: 'scan', max: 1, logger });
+    const page = () => readLiveLinks(pool, theBeginning, 0, 500);
+    try {
+      // PostgreSQL keeps a plan after five.
+      for (let round = 0; round < 10; round += 1) expect(await page()).to.be.empty;
+      await database.pool.query(
+        `INSERT INTO projection_redirects.links (code, status, url, account, created_at, sequence)
+         SELECT 'link-' || n, 'active', 'https://example.com/', 'default',
+                clock_timestamp() - n * interval '1 second', 1
+         FROM generate_series(1, 20000) AS n`,
+      );
+      await pool.query('BEGIN');
+      const links = await page();
+      const { rows } = await pool.query<{ read: number }>(
+        `SELECT seq_tup_read + idx_tup_fetch AS "read" FROM pg_stat_xact_user_tables
+         WHERE relid = 'projection_redirects.links'::regclass`,
+      );
+      await pool.query('COMMIT');
+      expect(links.map(({ code }) => code))
+        .to.include('link-20000')
+        .and.to.have.length(500);
+      expect(rows[0]?.read).to.be.within(500, 1_000);
+    } finally {
+      await pool.end();
+    }
+  });
+});
