@@ -25,6 +25,8 @@ export class FreshRecords {
   #newest: number | null = null;
   readonly #origins = new Set<string>();
   readonly #subjects = new Set<string>();
+  /** Whether there is any dead letter of the topic; `null`: not known yet. */
+  #hasLetters: boolean | null = null;
 
   constructor(
     private readonly tx: Client,
@@ -67,6 +69,9 @@ export class FreshRecords {
 
   async #learnBlocked(incoming: readonly IncomingRecord[]): Promise<void> {
     const { tx, schema, place } = this;
+    // While the transaction has the partition's checkpoint, nobody else adds one of its subjects.
+    this.#hasLetters ??= await this.#findsLetters();
+    if (!this.#hasLetters) return;
     const asked = addNew(
       this.#subjects,
       incoming.map(({ subject }) => subject),
@@ -79,5 +84,15 @@ export class FreshRecords {
       values: [place.topic, arrayLiteral(asked)],
     });
     for (const { subject } of rows) this.blocked.add(subject);
+  }
+
+  async #findsLetters(): Promise<boolean> {
+    const { tx, schema, place } = this;
+    const { rowCount } = await tx.query({
+      name: `any-dead-letter-of-${schema}`,
+      text: `SELECT FROM ${schema}.dead_letters WHERE topic = $1 LIMIT 1`,
+      values: [place.topic],
+    });
+    return rowCount !== 0;
   }
 }

@@ -58,6 +58,16 @@ const postgresAnswers = async (
   }
 };
 
+/**
+ * A batch takes megabytes for a moment. glibc would give them back to the system after each, and get them again, zeroed
+ * page by page, for the next.
+ */
+const serverEnv = {
+  ...minimalEnv,
+  MALLOC_MMAP_THRESHOLD_: String(32 * 1_024 ** 2),
+  MALLOC_TRIM_THRESHOLD_: String(32 * 1_024 ** 2),
+};
+
 /** @throws ServerUnavailable when the cluster was made by another major version: it cannot be opened */
 const requireSameMajor = async ({ cluster }: ClusterLayout, version: string): Promise<void> => {
   const found = (await nullOn(readFile(join(cluster, 'PG_VERSION'), 'utf8'), 'ENOENT'))?.trim();
@@ -83,7 +93,7 @@ export const startEmbeddedPostgres = async (options: {
   /** All that the server gets of an environment. */
   readonly env?: Readonly<Record<string, string>>;
 }) => {
-  const { logger, findPort = freePort, env = minimalEnv } = options;
+  const { logger, findPort = freePort, env = serverEnv } = options;
   const begun = performance.now();
   const installed = await installedPackage();
   const layout = layoutOf(await realpath(options.dataDir));
