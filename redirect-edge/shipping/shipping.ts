@@ -13,7 +13,7 @@ const paceMs = {
   /** Readers of the embedded log let records wait themselves, for 400 ms. */
   embedded: 250,
   /** Readers do not wait, and the larger a batch, the more of it is like what came before. */
-  kafka: 400,
+  kafka: 500,
 };
 
 /** Ships on the caller's event loop. */

@@ -97,8 +97,8 @@ type Compression = KafkaSettings['compression'];
 /** In the attributes of a batch. */
 const codecs: Readonly<Record<Compression, number>> = { none: 0, gzip: 1 };
 const compress = promisify<Buffer, { readonly level: number }, Buffer>(gzip);
-/** Fast: the events of a batch differ in little. */
-const level = 1;
+/** A tenth less than at level 1, for 2 µs more a visit: brokers keep the bytes for long. */
+const level = 6;
 
 /** The records, of one partition and at least one, in their order. */
 export const recordBatch = async (
