@@ -17,7 +17,7 @@ import {
 import { rejection } from '../../ops/test/support/waiting.js';
 import { feed, type Feed } from '../testing/harness.js';
 import { dump, emptyTables } from '../testing/tables.js';
-import { liveSchema, type Projection } from './projection.js';
+import { liveSchema } from './projection.js';
 import { redrive } from './redrive.js';
 
 const links = topics.links.name;

@@ -1,6 +1,5 @@
 import { expect } from 'chai';
 import { createBatchHandler } from '../../../../projectors/runtime/batch.js';
-import type { Projection } from '../../../../projectors/runtime/projection.js';
 import { rebuild } from '../../../../projectors/runtime/rebuild.js';
 import { redrive } from '../../../../projectors/runtime/redrive.js';
 import { stats } from '../../../../projectors/stats/projection.js';
