@@ -1,0 +1,78 @@
+import { expect } from 'chai';
+import { transaction } from '../../ops/platform/postgres/pool.js';
+import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
+import { readTopLinks } from './top-links.js';
+
+const links = 1_200;
+const days = 10;
+/** That of the newest quarters of an hour. */
+const newest = days - 1;
+
+/** The clicks of a link of each kind of account on a day. */
+const accounts: Readonly<Record<string, (link: number, day: number) => number>> = {
+  'a few links have most clicks': (link, day) => Math.floor(5_000 / (link + 1)) + (day % 2),
+  'all links have as many': (link, day) => (link + day) % 3,
+  'other links were the most clicked ones before': (link, day) =>
+    link < 600 ? (day < 5 ? 100 : 0) : day < 5 ? 0 : link % 50,
+  'some links have as many as others had before': (link, day) =>
+    link < 600 ? (day < 5 ? 10 : 0) : day === 7 ? 50 : 0,
+  'only bots came': () => 0,
+};
+
+describe('command API: the most clicked links of a period', () => {
+  let database: TestDatabase;
+
+  before(async () => {
+    database = await testDatabase('top_links');
+  });
+
+  after(() => database.drop());
+
+  for (const [account, clicksOn] of Object.entries(accounts)) {
+    it(`finds them where ${account}`, async () => {
+      const { pool } = database;
+      const codes = Array.from({ length: links }, (_, link) => `${account}-${(link * 7) % links}`);
+      const rows = codes.flatMap((code, link) =>
+        Array.from({ length: days }, (_, day) => ({ code, day, clicks: clicksOn(link, day) })),
+      );
+      await pool.query(
+        `INSERT INTO projection_stats.days
+         SELECT code, day, $2, clicks, 1, 0, '[]', '[]'
+         FROM jsonb_to_recordset($1) AS t (code text, day integer, clicks integer)
+         WHERE day < $3`,
+        [JSON.stringify(rows), account, newest],
+      );
+      await pool.query(
+        `INSERT INTO projection_stats.codes
+           (code, account, clicks, bots, day, uniques, series, document)
+         SELECT code, $2, sum(clicks), 1, $3, 0,
+           '[90,' || sum(clicks) FILTER (WHERE day = $3) || ',1]', '[]'
+         FROM jsonb_to_recordset($1) AS t (code text, day integer, clicks integer) GROUP BY code`,
+        [JSON.stringify(rows), account, newest],
+      );
+      for (const [from, to] of [
+        [0, days],
+        [0, 5],
+        [5, days],
+        [7, 8],
+        [newest, days],
+        [days, days + 1],
+      ] as const) {
+        const clicksOf = new Map<string, number>();
+        for (const { code, day, clicks } of rows) {
+          if (clicks === 0 || day < from || day >= to) continue;
+          clicksOf.set(code, (clicksOf.get(code) ?? 0) + clicks);
+        }
+        const sorted = [...clicksOf]
+          .map(([code, clicks]) => ({ code, clicks }))
+          .sort((a, b) => b.clicks - a.clicks || (a.code < b.code ? -1 : 1));
+        for (const limit of [1, 20, 200]) {
+          const found = await transaction(pool, (tx) =>
+            readTopLinks(tx, account, [from, to], limit),
+          );
+          expect(found, `${from} to ${to}, ${limit}`).to.deep.equal(sorted.slice(0, limit));
+        }
+      }
+    });
+  }
+});
