@@ -1,7 +1,7 @@
 import type { Logger } from '../platform/logging.js';
 import type { Gauges } from '../platform/metrics/figure.js';
 import type { DeadlineName } from '../platform/postgres/deadlines.js';
-import { listenToPostgres } from '../platform/postgres/listener.js';
+import { listenToPostgres, type Channel } from '../platform/postgres/listener.js';
 import { measurePool } from '../platform/postgres/pool-metrics.js';
 import { createPool, type Pool, type WatchedPool } from '../platform/postgres/pool.js';
 import { Silence } from '../platform/postgres/silence.js';
@@ -9,15 +9,17 @@ import { Silence } from '../platform/postgres/silence.js';
 /** Connects a thread to PostgreSQL: pools, and a listener whose pings watch over them. */
 export const connectDatabase = ({
   url,
+  channels,
   metrics,
   logger,
 }: {
   readonly url: string;
+  /** Those that the thread hears; each one costs PostgreSQL and the thread for every notification. */
+  readonly channels: readonly Channel[];
   readonly metrics: Gauges;
   readonly logger: Logger;
 }) => {
   const pools: WatchedPool[] = [];
-  const channels = ['linklog_changes', 'linklog_log', 'linklog_sent'] as const;
   const silence = new Silence(logger);
   const listener = listenToPostgres(url, channels, logger, silence);
   let lostAt: number | null = null;

@@ -5,7 +5,7 @@ import type { Config } from '../platform/config/config.js';
 import type { Logger } from '../platform/logging.js';
 import type { Gauges } from '../platform/metrics/figure.js';
 import { isAway } from '../platform/postgres/away.js';
-import { requireNotifications } from '../platform/postgres/listener.js';
+import { requireNotifications, type Channel } from '../platform/postgres/listener.js';
 import { createPool } from '../platform/postgres/pool.js';
 import { connectDatabase } from './connections.js';
 import { startInOrder } from './start-in-order.js';
@@ -34,10 +34,12 @@ const prepare = async (url: string, isEmbedded: boolean, logger: Logger): Promis
  */
 export const openDatabase = ({
   config,
+  channels,
   metrics,
   logger,
 }: {
   readonly config: Pick<Config, 'databaseUrl' | 'dataDir'>;
+  readonly channels: readonly Channel[];
   readonly metrics: Gauges;
   readonly logger: Logger;
 }) =>
@@ -54,7 +56,7 @@ export const openDatabase = ({
         stopping.abort();
       });
     }
-    const database = connectDatabase({ url, metrics, logger });
+    const database = connectDatabase({ url, channels, metrics, logger });
     onStop(() => database.stop());
     return database;
   });

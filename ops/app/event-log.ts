@@ -25,7 +25,7 @@ import {
   type ProjectedEvents,
 } from '../platform/outbox/relay.js';
 import { openRelayedDelivery } from '../platform/outbox/relayed-delivery.js';
-import type { NotificationListener } from '../platform/postgres/listener.js';
+import type { Channel, NotificationListener } from '../platform/postgres/listener.js';
 import type { Pool } from '../platform/postgres/pool.js';
 
 const answersWithinMs = 30_000;
@@ -60,7 +60,7 @@ interface Options {
   readonly requestPool?: Pool;
   /** The pool's. */
   readonly url: string;
-  /** Hears `linklog_log` and `linklog_sent`. */
+  /** Hears the `logChannels`. */
   readonly listener: NotificationListener;
   readonly logger: Logger;
   readonly onRecorded?: OnRecorded;
@@ -70,6 +70,15 @@ interface Options {
    */
   readonly user?: 'service' | 'thread' | 'command' | 'restore';
 }
+
+/** The channels that a log needs heard. On Kafka, the relay hears what is recorded, and others what it has sent. */
+export const logChannels = (
+  { kafka }: Pick<Config, 'kafka'>,
+  { subscribes }: { readonly subscribes: boolean },
+): readonly Channel[] => {
+  if (kafka !== null) return ['linklog_log', 'linklog_sent'];
+  return subscribes ? ['linklog_log'] : [];
+};
 
 const openEmbedded = async (options: Options): Promise<OpenedLog> => {
   await (options.user === 'command' ? requireBoundTo : bindToLog)(options.pool, embeddedLog);

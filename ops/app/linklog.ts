@@ -16,7 +16,7 @@ import { openRedis } from '../platform/redis.js';
 import { adminTokenOf, openDataDir, sealKeyFileIn, type ServiceAddresses } from './data-dir.js';
 import { openDatabase } from './database.js';
 import { startEdgeProcesses } from './edge-processes.js';
-import { openEventLog } from './event-log.js';
+import { logChannels, openEventLog } from './event-log.js';
 import { createHealthCheck } from './health-check.js';
 import { startMonitoring } from './monitoring.js';
 import { openProjectorThread } from './projectors-in-thread.js';
@@ -53,7 +53,9 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
     const projectorThread =
       roles.has('projectors') && roles.size > 1 ? openProjectorThread(logger) : null;
     onStop(() => projectorThread?.terminate());
-    const database = await openDatabase({ config, metrics, logger });
+    const subscribes = roles.has('projectors') && projectorThread === null;
+    const channels = ['linklog_changes' as const, ...logChannels(config, { subscribes })];
+    const database = await openDatabase({ config, channels, metrics, logger });
     onStop(() => database.stop());
     const { listener } = database;
     const logPool = database.pool('log', 6, 'log');

@@ -3,7 +3,7 @@ import { answerCalls, stepBack } from '../platform/concurrency/thread.js';
 import { createLogger } from '../platform/logging.js';
 import { samplesOf, type Figure } from '../platform/metrics/figure.js';
 import { connectDatabase } from './connections.js';
-import { openEventLog } from './event-log.js';
+import { logChannels, openEventLog } from './event-log.js';
 import { startProjectorService } from './projectors.js';
 import type { ProjectorSettings, ProjectorThread } from './projectors-in-thread.js';
 import { startInOrder } from './start-in-order.js';
@@ -22,7 +22,8 @@ const start = ({ config, databaseUrl: url, ownSealKeyFile, logLevel }: Projector
         figures.push(figure);
       },
     };
-    const database = connectDatabase({ url, metrics, logger });
+    const channels = logChannels(config, { subscribes: true });
+    const database = connectDatabase({ url, channels, metrics, logger });
     onStop(() => database.stop());
     const { listener } = database;
     const pool = database.pool('projectors-log', 6, 'log');
