@@ -37,7 +37,7 @@ const areTooMany = async (tx: Client, account: string, days: Days): Promise<bool
   return (rows[0]?.days ?? 0) > maxLinkDays;
 };
 
-/** The most clicked links of the period, of all or of `among`. Planned each time: an index is for few links. */
+/** The most clicked links of the period, of all or of `among`. */
 const topLinks = async (
   tx: Client,
   account: string,
@@ -69,12 +69,14 @@ const amongLikely = async (
            WHERE account = $1 AND rank > 0 ORDER BY rank DESC, code LIMIT ${likelyLinks}`,
     values: [account],
   });
+  const rankOfOthers = likely.length < likelyLinks ? 0 : (likely.at(-1)?.rank ?? 0);
+  const leastOfAllTime = likely[limit - 1];
+  // None of them has more clicks in the period than of all time.
+  if (leastOfAllTime && leastOfAllTime.rank <= rankOfOthers) return null;
   const codes = likely.map(({ code }) => code);
   const top = await topLinks(tx, account, days, limit, codes);
-  if (likely.length < likelyLinks) return top;
-  // No other link has more clicks of all time than the last of these.
   const last = top[limit - 1];
-  return last && rankOf(last.clicks) > (likely.at(-1)?.rank ?? 0) ? top : null;
+  return rankOfOthers === 0 || (last && rankOf(last.clicks) > rankOfOthers) ? top : null;
 };
 
 /** The most clicked links on the days from `from` to before `to`; `null` where there are too many link-days. */
@@ -85,8 +87,9 @@ export const readTopLinks = async (
   limit: number,
 ): Promise<readonly ClickedLink[] | null> => {
   if (await areTooMany(tx, account, days)) return null;
-  // Enough for the links of 200,000 days: PostgreSQL would write them to disk.
-  await tx.query(`SET LOCAL work_mem = '32MB'`);
+  // Enough for the links of 200,000 days: PostgreSQL would write them to disk. And planned by what is asked, for a plan
+  // that does for any links compares those of all days with each of the likely ones.
+  await tx.query(`SET LOCAL work_mem = '32MB'; SET LOCAL plan_cache_mode = force_custom_plan`);
   return (
     (await amongLikely(tx, account, days, limit)) ?? (await topLinks(tx, account, days, limit))
   );
