@@ -203,6 +203,17 @@ describe('migrations of tables with rows', () => {
     expect(await rebuildsDue()).to.deep.equal(['projection_redirects']);
   });
 
+  it('have the history rebuilt where it has links of before their event had a second version', async () => {
+    await migrateUpTo('0049');
+    const { pool } = database;
+    await pool.query(
+      `INSERT INTO projection_history.events (code, sequence, time, id, type, data)
+       VALUES ('abc', 1, now(), gen_random_uuid(), 'linklog.LinkCreated.v1', '{}')`,
+    );
+    await migrate(pool);
+    expect(await rebuildsDue()).to.deep.equal(['projection_history']);
+  });
+
   it('have nothing rebuilt in a new installation', async () => {
     await migrate(database.pool);
     expect(await rebuildsDue()).to.deep.equal([]);
