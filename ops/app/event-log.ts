@@ -103,7 +103,8 @@ const openOnKafka = async (settings: KafkaSettings, options: Options): Promise<O
   await requireNotEmbedded(pool, `kafka:${brokers}`);
   // Loaded here: without Kafka, the start is a tenth of a second shorter.
   const { openKafkaLog } = await import('../platform/event-log/kafka/kafka-log.js');
-  const { outbox } = await openPostgresLog(options);
+  // A request waits for the relay.
+  const { outbox } = await openPostgresLog({ ...options, announcementMs: 0 });
   const log = openKafkaLog({
     settings,
     logger,

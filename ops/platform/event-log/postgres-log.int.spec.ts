@@ -200,6 +200,55 @@ describe('platform: embedded log, apart from the suite', () => {
     await listener.close();
   });
 
+  it('is announced now and then, and readers find what nobody announced', async () => {
+    const seldom = await connectPostgres(harness.database.url, { announcementMs: 60_000 });
+    const listener = listenToPostgres(harness.database.url, ['linklog_log'], logger);
+    try {
+      let heard = 0;
+      listener.on('linklog_log', () => {
+        heard += 1;
+      });
+      await eventually('it listens', () => listener.listening);
+      const reader = follow(seldom.log, {
+        topics: [links],
+        positions: await Positions.atEnd(seldom.log, [links]),
+      });
+      const records = recordsOf(links, newCode(), 40);
+      for (const record of records) {
+        await seldom.log.append(links, [record]);
+        await transaction(seldom.pool, (tx) =>
+          seldom.outbox.record(tx, [eventIn(links, newCode(), 1)]),
+        );
+      }
+      await reader.has(records.map(eventIdOf));
+      expect(heard).to.equal(1);
+    } finally {
+      await listener.close();
+      await Promise.all(readers.splice(0).map(({ subscription }) => subscription.stop()));
+      await seldom.crash();
+    }
+  });
+
+  it('announces the next append where one was rolled back', async () => {
+    const seldom = await connectPostgres(harness.database.url, { announcementMs: 60_000 });
+    const listener = listenToPostgres(harness.database.url, ['linklog_log'], logger);
+    try {
+      const heard: string[] = [];
+      listener.on('linklog_log', (topic) => heard.push(topic));
+      await eventually('it listens', () => listener.listening);
+      const rolledBack = transaction(seldom.pool, async (tx) => {
+        await seldom.outbox.record(tx, [eventIn(links, newCode(), 1)]);
+        throw new Error('rolled back');
+      });
+      await rejection(rolledBack);
+      await seldom.log.append(links, recordsOf(links, newCode(), 1));
+      await eventually('it hears of the append', () => heard.length > 0);
+    } finally {
+      await listener.close();
+      await seldom.crash();
+    }
+  });
+
   it('is a view for people’s SQL, an event a row', async () => {
     const code = newCode();
     const visits = topics.visits.name;

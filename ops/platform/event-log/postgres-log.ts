@@ -13,18 +13,23 @@ import type { Batch, EventLog, PartitionRange } from './port.js';
 import { readStretch, rowsOf, type PlacedLines, type PlacedRecord } from './postgres-batches.js';
 import { loadPartitions, type KnownPartition } from './postgres-partitions.js';
 import { startPostgresSubscription } from './postgres-subscription.js';
+import { RecentRecords } from './recent-records.js';
 
-/** One statement: takes the partitions' locks in order, gives out offsets, inserts, wakes readers. */
+/**
+ * One statement: takes the partitions' locks in order, gives out offsets, inserts, wakes the readers of the topics
+ * that are to be announced.
+ */
 const insertRecords = async (
   client: Queryable,
   records: readonly (PlacedRecord | PlacedLines)[],
+  announced: readonly TopicName[],
 ): Promise<Receipt> => {
   const rows = rowsOf(records);
   const { rows: ends } = await client.query<Receipt[number]>({
     name: 'log-append',
     text: `
       WITH input AS (
-        SELECT * FROM unnest($1::smallint[], $2::integer[], $3::text[], $4::bigint[], $5::text[])
+        SELECT * FROM unnest($1::smallint[], $2::integer[], $3::text[], $4::bigint[], $6::text[])
           WITH ORDINALITY AS i (partition_id, records, key, ledger_sequence, value, position)
       ),
       counts AS (SELECT partition_id, sum(records) AS records FROM input GROUP BY partition_id),
@@ -47,9 +52,12 @@ const insertRecords = async (
                i.records, i.key, i.ledger_sequence, i.value
         FROM input i JOIN moved m ON m.id = i.partition_id
       )
-      SELECT id AS "partitionId", next_offset AS next, pg_notify('linklog_log', topic) FROM moved`,
+      SELECT id AS "partitionId", next_offset AS next,
+             CASE WHEN topic = ANY ($5::text[]) THEN pg_notify('linklog_log', topic) END
+      FROM moved`,
     values: [
       ...valuesByField(rows, 'partitionId', 'records', 'key', 'sequence'),
+      announced,
       textArrayParts(rows.map(({ value }) => value)),
     ],
   });
@@ -68,7 +76,37 @@ const partitionIdsOf =
     return found.id;
   };
 
-const appendTo = (pool: Pool, partitions: Partitions): EventLog['append'] => {
+/**
+ * How often a process announces that it appends to a topic, in milliseconds. To announce costs each commit more than
+ * its rows do, and each reader of the topic a turn. A reader that found something looks again after `mayWaitMs`, which
+ * is longer, and so finds what was not announced.
+ */
+const usualAnnouncementMs = 200;
+
+/** Tells which topics an append announces. */
+class Announcements {
+  readonly #last = new Map<TopicName, number>();
+
+  constructor(private readonly everyMs: number) {}
+
+  due(appended: Iterable<TopicName>): readonly TopicName[] {
+    const now = performance.now();
+    return [...new Set(appended)].filter(
+      (topic) => now - (this.#last.get(topic) ?? -Infinity) >= this.everyMs,
+    );
+  }
+
+  /** What rolls back is not announced. */
+  committed(announced: readonly TopicName[]): void {
+    for (const topic of announced) this.#last.set(topic, performance.now());
+  }
+}
+
+const appendTo = (
+  pool: Pool,
+  partitions: Partitions,
+  announcements: Announcements,
+): EventLog['append'] => {
   const partitionId = partitionIdsOf(partitions);
   return async (topic, records) => {
     if (records.length === 0) return;
@@ -81,13 +119,15 @@ const appendTo = (pool: Pool, partitions: Partitions): EventLog['append'] => {
       const sequence = 'ledgerSequence' in record ? record.ledgerSequence : null;
       return { partitionId: partitionId(topic, key), key, sequence, value };
     });
-    await insertRecords(pool, placed);
+    const announced = announcements.due([topic]);
+    await insertRecords(pool, placed, announced);
+    announcements.committed(announced);
   };
 };
 
 /** For those who append to the log, and do not read it. @throws PartitionsDiffer */
 export const openPostgresAppend = async (pool: Pool): Promise<EventLog['append']> =>
-  appendTo(pool, await loadPartitions(pool));
+  appendTo(pool, await loadPartitions(pool), new Announcements(usualAnnouncementMs));
 
 /**
  * The embedded adapter: tables of PostgreSQL, for one machine. Records are appended to `log.records`; the
@@ -102,9 +142,13 @@ export const openPostgresLog = async (options: {
   readonly listener: NotificationListener;
   readonly logger: Logger;
   readonly onRecorded?: OnRecorded | undefined;
+  /** 0: each append is announced, at once, because somebody waits for a reader. */
+  readonly announcementMs?: number;
 }) => {
-  const { pool, listener, logger, onRecorded } = options;
+  const { pool, listener, logger, onRecorded, announcementMs = usualAnnouncementMs } = options;
   const partitions = await loadPartitions(pool);
+  const announcements = new Announcements(announcementMs);
+  const recent = new RecentRecords(pool);
   const id = await installationOf(pool);
   const logId = (topic: TopicName): string => `postgres:${id}:${topic}`;
 
@@ -136,7 +180,7 @@ export const openPostgresLog = async (options: {
 
   const log: EventLog = {
     logId,
-    append: appendTo(pool, partitions),
+    append: appendTo(pool, partitions, announcements),
     read,
     ranges,
     subscribe: (subscribeOptions) =>
@@ -147,6 +191,7 @@ export const openPostgresLog = async (options: {
         logId,
         ranges,
         partitionsOf,
+        recent,
       }),
     // Pool and listener belong to the caller.
     close: () => Promise.resolve(),
@@ -162,12 +207,12 @@ export const openPostgresLog = async (options: {
         sequence: event.sequence,
         value: writeEvent(event),
       }));
-      const receipt = await insertRecords(tx, records);
-      if (onRecorded) {
-        onCommit(tx, () => {
-          onRecorded(events.length, startedAt);
-        });
-      }
+      const announced = announcements.due(events.map(topicOf));
+      const receipt = await insertRecords(tx, records, announced);
+      onCommit(tx, () => {
+        announcements.committed(announced);
+        onRecorded?.(events.length, startedAt);
+      });
       return receipt;
     },
 

@@ -12,8 +12,9 @@ import {
   type SubscribeOptions,
   type Subscription,
 } from './port.js';
-import { readRows, unpack, type LogRow } from './postgres-batches.js';
+import { readRows, unpack } from './postgres-batches.js';
 import type { KnownPartition } from './postgres-partitions.js';
+import type { FoundRecords, RecentRecords } from './recent-records.js';
 
 /** How long a reader that heard of no append waits before it looks all the same. */
 const idleMs = 500;
@@ -33,6 +34,8 @@ interface Context extends Pick<EventLog, 'logId' | 'ranges'> {
   readonly logger: Logger;
   readonly listener: NotificationListener;
   readonly partitionsOf: (topic: TopicName) => readonly KnownPartition[];
+  /** Shared with the other readers of the process. */
+  readonly recent: RecentRecords;
 }
 
 /** A cursor of a partition by its id in the table. */
@@ -57,7 +60,7 @@ export const startPostgresSubscription = (
   options: SubscribeOptions,
   context: Context,
 ): Subscription => {
-  const { pool, logger, listener } = context;
+  const { pool, logger, listener, recent } = context;
   const { group, maxBatch = usualBatch, mayWaitMs = usualWaitMs } = options;
   const sharedBatch = Math.min(maxBatch, usualBatch);
   const cursors = options.topics
@@ -70,27 +73,26 @@ export const startPostgresSubscription = (
     cursor.moveTo(position, await context.ranges(topic), context.logId(topic));
   };
 
-  /** The rows of `records` from the cursors on, by partition id. */
-  const fetch = (
-    from: readonly TableCursor[],
-    records: number,
-  ): Promise<ReadonlyMap<number, readonly LogRow[]>> =>
-    readRows(
-      pool,
-      from.flatMap(({ known, offset }) =>
-        offset === null ? [] : [{ partitionId: known.id, from: offset, to: offset + records }],
-      ),
+  const stretchesOf = (some: readonly TableCursor[], length: number) =>
+    some.flatMap(({ known, offset }) =>
+      offset === null ? [] : [{ partitionId: known.id, from: offset, to: offset + length }],
     );
 
-  /** Whether the rows' records were handled; otherwise their partition pauses. */
+  /** Up to so many records of a partition that has a backlog: too many to keep them for other readers. */
+  const findBacklog = async (cursor: TableCursor): Promise<FoundRecords | undefined> => {
+    const rows = await readRows(pool, stretchesOf([cursor], maxBatch));
+    const ofPartition = rows.get(cursor.known.id);
+    return ofPartition && unpack(ofPartition, cursor.offset ?? 0);
+  };
+
+  /** Whether the records were handled; otherwise their partition pauses. */
   const handle = async (
     cursor: TableCursor,
-    rows: readonly LogRow[],
+    { records, damaged }: FoundRecords,
     signal: AbortSignal,
   ): Promise<boolean> => {
     const { topic, partition } = cursor;
     try {
-      const { records, damaged } = unpack(rows, cursor.offset ?? 0);
       for (let from = 0; from < records.length && !signal.aborted; from += maxBatch) {
         const batch = records.slice(from, from + maxBatch);
         await options.handle({ topic, partition, records: batch });
@@ -105,17 +107,17 @@ export const startPostgresSubscription = (
     }
   };
 
-  /** The cursors whose rows were handled in one go. */
+  /** The cursors whose records were handled in one go. */
   const handleTogether = async (
     some: readonly TableCursor[],
-    found: ReadonlyMap<number, readonly LogRow[]>,
+    found: ReadonlyMap<number, FoundRecords>,
   ): Promise<ReadonlySet<TableCursor>> => {
     const none = new Set<TableCursor>();
     if (!options.handleTogether || found.size < 2) return none;
     const due = some.flatMap((cursor) => {
-      const { topic, partition, known, offset } = cursor;
-      const rows = found.get(known.id);
-      return rows ? [{ cursor, topic, partition, ...unpack(rows, offset ?? 0) }] : [];
+      const { topic, partition, known } = cursor;
+      const ofPartition = found.get(known.id);
+      return ofPartition ? [{ cursor, topic, partition, ...ofPartition }] : [];
     });
     if (due.some(({ records, damaged }) => damaged !== null || records.length > maxBatch))
       return none;
@@ -136,16 +138,15 @@ export const startPostgresSubscription = (
       if (cursor.offset === null) await locate(cursor);
     }
     const shared = ready.filter(({ isBehind }) => !isBehind);
-    const found = await fetch(shared, sharedBatch);
+    const found = await recent.read(stretchesOf(shared, sharedBatch));
     const handled = await handleTogether(shared, found);
     let result: 'nothing' | 'some' | 'full' = 'nothing';
     for (const cursor of ready) {
       if (signal.aborted) break;
-      const fetched = cursor.isBehind ? await fetch([cursor], maxBatch) : found;
-      const rows = fetched.get(cursor.known.id);
+      const due = cursor.isBehind ? await findBacklog(cursor) : found.get(cursor.known.id);
       cursor.isBehind = false;
-      if (!rows || !(handled.has(cursor) || (await handle(cursor, rows, signal)))) continue;
-      const isFull = rows.reduce((sum, { records }) => sum + records, 0) >= sharedBatch;
+      if (!due || !(handled.has(cursor) || (await handle(cursor, due, signal)))) continue;
+      const isFull = due.records.length >= sharedBatch;
       cursor.isBehind = isFull && maxBatch > sharedBatch;
       if (result !== 'full') result = isFull ? 'full' : 'some';
     }
@@ -169,6 +170,7 @@ export const startPostgresSubscription = (
     signal.addEventListener('abort', wake);
     /** A PostgreSQL that crashed may have lost the last checkpoints: COMMIT does not wait for the disk. */
     const startOver = (): void => {
+      recent.forget();
       for (const cursor of cursors) cursor.offset = null;
       wake();
     };
@@ -188,7 +190,8 @@ export const startPostgresSubscription = (
             const waitMs = startedAt + mayWaitMs - performance.now();
             await sleep(Math.max(0, waitMs), undefined, { signal });
           }
-          if (found !== 'full') await appended.sleep(untilNextLookMs());
+          // After some there may be more that nobody was told of.
+          if (found === 'nothing') await appended.sleep(untilNextLookMs());
         } catch (error) {
           if (error instanceof ForeignPosition) throw error;
           signal.throwIfAborted();

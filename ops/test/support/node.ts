@@ -16,17 +16,21 @@ import type { OnRecorded } from '../../platform/outbox/outbox-metrics.js';
 import { openPostgresLog, type PostgresLog } from '../../platform/event-log/postgres-log.js';
 import { listenToPostgres } from '../../platform/postgres/listener.js';
 
-/** The embedded log, with a listener of its own that its `close` ends. */
+/**
+ * The embedded log, with a listener of its own that its `close` ends. Unless told, each append is announced: readers
+ * of a test need not wait.
+ */
 export const openTestLog = async (options: {
   readonly pool: Pool;
   /** The pool's. */
   readonly url: string;
   readonly logger: Logger;
   readonly onRecorded?: OnRecorded;
+  readonly announcementMs?: number;
 }): Promise<PostgresLog> => {
   const listener = listenToPostgres(options.url, ['linklog_log'], options.logger);
   try {
-    const { log, outbox } = await openPostgresLog({ ...options, listener });
+    const { log, outbox } = await openPostgresLog({ announcementMs: 0, ...options, listener });
     return { log: { ...log, close: () => listener.close() }, outbox };
   } catch (error) {
     await listener.close();

@@ -19,9 +19,13 @@ export interface PostgresHarness extends LogHarness {
 }
 
 /** A pool and a log of its own, as a process has them. `close` is `crash`, with readers stopped. */
-export const connectPostgres = async (url: string): Promise<PostgresClient> => {
+export const connectPostgres = async (
+  url: string,
+  settings: { readonly announcementMs?: number } = {},
+): Promise<PostgresClient> => {
   const pool = createPool({ url, name: 'conformance', max: 6, logger });
-  const { log, outbox } = await openTestLog({ pool, url, logger }).catch(async (error: unknown) => {
+  const opening = openTestLog({ pool, url, logger, ...settings });
+  const { log, outbox } = await opening.catch(async (error: unknown) => {
     await pool.end();
     throw error;
   });
