@@ -8,6 +8,7 @@ import { Statistics } from './statistics.js';
 import { accountsIn, links, readStatistics, writeStatistics } from './tables.js';
 
 type Links = ReadonlyMap<string, LinkStatistics>;
+type VisitsOfLink = readonly [code: string, visits: readonly Visit[]];
 
 const visitorColumns = ['visitors', 'visitors_before'] as const;
 
@@ -16,12 +17,14 @@ const expectVisitors = async (
   tx: Client,
   schema: ProjectionSchema,
   statistics: Links,
-  visits: readonly Visit[],
+  visitsOf: readonly VisitsOfLink[],
 ): Promise<void> => {
-  const asked = visits.filter(
-    ({ code, day, visitor }) =>
-      visitor !== null && statistics.get(code)?.visitorsOf(day)?.isInRows === true,
-  );
+  const asked = visitsOf.flatMap(([code, visits]) => {
+    const link = statistics.get(code);
+    return visits.filter(
+      ({ day, visitor }) => visitor !== null && link?.visitorsOf(day)?.isInRows === true,
+    );
+  });
   const rows = await insertVisitors(tx, schema, asked);
   for (const { code, day, visitor } of rows) {
     statistics.get(code)?.visitorsOf(day)?.expect(visitor);
@@ -76,8 +79,6 @@ const writeVisitors = async (
 /** Links whose statistics are in memory together. More of them outlive the collector's young generation. */
 const linksAtOnce = 1_000;
 
-type VisitsOfLink = readonly [code: string, visits: readonly Visit[]];
-
 /** Counts visits for their links, and finds out which are the first ones of their visitors. */
 const addToLinks = async (
   tx: Client,
@@ -93,9 +94,11 @@ const addToLinks = async (
       new LinkStatistics(code, totals, [visitors, visitors_before]),
     visitorColumns,
   );
-  const visits = visitsOf.flatMap(([, ofLink]) => ofLink);
-  await expectVisitors(tx, schema, statistics, visits);
-  for (const visit of visits) statistics.get(visit.code)?.count(visit);
+  await expectVisitors(tx, schema, statistics, visitsOf);
+  for (const [code, visits] of visitsOf) {
+    const link = statistics.get(code);
+    for (const visit of visits) link?.count(visit);
+  }
   await Promise.all([
     writeStatistics(
       tx,
