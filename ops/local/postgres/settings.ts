@@ -3,7 +3,7 @@ const settings = {
   listen_addresses: '127.0.0.1',
   // A stack's services have some 90 in all at most.
   max_connections: '200',
-  shared_buffers: '64MB',
+  shared_buffers: '128MB',
   timezone: 'UTC',
   log_timezone: 'UTC',
   jit: 'off',
