@@ -168,7 +168,9 @@ const runStream = async (
 ): Promise<StreamResult> => {
   const answers: Record<string, number> = {};
   const times: number[] = [];
-  const open: Promise<void>[] = [];
+  /** Requests without an answer. Promises of millions of them, kept to the end, would not fit into memory. */
+  let open = 0;
+  let over: (() => void) | undefined;
   const lines = openLines(stream.urls[0] ?? '');
   const atOnce = Math.ceil((catchUpRate * stream.perSecond * tickMs) / 1_000);
   const began = performance.now();
@@ -182,17 +184,22 @@ const runStream = async (
       const at = performance.now();
       const measured = at - began >= warmUpMs;
       if (measured) sent += 1;
-      open.push(
-        lines.ask(bytesOf(stream, started)).then((outcome) => {
-          if (!measured) return;
-          answers[outcome] = (answers[outcome] ?? 0) + 1;
-          times.push(performance.now() - at);
-        }),
-      );
+      open += 1;
+      void lines.ask(bytesOf(stream, started)).then((outcome) => {
+        open -= 1;
+        if (open === 0) over?.();
+        if (!measured) return;
+        answers[outcome] = (answers[outcome] ?? 0) + 1;
+        times.push(performance.now() - at);
+      });
     }
     await sleep(tickMs);
   }
-  await Promise.race([Promise.all(open), sleep(timeoutMs, null, { ref: false })]);
+  const answered = new Promise<void>((resolve) => {
+    over = resolve;
+    if (open === 0) resolve();
+  });
+  await Promise.race([answered, sleep(timeoutMs, null, { ref: false })]);
   lines.close();
   return resultOf(sent, answers, times);
 };
