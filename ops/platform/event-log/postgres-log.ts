@@ -77,9 +77,9 @@ const partitionIdsOf =
   };
 
 /**
- * How often a process announces that it appends to a topic, in milliseconds. To announce costs each commit more than
- * its rows do, and each reader of the topic a turn. A reader that found something looks again after `mayWaitMs`, which
- * is longer, and so finds what was not announced.
+ * How often a process announces that it appends to a topic at most, in milliseconds. An announcement costs the commit,
+ * a backend of each reader and a turn of its event loop. A reader that found something looks again after `mayWaitMs`,
+ * which is longer, and so finds what was not announced; whatever happens, it looks each half second.
  */
 const usualAnnouncementMs = 200;
 
