@@ -68,7 +68,9 @@ export const startPostgresSubscription = (
     .map((known) => new TableCursor(known));
 
   const locate = async (cursor: TableCursor): Promise<void> => {
-    const { topic, partition } = cursor;
+    const { topic, partition, known } = cursor;
+    // Whoever begins, or was set back, sees what the table has now: it may have been altered.
+    recent.forget(known.id);
     const position = await options.position(topic, partition);
     cursor.moveTo(position, await context.ranges(topic), context.logId(topic));
   };
@@ -170,7 +172,6 @@ export const startPostgresSubscription = (
     signal.addEventListener('abort', wake);
     /** A PostgreSQL that crashed may have lost the last checkpoints: COMMIT does not wait for the disk. */
     const startOver = (): void => {
-      recent.forget();
       for (const cursor of cursors) cursor.offset = null;
       wake();
     };

@@ -97,7 +97,7 @@ describe('platform: records that readers of the embedded log found lately', () =
     );
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 60 }), async (steps) => {
-        recent.forget();
+        recent.forget(partitionId);
         const positions = [end, end, end];
         const start = end;
         for (const one of steps) {

@@ -65,9 +65,9 @@ export class RecentRecords {
     return new Map(found.filter(([, { records, damaged }]) => records.length > 0 || damaged));
   }
 
-  /** Has PostgreSQL asked for all again. */
-  forget(): void {
-    this.#recent.clear();
+  /** Has the next reader of the partition ask PostgreSQL. */
+  forget(partitionId: number): void {
+    this.#recent.delete(partitionId);
   }
 
   #from(partitionId: number, offset: number): readonly LogRecord[] {
