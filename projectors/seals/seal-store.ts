@@ -21,8 +21,8 @@ export interface StoredSeal extends SignedCheckpoint {
 
 type Place = ChainPlace & { readonly topic: TopicName };
 
-/** Bounds what is in memory: a seal has some 8 KB. */
-const pageSize = 100;
+/** Bounds what is in memory: a seal has some 8 KB, of a backlog up to 80. */
+const pageSize = 20;
 
 const select = `SELECT ${sealColumns} FROM seals.checkpoints
   WHERE chain_id = (SELECT id FROM seals.chains WHERE topic = $1 AND partition = $2)`;

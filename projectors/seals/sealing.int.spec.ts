@@ -91,6 +91,14 @@ describe('seals: sealing', () => {
     await sealing.stop();
   });
 
+  it('signs a backlog in large pieces', async () => {
+    await visit(2_500);
+    await start();
+    await eventually('the chain has all', async () => (await chained()) === 2_500);
+    expect((await checkpoints()).map(({ nextOffset }) => nextOffset)).to.deep.equal([1_000, 2_500]);
+    expect((await checkpoints())[1]?.hash).to.deep.equal(await hashAt(2_500));
+  });
+
   it('signs records that waited long enough, also those that a stopped projector left', async () => {
     const first = await start();
     await visit(3);

@@ -42,6 +42,12 @@ export interface SealingPace {
 
 const usualPace: SealingPace = { records: 1_000, ms: 5_000 };
 
+/**
+ * Where a partition has a backlog. A batch is a dozen statements, a look at what was signed last and a file on the disk:
+ * for each 1,000 visits as much as to hash them.
+ */
+const maxBatch = 10_000;
+
 /** Milliseconds that records may wait for a larger batch: nobody reads what is not signed yet. */
 const mayWaitMs = 1_000;
 
@@ -416,6 +422,7 @@ export const startSealing = async (deps: {
   const subscription = log.subscribe({
     group: 'seals',
     topics: topicNames,
+    maxBatch,
     mayWaitMs,
     position: async (topic, partition) => {
       const place = { topic, partition };
