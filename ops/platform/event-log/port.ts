@@ -76,7 +76,7 @@ export interface SubscribeOptions {
   /** Records in a batch at most; 1,000 unless told. More come only where the partition has a backlog. */
   readonly maxBatch?: number;
   /**
-   * For how long records may wait to be handled together with later ones, in milliseconds; 400 unless
+   * For how long records may wait to be handled together with later ones, in milliseconds; 300 unless
    * told. A log that hands them over in larger pieces of its own accord need not wait.
    */
   readonly mayWaitMs?: number;

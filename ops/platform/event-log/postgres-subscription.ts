@@ -24,7 +24,7 @@ const idleMs = 500;
  * load a batch costs a dozen statements however few records are in it, which would be most of what one
  * machine does.
  */
-const usualWaitMs = 400;
+const usualWaitMs = 300;
 
 /** Records of a partition in a batch, unless the reader takes more: it gets those of a partition that has a backlog. */
 const usualBatch = 1_000;
