@@ -21,7 +21,7 @@ export interface StoredSeal extends SignedCheckpoint {
 
 type Place = ChainPlace & { readonly topic: TopicName };
 
-/** Bounds what is in memory: a seal has some 8 KB, of a backlog up to 80. */
+/** Bounds memory: a seal has some 8 KB, and up to 80 KB where it covers a backlog. */
 const pageSize = 20;
 
 const select = `SELECT ${sealColumns} FROM seals.checkpoints

@@ -43,8 +43,8 @@ export interface SealingPace {
 const usualPace: SealingPace = { records: 1_000, ms: 5_000 };
 
 /**
- * Where a partition has a backlog. A batch is a dozen statements, a look at what was signed last and a file on the disk:
- * for each 1,000 visits as much as to hash them.
+ * Records of a batch where a partition has a backlog. Each batch costs a dozen statements, a check of the last signature
+ * and a file on the disk: for 1,000 records, that is as much as their hashes cost.
  */
 const maxBatch = 10_000;
 
