@@ -18,7 +18,7 @@ import { saveProgress } from '../runtime/batch.js';
 import { requireAtCheckpoint } from '../runtime/checkpoints.js';
 import { FreshRecords } from '../runtime/fresh-records.js';
 import type { HighWaterMarks } from '../runtime/high-water-marks.js';
-import { offsetsOf, type DeadLetter } from '../runtime/dead-letters.js';
+import { insertDeadLetters, offsetsOf, type DeadLetter } from '../runtime/dead-letters.js';
 import { archiveSchema } from '../runtime/projection.js';
 import type { ReadableRecord } from '../runtime/read-record.js';
 import {
@@ -75,14 +75,14 @@ type Appendable = Pick<ArchiveStore, 'append' | 'ids'>;
  *
  * @throws BatchNotAtCheckpoint, UnknownEventType
  */
-const readDue = (pool: Pool, batch: Batch, logId: string) =>
+const readDue = (pool: Pool, batch: Batch, log: Pick<EventLog, 'logId'>) =>
   transaction(pool, async (tx) => {
     await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
-    await requireAtCheckpoint(tx, archiveSchema, batch, logId);
     const { topic, partition } = batch;
-    const reader = new FreshRecords(tx, archiveSchema, batch);
-    const fresh = await reader.read(batch.records);
-    const { raised, blocked } = reader;
+    await requireAtCheckpoint(tx, archiveSchema, batch, log.logId(topic));
+    const [read] = await new FreshRecords(tx, archiveSchema).read([batch]);
+    if (!read) throw new Error('A batch was not read');
+    const { fresh, raised: marks, blocked } = read;
     const streams = fresh.flatMap((one) => ('event' in one ? [streamOf(one.event)] : []));
     const { rows } = await tx.query<{ stream: string; next: number }>(
       `SELECT stream, next_revision AS next FROM ${archiveSchema}.streams
@@ -91,7 +91,7 @@ const readDue = (pool: Pool, batch: Batch, logId: string) =>
     );
     return {
       fresh,
-      raised,
+      marks,
       blocked,
       revisions: new Map(rows.map(({ stream, next }) => [stream, next])),
     };
@@ -105,9 +105,9 @@ const readDue = (pool: Pool, batch: Batch, logId: string) =>
 const saveArchived = (
   pool: Pool,
   batch: Batch,
-  logId: string,
+  log: Pick<EventLog, 'logId'>,
   done: {
-    readonly raised: HighWaterMarks;
+    readonly marks: HighWaterMarks;
     readonly revisions: ReadonlyMap<string, number>;
     readonly letters: readonly DeadLetter[];
   },
@@ -115,14 +115,17 @@ const saveArchived = (
   transaction(pool, async (tx) => {
     // A crash of PostgreSQL may undo the last batches, each as a whole: they are archived again.
     await tx.query('SET LOCAL synchronous_commit = off');
-    await requireAtCheckpoint(tx, archiveSchema, batch, logId, 'FOR UPDATE');
+    await requireAtCheckpoint(tx, archiveSchema, batch, log.logId(batch.topic), 'FOR UPDATE');
     await tx.query(
       `INSERT INTO ${archiveSchema}.streams (topic, partition, stream, next_revision)
        SELECT $1, $2, * FROM unnest($3::text[], $4::bigint[])
        ON CONFLICT (topic, partition, stream) DO UPDATE SET next_revision = excluded.next_revision`,
       [batch.topic, batch.partition, [...done.revisions.keys()], [...done.revisions.values()]],
     );
-    await saveProgress(tx, archiveSchema, batch, logId, done);
+    await Promise.all([
+      insertDeadLetters(tx, archiveSchema, batch, done.letters),
+      saveProgress(tx, archiveSchema, [{ batch, marks: done.marks }], log),
+    ]);
   });
 
 /** The first events that fit into one append: at least one. */
@@ -196,8 +199,7 @@ export const createArchiver = (options: {
   const { pool, log, store, logger, stopped } = options;
   return async (batch) => {
     const { topic, partition } = batch;
-    const logId = log.logId(topic);
-    const { fresh, raised, blocked, revisions: next } = await readDue(pool, batch, logId);
+    const { fresh, marks, blocked, revisions: next } = await readDue(pool, batch, log);
 
     const letters: DeadLetter[] = [];
     const due: ReadableRecord[] = [];
@@ -227,7 +229,7 @@ export const createArchiver = (options: {
       },
     );
     await untilAborted(archiving, stopped);
-    await saveArchived(pool, batch, logId, { raised, revisions, letters });
+    await saveArchived(pool, batch, log, { marks, revisions, letters });
     if (letters.length === 0) return;
     logger.error(
       { topic, partition, letters: letters.length, offsets: offsetsOf(letters) },

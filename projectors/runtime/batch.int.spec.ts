@@ -2,8 +2,9 @@ import { expect } from 'chai';
 import type { Batch, NewRecord } from '../../ops/platform/event-log/port.js';
 import { transaction } from '../../ops/platform/postgres/pool.js';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
-import { topics } from '../../schemas/events/topics.js';
+import { topics, type TopicName } from '../../schemas/events/topics.js';
 import { quotas } from '../quotas/projection.js';
+import { redirects } from '../redirects/projection.js';
 import { stats } from '../stats/projection.js';
 import {
   at,
@@ -199,8 +200,13 @@ describe('projectors: handler of batches', () => {
   describe('of several partitions in one transaction', () => {
     const joint = (projection: Projection) =>
       createJointHandler({ projection, log: namedLog(), pool: database.pool });
-    const batchOf = (partition: number, records: readonly NewRecord[], first = 0): Batch => ({
-      topic: visits,
+    const batchOf = (
+      partition: number,
+      records: readonly NewRecord[],
+      first = 0,
+      topic: TopicName = visits,
+    ): Batch => ({
+      topic,
       partition,
       records: records.map((record, index) => ({ ...record, offset: first + index })),
     });
@@ -225,6 +231,49 @@ describe('projectors: handler of batches', () => {
         { partition: 1, clicks: 1 },
       ]);
     });
+
+    it('drops the repeats of each by the marks of its own', async () => {
+      const handle = joint(stats);
+      const shipped = (sequences: readonly number[]) =>
+        sequences.map((sequence) => recordOf(spooledVisit('a', { sequence, spool: 'one' })));
+      await handle([batchOf(0, shipped([1, 2])), batchOf(1, shipped([4, 5]))]);
+      await handle([batchOf(0, shipped([2, 3, 4]), 2), batchOf(1, shipped([3, 5, 6]), 2)]);
+      expect(await clicks()).to.deep.equal({ a: 7 });
+      const { high_water_marks: marks } = await content();
+      const spool = '/linklog/spool/one';
+      expect(marks).to.deep.equal([
+        `(${visits},0,${spool},4,2026-05-20)`,
+        `(${visits},1,${spool},6,2026-05-20)`,
+      ]);
+    });
+
+    for (const [projection, counted] of [
+      [redirects, `(SELECT count(*) FROM projection_redirects.links)`],
+      [quotas, '(SELECT sum(links)::bigint FROM projection_quotas.months)'],
+    ] as const) {
+      it(`drops the repeats of links from ${projection.name}`, async () => {
+        await emptyTables(database.pool, `projection_${projection.name}`);
+        const handle = joint(projection);
+        const [a, b, c] = ['a', 'b', 'c'].map((code) =>
+          recordOf(created(code, { keyId: 'key-1' })),
+        );
+        const linksOf = (
+          partition: number,
+          records: readonly (NewRecord | undefined)[],
+          first = 0,
+        ) =>
+          batchOf(
+            partition,
+            records.filter((one) => one !== undefined),
+            first,
+            topics.links.name,
+          );
+        await handle([linksOf(0, [a]), linksOf(1, [b])]);
+        await handle([linksOf(0, [a, c], 1), linksOf(1, [b], 1)]);
+        const { rows } = await database.pool.query(`SELECT ${counted} AS links`);
+        expect(rows).to.deep.equal([{ links: 3 }]);
+      });
+    }
 
     it('applies none where one is not at its checkpoint, or has what is to be set aside', async () => {
       const handle = joint(stats);
@@ -251,14 +300,10 @@ describe('projectors: handler of batches', () => {
           return quotas.apply(...args);
         },
       };
-      const topic = topics.links.name;
-      const linksOf = (partition: number, codes: readonly string[]): Batch => ({
-        ...{ topic, partition },
-        records: codes.map((code, offset) => ({
-          ...recordOf(created(code, { keyId: 'key-1' })),
-          offset,
-        })),
-      });
+      const linksOf = (partition: number, codes: readonly string[]): Batch => {
+        const records = codes.map((code) => recordOf(created(code, { keyId: 'key-1' })));
+        return batchOf(partition, records, 0, topics.links.name);
+      };
       await joint(counted)([linksOf(0, ['a', 'b']), linksOf(1, ['c'])]);
       expect(applied).to.equal(1);
       const { rows } = await database.pool.query('SELECT links FROM projection_quotas.months');

@@ -7,7 +7,7 @@ import {
   type Pool,
 } from '../../ops/platform/postgres/pool.js';
 import {
-  moveCheckpoint,
+  moveCheckpoints,
   requireAtCheckpoint,
   requireAtCheckpoints,
   shareSchema,
@@ -49,42 +49,68 @@ interface BatchTarget {
 const eventsAtOnce = 1_000;
 
 /** What a projection makes of a batch, without the repeats. */
+interface Due {
+  readonly batch: Batch;
+  readonly facts: unknown[];
+  fresh: number;
+  readable: number;
+  marks: HighWaterMarks;
+}
+
+const hasLetters = ({ readable, fresh }: Due): boolean => readable < fresh;
+
 const readFacts = async (
   tx: Client,
   projection: Projection,
   schema: ProjectionSchema,
-  batch: Batch,
-) => {
-  const { topic, records } = batch;
-  const reader = new FreshRecords(tx, schema, batch, projection.sequences?.[topic]);
-  const facts: unknown[] = [];
-  let fresh = 0;
-  let readable = 0;
-  for (let from = 0; from < records.length; from += eventsAtOnce) {
-    for (const one of await reader.read(records.slice(from, from + eventsAtOnce))) {
-      fresh += 1;
-      if (!('event' in one) || reader.blocked.has(one.subject)) continue;
-      readable += 1;
-      const fact = projection.factOf(one.event);
-      if (fact !== null) facts.push(fact);
-    }
+  batches: readonly Batch[],
+): Promise<readonly Due[]> => {
+  const reader = new FreshRecords(tx, schema, projection.sequences);
+  const all = batches.map((batch): Due => {
+    return { batch, facts: [], fresh: 0, readable: 0, marks: new Map() };
+  });
+  const longest = Math.max(...batches.map(({ records }) => records.length));
+  for (let from = 0; from < longest; from += eventsAtOnce) {
+    const due = all.filter(({ batch }) => batch.records.length > from);
+    const pieces = due.map(({ batch }) => {
+      return { ...batch, records: batch.records.slice(from, from + eventsAtOnce) };
+    });
+    const read = await reader.read(pieces);
+    read.forEach(({ fresh, raised, blocked }, index) => {
+      const of = due[index];
+      if (!of) return;
+      of.fresh += fresh.length;
+      of.marks = raised;
+      for (const one of fresh) {
+        if (!('event' in one) || blocked.has(one.subject)) continue;
+        of.readable += 1;
+        const fact = projection.factOf(one.event);
+        if (fact !== null) of.facts.push(fact);
+      }
+    });
   }
-  const { raised } = reader;
-  return { facts, fresh, raised, hasLetters: readable < fresh };
+  return all;
 };
 
-/** Saves that a batch is handled: its dead letters, the raised high-water marks, the checkpoint. */
+/** Saves that batches are handled: the raised high-water marks, the checkpoints. */
 export const saveProgress = async (
   tx: Client,
   schema: ProjectionSchema,
-  batch: Batch,
-  logId: string,
-  done: { readonly letters: readonly DeadLetter[]; readonly raised: HighWaterMarks },
+  done: readonly { readonly batch: Batch; readonly marks: HighWaterMarks }[],
+  log: Pick<EventLog, 'logId'>,
 ): Promise<void> => {
   await Promise.all([
-    insertDeadLetters(tx, schema, batch, done.letters),
-    writeHighWaterMarks(tx, schema, batch, done.raised),
-    moveCheckpoint(tx, schema, batch, logId),
+    writeHighWaterMarks(
+      tx,
+      schema,
+      done.map(({ batch: { topic, partition }, marks }) => ({ topic, partition, marks })),
+    ),
+    moveCheckpoints(
+      tx,
+      schema,
+      done.map(({ batch }) => batch),
+      log,
+    ),
   ]);
 };
 
@@ -114,16 +140,20 @@ export const applyBatch = async (
   ]);
 
   const { topic, partition } = batch;
-  const readSequences = projection.sequences?.[topic];
-  const due = await readFacts(tx, projection, schema, batch);
+  const [due] = await readFacts(tx, projection, schema, [batch]);
+  if (!due) throw new Error('A batch was not read');
   let letters: readonly DeadLetter[] = [];
-  if (due.hasLetters || (await attempt(tx, projection, schema, partition, due.facts)) !== null) {
-    const reader = new FreshRecords(tx, schema, batch, readSequences);
-    const fresh = await reader.read(batch.records);
-    letters = await applyOrSetAside(tx, projection, schema, partition, fresh, reader.blocked);
+  if (hasLetters(due) || (await attempt(tx, projection, schema, partition, due.facts)) !== null) {
+    const reader = new FreshRecords(tx, schema, projection.sequences);
+    for (const { fresh, blocked } of await reader.read([batch])) {
+      letters = await applyOrSetAside(tx, projection, schema, partition, fresh, blocked);
+    }
   }
-  const raised = readSequences ? highestOf(letters) : due.raised;
-  await saveProgress(tx, schema, batch, logId, { letters, raised });
+  const marks = projection.sequences?.[topic] ? highestOf(letters) : due.marks;
+  await Promise.all([
+    insertDeadLetters(tx, schema, batch, letters),
+    saveProgress(tx, schema, [{ batch, marks }], log),
+  ]);
 
   const parked = letters.filter(({ error }) => error === null).length;
   return {
@@ -160,12 +190,6 @@ export const createJointHandler = ({
   const schema = liveSchema(projection.name);
   const { sequences = {} } = projection;
 
-  const readDue = async (tx: Client, batch: Batch) => {
-    const { facts, raised, hasLetters } = await readFacts(tx, projection, schema, batch);
-    if (hasLetters) throw new SomeSetAside(batch);
-    return { batch, facts, raised: sequences[batch.topic] ? highestOf([]) : raised };
-  };
-
   return (batches) =>
     transaction(pool, async (tx) => {
       await Promise.all([
@@ -173,24 +197,26 @@ export const createJointHandler = ({
         tx.query(shareSchema(projection.name)),
         requireAtCheckpoints(tx, schema, batches, log),
       ]);
-      const due = await Promise.all(batches.map((batch) => readDue(tx, batch)));
+      const due = await readFacts(tx, projection, schema, batches);
+      const setAside = due.find(hasLetters);
+      if (setAside) throw new SomeSetAside(setAside.batch);
       await applyTogether(tx, projection, due);
-      await Promise.all(
-        due.map(({ batch, raised }) =>
-          saveProgress(tx, schema, batch, log.logId(batch.topic), { letters: [], raised }),
-        ),
-      );
+      const done = due.map(({ batch, marks }) => {
+        // The rows have their sequences.
+        return { batch, marks: sequences[batch.topic] ? highestOf([]) : marks };
+      });
+      await saveProgress(tx, schema, done, log);
     });
 };
 
 const applyTogether = async (
   tx: Client,
   projection: Projection,
-  due: readonly { readonly batch: Batch; readonly facts: readonly unknown[] }[],
+  due: readonly Due[],
 ): Promise<void> => {
   const schema = liveSchema(projection.name);
   const [first] = due;
-  const parts =
+  const parts: readonly Pick<Due, 'batch' | 'facts'>[] =
     projection.isPartitioned || !first
       ? due
       : [{ batch: first.batch, facts: due.flatMap(({ facts }) => facts) }];

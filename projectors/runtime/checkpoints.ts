@@ -6,7 +6,7 @@ import {
   type Position,
 } from '../../ops/platform/event-log/port.js';
 import { advisoryLocks } from '../../ops/platform/postgres/advisory-locks.js';
-import type { Client, Queryable } from '../../ops/platform/postgres/pool.js';
+import { valuesByField, type Client, type Queryable } from '../../ops/platform/postgres/pool.js';
 import type { TopicName } from '../../schemas/events/topics.js';
 import {
   liveSchema,
@@ -139,33 +139,48 @@ export const requireAtCheckpoints = async (
 };
 
 /**
- * Moves the checkpoint past the batch, from exactly where the batch begins.
+ * Moves the checkpoints past batches of several partitions, each from exactly where its batch begins.
  *
  * @throws BatchNotAtCheckpoint when two readers made a partition's first checkpoint at once
  */
-export const moveCheckpoint = async (
+export const moveCheckpoints = async (
   tx: Client,
   schema: ProjectionSchema,
-  batch: Batch,
-  logId: string,
+  batches: readonly Batch[],
+  log: Pick<EventLog, 'logId'>,
 ): Promise<void> => {
-  const { topic, partition, records } = batch;
-  const first = records[0]?.offset ?? 0;
-  const next = (records.at(-1)?.offset ?? 0) + 1;
-  const { rowCount } =
-    first === 0
-      ? await tx.query(
+  const moves = batches.map(({ topic, partition, records }) => {
+    const first = records[0]?.offset ?? 0;
+    const next = (records.at(-1)?.offset ?? 0) + 1;
+    return { topic, partition, logId: log.logId(topic), first, next };
+  });
+  const places = (some: typeof moves) => valuesByField(some, 'topic', 'partition', 'logId', 'next');
+  const begun = moves.filter(({ first }) => first > 0);
+  const fresh = moves.filter(({ first }) => first === 0);
+  const results = await Promise.all([
+    begun.length > 0
+      ? tx.query({
+          name: `checkpoints-move-${schema}`,
+          text: `UPDATE ${schema}.checkpoints c SET next_offset = next
+                 FROM unnest($1::text[], $2::integer[], $3::text[], $4::bigint[], $5::bigint[])
+                   AS m (topic, partition, log_id, next, first)
+                 WHERE c.topic = m.topic AND c.partition = m.partition AND c.log_id = m.log_id
+                   AND next_offset = first`,
+          values: [...places(begun), ...valuesByField(begun, 'first')],
+        })
+      : null,
+    fresh.length > 0
+      ? tx.query(
           `INSERT INTO ${schema}.checkpoints (topic, partition, log_id, next_offset)
-           VALUES ($1, $2, $3, $4) ON CONFLICT DO NOTHING`,
-          [topic, partition, logId, next],
+           SELECT * FROM unnest($1::text[], $2::integer[], $3::text[], $4::bigint[])
+           ON CONFLICT DO NOTHING`,
+          places(fresh),
         )
-      : await tx.query({
-          name: `checkpoint-move-${schema}`,
-          text: `UPDATE ${schema}.checkpoints SET next_offset = $4
-                 WHERE topic = $1 AND partition = $2 AND log_id = $3 AND next_offset = $5`,
-          values: [topic, partition, logId, next, first],
-        });
-  if (rowCount !== 1) throw new BatchNotAtCheckpoint(schema, batch, null);
+      : null,
+  ]);
+  const moved = results.reduce((sum, result) => sum + (result?.rowCount ?? 0), 0);
+  const [batch] = batches;
+  if (batch && moved !== batches.length) throw new BatchNotAtCheckpoint(schema, batch, null);
 };
 
 /**

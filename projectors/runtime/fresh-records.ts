@@ -1,9 +1,17 @@
-import type { Batch, LogRecord } from '../../ops/platform/event-log/port.js';
+import type { Batch } from '../../ops/platform/event-log/port.js';
 import { arrayLiteral } from '../../ops/platform/postgres/array-literal.js';
 import type { Client } from '../../ops/platform/postgres/pool.js';
+import { groupBy } from '../../ops/platform/group-by.js';
 import { originOf } from '../../schemas/events/envelope.js';
-import { dropRepeats, readHighWaterMarks, type HighWaterMarks } from './high-water-marks.js';
-import type { ProjectionSchema, ReadSequences } from './projection.js';
+import type { TopicName } from '../../schemas/events/topics.js';
+import {
+  dropRepeats,
+  isSpooled,
+  readHighWaterMarks,
+  readNewestDays,
+  type HighWaterMarks,
+} from './high-water-marks.js';
+import type { Projection, ProjectionSchema } from './projection.js';
 import { readRecords, type IncomingRecord } from './read-record.js';
 
 /** Adds those of `all` to `known` that it has not, and returns them. */
@@ -15,84 +23,165 @@ const addNew = (known: Set<string>, all: readonly string[]): readonly string[] =
   return added;
 };
 
-/** Reads the records of a partition's batch, some after the others, and leaves out repeats. */
-export class FreshRecords {
-  /** By those that were read so far. */
+/** What is known of a partition whose records are read. */
+class KnownPartition {
+  /** By the records that were read so far. */
   readonly raised: HighWaterMarks = new Map();
   /** Subjects that have dead letters: their later events are parked. */
   readonly blocked = new Set<string>();
-  readonly #marks: HighWaterMarks = new Map();
-  #newest: number | null = null;
-  readonly #origins = new Set<string>();
-  readonly #subjects = new Set<string>();
-  /** Whether there is any dead letter of the topic; `null`: not known yet. */
-  #hasLetters: boolean | null = null;
+  readonly marks: HighWaterMarks = new Map();
+  /** The newest day of its spooled visits; `undefined`: not known yet. */
+  newest: number | null | undefined;
+  readonly origins = new Set<string>();
+  readonly subjects = new Set<string>();
+
+  constructor(
+    readonly topic: TopicName,
+    readonly partition: number,
+  ) {}
+}
+
+/** Some records of a partition, in order, without repeats. */
+export interface FreshBatch {
+  readonly fresh: readonly IncomingRecord[];
+  /** By all records of the partition so far. */
+  readonly raised: HighWaterMarks;
+  readonly blocked: Set<string>;
+}
+
+/** Names of which something is to be learnt, of a partition. */
+interface Asked {
+  readonly of: KnownPartition;
+  readonly names: readonly string[];
+}
+
+/**
+ * Reads the records of partitions, some after the others, and leaves out repeats. To ask about all partitions in one
+ * statement costs little more than to ask about one.
+ */
+export class FreshRecords {
+  readonly #partitions = new Map<string, KnownPartition>();
+  /** Whether a topic has any dead letter. */
+  readonly #hasLetters = new Map<TopicName, boolean>();
 
   constructor(
     private readonly tx: Client,
     private readonly schema: ProjectionSchema,
-    private readonly place: Pick<Batch, 'topic' | 'partition'>,
-    private readonly readSequences?: ReadSequences,
+    private readonly sequences: Projection['sequences'] = {},
   ) {}
 
-  /** @throws UnknownEventType */
-  async read(records: readonly LogRecord[]): Promise<readonly IncomingRecord[]> {
-    const incoming = readRecords(this.place.topic, records);
-    await Promise.all([this.#learnMarks(incoming), this.#learnBlocked(incoming)]);
-    const { fresh, raised, newest } = dropRepeats(incoming, this.#marks, this.#newest);
-    this.#newest = newest;
-    for (const [origin, mark] of raised) {
-      this.#marks.set(origin, mark);
-      this.raised.set(origin, mark);
-    }
-    return fresh;
-  }
-
-  async #learnMarks(incoming: readonly IncomingRecord[]): Promise<void> {
-    const { tx, schema, place } = this;
-    const isFirst = this.#origins.size === 0;
-    const origins = incoming.flatMap((one) => ('event' in one ? originOf(one.event) : []));
-    const asked = addNew(this.#origins, origins);
-    if (asked.length === 0) return;
-    const [{ marks, newest }, sequences] = await Promise.all([
-      readHighWaterMarks(tx, schema, place, asked),
-      this.readSequences?.(tx, schema, asked) ?? [],
-    ]);
-    if (isFirst) this.#newest = newest;
-    for (const [origin, mark] of marks) this.#marks.set(origin, mark);
-    for (const [origin, sequence] of sequences) {
-      if (sequence > (this.#marks.get(origin)?.sequence ?? 0)) {
-        this.#marks.set(origin, { sequence, day: null });
-      }
-    }
-  }
-
-  async #learnBlocked(incoming: readonly IncomingRecord[]): Promise<void> {
-    const { tx, schema, place } = this;
-    // While the transaction has the partition's checkpoint, nobody else adds one of its subjects.
-    this.#hasLetters ??= await this.#findsLetters();
-    if (!this.#hasLetters) return;
-    const asked = addNew(
-      this.#subjects,
-      incoming.map(({ subject }) => subject),
+  /** Reads the next records of partitions, each of them once. @throws UnknownEventType */
+  async read(batches: readonly Batch[]): Promise<readonly FreshBatch[]> {
+    const all = batches.map((batch) => {
+      return { of: this.#known(batch), incoming: readRecords(batch.topic, batch.records) };
+    });
+    const origins = all.map(({ of, incoming }) => {
+      const found = incoming.flatMap((one) => ('event' in one ? originOf(one.event) : []));
+      return { of, names: addNew(of.origins, found) };
+    });
+    const spooled = all.filter(({ incoming }) =>
+      incoming.some((one) => 'event' in one && isSpooled(one.event)),
     );
-    if (asked.length === 0) return;
-    const { rows } = await tx.query<{ subject: string }>({
-      name: `dead-letters-of-${schema}`,
-      text: `SELECT DISTINCT subject FROM ${schema}.dead_letters
-             WHERE topic = $1 AND subject = ANY ($2::text[])`,
-      values: [place.topic, arrayLiteral(asked)],
+    const subjects = all.map(({ of, incoming }) => {
+      return { of, names: incoming.map(({ subject }) => subject) };
     });
-    for (const { subject } of rows) this.blocked.add(subject);
+    await Promise.all([
+      this.#learnMarks(origins.filter(({ names }) => names.length > 0)),
+      this.#learnNewest(spooled.map(({ of }) => of).filter(({ newest }) => newest === undefined)),
+      this.#learnBlocked(subjects),
+    ]);
+    return all.map(({ of, incoming }) => {
+      const { fresh, raised, newest } = dropRepeats(incoming, of.marks, of.newest);
+      of.newest = newest ?? of.newest;
+      for (const [origin, mark] of raised) {
+        of.marks.set(origin, mark);
+        of.raised.set(origin, mark);
+      }
+      return { fresh, raised: of.raised, blocked: of.blocked };
+    });
   }
 
-  async #findsLetters(): Promise<boolean> {
-    const { tx, schema, place } = this;
-    const { rowCount } = await tx.query({
-      name: `any-dead-letter-of-${schema}`,
-      text: `SELECT FROM ${schema}.dead_letters WHERE topic = $1 LIMIT 1`,
-      values: [place.topic],
+  #known({ topic, partition }: Batch): KnownPartition {
+    const name = `${topic}/${partition}`;
+    const known = this.#partitions.get(name) ?? new KnownPartition(topic, partition);
+    this.#partitions.set(name, known);
+    return known;
+  }
+
+  async #learnMarks(asked: readonly Asked[]): Promise<void> {
+    if (asked.length === 0) return;
+    const { tx, schema } = this;
+    const places = asked.map(({ of: { topic, partition }, names }) => {
+      return { topic, partition, origins: names };
     });
-    return rowCount !== 0;
+    const byTopic = [...groupBy(asked, ({ of }) => of.topic)];
+    const [marks, ...sequences] = await Promise.all([
+      readHighWaterMarks(tx, schema, places),
+      ...byTopic.map(([topic, some]) =>
+        this.sequences?.[topic]?.(
+          tx,
+          schema,
+          some.flatMap(({ names }) => names),
+        ),
+      ),
+    ]);
+    asked.forEach(({ of }, index) => {
+      for (const [origin, mark] of marks[index] ?? []) of.marks.set(origin, mark);
+    });
+    byTopic.forEach(([, some], index) => {
+      for (const { of, names } of some) {
+        for (const origin of names) {
+          const sequence = sequences[index]?.get(origin) ?? 0;
+          if (sequence > (of.marks.get(origin)?.sequence ?? 0))
+            of.marks.set(origin, { sequence, day: null });
+        }
+      }
+    });
+  }
+
+  async #learnNewest(partitions: readonly KnownPartition[]): Promise<void> {
+    if (partitions.length === 0) return;
+    const days = await readNewestDays(this.tx, this.schema, partitions);
+    partitions.forEach((of, index) => {
+      of.newest = days[index] ?? null;
+    });
+  }
+
+  async #learnBlocked(all: readonly Asked[]): Promise<void> {
+    const { tx, schema } = this;
+    await this.#findLetters(all.map(({ of }) => of.topic));
+    const asked = all
+      .filter(({ of }) => this.#hasLetters.get(of.topic))
+      .map(({ of, names }) => ({ of, names: addNew(of.subjects, names) }));
+    await Promise.all(
+      Array.from(
+        groupBy(asked, ({ of }) => of.topic),
+        async ([topic, some]) => {
+          const { rows } = await tx.query<{ subject: string }>({
+            name: `dead-letters-of-${schema}`,
+            text: `SELECT DISTINCT subject FROM ${schema}.dead_letters
+                 WHERE topic = $1 AND subject = ANY ($2::text[])`,
+            values: [topic, arrayLiteral(some.flatMap(({ names }) => names))],
+          });
+          const blocked = new Set(rows.map(({ subject }) => subject));
+          for (const { of, names } of some) {
+            for (const subject of names) if (blocked.has(subject)) of.blocked.add(subject);
+          }
+        },
+      ),
+    );
+  }
+
+  /** While the transaction has the partitions' checkpoints, nobody else adds a letter of one of their subjects. */
+  async #findLetters(topics: readonly TopicName[]): Promise<void> {
+    const unknown = [...new Set(topics)].filter((topic) => !this.#hasLetters.has(topic));
+    if (unknown.length === 0) return;
+    const { rows } = await this.tx.query<{ topic: TopicName; has: boolean }>({
+      name: `any-dead-letter-of-${this.schema}`,
+      text: `SELECT topic, EXISTS (SELECT FROM ${this.schema}.dead_letters d WHERE d.topic = t.topic) AS has
+             FROM unnest($1::text[]) AS t (topic)`,
+      values: [unknown],
+    });
+    for (const { topic, has } of rows) this.#hasLetters.set(topic, has);
   }
 }

@@ -1,5 +1,4 @@
 import type { Batch } from '../../ops/platform/event-log/port.js';
-import { arrayLiteral } from '../../ops/platform/postgres/array-literal.js';
 import { valuesByField, type Client } from '../../ops/platform/postgres/pool.js';
 import { ledgerSource, originOf } from '../../schemas/events/envelope.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
@@ -34,7 +33,7 @@ const spoolDays = 30;
 const isOver = (day: number | null, newest: number | null): boolean =>
   day !== null && newest !== null && newest - day > spoolDays;
 
-const isSpooled = (event: LinklogEvent): boolean => event.source !== ledgerSource;
+export const isSpooled = (event: LinklogEvent): boolean => event.source !== ledgerSource;
 
 const dayOf = (event: LinklogEvent): number => Math.floor(Date.parse(event.time) / 86_400_000);
 
@@ -68,31 +67,52 @@ export const dropRepeats = (
   return { fresh, raised, newest };
 };
 
-/** The marks of some origins, and the newest day of the partition's spooled visits. */
+/** The marks of some origins in a partition. */
+export interface PartitionMarks extends Place {
+  readonly marks: HighWaterMarks;
+}
+
+const placeColumns = (places: readonly Place[]) => valuesByField(places, 'topic', 'partition');
+
+/** The marks of origins of partitions, in their order. */
 export const readHighWaterMarks = async (
   tx: Client,
   schema: ProjectionSchema,
-  { topic, partition }: Place,
-  origins: readonly string[],
-): Promise<{ readonly marks: HighWaterMarks; readonly newest: number | null }> => {
-  const [{ rows }, { rows: newest }] = await Promise.all([
-    tx.query<HighWaterMark & { readonly origin: string }>({
-      name: `marks-of-${schema}`,
-      text: `SELECT origin, sequence, raised_on - date 'epoch' AS day FROM ${schema}.high_water_marks
-             WHERE topic = $1 AND partition = $2 AND origin = ANY ($3::text[])`,
-      values: [topic, partition, arrayLiteral(origins)],
-    }),
-    tx.query<{ day: number | null }>({
-      name: `newest-mark-of-${schema}`,
-      text: `SELECT max(raised_on) - date 'epoch' AS day FROM ${schema}.high_water_marks
-             WHERE topic = $1 AND partition = $2`,
-      values: [topic, partition],
-    }),
-  ]);
-  return {
-    marks: new Map(rows.map(({ origin, ...mark }) => [origin, mark])),
-    newest: newest[0]?.day ?? null,
-  };
+  asked: readonly (Place & { readonly origins: readonly string[] })[],
+): Promise<readonly HighWaterMarks[]> => {
+  const origins = asked.flatMap((place, index) =>
+    place.origins.map((origin) => ({ ...place, origin, index })),
+  );
+  const { rows } = await tx.query<
+    HighWaterMark & { readonly origin: string; readonly index: number }
+  >({
+    name: `marks-of-${schema}`,
+    text: `SELECT origin, index, sequence, raised_on - date 'epoch' AS day
+           FROM unnest($1::text[], $2::integer[], $3::text[], $4::integer[])
+             AS a (topic, partition, origin, index)
+           JOIN ${schema}.high_water_marks USING (topic, partition, origin)`,
+    values: valuesByField(origins, 'topic', 'partition', 'origin', 'index'),
+  });
+  const found = asked.map((): HighWaterMarks => new Map());
+  for (const { index, origin, ...mark } of rows) found[index]?.set(origin, mark);
+  return found;
+};
+
+/** The newest days of the partitions' spooled visits, in their order. */
+export const readNewestDays = async (
+  tx: Client,
+  schema: ProjectionSchema,
+  places: readonly Place[],
+): Promise<readonly (number | null)[]> => {
+  const { rows } = await tx.query<{ day: number | null }>({
+    name: `newest-marks-of-${schema}`,
+    text: `SELECT (SELECT max(raised_on) FROM ${schema}.high_water_marks
+                   WHERE topic = p.topic AND partition = p.partition) - date 'epoch' AS day
+           FROM unnest($1::text[], $2::integer[]) WITH ORDINALITY AS p (topic, partition, place)
+           ORDER BY place`,
+    values: placeColumns(places),
+  });
+  return rows.map(({ day }) => day);
 };
 
 /** Deletes the high-water marks of origins. */
@@ -113,36 +133,43 @@ export const deleteHighWaterMarks = async (
 const deleteOver = async (
   tx: Client,
   schema: ProjectionSchema,
-  { topic, partition }: Place,
+  places: readonly Place[],
 ): Promise<void> => {
-  await tx.query(
-    `DELETE FROM ${schema}.high_water_marks WHERE topic = $1 AND partition = $2 AND raised_on <
-       (SELECT max(raised_on) FROM ${schema}.high_water_marks WHERE topic = $1 AND partition = $2) - $3::integer`,
-    [topic, partition, spoolDays],
-  );
+  await tx.query({
+    name: `marks-over-${schema}`,
+    text: `DELETE FROM ${schema}.high_water_marks m USING (
+             SELECT topic, partition, (SELECT max(raised_on) FROM ${schema}.high_water_marks
+                                       WHERE topic = p.topic AND partition = p.partition) AS newest
+             FROM unnest($1::text[], $2::integer[]) AS p (topic, partition)) AS of_partition
+           WHERE m.topic = of_partition.topic AND m.partition = of_partition.partition
+             AND m.raised_on < newest - $3::integer`,
+    values: [...placeColumns(places), spoolDays],
+  });
 };
 
 /** Writes raised high-water marks, and deletes those that are over. None is lowered, unless it was over. */
 export const writeHighWaterMarks = async (
   tx: Client,
   schema: ProjectionSchema,
-  place: Place,
-  raised: HighWaterMarks,
+  raised: readonly PartitionMarks[],
 ): Promise<void> => {
-  if (raised.size === 0) return;
-  const marks = [...raised.values()];
+  const rows = raised.flatMap(({ topic, partition, marks }) =>
+    Array.from(marks, ([origin, mark]) => ({ topic, partition, origin, ...mark })),
+  );
+  if (rows.length === 0) return;
   await tx.query({
     name: `marks-write-${schema}`,
     text: `INSERT INTO ${schema}.high_water_marks AS m (topic, partition, origin, sequence, raised_on)
-           SELECT $1, $2, origin, sequence, date 'epoch' + day
-           FROM unnest($3::text[], $4::bigint[], $5::integer[]) AS r (origin, sequence, day)
+           SELECT topic, partition, origin, sequence, date 'epoch' + day
+           FROM unnest($1::text[], $2::integer[], $3::text[], $4::bigint[], $5::integer[])
+             AS r (topic, partition, origin, sequence, day)
            ON CONFLICT (topic, partition, origin) DO UPDATE SET
              sequence = excluded.sequence, raised_on = greatest(m.raised_on, excluded.raised_on)
            WHERE excluded.sequence > m.sequence OR excluded.raised_on - m.raised_on > $6`,
-    values: [
-      ...[place.topic, place.partition, arrayLiteral([...raised.keys()])],
-      ...[...valuesByField(marks, 'sequence', 'day'), spoolDays],
-    ],
+    values: [...valuesByField(rows, 'topic', 'partition', 'origin', 'sequence', 'day'), spoolDays],
   });
-  if (marks.some(({ day }) => day !== null)) await deleteOver(tx, schema, place);
+  const ofSpools = raised.filter(({ marks }) =>
+    Array.from(marks.values()).some(({ day }) => day !== null),
+  );
+  if (ofSpools.length > 0) await deleteOver(tx, schema, ofSpools);
 };

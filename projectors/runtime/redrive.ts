@@ -76,9 +76,9 @@ const saveMarks = async (
   if (sequences?.[place.topic]) {
     // The rows have the sequences of what is applied now.
     await deleteHighWaterMarks(tx, schema, place, [...raised.keys()]);
-    await writeHighWaterMarks(tx, schema, place, highestOf(remaining));
+    await writeHighWaterMarks(tx, schema, [{ ...place, marks: highestOf(remaining) }]);
   } else {
-    await writeHighWaterMarks(tx, schema, place, raised);
+    await writeHighWaterMarks(tx, schema, [{ ...place, marks: raised }]);
   }
 };
 
