@@ -51,7 +51,7 @@ export const createProjectionWorker = (deps: {
     work: ProjectionWork,
     progress: (done: number, total: number) => void,
   ): Promise<Outcome> => {
-    if (work === 'redrive') return redrive(pool, projection, signal);
+    if (work === 'redrive') return redrive({ pool, log, projection, signal });
     const build = work === 'rebuild' ? rebuild : rollBack;
     const outcome = await build({ ...deps, projection, progress, signal });
     const { applied, repeats, deadLetters, parked } = outcome;

@@ -95,6 +95,26 @@ describe('migrations of tables with rows', () => {
     expect(rows).to.deep.equal([{ left: null }]);
   });
 
+  for (const [log, left] of [
+    ['postgres', ['/linklog/spool/s']],
+    ['kafka:some-cluster:linklog', ['/linklog/spool/s', 'a']],
+  ] as const) {
+    it(`keep the marks ${left.join(' and ')} where the log is ${log}`, async () => {
+      await migrateUpTo('0050');
+      const { pool } = database;
+      await pool.query('UPDATE log.identity SET log_name = $1', [log]);
+      await pool.query(
+        `INSERT INTO projection_quotas.high_water_marks VALUES
+         ('${links}', 0, 'a', 1, null), ('${visits}', 0, '/linklog/spool/s', 9, '2026-05-20')`,
+      );
+      await migrate(pool);
+      const { rows } = await pool.query<{ origin: string }>(
+        'SELECT origin FROM projection_quotas.high_water_marks ORDER BY origin',
+      );
+      expect(rows.map(({ origin }) => origin)).to.deep.equal(left);
+    });
+  }
+
   it('give keys the scopes that they had, and keep their secrets', async () => {
     await migrateUpTo('0033');
     const { pool } = database;

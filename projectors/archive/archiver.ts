@@ -14,7 +14,7 @@ import {
   type LinklogEvent,
 } from '../../schemas/events/catalogue.js';
 import { withoutSecrets } from '../../schemas/events/redact.js';
-import { saveProgress } from '../runtime/batch.js';
+import { saveProgress, type ReadLog } from '../runtime/batch.js';
 import { requireAtCheckpoint } from '../runtime/checkpoints.js';
 import { FreshRecords } from '../runtime/fresh-records.js';
 import type { HighWaterMarks } from '../runtime/high-water-marks.js';
@@ -75,12 +75,12 @@ type Appendable = Pick<ArchiveStore, 'append' | 'ids'>;
  *
  * @throws BatchNotAtCheckpoint, UnknownEventType
  */
-const readDue = (pool: Pool, batch: Batch, log: Pick<EventLog, 'logId'>) =>
+const readDue = (pool: Pool, batch: Batch, log: ReadLog) =>
   transaction(pool, async (tx) => {
     await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
     const { topic, partition } = batch;
     await requireAtCheckpoint(tx, archiveSchema, batch, log.logId(topic));
-    const [read] = await new FreshRecords(tx, archiveSchema).read([batch]);
+    const [read] = await new FreshRecords(tx, archiveSchema, log).read([batch]);
     if (!read) throw new Error('A batch was not read');
     const { fresh, raised: marks, blocked } = read;
     const streams = fresh.flatMap((one) => ('event' in one ? [streamOf(one.event)] : []));
@@ -190,7 +190,7 @@ const archiveStream = async (
  */
 export const createArchiver = (options: {
   readonly pool: Pool;
-  readonly log: Pick<EventLog, 'logId'>;
+  readonly log: ReadLog;
   readonly store: Appendable;
   readonly logger: Logger;
   /** Ends a batch at once; the next archiver handles it again. */

@@ -8,6 +8,7 @@ import { redirects } from '../redirects/projection.js';
 import { stats } from '../stats/projection.js';
 import {
   at,
+  blocked,
   created,
   metered,
   recordOf,
@@ -19,7 +20,8 @@ import { feed, namedLog, type Feed } from '../testing/harness.js';
 import { dump, emptyTables } from '../testing/tables.js';
 import { applyBatch, createJointHandler } from './batch.js';
 import { BatchNotAtCheckpoint } from './checkpoints.js';
-import type { Projection } from './projection.js';
+import { redrive } from './redrive.js';
+import { liveSchema, type Projection } from './projection.js';
 
 const visits = topics.visits.name;
 const schema = 'projection_stats';
@@ -168,6 +170,30 @@ describe('projectors: handler of batches', () => {
       await live.records(visits, [recordOf(visited('abc', 1)), visitOf('a', 1, 400)]);
       expect(await marks()).to.deep.equal(['a 1 400', 'abc 1']);
     });
+  });
+
+  it('keeps no marks of the ledger’s events where the log has each of them once', async () => {
+    const once = namedLog('log-1', false);
+    const limited = recordOf(visited('abc', 1));
+    const counting = feed(database.pool, stats, once);
+    await counting.records(visits, [limited, visit(1), visit(1)]);
+    expect(await counting.records(visits, [visit(1), visit(2)])).to.include({ repeats: 1 });
+    const { high_water_marks: ofSpools } = await content();
+    expect(ofSpools).to.deep.equal([`(${visits},0,/linklog/spool/spool-1,2,2026-05-20)`]);
+    for (const projection of [redirects, quotas]) {
+      const of = liveSchema(projection.name);
+      await emptyTables(database.pool, of);
+      // The second cannot be applied: it is set aside.
+      const broken = { key: 'a', value: 'no event' };
+      const made = recordOf(created('a', { keyId: 'key-1' }));
+      const next = recordOf(blocked('a', 2));
+      await feed(database.pool, projection, once).records(topics.links.name, [made, broken, next]);
+      const { high_water_marks: marks, dead_letters: letters } = await dump(database.pool, of);
+      expect(marks, of).to.deep.equal([]);
+      expect(letters, of).to.have.length(2);
+      await redrive({ pool: database.pool, log: once, projection });
+      expect((await dump(database.pool, of))['high_water_marks'], of).to.deep.equal([]);
+    }
   });
 
   // What PostgreSQL says when it is not the events' fault, and what must not become dead letters.

@@ -38,11 +38,14 @@ export interface BatchOutcome {
 
 export type BatchHandler = (batch: Batch) => Promise<BatchOutcome>;
 
+/** What a projection needs to know of the log whose batches it gets. */
+export type ReadLog = Pick<EventLog, 'logId' | 'mayRepeatLedger'>;
+
 interface BatchTarget {
   readonly projection: Projection;
   /** The live schema by default. */
   readonly schema?: ProjectionSchema;
-  readonly log: Pick<EventLog, 'logId'>;
+  readonly log: ReadLog;
 }
 
 /** Records that are in memory as events together. */
@@ -64,8 +67,9 @@ const readFacts = async (
   projection: Projection,
   schema: ProjectionSchema,
   batches: readonly Batch[],
+  log: ReadLog,
 ): Promise<readonly Due[]> => {
-  const reader = new FreshRecords(tx, schema, projection.sequences);
+  const reader = new FreshRecords(tx, schema, log, projection.sequences);
   const all = batches.map((batch): Due => {
     return { batch, facts: [], fresh: 0, readable: 0, marks: new Map() };
   });
@@ -140,16 +144,17 @@ export const applyBatch = async (
   ]);
 
   const { topic, partition } = batch;
-  const [due] = await readFacts(tx, projection, schema, [batch]);
+  const [due] = await readFacts(tx, projection, schema, [batch], log);
   if (!due) throw new Error('A batch was not read');
   let letters: readonly DeadLetter[] = [];
   if (hasLetters(due) || (await attempt(tx, projection, schema, partition, due.facts)) !== null) {
-    const reader = new FreshRecords(tx, schema, projection.sequences);
+    const reader = new FreshRecords(tx, schema, log, projection.sequences);
     for (const { fresh, blocked } of await reader.read([batch])) {
       letters = await applyOrSetAside(tx, projection, schema, partition, fresh, blocked);
     }
   }
-  const marks = projection.sequences?.[topic] ? highestOf(letters) : due.marks;
+  const isOfRows = log.mayRepeatLedger && projection.sequences?.[topic];
+  const marks = isOfRows ? highestOf(letters) : due.marks;
   await Promise.all([
     insertDeadLetters(tx, schema, batch, letters),
     saveProgress(tx, schema, [{ batch, marks }], log),
@@ -197,7 +202,7 @@ export const createJointHandler = ({
         tx.query(shareSchema(projection.name)),
         requireAtCheckpoints(tx, schema, batches, log),
       ]);
-      const due = await readFacts(tx, projection, schema, batches);
+      const due = await readFacts(tx, projection, schema, batches, log);
       const setAside = due.find(hasLetters);
       if (setAside) throw new SomeSetAside(setAside.batch);
       await applyTogether(tx, projection, due);

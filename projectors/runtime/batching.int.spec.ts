@@ -238,7 +238,7 @@ describe('projectors: however a history is cut into batches', () => {
               },
             };
             await apply(repeated(history, repeats), (events) => cut(events, sizes), faulty);
-            await redrive(database.pool, projection);
+            await redrive({ pool: database.pool, log: namedLog(), projection: projection });
             expect(await contentOf(database, projection)).to.deep.equal(whole);
           }),
           { numRuns: 25 },

@@ -8,7 +8,7 @@ import {
 } from '../../ops/platform/event-log/port.js';
 import type { Queryable } from '../../ops/platform/postgres/pool.js';
 import type { TopicName } from '../../schemas/events/topics.js';
-import type { BatchHandler, BatchOutcome } from './batch.js';
+import type { BatchHandler, BatchOutcome, ReadLog } from './batch.js';
 import { BatchNotAtCheckpoint, readCheckpoint } from './checkpoints.js';
 import { isTransient } from './dead-letters.js';
 import type { Projection, ProjectionSchema } from './projection.js';
@@ -23,7 +23,7 @@ export interface CatchUpTarget {
 export interface CatchUpOptions {
   /** Reads the checkpoints. */
   readonly pool: Queryable;
-  readonly log: Pick<EventLog, 'logId' | 'ranges' | 'read'>;
+  readonly log: ReadLog & Pick<EventLog, 'ranges' | 'read'>;
   readonly schema: ProjectionSchema;
   readonly handle: BatchHandler;
   readonly onBatch: (outcome: BatchOutcome, records: number) => void;

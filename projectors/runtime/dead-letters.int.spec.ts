@@ -15,7 +15,7 @@ import {
   spooledVisit,
 } from '../../schemas/testing/events.js';
 import { rejection } from '../../ops/test/support/waiting.js';
-import { feed, type Feed } from '../testing/harness.js';
+import { feed, namedLog, type Feed } from '../testing/harness.js';
 import { dump, emptyTables } from '../testing/tables.js';
 import { liveSchema } from './projection.js';
 import { redrive } from './redrive.js';
@@ -199,7 +199,9 @@ describe('projectors: dead letters', () => {
       })),
     );
     expect(outcome).to.include({ applied: 0, deadLetters: 4 });
-    expect(await redrive(database.pool, redirects)).to.deep.equal({
+    expect(
+      await redrive({ pool: database.pool, log: namedLog(), projection: redirects }),
+    ).to.deep.equal({
       applied: 0,
       repeats: 0,
       remaining: 4,
@@ -246,7 +248,9 @@ describe('projectors: dead letters', () => {
       await feed(database.pool, projection).records(links, events.map(recordOf));
       expect(await letters()).to.have.length(4);
       fault.mended = true;
-      expect(await redrive(database.pool, projection)).to.deep.equal({
+      expect(
+        await redrive({ pool: database.pool, log: namedLog(), projection: projection }),
+      ).to.deep.equal({
         applied: 4,
         repeats: 0,
         remaining: 0,
@@ -268,7 +272,9 @@ describe('projectors: dead letters', () => {
         [created('b'), poisonous('c'), blocked('b', 2), blocked('c', 2)].map(recordOf),
       );
       fault.mended = true;
-      expect(await redrive(database.pool, projection)).to.deep.equal({
+      expect(
+        await redrive({ pool: database.pool, log: namedLog(), projection: projection }),
+      ).to.deep.equal({
         applied: 2,
         repeats: 0,
         remaining: 2,
@@ -291,7 +297,9 @@ describe('projectors: dead letters', () => {
           await redirects.apply(tx, into, all, partition);
         },
       };
-      expect(await redrive(database.pool, failing)).to.include({ applied: 1, remaining: 2 });
+      expect(
+        await redrive({ pool: database.pool, log: namedLog(), projection: failing }),
+      ).to.include({ applied: 1, remaining: 2 });
       expect((await letters()).map(({ error }) => error)).to.deep.equal(['bug 2', null]);
     });
 
@@ -305,7 +313,9 @@ describe('projectors: dead letters', () => {
       await database.pool.query('UPDATE projection_stats.dead_letters SET value = $1', [
         record.value,
       ]);
-      expect(await redrive(database.pool, stats)).to.deep.equal({
+      expect(
+        await redrive({ pool: database.pool, log: namedLog(), projection: stats }),
+      ).to.deep.equal({
         applied: 1,
         repeats: 1,
         remaining: 0,
@@ -332,7 +342,10 @@ describe('projectors: dead letters', () => {
       await feed(database.pool, all).records(links, events.map(recordOf));
       expect(await letters()).to.have.length(250);
       fault.mended = true;
-      expect(await redrive(database.pool, all)).to.include({ applied: 250, remaining: 0 });
+      expect(await redrive({ pool: database.pool, log: namedLog(), projection: all })).to.include({
+        applied: 250,
+        remaining: 0,
+      });
       expect(await codes()).to.have.length(250);
     });
 
@@ -345,10 +358,12 @@ describe('projectors: dead letters', () => {
         const pair = [blocked('b', sequence), unblocked('b', sequence + 1)];
         await Promise.all([
           following.records(links, pair.map(recordOf)),
-          redrive(database.pool, projection),
+          redrive({ pool: database.pool, log: namedLog(), projection: projection }),
         ]);
       }
-      expect(await redrive(database.pool, projection)).to.include({ remaining: 0 });
+      expect(
+        await redrive({ pool: database.pool, log: namedLog(), projection: projection }),
+      ).to.include({ remaining: 0 });
       const { links: rows } = await dump(database.pool, schema, ['links']);
       expect(rows?.[0]).to.match(/^\(b,active,,.*,39,[tf]?,/);
     });
@@ -362,7 +377,9 @@ describe('projectors: dead letters', () => {
           await tx.query(`DO $$ BEGIN RAISE SQLSTATE '53100'; END $$`);
         },
       };
-      expect(await rejection(redrive(database.pool, unlucky))).to.include({ code: '53100' });
+      expect(
+        await rejection(redrive({ pool: database.pool, log: namedLog(), projection: unlucky })),
+      ).to.include({ code: '53100' });
       expect(await dump(database.pool, schema)).to.deep.equal(before);
     });
   });

@@ -1,4 +1,4 @@
-import type { Batch } from '../../ops/platform/event-log/port.js';
+import type { Batch, EventLog } from '../../ops/platform/event-log/port.js';
 import { arrayLiteral } from '../../ops/platform/postgres/array-literal.js';
 import type { Client } from '../../ops/platform/postgres/pool.js';
 import { groupBy } from '../../ops/platform/group-by.js';
@@ -24,7 +24,7 @@ const addNew = (known: Set<string>, all: readonly string[]): readonly string[] =
 };
 
 /** What is known of a partition whose records are read. */
-class KnownPartition {
+class PartitionReading {
   /** By the records that were read so far. */
   readonly raised: HighWaterMarks = new Map();
   /** Subjects that have dead letters: their later events are parked. */
@@ -51,7 +51,7 @@ export interface FreshBatch {
 
 /** Names of which something is to be learnt, of a partition. */
 interface Asked {
-  readonly of: KnownPartition;
+  readonly of: PartitionReading;
   readonly names: readonly string[];
 }
 
@@ -60,23 +60,28 @@ interface Asked {
  * statement costs little more than to ask about one.
  */
 export class FreshRecords {
-  readonly #partitions = new Map<string, KnownPartition>();
+  readonly #partitions = new Map<string, PartitionReading>();
   /** Whether a topic has any dead letter. */
   readonly #hasLetters = new Map<TopicName, boolean>();
 
   constructor(
     private readonly tx: Client,
     private readonly schema: ProjectionSchema,
+    private readonly log: Pick<EventLog, 'mayRepeatLedger'>,
     private readonly sequences: Projection['sequences'] = {},
   ) {}
 
   /** Reads the next records of partitions, each of them once. @throws UnknownEventType */
   async read(batches: readonly Batch[]): Promise<readonly FreshBatch[]> {
     const all = batches.map((batch) => {
-      return { of: this.#known(batch), incoming: readRecords(batch.topic, batch.records) };
+      return { of: this.#readingOf(batch), incoming: readRecords(batch.topic, batch.records) };
     });
     const origins = all.map(({ of, incoming }) => {
-      const found = incoming.flatMap((one) => ('event' in one ? originOf(one.event) : []));
+      const found = incoming.flatMap((one) =>
+        'event' in one && (this.log.mayRepeatLedger || isSpooled(one.event))
+          ? originOf(one.event)
+          : [],
+      );
       return { of, names: addNew(of.origins, found) };
     });
     const spooled = all.filter(({ incoming }) =>
@@ -91,7 +96,7 @@ export class FreshRecords {
       this.#learnBlocked(subjects),
     ]);
     return all.map(({ of, incoming }) => {
-      const { fresh, raised, newest } = dropRepeats(incoming, of.marks, of.newest);
+      const { fresh, raised, newest } = dropRepeats(incoming, of.marks, this.log, of.newest);
       of.newest = newest ?? of.newest;
       for (const [origin, mark] of raised) {
         of.marks.set(origin, mark);
@@ -101,9 +106,9 @@ export class FreshRecords {
     });
   }
 
-  #known({ topic, partition }: Batch): KnownPartition {
+  #readingOf({ topic, partition }: Batch): PartitionReading {
     const name = `${topic}/${partition}`;
-    const known = this.#partitions.get(name) ?? new KnownPartition(topic, partition);
+    const known = this.#partitions.get(name) ?? new PartitionReading(topic, partition);
     this.#partitions.set(name, known);
     return known;
   }
@@ -139,7 +144,7 @@ export class FreshRecords {
     });
   }
 
-  async #learnNewest(partitions: readonly KnownPartition[]): Promise<void> {
+  async #learnNewest(partitions: readonly PartitionReading[]): Promise<void> {
     if (partitions.length === 0) return;
     const days = await readNewestDays(this.tx, this.schema, partitions);
     partitions.forEach((of, index) => {

@@ -1,4 +1,4 @@
-import type { Batch } from '../../ops/platform/event-log/port.js';
+import type { Batch, EventLog } from '../../ops/platform/event-log/port.js';
 import { valuesByField, type Client } from '../../ops/platform/postgres/pool.js';
 import { ledgerSource, originOf } from '../../schemas/events/envelope.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
@@ -42,11 +42,13 @@ const dayOf = (event: LinklogEvent): number => Math.floor(Date.parse(event.time)
  * a sequence that is not above its origin's mark was seen before. A broken record has no sequence and
  * stays. `newest` is the newest day of the partition's spooled visits before them, and after them.
  *
- * A mark that is over counts no more from that record on, wherever a batch ends.
+ * Events of the ledger have no marks where the log cannot repeat them. A mark that is over counts no more from that
+ * record on, wherever a batch ends.
  */
 export const dropRepeats = (
   incoming: readonly IncomingRecord[],
   highWaterMarks: ReadonlyMap<string, HighWaterMark>,
+  { mayRepeatLedger }: Pick<EventLog, 'mayRepeatLedger'>,
   newest: number | null = null,
 ): {
   readonly fresh: readonly IncomingRecord[];
@@ -57,6 +59,7 @@ export const dropRepeats = (
   const fresh = incoming.filter((one) => {
     if (!('event' in one)) return true;
     const { event } = one;
+    if (!mayRepeatLedger && !isSpooled(event)) return true;
     const origin = originOf(event);
     const mark = raised.get(origin) ?? highWaterMarks.get(origin);
     if (mark && !isOver(mark.day, newest) && event.sequence <= mark.sequence) return false;

@@ -1,4 +1,4 @@
-import type { LogRecord } from '../../ops/platform/event-log/port.js';
+import type { EventLog, LogRecord } from '../../ops/platform/event-log/port.js';
 import { transaction, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
 import type { TopicName } from '../../schemas/events/topics.js';
 import { ownSchema } from './checkpoints.js';
@@ -69,11 +69,12 @@ const saveMarks = async (
   tx: Client,
   { name, sequences }: Projection,
   place: Letter,
+  log: Pick<EventLog, 'mayRepeatLedger'>,
   raised: HighWaterMarks,
   remaining: readonly DeadLetter[],
 ): Promise<void> => {
   const schema = liveSchema(name);
-  if (sequences?.[place.topic]) {
+  if (log.mayRepeatLedger && sequences?.[place.topic]) {
     // The rows have the sequences of what is applied now.
     await deleteHighWaterMarks(tx, schema, place, [...raised.keys()]);
     await writeHighWaterMarks(tx, schema, [{ ...place, marks: highestOf(remaining) }]);
@@ -89,11 +90,13 @@ const saveMarks = async (
  *
  * @throws the signal's reason
  */
-export const redrive = async (
-  pool: Pool,
-  projection: Projection,
-  signal?: AbortSignal,
-): Promise<RedriveResult> => {
+export const redrive = async (options: {
+  readonly pool: Pool;
+  readonly log: Pick<EventLog, 'mayRepeatLedger'>;
+  readonly projection: Projection;
+  readonly signal?: AbortSignal;
+}): Promise<RedriveResult> => {
+  const { pool, log, projection, signal } = options;
   const schema = liveSchema(projection.name);
   const total = { applied: 0, repeats: 0, remaining: 0 };
   let last: Letter | undefined;
@@ -110,14 +113,14 @@ export const redrive = async (
         .sort((a, b) => a.record.offset - b.record.offset);
       // The table's high-water marks are past these events, so only repeats among the letters can be
       // found. There are some if the record was broken before, and so had no sequence.
-      const { fresh, raised } = dropRepeats(incoming, new Map());
+      const { fresh, raised } = dropRepeats(incoming, new Map(), log);
       const { partition } = place;
       const remaining = await applyOrSetAside(tx, projection, schema, partition, fresh, new Set());
       const failed = new Set(remaining.map((letter) => letter.incoming));
       const applied = fresh.flatMap((one) => ('event' in one && !failed.has(one) ? [one] : []));
       await projection.redriven?.(tx, schema, factsOf(projection, applied), partition);
       await insertDeadLetters(tx, schema, place, remaining);
-      await saveMarks(tx, projection, place, raised, remaining);
+      await saveMarks(tx, projection, place, log, raised, remaining);
       total.applied += applied.length;
       total.repeats += incoming.length - fresh.length;
       total.remaining += remaining.length;

@@ -6,7 +6,7 @@ import { topics } from '../../schemas/events/topics.js';
 import { noon, recordOf, spooledVisit } from '../../schemas/testing/events.js';
 import { redrive } from '../runtime/redrive.js';
 import type { Projection } from '../runtime/projection.js';
-import { feed } from '../testing/harness.js';
+import { feed, namedLog } from '../testing/harness.js';
 import { emptyTables } from '../testing/tables.js';
 import { visitOf } from './link-statistics.js';
 import { stats } from './projection.js';
@@ -138,7 +138,7 @@ describe('projectors: statistics', () => {
           },
         };
         await give(events.slice(0, at), 200, poisoned);
-        await redrive(database.pool, stats);
+        await redrive({ pool: database.pool, log: namedLog(), projection: stats });
         await give(events.slice(at), 200);
         expect(textOf(await rowsNow())).to.deep.equal(naive(events));
       }),

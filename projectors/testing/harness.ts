@@ -10,7 +10,8 @@ import { liveSchema, type Projection } from '../runtime/projection.js';
 import { recordOf } from '../../schemas/testing/events.js';
 
 /** A log of which nothing but its name is needed. */
-export const namedLog = (name = 'log-1') => ({
+export const namedLog = (name = 'log-1', mayRepeatLedger = true) => ({
+  mayRepeatLedger,
   logId: (topic: TopicName): string => `${name}:${topic}`,
 });
 

@@ -4,7 +4,7 @@
  * - record: one event's bytes at an offset of a partition of a topic, with its key (the subject).
  * - position: which log, and the next offset to read there; a reader keeps it as its checkpoint.
  * - repeat: the same event once more at a later offset, after a sender's crash. Readers drop
- *   repeats by `sequence` (see projectors/runtime/checkpoints.ts).
+ *   repeats by `sequence` (see projectors/runtime/fresh-records.ts).
  */
 import type { TopicName } from '../../../schemas/events/topics.js';
 
@@ -151,7 +151,15 @@ export const checkPosition = (
 export interface EventLog {
   /** The identity of a topic, for checkpoints. */
   logId(topic: TopicName): string;
-  /** Resolves when the log has the records for good; those of one key keep their order. */
+  /**
+   * Whether it may have an event of the ledger twice: who sends it may be ended before that is noted. What spools
+   * send may be twice in any log.
+   */
+  readonly mayRepeatLedger: boolean;
+  /**
+   * Resolves when the log has the records for good; those of one key keep their order. A log that may not repeat events
+   * of the ledger leaves out those that it has, where their sequences are told.
+   */
   append(
     topic: TopicName,
     records: readonly (NewRecord | RestoredRecord | NewLines)[],

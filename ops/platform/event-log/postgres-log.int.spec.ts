@@ -116,6 +116,23 @@ describe('platform: embedded log, apart from the suite', () => {
     expect(await sizesOf(begins[1], {})).to.deep.equal(Array.from({ length: 8 }, () => 1_000));
   });
 
+  it('leaves out events of the ledger that it has, where their sequences are told', async () => {
+    const positions = await Positions.atEnd(client.log, [links]);
+    const code = newCode();
+    const events = recordsOf(links, code, 4);
+    const restored = (...sequences: readonly number[]) =>
+      sequences.flatMap((sequence) => {
+        const record = events[sequence - 1];
+        return record ? [{ ...record, ledgerSequence: sequence }] : [];
+      });
+    await client.log.append(links, restored(1, 2, 1));
+    await client.log.append(links, restored(2, 3, 2, 4, 3));
+    await client.log.append(links, restored(1, 4));
+    const reader = follow(client.log, { topics: [links], positions });
+    await reader.has(events.map(eventIdOf));
+    expect(reader.ids).to.deep.equal(events.map(eventIdOf));
+  });
+
   it('hands over the batches of several partitions at once, and each alone where that fails', async () => {
     const positions = await Positions.atEnd(client.log, [links]);
     const together: number[] = [];

@@ -102,6 +102,40 @@ class Announcements {
   }
 }
 
+/**
+ * The records without those of the ledger that the log has. Nobody else appends such records meanwhile, nor compacts
+ * them: it is being filled.
+ */
+const withoutRepeats = async (
+  pool: Pool,
+  placed: readonly (PlacedRecord | PlacedLines)[],
+): Promise<readonly (PlacedRecord | PlacedLines)[]> => {
+  const numbered = placed.filter(
+    (one): one is PlacedRecord => 'sequence' in one && one.sequence !== null,
+  );
+  if (numbered.length === 0) return placed;
+  const { rows } = await pool.query<{ key: string; partitionId: number; sequence: number }>({
+    name: 'log-highest',
+    text: `SELECT key, partition_id AS "partitionId", highest.sequence
+           FROM (SELECT DISTINCT * FROM unnest($1::text[], $2::smallint[]) AS a (key, partition_id)) asked
+           CROSS JOIN LATERAL (
+             SELECT max(ledger_sequence) AS sequence FROM log.records r
+             WHERE r.key = asked.key AND r.partition_id = asked.partition_id
+               AND ledger_sequence IS NOT NULL
+           ) highest WHERE highest.sequence IS NOT NULL`,
+    values: valuesByField(numbered, 'key', 'partitionId'),
+  });
+  const nameOf = (one: { readonly key: string; readonly partitionId: number }): string =>
+    `${one.partitionId} ${one.key}`;
+  const highest = new Map(rows.map((row) => [nameOf(row), row.sequence]));
+  return placed.filter((one) => {
+    if (!('sequence' in one) || one.sequence === null) return true;
+    if (one.sequence <= (highest.get(nameOf(one)) ?? 0)) return false;
+    highest.set(nameOf(one), one.sequence);
+    return true;
+  });
+};
+
 const appendTo = (
   pool: Pool,
   partitions: Partitions,
@@ -119,8 +153,10 @@ const appendTo = (
       const sequence = 'ledgerSequence' in record ? record.ledgerSequence : null;
       return { partitionId: partitionId(topic, key), key, sequence, value };
     });
+    const fresh = await withoutRepeats(pool, placed);
+    if (fresh.length === 0) return;
     const announced = announcements.due([topic]);
-    await insertRecords(pool, placed, announced);
+    await insertRecords(pool, fresh, announced);
     announcements.committed(announced);
   };
 };
@@ -180,6 +216,8 @@ export const openPostgresLog = async (options: {
 
   const log: EventLog = {
     logId,
+    // Appended in the transactions that decide them.
+    mayRepeatLedger: false,
     append: appendTo(pool, partitions, announcements),
     read,
     ranges,

@@ -354,6 +354,29 @@ describe('backup: backup that is restored', () => {
     });
   });
 
+  it('has each event of the ledger once, also of a log that had one twice', async () => {
+    const [key, again] = [await newKey(from), await newKey(from)];
+    await links(key, ['once']);
+    const topic = topics.links.name;
+    const partition = partitionOf('once', (await from.log.ranges(topic)).length);
+    const next = (await from.log.ranges(topic))[partition]?.next ?? 0;
+    for await (const { records } of from.log.read(topic, partition, next - 1, next)) {
+      // As a relay that was taken over from does with Kafka.
+      await from.log.append(topic, [...records, ...records]);
+    }
+    await links(again, ['later']);
+    await backUp();
+    await restoreIn(async ({ pool }) => {
+      const { rows } = await pool.query(
+        `SELECT (SELECT count(*) FROM log.events WHERE key = 'once') AS records,
+                (SELECT sum(links)::bigint FROM projection_quotas.months
+                 WHERE key_id = ANY ($1::text[])) AS links`,
+        [[key.id, again.id]],
+      );
+      expect(rows).to.deep.equal([{ records: 1, links: 2 }]);
+    });
+  });
+
   it('keeps every visit of a spool in a log whose partitions are others', async () => {
     const count = 500;
     const codes = Array.from({ length: 40 }, (_, index) => `code-${index}`);

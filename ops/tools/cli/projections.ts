@@ -91,7 +91,7 @@ const rebuild = async (config: Config, name: ProjectionName, back: boolean): Pro
 const redrive = async (config: Config, name: ProjectionName): Promise<Answer> => {
   const result = await withDatabase(config, async (database) => {
     await record(database, name, 'redrive');
-    return redriveProjection(database.pool, projectionOf(name));
+    return redriveProjection({ ...database, projection: projectionOf(name) });
   });
   const { applied, repeats, remaining } = result;
   const nothing = applied + repeats + remaining === 0;

@@ -79,6 +79,7 @@ export const openKafkaLog = (options: {
      */
     ready,
     logId,
+    mayRepeatLedger: true,
     ranges,
     async append(topic, records) {
       if (records.length === 0) return;

@@ -98,6 +98,7 @@ export const foldProjection = async (client: PoolClient, projection: Projection,
           pool: client,
           log: {
             logId: (topic) => log.logId(topic),
+            mayRepeatLedger: log.mayRepeatLedger,
             ranges: (topic) => log.ranges(topic),
             read: (topic, partition, from, to) =>
               noticing(

@@ -56,7 +56,11 @@ describe('audit verify, after dead letters were redriven', function () {
     };
     const handle = createBatchHandler({ pool, log: node.log, logger, projection: faulty });
     for await (const batch of node.log.read(topic, 0, 0, visits.length)) await handle(batch);
-    expect(await redrive(pool, stats)).to.deep.equal({ applied: 320, repeats: 0, remaining: 0 });
+    expect(await redrive({ pool, log: node.log, projection: stats })).to.deep.equal({
+      applied: 320,
+      repeats: 0,
+      remaining: 0,
+    });
   });
 
   after(async () => {

@@ -128,8 +128,10 @@ describe('audit verify, on a running service', function () {
       `UPDATE projection_history.events SET data = replace(data, 'phishing', 'fishing')
          WHERE code = '${b}' AND sequence = 2`,
       `UPDATE projection_quotas.months SET links = links - 1 WHERE key_id = '${busy.id}'`,
-      `UPDATE projection_quotas.high_water_marks SET sequence = sequence + 1
-         WHERE topic = 'linklog.links.v1' AND origin = '${a}'`,
+      `INSERT INTO projection_quotas.high_water_marks
+         SELECT topic, partition, key, 1 FROM log.events
+         JOIN log.partitions p ON p.id = partition_id AND topic = 'linklog.links.v1'
+         WHERE key = '${a}' LIMIT 1`,
       `UPDATE ledger.links SET max_clicks = 4 WHERE code = '${d}'`,
       `UPDATE ledger.api_keys SET plan = 'PRO' WHERE id = '${idle.id}'`,
       `UPDATE ledger.alias_overrides SET account = 'evil' WHERE alias = 'docs'`,
@@ -166,7 +168,7 @@ describe('audit verify, on a running service', function () {
     const month = `${new Date().toISOString().slice(0, 7)}-01`;
     const markOf = words.find((each) => each.startsWith('quotas.high_water_marks'));
     expect(markOf).to.match(
-      new RegExp(`^quotas.high_water_marks linklog.links.v1/\\d/${a} differs sequence$`),
+      new RegExp(`^quotas.high_water_marks linklog.links.v1/\\d/${a} extra$`),
     );
     expect(words.filter((each) => each !== markOf)).to.have.members([
       `redirects.links ${a} differs url`,
