@@ -5,7 +5,7 @@ import { inheritedEnvironment } from '../../platform/config/config.js';
 import { ask, atOnce, statuses, type Answer, type Ask } from '../support/http.js';
 import { startLinklogCli } from '../support/process.js';
 import { onStack, serversFor, type IssuedKey, type Product } from '../support/product.js';
-import { eventuallyPasses } from '../support/waiting.js';
+import { eventually, eventuallyPasses } from '../support/waiting.js';
 import { destination, startBeside, withProduct } from './harness.js';
 
 /** Each race so many times; `LINKLOG_ROUNDS=50` is the long form. */
@@ -200,8 +200,8 @@ describe('product: races over two APIs and two edges', () => {
     return answer.json() as { id: string; key: string };
   };
 
-  /** Calls one after the other of four clients at each API, until they are ended. */
-  const callers = (key: { readonly key: string }) => {
+  /** Calls one after the other of four clients at each API, until they are ended; at least one was answered. */
+  const callers = async (key: { readonly key: string }) => {
     const calls: Timed[] = [];
     const ended = new AbortController();
     const running = atOnce(4 * apis.length, async (n) => {
@@ -212,6 +212,7 @@ describe('product: races over two APIs and two edges', () => {
         await sleep(10);
       }
     });
+    await eventually('a call is answered', () => calls.length > 0);
     return async (): Promise<readonly Timed[]> => {
       ended.abort();
       await running;
@@ -226,8 +227,7 @@ describe('product: races over two APIs and two edges', () => {
   inEachRound('a rotation: refuses no call within the overlap, takes none after', async (round) => {
     const root = await bench.key('PRO', { account: `rotated-${round}` });
     const old = await child(root);
-    const end = callers(old);
-    await sleep(50);
+    const end = await callers(old);
     const asked = performance.now();
     const path = `/keys/${old.id}/rotate`;
     const rotate = { method: 'POST', body: { overlapSeconds: 1 } };
@@ -248,8 +248,7 @@ describe('product: races over two APIs and two edges', () => {
 
   inEachRound('a root’s end: takes no call of its descendants after it', async (round) => {
     const root = await bench.key('PRO', { account: `root-${round}` });
-    const end = callers(await child(root));
-    await sleep(50);
+    const end = await callers(await child(root));
     const asked = performance.now();
     const answer =
       round % 2 === 0
