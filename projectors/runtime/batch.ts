@@ -48,19 +48,30 @@ interface BatchTarget {
   readonly log: ReadLog;
 }
 
-/** Records that are in memory as events together. */
+/** Records of a partition that are in memory as events together. */
 const eventsAtOnce = 1_000;
 
 /** What a projection makes of a batch, without the repeats. */
 interface Due {
   readonly batch: Batch;
   readonly facts: unknown[];
+  /** Records that are no repeats. */
   fresh: number;
+  /** Those of them that are neither broken nor behind a dead letter. */
   readable: number;
+  /** That all of them have raised. */
   marks: HighWaterMarks;
 }
 
 const hasLetters = ({ readable, fresh }: Due): boolean => readable < fresh;
+
+/** The marks to keep of a batch: where the rows have the sequences, those of its dead letters alone. */
+const marksToKeep = (
+  { sequences }: Projection,
+  { mayRepeatLedger }: ReadLog,
+  { batch, marks }: Due,
+  letters: readonly DeadLetter[] = [],
+): HighWaterMarks => (mayRepeatLedger && sequences?.[batch.topic] ? highestOf(letters) : marks);
 
 const readFacts = async (
   tx: Client,
@@ -143,7 +154,7 @@ export const applyBatch = async (
     requireAtCheckpoint(tx, schema, batch, logId, 'FOR UPDATE'),
   ]);
 
-  const { topic, partition } = batch;
+  const { partition } = batch;
   const [due] = await readFacts(tx, projection, schema, [batch], log);
   if (!due) throw new Error('A batch was not read');
   let letters: readonly DeadLetter[] = [];
@@ -153,8 +164,7 @@ export const applyBatch = async (
       letters = await applyOrSetAside(tx, projection, schema, partition, fresh, blocked);
     }
   }
-  const isOfRows = log.mayRepeatLedger && projection.sequences?.[topic];
-  const marks = isOfRows ? highestOf(letters) : due.marks;
+  const marks = marksToKeep(projection, log, due, letters);
   await Promise.all([
     insertDeadLetters(tx, schema, batch, letters),
     saveProgress(tx, schema, [{ batch, marks }], log),
@@ -193,8 +203,6 @@ export const createJointHandler = ({
   pool,
 }: BatchTarget & { readonly pool: Pool }): ((batches: readonly Batch[]) => Promise<void>) => {
   const schema = liveSchema(projection.name);
-  const { sequences = {} } = projection;
-
   return (batches) =>
     transaction(pool, async (tx) => {
       await Promise.all([
@@ -206,9 +214,8 @@ export const createJointHandler = ({
       const setAside = due.find(hasLetters);
       if (setAside) throw new SomeSetAside(setAside.batch);
       await applyTogether(tx, projection, due);
-      const done = due.map(({ batch, marks }) => {
-        // The rows have their sequences.
-        return { batch, marks: sequences[batch.topic] ? highestOf([]) : marks };
+      const done = due.map((one) => {
+        return { batch: one.batch, marks: marksToKeep(projection, log, one) };
       });
       await saveProgress(tx, schema, done, log);
     });

@@ -7,6 +7,7 @@ import type { TopicName } from '../../schemas/events/topics.js';
 import {
   dropRepeats,
   isSpooled,
+  needsMark,
   readHighWaterMarks,
   readNewestDays,
   type HighWaterMarks,
@@ -68,7 +69,7 @@ export class FreshRecords {
     private readonly tx: Client,
     private readonly schema: ProjectionSchema,
     private readonly log: Pick<EventLog, 'mayRepeatLedger'>,
-    private readonly sequences: Projection['sequences'] = {},
+    private readonly sequences: NonNullable<Projection['sequences']> = {},
   ) {}
 
   /** Reads the next records of partitions, each of them once. @throws UnknownEventType */
@@ -78,9 +79,7 @@ export class FreshRecords {
     });
     const origins = all.map(({ of, incoming }) => {
       const found = incoming.flatMap((one) =>
-        'event' in one && (this.log.mayRepeatLedger || isSpooled(one.event))
-          ? originOf(one.event)
-          : [],
+        'event' in one && needsMark(one.event, this.log) ? originOf(one.event) : [],
       );
       return { of, names: addNew(of.origins, found) };
     });
@@ -123,7 +122,7 @@ export class FreshRecords {
     const [marks, ...sequences] = await Promise.all([
       readHighWaterMarks(tx, schema, places),
       ...byTopic.map(([topic, some]) =>
-        this.sequences?.[topic]?.(
+        this.sequences[topic]?.(
           tx,
           schema,
           some.flatMap(({ names }) => names),

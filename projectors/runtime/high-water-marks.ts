@@ -35,6 +35,12 @@ const isOver = (day: number | null, newest: number | null): boolean =>
 
 export const isSpooled = (event: LinklogEvent): boolean => event.source !== ledgerSource;
 
+/** Whether the event may come again, so that its origin needs a mark. */
+export const needsMark = (
+  event: LinklogEvent,
+  { mayRepeatLedger }: Pick<EventLog, 'mayRepeatLedger'>,
+): boolean => mayRepeatLedger || isSpooled(event);
+
 const dayOf = (event: LinklogEvent): number => Math.floor(Date.parse(event.time) / 86_400_000);
 
 /**
@@ -48,7 +54,7 @@ const dayOf = (event: LinklogEvent): number => Math.floor(Date.parse(event.time)
 export const dropRepeats = (
   incoming: readonly IncomingRecord[],
   highWaterMarks: ReadonlyMap<string, HighWaterMark>,
-  { mayRepeatLedger }: Pick<EventLog, 'mayRepeatLedger'>,
+  log: Pick<EventLog, 'mayRepeatLedger'>,
   newest: number | null = null,
 ): {
   readonly fresh: readonly IncomingRecord[];
@@ -59,7 +65,7 @@ export const dropRepeats = (
   const fresh = incoming.filter((one) => {
     if (!('event' in one)) return true;
     const { event } = one;
-    if (!mayRepeatLedger && !isSpooled(event)) return true;
+    if (!needsMark(event, log)) return true;
     const origin = originOf(event);
     const mark = raised.get(origin) ?? highWaterMarks.get(origin);
     if (mark && !isOver(mark.day, newest) && event.sequence <= mark.sequence) return false;

@@ -103,8 +103,8 @@ class Announcements {
 }
 
 /**
- * The records without those of the ledger that the log has. Nobody else appends such records meanwhile, nor compacts
- * them: it is being filled.
+ * The records of a topic without those of the ledger that the log has. Only a restore appends records with sequences: one
+ * process, into a log that no compactor has seen.
  */
 const withoutRepeats = async (
   pool: Pool,
@@ -114,24 +114,20 @@ const withoutRepeats = async (
     (one): one is PlacedRecord => 'sequence' in one && one.sequence !== null,
   );
   if (numbered.length === 0) return placed;
-  const { rows } = await pool.query<{ key: string; partitionId: number; sequence: number }>({
+  const { rows } = await pool.query<{ key: string; sequence: number | null }>({
     name: 'log-highest',
-    text: `SELECT key, partition_id AS "partitionId", highest.sequence
-           FROM (SELECT DISTINCT * FROM unnest($1::text[], $2::smallint[]) AS a (key, partition_id)) asked
-           CROSS JOIN LATERAL (
-             SELECT max(ledger_sequence) AS sequence FROM log.records r
-             WHERE r.key = asked.key AND r.partition_id = asked.partition_id
-               AND ledger_sequence IS NOT NULL
-           ) highest WHERE highest.sequence IS NOT NULL`,
+    // The index has no other rows than those with a sequence.
+    text: `SELECT key, (SELECT max(ledger_sequence) FROM log.records r
+                        WHERE r.key = a.key AND r.partition_id = a.partition_id
+                          AND ledger_sequence IS NOT NULL) AS sequence
+           FROM unnest($1::text[], $2::smallint[]) AS a (key, partition_id)`,
     values: valuesByField(numbered, 'key', 'partitionId'),
   });
-  const nameOf = (one: { readonly key: string; readonly partitionId: number }): string =>
-    `${one.partitionId} ${one.key}`;
-  const highest = new Map(rows.map((row) => [nameOf(row), row.sequence]));
+  const highest = new Map(rows.map(({ key, sequence }) => [key, sequence ?? 0]));
   return placed.filter((one) => {
     if (!('sequence' in one) || one.sequence === null) return true;
-    if (one.sequence <= (highest.get(nameOf(one)) ?? 0)) return false;
-    highest.set(nameOf(one), one.sequence);
+    if (one.sequence <= (highest.get(one.key) ?? 0)) return false;
+    highest.set(one.key, one.sequence);
     return true;
   });
 };
