@@ -1,5 +1,6 @@
 /** The thread of the projectors where they share a process with other services; see `projectors-in-thread.ts`. */
-import { answerCalls, stepBack } from '../platform/concurrency/thread.js';
+import { stepBack } from '../platform/concurrency/step-back.js';
+import { answerCalls } from '../platform/concurrency/thread.js';
 import { createLogger } from '../platform/logging.js';
 import { samplesOf, type Figure } from '../platform/metrics/figure.js';
 import { connectDatabase } from './connections.js';

@@ -1,4 +1,5 @@
 import { BoundedMap } from '../../ops/platform/bounded-map.js';
+import { giveWay } from '../../ops/platform/concurrency/step-back.js';
 import type { LogRecord } from '../../ops/platform/event-log/port.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
 import {
@@ -95,6 +96,7 @@ export const readRecords = (
   records: readonly LogRecord[],
 ): readonly IncomingRecord[] =>
   records.map((record) => {
+    giveWay();
     const incoming = readRecord(topic, record);
     if (isUnknown(incoming)) throw incoming.error;
     return incoming;

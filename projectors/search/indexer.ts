@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { PoolClient } from 'pg';
 import { BoundedMap } from '../../ops/platform/bounded-map.js';
 import { Rests } from '../../ops/platform/concurrency/rests.js';
+import { giveWay } from '../../ops/platform/concurrency/step-back.js';
 import type { EventLog } from '../../ops/platform/event-log/port.js';
 import { advisoryLocks, withAdvisoryLock } from '../../ops/platform/postgres/advisory-locks.js';
 import {
@@ -142,6 +143,7 @@ const postingsOf = async (
   // Arrays for each of the many hashes, kept until all are known, would take most of the time.
   const pairs: number[] = [];
   for (const [index, { block, links }] of all.entries()) {
+    giveWay();
     for (const hash of hashesOfLinks(links)) pairs.push(hash * pairFactor + block);
     if (index % blocksAtOnce === blocksAtOnce - 1) await rest();
   }

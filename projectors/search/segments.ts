@@ -1,3 +1,4 @@
+import { givingWay } from '../../ops/platform/concurrency/step-back.js';
 import { groupBy } from '../../ops/platform/group-by.js';
 import { valuesByField, type Client } from '../../ops/platform/postgres/pool.js';
 import {
@@ -61,7 +62,7 @@ export const addSegment = async (
   postings: Iterable<Posting>,
 ): Promise<void> => {
   const id = await insertSegment(client, account, { ...segment, level: 0 });
-  await insertPages(client, id, writePages(0, postings));
+  await insertPages(client, id, writePages(0, givingWay(postings)));
 };
 
 /** The oldest segments of a level and kind, where there are enough of them to merge. */
@@ -95,7 +96,7 @@ const mergedPostings = async (
   });
   const merged = new Map<number, number[]>();
   for (const { id, lists } of rows) {
-    for (const [hash, list] of readPage(lists)) {
+    for (const [hash, list] of givingWay(readPage(lists))) {
       const known = merged.get(hash);
       const numbers = readList(list, known, offsets.get(id));
       if (!known) merged.set(hash, numbers);
@@ -128,7 +129,7 @@ export const mergeSegments = async (
     const postings = (await mergedPostings(client, offsets, page)).map(
       ([hash, blocks]): Posting => [hash, first === null ? inOrder(blocks) : blocks],
     );
-    await insertPages(client, id, writePages(level + 1, postings));
+    await insertPages(client, id, writePages(level + 1, givingWay(postings)));
     await rest();
   }
   await client.query(

@@ -1,6 +1,7 @@
 /** The thread that makes events of visits, and appends them to the log; see `shipping.ts`. */
 import { workerData } from 'node:worker_threads';
-import { answerCalls, stepBack } from '../../ops/platform/concurrency/thread.js';
+import { stepBack } from '../../ops/platform/concurrency/step-back.js';
+import { answerCalls } from '../../ops/platform/concurrency/thread.js';
 import type { KafkaSettings } from '../../ops/platform/event-log/kafka/settings.js';
 import type { EventLog } from '../../ops/platform/event-log/port.js';
 import { createLogger } from '../../ops/platform/logging.js';

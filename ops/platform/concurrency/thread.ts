@@ -2,7 +2,6 @@
  * A worker thread as an object of asynchronous methods: the thread answers calls, and whoever started it calls.
  * Arguments and results are cloned, but for shared memory.
  */
-import { platform, setPriority } from 'node:os';
 import { parentPort, Worker, type WorkerOptions } from 'node:worker_threads';
 import { ConfigError } from '../config/config.js';
 import { deferred, type Deferred } from './deferred.js';
@@ -118,9 +117,4 @@ export const answerCalls = <Methods extends MethodsOf<Methods>>(methods: Methods
       },
     );
   });
-};
-
-/** Lets other threads of the process go first. Only Linux has a priority for each thread. */
-export const stepBack = (niceness: number): void => {
-  if (platform() === 'linux') setPriority(niceness);
 };

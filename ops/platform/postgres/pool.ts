@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { giveWay } from '../concurrency/step-back.js';
 import type { Logger } from '../logging.js';
 import { DatabaseSilent, isAway, isRefusal } from './away.js';
 import { arrayLiteral } from './array-literal.js';
@@ -24,7 +25,11 @@ export const mayBlameOne = (error: unknown): boolean =>
 export const valuesByField = <Row>(
   rows: readonly Row[],
   ...fields: readonly (keyof Row)[]
-): string[] => fields.map((field) => arrayLiteral(rows.map((row) => row[field])));
+): string[] =>
+  fields.map((field) => {
+    giveWay();
+    return arrayLiteral(rows.map((row) => row[field]));
+  });
 
 /** `unnest` of a parameter for each column, $1 and so on: arrays of these SQL types. */
 export const unnest = (types: readonly string[]): string =>
@@ -81,6 +86,7 @@ class CorkedClient extends pg.Client {
     super(config);
     sendsByteParts(this.connection);
     this.sync = new SharedSync(this.connection);
+    this.connection.on('dataRow', giveWay);
   }
 
   override readonly query: pg.Client['query'] = (...query: unknown[]) => {
