@@ -1,4 +1,5 @@
 import { firstFailure } from '../ops/platform/concurrency/deferred.js';
+import { oneAtATime } from '../ops/platform/concurrency/one-at-a-time.js';
 import { periodically } from '../ops/platform/concurrency/periodic.js';
 import type { EventLog } from '../ops/platform/event-log/port.js';
 import type { Logger } from '../ops/platform/logging.js';
@@ -30,9 +31,10 @@ export const startProjectors = async (deps: {
   for (const projection of projections) {
     await requireKnownCheckpoints(deps.pool, deps.log, projection);
   }
+  const turn = oneAtATime();
   const running = projections.map((projection) => ({
     name: projection.name,
-    ...startProjection({ ...deps, projection }),
+    ...startProjection({ ...deps, projection, turn }),
   }));
   const dropping = periodically({
     name: 'drop previous projections',

@@ -27,6 +27,7 @@ export const history: Projection<HistoryRow> = {
   name: 'history',
   topics: [topics.links.name],
   mayWaitMs: 1_000,
+  factsAtOnce: 32,
   factOf: rowOfEvent,
   async apply(tx, schema, rows) {
     await tx.query({

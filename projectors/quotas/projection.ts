@@ -3,6 +3,13 @@ import { topics } from '../../schemas/events/topics.js';
 import { spendingOf, type Spending } from '../../schemas/folds/key-meter.js';
 import type { Projection } from '../runtime/projection.js';
 
+const sumOf = (one: Spending, other: Spending): Spending => ({
+  ...one,
+  calls: one.calls + other.calls,
+  links: one.links + other.links,
+  qrCodes: one.qrCodes + other.qrCodes,
+});
+
 /** What each API key spent in each month. The ledger decides about quotas, never this projection. */
 export const quotas: Projection<Spending> = {
   name: 'quotas',
@@ -10,20 +17,26 @@ export const quotas: Projection<Spending> = {
   mayWaitMs: 1_000,
   factOf: spendingOf,
   async apply(tx, schema, spendings) {
+    const sums = new Map<string, Spending>();
+    for (const spending of spendings) {
+      const { keyId, month } = spending;
+      const name = `${month} ${keyId}`;
+      const sum = sums.get(name);
+      sums.set(name, sum ? sumOf(sum, spending) : spending);
+    }
     // A key has links in many partitions, so batches update the same rows: in one order, or they
     // would deadlock.
     await tx.query({
       name: `quotas-add-${schema}`,
       text: `INSERT INTO ${schema}.months AS m (key_id, month, calls, links, qr_codes)
-       SELECT key_id, month, sum(calls), sum(links), sum(qr_codes)
-       FROM unnest($1::text[], $2::date[], $3::bigint[], $4::bigint[], $5::bigint[])
+       SELECT * FROM unnest($1::text[], $2::date[], $3::bigint[], $4::bigint[], $5::bigint[])
          AS i (key_id, month, calls, links, qr_codes)
-       GROUP BY key_id, month ORDER BY key_id COLLATE "C", month
+       ORDER BY key_id COLLATE "C", month
        ON CONFLICT (key_id, month) DO UPDATE SET
          calls = m.calls + excluded.calls,
          links = m.links + excluded.links,
          qr_codes = m.qr_codes + excluded.qr_codes`,
-      values: valuesByField(spendings, 'keyId', 'month', 'calls', 'links', 'qrCodes'),
+      values: valuesByField([...sums.values()], 'keyId', 'month', 'calls', 'links', 'qrCodes'),
     });
   },
 };

@@ -93,6 +93,7 @@ export const redirects: Projection<LinkEvent> = {
   topics: [topics.links.name],
   // Readers add the newest events of the outbox.
   mayWaitMs: 1_000,
+  factsAtOnce: 32,
   factOf: (event) => (isLinkEvent(event) ? event : null),
   async apply(tx, schema, events) {
     const known = await readRows(tx, schema, new Set(events.map(({ subject }) => subject)));

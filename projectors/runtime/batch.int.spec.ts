@@ -1,3 +1,4 @@
+import { oneAtATime } from '../../ops/platform/concurrency/one-at-a-time.js';
 import { expect } from 'chai';
 import type { Batch, NewRecord } from '../../ops/platform/event-log/port.js';
 import { transaction } from '../../ops/platform/postgres/pool.js';
@@ -225,7 +226,10 @@ describe('projectors: handler of batches', () => {
 
   describe('of several partitions in one transaction', () => {
     const joint = (projection: Projection) =>
-      createJointHandler({ projection, log: namedLog(), pool: database.pool });
+      createJointHandler({
+        ...{ projection, log: namedLog(), pool: database.pool },
+        turn: oneAtATime(),
+      });
     const batchOf = (
       partition: number,
       records: readonly NewRecord[],
@@ -314,6 +318,41 @@ describe('projectors: handler of batches', () => {
       await live.records(visits, [{ key: 'a', value: 'no event' }], 1);
       const parked = await rejection(handle([batchOf(0, [visitOf('a', 2)], 2)]));
       expect(parked).to.include({ code: 'SOME_SET_ASIDE' });
+    });
+
+    it('applies them in pieces where the projection wants that, each in its turn', async () => {
+      const pieces: (readonly string[])[] = [];
+      let turns = 0;
+      const inPieces: typeof redirects = {
+        ...redirects,
+        factsAtOnce: 2,
+        apply(tx, live, events, partition) {
+          pieces.push(events.map(({ subject }) => subject));
+          return redirects.apply(tx, live, events, partition);
+        },
+      };
+      const handle = createJointHandler({
+        ...{ projection: inPieces, log: namedLog(), pool: database.pool },
+        turn(work) {
+          turns += 1;
+          return work();
+        },
+      });
+      await emptyTables(database.pool, 'projection_redirects');
+      const linksOf = (partition: number, codes: readonly string[]) =>
+        batchOf(
+          partition,
+          codes.map((code) => recordOf(created(code, { keyId: 'key-1' }))),
+          0,
+          topics.links.name,
+        );
+      await handle([linksOf(0, ['a', 'b', 'c']), linksOf(1, ['d', 'e'])]);
+      expect(pieces).to.deep.equal([['a', 'b'], ['c', 'd'], ['e']]);
+      expect(turns).to.equal(3);
+      const { rows } = await database.pool.query(
+        'SELECT code FROM projection_redirects.links ORDER BY code',
+      );
+      expect(rows.map(({ code }: { code: string }) => code).join('')).to.equal('abcde');
     });
 
     it('applies them as one where the projection has no rows for each partition', async () => {

@@ -1,3 +1,4 @@
+import type { Turn } from '../../ops/platform/concurrency/one-at-a-time.js';
 import type { Batch, EventLog } from '../../ops/platform/event-log/port.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import {
@@ -193,7 +194,8 @@ class SomeSetAside extends Error {
 
 /**
  * Returns a handler that applies batches of several partitions in one transaction, as long as nothing is to be set
- * aside: a dozen statements rather than a dozen for each partition.
+ * aside: a dozen statements rather than a dozen for each partition. Facts that are applied in pieces wait for their
+ * `turn` among those of other projections.
  *
  * @throws whatever keeps one of the batches from being applied: none of them was
  */
@@ -201,7 +203,10 @@ export const createJointHandler = ({
   projection,
   log,
   pool,
-}: BatchTarget & { readonly pool: Pool }): ((batches: readonly Batch[]) => Promise<void>) => {
+  turn,
+}: BatchTarget & { readonly pool: Pool; readonly turn: Turn }): ((
+  batches: readonly Batch[],
+) => Promise<void>) => {
   const schema = liveSchema(projection.name);
   return (batches) =>
     transaction(pool, async (tx) => {
@@ -213,7 +218,7 @@ export const createJointHandler = ({
       const due = await readFacts(tx, projection, schema, batches, log);
       const setAside = due.find(hasLetters);
       if (setAside) throw new SomeSetAside(setAside.batch);
-      await applyTogether(tx, projection, due);
+      await applyTogether(tx, projection, due, turn);
       const done = due.map((one) => {
         return { batch: one.batch, marks: marksToKeep(projection, log, one) };
       });
@@ -225,6 +230,7 @@ const applyTogether = async (
   tx: Client,
   projection: Projection,
   due: readonly Due[],
+  turn: Turn,
 ): Promise<void> => {
   const schema = liveSchema(projection.name);
   const [first] = due;
@@ -233,7 +239,15 @@ const applyTogether = async (
       ? due
       : [{ batch: first.batch, facts: due.flatMap(({ facts }) => facts) }];
   for (const { batch, facts } of parts) {
-    if (facts.length > 0) await projection.apply(tx, schema, facts, batch.partition);
+    const apply = (some: readonly unknown[]) => projection.apply(tx, schema, some, batch.partition);
+    const { factsAtOnce } = projection;
+    if (factsAtOnce === undefined) {
+      if (facts.length > 0) await apply(facts);
+      continue;
+    }
+    for (let from = 0; from < facts.length; from += factsAtOnce) {
+      await turn(() => apply(facts.slice(from, from + factsAtOnce)));
+    }
   }
 };
 

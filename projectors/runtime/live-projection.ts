@@ -1,3 +1,4 @@
+import type { Turn } from '../../ops/platform/concurrency/one-at-a-time.js';
 import { PositionMoved, type Batch, type EventLog } from '../../ops/platform/event-log/port.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
@@ -16,6 +17,8 @@ export const startProjection = (options: {
   readonly log: EventLog;
   readonly logger: Logger;
   readonly projection: Projection;
+  /** Shared by the projections of the process. */
+  readonly turn: Turn;
 }) => {
   const { pool, log, projection } = options;
   const handle = createBatchHandler(options);

@@ -30,6 +30,11 @@ export interface Projection<Fact = unknown> {
   readonly isPartitioned?: boolean;
   /** How long its events may wait for others under a steady load: fewer batches cost less. */
   readonly mayWaitMs?: number;
+  /**
+   * How many facts `apply` gets at once under a steady load, when no other projection applies such a piece: as long as
+   * one of its statements takes, an answer to a request may have to wait for the core. All of a batch by default.
+   */
+  readonly factsAtOnce?: number;
   /** What `apply` needs of an event; `null`: the event changes nothing. */
   factOf(event: LinklogEvent): Fact | null;
   /**

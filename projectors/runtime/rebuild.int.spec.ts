@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { oneAtATime } from '../../ops/platform/concurrency/one-at-a-time.js';
 import { createLogger } from '../../ops/platform/logging.js';
 import {
   ForeignPosition,
@@ -86,7 +87,10 @@ describe('projectors: rebuild', () => {
     rebuild({ pool: database.pool, log, logger, projection });
 
   const start = (projection: Projection): Subscription => {
-    const subscription = startProjection({ pool: database.pool, log, logger, projection });
+    const subscription = startProjection({
+      ...{ pool: database.pool, log, logger, projection },
+      turn: oneAtATime(),
+    });
     running.push(subscription);
     return subscription;
   };

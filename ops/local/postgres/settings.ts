@@ -24,6 +24,10 @@ const settings = {
   max_parallel_workers_per_gather: '0',
   max_parallel_maintenance_workers: '0',
 
+  // As much work as by default, in shorter stretches: what somebody waits for may share the core.
+  autovacuum_vacuum_cost_delay: '0.5ms',
+  vacuum_cost_limit: '50',
+
   // To stderr, which is a file. Failed statements are their clients' business: they would fill the log.
   logging_collector: 'off',
   log_destination: 'stderr',
