@@ -1,4 +1,3 @@
-import { givingWay } from '../../ops/platform/concurrency/step-back.js';
 import { groupBy } from '../../ops/platform/group-by.js';
 import { valuesByField, type Client } from '../../ops/platform/postgres/pool.js';
 import type { EventNamed, LinklogEvent } from '../../schemas/events/catalogue.js';
@@ -96,7 +95,7 @@ const addToLinks = async (
     visitorColumns,
   );
   await expectVisitors(tx, schema, statistics, visitsOf);
-  for (const [code, visits] of givingWay(visitsOf)) {
+  for (const [code, visits] of visitsOf) {
     const link = statistics.get(code);
     for (const visit of visits) link?.count(visit);
   }
@@ -133,7 +132,7 @@ const addToAccounts = async (
     groupBy(visits, ({ account }) => account),
     (account, totals) => new Statistics(account, totals),
   );
-  for (const visit of givingWay(visits)) statistics.get(visit.account)?.add(visit, visit.isFirst);
+  for (const visit of visits) statistics.get(visit.account)?.add(visit, visit.isFirst);
   await writeStatistics(tx, schema, accounts, statistics.values());
 };
 
