@@ -1,3 +1,4 @@
+import { groupBy } from '../../ops/platform/group-by.js';
 import { valuesByField } from '../../ops/platform/postgres/pool.js';
 import { topics } from '../../schemas/events/topics.js';
 import { spendingOf, type Spending } from '../../schemas/folds/key-meter.js';
@@ -17,13 +18,8 @@ export const quotas: Projection<Spending> = {
   mayWaitMs: 1_000,
   factOf: spendingOf,
   async apply(tx, schema, spendings) {
-    const sums = new Map<string, Spending>();
-    for (const spending of spendings) {
-      const { keyId, month } = spending;
-      const name = `${month} ${keyId}`;
-      const sum = sums.get(name);
-      sums.set(name, sum ? sumOf(sum, spending) : spending);
-    }
+    const ofMonths = groupBy(spendings, ({ keyId, month }) => `${month} ${keyId}`);
+    const sums = Array.from(ofMonths.values(), (all) => all.reduce(sumOf));
     // A key has links in many partitions, so batches update the same rows: in one order, or they
     // would deadlock.
     await tx.query({
@@ -36,7 +32,7 @@ export const quotas: Projection<Spending> = {
          calls = m.calls + excluded.calls,
          links = m.links + excluded.links,
          qr_codes = m.qr_codes + excluded.qr_codes`,
-      values: valuesByField([...sums.values()], 'keyId', 'month', 'calls', 'links', 'qrCodes'),
+      values: valuesByField(sums, 'keyId', 'month', 'calls', 'links', 'qrCodes'),
     });
   },
 };

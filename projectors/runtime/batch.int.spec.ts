@@ -1,5 +1,5 @@
-import { oneAtATime } from '../../ops/platform/concurrency/one-at-a-time.js';
 import { expect } from 'chai';
+import { oneAtATime } from '../../ops/platform/concurrency/one-at-a-time.js';
 import type { Batch, NewRecord } from '../../ops/platform/event-log/port.js';
 import { transaction } from '../../ops/platform/postgres/pool.js';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';

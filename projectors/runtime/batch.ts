@@ -239,14 +239,12 @@ const applyTogether = async (
       ? due
       : [{ batch: first.batch, facts: due.flatMap(({ facts }) => facts) }];
   for (const { batch, facts } of parts) {
-    const apply = (some: readonly unknown[]) => projection.apply(tx, schema, some, batch.partition);
     const { factsAtOnce } = projection;
-    if (factsAtOnce === undefined) {
-      if (facts.length > 0) await apply(facts);
-      continue;
-    }
-    for (let from = 0; from < facts.length; from += factsAtOnce) {
-      await turn(() => apply(facts.slice(from, from + factsAtOnce)));
+    const length = factsAtOnce ?? facts.length;
+    for (let from = 0; from < facts.length; from += length) {
+      const piece = facts.slice(from, from + length);
+      const apply = () => projection.apply(tx, schema, piece, batch.partition);
+      await (factsAtOnce === undefined ? apply() : turn(apply));
     }
   }
 };

@@ -31,8 +31,8 @@ export interface Projection<Fact = unknown> {
   /** How long its events may wait for others under a steady load: fewer batches cost less. */
   readonly mayWaitMs?: number;
   /**
-   * How many facts `apply` gets at once under a steady load, when no other projection applies such a piece: as long as
-   * one of its statements takes, an answer to a request may have to wait for the core. All of a batch by default.
+   * How many facts `apply` gets at once under a steady load; all of a batch by default. An answer to a request may wait
+   * for the core as long as a statement takes, so projections apply such pieces one at a time.
    */
   readonly factsAtOnce?: number;
   /** What `apply` needs of an event; `null`: the event changes nothing. */

@@ -6,8 +6,8 @@ export const oneAtATime = (): Turn => {
   let last: Promise<unknown> = Promise.resolve();
   return (work) => {
     const done = last.then(work);
-    // Whoever brought the work is told of its failure.
-    last = done.catch(() => undefined);
+    // Work goes on after a failure, of which `done` tells whoever brought that work.
+    last = Promise.allSettled([done]);
     return done;
   };
 };
