@@ -10,7 +10,7 @@ import pg from 'pg';
 import { freePort } from '../../local/process/server.js';
 import { testDatabase, type TestDatabase } from '../../test/support/database.js';
 import { launch, temporaryDir } from '../../test/support/process.js';
-import { eventually } from '../../test/support/waiting.js';
+import { eventually, eventuallyPasses } from '../../test/support/waiting.js';
 import { createLogger } from '../logging.js';
 import { listenToPostgres, notify, requireNotifications } from './listener.js';
 
@@ -92,7 +92,13 @@ const startDeafRelay = async (database: string) => {
     const upstream = connect(Number(port), hostname);
     client.pipe(upstream);
     upstream.pipe(deafen(() => isDeaf)).pipe(client);
-    for (const socket of [client, upstream]) socket.on('error', () => client.destroy());
+    // A pipe passes on the end of a stream, and not a reset: PostgreSQL would keep the session.
+    for (const socket of [client, upstream]) {
+      socket.on('error', () => socket.destroy());
+      socket.on('close', () => {
+        [client, upstream].forEach((each) => each.destroy());
+      });
+    }
   }).listen(0, '127.0.0.1');
   await once(relay, 'listening');
   const url = new URL(database);
@@ -122,12 +128,14 @@ describe('PostgreSQL: notifications', () => {
   });
 
   after(async () => {
-    await eventually('PostgreSQL has noticed the end of the pooler', async () => {
-      const { rowCount } = await database.pool.query(
-        `SELECT FROM pg_stat_activity WHERE datname = current_database()
+    // PostgreSQL has to notice the end of the poolers before the database can be dropped.
+    await eventuallyPasses(20_000, async () => {
+      const { rows } = await database.pool.query(
+        `SELECT application_name, state, query FROM pg_stat_activity
+         WHERE datname = current_database() AND backend_type = 'client backend'
            AND application_name <> 'linklog test'`,
       );
-      return rowCount === 0;
+      expect(rows).to.deep.equal([]);
     });
     await database.drop();
   });
