@@ -305,10 +305,7 @@ export const createAdmission = (pool: Pool, clock: LedgerClock, table: PlanTable
       note(call, admitted);
       return admitted;
     },
-    /**
-     * Decides that within a transaction, which must do no harm should it take effect alone: calls that were
-     * counted for requests that failed.
-     */
+    /** Decides that within a transaction: calls are counted, and remembered, where that is committed. */
     async admitIn(tx: Client, calls: readonly CallByHash[]): Promise<AdmittedGroup> {
       const group = await decide(tx, calls);
       onCommit(tx, () => {

@@ -5,6 +5,7 @@ import { DatabaseSilent, isAway, isRefusal } from './away.js';
 import { arrayLiteral } from './array-literal.js';
 import { sendsByteParts } from './byte-parts.js';
 import { answerGraceMs, deadlines, type DeadlineName, type Deadlines } from './deadlines.js';
+import { SharedSync, wasSkipped } from './shared-sync.js';
 import type { Silence } from './silence.js';
 
 /** A connection, or a transaction on it. */
@@ -73,13 +74,18 @@ const types: pg.CustomTypesConfig = {
   },
 };
 
-/** Sends the statements of a turn of the event loop in one write: each write costs as much as a small statement. */
+/**
+ * Sends the statements of a turn of the event loop in one write: each write costs as much as a small statement. Those
+ * of a transaction share their Sync.
+ */
 class CorkedClient extends pg.Client {
+  readonly sync: SharedSync;
   #corked = false;
 
   constructor(config?: string | pg.ClientConfig) {
     super(config);
     sendsByteParts(this.connection);
+    this.sync = new SharedSync(this.connection);
     this.connection.on('dataRow', giveWay);
   }
 
@@ -90,6 +96,7 @@ class CorkedClient extends pg.Client {
       stream.cork();
       process.nextTick(() => {
         this.#corked = false;
+        this.sync.send();
         stream.uncork();
       });
     }
@@ -256,6 +263,9 @@ export const withConnection = async <Result>(
   }
 };
 
+/** A statement that is sent in one go with those around it, and parsed once for each connection. */
+const prepared = (text: string) => ({ name: text, text });
+
 /** Of a connection that is away, PostgreSQL rolls back by itself. */
 const rollBack = async (client: Client, reason: unknown, onBroken: OnBroken): Promise<void> => {
   if (!isAway(reason) || isRefusal(reason)) await client.query('ROLLBACK').catch(onBroken);
@@ -265,8 +275,12 @@ const rollBack = async (client: Client, reason: unknown, onBroken: OnBroken): Pr
 const commit = async (client: Client, onBroken: OnBroken): Promise<void> => {
   let ended: string;
   try {
-    ended = (await client.query('COMMIT')).command;
+    ended = (await client.query(prepared('COMMIT'))).command;
   } catch (cause) {
+    if (wasSkipped(cause)) {
+      await rollBack(client, cause, onBroken);
+      throw new TransactionAborted();
+    }
     onBroken(cause as Error);
     // An answer from the server itself (it has a SQLSTATE) means that nothing was committed.
     if (isRefusal(cause)) throw cause;
@@ -283,11 +297,14 @@ const thenCallCommitted = async <Result>(
 ): Promise<Result> => {
   const callAfterwards: (() => void)[] = [];
   committed.set(client, callAfterwards);
+  const sync = client instanceof CorkedClient ? client.sync : null;
+  if (sync) sync.isOn = true;
   try {
     const result = await work();
     for (const call of callAfterwards) call();
     return result;
   } finally {
+    if (sync) sync.isOn = false;
     committed.delete(client);
   }
 };
@@ -307,7 +324,7 @@ export const transactionOn = <Result>(
   thenCallCommitted(client, async () => {
     let result: Result;
     try {
-      await client.query('BEGIN');
+      await client.query(prepared('BEGIN'));
       result = await work();
     } catch (error) {
       await rollBack(client, error, onBroken);
@@ -325,9 +342,8 @@ export const transaction = <Result>(
   withConnection(pool, (client, onBroken) => transactionOn(client, () => work(client), onBroken));
 
 /**
- * A `transaction` in two exchanges. The statements of `lock` go out together with BEGIN; should BEGIN fail, each
- * would take effect by itself, and must do no harm then. `write` sends all its statements before it first waits:
- * COMMIT goes out right behind them, and does nothing where one of them fails.
+ * A `transaction` in two exchanges. `lock` and `write` send all their statements before they first wait: those of
+ * `lock` go out right behind BEGIN, and COMMIT right behind those of `write`. Behind one that fails, all are skipped.
  */
 export const lockingTransaction = <Locked, Result>(
   pool: Pool,
@@ -338,7 +354,7 @@ export const lockingTransaction = <Locked, Result>(
     thenCallCommitted(client, async () => {
       let writing: Promise<Result>;
       try {
-        const [, locked] = await Promise.all([client.query('BEGIN'), lock(client)]);
+        const [, locked] = await Promise.all([client.query(prepared('BEGIN')), lock(client)]);
         writing = write(client, locked);
       } catch (error) {
         await rollBack(client, error, onBroken);
