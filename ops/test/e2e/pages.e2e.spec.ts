@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import type { Browser, BrowserContextOptions, Page, Response } from 'playwright-core';
 import { auditPage, focused, launchBrowser, zoomText } from '../support/browser.js';
 import { startDestination, type Destination } from '../support/destination.js';
-import { rejection } from '../support/waiting.js';
+import { eventually, rejection } from '../support/waiting.js';
 import { atOnce } from '../support/http.js';
 import { expectRefused, withProduct } from './harness.js';
 
@@ -211,6 +211,10 @@ describe('redirect edge: pages for visitors, in a browser', () => {
       async open(tab) {
         await bench.admin('PATCH', '/admin/platform', { maintenance: true });
         try {
+          await eventually(
+            'the edge heard of it',
+            async () => (await bench.visit('')).status === 503,
+          );
           return await tab.open('/nothing0');
         } finally {
           await bench.admin('PATCH', '/admin/platform', { maintenance: false });
