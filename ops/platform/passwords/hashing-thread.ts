@@ -1,29 +1,13 @@
 import { hashSync, verifySync } from '@node-rs/argon2';
-import { readlinkSync } from 'node:fs';
-import { constants, setPriority } from 'node:os';
-import path from 'node:path';
+import { constants } from 'node:os';
 import { parentPort } from 'node:worker_threads';
+import { stepBack } from '../concurrency/step-back.js';
 import { bytesOf } from './password-bytes.js';
 import type { HashingOutcome, HashingTask } from './password-hasher.js';
 import { argon2TextOf, saltFor, withSieve } from './sieve.js';
 
 /** argon2id with OWASP's second choice of parameters: 19 MiB, two iterations; about 25 ms of a core. */
 const cost = { memoryCost: 19_456, timeCost: 2, parallelism: 1 };
-
-/**
- * Lets the threads that answer visitors go first, yet does not starve on a busy machine. On Linux a
- * priority belongs to a thread, whose number is the name of its own folder in /proc; elsewhere it would
- * belong to the whole process.
- */
-const stepBack = (): void => {
-  if (process.platform !== 'linux') return;
-  try {
-    const thread = Number(path.basename(readlinkSync('/proc/thread-self')));
-    setPriority(thread, constants.priority.PRIORITY_BELOW_NORMAL);
-  } catch {
-    // Without /proc, or where it is forbidden: then hashes compete as equals.
-  }
-};
 
 const outcomeOf = ({ password, hash }: HashingTask): HashingOutcome => {
   try {
@@ -35,7 +19,8 @@ const outcomeOf = ({ password, hash }: HashingTask): HashingOutcome => {
   }
 };
 
-stepBack();
+// Those that answer visitors go first, yet hashes do not starve on a busy machine.
+stepBack(constants.priority.PRIORITY_BELOW_NORMAL);
 parentPort?.on('message', (task: HashingTask) => {
   parentPort?.postMessage(outcomeOf(task));
 });
