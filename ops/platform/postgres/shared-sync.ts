@@ -64,7 +64,7 @@ export class SharedSync {
       emit('readyForQuery', inTransaction);
     };
     connection.emit = (name, message) => {
-      // First: whoever hears it may send the next statement. The one of the connection's start answers none.
+      // Before it is heard: who hears it may send the next statement. At a connection's start, it answers none.
       if (name === 'readyForQuery') this.#unanswered.shift();
       const isHeard = emit(name, message);
       switch (name) {
