@@ -1,4 +1,4 @@
-import type { PlanName, PlanTable } from '../../schemas/plans.js';
+import type { Plan, PlanName } from '../../schemas/plans.js';
 import type { Scope } from '../../schemas/scopes.js';
 
 /** A request to admit. One that is not metered counts for the minute limit only. */
@@ -42,25 +42,19 @@ export interface CallOfKey {
   readonly key: CallingKey;
 }
 
-/** A root's meter as the ledger found it, before the calls of a group were counted. */
-export interface GrantedMeter {
-  readonly now: Date;
-  readonly plan: PlanName;
-  readonly windowResetAt: Date;
-  readonly windowCalls: number;
-  readonly usage: MonthlyUsage;
-  /** The group's calls that the ledger admitted and counted, by kind. */
-  readonly grantedMetered: number;
-  readonly grantedUnmetered: number;
+/** A window of the per-minute limit, with the calls that came into it. */
+export interface CallWindow {
+  readonly startedAt: Date;
+  readonly calls: number;
 }
 
 export type AdmissionOutcome =
   | { readonly type: 'keyInvalid' }
   | { readonly type: 'maintenance'; readonly call: AdmittedCall | null }
-  | { readonly type: 'logAway'; readonly call: AdmittedCall }
-  | { readonly type: 'rateLimited'; readonly call: AdmittedCall }
-  | { readonly type: 'callsExhausted'; readonly call: AdmittedCall }
-  | { readonly type: 'admitted'; readonly call: AdmittedCall };
+  | {
+      readonly type: 'logAway' | 'rateLimited' | 'callsExhausted' | 'admitted';
+      readonly call: AdmittedCall;
+    };
 
 /** The facts behind the rate-limit headers and the later checks. */
 export interface AdmittedCall {
@@ -70,48 +64,68 @@ export interface AdmittedCall {
   readonly usage: MonthlyUsage;
 }
 
-/** Gives each of a root's calls its outcome: what the ledger granted goes to the first calls. */
+const windowMs = 60_000;
+
+/** PostgreSQL's clock under the locks: what it told, and the part of that which is believed. */
+export interface LockTime {
+  readonly told: Date;
+  readonly now: Date;
+}
+
+/**
+ * The window that calls come into. One that began later than PostgreSQL's clock says was begun by a clock that was
+ * ahead: it begins now, with its calls.
+ */
+const openWindow = ({ startedAt, calls }: CallWindow, { told, now }: LockTime): CallWindow => {
+  const began = startedAt > told ? told : startedAt;
+  const isOpen = now.getTime() < began.getTime() + windowMs;
+  return isOpen ? { startedAt: began, calls } : { startedAt: told, calls: 0 };
+};
+
+export interface Admissions {
+  /** In the order of the calls. */
+  readonly outcomes: readonly AdmissionOutcome[];
+  /** With the calls that were admitted. */
+  readonly window: CallWindow;
+  /** Those of them that count for the month. */
+  readonly metered: number;
+}
+
+/** Admits a root's calls, one after the other, as far as the minute and the month have room. */
 export const admitCalls = (
   calls: readonly CallOfKey[],
-  meter: GrantedMeter,
-  { plans }: PlanTable,
+  spent: { readonly window: CallWindow; readonly usage: MonthlyUsage },
+  { requestsPerMinute: limit, monthlyCalls }: Pick<Plan, 'requestsPerMinute' | 'monthlyCalls'>,
+  time: LockTime,
   maintenance: boolean,
-): readonly AdmissionOutcome[] => {
-  const { now, plan, usage } = meter;
-  const limit = plans[plan].requestsPerMinute;
-  let windowCalls = meter.windowCalls;
-  let monthCalls = usage.calls;
-  let metered = meter.grantedMetered;
-  let unmetered = meter.grantedUnmetered;
-  const full = windowCalls + metered + unmetered >= limit;
+): Admissions => {
+  const { now } = time;
+  const window = openWindow(spent.window, time);
+  const { startedAt } = window;
+  const resetAt = new Date(Math.min(startedAt.getTime(), now.getTime()) + windowMs);
+  let windowCalls = window.calls;
+  let monthCalls = spent.usage.calls;
 
-  const stateNow = (): Omit<AdmittedCall, 'key'> => ({
-    now,
-    window: {
-      limit,
-      remaining: Math.max(0, limit - windowCalls),
-      resetAt: meter.windowResetAt,
-    },
-    usage: { ...usage, calls: monthCalls },
-  });
+  const typeOf = ({ metered, held }: Call): Exclude<AdmissionOutcome['type'], 'keyInvalid'> => {
+    if (maintenance) return 'maintenance';
+    if (held === true) return 'logAway';
+    if (windowCalls >= limit) return 'rateLimited';
+    if (metered && monthlyCalls !== null && monthCalls >= monthlyCalls) return 'callsExhausted';
+    return 'admitted';
+  };
 
-  return calls.map(({ call, key }) => {
-    const callNow = (): AdmittedCall => ({ key, ...stateNow() });
-    if (maintenance) return { type: 'maintenance', call: callNow() };
-    if (call.held === true) return { type: 'logAway', call: callNow() };
-    const granted = call.metered ? metered > 0 : unmetered > 0;
-    if (!granted) {
-      const refused = callNow();
-      // The window is full only with the whole group: a later call may still be granted.
-      return full
-        ? { type: 'rateLimited', call: { ...refused, window: { ...refused.window, remaining: 0 } } }
-        : { type: 'callsExhausted', call: refused };
+  const outcomes = calls.map(({ call, key }): AdmissionOutcome => {
+    const type = typeOf(call);
+    if (type === 'admitted') {
+      windowCalls += 1;
+      if (call.metered) monthCalls += 1;
     }
-    windowCalls += 1;
-    if (call.metered) {
-      metered -= 1;
-      monthCalls += 1;
-    } else unmetered -= 1;
-    return { type: 'admitted', call: callNow() };
+    const left = { limit, remaining: Math.max(0, limit - windowCalls), resetAt };
+    return { type, call: { now, key, window: left, usage: { ...spent.usage, calls: monthCalls } } };
   });
+  return {
+    outcomes,
+    window: { startedAt, calls: windowCalls },
+    metered: monthCalls - spent.usage.calls,
+  };
 };

@@ -72,7 +72,7 @@ export const createConsoleAdmission = (pool: Pool, admission: Admission) => {
         asked.set(day.rootId, (asked.get(day.rootId) ?? 0) + 1);
         return day.rootId;
       });
-      const { admitted } = await admission.admitIn(
+      const admitted = await admission.admitIn(
         tx,
         calls.map((call, index) => (roots[index] === null ? call : { ...call, metered: false })),
       );

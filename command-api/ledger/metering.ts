@@ -1,10 +1,41 @@
 import { newId } from '../../ops/platform/new-id.js';
 import type { Outbox } from '../../ops/platform/outbox/port.js';
-import { transaction, type Pool } from '../../ops/platform/postgres/pool.js';
+import {
+  transaction,
+  unnest,
+  valuesByField,
+  type Client,
+  type Pool,
+} from '../../ops/platform/postgres/pool.js';
 import { ownActors } from '../../schemas/decision.js';
 import { newEvent } from '../../schemas/events/codec.js';
 
 const pageSize = 500;
+
+/** Metered calls of a root key. */
+export interface CallsOfMinute {
+  readonly keyId: string;
+  readonly minute: Date;
+  readonly calls: number;
+}
+
+/** The minute that a time lies in. */
+export const minuteOf = (time: Date): Date => new Date(time.getTime() - (time.getTime() % 60_000));
+
+/** Adds calls to minutes of keys whose meters the transaction has locked, one minute for each key. */
+export const countMinutes = async (
+  tx: Client,
+  minutes: readonly CallsOfMinute[],
+): Promise<void> => {
+  if (minutes.length === 0) return;
+  await tx.query({
+    name: 'minutes-count',
+    text: `INSERT INTO ledger.usage_minutes AS u (key_id, minute, calls)
+           SELECT * FROM ${unnest(['text', 'timestamptz', 'integer'])}
+           ON CONFLICT (key_id, minute) DO UPDATE SET calls = u.calls + excluded.calls`,
+    values: valuesByField(minutes, 'keyId', 'minute', 'calls'),
+  });
+};
 
 /**
  * Turns minutes into CallsMetered events; returns how many. The keys' meters are locked first, as

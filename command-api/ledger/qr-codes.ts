@@ -1,10 +1,10 @@
 import { newId } from '../../ops/platform/new-id.js';
 import { createBatcher } from '../../ops/platform/concurrency/batcher.js';
 import type { LedgerClock } from '../../ops/ledger/clock.js';
+import { lockMeters, saveMeters } from '../../ops/ledger/meters.js';
 import type { Outbox } from '../../ops/platform/outbox/port.js';
 import { transaction, type Pool, mayBlameOne } from '../../ops/platform/postgres/pool.js';
 import { newEvent } from '../../schemas/events/codec.js';
-import { lockMeters, saveMeters } from './meters.js';
 
 /** A rendered QR code, to be counted before it is sent. */
 export interface SpendQrCode {

@@ -1,5 +1,6 @@
 import { createBatcher } from '../../ops/platform/concurrency/batcher.js';
 import type { LedgerClock } from '../../ops/ledger/clock.js';
+import { lockMeters, saveMeters, type LockedMeter } from '../../ops/ledger/meters.js';
 import { findTaken, insertLinks, isCodeTaken } from '../../ops/ledger/links.js';
 import { newId } from '../../ops/platform/new-id.js';
 import { nothingRecorded, type Outbox, type Receipt } from '../../ops/platform/outbox/port.js';
@@ -19,14 +20,13 @@ import {
   isKept,
   type AnswerForm,
 } from '../domain/link.js';
-import type { Admission, Admitted, CallByHash } from './admission.js';
+import { countCalls, type Admission, type Admitted, type CallByHash } from './admission.js';
 import {
   findAnswers,
   saveAnswers,
   type IdempotentRequest,
   type KeptAnswer,
 } from './kept-answers.js';
-import { lockMeters, saveMeters, type LockedMeter } from './meters.js';
 
 /** One request: a link, or the links of a batch, each with its own outcome. */
 export interface ShortenCommand {
@@ -145,6 +145,8 @@ interface ShortenDeps {
 /** What the transaction of a group has locked and read. */
 interface Locked {
   readonly meters: ReadonlyMap<string, LockedMeter>;
+  /** The meters that are to be saved. */
+  readonly spent: Set<LockedMeter>;
   readonly now: Date;
   /** The commands' answers of before. */
   readonly answered: readonly (KeptAnswer | null)[];
@@ -156,7 +158,7 @@ const decideLocked = async (
   tx: Client,
   { outbox, generateCode }: ShortenDeps,
   commands: readonly ShortenCommand[],
-  { meters, now, answered, taken }: Locked,
+  { meters, spent, now, answered, taken }: Locked,
 ): Promise<readonly ShortenResult[]> => {
   const candidates = commands.map(({ keyId, linkLimit, links }, index) => {
     const meter = meters.get(keyId);
@@ -164,6 +166,9 @@ const decideLocked = async (
     return answered[index] ? [] : links.map((create): Candidate => ({ create, linkLimit, meter }));
   });
   const ledgerLinks = plan(candidates.flat(), taken, now, generateCode);
+  for (const { outcome, meter } of candidates.flat()) {
+    if (outcome?.type === 'created') spent.add(meter);
+  }
   const decided = candidates.map((links) => links.map(outcomeOf));
   const events = decided.flat().flatMap(createdBy);
   const answers = commands.flatMap((command, index) =>
@@ -171,7 +176,7 @@ const decideLocked = async (
   );
   const [, , , receipt] = await Promise.all([
     insertLinks(tx, ledgerLinks),
-    events.length > 0 ? saveMeters(tx, meters.values()) : null,
+    saveMeters(tx, spent),
     saveAnswers(tx, answers, now),
     outbox.record(tx, events),
   ]);
@@ -185,7 +190,7 @@ const decideLocked = async (
 
 /**
  * Creates links: alias, monthly quota, event and kept answer in one transaction. Locks are taken in one order
- * everywhere: the keys' meters, then the codes, then the log's partitions; each in the order of its own keys.
+ * everywhere: the keys' meters, then the keys, then the codes, then the log's partitions; each in the order of its own keys.
  */
 export const createShortenHandler = (deps: ShortenDeps) => {
   const { pool, clock } = deps;
@@ -212,7 +217,7 @@ export const createShortenHandler = (deps: ShortenDeps) => {
         ]);
       },
       (tx, [locked, answered, taken]) =>
-        decideLocked(tx, deps, commands, { ...locked, answered, taken }),
+        decideLocked(tx, deps, commands, { ...locked, spent: new Set(), answered, taken }),
     );
 
   const run = async (commands: readonly ShortenCommand[]): Promise<readonly ShortenResult[]> => {
@@ -238,7 +243,7 @@ export const createShortenHandler = (deps: ShortenDeps) => {
 
 /** Admits calls and creates their links in one transaction: where that fails, no call was spent. */
 export const createAdmittingShortenHandler = (
-  deps: ShortenDeps & { readonly admission: Pick<Admission, 'admitIn'> },
+  deps: ShortenDeps & { readonly admission: Pick<Admission, 'decideIn'> },
 ) => {
   const decide = (
     requests: readonly UnadmittedRequest[],
@@ -246,15 +251,20 @@ export const createAdmittingShortenHandler = (
     const calls = requests.map(({ call }) => call);
     return lockingTransaction(
       deps.pool,
-      (tx) => deps.admission.admitIn(tx, calls),
-      async (tx, { admitted, meters, now }) => {
+      (tx) => deps.admission.decideIn(tx, calls),
+      async (tx, group) => {
+        const { admitted, meters, spent, now } = group;
         const commands = requests.map(({ commandFor }, index) => {
           const one = admitted[index];
           return one ? commandFor(one) : null;
         });
         const admittedCommands = commands.filter((command) => command !== null);
-        const locked = { meters, now, answered: [], taken: new Set<string>() };
-        const results = [...(await decideLocked(tx, deps, admittedCommands, locked))];
+        const locked = { meters, spent, now, answered: [], taken: new Set<string>() };
+        const [, decided] = await Promise.all([
+          countCalls(tx, group),
+          decideLocked(tx, deps, admittedCommands, locked),
+        ]);
+        const results = [...decided];
         return commands.map((command) => command && (results.shift() ?? null));
       },
     );

@@ -45,6 +45,12 @@ export class LedgerClock {
     return new Date(this.clock() + Math.min(...this.#ahead) + toleranceMs);
   }
 
+  /** What PostgreSQL's clock has just told, but no later than `latest`. */
+  believed(told: Date): Date {
+    const latest = this.latest();
+    return latest !== null && latest < told ? latest : told;
+  }
+
   /**
    * Reads PostgreSQL's clock; to be called every `readClockMs`.
    *

@@ -10,7 +10,15 @@ export interface Spending {
   readonly qrCodes: number;
 }
 
-const monthOf = (timestamp: string): string => `${timestamp.slice(0, 7)}-01`;
+/** The first day of a timestamp's month, UTC. */
+export const monthOf = (timestamp: string): string => `${timestamp.slice(0, 7)}-01`;
+
+/** The first day of the month after that of a day. */
+export const monthAfter = (month: string): string => {
+  const first = new Date(month);
+  first.setUTCMonth(first.getUTCMonth() + 1, 1);
+  return first.toISOString().slice(0, 10);
+};
 
 const nothing = { calls: 0, links: 0, qrCodes: 0 } as const;
 
@@ -71,6 +79,18 @@ const addToMonth = (
   return Object.fromEntries(all.slice(0, keptMonths));
 };
 
+/** The part of a meter that counts by the month, with this month as its latest. */
+export const inMonth = (
+  meter: Pick<KeyMeter, 'month' | 'calls' | 'links' | 'qrCodes' | 'otherMonths'>,
+  month: string,
+): typeof meter => {
+  if (month === meter.month) return meter;
+  const { [month]: had, ...others } = meter.otherMonths;
+  const [calls, links, qrCodes] = had ?? [0, 0, 0];
+  const otherMonths = addToMonth(others, meter.month, meter);
+  return { month, calls, links, qrCodes, otherMonths };
+};
+
 /** What a spending makes of a meter. Months may come in any order. */
 export const addSpending = (meter: KeyMeter, spending: Spending): KeyMeter => {
   const { month } = spending;
@@ -78,14 +98,13 @@ export const addSpending = (meter: KeyMeter, spending: Spending): KeyMeter => {
   if (month < meter.month) {
     return { ...meter, allLinks, otherMonths: addToMonth(meter.otherMonths, month, spending) };
   }
-  const isNew = month > meter.month;
-  const { calls, links, qrCodes } = isNew ? nothing : meter;
+  const { calls, links, qrCodes, otherMonths } = inMonth(meter, month);
   return {
     month,
     calls: calls + spending.calls,
     links: links + spending.links,
     qrCodes: qrCodes + spending.qrCodes,
-    otherMonths: isNew ? addToMonth(meter.otherMonths, meter.month, meter) : meter.otherMonths,
+    otherMonths,
     allLinks,
     usageSequence: meter.usageSequence,
   };

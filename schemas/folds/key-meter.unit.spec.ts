@@ -1,6 +1,13 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { addSpending, spendingOf, unusedMeter, type Spending } from './key-meter.js';
+import {
+  addSpending,
+  inMonth,
+  monthAfter,
+  spendingOf,
+  unusedMeter,
+  type Spending,
+} from './key-meter.js';
 import { blocked, created, visited } from '../testing/events.js';
 
 const months = ['2026-02-01', '2026-03-01', '2026-04-01', '2026-05-01', '2026-06-01'];
@@ -48,6 +55,22 @@ describe('schemas: what a key has spent', () => {
         });
       }),
     );
+  });
+
+  it('is set aside for another month, and found again, as often as the clock jumps', () => {
+    fc.assert(
+      fc.property(fc.constantFrom(...months), spending, (month, spent) => {
+        const meter = addSpending(unusedMeter, spent);
+        const there = { ...meter, ...inMonth(meter, month) };
+        expect(there.month).to.equal(month);
+        if (month !== spent.month) expect(there).to.include({ calls: 0, links: 0, qrCodes: 0 });
+        expect({ ...there, ...inMonth(there, spent.month) }).to.deep.equal(meter);
+      }),
+    );
+    expect(['2026-02-01', '2026-12-01'].map(monthAfter)).to.deep.equal([
+      '2026-03-01',
+      '2027-01-01',
+    ]);
   });
 
   it('counts a link to the key that made it, in the month of its making', () => {

@@ -9,16 +9,15 @@ import {
 } from '../../../schemas/events/catalogue.js';
 import { readEvent, UnreadableEvent } from '../../../schemas/events/codec.js';
 import { topics, type TopicName } from '../../../schemas/events/topics.js';
-import type { KeyMeter } from '../../../schemas/folds/key-meter.js';
 import type { EventLog, LogRecord } from '../../platform/event-log/port.js';
 import { lockOverrides, saveOverrides } from '../alias-overrides.js';
 import { lockKeys, saveKey } from '../api-keys.js';
 import { insertLinks, isAsMade, lockLinks, saveLinks } from '../links.js';
+import { lockStoredMeters, saveFoldedMeters } from '../meters.js';
 import { readPlatform, savePlatform } from '../platform.js';
 import type { LedgerSchema } from '../decide.js';
 import {
   transaction,
-  valuesByField,
   type Client,
   type Pool,
 } from '../../platform/postgres/pool.js';
@@ -60,51 +59,13 @@ const addPlatform: Add = async (tx, schema, events) => {
   await savePlatform(tx, foldPlatform(known, events.filter(isPlatformEvent)), schema);
 };
 
-const meterFields = [
-  ...(['month', 'calls', 'links', 'qrCodes', 'otherMonths', 'allLinks'] as const),
-  'usageSequence',
-] as const;
-
-/** The keys' meters as far as they are folds of the log; locked until the transaction ends. */
-const lockKeyMeters = async (
-  tx: Client,
-  keyIds: readonly string[],
-  schema: LedgerSchema,
-): Promise<ReadonlyMap<string, KeyMeter>> => {
-  const { rows } = await tx.query<KeyMeter & { keyId: string }>(
-    `SELECT key_id AS "keyId", month, month_calls AS calls, month_links AS links,
-            month_qr_codes AS "qrCodes", other_months AS "otherMonths", all_links AS "allLinks",
-            usage_sequence AS "usageSequence"
-     FROM ${schema}.key_meters WHERE key_id = ANY ($1::text[]) ORDER BY key_id FOR UPDATE`,
-    [[...new Set(keyIds)]],
-  );
-  return new Map(rows.map(({ keyId, ...meter }) => [keyId, meter]));
-};
-
-/** Writes meters that the transaction has locked. A key that was never made has none. */
-const saveKeyMeters = async (
-  tx: Client,
-  meters: ReadonlyMap<string, KeyMeter>,
-  schema: LedgerSchema,
-): Promise<void> => {
-  await tx.query(
-    `UPDATE ${schema}.key_meters m
-     SET month = i.month, month_calls = i.calls, month_links = i.links,
-         month_qr_codes = i.qr_codes, other_months = i.other_months,
-         all_links = i.all_links, usage_sequence = i.usage_sequence
-     FROM unnest($1::text[], $2::date[], $3::bigint[], $4::bigint[], $5::bigint[], $6::jsonb[], $7::bigint[], $8::bigint[])
-       AS i (key_id, month, calls, links, qr_codes, other_months, all_links, usage_sequence)
-     WHERE m.key_id = i.key_id`,
-    [[...meters.keys()], ...valuesByField([...meters.values()], ...meterFields)],
-  );
-};
-
 const addSpendings: Add<Parameters<typeof foldMeters>[1][number]> = async (tx, schema, events) => {
   const keyIds = events.map((event) =>
     event.type === 'linklog.LinkCreated.v2' ? event.data.keyId : event.subject,
   );
-  const meters = await lockKeyMeters(tx, keyIds, schema);
-  await saveKeyMeters(tx, foldMeters(meters, events), schema);
+  const stored = await lockStoredMeters(tx, keyIds, schema);
+  const meters = new Map(stored.map((meter) => [meter.keyId, meter]));
+  await saveFoldedMeters(tx, foldMeters(meters, events), schema);
 };
 
 const addToLinks = async (

@@ -1,13 +1,13 @@
 import { expect } from 'chai';
-import { transaction } from '../../ops/platform/postgres/pool.js';
-import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
-import { testNode, type TestNode } from '../../ops/test/support/node.js';
-import { meterOf, newKey, setMeter, type TestKey } from '../testing/keys.js';
+import { transaction } from '../platform/postgres/pool.js';
+import { testDatabase, type TestDatabase } from '../test/support/database.js';
+import { testNode, type TestNode } from '../test/support/node.js';
+import { meterOf, newKey, setMeter, type TestKey } from '../../command-api/testing/keys.js';
 import { lockMeters, saveMeters } from './meters.js';
 
 const thisMonth = (): string => `${new Date().toISOString().slice(0, 7)}-01`;
 
-describe('command API: meters of links', () => {
+describe('ledger: meters of keys', () => {
   let database: TestDatabase;
   let node: TestNode;
   let key: TestKey;
