@@ -190,7 +190,7 @@ const decideLocked = async (
 
 /**
  * Creates links: alias, monthly quota, event and kept answer in one transaction. Locks are taken in one order
- * everywhere: the keys' meters, then the keys, then the codes, then the log's partitions; each in the order of its own keys.
+ * everywhere: the keys' meters, the keys, the codes, the log's partitions; each in the order of its own keys.
  */
 export const createShortenHandler = (deps: ShortenDeps) => {
   const { pool, clock } = deps;
