@@ -16,11 +16,7 @@ import { insertLinks, isAsMade, lockLinks, saveLinks } from '../links.js';
 import { lockStoredMeters, saveFoldedMeters } from '../meters.js';
 import { readPlatform, savePlatform } from '../platform.js';
 import type { LedgerSchema } from '../decide.js';
-import {
-  transaction,
-  type Client,
-  type Pool,
-} from '../../platform/postgres/pool.js';
+import { transaction, type Client, type Pool } from '../../platform/postgres/pool.js';
 import {
   foldLedgerLinks,
   foldKeys,
