@@ -223,6 +223,7 @@ export const createAdmission = (pool: Pool, clock: LedgerClock, table: PlanTable
         spent.add(meter);
         if (row.lastUsedAt === null || row.lastUsedAt < minute) keysUsed.add(row.id);
       });
+      // It was begun by a clock that was ahead: even where nothing is admitted, it ends 60 s from now.
       if (window.startedAt < windowStart) spent.add(meter);
       if (!spent.has(meter)) continue;
       meter.windowStart = window.startedAt;
