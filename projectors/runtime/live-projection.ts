@@ -1,3 +1,4 @@
+import { hurried } from '../../ops/platform/concurrency/step-back.js';
 import type { Turn } from '../../ops/platform/concurrency/one-at-a-time.js';
 import { PositionMoved, type Batch, type EventLog } from '../../ops/platform/event-log/port.js';
 import type { Logger } from '../../ops/platform/logging.js';
@@ -31,10 +32,15 @@ export const startProjection = (options: {
     ...(projection.mayWaitMs !== undefined && { mayWaitMs: projection.mayWaitMs }),
     position: (topic, partition) =>
       readCheckpoint(pool, liveSchema(projection.name), topic, partition),
+    // A batch of one partition alone is that of a backlog.
     handle: async (batch) => {
-      await lag.applying([batch], () => handle(batch));
+      await lag.applying([batch], () => hurried(() => handle(batch)));
     },
-    handleTogether: (batches) => lag.applying(batches, () => handleTogether(batches)),
+    handleTogether: (batches) =>
+      lag.applying(batches, () => {
+        const handleAll = () => handleTogether(batches);
+        return projection.mayWaitMs === undefined ? hurried(handleAll) : handleAll();
+      }),
   });
   return {
     done: subscription.done,

@@ -1,6 +1,6 @@
 /** The thread that makes events of visits, and appends them to the log; see `shipping.ts`. */
 import { workerData } from 'node:worker_threads';
-import { stepBack } from '../../ops/platform/concurrency/step-back.js';
+import { hurried, stepBack } from '../../ops/platform/concurrency/step-back.js';
 import { answerCalls } from '../../ops/platform/concurrency/thread.js';
 import type { KafkaSettings } from '../../ops/platform/event-log/kafka/settings.js';
 import type { EventLog } from '../../ops/platform/event-log/port.js';
@@ -53,7 +53,7 @@ open().catch(() => undefined);
 
 const shipping = shipHere(async (records) => {
   const append = await open();
-  await append(topics.visits.name, records);
+  await hurried(() => append(topics.visits.name, records));
 });
 
 answerCalls<ShippingThread>({

@@ -3,9 +3,13 @@ import { openSync, readSync } from 'node:fs';
 import { platform, setPriority } from 'node:os';
 import { nullOnThrow } from '../errors.js';
 
-/** Milliseconds of work between two moments of sleep, and of such a moment. */
+/** Milliseconds of work between two moments of sleep. */
 const everyMs = 0.5;
-const momentMs = 0.05;
+/**
+ * Milliseconds of such a moment. For work that somebody waits for, the shortest that there is: the thread is back
+ * before an answer is made, and goes first again. Other work sleeps for as long as an answer takes.
+ */
+const momentMs = { hurried: 0.05, unhurried: 1 };
 /** How often a thread looks whether others want its core, in milliseconds of `performance.now`. */
 const lookMs = 20;
 
@@ -27,6 +31,8 @@ class Moments {
   #lookedAt = 0;
   #waited = 0;
   #isShared = false;
+  /** Pieces of work under way that somebody waits for. */
+  hurried = 0;
 
   constructor(private readonly waiting: WaitingTime) {}
 
@@ -34,7 +40,8 @@ class Moments {
     const now = performance.now();
     if (now - this.#last < everyMs) return;
     if (now - this.#lookedAt >= lookMs) this.#look(now);
-    if (this.#isShared) Atomics.wait(this.#never, 0, 0, momentMs);
+    const ms = this.hurried > 0 ? momentMs.hurried : momentMs.unhurried;
+    if (this.#isShared) Atomics.wait(this.#never, 0, 0, ms);
     this.#last = performance.now();
   }
 
@@ -66,6 +73,17 @@ export const stepBack = (niceness: number): void => {
  */
 export const giveWay = (): void => {
   moments?.take();
+};
+
+/** Does a piece of work that somebody waits for: meanwhile, a thread that has stepped back leaves its core for less. */
+export const hurried = async <Result>(work: () => Promise<Result>): Promise<Result> => {
+  if (!moments) return work();
+  moments.hurried += 1;
+  try {
+    return await work();
+  } finally {
+    moments.hurried -= 1;
+  }
 };
 
 /** Gives way before each of the items. */

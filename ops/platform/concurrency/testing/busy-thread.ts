@@ -1,9 +1,13 @@
-/** For tests: a thread that is busy for a moment, and says how often it slept. */
+/** For tests: a thread that is busy for a moment, and says how often it slept and how far it came. */
 import { readFileSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
-import { givingWay, stepBack } from '../step-back.js';
+import { givingWay, hurried, stepBack } from '../step-back.js';
 
-const { stepsBack, ms } = workerData as { readonly stepsBack: boolean; readonly ms: number };
+const { stepsBack, isHurried, ms } = workerData as {
+  readonly stepsBack: boolean;
+  readonly isHurried: boolean;
+  readonly ms: number;
+};
 
 const sleeps = (): number => {
   const status = readFileSync('/proc/thread-self/status', 'utf8');
@@ -18,8 +22,12 @@ const numbers = function* (): Generator<number> {
 if (stepsBack) stepBack(1);
 const before = sleeps();
 let last = -1;
-for (const number of givingWay(numbers())) {
-  if (number !== last + 1) throw new Error(`${number} came after ${last}`);
-  last = number;
-}
-parentPort?.postMessage(sleeps() - before);
+const count = () => {
+  for (const number of givingWay(numbers())) {
+    if (number !== last + 1) throw new Error(`${number} came after ${last}`);
+    last = number;
+  }
+  return Promise.resolve();
+};
+await (isHurried ? hurried(count) : count());
+parentPort?.postMessage([sleeps() - before, last]);
