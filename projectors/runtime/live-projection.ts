@@ -1,5 +1,5 @@
-import { hurried } from '../../ops/platform/concurrency/step-back.js';
 import type { Turn } from '../../ops/platform/concurrency/one-at-a-time.js';
+import { hurried } from '../../ops/platform/concurrency/step-back.js';
 import { PositionMoved, type Batch, type EventLog } from '../../ops/platform/event-log/port.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
@@ -25,6 +25,8 @@ export const startProjection = (options: {
   const handle = createBatchHandler(options);
   const handleTogether = createJointHandler(options);
   const lag = new LagTracker();
+  const atItsPace: typeof hurried = (work) =>
+    projection.mayWaitMs === undefined ? hurried(work) : work();
   const subscription = log.subscribe({
     group: `projection-${projection.name}`,
     topics: projection.topics,
@@ -32,15 +34,12 @@ export const startProjection = (options: {
     ...(projection.mayWaitMs !== undefined && { mayWaitMs: projection.mayWaitMs }),
     position: (topic, partition) =>
       readCheckpoint(pool, liveSchema(projection.name), topic, partition),
-    // A batch of one partition alone is that of a backlog.
+    // There is a backlog, or one partition alone has something new.
     handle: async (batch) => {
       await lag.applying([batch], () => hurried(() => handle(batch)));
     },
     handleTogether: (batches) =>
-      lag.applying(batches, () => {
-        const handleAll = () => handleTogether(batches);
-        return projection.mayWaitMs === undefined ? hurried(handleAll) : handleAll();
-      }),
+      lag.applying(batches, () => atItsPace(() => handleTogether(batches))),
   });
   return {
     done: subscription.done,
