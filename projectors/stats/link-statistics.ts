@@ -19,15 +19,20 @@ export interface Visit extends Quarter {
   isFirst: boolean;
 }
 
-/** Accounts and values of clicks that came lately: thousands of visits have them in common. */
+/**
+ * Accounts and values of clicks that came lately: thousands of visits have them in common. They are copies: a part of a
+ * text keeps all of it in memory, which is a row of the log with hundreds of records.
+ */
 const knownAccounts = new BoundedMap<string, string>(1_000);
 const knownValues = new BoundedMap<string, ClickValues>(5_000);
 
-const found = <Value>(known: Map<string, Value>, key: string, value: () => Value): Value => {
+const copyOf = <Value>(value: Value): Value => JSON.parse(JSON.stringify(value)) as Value;
+
+const found = <Value>(known: Map<string, Value>, key: string, value: Value): Value => {
   const one = known.get(key);
   if (one !== undefined) return one;
-  const added = value();
-  known.set(key, added);
+  const added = copyOf(value);
+  known.set(copyOf(key), added);
   return added;
 };
 
@@ -37,7 +42,7 @@ const valuesOf = (visited: Visited): ClickValues => {
   const { referrer, country, browser, os, device, language, trigger } = visited;
   const key = `${country} ${browser} ${os} ${device} ${language} ${trigger} ${referrer}`;
   const values = { referrer, country, browser, os, device, language, trigger };
-  return found(knownValues, key, () => values);
+  return found(knownValues, key, values);
 };
 
 export const visitOf = ({
@@ -53,7 +58,7 @@ export const visitOf = ({
     quarter,
     at,
     code: subject,
-    account: found(knownAccounts, account, () => account),
+    account: found(knownAccounts, account, account),
     visitor: data.bot ? null : data.visitor,
     bot: data.bot,
     values: valuesOf(data),

@@ -6,5 +6,6 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
 setFlagsFromString('--expose-gc');
-const collect = runInNewContext('gc') as () => void;
-process.on('SIGUSR2', collect);
+/** Collects all garbage of this process. */
+export const collectGarbage = runInNewContext('gc') as () => void;
+process.on('SIGUSR2', collectGarbage);
