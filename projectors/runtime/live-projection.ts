@@ -10,7 +10,7 @@ import { liveSchema, type Projection, type ProjectionSchema } from './projection
 import { readRecord } from './read-record.js';
 
 /** Where a projection is behind: visits of one link are folded together, and a batch's statements shared by more. */
-const maxBatch = 50_000;
+const maxBatch = 100_000;
 
 /** Keeps a live projection up to date with the log, until it is stopped. */
 export const startProjection = (options: {

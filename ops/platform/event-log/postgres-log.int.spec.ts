@@ -7,7 +7,7 @@ import { startTcpProxy } from '../../test/support/tcp-proxy.js';
 import { createLogger } from '../logging.js';
 import { listenToPostgres } from '../postgres/listener.js';
 import { transaction } from '../postgres/pool.js';
-import type { Batch } from './port.js';
+import type { Batch, NewRecord } from './port.js';
 import { describeEventLog } from '../../test/conformance/event-log/event-log.suite.js';
 import {
   codeIn,
@@ -92,6 +92,22 @@ describe('platform: embedded log, apart from the suite', () => {
     expect(fetches).to.be.above(0);
   });
 
+  /** The sizes of the batches in which a new reader gets a partition's backlog. */
+  const batchSizes = async (
+    records: readonly NewRecord[],
+    positions: Positions,
+    options: { readonly maxBatch?: number } = {},
+  ): Promise<readonly number[]> => {
+    const sizes: number[] = [];
+    const handle = (batch: Batch): Promise<void> => {
+      sizes.push(batch.records.length);
+      return Promise.resolve();
+    };
+    const reader = follow(client.log, { topics: [links], positions, handle, ...options });
+    await reader.has(records.map(eventIdOf));
+    return sizes;
+  };
+
   it('hands over more at once where a partition is behind, and only to who takes more', async () => {
     const begins = [
       await Positions.atEnd(client.log, [links]),
@@ -99,21 +115,20 @@ describe('platform: embedded log, apart from the suite', () => {
     ] as const;
     const backlog = recordsOf(links, newCode(), 8_000);
     await client.log.append(links, backlog);
-    const sizesOf = async (
-      positions: Positions,
-      options: { readonly maxBatch?: number },
-    ): Promise<readonly number[]> => {
-      const sizes: number[] = [];
-      const handle = ({ records }: Batch): Promise<void> => {
-        sizes.push(records.length);
-        return Promise.resolve();
-      };
-      const reader = follow(client.log, { topics: [links], positions, handle, ...options });
-      await reader.has(backlog.map(eventIdOf));
-      return sizes;
-    };
-    expect(await sizesOf(begins[0], { maxBatch: 5_000 })).to.deep.equal([1_000, 5_000, 2_000]);
-    expect(await sizesOf(begins[1], {})).to.deep.equal(Array.from({ length: 8 }, () => 1_000));
+    const sizes = await batchSizes(backlog, begins[0], { maxBatch: 5_000 });
+    expect(sizes).to.deep.equal([1_000, 5_000, 2_000]);
+    const each = Array.from({ length: 8 }, () => 1_000);
+    expect(await batchSizes(backlog, begins[1])).to.deep.equal(each);
+  });
+
+  it('hands over the rest of a row with what comes behind it', async () => {
+    const positions = await Positions.atEnd(client.log, [links]);
+    const backlog = recordsOf(links, newCode(), 8_400);
+    for (let from = 0; from < backlog.length; from += 700) {
+      await client.log.append(links, backlog.slice(from, from + 700));
+    }
+    const sizes = await batchSizes(backlog, positions, { maxBatch: 5_000 });
+    expect(sizes).to.deep.equal([1_400, 5_000, 2_000]);
   });
 
   it('leaves out events of the ledger that it has, where their sequences are told', async () => {

@@ -82,9 +82,12 @@ export const startPostgresSubscription = (
 
   /** Up to so many records of a partition that has a backlog: too many to keep them for other readers. */
   const findBacklog = async (cursor: TableCursor): Promise<FoundRecords | undefined> => {
-    const rows = await readRows(pool, stretchesOf([cursor], maxBatch));
+    const [stretch] = stretchesOf([cursor], maxBatch);
+    if (!stretch) return undefined;
+    const rows = await readRows(pool, [stretch]);
     const ofPartition = rows.get(cursor.known.id);
-    return ofPartition && unpack(ofPartition, cursor.offset ?? 0);
+    // The rest of the last row would be a batch of its own.
+    return ofPartition && unpack(ofPartition, stretch.from, stretch.to);
   };
 
   /** Whether the records were handled; otherwise their partition pauses. */

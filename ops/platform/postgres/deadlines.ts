@@ -19,7 +19,7 @@ export const deadlines = {
   /** What is shipped and relayed to the log: it holds the locks that requests wait for. */
   log: { connect: 2_000, statement: 15_000, lock: 5_000, idleInTransaction: 2_500 },
   /** What nobody waits for, and is tried again: projections, seals, archive. */
-  background: { connect: 2_000, statement: 15_000, lock: 15_000, idleInTransaction: 5_000 },
+  background: { connect: 2_000, statement: 15_000, lock: 15_000, idleInTransaction: 10_000 },
   /** Migrations, rebuilds, commands. */
   patient: { connect: 60_000, statement: null, lock: null, idleInTransaction: 30_000 },
 } as const satisfies Record<string, Deadlines>;

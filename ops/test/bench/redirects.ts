@@ -327,18 +327,20 @@ try {
     `${connections} connections, ${links} links, ${rounds} rounds of ${seconds} s, Node ${process.version}` +
       (options.visitors ? ', 10,000 addresses and 500 user agents' : ''),
     '',
-    '| Server | Redirects a second | × bare | CPU µs | p50 ms | p99 ms |',
-    '| --- | --- | --- | --- | --- | --- |',
+    '| Server | Redirects a second | × bare | CPU µs | × bare | p50 ms | p99 ms |',
+    '| --- | --- | --- | --- | --- | --- | --- |',
     ...[...results].map(([name, all]) => {
       const of = (figure: keyof Result): number => median(all.map((result) => result[figure]));
-      const ratio = median(
-        all.map(({ perSecond }, round) => perSecond / (floor[round]?.perSecond ?? NaN)),
-      );
+      const ratio = (figure: keyof Result): string =>
+        median(
+          all.map((result, round) => result[figure] / (floor[round]?.[figure] ?? NaN)),
+        ).toFixed(2);
       const cells = [
         name,
         of('perSecond').toFixed(0),
-        ratio.toFixed(2),
+        ratio('perSecond'),
         of('cpuUs').toFixed(1),
+        ratio('cpuUs'),
         (of('p50') / 1_000).toFixed(2),
         (of('p99') / 1_000).toFixed(2),
       ];
