@@ -31,7 +31,7 @@ export const startArchive = (deps: ArchiveDeps & { readonly store: ArchiveStore 
     async handle(batch) {
       const place = `${batch.topic}/${batch.partition}`;
       try {
-        await archive(batch);
+        await archive({ ...batch, records: batch.records.slice() });
         cuts.delete(place);
       } catch (error) {
         if (error instanceof ArchiveCut) cuts.set(place, error);

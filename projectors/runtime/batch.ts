@@ -1,5 +1,5 @@
 import type { Turn } from '../../ops/platform/concurrency/one-at-a-time.js';
-import type { Batch, EventLog } from '../../ops/platform/event-log/port.js';
+import type { Batch, Delivery, EventLog } from '../../ops/platform/event-log/port.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import {
   planByKey,
@@ -37,7 +37,7 @@ export interface BatchOutcome {
   readonly parked: number;
 }
 
-export type BatchHandler = (batch: Batch) => Promise<BatchOutcome>;
+export type BatchHandler = (batch: Delivery) => Promise<BatchOutcome>;
 
 /** What a projection needs to know of the log whose batches it gets. */
 export type ReadLog = Pick<EventLog, 'logId' | 'mayRepeatLedger'>;
@@ -54,7 +54,7 @@ const eventsAtOnce = 1_000;
 
 /** What a projection makes of a batch, without the repeats. */
 interface Due {
-  readonly batch: Batch;
+  readonly batch: Delivery;
   readonly facts: unknown[];
   /** Records that are no repeats. */
   fresh: number;
@@ -78,7 +78,7 @@ const readFacts = async (
   tx: Client,
   projection: Projection,
   schema: ProjectionSchema,
-  batches: readonly Batch[],
+  batches: readonly Delivery[],
   log: ReadLog,
 ): Promise<readonly Due[]> => {
   const reader = new FreshRecords(tx, schema, log, projection.sequences);
@@ -112,7 +112,7 @@ const readFacts = async (
 export const saveProgress = async (
   tx: Client,
   schema: ProjectionSchema,
-  done: readonly { readonly batch: Batch; readonly marks: HighWaterMarks }[],
+  done: readonly { readonly batch: Delivery; readonly marks: HighWaterMarks }[],
   log: Pick<EventLog, 'logId'>,
 ): Promise<void> => {
   await Promise.all([
@@ -145,7 +145,7 @@ const settings = `SET LOCAL synchronous_commit = off; ${planByKey('LOCAL')}`;
 export const applyBatch = async (
   tx: Client,
   { projection, schema = liveSchema(projection.name), log }: BatchTarget,
-  batch: Batch,
+  batch: Delivery,
 ): Promise<{ readonly outcome: BatchOutcome; readonly letters: readonly DeadLetter[] }> => {
   const logId = log.logId(batch.topic);
   await Promise.all([
@@ -161,7 +161,9 @@ export const applyBatch = async (
   let letters: readonly DeadLetter[] = [];
   if (hasLetters(due) || (await attempt(tx, projection, schema, partition, due.facts)) !== null) {
     const reader = new FreshRecords(tx, schema, log, projection.sequences);
-    for (const { fresh, blocked } of await reader.read([batch])) {
+    for (const { fresh, blocked } of await reader.read([
+      { ...batch, records: batch.records.slice() },
+    ])) {
       letters = await applyOrSetAside(tx, projection, schema, partition, fresh, blocked);
     }
   }
@@ -187,7 +189,7 @@ export const applyBatch = async (
 class SomeSetAside extends Error {
   readonly code = 'SOME_SET_ASIDE';
 
-  constructor({ topic, partition }: Batch) {
+  constructor({ topic, partition }: Delivery) {
     super(`Not all records of ${topic}/${partition} can simply be applied`);
   }
 }
@@ -272,7 +274,7 @@ export const createBatchHandler = (
     } catch (error) {
       if (!(error instanceof UnknownEventType)) throw error;
       const { topic, partition, records } = batch;
-      const known = records.findIndex((record) => isUnknown(readRecord(topic, record)));
+      const known = records.slice().findIndex((record) => isUnknown(readRecord(topic, record)));
       if (known > 0) await handle({ ...batch, records: records.slice(0, known) });
       logger.error(
         { projection: projection.name, topic, partition, type: error.type },

@@ -8,7 +8,7 @@ import {
 } from '../../ops/platform/event-log/port.js';
 import type { Queryable } from '../../ops/platform/postgres/pool.js';
 import type { TopicName } from '../../schemas/events/topics.js';
-import type { BatchHandler, BatchOutcome, ReadLog } from './batch.js';
+import type { BatchOutcome, ReadLog } from './batch.js';
 import { BatchNotAtCheckpoint, readCheckpoint } from './checkpoints.js';
 import { isTransient } from './dead-letters.js';
 import type { Projection, ProjectionSchema } from './projection.js';
@@ -25,7 +25,7 @@ export interface CatchUpOptions {
   readonly pool: Queryable;
   readonly log: ReadLog & Pick<EventLog, 'ranges' | 'read'>;
   readonly schema: ProjectionSchema;
-  readonly handle: BatchHandler;
+  readonly handle: (batch: Batch) => Promise<BatchOutcome>;
   readonly onBatch: (outcome: BatchOutcome, records: number) => void;
   /** Moves a checkpoint to a target where the log holds nothing up to it; an error unless given. */
   readonly skipTo?: (target: CatchUpTarget) => Promise<void>;

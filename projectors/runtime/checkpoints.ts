@@ -1,7 +1,7 @@
 import {
   checkPosition,
   PositionMoved,
-  type Batch,
+  type Delivery,
   type EventLog,
   type Position,
 } from '../../ops/platform/event-log/port.js';
@@ -29,11 +29,11 @@ export interface Checkpoint extends Position {
 export class BatchNotAtCheckpoint extends PositionMoved {
   override readonly code = 'BATCH_NOT_AT_CHECKPOINT';
 
-  constructor(schema: ProjectionSchema, batch: Batch, checkpoint: Position | null) {
+  constructor(schema: ProjectionSchema, batch: Delivery, checkpoint: Position | null) {
     super(
       `${schema} is at ${batch.topic}/${batch.partition} ` +
         `${checkpoint ? `${checkpoint.offset} of ${checkpoint.logId}` : 'without a checkpoint'}; ` +
-        `the batch begins at ${batch.records[0]?.offset ?? 'no record'}`,
+        `the batch begins at ${batch.records.at(0)?.offset ?? 'no record'}`,
     );
   }
 }
@@ -91,12 +91,12 @@ export const readCheckpoint = async (
 /** A partition without a checkpoint begins at 0. @throws BatchNotAtCheckpoint */
 const requireBegins = (
   schema: ProjectionSchema,
-  batch: Batch,
+  batch: Delivery,
   logId: string,
   checkpoint: Checkpoint | null,
 ): void => {
   const expected = checkpoint ?? { logId, offset: 0 };
-  if (expected.logId !== logId || expected.offset !== batch.records[0]?.offset) {
+  if (expected.logId !== logId || expected.offset !== batch.records.at(0)?.offset) {
     throw new BatchNotAtCheckpoint(schema, batch, checkpoint);
   }
 };
@@ -109,7 +109,7 @@ const requireBegins = (
 export const requireAtCheckpoint = async (
   tx: Client,
   schema: ProjectionSchema,
-  batch: Batch,
+  batch: Delivery,
   logId: string,
   lock: 'FOR UPDATE' | '' = '',
 ): Promise<void> => {
@@ -127,7 +127,7 @@ export const requireAtCheckpoint = async (
 export const requireAtCheckpoints = async (
   tx: Client,
   schema: ProjectionSchema,
-  batches: readonly Batch[],
+  batches: readonly Delivery[],
   log: Pick<EventLog, 'logId'>,
 ): Promise<void> => {
   const checkpoints = await readCheckpoints(tx, schema, 'FOR UPDATE');
@@ -146,11 +146,11 @@ export const requireAtCheckpoints = async (
 export const moveCheckpoints = async (
   tx: Client,
   schema: ProjectionSchema,
-  batches: readonly Batch[],
+  batches: readonly Delivery[],
   log: Pick<EventLog, 'logId'>,
 ): Promise<void> => {
   const moves = batches.map(({ topic, partition, records }) => {
-    const first = records[0]?.offset ?? 0;
+    const first = records.at(0)?.offset ?? 0;
     const next = (records.at(-1)?.offset ?? 0) + 1;
     return { topic, partition, logId: log.logId(topic), first, next };
   });

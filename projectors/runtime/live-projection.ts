@@ -1,6 +1,6 @@
 import type { Turn } from '../../ops/platform/concurrency/one-at-a-time.js';
 import { hurried } from '../../ops/platform/concurrency/step-back.js';
-import { PositionMoved, type Batch, type EventLog } from '../../ops/platform/event-log/port.js';
+import { PositionMoved, type Delivery, type EventLog } from '../../ops/platform/event-log/port.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import type { TopicName } from '../../schemas/events/topics.js';
@@ -50,7 +50,8 @@ export const startProjection = (options: {
 };
 
 /** When a batch's first event happened; `null` if that record is broken: it becomes a dead letter. */
-const timeOf = ({ topic, records: [first] }: Batch): number | null => {
+const timeOf = ({ topic, records }: Delivery): number | null => {
+  const first = records.at(0);
   const read = first && readRecord(topic, first);
   return read && 'event' in read ? Date.parse(read.event.time) : null;
 };
@@ -64,8 +65,11 @@ export class LagTracker {
   readonly #times = new Map<string, number>();
 
   /** Applies batches, and remembers their times until they are applied. */
-  async applying<Result>(batches: readonly Batch[], apply: () => Promise<Result>): Promise<Result> {
-    const keyOf = ({ topic, partition }: Batch): string => `${topic}/${partition}`;
+  async applying<Result>(
+    batches: readonly Delivery[],
+    apply: () => Promise<Result>,
+  ): Promise<Result> {
+    const keyOf = ({ topic, partition }: Delivery): string => `${topic}/${partition}`;
     const forget = (): void => {
       for (const batch of batches) this.#times.delete(keyOf(batch));
     };

@@ -4,6 +4,7 @@ import {
   checkPosition,
   PositionMoved,
   type Batch,
+  type Delivery,
   type EventLog,
 } from '../../ops/platform/event-log/port.js';
 import type { Logger } from '../../ops/platform/logging.js';
@@ -259,7 +260,8 @@ class PartitionSealing {
    *
    * @throws ChainMoved
    */
-  async add({ records }: Batch): Promise<boolean> {
+  async add({ records: delivered }: Delivery): Promise<boolean> {
+    const records = delivered.slice();
     const isUnsigned = await this.#step(async (tx, chain, computed) => {
       if (records[0]?.offset !== chain.offset)
         throw new ChainMoved('The batch is not at the chain');

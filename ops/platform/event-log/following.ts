@@ -5,7 +5,7 @@ import type { Logger } from '../logging.js';
 import {
   checkPosition,
   PositionMoved,
-  type LogRecord,
+  type Records,
   type PartitionRange,
   type Position,
   type Subscription,
@@ -35,7 +35,7 @@ export class PartitionCursor {
   }
 
   /** Goes past records that were handled. */
-  advance(records: readonly LogRecord[]): void {
+  advance(records: Records): void {
     this.offset = (records.at(-1)?.offset ?? 0) + 1;
     this.backoff.reset();
   }

@@ -43,6 +43,14 @@ export interface Batch {
   readonly records: readonly LogRecord[];
 }
 
+/** What an array of records can, and what makes them only when they are asked for. */
+export type Records = Pick<Batch['records'], 'length' | 'at' | 'slice'>;
+
+/** A batch that a subscription hands over. */
+export interface Delivery extends Omit<Batch, 'records'> {
+  readonly records: Records;
+}
+
 export interface Position {
   /** The identity of the topic that the offset belongs to. */
   readonly logId: string;
@@ -67,7 +75,7 @@ export interface SubscribeOptions {
    * Takes a batch; the next one of its partition comes when it has resolved. Its failure is logged,
    * and the partition goes on from `position`, after a pause that grows to 5 s.
    */
-  readonly handle: (batch: Batch) => Promise<void>;
+  readonly handle: (batch: Delivery) => Promise<void>;
   /**
    * Takes batches of several partitions, all of them or none: less work than each alone. A log that has several at hand
    * tries this first; where it fails, each comes to `handle`.

@@ -6,7 +6,13 @@
 import { groupBy } from '../group-by.js';
 import { valuesByField, type Queryable } from '../postgres/pool.js';
 import { isLine, lineLimits, readLines } from './lines.js';
-import { DamagedRecords, type LogRecord, type NewLines, type NewRecord } from './port.js';
+import {
+  DamagedRecords,
+  type LogRecord,
+  type NewLines,
+  type NewRecord,
+  type Records,
+} from './port.js';
 
 /** A record that is to be appended to a partition. */
 export interface PlacedRecord extends NewRecord {
@@ -139,6 +145,78 @@ export const unpack = (
   }
   return { records, damaged: null };
 };
+
+const linesOf = (text: string): number => {
+  let lines = 1;
+  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) lines += 1;
+  return lines;
+};
+
+/**
+ * The records of rows, from an offset on up to another one. A row is unpacked when one of its records is asked for:
+ * what a large batch has in memory together is copied by each collection of the young generation.
+ */
+class RowRecords implements Records {
+  readonly #from: number;
+  readonly #to: number;
+  #unpacked: { readonly row: LogRow; readonly records: readonly LogRecord[] } | undefined;
+
+  /** Without a gap, and each with as many records as it says. */
+  constructor(
+    private readonly rows: readonly LogRow[],
+    from: number,
+    to: number,
+  ) {
+    const [first, last] = [rows[0], rows.at(-1)];
+    this.#from = Math.max(from, first?.firstOffset ?? from);
+    this.#to = Math.min(to, last ? endOf(last) : from);
+  }
+
+  get length(): number {
+    return this.#to - this.#from;
+  }
+
+  at(index: number): LogRecord | undefined {
+    const place = index < 0 ? this.length + index : index;
+    return place < 0 ? undefined : this.slice(place, place + 1)[0];
+  }
+
+  slice(start = 0, end = this.length): LogRecord[] {
+    const from = this.#from + start;
+    const to = this.#from + Math.min(end, this.length);
+    return this.rows
+      .filter((row) => row.firstOffset < to && endOf(row) > from)
+      .flatMap((row) => {
+        const first = Math.max(0, from - row.firstOffset);
+        return this.#recordsIn(row).slice(first, to - row.firstOffset);
+      });
+  }
+
+  #recordsIn(row: LogRow): readonly LogRecord[] {
+    if (this.#unpacked?.row !== row) this.#unpacked = { row, records: recordsIn(row) };
+    return this.#unpacked.records;
+  }
+}
+
+const endOf = ({ firstOffset, records }: LogRow): number => firstOffset + records;
+
+/** Whether each row has as many records as it says, and begins where the one before ends. */
+const areWhole = (rows: readonly LogRow[]): boolean =>
+  rows.every(({ firstOffset, records, key, value }, index) => {
+    const before = rows[index - 1];
+    const isNext = before === undefined || firstOffset === endOf(before);
+    return isNext && records === (key === null ? linesOf(value) : 1);
+  });
+
+/** As `unpack`, but rows that nobody has altered are unpacked when their records are asked for. */
+export const unpackLater = (
+  rows: readonly LogRow[],
+  from: number,
+  to: number,
+): { readonly records: Records; readonly damaged: DamagedRecords | null } =>
+  areWhole(rows)
+    ? { records: new RowRecords(rows, from, to), damaged: null }
+    : unpack(rows, from, to);
 
 /** Records that one query brings into memory at most, beside the rest of the first and the last row. */
 const pageSize = 1_000;

@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
 import { lineLimits, linesIn } from './lines.js';
-import { rowsOf, unpack, type LogRow, type PlacedRecord } from './postgres-batches.js';
+import { rowsOf, unpack, unpackLater, type LogRow, type PlacedRecord } from './postgres-batches.js';
 
 const event = (subject: string, data = ''): string =>
   JSON.stringify({ id: '1', subject, time: '2026-01-01T00:00:00.000Z', data });
@@ -24,6 +24,24 @@ const placed = (records: readonly PlacedRecord[], partitionId: number): readonly
       return at;
     });
 };
+
+const text = fc.oneof(fc.string(), fc.constantFrom('a', 'b"', 'c\\', 'd\n', 'ünïcödé-🔗'));
+const value = fc.oneof(
+  fc.tuple(text, text).map(([subject, data]) => event(subject, data)),
+  fc.tuple(text, text).map(([a, b]) => JSON.stringify({ data: { subject: a }, subject: b })),
+  text,
+);
+const someRecords: fc.Arbitrary<readonly PlacedRecord[]> = fc.array(
+  fc.oneof(
+    fc.record({
+      partitionId: fc.constantFrom(1, 2),
+      key: text,
+      sequence: fc.constantFrom(null, null, null, 1),
+      value,
+    }),
+    fc.constantFrom('a', 'b', 'c').map((key) => visit(key)),
+  ),
+);
 
 describe('platform: rows of the embedded log', () => {
   it('are one for each partition of an append, a record that is alone with its key', () => {
@@ -82,20 +100,8 @@ describe('platform: rows of the embedded log', () => {
   });
 
   it('give back what went in, from any offset on', () => {
-    const text = fc.oneof(fc.string(), fc.constantFrom('a', 'b"', 'c\\', 'd\n', 'ünïcödé-🔗'));
-    const value = fc.oneof(
-      fc.tuple(text, text).map(([subject, data]) => event(subject, data)),
-      fc.tuple(text, text).map(([a, b]) => JSON.stringify({ data: { subject: a }, subject: b })),
-      text,
-    );
-    const record = fc.record({
-      partitionId: fc.constantFrom(1, 2),
-      key: text,
-      sequence: fc.constantFrom(null, null, null, 1),
-      value,
-    });
     fc.assert(
-      fc.property(fc.array(record), fc.nat(20), (records, from) => {
+      fc.property(someRecords, fc.nat(20), (records, from) => {
         for (const partitionId of [1, 2]) {
           const { records: found, damaged } = unpack(placed(records, partitionId), from);
           expect(damaged).to.equal(null);
@@ -105,6 +111,35 @@ describe('platform: rows of the embedded log', () => {
           );
         }
       }),
+    );
+  });
+
+  it('are unpacked when they are asked for as they are at once', () => {
+    const alterations = fc.constantFrom('none', 'none', 'none', 'longer', 'gone');
+    fc.assert(
+      fc.property(
+        fc.tuple(someRecords, fc.array(alterations), fc.nat(8), fc.nat(12)),
+        fc.array(fc.tuple(fc.nat(12), fc.nat(12))),
+        ([added, altered, from, length], slices) => {
+          const to = from + length;
+          const rows = placed(added, 1)
+            .filter(({ firstOffset, records }) => firstOffset < to && firstOffset + records > from)
+            .filter((_, index) => altered[index] !== 'gone')
+            .map((row, index) =>
+              altered[index] === 'longer' ? { ...row, records: row.records + 1 } : row,
+            );
+          const { records, damaged } = unpack(rows, from, to);
+          const later = unpackLater(rows, from, to);
+          expect(later.damaged?.message).to.equal(damaged?.message);
+          expect(later.records.length).to.equal(records.length);
+          expect(later.records.slice()).to.deep.equal(records);
+          for (const [start, end] of slices) {
+            expect(later.records.slice(start, end)).to.deep.equal(records.slice(start, end));
+            expect(later.records.at(start)).to.deep.equal(records.at(start));
+            expect(later.records.at(-1 - end)).to.deep.equal(records.at(-1 - end));
+          }
+        },
+      ),
     );
   });
 

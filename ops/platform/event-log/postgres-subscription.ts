@@ -9,10 +9,11 @@ import { PartitionCursor, pauses, startFollowing } from './following.js';
 import {
   ForeignPosition,
   type EventLog,
+  type Records,
   type SubscribeOptions,
   type Subscription,
 } from './port.js';
-import { readRows, unpack } from './postgres-batches.js';
+import { readRows, unpackLater } from './postgres-batches.js';
 import type { KnownPartition } from './postgres-partitions.js';
 import type { FoundRecords, RecentRecords } from './recent-records.js';
 
@@ -28,6 +29,10 @@ const usualWaitMs = 300;
 
 /** Records of a partition in a batch, unless the reader takes more: it gets those of a partition that has a backlog. */
 const usualBatch = 1_000;
+
+interface DueRecords extends Pick<FoundRecords, 'damaged'> {
+  readonly records: Records;
+}
 
 interface Context extends Pick<EventLog, 'logId' | 'ranges'> {
   readonly pool: Pool;
@@ -81,25 +86,25 @@ export const startPostgresSubscription = (
     );
 
   /** Up to so many records of a partition that has a backlog: too many to keep them for other readers. */
-  const findBacklog = async (cursor: TableCursor): Promise<FoundRecords | undefined> => {
+  const findBacklog = async (cursor: TableCursor): Promise<DueRecords | undefined> => {
     const [stretch] = stretchesOf([cursor], maxBatch);
     if (!stretch) return undefined;
     const rows = await readRows(pool, [stretch]);
     const ofPartition = rows.get(cursor.known.id);
     // The rest of the last row would be a batch of its own.
-    return ofPartition && unpack(ofPartition, stretch.from, stretch.to);
+    return ofPartition && unpackLater(ofPartition, stretch.from, stretch.to);
   };
 
   /** Whether the records were handled; otherwise their partition pauses. */
   const handle = async (
     cursor: TableCursor,
-    { records, damaged }: FoundRecords,
+    { records, damaged }: DueRecords,
     signal: AbortSignal,
   ): Promise<boolean> => {
     const { topic, partition } = cursor;
     try {
       for (let from = 0; from < records.length && !signal.aborted; from += maxBatch) {
-        const batch = records.slice(from, from + maxBatch);
+        const batch = records.length <= maxBatch ? records : records.slice(from, from + maxBatch);
         await options.handle({ topic, partition, records: batch });
         cursor.advance(batch);
       }

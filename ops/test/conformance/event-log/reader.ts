@@ -78,9 +78,9 @@ export const startReader = (
     ...(options.mayWaitMs !== undefined && { mayWaitMs: options.mayWaitMs }),
     position:
       options.position ?? ((topic, partition) => Promise.resolve(positions.get(topic, partition))),
-    handle: async (batch) => {
-      const { topic, partition, records } = batch;
-      await handle?.(batch);
+    handle: async ({ topic, partition, records: delivered }) => {
+      const records = delivered.slice();
+      await handle?.({ topic, partition, records });
       for (const record of records) {
         received.push({ ...record, topic, partition });
         ids.push(eventIdOf(record));
