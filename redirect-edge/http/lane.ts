@@ -40,8 +40,8 @@ export const createEdgeLane = (deps: {
     };
     const knownOf = ({ headers }: PlainRequest, now: number): Known => {
       if (known?.headers !== headers) {
-        const client = warmVisits.clientOf({ headers, socket }, now);
-        known = { ...client, headers, isPrefetch: isPrefetch(headers) };
+        const { visitor, requestId } = warmVisits.clientOf({ headers, socket }, now);
+        known = { visitor, requestId, headers, isPrefetch: isPrefetch(headers) };
       }
       return known;
     };

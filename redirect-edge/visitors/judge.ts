@@ -84,9 +84,16 @@ export const createJudge = (deps: {
         places = rememberPlaces();
         rememberedSince = now;
       }
+      const { bot, browser, os, device } = agent;
+      const { country, network } = places(address);
+      // Field by field: to spread two objects costs as much as all the rest.
       return {
-        ...agent,
-        ...places(address),
+        bot,
+        browser,
+        os,
+        device,
+        country,
+        network,
         referrer: headers.referer === undefined ? null : referrerIn(headers.referer),
         language: languageOf(headers['accept-language'] ?? ''),
         userAgent,
