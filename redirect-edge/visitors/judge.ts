@@ -43,6 +43,9 @@ const qr = /(?:^|&)qr(?:[=&]|$)/;
 const maxAddresses = 10_000;
 const forgetAddressesMs = 60_000;
 
+/** Of who wants not to be told apart. */
+const nowhere = { country: null, network: '' };
+
 /** 96 bits in base64url. */
 const visitorLength = 16;
 
@@ -68,36 +71,28 @@ export const createJudge = (deps: {
     );
   let places = rememberPlaces();
   let rememberedSince = 0;
+  const placeOf = (address: string, now: number) => {
+    // The clock may go back.
+    if (Math.abs(now - rememberedSince) >= forgetAddressesMs) {
+      places = rememberPlaces();
+      rememberedSince = now;
+    }
+    return places(address);
+  };
   const referrerIn = remember((header) => referrerOf(header, isOwnHost));
 
   return {
     visitorOf({ headers, socket }, now) {
       const userAgent = headers['user-agent'] ?? '';
-      const agent = agentOf(userAgent);
-      if (headers['dnt'] === '1' || headers['sec-gpc'] === '1') {
-        const untold = { country: null, referrer: null, language: null, network: '' };
-        return { ...agent, ...untold, userAgent };
-      }
-      const address = clientAddress({ headers, socket }, trustedProxies);
-      // The clock may go back.
-      if (Math.abs(now - rememberedSince) >= forgetAddressesMs) {
-        places = rememberPlaces();
-        rememberedSince = now;
-      }
-      const { bot, browser, os, device } = agent;
-      const { country, network } = places(address);
+      const { bot, browser, os, device } = agentOf(userAgent);
+      const isTold = headers['dnt'] !== '1' && headers['sec-gpc'] !== '1';
+      const { country, network } = isTold
+        ? placeOf(clientAddress({ headers, socket }, trustedProxies), now)
+        : nowhere;
+      const referrer = isTold && headers.referer !== undefined ? referrerIn(headers.referer) : null;
+      const language = isTold ? languageOf(headers['accept-language'] ?? '') : null;
       // Field by field: to spread two objects costs as much as all the rest.
-      return {
-        bot,
-        browser,
-        os,
-        device,
-        country,
-        network,
-        referrer: headers.referer === undefined ? null : referrerIn(headers.referer),
-        language: languageOf(headers['accept-language'] ?? ''),
-        userAgent,
-      };
+      return { bot, browser, os, device, country, network, referrer, language, userAgent };
     },
     factsOf(visitor, { code, sequence: version }, query, now) {
       const { bot, country, referrer, browser, os, device, language, network, userAgent } = visitor;
