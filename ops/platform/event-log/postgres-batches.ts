@@ -89,7 +89,10 @@ export const rowsOf = (records: readonly Placed[]): readonly NewRow[] => {
 export const recordsIn = ({ firstOffset, key, value }: LogRow): readonly LogRecord[] =>
   key !== null
     ? [{ offset: firstOffset, key, value }]
-    : readLines(value).map((record, index) => ({ offset: firstOffset + index, ...record }));
+    : // A spread object takes longer than all the rest.
+      readLines(value).map(({ key: subject, value: line }, index) => {
+        return { offset: firstOffset + index, key: subject, value: line };
+      });
 
 /** Offsets of a partition: from `from` up to, not including, `to`. */
 export interface Stretch {
