@@ -20,8 +20,8 @@ export interface Visit extends Quarter {
 }
 
 /**
- * Accounts and values of clicks that came lately: thousands of visits have them in common. They are copies: a part of a
- * text keeps all of it in memory, which is a row of the log with hundreds of records.
+ * Accounts and values of clicks that came lately: thousands of visits have them in common. They are copies: a substring
+ * keeps its whole text in memory, here a row of the log with hundreds of records.
  */
 const knownAccounts = new BoundedMap<string, string>(1_000);
 const knownValues = new BoundedMap<string, ClickValues>(5_000);

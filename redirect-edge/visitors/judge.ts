@@ -43,7 +43,7 @@ const qr = /(?:^|&)qr(?:[=&]|$)/;
 const maxAddresses = 10_000;
 const forgetAddressesMs = 60_000;
 
-/** Of who wants not to be told apart. */
+/** For clients that send DNT or Sec-GPC. */
 const nowhere = { country: null, network: '' };
 
 /** 96 bits in base64url. */
@@ -91,7 +91,7 @@ export const createJudge = (deps: {
         : nowhere;
       const referrer = isTold && headers.referer !== undefined ? referrerIn(headers.referer) : null;
       const language = isTold ? languageOf(headers['accept-language'] ?? '') : null;
-      // Field by field: to spread two objects costs as much as all the rest.
+      // Field by field: spreading two objects costs as much as the rest of the request.
       return { bot, browser, os, device, country, network, referrer, language, userAgent };
     },
     factsOf(visitor, { code, sequence: version }, query, now) {

@@ -43,7 +43,7 @@ export interface Batch {
   readonly records: readonly LogRecord[];
 }
 
-/** What an array of records can, and what makes them only when they are asked for. */
+/** What readers of a batch use of an array, so that a log may unpack records when they are asked for. */
 export type Records = Pick<Batch['records'], 'length' | 'at' | 'slice'>;
 
 /** A batch that a subscription hands over. */

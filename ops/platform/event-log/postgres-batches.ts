@@ -89,7 +89,7 @@ export const rowsOf = (records: readonly Placed[]): readonly NewRow[] => {
 export const recordsIn = ({ firstOffset, key, value }: LogRow): readonly LogRecord[] =>
   key !== null
     ? [{ offset: firstOffset, key, value }]
-    : // A spread object takes longer than all the rest.
+    : // Field by field: a spread costs more than the rest.
       readLines(value).map(({ key: subject, value: line }, index) => {
         return { offset: firstOffset + index, key: subject, value: line };
       });
@@ -157,7 +157,7 @@ const linesOf = (text: string): number => {
 
 /**
  * The records of rows, from an offset on up to another one. A row is unpacked when one of its records is asked for:
- * what a large batch has in memory together is copied by each collection of the young generation.
+ * else each collection of the young generation would copy all records of a large batch.
  */
 class RowRecords implements Records {
   readonly #from: number;
@@ -211,12 +211,14 @@ const areWhole = (rows: readonly LogRow[]): boolean =>
     return isNext && records === (key === null ? linesOf(value) : 1);
   });
 
+/** Records of a partition, up to the first row that is not what it says. */
+export interface DueRecords {
+  readonly records: Records;
+  readonly damaged: DamagedRecords | null;
+}
+
 /** As `unpack`, but rows that nobody has altered are unpacked when their records are asked for. */
-export const unpackLater = (
-  rows: readonly LogRow[],
-  from: number,
-  to: number,
-): { readonly records: Records; readonly damaged: DamagedRecords | null } =>
+export const unpackLater = (rows: readonly LogRow[], from: number, to: number): DueRecords =>
   areWhole(rows)
     ? { records: new RowRecords(rows, from, to), damaged: null }
     : unpack(rows, from, to);

@@ -9,11 +9,10 @@ import { PartitionCursor, pauses, startFollowing } from './following.js';
 import {
   ForeignPosition,
   type EventLog,
-  type Records,
   type SubscribeOptions,
   type Subscription,
 } from './port.js';
-import { readRows, unpackLater } from './postgres-batches.js';
+import { readRows, unpackLater, type DueRecords } from './postgres-batches.js';
 import type { KnownPartition } from './postgres-partitions.js';
 import type { FoundRecords, RecentRecords } from './recent-records.js';
 
@@ -29,10 +28,6 @@ const usualWaitMs = 300;
 
 /** Records of a partition in a batch, unless the reader takes more: it gets those of a partition that has a backlog. */
 const usualBatch = 1_000;
-
-interface DueRecords extends Pick<FoundRecords, 'damaged'> {
-  readonly records: Records;
-}
 
 interface Context extends Pick<EventLog, 'logId' | 'ranges'> {
   readonly pool: Pool;
@@ -104,6 +99,7 @@ export const startPostgresSubscription = (
     const { topic, partition } = cursor;
     try {
       for (let from = 0; from < records.length && !signal.aborted; from += maxBatch) {
+        // A slice unpacks its records.
         const batch = records.length <= maxBatch ? records : records.slice(from, from + maxBatch);
         await options.handle({ topic, partition, records: batch });
         cursor.advance(batch);

@@ -18,7 +18,10 @@ export const deadlines = {
   request: { connect: 1_000, statement: 1_500, lock: 1_000, idleInTransaction: 2_500 },
   /** What is shipped and relayed to the log: it holds the locks that requests wait for. */
   log: { connect: 2_000, statement: 15_000, lock: 5_000, idleInTransaction: 2_500 },
-  /** What nobody waits for, and is tried again: projections, seals, archive. */
+  /**
+   * What nobody waits for, and is tried again: projections, seals, archive. Between two statements a projection folds up
+   * to 100,000 visits, which takes seconds on a slow core.
+   */
   background: { connect: 2_000, statement: 15_000, lock: 15_000, idleInTransaction: 10_000 },
   /** Migrations, rebuilds, commands. */
   patient: { connect: 60_000, statement: null, lock: null, idleInTransaction: 30_000 },
