@@ -1,8 +1,10 @@
 import { hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import {
-  clientAddress,
+  addressOf,
+  forwardedFor,
   networkOf,
+  trustedHeader,
   type ProxyTrust,
 } from '../../ops/platform/http/client-address.js';
 import { languageOf } from '../domain/language.js';
@@ -39,12 +41,15 @@ export interface Judge {
 /** A query with the name `qr`: QR codes that are marked lead there. */
 const qr = /(?:^|&)qr(?:[=&]|$)/;
 
-/** Addresses that are remembered, in memory alone: some 2 MB, for a minute. */
+/** Addresses that are remembered, and headers with them; in memory alone, for a minute: some 4 MB. */
 const maxAddresses = 10_000;
 const forgetAddressesMs = 60_000;
 
+/** Where a visitor comes from. */
+type Place = Pick<Visitor, 'country' | 'network'>;
+
 /** For clients that send DNT or Sec-GPC. */
-const nowhere = { country: null, network: '' };
+const nowhere: Place = { country: null, network: '' };
 
 /** 96 bits in base64url. */
 const visitorLength = 16;
@@ -64,31 +69,38 @@ export const createJudge = (deps: {
   readonly trustedProxies: ProxyTrust;
 }): Judge => {
   const { countries, keys, isOwnHost, trustedProxies } = deps;
-  const rememberPlaces = () =>
-    remember(
-      (address) => ({ country: countries(address), network: networkOf(address) }),
-      maxAddresses,
-    );
+  const placeAt = (address: string): Place => ({
+    country: countries(address),
+    network: networkOf(address),
+  });
+  const rememberPlaces = () => ({
+    of: remember(placeAt, maxAddresses),
+    toldBy: remember((header): Place | null => {
+      const address = forwardedFor(header, trustedProxies);
+      return address === null ? null : placeAt(address);
+    }, maxAddresses),
+  });
   let places = rememberPlaces();
   let rememberedSince = 0;
-  const placeOf = (address: string, now: number) => {
+  const placeOf = (request: ClientParts, now: number): Place => {
     // The clock may go back.
     if (Math.abs(now - rememberedSince) >= forgetAddressesMs) {
       places = rememberPlaces();
       rememberedSince = now;
     }
-    return places(address);
+    const header = trustedHeader(request, trustedProxies);
+    const told = header === null ? null : places.toldBy(header);
+    return told ?? places.of(addressOf(request.socket));
   };
   const referrerIn = remember((header) => referrerOf(header, isOwnHost));
 
   return {
-    visitorOf({ headers, socket }, now) {
+    visitorOf(request, now) {
+      const { headers } = request;
       const userAgent = headers['user-agent'] ?? '';
       const { bot, browser, os, device } = agentOf(userAgent);
       const isTold = headers['dnt'] !== '1' && headers['sec-gpc'] !== '1';
-      const { country, network } = isTold
-        ? placeOf(clientAddress({ headers, socket }, trustedProxies), now)
-        : nowhere;
+      const { country, network } = isTold ? placeOf(request, now) : nowhere;
       const referrer = isTold && headers.referer !== undefined ? referrerIn(headers.referer) : null;
       const language = isTold ? languageOf(headers['accept-language'] ?? '') : null;
       // Field by field: spreading two objects costs as much as the rest of the request.

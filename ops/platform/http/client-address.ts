@@ -44,23 +44,38 @@ export const trustIn = (blocks: BlockList): ProxyTrust => {
 export const addressOf = (socket: Socket): string => addressIn(socket.remoteAddress ?? '') ?? '';
 
 /**
- * The client's address: the socket's, or where that is a trusted proxy's, the last one in
- * `X-Forwarded-For` that is not. What stands before it was written by strangers.
+ * The last address in an `X-Forwarded-For` header that is no trusted proxy's; where all are, the first of them.
+ * What stands before it was written by strangers. `null` where it ends with something else than an address.
  */
-export const clientAddress = (
-  request: Pick<IncomingMessage, 'headers' | 'socket'>,
-  isTrusted: ProxyTrust,
-): string => {
-  let client = addressOf(request.socket);
-  const header = request.headers['x-forwarded-for'];
-  if (typeof header !== 'string') return client;
+export const forwardedFor = (header: string, isTrusted: ProxyTrust): string | null => {
+  let client: string | null = null;
   for (const hop of header.split(',').reverse()) {
-    if (client === '' || !isTrusted(client)) break;
     const address = addressIn(hop);
     if (address === null) break;
     client = address;
+    if (!isTrusted(client)) break;
   }
   return client;
+};
+
+type Connected = Pick<IncomingMessage, 'headers' | 'socket'>;
+
+/** The `X-Forwarded-For` header of a trusted proxy's request; else `null`. */
+export const trustedHeader = (
+  { headers, socket }: Connected,
+  isTrusted: ProxyTrust,
+): string | null => {
+  const header = headers['x-forwarded-for'];
+  if (typeof header !== 'string') return null;
+  const peer = addressOf(socket);
+  return peer !== '' && isTrusted(peer) ? header : null;
+};
+
+/** The client's address: what a trusted proxy tells, or where there is none, the other end's. */
+export const clientAddress = (request: Connected, isTrusted: ProxyTrust): string => {
+  const header = trustedHeader(request, isTrusted);
+  const told = header === null ? null : forwardedFor(header, isTrusted);
+  return told ?? addressOf(request.socket);
 };
 
 /** The eight groups of an IPv6 address as the URL parser writes it: `[2001:db8::1]`. */

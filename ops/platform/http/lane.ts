@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders, Server } from 'node:http';
 import type { Socket } from 'node:net';
+import { createHeaderReader, stands } from './plain-headers.js';
 
 /** A GET request of the simplest kind: HTTP/1.1, no body, alone in its packet, its connection kept. */
 export interface PlainRequest {
@@ -32,7 +33,9 @@ const maxBytes = 4_096;
 const get = 0x47455420;
 /** Of the path after its slash. */
 const start = 5;
-const [slash, space, questionMark] = [0x2f, 0x20, 0x3f];
+const [slash, questionMark] = [0x2f, 0x3f];
+/** What follows the URL. */
+const version = Buffer.from(' HTTP/1.1\r\n');
 
 /** By byte: 1 for what may stand in a path, 2 for what only a query may have. */
 const plain = new Uint8Array(256);
@@ -41,71 +44,10 @@ for (let byte = 0; byte < 0x80; byte += 1) {
   if (/[\w-]/.test(character)) plain[byte] = 1;
   if (/[=&]/.test(character)) plain[byte] = 2;
 }
-const version = ' HTTP/1.1\r\n';
-const headerLine = /([A-Za-z0-9-]+): ?([!-~](?:[ -~]*[!-~])?)\r\n/y;
 
-const keptNames = [
-  ...['user-agent', 'referer', 'accept-language', 'x-forwarded-for', 'x-request-id'],
-  ...['dnt', 'sec-gpc', 'sec-purpose', 'purpose', 'x-purpose', 'x-moz'],
-] as const;
-/** The string that a name equals: one made from a request would be hashed again at each use. */
-const kept: ReadonlyMap<string, string> = new Map(keptNames.map((name) => [name, name]));
-
-/** What node:http or its parser act on. `Connection` may ask for what is done anyway. */
-const acted: ReadonlySet<string> = new Set([
-  ...['content-length', 'transfer-encoding', 'trailer', 'te', 'expect'],
-  ...['connection', 'proxy-connection', 'keep-alive', 'upgrade'],
-]);
-
-/** The headers in what follows the URL of a request; `null` where node:http has to judge. */
-const plainHeaders = (text: string): IncomingHttpHeaders | null => {
-  if (!text.startsWith(version)) return null;
-  const headers: Record<string, string> = {};
-  let hosts = 0;
-  let at = version.length;
-  while (at < text.length - 2) {
-    headerLine.lastIndex = at;
-    const header = headerLine.exec(text);
-    if (!header) return null;
-    at = headerLine.lastIndex;
-    const [, given = '', value = ''] = header;
-    const name = given.toLowerCase();
-    const keptName = kept.get(name);
-    if (keptName !== undefined) {
-      // How headers that come twice are joined, node:http knows.
-      if (headers[keptName] !== undefined) return null;
-      headers[keptName] = value;
-    } else if (name === 'host') hosts += 1;
-    else if (acted.has(name) && !(name === 'connection' && value === 'keep-alive')) return null;
-  }
-  const isWhole = at === text.length - 2 && text.endsWith('\r\n');
-  return isWhole && hosts === 1 ? headers : null;
-};
-
-interface Known {
-  readonly bytes: Buffer;
-  readonly from: number;
-  readonly headers: IncomingHttpHeaders;
-}
-
-/** Reads the requests of a connection, most of which differ from the one before in nothing but the URL. */
+/** Reads the requests of a connection. */
 const createReader = () => {
-  /** Of the last request: what followed its URL, and the headers in it. */
-  let known: Known | undefined;
-
-  const headersOf = (bytes: Buffer, from: number): IncomingHttpHeaders | null => {
-    const { length } = bytes;
-    if (
-      known &&
-      known.bytes.length - known.from === length - from &&
-      known.bytes.compare(bytes, from, length, known.from) === 0
-    ) {
-      return known.headers;
-    }
-    const headers = plainHeaders(bytes.toString('latin1', from));
-    if (headers) known = { bytes, from, headers };
-    return headers;
-  };
+  const readHeaders = createHeaderReader();
 
   /** The request that the bytes are, whole; `null` where node:http has to judge. */
   return (bytes: Buffer): PlainRequest | null => {
@@ -119,7 +61,8 @@ const createReader = () => {
       do end += 1;
       while (plain[bytes[end] ?? 0] !== 0);
     }
-    const headers = bytes[end] === space ? headersOf(bytes, end) : null;
+    if (!stands(bytes, end, version)) return null;
+    const headers = readHeaders(bytes, end + version.length);
     if (!headers) return null;
     const name = bytes.toString('latin1', start, nameEnd);
     const query = end === nameEnd ? '' : bytes.toString('latin1', nameEnd + 1, end);
