@@ -18,6 +18,7 @@ import {
   sendJson,
   sendRedirect,
 } from './answer.js';
+import { partsOf } from '../visitors/judge.js';
 import { codeIn, fixedPaths, routeOf } from './paths.js';
 import { createVisits, type VisitDeps } from './visits.js';
 import type { WarmVisits } from './warm-visits.js';
@@ -121,7 +122,7 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
       const now = Date.now();
       const link = warmVisits.linkOf(path.slice(1), now);
       if (!link) return false;
-      const client = warmVisits.clientOf(request, now);
+      const client = warmVisits.clientOf(partsOf(request), now);
       warmVisits.record(client, link, queryOf(request), now, (failure) => {
         if (failure) {
           fail(failure);

@@ -1,4 +1,5 @@
 import { settledWithin } from '../../ops/platform/concurrency/deferred.js';
+import { addressOf } from '../../ops/platform/http/client-address.js';
 import type { OpenLane, PlainRequest } from '../../ops/platform/http/lane.js';
 import type { RequestRecorder } from '../../ops/platform/metrics/requests.js';
 import type { LinkReader } from '../links/link-reader.js';
@@ -12,7 +13,8 @@ import type { Client, WarmVisits } from './warm-visits.js';
 const readWithinMs = 100;
 
 /** What the headers of a connection's last request tell. */
-interface Known extends Client, Pick<PlainRequest, 'headers'> {
+interface Known extends Pick<PlainRequest, 'headers'> {
+  readonly client: Client;
   readonly isPrefetch: boolean;
 }
 
@@ -29,6 +31,7 @@ export const createEdgeLane = (deps: {
   const { links, platform, requests, warmVisits } = deps;
   const durations = requests.of('/:shortCode', 'GET', 302);
   return (socket, answer) => {
+    const peer = addressOf(socket);
     let known: Known | undefined;
     // Of the request that waits for its answer: a connection has one at a time.
     let startedAt = 0;
@@ -40,8 +43,8 @@ export const createEdgeLane = (deps: {
     };
     const knownOf = ({ headers }: PlainRequest, now: number): Known => {
       if (known?.headers !== headers) {
-        const { visitor, requestId } = warmVisits.clientOf({ headers, socket }, now);
-        known = { visitor, requestId, headers, isPrefetch: isPrefetch(headers) };
+        const client = warmVisits.clientOf({ headers, peer }, now);
+        known = { client, headers, isPrefetch: isPrefetch(headers) };
       }
       return known;
     };
@@ -62,8 +65,8 @@ export const createEdgeLane = (deps: {
       startedAt = performance.now();
       const now = Date.now();
       const { name: code } = request;
-      const client = knownOf(request, now);
-      if (client.isPrefetch) return false;
+      const { client, isPrefetch: isAhead } = knownOf(request, now);
+      if (isAhead) return false;
       if (redirect(client, code, request, now)) {
         links.lookups.hits += 1;
         return true;

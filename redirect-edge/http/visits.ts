@@ -22,7 +22,7 @@ import type { LinkReader } from '../links/link-reader.js';
 import type { PasswordCheck } from '../passwords/password-check.js';
 import type { Spool } from '../spool/spool.js';
 import { agentOf } from '../visitors/agents.js';
-import type { Judge } from '../visitors/judge.js';
+import { partsOf, type Judge } from '../visitors/judge.js';
 import {
   queryOf,
   refuseBody,
@@ -76,7 +76,7 @@ export const createVisits = (deps: VisitDeps, noteOverload: () => void) => {
     links.cached(code) ?? links.read(code);
 
   const factsOf = (request: IncomingMessage, link: ServedLink, now: number): VisitFacts =>
-    judge.factsOf(judge.visitorOf(request, now), link, queryOf(request), now);
+    judge.factsOf(judge.visitorOf(partsOf(request), now), link, queryOf(request), now);
 
   /** Counts the visit where it has to be counted, and then answers it. */
   const act = async (

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import {
   addressOf,
   forwardedFor,
@@ -17,7 +17,16 @@ import { remember } from './remember.js';
 import type { VisitorKeys } from './visitor-keys.js';
 
 /** What tells of the client of a request. */
-export type ClientParts = Pick<IncomingMessage, 'headers' | 'socket'>;
+export interface ClientParts {
+  readonly headers: IncomingHttpHeaders;
+  /** The address at the other end of the connection; empty where it is gone. */
+  readonly peer: string;
+}
+
+export const partsOf = ({ headers, socket }: IncomingMessage): ClientParts => ({
+  headers,
+  peer: addressOf(socket),
+});
 
 /** A client as all of its visits record it while it sends the same headers. */
 export interface Visitor extends Agent, Pick<VisitFacts, 'country' | 'referrer' | 'language'> {
@@ -82,15 +91,14 @@ export const createJudge = (deps: {
   });
   let places = rememberPlaces();
   let rememberedSince = 0;
-  const placeOf = (request: ClientParts, now: number): Place => {
+  const placeOf = ({ headers, peer }: ClientParts, now: number): Place => {
     // The clock may go back.
     if (Math.abs(now - rememberedSince) >= forgetAddressesMs) {
       places = rememberPlaces();
       rememberedSince = now;
     }
-    const header = trustedHeader(request, trustedProxies);
-    const told = header === null ? null : places.toldBy(header);
-    return told ?? places.of(addressOf(request.socket));
+    const header = trustedHeader(headers, peer, trustedProxies);
+    return (header === null ? null : places.toldBy(header)) ?? places.of(peer);
   };
   const referrerIn = remember((header) => referrerOf(header, isOwnHost));
 

@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { isIP, isIPv4, type BlockList, type Socket } from 'node:net';
 
 /** An IPv4 address that came through an IPv6 socket is an IPv4 address. */
@@ -58,24 +58,21 @@ export const forwardedFor = (header: string, isTrusted: ProxyTrust): string | nu
   return client;
 };
 
-type Connected = Pick<IncomingMessage, 'headers' | 'socket'>;
-
-/** The `X-Forwarded-For` header of a trusted proxy's request; else `null`. */
+/** The `X-Forwarded-For` header of a request that came from a trusted proxy; else `null`. `peer`: see `addressOf`. */
 export const trustedHeader = (
-  { headers, socket }: Connected,
+  { 'x-forwarded-for': header }: IncomingHttpHeaders,
+  peer: string,
   isTrusted: ProxyTrust,
-): string | null => {
-  const header = headers['x-forwarded-for'];
-  if (typeof header !== 'string') return null;
-  const peer = addressOf(socket);
-  return peer !== '' && isTrusted(peer) ? header : null;
-};
+): string | null => (typeof header === 'string' && peer !== '' && isTrusted(peer) ? header : null);
 
 /** The client's address: what a trusted proxy tells, or where there is none, the other end's. */
-export const clientAddress = (request: Connected, isTrusted: ProxyTrust): string => {
-  const header = trustedHeader(request, isTrusted);
-  const told = header === null ? null : forwardedFor(header, isTrusted);
-  return told ?? addressOf(request.socket);
+export const clientAddress = (
+  { headers, socket }: Pick<IncomingMessage, 'headers' | 'socket'>,
+  isTrusted: ProxyTrust,
+): string => {
+  const peer = addressOf(socket);
+  const header = trustedHeader(headers, peer, isTrusted);
+  return (header === null ? null : forwardedFor(header, isTrusted)) ?? peer;
 };
 
 /** The eight groups of an IPv6 address as the URL parser writes it: `[2001:db8::1]`. */

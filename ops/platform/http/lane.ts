@@ -70,15 +70,16 @@ const createReader = () => {
   };
 };
 
-/** As node:http makes it: once a second. */
-const createDate = (): (() => string) => {
+/** The headers that node:http adds, and the end of all; made once a second. */
+const createTail = (keepAliveMs: number): (() => string) => {
   let text = '';
   let second = 0;
   return () => {
     const now = Math.floor(Date.now() / 1_000);
     if (now !== second) {
       second = now;
-      text = new Date(now * 1_000).toUTCString();
+      const date = new Date(now * 1_000).toUTCString();
+      text = `Date: ${date}\r\nConnection: keep-alive\r\nKeep-Alive: timeout=${keepAliveMs / 1_000}\r\n\r\n`;
     }
     return text;
   };
@@ -111,8 +112,7 @@ export const createLane = (options: {
 }) => {
   const { server, open, firstByteMs, keepAliveMs } = options;
   const [toHttp] = server.listeners('connection') as [(socket: Socket) => void];
-  const date = createDate();
-  const ofConnection = `Connection: keep-alive\r\nKeep-Alive: timeout=${keepAliveMs / 1_000}\r\n\r\n`;
+  const tail = createTail(keepAliveMs);
   const connections = new Set<Connection>();
   let closed = false;
 
@@ -156,7 +156,7 @@ export const createLane = (options: {
         leave(behind ? Buffer.concat([request, behind]) : request);
         return;
       }
-      socket.write(`${head}Date: ${date()}\r\n${ofConnection}`, 'latin1');
+      socket.write(head + tail(), 'latin1');
       if (behind) leave(behind);
       else if (ended) socket.end();
       else connection.endsAt = sweepAfter(keepAliveMs);

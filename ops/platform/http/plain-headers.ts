@@ -32,16 +32,17 @@ for (let byte = 0; byte < 0x80; byte += 1) {
 /** Of a name, with one byte more. */
 const hashed = (hash: number, byte: number): number => ((hash << 5) | (hash >>> 27)) ^ byte;
 
-const known = (names: readonly string[], use: Use): [hash: number, name: KnownName][] =>
+const byHash = (names: readonly string[], use: Use): [hash: number, name: KnownName][] =>
   names.map((name) => {
     const bytes = Buffer.from(name);
     return [bytes.reduce(hashed, 0), { name, bytes, use }];
   });
-/** By hash: no two of them have the same. */
+
+/** No two of them have the same hash. */
 const knownNames = new Map([
-  ...known(keptNames, 'keep'),
-  ...known(actedNames, 'act'),
-  ...known(['host'], 'host'),
+  ...byHash(keptNames, 'keep'),
+  ...byHash(actedNames, 'act'),
+  ...byHash(['host'], 'host'),
 ]);
 
 /** Whether the expected bytes, or a part of them, stand there; `bit`: those there taken with it. */
@@ -59,11 +60,11 @@ export const stands = (
   return true;
 };
 
+/** A header as it stands in a request. */
 interface Line {
-  readonly bytes: Buffer;
-  readonly from: number;
+  from: number;
   /** After its line end. */
-  readonly to: number;
+  to: number;
   /** Of a header that is kept, or `host`; `null`: nobody looks at it. */
   readonly name: string | null;
   /** Of a header that is kept. */
@@ -104,22 +105,21 @@ const readLine = (bytes: Buffer, from: number): Line | null => {
   const isKnown =
     found?.bytes.length === nameEnd - from &&
     stands(bytes, from, found.bytes, 0, found.bytes.length, lowerCase);
-  if (!isKnown) return { bytes, from, to, name: null, value: '' };
+  if (!isKnown) return { from, to, name: null, value: '' };
   const { name, use } = found;
-  if (use === 'host') return { bytes, from, to, name, value: '' };
+  if (use === 'host') return { from, to, name, value: '' };
   const value = bytes.toString('latin1', valueAt, at);
-  if (use === 'keep') return { bytes, from, to, name, value };
+  if (use === 'keep') return { from, to, name, value };
   return name === 'connection' && value === 'keep-alive'
-    ? { bytes, from, to, name: null, value: '' }
+    ? { from, to, name: null, value: '' }
     : null;
 };
 
 /** `null` where node:http has to judge: it knows how headers that come twice are joined. */
-const headersOf = (lines: readonly Line[], count: number): Record<string, string> | null => {
+const headersOf = (lines: readonly Line[]): IncomingHttpHeaders | null => {
   const headers: Record<string, string> = {};
   let hosts = 0;
-  for (let index = 0; index < count; index += 1) {
-    const { name = null, value = '' } = lines[index] ?? {};
+  for (const { name, value } of lines) {
     if (name === 'host') hosts += 1;
     else if (name !== null) {
       if (headers[name] !== undefined) return null;
@@ -129,36 +129,53 @@ const headersOf = (lines: readonly Line[], count: number): Record<string, string
   return hosts === 1 ? headers : null;
 };
 
+const nothing = Buffer.alloc(0);
+
 /**
- * Reads the headers of a connection's requests, each of which is mostly like the one before: what stands in its
- * line there is the same string. The same object, where all are the same. `null` where node:http has to judge.
+ * Reads the headers of a connection's requests, most of which are like those before: a line that stands where it
+ * stood is not read again, and where all do, the same object is returned. `null` where node:http has to judge.
  *
  * `from`: where the first header begins; they end with the bytes.
  */
 export const createHeaderReader = () => {
+  /** Of the last request, in which the lines stand: no more than its bytes are kept of a connection. */
+  let known: Buffer = nothing;
   const lines: Line[] = [];
-  let count = 0;
-  let headers: Record<string, string> | null = null;
+  let headers: IncomingHttpHeaders | null = null;
+
+  const forget = (): null => {
+    known = nothing;
+    lines.length = 0;
+    headers = null;
+    return null;
+  };
 
   return (bytes: Buffer, from: number): IncomingHttpHeaders | null => {
     let at = from;
-    let index = 0;
+    let count = 0;
     while (bytes[at] !== carriageReturn) {
-      const last = lines[index];
-      if (last && stands(bytes, at, last.bytes, last.from, last.to)) {
-        at += last.to - last.from;
+      const last = lines[count];
+      if (last && stands(bytes, at, known, last.from, last.to)) {
+        const { from: before, to } = last;
+        last.from = at;
+        at += to - before;
+        last.to = at;
       } else {
         const line = readLine(bytes, at);
-        if (!line) return null;
-        lines[index] = line;
+        if (!line) return forget();
+        lines[count] = line;
         headers = null;
         at = line.to;
       }
-      index += 1;
+      count += 1;
     }
-    if (at !== bytes.length - 2 || bytes[at + 1] !== lineFeed) return null;
-    if (headers === null || index !== count) headers = headersOf(lines, index);
-    count = index;
+    if (at !== bytes.length - 2 || bytes[at + 1] !== lineFeed) return forget();
+    known = bytes;
+    if (count < lines.length) {
+      lines.length = count;
+      headers = null;
+    }
+    headers ??= headersOf(lines);
     return headers;
   };
 };
