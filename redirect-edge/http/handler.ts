@@ -8,6 +8,7 @@ import { isAway } from '../../ops/platform/postgres/away.js';
 import { OutcomeUnknown } from '../../ops/platform/postgres/pool.js';
 import { messages } from '../../schemas/http/errors.js';
 import { isPrefetch } from '../domain/prefetch.js';
+import { partsOf } from '../visitors/judge.js';
 import {
   commonHeaders,
   pathOf,
@@ -18,7 +19,6 @@ import {
   sendJson,
   sendRedirect,
 } from './answer.js';
-import { partsOf } from '../visitors/judge.js';
 import { codeIn, fixedPaths, routeOf } from './paths.js';
 import { createVisits, type VisitDeps } from './visits.js';
 import type { WarmVisits } from './warm-visits.js';

@@ -26,9 +26,8 @@ import { makeLinks } from './make-links.js';
  *
  * Each server has core 0 for itself, `wrk` core 1, before the API and the PostgreSQL of the edge alone. Each
  * round measures each server, in another order. `--visitors`: 10,000 addresses and 500 user agents; else
- * one of each. `--processes`: also an edge of two processes, which has both cores, and shares
- * them with `wrk`, which goes before nobody there.
- * `--bare`: only everything in one process, and bare node:http.
+ * one of each. `--processes`: also an edge of two processes, which has both cores, and shares them with `wrk`,
+ * which goes before nobody then. `--bare`: only everything in one process, and bare node:http.
  */
 const options = parseArgs({
   options: {
