@@ -20,7 +20,7 @@ interface KnownName {
 }
 
 const [space, colon, carriageReturn, lineFeed, lastPrintable] = [0x20, 0x3a, 0x0d, 0x0a, 0x7e];
-/** Of a letter: in lower case. Whatever else may stand in a name has this bit. */
+/** The bit that makes a letter lower case. Whatever else may stand in a name has it anyway. */
 const lowerCase = 0x20;
 
 /** By byte: what a name may consist of. */
@@ -29,7 +29,7 @@ for (let byte = 0; byte < 0x80; byte += 1) {
   if (/[A-Za-z0-9-]/.test(String.fromCharCode(byte))) inName[byte] = 1;
 }
 
-/** Of a name, with one byte more. */
+/** The hash of a name that has one byte more. */
 const hashed = (hash: number, byte: number): number => ((hash << 5) | (hash >>> 27)) ^ byte;
 
 const byHash = (names: readonly string[], use: Use): [hash: number, name: KnownName][] =>
@@ -45,7 +45,7 @@ const knownNames = new Map([
   ...byHash(['host'], 'host'),
 ]);
 
-/** Whether the expected bytes, or a part of them, stand there; `bit`: those there taken with it. */
+/** Whether the expected bytes, or a part of them, stand at a place of a request, in whose bytes `bit` is set first. */
 export const stands = (
   bytes: Buffer,
   at: number,

@@ -24,10 +24,10 @@ import { makeLinks } from './make-links.js';
  * access log; left out where it is missing), which answer with the same headers:
  * `node dist/ops/test/bench/redirects.js [--rounds N] [--seconds N] [--links N] [--visitors] [--processes] [--bare]`
  *
- * Each server has core 0 for itself, `wrk` core 1, before the API and the PostgreSQL of the edge alone. Each
- * round measures each server, in another order. `--visitors`: 10,000 addresses and 500 user agents; else
- * one of each. `--processes`: also an edge of two processes, which has both cores, and shares them with `wrk`,
- * which goes before nobody then. `--bare`: only everything in one process, and bare node:http.
+ * Each server has core 0 for itself. `wrk` has core 1, where the API and the PostgreSQL of the edge alone run when
+ * it does not. Each round measures each server, in another order. `--visitors`: 10,000 addresses and 500 user
+ * agents; else one of each. `--processes`: also an edge of two processes, which shares both cores with `wrk`, on
+ * equal terms. `--bare`: only everything in one process, and bare node:http.
  */
 const options = parseArgs({
   options: {
@@ -126,16 +126,14 @@ const wrkResult = z.object({
 const servers: Server[] = [];
 
 /**
- * Goes before a command that is to run before all others of its core; needs root. Where the kernel lets whatever
+ * Goes before a command, and lets it run before all others of its core; needs root. Where the kernel lets whatever
  * runs finish its 4 ms, PostgreSQL would keep wrk from asking, and the edge's core would do nothing for a tenth of
  * the time.
  */
-const atOnce = ['chrt', '--fifo', '1'];
-if (spawnSync('env', [...atOnce, 'true']).status !== 0) {
-  atOnce.length = 0;
-  process.stderr.write(
-    'Not root: wrk waits for PostgreSQL at times, and the edge alone for wrk.\n',
-  );
+const realTime = ['chrt', '--fifo', '1'];
+const wrkPriority = spawnSync('env', [...realTime, 'true']).status === 0 ? realTime : [];
+if (wrkPriority.length === 0) {
+  process.stderr.write('wrk has no priority (not root?): PostgreSQL slows down the edge alone.\n');
 }
 
 /** Waits until the servers have done what a load has left behind. */
@@ -163,17 +161,9 @@ const load = async (server: Server, forSeconds: number, first: number | null) =>
   const wrk = spawn(
     'env',
     [
-      ...(server.loadedFrom ? [] : atOnce),
-      ...[
-        'wrk',
-        '-t1',
-        `-c${connections}`,
-        `-d${forSeconds}s`,
-        '--timeout',
-        '10s',
-        '-s',
-        scriptFile,
-      ],
+      ...(server.loadedFrom ? [] : wrkPriority),
+      ...['wrk', '-t1', `-c${connections}`, `-d${forSeconds}s`],
+      ...['--timeout', '10s', '-s', scriptFile],
       ...[server.url, '--', requestsFile(server), ...(first === null ? [] : [String(first)])],
     ],
     { stdio: ['ignore', 'pipe', 'inherit'] },
