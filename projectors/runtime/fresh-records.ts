@@ -78,9 +78,13 @@ export class FreshRecords {
       return { of: this.#readingOf(batch), incoming: readRecords(batch.topic, batch.records) };
     });
     const origins = all.map(({ of, incoming }) => {
-      const found = incoming.flatMap((one) =>
-        'event' in one && needsMark(one.event, this.log) ? originOf(one.event) : [],
-      );
+      const found: string[] = [];
+      for (const one of incoming) {
+        if (!('event' in one) || !needsMark(one.event, this.log)) continue;
+        const origin = originOf(one.event);
+        // Visits of one spool follow one another.
+        if (origin !== found.at(-1)) found.push(origin);
+      }
       return { of, names: addNew(of.origins, found) };
     });
     const spooled = all.filter(({ incoming }) =>

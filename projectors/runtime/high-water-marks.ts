@@ -1,6 +1,6 @@
 import type { Batch, EventLog } from '../../ops/platform/event-log/port.js';
 import { valuesByField, type Client } from '../../ops/platform/postgres/pool.js';
-import { ledgerSource, originOf } from '../../schemas/events/envelope.js';
+import { ledgerSource, millisecondsOf, originOf } from '../../schemas/events/envelope.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
 import type { ProjectionSchema } from './projection.js';
 import type { IncomingRecord } from './read-record.js';
@@ -41,7 +41,7 @@ export const needsMark = (
   { mayRepeatLedger }: Pick<EventLog, 'mayRepeatLedger'>,
 ): boolean => mayRepeatLedger || isSpooled(event);
 
-const dayOf = (event: LinklogEvent): number => Math.floor(Date.parse(event.time) / 86_400_000);
+const dayOf = (event: LinklogEvent): number => Math.floor(millisecondsOf(event.time) / 86_400_000);
 
 /**
  * The records without repeats, and the high-water marks that they raise. First occurrences ascend, so
@@ -62,15 +62,21 @@ export const dropRepeats = (
   readonly newest: number | null;
 } => {
   const raised: HighWaterMarks = new Map();
+  let origin = '';
+  let mark: HighWaterMark | undefined;
   const fresh = incoming.filter((one) => {
     if (!('event' in one)) return true;
     const { event } = one;
     if (!needsMark(event, log)) return true;
-    const origin = originOf(event);
-    const mark = raised.get(origin) ?? highWaterMarks.get(origin);
+    // Visits of one spool follow one another.
+    if (originOf(event) !== origin) {
+      origin = originOf(event);
+      mark = raised.get(origin) ?? highWaterMarks.get(origin);
+    }
     if (mark && !isOver(mark.day, newest) && event.sequence <= mark.sequence) return false;
     if (isSpooled(event)) newest = Math.max(newest ?? 0, dayOf(event));
-    raised.set(origin, { sequence: event.sequence, day: isSpooled(event) ? newest : null });
+    mark = { sequence: event.sequence, day: isSpooled(event) ? newest : null };
+    raised.set(origin, mark);
     return true;
   });
   return { fresh, raised, newest };

@@ -1,7 +1,8 @@
 import { BoundedMap } from '../../ops/platform/bounded-map.js';
 import type { EventNamed } from '../../schemas/events/catalogue.js';
+import { millisecondsOf } from '../../schemas/events/envelope.js';
 import { quarterAt, type Quarter } from '../../schemas/statistics/calendar.js';
-import type { ClickValues } from '../../schemas/statistics/document.js';
+import { valuesIn, type ClickValues } from '../../schemas/statistics/document.js';
 import { Statistics, type Totals } from './statistics.js';
 import { Visitors } from './visitors.js';
 
@@ -28,9 +29,7 @@ const knownValues = new BoundedMap<string, ClickValues>(5_000);
 
 const copyOf = <Value>(value: Value): Value => JSON.parse(JSON.stringify(value)) as Value;
 
-const found = <Value>(known: Map<string, Value>, key: string, value: Value): Value => {
-  const one = known.get(key);
-  if (one !== undefined) return one;
+const remembered = <Value>(known: Map<string, Value>, key: string, value: Value): Value => {
   const added = copyOf(value);
   known.set(copyOf(key), added);
   return added;
@@ -41,8 +40,7 @@ type Visited = EventNamed<'LinkVisited'>['data'];
 const valuesOf = (visited: Visited): ClickValues => {
   const { referrer, country, browser, os, device, language, trigger } = visited;
   const key = `${country} ${browser} ${os} ${device} ${language} ${trigger} ${referrer}`;
-  const values = { referrer, country, browser, os, device, language, trigger };
-  return found(knownValues, key, values);
+  return knownValues.get(key) ?? remembered(knownValues, key, valuesIn(visited));
 };
 
 export const visitOf = ({
@@ -51,20 +49,25 @@ export const visitOf = ({
   time,
   data,
 }: EventNamed<'LinkVisited'>): Visit => {
-  const at = Date.parse(time);
+  const at = millisecondsOf(time);
   const { day, quarter } = quarterAt(at);
   return {
     day,
     quarter,
     at,
     code: subject,
-    account: found(knownAccounts, account, account),
+    account: knownAccounts.get(account) ?? remembered(knownAccounts, account, account),
     visitor: data.bot ? null : data.visitor,
     bot: data.bot,
     values: valuesOf(data),
     isFirst: false,
   };
 };
+
+interface VisitorOfDay {
+  readonly day: number;
+  readonly visitor: string;
+}
 
 /** The statistics of a link, as far as a batch touches them. */
 export class LinkStatistics extends Statistics {
@@ -107,12 +110,14 @@ export class LinkStatistics extends Statistics {
   }
 
   /** Visitors that are to be rows from now on. */
-  newVisitorRows(): readonly { readonly day: number; readonly visitor: string }[] {
-    const { newest } = this;
-    if (!newest) return [];
-    return this.#visitors.flatMap((visitors, age) =>
-      visitors.newRows().map((visitor) => ({ day: newest.day - age, visitor })),
-    );
+  newVisitorRows(): readonly VisitorOfDay[] {
+    const rows: VisitorOfDay[] = [];
+    let day = this.newest?.day ?? 0;
+    for (const visitors of this.#visitors) {
+      for (const visitor of visitors.newRows()) rows.push({ day, visitor });
+      day -= 1;
+    }
+    return rows;
   }
 
   /** Whether rows of older days are to be deleted. */

@@ -22,7 +22,7 @@ describe('projectors: visits as statistics see them', () => {
       const others = String.fromCharCode(65 + (row % 26)).repeat(rowCharacters);
       const [line = ''] = `${writeEvent({ ...event, data })}\n${others}`.split('\n');
       const { values } = visitOf(readEvent(line) as EventNamed<'LinkVisited'>);
-      expect(values.referrer).to.equal(data.referrer);
+      expect(values).to.include(data.referrer);
     }
     expect(heapBytes() - before).to.be.below((rows * rowCharacters) / 10);
   });

@@ -19,12 +19,14 @@ const expectVisitors = async (
   statistics: Links,
   visitsOf: readonly VisitsOfLink[],
 ): Promise<void> => {
-  const asked = visitsOf.flatMap(([code, visits]) => {
+  const asked: Visit[] = [];
+  for (const [code, visits] of visitsOf) {
     const link = statistics.get(code);
-    return visits.filter(
-      ({ day, visitor }) => visitor !== null && link?.visitorsOf(day)?.isInRows === true,
-    );
-  });
+    for (const visit of visits) {
+      const { day, visitor } = visit;
+      if (visitor !== null && link?.visitorsOf(day)?.isInRows === true) asked.push(visit);
+    }
+  }
   const rows = await insertVisitors(tx, schema, asked);
   for (const { code, day, visitor } of rows) {
     statistics.get(code)?.visitorsOf(day)?.expect(visitor);
@@ -59,15 +61,13 @@ const writeVisitors = async (
   schema: ProjectionSchema,
   statistics: Links,
 ): Promise<void> => {
-  const all = [...statistics];
-  await insertVisitors(
-    tx,
-    schema,
-    all.flatMap(([code, link]) => link.newVisitorRows().map((row) => ({ code, ...row }))),
-  );
-  const left = all.flatMap(([code, { hasLeftRows, newest }]) =>
-    hasLeftRows && newest ? [{ code, day: newest.day - 1 }] : [],
-  );
+  const added: VisitorRow[] = [];
+  const left: { readonly code: string; readonly day: number }[] = [];
+  for (const [code, link] of statistics) {
+    for (const row of link.newVisitorRows()) added.push({ code, ...row });
+    if (link.hasLeftRows && link.newest) left.push({ code, day: link.newest.day - 1 });
+  }
+  await insertVisitors(tx, schema, added);
   if (left.length === 0) return;
   await tx.query(
     `DELETE FROM ${schema}.visitors v USING unnest($1::text[], $2::integer[]) AS kept (code, day)

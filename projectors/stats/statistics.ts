@@ -141,6 +141,11 @@ export class Statistics implements Totals {
     if (late) this.#addToDay(day, portion);
   }
 
+  /** Whether visits may have changed more than the newest quarter. */
+  get touchesDays(): boolean {
+    return this.#days !== undefined;
+  }
+
   changedDays(): readonly (readonly [number, Portion])[] {
     return changedOf(this.#days);
   }

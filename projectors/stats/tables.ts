@@ -130,9 +130,12 @@ export const readStatistics = async <Owner extends Statistics>(
 ): Promise<ReadonlyMap<string, Owner>> => {
   const { name } = owners;
   const columns = ['ctid', 'clicks', 'bots', 'day', 'uniques', 'series', 'document', ...extra];
-  const all = [...visits.values()];
-  const latest = all.flat().reduce(laterOf, { day: 0, quarter: 0 });
-  const most = all.reduce((sum, { length }) => Math.max(sum, length), 0);
+  let latest: Quarter = { day: 0, quarter: 0 };
+  let most = 0;
+  for (const some of visits.values()) {
+    latest = some.reduce(laterOf, latest);
+    most = Math.max(most, some.length);
+  }
   // Planned anew each time, like all reads here: a plan from when the tables were small would read all of them. The
   // rest of the newest quarter's day matters where that quarter may end, and where the day may be full of values.
   const { rows } = await tx.query<OwnerRow>(
@@ -167,11 +170,12 @@ const readLate = async (
   all: ReadonlyMap<string, Statistics>,
   visits: ReadonlyMap<string, readonly Quarter[]>,
 ): Promise<void> => {
-  const late = [...all].flatMap(([owner, statistics]) =>
-    (visits.get(owner) ?? [])
-      .filter((visit) => statistics.isLate(visit))
-      .map(({ day, quarter }) => ({ owner, day, quarter })),
-  );
+  const late: (Quarter & { readonly owner: string })[] = [];
+  for (const [owner, statistics] of all) {
+    for (const visit of visits.get(owner) ?? []) {
+      if (statistics.isLate(visit)) late.push({ owner, day: visit.day, quarter: visit.quarter });
+    }
+  }
   if (late.length === 0) return;
   const { name } = owners;
   const [{ rows: days }, { rows: quarters }] = await Promise.all([
@@ -358,13 +362,14 @@ export const writeStatistics = async <Owner extends Statistics>(
   ofDay: Cells<ChangedDay<Owner>> = {},
 ): Promise<void> => {
   const all = [...statistics];
-  const days = all.flatMap((of) =>
+  const withDays = all.filter(({ touchesDays }) => touchesDays);
+  const days = withDays.flatMap((of) =>
     of.changedDays().map(([day, portion]): ChangedDay<Owner> => {
       const counts = sumOfSeries(portion.series);
       return { of, day, portion, counts };
     }),
   );
-  const quarters = all.flatMap((of) =>
+  const quarters = withDays.flatMap((of) =>
     of.changedQuarters().map((changed) => ({ owner: of.owner, ...changed })),
   );
   const newest: Cells<Owner> = {
@@ -410,6 +415,6 @@ export const writeStatistics = async <Owner extends Statistics>(
       { document: ({ document }) => document.text },
       quarters,
     ),
-    writeMonths(tx, schema, owners, all),
+    writeMonths(tx, schema, owners, withDays),
   ]);
 };

@@ -31,7 +31,11 @@ export type ValueClicks = (Value | number)[];
  */
 export type Document = readonly ValueClicks[];
 
-export type ClickValues = Readonly<Record<DimensionField, Value>>;
+/** What a click has in each dimension, in the order of `dimensionNames`. */
+export type ClickValues = readonly Value[];
+
+export const valuesIn = (fields: Readonly<Record<DimensionField, Value>>): ClickValues =>
+  dimensionNames.map((name) => fields[dimensions[name]]);
 
 export const emptyDocument = (): Document => dimensionNames.map(() => []);
 
@@ -89,21 +93,17 @@ const keptAs = (value: Value, dimension: number, day: DayDocuments | null): Valu
   return known.size < keptValues ? value : otherValue;
 };
 
-const fields = dimensionNames.map((name) => dimensions[name]);
-
 /**
  * Counts a click in a document. `day` gives the documents that together have the clicks of its day so far; `null` where
  * it cannot be full. What is `(other)` in a day is so in its quarters, so that their sums agree.
  */
 export const addClick = (to: Document, values: ClickValues, day: DayDocuments | null): void => {
-  let dimension = 0;
-  for (const field of fields) {
-    const value = values[field];
+  for (let dimension = 0; dimension < to.length; dimension += 1) {
+    const value = values[dimension] ?? null;
     const list = to[dimension] ?? [];
     const place = placeOf(list, value);
     if (isAt(list, place, value)) list[place + 1] = (list[place + 1] as number) + 1;
     else add(list, keptAs(value, dimension, day), 1);
-    dimension += 1;
   }
 };
 

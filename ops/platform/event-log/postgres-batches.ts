@@ -187,12 +187,13 @@ class RowRecords implements Records {
   slice(start = 0, end = this.length): LogRecord[] {
     const from = this.#from + start;
     const to = this.#from + Math.min(end, this.length);
-    return this.rows
+    const parts = this.rows
       .filter((row) => row.firstOffset < to && endOf(row) > from)
-      .flatMap((row) => {
+      .map((row) => {
         const first = Math.max(0, from - row.firstOffset);
         return this.#recordsIn(row).slice(first, to - row.firstOffset);
       });
+    return new Array<LogRecord>().concat(...parts);
   }
 
   #recordsIn(row: LogRow): readonly LogRecord[] {

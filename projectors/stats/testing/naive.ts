@@ -1,6 +1,6 @@
 import { groupBy } from '../../../ops/platform/group-by.js';
 import { firstDayOf, monthOf, quartersOfDay } from '../../../schemas/statistics/calendar.js';
-import { dimensionNames, dimensions, otherValue } from '../../../schemas/statistics/document.js';
+import { dimensionNames, otherValue } from '../../../schemas/statistics/document.js';
 import type { Visit } from '../link-statistics.js';
 
 /** The rows of a table, in no order. */
@@ -15,23 +15,21 @@ const keptOf = (visits: readonly Visit[]): readonly Visit[] => {
   const kept = new Map<string, Set<string>>();
   return visits.map((visit) => {
     if (visit.bot) return visit;
-    const values = { ...visit.values };
-    for (const field of Object.values(dimensions)) {
-      const value = visit.values[field];
-      const seen = kept.get(`${visit.day} ${field}`) ?? new Set();
-      kept.set(`${visit.day} ${field}`, seen);
-      if (value === null || value === otherValue) continue;
+    const values = visit.values.map((value, dimension) => {
+      const seen = kept.get(`${visit.day} ${dimension}`) ?? new Set();
+      kept.set(`${visit.day} ${dimension}`, seen);
+      if (value === null || value === otherValue) return value;
       if (seen.size < 100) seen.add(value);
-      if (!seen.has(value)) values[field] = otherValue;
-    }
+      return seen.has(value) ? value : otherValue;
+    });
     return { ...visit, values };
   });
 };
 
 const documentOf = (visits: readonly Visit[]): string => {
   const clicks = visits.filter(({ bot }) => !bot);
-  const lists = dimensionNames.map((name) => {
-    const byValue = groupBy(clicks, ({ values }) => values[dimensions[name]]);
+  const lists = dimensionNames.map((_, dimension) => {
+    const byValue = groupBy(clicks, ({ values }) => values[dimension] ?? null);
     const nulls = byValue.get(null)?.length ?? 0;
     byValue.delete(null);
     const named = [...byValue].map(([value, { length }]) => [value, length] as const);

@@ -1,4 +1,5 @@
 import type { EventNamed } from '../../../../schemas/events/catalogue.js';
+import { millisecondsOf } from '../../../../schemas/events/envelope.js';
 import { quarterAt } from '../../../../schemas/statistics/calendar.js';
 import {
   addClick,
@@ -6,6 +7,7 @@ import {
   dimensionNames,
   emptyDocument,
   emptySum,
+  valuesIn,
   type Dimension,
   type Document,
 } from '../../../../schemas/statistics/document.js';
@@ -24,7 +26,7 @@ export class VisitsThen {
   readonly #visitors = new Map<number, Set<string>>();
 
   add({ time, data }: EventNamed<'LinkVisited'>): void {
-    const { day } = quarterAt(Date.parse(time));
+    const { day } = quarterAt(millisecondsOf(time));
     this.#advanceTo(day);
     if (data.bot) {
       this.botCount += 1;
@@ -35,7 +37,7 @@ export class VisitsThen {
     if (this.lastAccessed === null || time > this.lastAccessed) this.lastAccessed = time;
     const document = this.#days.get(day) ?? emptyDocument();
     this.#days.set(day, document);
-    addClick(document, data, () => [document]);
+    addClick(document, valuesIn(data), () => [document]);
     if (data.visitor === null || day < this.#newestDay - 1) return;
     const visitors = this.#visitors.get(day) ?? new Set();
     this.#visitors.set(day, visitors);
