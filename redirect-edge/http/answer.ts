@@ -139,12 +139,12 @@ export const sendRedirect = (response: ServerResponse, location: string): void =
 
 const redirectLines = redirectHeaders.reduce(
   (text, part, index) => text + part + (index % 2 === 0 ? ': ' : '\r\n'),
-  '',
+  '\r\n',
 );
 
 /** The status line and the headers of a redirect after a GET, as node:http writes them. */
 export const redirectHead = (location: string): string =>
-  `HTTP/1.1 302 Found\r\nLocation: ${location}\r\n${redirectLines}`;
+  `HTTP/1.1 302 Found\r\nLocation: ${location}${redirectLines}`;
 
 /** A body that nobody reads would hold the connection: it is closed. */
 export const refuseBody = (

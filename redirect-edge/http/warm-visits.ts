@@ -28,7 +28,7 @@ export const createWarmVisits = (deps: WarmVisitDeps) => {
   return {
     /** The link, unless more has to be done for an answer than to write the visit down. */
     linkOf(code: string, now: number): ServedLink | undefined {
-      const link = platform.maintenance ? undefined : links.peek(code);
+      const link = platform.maintenance ? undefined : links.peek(code, now);
       if (!link) return undefined;
       // Whoever it is: what a bot is told apart by makes no difference to a link that everybody may follow.
       const { type } = answerVisit(link, { head: false, bot: false, now });

@@ -6,6 +6,7 @@ import type { Outbox } from '../../ops/platform/outbox/port.js';
 import { isAway } from '../../ops/platform/postgres/away.js';
 import { type Pool, mayBlameOne } from '../../ops/platform/postgres/pool.js';
 import { servedLink, type ServedLink } from '../domain/visit.js';
+import { CodeMap } from './code-map.js';
 import { Freshness } from './freshness.js';
 import type { SharedCache } from './shared-cache.js';
 
@@ -17,12 +18,12 @@ interface Entry extends ServedLink {
   readonly generation: number;
   /** In whole seconds: a number with a fraction would be an object of its own. */
   readonly readAt: number;
-  /** Since it was put behind all others; at first, too. */
+  /** Since it was looked at last to make room. */
   wasUsed: boolean;
 }
 
-/** Entries in use that one new entry may put behind all others, before it takes the place of one in use. */
-const maxMoves = 100;
+/** Entries in use that are spared for one new entry, before it takes the place of one in use. */
+const maxSpared = 100;
 
 /**
  * An older entry is in doubt. Whatever a notification was lost by, a change is live after this long.
@@ -37,22 +38,20 @@ const costOf = (link: ServedLink): number =>
   2 * link.location.length +
   (link.passwordHash?.length ?? 0);
 
+const secondsOf = (ms: number): number => Math.floor(ms / 1_000);
+
 /**
- * The links that were asked for last, within `maxBytes`. Second chance: an entry that was used since it came to
- * the end of the line goes there again instead of being dropped. To move it at each use would cost more than to
- * find it.
+ * The links that were asked for last, within `maxBytes`. Second chance: a hand goes around, and what it finds makes
+ * room if it was not used since it was found before. To keep links in the order of their use would cost more than
+ * to find them. Times are milliseconds since the epoch.
  */
 export class LinkCache {
-  /** A Map keeps the order of insertion. */
-  readonly #entries = new Map<string, Entry>();
+  readonly #entries = new CodeMap<Entry>();
   readonly #accounts = new BoundedMap<string, string>(1_000);
   #size = 0;
+  #hand = 0;
 
-  /** @param now milliseconds of a clock that never goes back */
-  constructor(
-    private readonly maxBytes: number,
-    private readonly now: () => number = () => performance.now(),
-  ) {}
+  constructor(private readonly maxBytes: number) {}
 
   /** Bytes, as estimated. */
   get size(): number {
@@ -69,26 +68,31 @@ export class LinkCache {
   }
 
   /** The link, if its entry is of this generation and not too old; `null` takes any. */
-  get(code: string, generation: number | null): ServedLink | undefined {
+  get(code: string, generation: number | null, now = Date.now()): ServedLink | undefined {
     const entry = this.#entries.get(code);
     if (!entry) return undefined;
     if (generation !== null) {
       if (entry.generation !== generation) return undefined;
-      if (this.#seconds() - entry.readAt > greatestAgeSeconds) return undefined;
+      // The clock may go back.
+      if (Math.abs(secondsOf(now) - entry.readAt) > greatestAgeSeconds) return undefined;
     }
     // A write for nothing costs as much as another miss of the processor's caches.
     if (!entry.wasUsed) entry.wasUsed = true;
     return entry;
   }
 
-  set(link: ServedLink, generation: number): void {
+  /** Keeps the link, in the place of others where there is no room. */
+  set(link: ServedLink, generation: number, now = Date.now()): void {
     this.delete(link.code);
-    const { code } = link;
-    const entry: Entry = {
-      code,
+    const cost = costOf(link);
+    if (cost > this.maxBytes) return;
+    this.#makeRoom(cost);
+    this.#size += cost;
+    this.#entries.add({
+      code: link.code,
       generation,
-      readAt: this.#seconds(),
-      wasUsed: true,
+      readAt: secondsOf(now),
+      wasUsed: false,
       status: link.status,
       expiresAt: link.expiresAt,
       limited: link.limited,
@@ -97,18 +101,25 @@ export class LinkCache {
       account: this.#sameText(link.account),
       sequence: link.sequence,
       createdAt: link.createdAt,
-    };
-    this.#entries.set(code, entry);
-    this.#size += costOf(link);
-    let moves = 0;
-    for (const [first, oldest] of this.#entries) {
-      if (this.#size <= this.maxBytes) break;
-      if (oldest.wasUsed && moves < maxMoves) {
-        oldest.wasUsed = false;
-        this.#entries.delete(first);
-        this.#entries.set(first, oldest);
-        moves += 1;
-      } else this.delete(first);
+    });
+  }
+
+  delete(code: string): void {
+    const entry = this.#entries.get(code);
+    if (!entry) return;
+    this.#entries.delete(entry);
+    this.#size -= costOf(entry);
+  }
+
+  #makeRoom(bytes: number): void {
+    let spared = 0;
+    while (this.room < bytes) {
+      const found = this.#entries.at(this.#hand);
+      this.#hand = (this.#hand + 1) % this.#entries.places;
+      if (found?.wasUsed && spared < maxSpared) {
+        found.wasUsed = false;
+        spared += 1;
+      } else if (found) this.delete(found.code);
     }
   }
 
@@ -117,17 +128,6 @@ export class LinkCache {
     const known = this.#accounts.get(account);
     if (known === undefined) this.#accounts.set(account, account);
     return known ?? account;
-  }
-
-  #seconds(): number {
-    return Math.floor(this.now() / 1_000);
-  }
-
-  delete(code: string): void {
-    const entry = this.#entries.get(code);
-    if (!entry) return;
-    this.#entries.delete(code);
-    this.#size -= costOf(entry);
   }
 }
 
@@ -170,8 +170,8 @@ export class LinkReader {
   }
 
   /** Like `cached`, and not counted: whoever answers from it counts a hit, and else asks `cached`. */
-  peek(code: string): ServedLink | undefined {
-    return this.#changesAreHeard ? this.cache.get(code, this.#generation) : undefined;
+  peek(code: string, now?: number): ServedLink | undefined {
+    return this.#changesAreHeard ? this.cache.get(code, this.#generation, now) : undefined;
   }
 
   /** From memory, without waiting. */

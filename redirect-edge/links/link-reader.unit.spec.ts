@@ -16,16 +16,20 @@ const link: ServedLink = {
 
 describe('redirect edge: link cache', () => {
   it('doubts a link ten minutes after it was read, and keeps it for a PostgreSQL that is away', () => {
-    let now = 0;
-    const cache = new LinkCache(1e6, () => now);
-    cache.set(link, 1);
-    now = 600_000;
-    expect(cache.get('spring', 1)).to.include(link);
-    now += 1_000;
-    expect(cache.get('spring', 1)).to.equal(undefined);
-    expect(cache.get('spring', null)).to.include(link);
-    cache.set(link, 1);
-    expect(cache.get('spring', 1)).to.include(link);
+    const cache = new LinkCache(1e6);
+    cache.set(link, 1, 0);
+    expect(cache.get('spring', 1, 600_000)).to.include(link);
+    expect(cache.get('spring', 1, 601_000)).to.equal(undefined);
+    expect(cache.get('spring', null, 601_000)).to.include(link);
+    cache.set(link, 1, 601_000);
+    expect(cache.get('spring', 1, 601_000)).to.include(link);
+  });
+
+  it('doubts a link that was read in the future: the clock went back', () => {
+    const cache = new LinkCache(1e6);
+    cache.set(link, 1, 601_000);
+    expect(cache.get('spring', 1, 1_000)).to.include(link);
+    expect(cache.get('spring', 1, 0)).to.equal(undefined);
   });
 
   it('doubts a link of an older generation', () => {
@@ -50,6 +54,14 @@ describe('redirect edge: link cache', () => {
     cache.get('two', 1);
     set('four');
     expect(kept()).to.deep.equal(['two', 'four']);
+  });
+
+  it('keeps others where a link alone is too large', () => {
+    const cache = new LinkCache(1_000);
+    cache.set(link, 1);
+    cache.set({ ...link, code: 'large', location: `https://example.com/${'x'.repeat(900)}` }, 1);
+    expect(cache.get('large', null)).to.equal(undefined);
+    expect(cache.get('spring', null)).to.include(link);
   });
 
   it('finds room for a link where all others are in use', () => {

@@ -70,17 +70,16 @@ const createReader = () => {
   };
 };
 
-/** The headers that node:http adds, and the end of all; made once a second. */
+/** The headers that node:http adds, and the end of all; made once a second, as node:http makes its date. */
 const createTail = (keepAliveMs: number): (() => string) => {
-  let text = '';
-  let second = 0;
+  let text: string | null = null;
   return () => {
-    const now = Math.floor(Date.now() / 1_000);
-    if (now !== second) {
-      second = now;
-      const date = new Date(now * 1_000).toUTCString();
-      text = `Date: ${date}\r\nConnection: keep-alive\r\nKeep-Alive: timeout=${keepAliveMs / 1_000}\r\n\r\n`;
-    }
+    if (text !== null) return text;
+    const now = new Date();
+    setTimeout(() => {
+      text = null;
+    }, 1_000 - now.getMilliseconds()).unref();
+    text = `Date: ${now.toUTCString()}\r\nConnection: keep-alive\r\nKeep-Alive: timeout=${keepAliveMs / 1_000}\r\n\r\n`;
     return text;
   };
 };

@@ -1,0 +1,56 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { CodeMap } from './code-map.js';
+
+interface Item {
+  readonly code: string;
+  readonly number: number;
+}
+
+/** Adds or deletes items, from many to few, so that it grows, and places become free. */
+const changes = fc.array(
+  fc.record({ code: fc.nat(300).map((number) => `c${number}`), isDeletion: fc.boolean() }),
+  { maxLength: 2_000, size: 'max' },
+);
+
+describe('redirect edge: map of codes', () => {
+  it('has what a Map has, whatever is added and deleted', () => {
+    fc.assert(
+      fc.property(changes, (all) => {
+        const map = new CodeMap<Item>();
+        const model = new Map<string, Item>();
+        all.forEach(({ code, isDeletion }, number) => {
+          const before = model.get(code);
+          expect(map.get(code)).to.equal(before);
+          if (before) {
+            map.delete(before);
+            model.delete(code);
+          }
+          if (isDeletion) return;
+          map.add({ code, number });
+          model.set(code, map.get(code) as Item);
+        });
+        for (const [code, item] of model) {
+          expect(item).to.include({ code });
+          expect(map.get(code)).to.equal(item);
+        }
+        expect(map.size).to.equal(model.size);
+        const places = Array.from({ length: map.places }, (_, place) => map.at(place));
+        expect(places.filter((item) => item)).to.have.members([...model.values()]);
+        expect(map.places).to.be.at.most(301);
+      }),
+    );
+  });
+
+  it('tells codes apart that differ in one character, or in their length', () => {
+    const map = new CodeMap<Item>();
+    const codes = ['', 'a', 'b', 'aa', 'ab', 'ba', 'aaa', 'é', '€'];
+    codes.forEach((code, number) => {
+      map.add({ code, number });
+    });
+    codes.forEach((code, number) => {
+      expect(map.get(code)?.number).to.equal(number);
+    });
+    expect(map.get('aaaa')).to.equal(undefined);
+  });
+});
