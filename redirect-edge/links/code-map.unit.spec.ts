@@ -27,8 +27,9 @@ describe('redirect edge: map of codes', () => {
             model.delete(code);
           }
           if (isDeletion) return;
-          map.add({ code, number });
-          model.set(code, map.get(code) as Item);
+          const item = { code, number };
+          map.add(item);
+          model.set(code, item);
         });
         for (const [code, item] of model) {
           expect(item).to.include({ code });
