@@ -274,6 +274,27 @@ describe('platform: transaction', () => {
     expect(await notes()).to.deep.equal([]);
   });
 
+  it('says why its first statement failed, though those behind it are heard of sooner', async () => {
+    /** Hears of its failure some turns later than whoever waits for a statement alone. */
+    const failing = async (tx: Client): Promise<void> => {
+      try {
+        await tx.query('SELECT 1 / 0');
+      } finally {
+        await Promise.resolve();
+        await Promise.resolve();
+      }
+    };
+    const all = (tx: Client) => Promise.all([failing(tx), tx.query('SELECT')]);
+    const none = (tx: Client) => tx.query('SELECT');
+    for (const work of [
+      transaction(pool, all),
+      lockingTransaction(pool, all, none),
+      lockingTransaction(pool, none, all),
+    ]) {
+      expect(await rejection(work)).to.include({ code: '22012' });
+    }
+  });
+
   it('answers statements that did not wait for each other, each with its own', async () => {
     const results = await withConnection(pool, (client) =>
       Promise.allSettled([

@@ -5,7 +5,7 @@ import { DatabaseSilent, isAway, isRefusal } from './away.js';
 import { arrayLiteral } from './array-literal.js';
 import { sendsByteParts } from './byte-parts.js';
 import { answerGraceMs, deadlines, type DeadlineName, type Deadlines } from './deadlines.js';
-import { SharedSync, wasSkipped } from './shared-sync.js';
+import { reasonOf, SharedSync, wasSkipped } from './shared-sync.js';
 import type { Silence } from './silence.js';
 
 /** A connection, or a transaction on it. */
@@ -327,8 +327,9 @@ export const transactionOn = <Result>(
       await client.query(prepared('BEGIN'));
       result = await work();
     } catch (error) {
-      await rollBack(client, error, onBroken);
-      throw error;
+      const reason = reasonOf(error);
+      await rollBack(client, reason, onBroken);
+      throw reason;
     }
     await commit(client, onBroken);
     return result;
@@ -357,12 +358,13 @@ export const lockingTransaction = <Locked, Result>(
         const [, locked] = await Promise.all([client.query(prepared('BEGIN')), lock(client)]);
         writing = write(client, locked);
       } catch (error) {
-        await rollBack(client, error, onBroken);
-        throw error;
+        const reason = reasonOf(error);
+        await rollBack(client, reason, onBroken);
+        throw reason;
       }
       const [written, ended] = await Promise.allSettled([writing, commit(client, onBroken)]);
       const isUnknown = ended.status === 'rejected' && ended.reason instanceof OutcomeUnknown;
-      if (written.status === 'rejected' && !isUnknown) throw written.reason;
+      if (written.status === 'rejected' && !isUnknown) throw reasonOf(written.reason);
       if (ended.status === 'rejected') throw ended.reason;
       return (written as PromiseFulfilledResult<Result>).value;
     }),

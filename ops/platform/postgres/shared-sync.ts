@@ -24,9 +24,16 @@ const skippedError = (): pg.DatabaseError => {
   return Object.assign(error, { severity: 'ERROR', code: skipped });
 };
 
-/** Whether PostgreSQL skipped a statement because of one that was sent before it. */
-export const wasSkipped = (error: unknown): boolean =>
+/** Whether PostgreSQL skipped a statement because of one that was sent before it, whose error is its cause. */
+export const wasSkipped = (error: unknown): error is pg.DatabaseError =>
   error instanceof pg.DatabaseError && error.code === skipped;
+
+/**
+ * Why statements that were sent together failed. Their errors come in one turn, and a caller may hear of one that was
+ * skipped before it hears of the one that was to blame.
+ */
+export const reasonOf = (error: unknown): unknown =>
+  (wasSkipped(error) ? error.cause : null) ?? error;
 
 /**
  * Lets statements of a connection (of pg 8) share one Sync. pg sends one behind each, and at each PostgreSQL writes
@@ -40,6 +47,8 @@ export class SharedSync {
   #isDue = false;
   /** In the order of the answers. */
   readonly #unanswered: Unanswered[] = [];
+  /** The last error of a statement that was not skipped. */
+  #failure: unknown;
   readonly #sync: () => void;
 
   constructor(pgConnection: pg.Connection) {
@@ -66,6 +75,7 @@ export class SharedSync {
     connection.emit = (name, message) => {
       // Before it is heard: who hears it may send the next statement. At a connection's start, it answers none.
       if (name === 'readyForQuery') this.#unanswered.shift();
+      if (name === 'errorMessage') this.#explain(message);
       const isHeard = emit(name, message);
       switch (name) {
         case 'commandComplete':
@@ -77,7 +87,7 @@ export class SharedSync {
         case 'errorMessage':
           while (this.#isNextShared()) {
             goOn();
-            emit('errorMessage', skippedError());
+            emit('errorMessage', this.#explain(skippedError()));
           }
       }
       return isHeard;
@@ -91,6 +101,12 @@ export class SharedSync {
     this.#isDue = false;
     last.sharesSync = false;
     this.#sync();
+  }
+
+  #explain(error: unknown): unknown {
+    if (wasSkipped(error)) error.cause = this.#failure;
+    else this.#failure = error;
+    return error;
   }
 
   #isNextShared(): boolean {
