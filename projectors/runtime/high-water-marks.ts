@@ -1,6 +1,6 @@
 import type { Batch, EventLog } from '../../ops/platform/event-log/port.js';
 import { valuesByField, type Client } from '../../ops/platform/postgres/pool.js';
-import { ledgerSource, millisecondsOf, originOf } from '../../schemas/events/envelope.js';
+import { ledgerSource, originOf } from '../../schemas/events/envelope.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
 import type { ProjectionSchema } from './projection.js';
 import type { IncomingRecord } from './read-record.js';
@@ -41,7 +41,7 @@ export const needsMark = (
   { mayRepeatLedger }: Pick<EventLog, 'mayRepeatLedger'>,
 ): boolean => mayRepeatLedger || isSpooled(event);
 
-const dayOf = (event: LinklogEvent): number => Math.floor(millisecondsOf(event.time) / 86_400_000);
+const dayOf = (event: LinklogEvent): number => Math.floor(Date.parse(event.time) / 86_400_000);
 
 /**
  * The records without repeats, and the high-water marks that they raise. First occurrences ascend, so

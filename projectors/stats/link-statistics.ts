@@ -1,6 +1,5 @@
 import { BoundedMap } from '../../ops/platform/bounded-map.js';
 import type { EventNamed } from '../../schemas/events/catalogue.js';
-import { millisecondsOf } from '../../schemas/events/envelope.js';
 import { quarterAt, type Quarter } from '../../schemas/statistics/calendar.js';
 import { valuesIn, type ClickValues } from '../../schemas/statistics/document.js';
 import { Statistics, type Totals } from './statistics.js';
@@ -49,7 +48,7 @@ export const visitOf = ({
   time,
   data,
 }: EventNamed<'LinkVisited'>): Visit => {
-  const at = millisecondsOf(time);
+  const at = Date.parse(time);
   const { day, quarter } = quarterAt(at);
   return {
     day,

@@ -15,15 +15,12 @@ const hashOf = (code: string): number => {
  * Items by their codes. To find one among a hundred thousand in a Map are six to nine misses of the processor's
  * caches; here they are four: two thirds of the time.
  *
- * Each item has a place, which it keeps, among `places`; what has left its own is `undefined` there.
+ * Each item keeps its place; that of one that was deleted is `undefined` until another item takes it.
  */
 export class CodeMap<Item extends { readonly code: string }> {
   readonly #items: (Item | undefined)[] = [];
   readonly #free: number[] = [];
-  /**
-   * Pairs of an item's hash and its place plus one, 0 for none: from the pair that the hash leads to on, the first
-   * that was free. At least half of them are.
-   */
+  /** Open addressing, linear probing: pairs of an item's hash, and its place plus one. 0: free, as at least half are. */
   #pairs = new Int32Array(2 * 16);
 
   get size(): number {
@@ -66,7 +63,7 @@ export class CodeMap<Item extends { readonly code: string }> {
     const place = (pairs[hole + 1] ?? 0) - 1;
     this.#items[place] = undefined;
     this.#free.push(place);
-    // Those behind it that it was in the way of move up.
+    // Those behind that would not be found past the hole move into it.
     for (let at = this.#next(hole); pairs[at + 1] !== 0; at = this.#next(at)) {
       const moved = pairs[at] ?? 0;
       if (this.#distance(this.#first(moved), at) < this.#distance(hole, at)) continue;

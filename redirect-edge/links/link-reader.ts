@@ -41,9 +41,9 @@ const costOf = (link: ServedLink): number =>
 const secondsOf = (ms: number): number => Math.floor(ms / 1_000);
 
 /**
- * The links that were asked for last, within `maxBytes`. Second chance: a hand goes around, and what it finds makes
- * room if it was not used since it was found before. To keep links in the order of their use would cost more than
- * to find them. Times are milliseconds since the epoch.
+ * The links that were asked for last, within `maxBytes`. CLOCK: a hand goes around, and what it finds makes room if
+ * it was not used since it was found before. To keep links in the order of their use would cost more than to find
+ * them. Times are milliseconds since the epoch.
  */
 export class LinkCache {
   readonly #entries = new CodeMap<Entry>();

@@ -3,24 +3,6 @@ import { z } from 'zod';
 /** ISO 8601 UTC with milliseconds, as `Date.prototype.toISOString` writes it. */
 export const timestamp = z.iso.datetime({ precision: 3 });
 
-const secondText = (ms: number): string => new Date(ms).toISOString().slice(0, -4);
-
-/** Of the event that was asked about last: `2026-05-20T12:00:00.`, and its milliseconds since 1970. */
-let second = secondText(0);
-let secondMs = 0;
-
-const digitAt = (text: string, place: number): number => text.charCodeAt(place) - 0x30;
-
-/** Milliseconds since 1970 of an event's `time`. `Date.parse` takes eight times as long as to see the same second. */
-export const millisecondsOf = (time: string): number => {
-  if (!time.startsWith(second)) {
-    secondMs = Math.floor(Date.parse(time) / 1_000) * 1_000;
-    // Not of `time`, which may be a part of a long text, and keep that in memory.
-    second = secondText(secondMs);
-  }
-  return secondMs + 100 * digitAt(time, 20) + 10 * digitAt(time, 21) + digitAt(time, 22);
-};
-
 export const sequenceDigits = 16;
 
 /**

@@ -187,13 +187,14 @@ class RowRecords implements Records {
   slice(start = 0, end = this.length): LogRecord[] {
     const from = this.#from + start;
     const to = this.#from + Math.min(end, this.length);
-    const parts = this.rows
-      .filter((row) => row.firstOffset < to && endOf(row) > from)
-      .map((row) => {
-        const first = Math.max(0, from - row.firstOffset);
-        return this.#recordsIn(row).slice(first, to - row.firstOffset);
-      });
-    return new Array<LogRecord>().concat(...parts);
+    // `flatMap` takes ten times as long for each record.
+    const records: LogRecord[] = [];
+    for (const row of this.rows) {
+      if (row.firstOffset >= to || endOf(row) <= from) continue;
+      const first = Math.max(0, from - row.firstOffset);
+      records.push(...this.#recordsIn(row).slice(first, to - row.firstOffset));
+    }
+    return records;
   }
 
   #recordsIn(row: LogRow): readonly LogRecord[] {

@@ -1,5 +1,4 @@
 import type { EventNamed } from '../../../../schemas/events/catalogue.js';
-import { millisecondsOf } from '../../../../schemas/events/envelope.js';
 import { quarterAt } from '../../../../schemas/statistics/calendar.js';
 import {
   addClick,
@@ -26,7 +25,7 @@ export class VisitsThen {
   readonly #visitors = new Map<number, Set<string>>();
 
   add({ time, data }: EventNamed<'LinkVisited'>): void {
-    const { day } = quarterAt(millisecondsOf(time));
+    const { day } = quarterAt(Date.parse(time));
     this.#advanceTo(day);
     if (data.bot) {
       this.botCount += 1;
