@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
+import { fillLinksByClicks } from '../../ops/test/support/links-by-clicks.js';
 import { testNode, type TestNode } from '../../ops/test/support/node.js';
 import { accountStatsQuery, readStatsQuery } from '../../schemas/http/statistics.js';
 import { findAccountStats } from './account-stats.js';
@@ -43,6 +44,7 @@ describe('command API: the most clicked links of an account', () => {
     await pool.query(newest, ['code-bots', day, '[90,0,5]']);
     await pool.query(newest, ['code-later', day + 2, '[0,5,0]']);
     await pool.query(newest, ['code-new', day, '[90,5,0]']);
+    await fillLinksByClicks(pool);
     // There are 200,000, of links that nobody has made.
     expect(await statsOf('many')).to.deep.include({ links: [] });
     await pool.query(newest, ['code-newer', day + 1, '[90,1,0]']);

@@ -106,9 +106,7 @@ const conditionsOn = (selection: Selection, values: Values): string => {
         AND t.tag = ${values.add(tag, 'text')} AND t.created_at = l.created_at AND t.code = l.code)`,
     ),
     ...(withoutClicks
-      ? [
-          `NOT EXISTS (SELECT FROM projection_stats.codes c WHERE c.code = l.code AND c.rank IS NOT NULL)`,
-        ]
+      ? [`NOT EXISTS (SELECT FROM projection_stats.codes c WHERE c.code = l.code AND c.clicks > 0)`]
       : []),
     ...textConditions(query, values),
   ].join(' AND ');

@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { transaction } from '../../ops/platform/postgres/pool.js';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
+import { fillLinksByClicks } from '../../ops/test/support/links-by-clicks.js';
 import { readTopLinks } from './top-links.js';
 
 const links = 1_200;
@@ -50,6 +51,7 @@ describe('command API: the most clicked links of a period', () => {
          FROM jsonb_to_recordset($1) AS t (code text, day integer, clicks integer) GROUP BY code`,
         [JSON.stringify(rows), account, newest],
       );
+      await fillLinksByClicks(pool);
       for (const [from, to] of [
         [0, days],
         [0, 5],

@@ -1,5 +1,5 @@
 import type { Client } from '../../ops/platform/postgres/pool.js';
-import { rankOf, type ClickedLink } from './links-by-clicks.js';
+import { nextByClicks, type ClickedLink } from './links-by-clicks.js';
 
 /** A link with a click, a day. */
 const maxLinkDays = 200_000;
@@ -63,20 +63,15 @@ const amongLikely = async (
   days: Days,
   limit: number,
 ): Promise<readonly ClickedLink[] | null> => {
-  const { rows: likely } = await tx.query<{ code: string; rank: number }>({
-    name: 'likely-links',
-    text: `SELECT code, rank FROM projection_stats.codes
-           WHERE account = $1 AND rank > 0 ORDER BY rank DESC, code LIMIT ${likelyLinks}`,
-    values: [account],
-  });
-  const rankOfOthers = likely.length < likelyLinks ? 0 : (likely.at(-1)?.rank ?? 0);
+  const likely = await nextByClicks(tx, account, null, likelyLinks);
+  const clicksOfOthers = likely.length < likelyLinks ? 0 : (likely.at(-1)?.clicks ?? 0);
   const leastOfAllTime = likely[limit - 1];
   // None of them has more clicks in the period than of all time.
-  if (leastOfAllTime && leastOfAllTime.rank <= rankOfOthers) return null;
+  if (leastOfAllTime && leastOfAllTime.clicks <= clicksOfOthers) return null;
   const codes = likely.map(({ code }) => code);
   const top = await topLinks(tx, account, days, limit, codes);
   const last = top[limit - 1];
-  return rankOfOthers === 0 || (last && rankOf(last.clicks) > rankOfOthers) ? top : null;
+  return clicksOfOthers === 0 || (last && last.clicks > clicksOfOthers) ? top : null;
 };
 
 /** The most clicked links on the days from `from` to before `to`; `null` where there are too many link-days. */

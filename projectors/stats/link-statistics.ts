@@ -70,6 +70,8 @@ interface VisitorOfDay {
 
 /** The statistics of a link, as far as a batch touches them. */
 export class LinkStatistics extends Statistics {
+  /** As the tables have it. */
+  readonly before: { readonly account: string; readonly clicks: number };
   account = '';
   /** Of the latest click of this batch, in milliseconds since 1970. */
   lastAccessed: number | null = null;
@@ -80,9 +82,11 @@ export class LinkStatistics extends Statistics {
   constructor(
     code: string,
     totals?: Totals,
+    account = '',
     visitors: readonly [string | null, string | null] = ['', ''],
   ) {
     super(code, totals);
+    this.before = { account, clicks: this.clicks };
     this.#visitors = [new Visitors(visitors[0]), new Visitors(visitors[1])];
   }
 

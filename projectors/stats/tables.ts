@@ -103,6 +103,7 @@ export interface OwnerRow extends PortionRow {
   readonly day_uniques: number;
   readonly day_document: string;
   /** Of links. */
+  readonly account?: string;
   readonly visitors?: string | null;
   readonly visitors_before?: string | null;
 }

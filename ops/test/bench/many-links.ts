@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { redirects } from '../../../projectors/redirects/projection.js';
 import { created } from '../../../schemas/testing/events.js';
 import { transaction, type Pool } from '../../platform/postgres/pool.js';
+import { fillLinksByClicks } from '../support/links-by-clicks.js';
 
 /** Whose links they are. */
 export const account = 'bench';
@@ -85,6 +86,7 @@ export const fillWithLinks = async (pool: Pool, links: number): Promise<void> =>
        '[[],[],[],[],[],[],[]]', '', ''
      FROM ${table} WHERE hashtext(code) % 5 = 0`,
   );
+  await fillLinksByClicks(pool);
   await pool.query(
     `INSERT INTO ledger.api_keys (id, name, plan, account, status, created_at, sequence, last_event_at, scopes, ancestors)
      VALUES ('bench-key', 'bench', 'PRO', $1, 'active', now(), 1, now(), '{}', '{}')`,

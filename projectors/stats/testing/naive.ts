@@ -131,6 +131,9 @@ export const naiveRows = (visits: readonly Visit[], partition: number): Record<s
   );
   return {
     codes,
+    links_by_clicks: codes.flatMap(({ account, clicks, code }) =>
+      clicks === 0 ? [] : [{ account, clicks, code }],
+    ),
     days: links.flatMap(({ days }) => days),
     quarters: links.flatMap(({ quarters }) => quarters),
     months: links.flatMap(({ months }) => months),

@@ -36,7 +36,10 @@ const tablesOf = async ({ client, live, ignored }: Fold): Promise<readonly strin
 const columnsOf = async ({ client, live, ignored }: Fold, table: string): Promise<Columns> => {
   const { rows } = await client.query<{ name: string; isKey: boolean }>(
     `SELECT a.attname AS name, coalesce(a.attnum = ANY (i.indkey), false) AS "isKey"
-     FROM pg_attribute a LEFT JOIN pg_index i ON i.indrelid = a.attrelid AND i.indisprimary
+     FROM pg_attribute a LEFT JOIN LATERAL (
+       SELECT indkey FROM pg_index WHERE indrelid = a.attrelid AND indisunique
+       ORDER BY indisprimary DESC LIMIT 1
+     ) i ON true
      WHERE a.attrelid = $1::regclass AND a.attnum > 0 AND NOT a.attisdropped AND a.attgenerated = ''
      ORDER BY a.attnum`,
     [`${live}.${table}`],
@@ -74,7 +77,7 @@ const compareTable = async (fold: Fold, table: string, limit: number): Promise<C
   const columns = await columnsOf(fold, table);
   const { keys, others } = columns;
   const [key] = keys;
-  if (key === undefined) throw new Error(`${live}.${table} has no primary key to compare it by`);
+  if (key === undefined) throw new Error(`${live}.${table} has no key to compare it by`);
   const rowOf = (side: string): string => `(${others.map((name) => `${side}.${name}`).join(', ')})`;
   const rowsOf = (schema: string): string =>
     fold.compared(table, `${schema}.${table}`, [...keys, ...others]);

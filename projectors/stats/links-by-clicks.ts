@@ -1,0 +1,70 @@
+import { binaryArray } from '../../ops/platform/postgres/binary-array.js';
+import type { Client } from '../../ops/platform/postgres/pool.js';
+import { textArray } from '../../ops/platform/postgres/text-array.js';
+import type { ProjectionSchema } from '../runtime/projection.js';
+import type { LinkStatistics } from './link-statistics.js';
+
+/** Moves links to where they stand now among the links of their accounts. Those without a click are not among them. */
+export const writeLinksByClicks = async (
+  tx: Client,
+  schema: ProjectionSchema,
+  links: Iterable<LinkStatistics>,
+): Promise<void> => {
+  const added: LinkStatistics[] = [];
+  const moved: LinkStatistics[] = [];
+  for (const link of links) {
+    const { before, clicks, account } = link;
+    if (before.clicks === clicks && before.account === account) continue;
+    (before.clicks === 0 ? added : moved).push(link);
+  }
+  await Promise.all([insert(tx, schema, added), update(tx, schema, moved)]);
+};
+
+const insert = async (
+  tx: Client,
+  schema: ProjectionSchema,
+  links: readonly LinkStatistics[],
+): Promise<void> => {
+  const clicked = links.filter(({ clicks }) => clicks > 0);
+  if (clicked.length === 0) return;
+  await tx.query({
+    name: `stats-by-clicks-${schema}`,
+    text: `INSERT INTO ${schema}.links_by_clicks (account, clicks, code)
+           SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[])`,
+    values: placesOf(clicked),
+  });
+};
+
+const update = async (
+  tx: Client,
+  schema: ProjectionSchema,
+  links: readonly LinkStatistics[],
+): Promise<void> => {
+  if (links.length === 0) return;
+  const { rowCount } = await tx.query({
+    name: `stats-by-clicks-update-${schema}`,
+    text: `UPDATE ${schema}.links_by_clicks AS t SET account = m.account, clicks = m.clicks
+           FROM unnest($1::text[], $2::bigint[], $3::text[], $4::text[], $5::bigint[])
+             AS m (account, clicks, code, account_before, clicks_before)
+           WHERE t.account = m.account_before AND t.clicks = m.clicks_before AND t.code = m.code`,
+    values: [
+      ...placesOf(links),
+      textArray(links.map(({ before }) => before.account)),
+      binaryArray(
+        'bigint',
+        links.map(({ before }) => before.clicks),
+      ),
+    ],
+  });
+  if (rowCount !== links.length)
+    throw new Error(`${schema}.links_by_clicks is not what ${schema}.codes says: rebuild it`);
+};
+
+const placesOf = (links: readonly LinkStatistics[]): Buffer[] => [
+  textArray(links.map(({ account }) => account)),
+  binaryArray(
+    'bigint',
+    links.map(({ clicks }) => clicks),
+  ),
+  textArray(links.map(({ owner }) => owner)),
+];
