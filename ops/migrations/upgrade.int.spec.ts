@@ -4,7 +4,7 @@ import { emptyDatabase, type TestDatabase } from '../test/support/database.js';
 import { at, blocked, created, recordOf, spooledVisit } from '../../schemas/testing/events.js';
 import { createBatchHandler } from '../../projectors/runtime/batch.js';
 import { stats } from '../../projectors/stats/projection.js';
-import { namedLog } from '../../projectors/testing/harness.js';
+import { feed, namedLog } from '../../projectors/testing/harness.js';
 import { createLogger } from '../platform/logging.js';
 import { topics } from '../../schemas/events/topics.js';
 import { withoutSecrets } from '../../schemas/events/redact.js';
@@ -211,6 +211,31 @@ describe('migrations of tables with rows', () => {
       `SELECT clicks, bots, last_accessed FROM projection_stats.codes WHERE code = 'abc'`,
     );
     expect(now).to.deep.equal([{ clicks: 4, bots: 1, last_accessed: at(1) }]);
+  });
+
+  it('keep links in the order of their clicks, which further visits change', async () => {
+    await migrateUpTo('0052');
+    const { pool } = database;
+    await pool.query(
+      `INSERT INTO projection_stats.codes
+         (code, account, clicks, bots, day, uniques, series, document)
+       VALUES ('abc', 'acme', 40, 1, 20000, 0, '[0,40,1]', '[[],[],[],[],[],[],[]]'),
+              ('bots', 'acme', 0, 2, 20000, 0, '[0,0,2]', '[[],[],[],[],[],[],[]]')`,
+    );
+    await migrate(pool);
+    const clicks = async (): Promise<readonly unknown[]> => {
+      const { rows } = await pool.query('TABLE projection_stats.links_by_clicks ORDER BY clicks');
+      return rows;
+    };
+    expect(await clicks()).to.deep.equal([{ account: 'acme', clicks: 40, code: 'abc' }]);
+    const events = ['abc', 'bots', 'abc'].map((code, index) =>
+      recordOf(spooledVisit(code, { sequence: index + 1, account: 'acme' })),
+    );
+    await feed(pool, stats).records(visits, events);
+    expect(await clicks()).to.deep.equal([
+      { account: 'acme', clicks: 1, code: 'bots' },
+      { account: 'acme', clicks: 42, code: 'abc' },
+    ]);
   });
 
   it('have the redirects rebuilt where there is a log: earlier links lack columns', async () => {
