@@ -2,6 +2,7 @@ import type { Batch, EventLog } from '../../ops/platform/event-log/port.js';
 import { valuesByField, type Client } from '../../ops/platform/postgres/pool.js';
 import { ledgerSource, originOf } from '../../schemas/events/envelope.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
+import { millisecondsOf } from '../../schemas/events/timestamp.js';
 import type { ProjectionSchema } from './projection.js';
 import type { IncomingRecord } from './read-record.js';
 
@@ -17,6 +18,8 @@ export interface HighWaterMark {
 
 /** The high-water mark of each origin (a subject, or a spool) in one partition. */
 export type HighWaterMarks = Map<string, HighWaterMark>;
+
+type Mutable<Type> = { -readonly [Key in keyof Type]: Type[Key] };
 
 type Place = Pick<Batch, 'topic' | 'partition'>;
 
@@ -41,7 +44,7 @@ export const needsMark = (
   { mayRepeatLedger }: Pick<EventLog, 'mayRepeatLedger'>,
 ): boolean => mayRepeatLedger || isSpooled(event);
 
-const dayOf = (event: LinklogEvent): number => Math.floor(Date.parse(event.time) / 86_400_000);
+const dayOf = ({ time }: LinklogEvent): number => Math.floor(millisecondsOf(time) / 86_400_000);
 
 /**
  * The records without repeats, and the high-water marks that they raise. First occurrences ascend, so
@@ -61,9 +64,11 @@ export const dropRepeats = (
   readonly raised: HighWaterMarks;
   readonly newest: number | null;
 } => {
-  const raised: HighWaterMarks = new Map();
+  const raised = new Map<string, Mutable<HighWaterMark>>();
   let origin = '';
+  /** Of the origin: the one before these records, then the one that they raise. */
   let mark: HighWaterMark | undefined;
+  let rising: Mutable<HighWaterMark> | undefined;
   const fresh = incoming.filter((one) => {
     if (!('event' in one)) return true;
     const { event } = one;
@@ -71,12 +76,17 @@ export const dropRepeats = (
     // Visits of one spool follow one another.
     if (originOf(event) !== origin) {
       origin = originOf(event);
-      mark = raised.get(origin) ?? highWaterMarks.get(origin);
+      rising = raised.get(origin);
+      mark = rising ?? highWaterMarks.get(origin);
     }
     if (mark && !isOver(mark.day, newest) && event.sequence <= mark.sequence) return false;
     if (isSpooled(event)) newest = Math.max(newest ?? 0, dayOf(event));
-    mark = { sequence: event.sequence, day: isSpooled(event) ? newest : null };
-    raised.set(origin, mark);
+    if (!rising) {
+      mark = rising = { sequence: 0, day: null };
+      raised.set(origin, rising);
+    }
+    rising.sequence = event.sequence;
+    rising.day = isSpooled(event) ? newest : null;
     return true;
   });
   return { fresh, raised, newest };

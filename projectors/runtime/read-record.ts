@@ -95,8 +95,9 @@ export const readRecords = (
   topic: TopicName,
   records: readonly LogRecord[],
 ): readonly IncomingRecord[] =>
-  records.map((record) => {
-    giveWay();
+  records.map((record, index) => {
+    // To look at the clock takes a tenth of what a record takes.
+    if (index % 8 === 0) giveWay();
     const incoming = readRecord(topic, record);
     if (isUnknown(incoming)) throw incoming.error;
     return incoming;

@@ -1,5 +1,6 @@
 import { BoundedMap } from '../../ops/platform/bounded-map.js';
 import type { EventNamed } from '../../schemas/events/catalogue.js';
+import { millisecondsOf } from '../../schemas/events/timestamp.js';
 import { quarterAt, type Quarter } from '../../schemas/statistics/calendar.js';
 import { valuesIn, type ClickValues } from '../../schemas/statistics/document.js';
 import { Statistics, type Totals } from './statistics.js';
@@ -48,7 +49,7 @@ export const visitOf = ({
   time,
   data,
 }: EventNamed<'LinkVisited'>): Visit => {
-  const at = Date.parse(time);
+  const at = millisecondsOf(time);
   const { day, quarter } = quarterAt(at);
   return {
     day,

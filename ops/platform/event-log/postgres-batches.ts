@@ -3,7 +3,7 @@
  * together. A row is a record with its key, or a batch: records one a line, without a key, since the
  * subject of each is its key.
  */
-import { groupBy } from '../group-by.js';
+import { byteTexts } from '../postgres/byte-texts.js';
 import { valuesByField, type Queryable } from '../postgres/pool.js';
 import { isLine, lineLimits, readLines } from './lines.js';
 import {
@@ -109,6 +109,14 @@ const rowsIn = (table: 'records' | 'segments'): string => `
       (SELECT max(first_offset) FROM log.${table}
        WHERE partition_id = s.id AND first_offset <= s.from_offset), s.from_offset)`;
 
+interface RowAsTexts {
+  readonly partition: string;
+  readonly first: string;
+  readonly records: string;
+  readonly key: string | null;
+  readonly value: string;
+}
+
 /**
  * The rows that hold records of the stretches, in order, by partition; none for one that has no records.
  * In one statement, which sees a row before or after the compactor has moved it.
@@ -117,16 +125,25 @@ export const readRows = async (
   postgres: Queryable,
   stretches: readonly Stretch[],
 ): Promise<ReadonlyMap<number, readonly LogRow[]>> => {
-  const { rows } = await postgres.query<LogRow & { readonly partitionId: number }>({
-    name: 'log-rows',
-    text: `SELECT s.id AS "partitionId", r.first_offset AS "firstOffset", r.records, r.key, r.value
+  const { rows } = await postgres.query<RowAsTexts>(
+    byteTexts({
+      name: 'log-rows',
+      text: `SELECT s.id::text AS partition, r.first_offset::text AS first, r.records::text, r.key, r.value
            FROM unnest($1::smallint[], $2::bigint[], $3::bigint[]) AS s (id, from_offset, to_offset)
            JOIN log.partitions p ON p.id = s.id AND p.next_offset > s.from_offset
            CROSS JOIN LATERAL (${rowsIn('segments')} UNION ALL ${rowsIn('records')}) r
            ORDER BY s.id, r.first_offset`,
-    values: valuesByField(stretches, 'partitionId', 'from', 'to'),
-  });
-  return groupBy(rows, ({ partitionId }) => partitionId);
+      values: valuesByField(stretches, 'partitionId', 'from', 'to'),
+    }),
+  );
+  const found = new Map<number, LogRow[]>();
+  for (const { partition, first, records, key, value } of rows) {
+    const partitionId = Number(partition);
+    const ofPartition = found.get(partitionId) ?? [];
+    ofPartition.push({ firstOffset: Number(first), records: Number(records), key, value });
+    found.set(partitionId, ofPartition);
+  }
+  return found;
 };
 
 /** The records of rows, from an offset on, up to the first row that is not what it says. */

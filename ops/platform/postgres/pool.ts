@@ -4,6 +4,7 @@ import type { Logger } from '../logging.js';
 import { DatabaseSilent, isAway, isRefusal } from './away.js';
 import { arrayLiteral } from './array-literal.js';
 import { sendsByteParts } from './byte-parts.js';
+import { readsByteTexts } from './byte-texts.js';
 import { answerGraceMs, deadlines, type DeadlineName, type Deadlines } from './deadlines.js';
 import { reasonOf, SharedSync, wasSkipped } from './shared-sync.js';
 import type { Silence } from './silence.js';
@@ -85,6 +86,7 @@ class CorkedClient extends pg.Client {
   constructor(config?: string | pg.ClientConfig) {
     super(config);
     sendsByteParts(this.connection);
+    readsByteTexts(this.connection);
     this.sync = new SharedSync(this.connection);
     this.connection.on('dataRow', giveWay);
   }
