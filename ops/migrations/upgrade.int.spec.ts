@@ -224,7 +224,9 @@ describe('migrations of tables with rows', () => {
     );
     await migrate(pool);
     const clicks = async (): Promise<readonly unknown[]> => {
-      const { rows } = await pool.query('TABLE projection_stats.links_by_clicks ORDER BY clicks');
+      const { rows } = await pool.query<Record<string, unknown>>(
+        'TABLE projection_stats.links_by_clicks ORDER BY clicks',
+      );
       return rows;
     };
     expect(await clicks()).to.deep.equal([{ account: 'acme', clicks: 40, code: 'abc' }]);

@@ -15,20 +15,14 @@ describe('platform: texts that come as bytes', () => {
     const texts = ['', 'plain', 'é ü 日本 😀', '\t"quoted"\\\n', 'x'.repeat(300_000), null];
     // A statement that the connection has prepared has its format told again.
     for (let time = 0; time < 2; time += 1) {
-      const { rows } = await database.pool.query<{ value: string | null; length: string }>(
+      const { rows } = await database.pool.query<{ value: string | null }>(
         byteTexts({
           name: 'byte-texts',
-          text: `SELECT value, length(value)::text AS length
-                 FROM unnest($1::text[]) WITH ORDINALITY AS t (value, position) ORDER BY position`,
+          text: `SELECT value FROM unnest($1::text[]) WITH ORDINALITY AS t (value, position) ORDER BY position`,
           values: [texts],
         }),
       );
-      expect(rows).to.deep.equal(
-        texts.map((value) => ({
-          value,
-          length: value === null ? null : String([...value].length),
-        })),
-      );
+      expect(rows).to.deep.equal(texts.map((value) => ({ value })));
     }
   });
 });
