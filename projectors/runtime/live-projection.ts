@@ -3,6 +3,7 @@ import { hurried } from '../../ops/platform/concurrency/step-back.js';
 import { PositionMoved, type Delivery, type EventLog } from '../../ops/platform/event-log/port.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
+import { millisecondsOf } from '../../schemas/events/timestamp.js';
 import type { TopicName } from '../../schemas/events/topics.js';
 import { createBatchHandler, createJointHandler } from './batch.js';
 import { checkpointOf, readCheckpoint, readCheckpoints } from './checkpoints.js';
@@ -53,7 +54,7 @@ export const startProjection = (options: {
 const timeOf = ({ topic, records }: Delivery): number | null => {
   const first = records.at(0);
   const read = first && readRecord(topic, first);
-  return read && 'event' in read ? Date.parse(read.event.time) : null;
+  return read && 'event' in read ? millisecondsOf(read.event.time) : null;
 };
 
 /**

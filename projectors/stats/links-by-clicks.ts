@@ -14,8 +14,9 @@ export const writeLinksByClicks = async (
   const moved: LinkStatistics[] = [];
   for (const link of links) {
     const { before, clicks, account } = link;
-    if (before.clicks === clicks && before.account === account) continue;
-    (before.clicks === 0 ? added : moved).push(link);
+    if (before.clicks === 0) {
+      if (clicks > 0) added.push(link);
+    } else if (before.clicks !== clicks || before.account !== account) moved.push(link);
   }
   await Promise.all([insert(tx, schema, added), update(tx, schema, moved)]);
 };
@@ -25,13 +26,12 @@ const insert = async (
   schema: ProjectionSchema,
   links: readonly LinkStatistics[],
 ): Promise<void> => {
-  const clicked = links.filter(({ clicks }) => clicks > 0);
-  if (clicked.length === 0) return;
+  if (links.length === 0) return;
   await tx.query({
     name: `stats-by-clicks-${schema}`,
     text: `INSERT INTO ${schema}.links_by_clicks (account, clicks, code)
            SELECT * FROM unnest($1::text[], $2::bigint[], $3::text[])`,
-    values: placesOf(clicked),
+    values: placesOf(links),
   });
 };
 

@@ -3,6 +3,7 @@
  * together. A row is a record with its key, or a batch: records one a line, without a key, since the
  * subject of each is its key.
  */
+import { groupBy } from '../group-by.js';
 import { byteTexts } from '../postgres/byte-texts.js';
 import { valuesByField, type Queryable } from '../postgres/pool.js';
 import { isLine, lineLimits, readLines } from './lines.js';
@@ -109,12 +110,10 @@ const rowsIn = (table: 'records' | 'segments'): string => `
       (SELECT max(first_offset) FROM log.${table}
        WHERE partition_id = s.id AND first_offset <= s.from_offset), s.from_offset)`;
 
-interface RowAsTexts {
-  readonly partition: string;
-  readonly first: string;
+interface RowAsTexts extends Pick<LogRow, 'key' | 'value'> {
+  readonly partitionId: string;
+  readonly firstOffset: string;
   readonly records: string;
-  readonly key: string | null;
-  readonly value: string;
 }
 
 /**
@@ -128,22 +127,22 @@ export const readRows = async (
   const { rows } = await postgres.query<RowAsTexts>(
     byteTexts({
       name: 'log-rows',
-      text: `SELECT s.id::text AS partition, r.first_offset::text AS first, r.records::text, r.key, r.value
-           FROM unnest($1::smallint[], $2::bigint[], $3::bigint[]) AS s (id, from_offset, to_offset)
-           JOIN log.partitions p ON p.id = s.id AND p.next_offset > s.from_offset
-           CROSS JOIN LATERAL (${rowsIn('segments')} UNION ALL ${rowsIn('records')}) r
-           ORDER BY s.id, r.first_offset`,
+      text: `SELECT s.id::text AS "partitionId", r.first_offset::text AS "firstOffset", r.records::text,
+               r.key, r.value
+             FROM unnest($1::smallint[], $2::bigint[], $3::bigint[]) AS s (id, from_offset, to_offset)
+             JOIN log.partitions p ON p.id = s.id AND p.next_offset > s.from_offset
+             CROSS JOIN LATERAL (${rowsIn('segments')} UNION ALL ${rowsIn('records')}) r
+             ORDER BY s.id, r.first_offset`,
       values: valuesByField(stretches, 'partitionId', 'from', 'to'),
     }),
   );
-  const found = new Map<number, LogRow[]>();
-  for (const { partition, first, records, key, value } of rows) {
-    const partitionId = Number(partition);
-    const ofPartition = found.get(partitionId) ?? [];
-    ofPartition.push({ firstOffset: Number(first), records: Number(records), key, value });
-    found.set(partitionId, ofPartition);
-  }
-  return found;
+  const found = rows.map(({ partitionId, firstOffset, records, ...row }) => ({
+    partitionId: Number(partitionId),
+    firstOffset: Number(firstOffset),
+    records: Number(records),
+    ...row,
+  }));
+  return groupBy(found, ({ partitionId }) => partitionId);
 };
 
 /** The records of rows, from an offset on, up to the first row that is not what it says. */

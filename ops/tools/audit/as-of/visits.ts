@@ -1,4 +1,5 @@
 import type { EventNamed } from '../../../../schemas/events/catalogue.js';
+import { millisecondsOf } from '../../../../schemas/events/timestamp.js';
 import { quarterAt } from '../../../../schemas/statistics/calendar.js';
 import {
   addClick,
@@ -25,7 +26,7 @@ export class VisitsThen {
   readonly #visitors = new Map<number, Set<string>>();
 
   add({ time, data }: EventNamed<'LinkVisited'>): void {
-    const { day } = quarterAt(Date.parse(time));
+    const { day } = quarterAt(millisecondsOf(time));
     this.#advanceTo(day);
     if (data.bot) {
       this.botCount += 1;
