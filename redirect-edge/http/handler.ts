@@ -122,8 +122,8 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
       const now = Date.now();
       const link = warmVisits.linkOf(path.slice(1), now);
       if (!link) return false;
-      const client = warmVisits.clientOf(partsOf(request), now);
-      warmVisits.record(client, link, queryOf(request), now, (failure) => {
+      const visitor = deps.judge.visitorOf(partsOf(request), now);
+      warmVisits.record(visitor, link, queryOf(request), now, (failure) => {
         if (failure) {
           fail(failure);
           return;

@@ -1,21 +1,30 @@
 import { settledWithin } from '../../ops/platform/concurrency/deferred.js';
 import { addressOf } from '../../ops/platform/http/client-address.js';
-import type { OpenLane, PlainRequest } from '../../ops/platform/http/lane.js';
+import type { OpenLane } from '../../ops/platform/http/lane.js';
 import type { RequestRecorder } from '../../ops/platform/metrics/requests.js';
-import type { LinkReader } from '../links/link-reader.js';
 import { isPrefetch } from '../domain/prefetch.js';
+import type { ServedLink } from '../domain/visit.js';
+import type { LinkReader } from '../links/link-reader.js';
+import type { ClientParts, Judge, Visitor } from '../visitors/judge.js';
 import type { Done } from '../spool/appender.js';
 import { redirectHead } from './answer.js';
 import { routeOf } from './paths.js';
-import type { Client, WarmVisits } from './warm-visits.js';
+import type { WarmVisits } from './warm-visits.js';
 
 /** After it, node:http reads the link again, with a deadline of its own. */
 const readWithinMs = 100;
 
-/** What the headers of a connection's last request tell. */
-interface Known extends Pick<PlainRequest, 'headers'> {
-  readonly client: Client;
-  readonly isPrefetch: boolean;
+/** A connection, which has one request at a time. */
+interface Connection {
+  /** Of its request. */
+  code: string;
+  client: ClientParts;
+  /** What its requests record while they have the same headers; `null`: to be judged. */
+  visitor: Visitor | null;
+  /** Answers its request. */
+  follow(link: ServedLink | undefined, now: number): void;
+  /** Leaves its request to node:http. */
+  leave(): void;
 }
 
 /**
@@ -26,61 +35,102 @@ export const createEdgeLane = (deps: {
   readonly links: Pick<LinkReader, 'peek' | 'read' | 'lookups'>;
   readonly platform: { readonly maintenance: boolean };
   readonly requests: RequestRecorder;
+  readonly judge: Pick<Judge, 'visitorsOf'>;
   readonly warmVisits: WarmVisits;
 }): OpenLane => {
-  const { links, platform, requests, warmVisits } = deps;
+  const { links, platform, requests, judge, warmVisits } = deps;
   const durations = requests.of('/:shortCode', 'GET', 302);
-  return (socket, answer) => {
-    const peer = addressOf(socket);
-    let known: Known | undefined;
-    // Of the request that waits for its answer: a connection has one at a time.
-    let startedAt = 0;
-    let location = '';
 
+  const judgeAll = (strangers: readonly Connection[], now: number): void => {
+    const clients = strangers.map(({ client }) => client);
+    judge.visitorsOf(clients, now).forEach((visitor, index) => {
+      const stranger = strangers[index];
+      if (stranger) stranger.visitor = visitor;
+    });
+  };
+
+  /** Those that have asked in this event-loop tick: the links of many are found sooner than one by one. */
+  let asking: Connection[] = [];
+  const followAll = (): void => {
+    const connections = asking;
+    asking = [];
+    const now = Date.now();
+    const codes = connections.map(({ code }) => code);
+    const found = warmVisits.linksOf(codes, now);
+    try {
+      const strangers = connections.filter(({ visitor }) => visitor === null);
+      judgeAll(strangers, now);
+    } catch {
+      // Whoever is not judged is left to the other handler, which meets the same, and tells of it.
+    }
+    connections.forEach((connection, index) => {
+      try {
+        connection.follow(found[index], now);
+      } catch {
+        // The same.
+        connection.leave();
+      }
+    });
+    warmVisits.flush();
+  };
+
+  return (socket, answer) => {
+    let query = '';
+    let startedAt = 0;
+    let isAhead = false;
+    let location = '';
     const kept: Done = (failure) => {
       answer(failure ? null : redirectHead(location));
       if (!failure) durations.observeSince(startedAt);
     };
-    const knownOf = ({ headers }: PlainRequest, now: number): Known => {
-      if (known?.headers !== headers) {
-        const client = warmVisits.clientOf({ headers, peer }, now);
-        known = { client, headers, isPrefetch: isPrefetch(headers) };
-      }
-      return known;
+    const leave = (): void => {
+      answer(null);
     };
-    const redirect = (
-      client: Client,
-      code: string,
-      { query }: PlainRequest,
-      now: number,
-    ): boolean => {
-      const link = warmVisits.linkOf(code, now);
-      if (!link) return false;
+
+    /** Whether the link is one that needs no more. */
+    const redirect = (link: ServedLink | undefined, now: number): boolean => {
+      const { visitor } = connection;
+      if (!link || !visitor) return false;
       location = link.location;
-      warmVisits.record(client, link, query, now, kept);
+      warmVisits.record(visitor, link, query, now, kept);
       return true;
+    };
+    const followCold = async (): Promise<void> => {
+      const { code } = connection;
+      await settledWithin(links.read(code), readWithinMs);
+      const now = Date.now();
+      if (redirect(warmVisits.linkOf(code, now), now)) links.lookups.misses += 1;
+      else leave();
+    };
+    const connection: Connection = {
+      code: '',
+      client: { peer: addressOf(socket), headers: {} },
+      visitor: null,
+      leave,
+      follow(link, now) {
+        const { code } = connection;
+        if (redirect(link, now)) {
+          links.lookups.hits += 1;
+          return;
+        }
+        const isCold = routeOf(`/${code}`) === '/:shortCode' && links.peek(code) === undefined;
+        if (platform.maintenance || !isCold) leave();
+        else followCold().catch(leave);
+      },
     };
 
     return (request) => {
       startedAt = performance.now();
-      const now = Date.now();
-      const { name: code } = request;
-      const { client, isPrefetch: isAhead } = knownOf(request, now);
-      if (isAhead) return false;
-      if (redirect(client, code, request, now)) {
-        links.lookups.hits += 1;
-        return true;
+      const { headers } = request;
+      if (connection.client.headers !== headers) {
+        connection.client = { ...connection.client, headers };
+        connection.visitor = null;
+        isAhead = isPrefetch(headers);
       }
-      const isCold = routeOf(`/${code}`) === '/:shortCode' && links.peek(code) === undefined;
-      if (platform.maintenance || !isCold) return false;
-      settledWithin(links.read(code), readWithinMs)
-        .then(() => {
-          if (redirect(client, code, request, Date.now())) links.lookups.misses += 1;
-          else answer(null);
-        })
-        .catch(() => {
-          answer(null);
-        });
+      if (isAhead) return false;
+      connection.code = request.name;
+      query = request.query;
+      if (asking.push(connection) === 1) setImmediate(followAll);
       return true;
     };
   };

@@ -1,21 +1,14 @@
-import { namedRequestId } from '../../ops/platform/http/request-id.js';
 import { answerVisit, type ServedLink } from '../domain/visit.js';
 import type { LinkReader } from '../links/link-reader.js';
 import type { Done } from '../spool/appender.js';
 import type { Spool } from '../spool/spool.js';
-import type { ClientParts, Judge, Visitor } from '../visitors/judge.js';
+import type { Judge, Visitor } from '../visitors/judge.js';
 
 export interface WarmVisitDeps {
-  readonly links: Pick<LinkReader, 'peek'>;
-  readonly spool: Pick<Spool, 'append'>;
-  readonly judge: Judge;
+  readonly links: Pick<LinkReader, 'peek' | 'peekAll'>;
+  readonly spool: Pick<Spool, 'append' | 'flush'>;
+  readonly judge: Pick<Judge, 'factsOf'>;
   readonly platform: { readonly maintenance: boolean };
-}
-
-/** What a request's headers and its connection tell of the client. */
-export interface Client {
-  readonly visitor: Visitor;
-  readonly requestId: string | undefined;
 }
 
 /**
@@ -25,36 +18,35 @@ export interface Client {
  */
 export const createWarmVisits = (deps: WarmVisitDeps) => {
   const { links, spool, judge, platform } = deps;
+
+  // Whoever it is: what a bot is told apart by makes no difference to a link that everybody may follow.
+  const isWarm = (link: ServedLink, now: number): boolean =>
+    answerVisit(link, { head: false, bot: false, now }).type === 'redirect';
+  const warm = (link: ServedLink | undefined, now: number): ServedLink | undefined =>
+    link && !platform.maintenance && isWarm(link, now) ? link : undefined;
+
   return {
     /** The link, unless more has to be done for an answer than to write the visit down. */
-    linkOf(code: string, now: number): ServedLink | undefined {
-      const link = platform.maintenance ? undefined : links.peek(code, now);
-      if (!link) return undefined;
-      // Whoever it is: what a bot is told apart by makes no difference to a link that everybody may follow.
-      const { type } = answerVisit(link, { head: false, bot: false, now });
-      return type === 'redirect' ? link : undefined;
-    },
+    linkOf: (code: string, now: number): ServedLink | undefined => warm(links.peek(code, now), now),
 
-    clientOf(request: ClientParts, now: number): Client {
-      const requestId = namedRequestId(request.headers['x-request-id']);
-      return { visitor: judge.visitorOf(request, now), requestId };
-    },
+    /** The same of many at once, which is faster. */
+    linksOf: (codes: readonly string[], now: number): (ServedLink | undefined)[] =>
+      links.peekAll(codes, now).map((link) => warm(link, now)),
 
     /**
      * Calls `done` once the visit is written down, after all others of this event-loop tick have come, so
      * that the answers of a tick are sent together. With a failure, maybe at once, where it is not kept: it
      * must not be redirected then.
      */
-    record(
-      { visitor, requestId }: Client,
-      link: ServedLink,
-      query: string,
-      now: number,
-      done: Done,
-    ): void {
+    record(visitor: Visitor, link: ServedLink, query: string, now: number, done: Done): void {
       const { code, account } = link;
       const facts = judge.factsOf(visitor, link, query, now);
-      spool.append({ code, account, at: now, requestId, facts }, done);
+      spool.append({ code, account, at: now, requestId: visitor.requestId, facts }, done);
+    },
+
+    /** Writes down what was recorded now, not after the others of this event-loop tick. */
+    flush(): void {
+      spool.flush();
     },
   };
 };

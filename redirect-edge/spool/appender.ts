@@ -31,6 +31,7 @@ export class Appender {
   /** Of the visits of this event-loop tick, which are kept or refused together. */
   #waiting: Done[] = [];
   #first = 0;
+  #flushing: NodeJS.Immediate | undefined;
   #stopped = false;
   /** The trouble that was logged last, so that a flood of refusals is one line. */
   #trouble: 'full' | 'failing' | undefined;
@@ -81,23 +82,25 @@ export class Appender {
     if (this.#waiting.push(done) > 1) return;
     this.#first = sequence;
     // After the poll phase: by then every request that has arrived has been handled.
-    setImmediate(() => {
-      this.#flush();
+    this.#flushing = setImmediate(() => {
+      this.flush();
     });
   }
 
   /** Writes what is waiting now; later appends are refused. */
   stop(): void {
     this.#stopped = true;
-    this.#flush();
+    this.flush();
     this.options.writer.close();
     this.options.onChange();
   }
 
-  #flush(): void {
+  /** Writes what is waiting now. */
+  flush(): void {
     const waiting = this.#waiting;
     if (waiting.length === 0) return;
     this.#waiting = [];
+    clearImmediate(this.#flushing);
     const failure = this.#write(waiting.length);
     for (const done of waiting) done(failure);
   }

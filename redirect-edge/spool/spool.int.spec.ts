@@ -101,6 +101,27 @@ describe('redirect edge: spool', () => {
       }
     });
 
+    it('writes at once what it is told to, and what comes later in the tick at its end', async () => {
+      const { faults, files } = faultyFiles();
+      const spool = await bench.open({ dataDir, ship: log.ship, files });
+      const kept: number[] = [];
+      const appendOne = (number: number): void => {
+        spool.append(visit(number), (failure) => {
+          if (!failure) kept.push(number);
+        });
+      };
+      appendOne(1);
+      appendOne(2);
+      spool.flush();
+      expect(kept).to.deep.equal([1, 2]);
+      spool.flush();
+      appendOne(3);
+      expect(kept).to.deep.equal([1, 2]);
+      await tick();
+      expect(kept).to.deep.equal([1, 2, 3]);
+      expect(faults.writes).to.equal(2);
+    });
+
     it('closes full segments and begins new ones', async () => {
       log.isAway = true;
       const spool = await bench.open({ dataDir, ship: log.ship, segmentBytes: 1_500 });

@@ -125,6 +125,10 @@ export const openSpool = async (options: SpoolOptions) => {
     append(visit: NewVisit, done: Done): void {
       appender.append(visit, done);
     },
+    /** Writes what was appended now, not after what else comes in this event-loop tick. */
+    flush(): void {
+      appender.flush();
+    },
     depth: (): SpoolDepth => {
       const adopted = adoption.depth();
       return {

@@ -7,13 +7,14 @@ import {
   trustedHeader,
   type ProxyTrust,
 } from '../../ops/platform/http/client-address.js';
+import { namedRequestId } from '../../ops/platform/http/request-id.js';
 import { languageOf } from '../domain/language.js';
 import { referrerOf } from '../domain/referrer.js';
 import type { ServedLink } from '../domain/visit.js';
 import type { VisitFacts } from '../domain/visit-facts.js';
 import { agentOf, type Agent } from './agents.js';
 import type { Countries } from './countries.js';
-import { remember } from './remember.js';
+import { remember, type Remembered } from './remember.js';
 import type { VisitorKeys } from './visitor-keys.js';
 
 /** What tells of the client of a request. */
@@ -33,11 +34,15 @@ export interface Visitor extends Agent, Pick<VisitFacts, 'country' | 'referrer' 
   readonly userAgent: string;
   /** Empty where it is not known, or not to be told. */
   readonly network: string;
+  /** Where the requests name one. */
+  readonly requestId: string | undefined;
 }
 
 /** Judges who makes a visit, before anything is written. Does no I/O. Times are milliseconds since the epoch. */
 export interface Judge {
   visitorOf(request: ClientParts, now: number): Visitor;
+  /** The same of many at once, which is faster. */
+  visitorsOf(requests: readonly ClientParts[], now: number): Visitor[];
   /** `query`: the request's, without the question mark. */
   factsOf(
     visitor: Visitor,
@@ -57,8 +62,11 @@ const forgetAddressesMs = 60_000;
 /** Where a visitor comes from. */
 type Place = Pick<Visitor, 'country' | 'network'>;
 
-/** For clients that send DNT or Sec-GPC. */
 const nowhere: Place = { country: null, network: '' };
+
+/** Whether a client sends neither DNT nor Sec-GPC. */
+const tellsOfItself = (headers: IncomingHttpHeaders): boolean =>
+  headers['dnt'] !== '1' && headers['sec-gpc'] !== '1';
 
 /** 96 bits in base64url. */
 const visitorLength = 16;
@@ -78,41 +86,48 @@ export const createJudge = (deps: {
   readonly trustedProxies: ProxyTrust;
 }): Judge => {
   const { countries, keys, isOwnHost, trustedProxies } = deps;
-  const placeAt = (address: string): Place => ({
-    country: countries(address),
-    network: networkOf(address),
-  });
-  const rememberPlaces = () => ({
-    of: remember(placeAt, maxAddresses),
-    toldBy: remember((header): Place | null => {
-      const address = forwardedFor(header, trustedProxies);
-      return address === null ? null : placeAt(address);
-    }, maxAddresses),
-  });
-  let places = rememberPlaces();
+  /** `null` where the text is a header that tells none. */
+  const placeIn = (text: string): Place | null => {
+    const address = text === '' ? '' : forwardedFor(text, trustedProxies);
+    return address === null ? null : { country: countries(address), network: networkOf(address) };
+  };
+  const newPlaces = () => remember(placeIn, maxAddresses);
+  let places = newPlaces();
   let rememberedSince = 0;
-  const placeOf = ({ headers, peer }: ClientParts, now: number): Place => {
+  const freshPlaces = (now: number): Remembered<Place | null> => {
     // The clock may go back.
     if (Math.abs(now - rememberedSince) >= forgetAddressesMs) {
-      places = rememberPlaces();
+      places = newPlaces();
       rememberedSince = now;
     }
-    const header = trustedHeader(headers, peer, trustedProxies);
-    return (header === null ? null : places.toldBy(header)) ?? places.of(peer);
+    return places;
   };
+  /** What tells of a client's place: a header, or an address as it is; empty where nothing may. */
+  const placeTextOf = ({ headers, peer }: ClientParts): string =>
+    tellsOfItself(headers) ? (trustedHeader(headers, peer, trustedProxies) ?? peer) : '';
   const referrerIn = remember((header) => referrerOf(header, isOwnHost));
+
+  const visitorAt = ({ headers, peer }: ClientParts, told: Place | null): Visitor => {
+    const userAgent = headers['user-agent'] ?? '';
+    const { bot, browser, os, device } = agentOf(userAgent);
+    // A proxy's header that tells no address tells nothing.
+    const { country, network } = told ?? places(peer) ?? nowhere;
+    const { referer } = headers;
+    const isTold = tellsOfItself(headers);
+    const referrer = isTold && referer !== undefined ? referrerIn(referer) : null;
+    const language = isTold ? languageOf(headers['accept-language'] ?? '') : null;
+    const requestId = namedRequestId(headers['x-request-id']);
+    // Field by field: spreading two objects costs as much as the rest of the request.
+    return { bot, browser, os, device, country, network, referrer, language, userAgent, requestId };
+  };
 
   return {
     visitorOf(request, now) {
-      const { headers } = request;
-      const userAgent = headers['user-agent'] ?? '';
-      const { bot, browser, os, device } = agentOf(userAgent);
-      const isTold = headers['dnt'] !== '1' && headers['sec-gpc'] !== '1';
-      const { country, network } = isTold ? placeOf(request, now) : nowhere;
-      const referrer = isTold && headers.referer !== undefined ? referrerIn(headers.referer) : null;
-      const language = isTold ? languageOf(headers['accept-language'] ?? '') : null;
-      // Field by field: spreading two objects costs as much as the rest of the request.
-      return { bot, browser, os, device, country, network, referrer, language, userAgent };
+      return visitorAt(request, freshPlaces(now)(placeTextOf(request)));
+    },
+    visitorsOf(requests, now) {
+      const found = freshPlaces(now).all(requests.map(placeTextOf));
+      return requests.map((request, index) => visitorAt(request, found[index] ?? null));
     },
     factsOf(visitor, { code, sequence: version }, query, now) {
       const { bot, country, referrer, browser, os, device, language, network, userAgent } = visitor;

@@ -113,6 +113,29 @@ describe('redirect edge: judge of visitors', () => {
     expect(country('198.51.100.7')).to.equal('DE');
   });
 
+  it('judges many as it judges one', () => {
+    const many = createJudge({
+      countries: (address) => (address === '198.51.100.7' ? 'DE' : null),
+      keys: { of: () => null },
+      isOwnHost: () => false,
+      trustedProxies: trustIn(proxies),
+    });
+    const through = (header: string): Visit =>
+      request({ 'x-forwarded-for': header }, { address: '10.0.0.1' });
+    const requests = [
+      ...[request(), request({ dnt: '1' }), request({}, { address: '' })],
+      ...[through('198.51.100.7'), through('2001:db8::7'), through('nonsense'), through('')],
+      request({ 'x-forwarded-for': 'nonsense', 'sec-gpc': '1' }, { address: '10.0.0.1' }),
+    ];
+    const visitors = many.visitorsOf(requests, today);
+    expect(visitors).to.deep.equal(requests.map((one) => many.visitorOf(one, today)));
+    expect(visitors.map(({ network }) => network)).to.deep.equal([
+      ...['198.51.100.7', '', ''],
+      ...['198.51.100.7', '2001:db8:0:0::/64', '10.0.0.1', '10.0.0.1', ''],
+    ]);
+    expect(many.visitorsOf([], today)).to.deep.equal([]);
+  });
+
   describe('tells a visitor', () => {
     it('by the same hash each time, whatever the request is for', () => {
       expect(visitor()).to.equal(visitor({ referer: '', 'accept-language': 'fr' }));

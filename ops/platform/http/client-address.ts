@@ -58,12 +58,16 @@ export const forwardedFor = (header: string, isTrusted: ProxyTrust): string | nu
   return client;
 };
 
-/** The `X-Forwarded-For` header of a request that came from a trusted proxy; else `null`. `peer`: see `addressOf`. */
+/**
+ * The `X-Forwarded-For` header of a request that came from a trusted proxy; `null` where there is none, or it is
+ * empty. `peer`: see `addressOf`.
+ */
 export const trustedHeader = (
   { 'x-forwarded-for': header }: IncomingHttpHeaders,
   peer: string,
   isTrusted: ProxyTrust,
-): string | null => (typeof header === 'string' && peer !== '' && isTrusted(peer) ? header : null);
+): string | null =>
+  typeof header === 'string' && header !== '' && peer !== '' && isTrusted(peer) ? header : null;
 
 /** The client's address: what a trusted proxy tells, or where there is none, the other end's. */
 export const clientAddress = (

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
-import { CodeMap } from './code-map.js';
+import { TextMap } from './text-map.js';
 
 interface Item {
   readonly code: string;
@@ -13,11 +13,11 @@ const changes = fc.array(
   { maxLength: 2_000, size: 'max' },
 );
 
-describe('redirect edge: map of codes', () => {
+describe('platform: text map', () => {
   it('has what a Map has, whatever is added and deleted', () => {
     fc.assert(
       fc.property(changes, (all) => {
-        const map = new CodeMap<Item>();
+        const map = new TextMap<Item>(({ code }) => code);
         const model = new Map<string, Item>();
         all.forEach(({ code, isDeletion }, number) => {
           const before = model.get(code);
@@ -35,6 +35,8 @@ describe('redirect edge: map of codes', () => {
           expect(item).to.include({ code });
           expect(map.get(code)).to.equal(item);
         }
+        const asked = Array.from({ length: 302 }, (_, number) => `c${number}`);
+        expect(map.getAll(asked)).to.deep.equal(asked.map((code) => model.get(code)));
         expect(map.size).to.equal(model.size);
         const places = Array.from({ length: map.places }, (_, place) => map.at(place));
         expect(places.filter((item) => item)).to.have.members([...model.values()]);
@@ -43,8 +45,8 @@ describe('redirect edge: map of codes', () => {
     );
   });
 
-  it('tells codes apart that differ in one character, or in their length', () => {
-    const map = new CodeMap<Item>();
+  it('tells texts apart that differ in one character, or in their length', () => {
+    const map = new TextMap<Item>(({ code }) => code);
     const codes = ['', 'a', 'b', 'aa', 'ab', 'ba', 'aaa', 'é', '€'];
     codes.forEach((code, number) => {
       map.add({ code, number });
@@ -53,5 +55,10 @@ describe('redirect edge: map of codes', () => {
       expect(map.get(code)?.number).to.equal(number);
     });
     expect(map.get('aaaa')).to.equal(undefined);
+    expect(map.getAll([...codes, 'aaaa', 'a']).map((item) => item?.number)).to.deep.equal([
+      ...codes.keys(),
+      undefined,
+      1,
+    ]);
   });
 });

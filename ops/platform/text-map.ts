@@ -1,27 +1,29 @@
 import { randomInt } from 'node:crypto';
 
-/** Strangers choose codes: they should not know which ones have the same hash. */
+/** Strangers choose the texts: they should not know which ones have the same hash. */
 const seed = randomInt(2 ** 32) | 0;
 
-const hashOf = (code: string): number => {
+const hashOf = (text: string): number => {
   let hash = seed;
-  for (let index = 0; index < code.length; index += 1) {
-    hash = Math.imul(hash ^ code.charCodeAt(index), 0x9e3779b1);
+  for (let index = 0; index < text.length; index += 1) {
+    hash = Math.imul(hash ^ text.charCodeAt(index), 0x9e3779b1);
   }
   return hash ^ (hash >>> 15);
 };
 
 /**
- * Items by their codes. To find one among a hundred thousand in a Map are six to nine misses of the processor's
+ * Items by a text of theirs. To find one among a hundred thousand in a Map are six to nine misses of the processor's
  * caches; here they are four: two thirds of the time.
  *
  * Each item keeps its place; that of one that was deleted is `undefined` until another item takes it.
  */
-export class CodeMap<Item extends { readonly code: string }> {
+export class TextMap<Item> {
   readonly #items: (Item | undefined)[] = [];
   readonly #free: number[] = [];
   /** Open addressing, linear probing: pairs of an item's hash, and its place plus one. 0: free, as at least half are. */
   #pairs = new Int32Array(2 * 16);
+
+  constructor(private readonly textOf: (item: Item) => string) {}
 
   get size(): number {
     return this.#items.length - this.#free.length;
@@ -35,31 +37,44 @@ export class CodeMap<Item extends { readonly code: string }> {
     return this.#items[place];
   }
 
-  get(code: string): Item | undefined {
+  get(text: string): Item | undefined {
     const pairs = this.#pairs;
-    const hash = hashOf(code);
+    const hash = hashOf(text);
     for (let at = this.#first(hash); ; at = this.#next(at)) {
       const place = (pairs[at + 1] ?? 0) - 1;
       if (place < 0) return undefined;
       if (pairs[at] !== hash) continue;
       const item = this.#items[place];
-      if (item?.code === code) return item;
+      if (item !== undefined && this.textOf(item) === text) return item;
     }
   }
 
-  /** Adds an item whose code no other has. */
+  /**
+   * The same of many. Step by step for all of them, a processor waits for its memory once a step, not for each
+   * item: a quarter of the time.
+   */
+  getAll(texts: readonly string[]): (Item | undefined)[] {
+    const places = texts.map((text) => this.#placeOf(hashOf(text)));
+    const items = places.map((place) => (place < 0 ? undefined : this.#items[place]));
+    return texts.map((text, index) => {
+      const item = items[index];
+      return item === undefined || this.textOf(item) === text ? item : this.get(text);
+    });
+  }
+
+  /** Adds an item whose text no other has. */
   add(item: Item): void {
     if (4 * (this.size + 1) > this.#pairs.length) this.#grow();
     const place = this.#free.pop() ?? this.#items.length;
     this.#items[place] = item;
-    this.#put(hashOf(item.code), place + 1);
+    this.#put(hashOf(this.textOf(item)), place + 1);
   }
 
-  delete({ code }: Item): void {
+  delete(item: Item): void {
     const pairs = this.#pairs;
-    const hash = hashOf(code);
+    const hash = hashOf(this.textOf(item));
     let hole = this.#first(hash);
-    while (this.#items[(pairs[hole + 1] ?? 0) - 1]?.code !== code) hole = this.#next(hole);
+    while (this.#items[(pairs[hole + 1] ?? 0) - 1] !== item) hole = this.#next(hole);
     const place = (pairs[hole + 1] ?? 0) - 1;
     this.#items[place] = undefined;
     this.#free.push(place);
@@ -72,6 +87,14 @@ export class CodeMap<Item extends { readonly code: string }> {
       hole = at;
     }
     pairs[hole + 1] = 0;
+  }
+
+  /** Of the first item with this hash; -1: there is none. */
+  #placeOf(hash: number): number {
+    const pairs = this.#pairs;
+    let at = this.#first(hash);
+    while (pairs[at + 1] !== 0 && pairs[at] !== hash) at = this.#next(at);
+    return (pairs[at + 1] ?? 0) - 1;
   }
 
   #put(hash: number, value: number): void {
