@@ -118,7 +118,7 @@ export const startRedirectEdge = async (deps: RedirectEdgeDeps) => {
       rootRedirect: config.rootRedirect && locationOf(config.rootRedirect),
       logger,
     });
-    const lane = createEdgeLane({ links, platform, requests, judge, warmVisits });
+    const lane = createEdgeLane({ links, platform, requests, judge, spool, warmVisits });
     return { http, lane: config.edgeLane ? lane : null };
   }).catch(async (error: unknown) => {
     platform.stop();

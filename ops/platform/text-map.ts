@@ -50,8 +50,8 @@ export class TextMap<Item> {
   }
 
   /**
-   * The same of many. Step by step for all of them, a processor waits for its memory once a step, not for each
-   * item: a quarter of the time.
+   * The same of many, in a quarter of the time. Each step is made for all of them before the next one begins: so the
+   * processor waits for its memory once a step, and not once for each item.
    */
   getAll(texts: readonly string[]): (Item | undefined)[] {
     const places = texts.map((text) => this.#placeOf(hashOf(text)));

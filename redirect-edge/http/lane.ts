@@ -5,8 +5,9 @@ import type { RequestRecorder } from '../../ops/platform/metrics/requests.js';
 import { isPrefetch } from '../domain/prefetch.js';
 import type { ServedLink } from '../domain/visit.js';
 import type { LinkReader } from '../links/link-reader.js';
-import type { ClientParts, Judge, Visitor } from '../visitors/judge.js';
 import type { Done } from '../spool/appender.js';
+import type { Spool } from '../spool/spool.js';
+import type { ClientParts, Judge, Visitor } from '../visitors/judge.js';
 import { redirectHead } from './answer.js';
 import { routeOf } from './paths.js';
 import type { WarmVisits } from './warm-visits.js';
@@ -36,9 +37,10 @@ export const createEdgeLane = (deps: {
   readonly platform: { readonly maintenance: boolean };
   readonly requests: RequestRecorder;
   readonly judge: Pick<Judge, 'visitorsOf'>;
+  readonly spool: Pick<Spool, 'flush'>;
   readonly warmVisits: WarmVisits;
 }): OpenLane => {
-  const { links, platform, requests, judge, warmVisits } = deps;
+  const { links, platform, requests, judge, spool, warmVisits } = deps;
   const durations = requests.of('/:shortCode', 'GET', 302);
 
   const judgeAll = (strangers: readonly Connection[], now: number): void => {
@@ -49,7 +51,7 @@ export const createEdgeLane = (deps: {
     });
   };
 
-  /** Those that have asked in this event-loop tick: the links of many are found sooner than one by one. */
+  /** Those that have asked in this event-loop tick: to find the links of many at once is faster. */
   let asking: Connection[] = [];
   const followAll = (): void => {
     const connections = asking;
@@ -58,20 +60,22 @@ export const createEdgeLane = (deps: {
     const codes = connections.map(({ code }) => code);
     const found = warmVisits.linksOf(codes, now);
     try {
-      const strangers = connections.filter(({ visitor }) => visitor === null);
-      judgeAll(strangers, now);
+      judgeAll(
+        connections.filter(({ visitor }) => visitor === null),
+        now,
+      );
     } catch {
-      // Whoever is not judged is left to the other handler, which meets the same, and tells of it.
+      // Whoever is not judged is left to node:http, whose handler meets the same error and reports it.
     }
     connections.forEach((connection, index) => {
       try {
         connection.follow(found[index], now);
       } catch {
-        // The same.
+        // The handler of node:http meets the same error and reports it.
         connection.leave();
       }
     });
-    warmVisits.flush();
+    spool.flush();
   };
 
   return (socket, answer) => {

@@ -6,7 +6,7 @@ import type { Judge, Visitor } from '../visitors/judge.js';
 
 export interface WarmVisitDeps {
   readonly links: Pick<LinkReader, 'peek' | 'peekAll'>;
-  readonly spool: Pick<Spool, 'append' | 'flush'>;
+  readonly spool: Pick<Spool, 'append'>;
   readonly judge: Pick<Judge, 'factsOf'>;
   readonly platform: { readonly maintenance: boolean };
 }
@@ -34,19 +34,14 @@ export const createWarmVisits = (deps: WarmVisitDeps) => {
       links.peekAll(codes, now).map((link) => warm(link, now)),
 
     /**
-     * Calls `done` once the visit is written down, after all others of this event-loop tick have come, so
-     * that the answers of a tick are sent together. With a failure, maybe at once, where it is not kept: it
+     * Calls `done` once the visit is written down: at the spool's `flush`, or after all others of this event-loop
+     * tick have come, so that the answers of a tick are sent together. With a failure, maybe at once, where it is not kept: it
      * must not be redirected then.
      */
     record(visitor: Visitor, link: ServedLink, query: string, now: number, done: Done): void {
       const { code, account } = link;
       const facts = judge.factsOf(visitor, link, query, now);
       spool.append({ code, account, at: now, requestId: visitor.requestId, facts }, done);
-    },
-
-    /** Writes down what was recorded now, not after the others of this event-loop tick. */
-    flush(): void {
-      spool.flush();
     },
   };
 };

@@ -55,7 +55,7 @@ export interface Judge {
 /** A query with the name `qr`: QR codes that are marked lead there. */
 const qr = /(?:^|&)qr(?:[=&]|$)/;
 
-/** Addresses, and headers that tell them, in memory alone, for a minute: some 4 MB, or 10 of long headers. */
+/** Addresses, and headers that tell them, in memory alone, for a minute: some 2 MB, or 7 of long headers. */
 const maxAddresses = 10_000;
 const forgetAddressesMs = 60_000;
 
