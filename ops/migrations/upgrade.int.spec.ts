@@ -57,6 +57,7 @@ describe('migrations of tables with rows', () => {
   it('keep high-water marks of links only for events that were set aside', async () => {
     await migrateUpTo('0013');
     const { pool } = database;
+    await pool.query(`UPDATE log.identity SET log_name = 'kafka:some-cluster:linklog'`);
     for (const name of ['redirects', 'stats', 'history', 'quotas']) {
       await pool.query(
         `INSERT INTO projection_${name}.high_water_marks VALUES
@@ -97,9 +98,11 @@ describe('migrations of tables with rows', () => {
 
   for (const [log, left] of [
     ['postgres', ['/linklog/spool/s']],
+    // A version from before logs had names.
+    [null, ['/linklog/spool/s']],
     ['kafka:some-cluster:linklog', ['/linklog/spool/s', 'a']],
   ] as const) {
-    it(`keep the marks ${left.join(' and ')} where the log is ${log}`, async () => {
+    it(`keep the marks ${left.join(' and ')} where the log is ${log ?? 'without a name'}`, async () => {
       await migrateUpTo('0050');
       const { pool } = database;
       await pool.query('UPDATE log.identity SET log_name = $1', [log]);
