@@ -1,11 +1,10 @@
-import type { Kafka, TopicMessages } from 'kafkajs';
+import type { Kafka, RecordMetadata, TopicMessages } from 'kafkajs';
 import { topics, type TopicName } from '../../../../schemas/events/topics.js';
 import { createBatcher } from '../../concurrency/batcher.js';
 import { groupBy } from '../../group-by.js';
 import { partitionOf } from '../partition.js';
 import { linesIn } from '../lines.js';
 import type { NewLines, NewRecord } from '../port.js';
-import { requestRetry } from './client.js';
 import { ReadyBatch, recordBatch, type OutgoingRecord } from './record-batch.js';
 import type { KafkaSettings } from './settings.js';
 import { topicIn } from './topics.js';
@@ -69,10 +68,45 @@ const batchesOf = (shares: readonly Share[], settings: KafkaSettings): Promise<T
   );
 };
 
+/** `send` of kafkajs resolved, and a partition of the request was not acknowledged. */
+export class NotAcknowledged extends Error {
+  readonly code = 'NOT_ACKNOWLEDGED';
+  readonly retryable = true;
+
+  constructor(partitions: readonly string[]) {
+    super(`Kafka acknowledged the request without ${partitions.join(', ')}`);
+  }
+}
+
+const nameOf = (topic: string, partition: number | undefined): string => `${topic}[${partition}]`;
+
+/** @throws NotAcknowledged */
+const requireAcknowledgements = (
+  sent: readonly TopicMessages[],
+  acknowledged: readonly RecordMetadata[],
+): void => {
+  const stored = new Set(
+    acknowledged
+      .filter(({ errorCode }) => errorCode === 0)
+      .map(({ topicName, partition }) => nameOf(topicName, partition)),
+  );
+  const missing = sent
+    .flatMap(({ topic, messages }) => messages.map(({ partition }) => nameOf(topic, partition)))
+    .filter((name) => !stored.has(name));
+  if (missing.length > 0) throw new NotAcknowledged(missing);
+};
+
 /**
- * Sends one request after the other, each with all that waits by then. kafkajs retries a failed
- * request by itself, so a second one in flight could overtake it; its idempotent producer is left
- * off, since it acknowledges records that it never stored when requests overlap.
+ * The producer sends every request once. A retry of kafkajs (2.2.4) keeps the responses of the brokers that have
+ * answered: a partition whose leader moves to one of these brokers is never sent again, and the request is acknowledged
+ * (`producer/sendMessages.js`; https://github.com/tulios/kafkajs/pull/1798). Relay and shipper retry instead. A failed
+ * request has refreshed the metadata, so their retry finds the new leader.
+ */
+const producerRetry = { retries: 0 } as const;
+
+/**
+ * Sends one request at a time, with all records that wait by then. The idempotent producer of kafkajs is off: it
+ * acknowledges records that it never stored when requests overlap.
  */
 export const createRecordProducer = (kafka: Kafka, settings: KafkaSettings) => {
   const producer = kafka.producer({
@@ -84,7 +118,7 @@ export const createRecordProducer = (kafka: Kafka, settings: KafkaSettings) => {
         message.partition ?? 0,
     idempotent: false,
     maxInFlightRequests: 1,
-    retry: requestRetry,
+    retry: producerRetry,
   });
   let connected: Promise<void> | undefined;
 
@@ -104,7 +138,9 @@ export const createRecordProducer = (kafka: Kafka, settings: KafkaSettings) => {
     maxWaiting: Infinity,
     async run(shares) {
       await connect();
-      await producer.sendBatch({ acks: -1, topicMessages: await batchesOf(shares, settings) });
+      const topicMessages = await batchesOf(shares, settings);
+      const acknowledged = await producer.sendBatch({ acks: -1, topicMessages });
+      requireAcknowledgements(topicMessages, acknowledged);
       return shares.map(() => undefined);
     },
   });
