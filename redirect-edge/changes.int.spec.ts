@@ -4,10 +4,10 @@ import { readPlatform, savePlatform } from '../ops/ledger/platform.js';
 import { createLogger } from '../ops/platform/logging.js';
 import {
   listenToPostgres,
-  notify,
+  notification,
   type NotificationListener,
 } from '../ops/platform/postgres/listener.js';
-import { createPool, transaction, type Queryable } from '../ops/platform/postgres/pool.js';
+import { execute, createPool, transaction, type Queryable } from '../ops/platform/postgres/pool.js';
 import { recordHistory } from '../ops/test/support/ledger-links.js';
 import { testDatabase, type TestDatabase } from '../ops/test/support/database.js';
 import { eventually, rejection } from '../ops/test/support/waiting.js';
@@ -18,6 +18,7 @@ import { blocked, created, maintenanceSwitched, unblocked } from '../schemas/tes
 import { watchChanges, type ChangeWatch } from './changes.js';
 import { LinkCache, LinkReader } from './links/link-reader.js';
 import { deferred } from '../ops/platform/concurrency/deferred.js';
+import { writeAfter, writeOnly } from '../ops/platform/postgres/statement.js';
 
 const logger = createLogger('silent');
 
@@ -97,15 +98,16 @@ describe('redirect edge: changes that an edge hears of', () => {
 
   const change = (code: string, what: typeof blocked | typeof unblocked, sequence: number) =>
     transaction(node.pool, async (tx) => {
-      await notifyChanges(tx, [{ kind: 'link', code, sequence }]);
-      await node.outbox.record(tx, [what(code, sequence)]);
+      const notified = notifyChanges([{ kind: 'link', code, sequence }]);
+      await execute(tx, writeAfter(notified, node.outbox.record([what(code, sequence)])));
     });
 
   const switchMaintenance = (on: boolean): Promise<void> =>
     transaction(node.pool, async (tx) => {
       const state = await readPlatform(tx, 'FOR UPDATE');
-      await savePlatform(tx, evolvePlatform(state, maintenanceSwitched(state.sequence + 1, on)));
-      await notifyChanges(tx, [{ kind: 'platform' }]);
+      const switched = evolvePlatform(state, maintenanceSwitched(state.sequence + 1, on));
+      const notified = notifyChanges([{ kind: 'platform' }]);
+      await execute(tx, writeOnly([savePlatform(switched), ...notified]));
     });
 
   const forgotten = (code: string): Promise<void> =>
@@ -135,7 +137,7 @@ describe('redirect edge: changes that an edge hears of', () => {
     const code = await warmLink();
     await rejection(
       transaction(node.pool, async (tx) => {
-        await notifyChanges(tx, [{ kind: 'link', code, sequence: 2 }]);
+        await execute(tx, writeOnly(notifyChanges([{ kind: 'link', code, sequence: 2 }])));
         throw new Error('taken back');
       }),
     );
@@ -229,7 +231,7 @@ describe('redirect edge: changes that an edge hears of', () => {
       '',
     ]) {
       expect(await edge.status(code)).to.equal('active');
-      await notify(node.pool, 'linklog_changes', [payload]);
+      await execute(node.pool, writeOnly([notification('linklog_changes', [payload])]));
       await forgotten(code);
     }
   });

@@ -1,11 +1,12 @@
 import {
+  execute,
   lockingTransaction,
   mayBlameOne,
-  onCommit,
   transaction,
   type Client,
   type Pool,
 } from '../../ops/platform/postgres/pool.js';
+import type { Statement, Write } from '../../ops/platform/postgres/statement.js';
 import type { LedgerClock } from '../../ops/ledger/clock.js';
 import {
   meterColumns,
@@ -53,6 +54,8 @@ export interface AdmittedGroup {
   readonly keysUsed: readonly string[];
   /** As `lockMeters` gives it. */
   readonly now: Date;
+  /** Remembers what the outcomes say of later calls; to be called when they are committed. */
+  readonly remember: () => void;
 }
 
 /** Takes calls that the request of a key costs beside its own, as many of `count` as there are. */
@@ -109,24 +112,25 @@ const lockingStatement = `
   ) l ON true`;
 
 /** Counts admitted calls to their minutes, and notes when their keys were used. */
-export const countCalls = async (tx: Client, group: AdmittedGroup): Promise<void> => {
-  const { minutes, keysUsed, now } = group;
-  await Promise.all([
-    countMinutes(tx, minutes),
-    keysUsed.length > 0 &&
-      tx.query({
-        name: 'keys-used',
-        text: `UPDATE ledger.api_keys SET last_used_at = $2
-               WHERE id = ANY ($1::text[]) AND (last_used_at IS NULL OR last_used_at < $2)`,
-        values: [keysUsed, minuteOf(now)],
-      }),
-  ]);
+export const countCalls = ({ minutes, keysUsed, now }: AdmittedGroup): readonly Statement[] => {
+  const used: Statement = {
+    name: 'keys-used',
+    // Keys are locked in the order of their ids everywhere, which an UPDATE alone does not do.
+    text: `UPDATE ledger.api_keys k SET last_used_at = $2
+           FROM (SELECT id FROM ledger.api_keys
+                 WHERE id = ANY ($1::text[]) AND (last_used_at IS NULL OR last_used_at < $2)
+                 ORDER BY id FOR NO KEY UPDATE) AS locked
+           WHERE k.id = locked.id`,
+    values: [keysUsed, minuteOf(now)],
+  };
+  return [...countMinutes(minutes), ...(keysUsed.length > 0 ? [used] : [])];
 };
 
-const writeAll = async (tx: Client, group: AdmittedGroup): Promise<readonly Admitted[]> => {
-  await Promise.all([saveMeters(tx, group.spent), countCalls(tx, group)]);
-  return group.admitted;
-};
+const writeAll = (group: AdmittedGroup): Write<readonly Admitted[]> => ({
+  statements: [...saveMeters(group.spent), ...countCalls(group)],
+  resultOf: () => group.admitted,
+  afterCommit: group.remember,
+});
 
 /** Admits calls. Its limits are exact on any number of nodes and through any crash. */
 export const createAdmission = (pool: Pool, clock: LedgerClock, table: PlanTable) => {
@@ -185,7 +189,7 @@ export const createAdmission = (pool: Pool, clock: LedgerClock, table: PlanTable
     return { platform, keys, time: { told, now } };
   };
 
-  /** Decides about calls; they are remembered where the transaction is committed. */
+  /** Decides about calls, under the locks of their roots' meters. */
   const decideIn = async (tx: Client, calls: readonly CallByHash[]): Promise<AdmittedGroup> => {
     const { platform, keys, time } = await lockKeys(tx, calls);
     const { now } = time;
@@ -238,13 +242,13 @@ export const createAdmission = (pool: Pool, clock: LedgerClock, table: PlanTable
       admission: admissions.get(call) ?? unknown,
       platform,
     }));
-    onCommit(tx, () => {
+    const remember = (): void => {
       calls.forEach((call, index) => {
-        const one = admitted[index];
-        if (one) note(call, one);
+        const outcome = admitted[index];
+        if (outcome) note(call, outcome);
       });
-    });
-    return { admitted, meters, spent, minutes, keysUsed: [...keysUsed], now };
+    };
+    return { admitted, meters, spent, minutes, keysUsed: [...keysUsed], now, remember };
   };
 
   const batcher = createBatcher({
@@ -276,7 +280,7 @@ export const createAdmission = (pool: Pool, clock: LedgerClock, table: PlanTable
     decideIn,
     /** Decides that within a transaction, and writes what the calls cost. */
     async admitIn(tx: Client, calls: readonly CallByHash[]): Promise<readonly Admitted[]> {
-      return writeAll(tx, await decideIn(tx, calls));
+      return execute(tx, writeAll(await decideIn(tx, calls)));
     },
     /** Whether the key's last call was admitted, not long ago: what a stranger cannot have. */
     wasAdmittedLately: (keyHash: string | null): boolean =>

@@ -8,7 +8,7 @@ import {
   type KeyRow,
   type KnownKey,
 } from '../../ops/ledger/api-keys.js';
-import { decideAll, type LedgerCommand } from '../../ops/ledger/decide.js';
+import { decideIn, type LedgerCommand } from '../../ops/ledger/decide.js';
 import type { Outbox, Receipt } from '../../ops/platform/outbox/port.js';
 import { advisoryLocks } from '../../ops/platform/postgres/advisory-locks.js';
 import { createBatcher } from '../../ops/platform/concurrency/batcher.js';
@@ -133,7 +133,7 @@ export const createApiKeyHandler = (pool: Pool, outbox: Outbox) => {
     tx: Client,
     commands: readonly KeyLedgerCommand[],
   ): Promise<readonly ApiKeyOutcome[]> => {
-    const { results, receipt } = await decideAll(tx, outbox, apiKeys, commands);
+    const { results, receipt } = await decideIn(tx, outbox, apiKeys, commands);
     return results.map(({ decision, state }) => {
       if (decision.type === 'refused') return decision;
       if (state.status === 'none') throw new Error('A decided key is known');

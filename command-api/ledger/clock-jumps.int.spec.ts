@@ -1,7 +1,7 @@
 import { expect } from 'chai';
 import { pino } from 'pino';
 import type { LedgerClock } from '../../ops/ledger/clock.js';
-import { transaction } from '../../ops/platform/postgres/pool.js';
+import { execute, transaction } from '../../ops/platform/postgres/pool.js';
 import { clockedDatabase, type ClockedDatabase } from '../../ops/test/support/clock.js';
 import { recordHistory } from '../../ops/test/support/ledger-links.js';
 import { foldMeters } from '../../ops/ledger/rebuild/folds.js';
@@ -17,6 +17,7 @@ import { expireDueLinks } from './expiry.js';
 import { findAnswers, forgetAnswers, saveAnswers } from './kept-answers.js';
 import { closeAllMinutes, closeMinutes } from './metering.js';
 import { createQrCodeQuota } from './qr-codes.js';
+import { writeOnly } from '../../ops/platform/postgres/statement.js';
 
 const hour = 3_600;
 const day = 24 * hour;
@@ -213,7 +214,7 @@ describe('command API: PostgreSQL’s clock goes ahead and comes back, on two no
     await recordHistory(nodes[0], created('in-an-hour', { expiresAt }));
     const scope = { keyId: 'key', path: '/v2/shorten', idempotencyKey: 'order' };
     const kept = { ...scope, bodyHash: Buffer.alloc(32), status: 201, answer: '{}', codes: [] };
-    await transaction(pool, (tx) => saveAnswers(tx, [kept], new Date()));
+    await transaction(pool, (tx) => execute(tx, writeOnly(saveAnswers([kept], new Date()))));
     const found = async (by: LedgerClock) => (await findAnswers(pool, [scope], by))[0] !== null;
 
     await database.setAhead(2 * day);

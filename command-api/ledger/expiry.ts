@@ -1,5 +1,5 @@
 import type { LedgerClock } from '../../ops/ledger/clock.js';
-import { decideAll } from '../../ops/ledger/decide.js';
+import { decideIn } from '../../ops/ledger/decide.js';
 import { ledgerLinks, lockDueLinks } from '../../ops/ledger/links.js';
 import type { Outbox } from '../../ops/platform/outbox/port.js';
 import { transaction, type Pool } from '../../ops/platform/postgres/pool.js';
@@ -16,7 +16,7 @@ export const expireDueLinks = (pool: Pool, outbox: Outbox, clock: LedgerClock): 
   transaction(pool, async (tx) => {
     const due = await lockDueLinks(tx, pageSize, clock);
     if (due.size === 0) return 0;
-    const { results } = await decideAll(
+    const { results } = await decideIn(
       tx,
       outbox,
       // The rows are locked already. Edges check `expiresAt` themselves, so they need no notice.

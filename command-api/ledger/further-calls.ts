@@ -1,5 +1,6 @@
 import type { LedgerClock } from '../../ops/ledger/clock.js';
-import type { Client } from '../../ops/platform/postgres/pool.js';
+import { execute, type Client } from '../../ops/platform/postgres/pool.js';
+import { writeOnly } from '../../ops/platform/postgres/statement.js';
 import { lockMeters, saveMeters } from '../../ops/ledger/meters.js';
 import { monthAfter } from '../../schemas/folds/key-meter.js';
 import { countMinutes, minuteOf } from './metering.js';
@@ -29,10 +30,8 @@ export const takeFurtherCalls = async (
   const granted = Math.min(count, room);
   if (granted > 0) {
     meter.calls += granted;
-    await Promise.all([
-      saveMeters(tx, [meter]),
-      countMinutes(tx, [{ keyId: rootId, minute: minuteOf(now), calls: granted }]),
-    ]);
+    const minute = { keyId: rootId, minute: minuteOf(now), calls: granted };
+    await execute(tx, writeOnly([...saveMeters([meter]), ...countMinutes([minute])]));
   }
   return { granted, resetDate: monthAfter(meter.month) };
 };

@@ -1,9 +1,10 @@
 import { expect } from 'chai';
 import { LedgerClock } from '../../ops/ledger/clock.js';
-import { transaction } from '../../ops/platform/postgres/pool.js';
+import { execute, transaction } from '../../ops/platform/postgres/pool.js';
 import { rejection } from '../../ops/test/support/waiting.js';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { findAnswers, forgetAnswers, saveAnswers, type KeptAnswer } from './kept-answers.js';
+import { writeOnly } from '../../ops/platform/postgres/statement.js';
 
 const answer = (told: Partial<KeptAnswer> = {}): KeptAnswer => ({
   keyId: 'key-1',
@@ -32,7 +33,9 @@ describe('command API: kept answers', () => {
   after(() => database.drop());
 
   const save = (age: number, ...answers: readonly KeptAnswer[]): Promise<void> =>
-    transaction(database.pool, (tx) => saveAnswers(tx, answers, new Date(Date.now() - age)));
+    transaction(database.pool, (tx) =>
+      execute(tx, writeOnly(saveAnswers(answers, new Date(Date.now() - age)))),
+    );
 
   it('are found as they were kept, in the order in which they are asked for', async () => {
     const kept = [
@@ -76,7 +79,7 @@ describe('command API: kept answers', () => {
 
   it('are not there before the deciding transaction is', async () => {
     const aborted = transaction(database.pool, async (tx) => {
-      await saveAnswers(tx, [answer()], new Date());
+      await execute(tx, writeOnly(saveAnswers([answer()], new Date())));
       expect(await findAnswers(database.pool, [answer()], clock)).to.deep.equal([null]);
       throw new Error('given up');
     });

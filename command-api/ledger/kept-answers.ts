@@ -1,5 +1,6 @@
 import type { LedgerClock } from '../../ops/ledger/clock.js';
-import { valuesByField, type Client, type Queryable } from '../../ops/platform/postgres/pool.js';
+import { valuesByField, type Queryable } from '../../ops/platform/postgres/pool.js';
+import type { Statement } from '../../ops/platform/postgres/statement.js';
 
 /** The scope of an Idempotency-Key: one API key, one path. */
 export interface IdempotencyScope {
@@ -52,13 +53,9 @@ export const findAnswers = async (
 };
 
 /** Keeps answers in the deciding transaction, under its locks; replaces one older than 24 hours. */
-export const saveAnswers = async (
-  tx: Client,
-  answers: readonly KeptAnswer[],
-  now: Date,
-): Promise<void> => {
-  if (answers.length === 0) return;
-  await tx.query({
+export const saveAnswers = (answers: readonly KeptAnswer[], now: Date): readonly Statement[] => {
+  if (answers.length === 0) return [];
+  const saved: Statement = {
     name: 'idempotency-save',
     text: `INSERT INTO ledger.idempotency
              (key_id, path, idempotency_key, body_hash, status, answer, codes, created_at)
@@ -75,7 +72,8 @@ export const saveAnswers = async (
       answers.map(({ codes }) => codes.join(',')),
       now,
     ],
-  });
+  };
+  return [saved];
 };
 
 /** Forgets answers older than 24 hours, a bounded number at a time; returns how many. */

@@ -122,7 +122,9 @@ describe('command API: blocks and switches, on two nodes', () => {
     await recordHistory(nodes[0], created('kept'));
     const failing = createLinkBlockHandler(nodes[0].pool, {
       ...nodes[0].outbox,
-      record: () => Promise.reject(new Error('the log is away')),
+      record() {
+        throw new Error('the log is away');
+      },
     });
     expect(await rejection(failing.handle('kept', block, actor))).to.be.an('error');
     expect((await storedLinks(nodes[0])).get('kept')).to.include({ blocked: false });

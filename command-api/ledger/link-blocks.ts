@@ -1,7 +1,7 @@
 import { decideAll } from '../../ops/ledger/decide.js';
 import { ledgerLinks } from '../../ops/ledger/links.js';
 import type { Outbox } from '../../ops/platform/outbox/port.js';
-import { transaction, type Pool } from '../../ops/platform/postgres/pool.js';
+import type { Pool } from '../../ops/platform/postgres/pool.js';
 import type { Actor } from '../../schemas/decision.js';
 import { decideLinkBlock, type LinkBlockCommand } from '../domain/link-block.js';
 
@@ -9,17 +9,14 @@ export type LinkBlockHandler = ReturnType<typeof createLinkBlockHandler>;
 
 export const createLinkBlockHandler = (pool: Pool, outbox: Outbox) => {
   const run = (codes: readonly string[], command: LinkBlockCommand, actor: Actor) =>
-    transaction(pool, (tx) =>
-      decideAll(
-        tx,
-        outbox,
-        ledgerLinks,
-        codes.map((subject) => ({
-          ...actor,
-          subject,
-          decide: (link, context) => decideLinkBlock(command, link, context),
-        })),
-      ),
+    decideAll(
+      { pool, outbox },
+      ledgerLinks,
+      codes.map((subject) => ({
+        ...actor,
+        subject,
+        decide: (link, context) => decideLinkBlock(command, link, context),
+      })),
     );
 
   return {

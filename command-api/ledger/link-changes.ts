@@ -2,7 +2,7 @@ import { decideAll, type LedgerState } from '../../ops/ledger/decide.js';
 import { readLinkStates } from '../../ops/ledger/link-states.js';
 import { ledgerLinks } from '../../ops/ledger/links.js';
 import type { Outbox } from '../../ops/platform/outbox/port.js';
-import { transaction, type Pool } from '../../ops/platform/postgres/pool.js';
+import type { Pool } from '../../ops/platform/postgres/pool.js';
 import type { Actor } from '../../schemas/decision.js';
 import type { LinkEvent } from '../../schemas/events/catalogue.js';
 import { freeCode } from '../../schemas/folds/ledger-link.js';
@@ -29,8 +29,8 @@ const managedLinks = (outbox: Outbox): LedgerState<ManagedLink, LinkEvent> => ({
     );
   },
   evolve: evolveManagedLink,
-  save: (tx, states) =>
-    ledgerLinks.save(tx, new Map([...states].map(([code, { ledger }]) => [code, ledger]))),
+  save: (states) =>
+    ledgerLinks.save(new Map([...states].map(([code, { ledger }]) => [code, ledger]))),
   ...(ledgerLinks.changeOf && { changeOf: ledgerLinks.changeOf }),
 });
 
@@ -41,17 +41,14 @@ export const createLinkChanges = (pool: Pool, outbox: Outbox) => {
     commands: readonly { readonly code: string; readonly command: LinkCommand }[],
     actor: Actor,
   ) =>
-    transaction(pool, (tx) =>
-      decideAll(
-        tx,
-        outbox,
-        kind,
-        commands.map(({ code: subject, command }) => ({
-          ...actor,
-          subject,
-          decide: (state, context) => decideLinkChange(command, state, context),
-        })),
-      ),
+    decideAll(
+      { pool, outbox },
+      kind,
+      commands.map(({ code: subject, command }) => ({
+        ...actor,
+        subject,
+        decide: (state, context) => decideLinkChange(command, state, context),
+      })),
     );
 };
 

@@ -1,12 +1,13 @@
 import { newId } from '../../ops/platform/new-id.js';
 import type { Outbox } from '../../ops/platform/outbox/port.js';
 import {
+  execute,
   transaction,
   unnest,
   valuesByField,
-  type Client,
   type Pool,
 } from '../../ops/platform/postgres/pool.js';
+import type { Statement } from '../../ops/platform/postgres/statement.js';
 import { ownActors } from '../../schemas/decision.js';
 import { newEvent } from '../../schemas/events/codec.js';
 
@@ -23,19 +24,18 @@ export interface CallsOfMinute {
 export const minuteOf = (time: Date): Date => new Date(time.getTime() - (time.getTime() % 60_000));
 
 /** Adds calls to minutes of keys whose meters the transaction has locked, one minute for each key. */
-export const countMinutes = async (
-  tx: Client,
-  minutes: readonly CallsOfMinute[],
-): Promise<void> => {
-  if (minutes.length === 0) return;
-  await tx.query({
-    name: 'minutes-count',
-    text: `INSERT INTO ledger.usage_minutes AS u (key_id, minute, calls)
-           SELECT * FROM ${unnest(['text', 'timestamptz', 'integer'])}
-           ON CONFLICT (key_id, minute) DO UPDATE SET calls = u.calls + excluded.calls`,
-    values: valuesByField(minutes, 'keyId', 'minute', 'calls'),
-  });
-};
+export const countMinutes = (minutes: readonly CallsOfMinute[]): readonly Statement[] =>
+  minutes.length === 0
+    ? []
+    : [
+        {
+          name: 'minutes-count',
+          text: `INSERT INTO ledger.usage_minutes AS u (key_id, minute, calls)
+                 SELECT * FROM ${unnest(['text', 'timestamptz', 'integer'])}
+                 ON CONFLICT (key_id, minute) DO UPDATE SET calls = u.calls + excluded.calls`,
+          values: valuesByField(minutes, 'keyId', 'minute', 'calls'),
+        },
+      ];
 
 /**
  * Turns minutes into CallsMetered events; returns how many. The keys' meters are locked first, as
@@ -104,7 +104,7 @@ const close = (pool: Pool, outbox: Outbox, keyIds: readonly string[] | null): Pr
         },
       ),
     );
-    await outbox.record(tx, events);
+    await execute(tx, outbox.record(events));
     return events.length;
   });
 

@@ -111,7 +111,9 @@ describe('command API: spending of QR codes, on two nodes', () => {
       nodes[0].pool,
       {
         ...nodes[0].outbox,
-        record: () => Promise.reject(new Error('the log is away')),
+        record() {
+          throw new Error('the log is away');
+        },
       },
       nodes[0].clock,
     );

@@ -19,6 +19,8 @@ import {
   type ShortenResult,
   type UnadmittedRequest,
 } from './shorten.js';
+import { execute } from '../../ops/platform/postgres/pool.js';
+import { writeOnly } from '../../ops/platform/postgres/statement.js';
 
 const randomCode = customAlphabet('0123456789abcdefghijklmnopqrstuvwxyz', 8);
 
@@ -294,7 +296,7 @@ describe('command API: shorten handler, on two nodes', () => {
       // Each group takes one code and waits for the contested one. When that is lost, each has
       // room for the link that waited for a rival of its own key: on the other group's code.
       await holder.query('BEGIN');
-      await insertLinks(holder, [ledgerLink]);
+      await execute(holder, writeOnly(insertLinks([ledgerLink])));
       groups = Promise.all([
         handlers[0].shorten(command(a, [alias(a, 'zz-contested'), alias(a, 'crossed-1')], 1)),
         handlers[0].shorten(command(b, [alias(b, 'crossed-2')])),
@@ -309,7 +311,7 @@ describe('command API: shorten handler, on two nodes', () => {
         return rows[0]?.waiting ?? 0;
       };
       while ((await waiting()) < 2);
-      await nodes[0].outbox.record(holder, [rival]);
+      await execute(holder, nodes[0].outbox.record([rival]));
       await holder.query('COMMIT');
     } finally {
       holder.release();

@@ -4,12 +4,8 @@ import { lockMeters, saveMeters, type LockedMeter } from '../../ops/ledger/meter
 import { findTaken, insertLinks, isCodeTaken } from '../../ops/ledger/links.js';
 import { newId } from '../../ops/platform/new-id.js';
 import { nothingRecorded, type Outbox, type Receipt } from '../../ops/platform/outbox/port.js';
-import {
-  lockingTransaction,
-  mayBlameOne,
-  type Client,
-  type Pool,
-} from '../../ops/platform/postgres/pool.js';
+import { lockingTransaction, mayBlameOne, type Pool } from '../../ops/platform/postgres/pool.js';
+import { mapResult, writeAfter, type Write } from '../../ops/platform/postgres/statement.js';
 import type { EventNamed } from '../../schemas/events/catalogue.js';
 import { evolveLedgerLink, freeCode, type LedgerLink } from '../../schemas/folds/ledger-link.js';
 import {
@@ -153,13 +149,12 @@ interface Locked {
   readonly taken: ReadonlySet<string>;
 }
 
-/** Decides commands, and writes what comes of them. */
-const decideLocked = async (
-  tx: Client,
+/** Decides commands; returns what to write of them. */
+const decideLocked = (
   { outbox, generateCode }: ShortenDeps,
   commands: readonly ShortenCommand[],
   { meters, spent, now, answered, taken }: Locked,
-): Promise<readonly ShortenResult[]> => {
+): Write<readonly ShortenResult[]> => {
   const candidates = commands.map(({ keyId, linkLimit, links }, index) => {
     const meter = meters.get(keyId);
     if (!meter) throw new Error(`The key ${keyId} has no meter`);
@@ -174,18 +169,15 @@ const decideLocked = async (
   const answers = commands.flatMap((command, index) =>
     answered[index] ? [] : (answerToKeep(command, decided[index] ?? []) ?? []),
   );
-  const [, , , receipt] = await Promise.all([
-    insertLinks(tx, ledgerLinks),
-    saveMeters(tx, spent),
-    saveAnswers(tx, answers, now),
-    outbox.record(tx, events),
-  ]);
-  return decided.map((outcomes, index) => {
-    const answer = answered[index];
-    if (answer) return { type: 'answered', answer };
-    const made = outcomes.some(({ type }) => type === 'created');
-    return { type: 'decided', outcomes, receipt: made ? receipt : nothingRecorded };
-  });
+  const saved = [...insertLinks(ledgerLinks), ...saveMeters(spent), ...saveAnswers(answers, now)];
+  return mapResult(writeAfter(saved, outbox.record(events)), (receipt) =>
+    decided.map((outcomes, index) => {
+      const answer = answered[index];
+      if (answer) return { type: 'answered', answer };
+      const made = outcomes.some(({ type }) => type === 'created');
+      return { type: 'decided', outcomes, receipt: made ? receipt : nothingRecorded };
+    }),
+  );
 };
 
 /**
@@ -216,8 +208,8 @@ export const createShortenHandler = (deps: ShortenDeps) => {
           findTaken(tx, rivalled),
         ]);
       },
-      (tx, [locked, answered, taken]) =>
-        decideLocked(tx, deps, commands, { ...locked, spent: new Set(), answered, taken }),
+      ([locked, answered, taken]) =>
+        decideLocked(deps, commands, { ...locked, spent: new Set(), answered, taken }),
     );
 
   const run = async (commands: readonly ShortenCommand[]): Promise<readonly ShortenResult[]> => {
@@ -252,20 +244,26 @@ export const createAdmittingShortenHandler = (
     return lockingTransaction(
       deps.pool,
       (tx) => deps.admission.decideIn(tx, calls),
-      async (tx, group) => {
-        const { admitted, meters, spent, now } = group;
+      (group) => {
+        const { admitted, meters, spent, now, remember } = group;
         const commands = requests.map(({ commandFor }, index) => {
           const one = admitted[index];
           return one ? commandFor(one) : null;
         });
         const admittedCommands = commands.filter((command) => command !== null);
         const locked = { meters, spent, now, answered: [], taken: new Set<string>() };
-        const [, decided] = await Promise.all([
-          countCalls(tx, group),
-          decideLocked(tx, deps, admittedCommands, locked),
-        ]);
-        const results = [...decided];
-        return commands.map((command) => command && (results.shift() ?? null));
+        const decided = decideLocked(deps, admittedCommands, locked);
+        const write = mapResult(writeAfter(countCalls(group), decided), (decidedResults) => {
+          const results = [...decidedResults];
+          return commands.map((command) => command && (results.shift() ?? null));
+        });
+        return {
+          ...write,
+          afterCommit() {
+            remember();
+            decided.afterCommit?.();
+          },
+        };
       },
     );
   };

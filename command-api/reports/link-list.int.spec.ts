@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { recordHistory } from '../../ops/test/support/ledger-links.js';
 import { testNode, type TestNode } from '../../ops/test/support/node.js';
-import { transaction } from '../../ops/platform/postgres/pool.js';
+import { execute, transaction } from '../../ops/platform/postgres/pool.js';
 import { redirects } from '../../projectors/redirects/projection.js';
 import { stats } from '../../projectors/stats/projection.js';
 import { feed, type Feed } from '../../projectors/testing/harness.js';
@@ -186,7 +186,7 @@ describe('command API: lists of links', () => {
 
   /** Later events, which the projection does not know yet. */
   const record = (...events: readonly LinkEvent[]) =>
-    transaction(node.pool, (tx) => node.outbox.record(tx, events));
+    transaction(node.pool, (tx) => execute(tx, node.outbox.record(events)));
 
   const then = async (...events: readonly LinkEvent[]): Promise<void> => {
     await record(...events);

@@ -5,6 +5,7 @@ import {
   type AliasOverride,
 } from '../../schemas/folds/alias-override.js';
 import { valuesByField, type Client } from '../platform/postgres/pool.js';
+import type { Statement } from '../platform/postgres/statement.js';
 import type { LedgerSchema, LedgerState } from './decide.js';
 
 /**
@@ -25,26 +26,23 @@ export const lockOverrides = async (
   return new Map(rows.map(({ alias, ...override }) => [alias, override]));
 };
 
-export const saveOverrides = async (
-  tx: Client,
+export const saveOverrides = (
   overrides: ReadonlyMap<string, AliasOverride>,
   schema: LedgerSchema = 'ledger',
-): Promise<void> => {
-  await tx.query(
-    `INSERT INTO ${schema}.alias_overrides (alias, account, sequence, last_event_at)
-     SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::timestamptz[])
-     ON CONFLICT (alias) DO UPDATE SET account = excluded.account, sequence = excluded.sequence,
-       last_event_at = excluded.last_event_at`,
-    [
-      [...overrides.keys()],
-      ...valuesByField([...overrides.values()], 'account', 'sequence', 'lastEventAt'),
-    ],
-  );
-};
+): Statement => ({
+  text: `INSERT INTO ${schema}.alias_overrides (alias, account, sequence, last_event_at)
+         SELECT * FROM unnest($1::text[], $2::text[], $3::bigint[], $4::timestamptz[])
+         ON CONFLICT (alias) DO UPDATE SET account = excluded.account, sequence = excluded.sequence,
+           last_event_at = excluded.last_event_at`,
+  values: [
+    [...overrides.keys()],
+    ...valuesByField([...overrides.values()], 'account', 'sequence', 'lastEventAt'),
+  ],
+});
 
 export const aliasOverrides: LedgerState<AliasOverride, AliasOverrideEvent> = {
   initial: noOverride,
   lock: lockOverrides,
   evolve: evolveAliasOverride,
-  save: saveOverrides,
+  save: (states) => [saveOverrides(states)],
 };

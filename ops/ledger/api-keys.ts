@@ -1,6 +1,7 @@
 import type { ApiKeyEvent } from '../../schemas/events/catalogue.js';
 import { evolveApiKey, noKey, type ApiKey, type ApiKeyState } from '../../schemas/folds/api-key.js';
 import type { Client } from '../platform/postgres/pool.js';
+import type { Statement } from '../platform/postgres/statement.js';
 import type { LedgerSchema, LedgerState } from './decide.js';
 
 export type KnownKey = Exclude<ApiKeyState, { readonly status: 'none' }>;
@@ -43,20 +44,20 @@ export const lockKeys = async (
 };
 
 /** Writes a key, new or locked by the transaction; a new root gets its meter. */
-export const saveKey = async (
-  tx: Client,
+export const saveKey = (
   { status, key }: KnownKey,
   schema: LedgerSchema = 'ledger',
-): Promise<void> => {
-  await tx.query(
-    `INSERT INTO ${schema}.api_keys
+): readonly Statement[] => {
+  const hashes = Object.keys(key.secrets).map((hash) => Buffer.from(hash, 'hex'));
+  const saved: Statement = {
+    text: `INSERT INTO ${schema}.api_keys
        (id, name, plan, account, scopes, expires_at, ancestors, status, created_at, sequence,
         last_event_at)
      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
      ON CONFLICT (id) DO UPDATE SET name = excluded.name, plan = excluded.plan,
        scopes = excluded.scopes, expires_at = excluded.expires_at, status = excluded.status,
        sequence = excluded.sequence, last_event_at = excluded.last_event_at`,
-    [
+    values: [
       key.id,
       key.name,
       key.plan,
@@ -69,29 +70,30 @@ export const saveKey = async (
       key.sequence,
       key.lastEventAt,
     ],
-  );
-  const hashes = Object.keys(key.secrets).map((hash) => Buffer.from(hash, 'hex'));
-  await tx.query(
-    `DELETE FROM ${schema}.key_secrets WHERE key_id = $1 AND hash <> ALL ($2::bytea[])`,
-    [key.id, hashes],
-  );
-  await tx.query(
-    `INSERT INTO ${schema}.key_secrets (key_id, hash, ends_at)
-     SELECT $1, hash, ends_at FROM unnest($2::bytea[], $3::timestamptz[]) AS i (hash, ends_at)
-     ON CONFLICT (key_id, hash) DO UPDATE SET ends_at = excluded.ends_at`,
-    [key.id, hashes, Object.values(key.secrets)],
-  );
-  if (key.ancestors.length > 0) return;
-  await tx.query(`INSERT INTO ${schema}.key_meters (key_id) VALUES ($1) ON CONFLICT DO NOTHING`, [
-    key.id,
-  ]);
+  };
+  const secrets: readonly Statement[] = [
+    {
+      text: `DELETE FROM ${schema}.key_secrets WHERE key_id = $1 AND hash <> ALL ($2::bytea[])`,
+      values: [key.id, hashes],
+    },
+    {
+      text: `INSERT INTO ${schema}.key_secrets (key_id, hash, ends_at)
+             SELECT $1, hash, ends_at FROM unnest($2::bytea[], $3::timestamptz[]) AS i (hash, ends_at)
+             ON CONFLICT (key_id, hash) DO UPDATE SET ends_at = excluded.ends_at`,
+      values: [key.id, hashes, Object.values(key.secrets)],
+    },
+  ];
+  const meter: Statement = {
+    text: `INSERT INTO ${schema}.key_meters (key_id) VALUES ($1) ON CONFLICT DO NOTHING`,
+    values: [key.id],
+  };
+  return [saved, ...secrets, ...(key.ancestors.length > 0 ? [] : [meter])];
 };
 
 export const apiKeys: LedgerState<ApiKeyState, ApiKeyEvent> = {
   initial: noKey,
   lock: lockKeys,
   evolve: evolveApiKey,
-  async save(tx, states) {
-    for (const state of states.values()) if (state.status !== 'none') await saveKey(tx, state);
-  },
+  save: (states) =>
+    [...states.values()].flatMap((state) => (state.status === 'none' ? [] : saveKey(state))),
 };

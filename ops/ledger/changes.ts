@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { notify } from '../platform/postgres/listener.js';
-import type { Queryable } from '../platform/postgres/pool.js';
+import { notification } from '../platform/postgres/listener.js';
+import type { Statement } from '../platform/postgres/statement.js';
 
 /** A change that makes the caches of other processes outdated. */
 const change = z.discriminatedUnion('kind', [
@@ -10,12 +10,16 @@ const change = z.discriminatedUnion('kind', [
 ]);
 export type Change = z.infer<typeof change>;
 
-/** Tells every process of changes, when and only if the deciding transaction commits. */
-export const notifyChanges = async (tx: Queryable, changes: readonly Change[]): Promise<void> => {
-  if (changes.length === 0) return;
-  const payloads = changes.map((one) => JSON.stringify(one));
-  await notify(tx, 'linklog_changes', payloads);
-};
+/** Notifies every process of changes, when and only if the deciding transaction commits. */
+export const notifyChanges = (changes: readonly Change[]): readonly Statement[] =>
+  changes.length === 0
+    ? []
+    : [
+        notification(
+          'linklog_changes',
+          changes.map((change) => JSON.stringify(change)),
+        ),
+      ];
 
 /** A change that was told of, or `null` for one that another version of us tells of. */
 export const parseChange = (payload: string): Change | null => {

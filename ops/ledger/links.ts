@@ -8,6 +8,7 @@ import {
   type LedgerLinkState,
 } from '../../schemas/folds/ledger-link.js';
 import { unnest, valuesByField, type Client, type Queryable } from '../platform/postgres/pool.js';
+import type { Statement } from '../platform/postgres/statement.js';
 import type { LedgerClock } from './clock.js';
 import type { LedgerSchema, LedgerState } from './decide.js';
 
@@ -48,23 +49,23 @@ const valuesOf = (links: readonly LedgerLink[], some: readonly Field[]): unknown
   valuesByField([...links].sort(byCode), ...some);
 
 /**
- * Takes codes, as nothing has happened to them since; waits for rivals that are about to commit.
- *
- * @throws an error that `isCodeTaken` recognises
+ * Takes codes, as nothing has happened to them since; waits for rivals that are about to commit. Fails with an error
+ * that `isCodeTaken` recognises.
  */
-export const insertLinks = async (
-  tx: Client,
+export const insertLinks = (
   links: readonly LedgerLink[],
   schema: LedgerSchema = 'ledger',
-): Promise<void> => {
-  if (links.length === 0) return;
-  await tx.query({
-    name: `links-insert-${schema}`,
-    text: `INSERT INTO ${schema}.links (${columnsOf(madeWith).join()})
-           SELECT * FROM ${input(madeWith)} ORDER BY code`,
-    values: valuesOf(links, madeWith),
-  });
-};
+): readonly Statement[] =>
+  links.length === 0
+    ? []
+    : [
+        {
+          name: `links-insert-${schema}`,
+          text: `INSERT INTO ${schema}.links (${columnsOf(madeWith).join()})
+                 SELECT * FROM ${input(madeWith)} ORDER BY code`,
+          values: valuesOf(links, madeWith),
+        },
+      ];
 
 /** Whether a link is as `insertLinks` inserts it. */
 export const isAsMade = (link: LedgerLink): boolean =>
@@ -119,31 +120,28 @@ export const lockDueLinks = async (
 };
 
 /** Writes links that the transaction has locked. */
-export const saveLinks = async (
-  tx: Client,
+export const saveLinks = (
   links: readonly LedgerLink[],
   schema: LedgerSchema = 'ledger',
-): Promise<void> => {
-  if (links.length === 0) return;
-  await tx.query({
-    name: `links-save-${schema}`,
-    text: `UPDATE ${schema}.links l SET ${columnsOf(fields)
-      .map((column) => `${column} = i.${column}`)
-      .join()}
-           FROM ${input(fields)} WHERE l.code = i.code`,
-    values: valuesOf(links, fields),
-  });
-};
+): readonly Statement[] =>
+  links.length === 0
+    ? []
+    : [
+        {
+          name: `links-save-${schema}`,
+          text: `UPDATE ${schema}.links l SET ${columnsOf(fields)
+            .map((column) => `${column} = i.${column}`)
+            .join()}
+                 FROM ${input(fields)} WHERE l.code = i.code`,
+          values: valuesOf(links, fields),
+        },
+      ];
 
 export const ledgerLinks: LedgerState<LedgerLinkState, LedgerLinkEvent> = {
   initial: freeCode,
   lock: lockLinks,
   evolve: evolveLedgerLink,
-  save: (tx, states) =>
-    saveLinks(
-      tx,
-      [...states.values()].filter((state) => state.status === 'taken'),
-    ),
+  save: (states) => saveLinks([...states.values()].filter((state) => state.status === 'taken')),
   // What edges have in memory: a visit alone changes nothing there.
   changeOf: ({ type, subject: code, sequence }) =>
     type === 'linklog.LinkVisited.v2' ? null : { kind: 'link', code, sequence },

@@ -1,9 +1,10 @@
 import { expect } from 'chai';
-import { transaction } from '../platform/postgres/pool.js';
+import { execute, transaction } from '../platform/postgres/pool.js';
 import { testDatabase, type TestDatabase } from '../test/support/database.js';
 import { testNode, type TestNode } from '../test/support/node.js';
 import { meterOf, newKey, setMeter, type TestKey } from '../../command-api/testing/keys.js';
 import { lockMeters, saveMeters } from './meters.js';
+import { writeOnly } from '../platform/postgres/statement.js';
 
 const thisMonth = (): string => `${new Date().toISOString().slice(0, 7)}-01`;
 
@@ -33,7 +34,7 @@ describe('ledger: meters of keys', () => {
       if (!meter) throw new Error('The key has a meter');
       meter.links += 1;
       meter.allLinks += 1;
-      await saveMeters(tx, [meter]);
+      await execute(tx, writeOnly(saveMeters([meter])));
     });
 
   const spent = { month_calls: 7, month_links: 8, month_qr_codes: 9 };

@@ -1,5 +1,6 @@
 import { inMonth, monthOf, type KeyMeter } from '../../schemas/folds/key-meter.js';
 import { unnest, valuesByField, type Client } from '../platform/postgres/pool.js';
+import type { Statement } from '../platform/postgres/statement.js';
 import type { LedgerClock } from './clock.js';
 import type { LedgerSchema } from './decide.js';
 
@@ -74,37 +75,36 @@ export const lockMeters = async (
   return { meters: new Map(rows.map((row) => [row.keyId, turnToMonth(row, now)])), now };
 };
 
-const save = async <Field extends keyof typeof columns>(
-  tx: Client,
+const save = <Field extends keyof typeof columns>(
   meters: readonly ({ readonly keyId: string } & Pick<LockedMeter, Field>)[],
   fields: readonly Field[],
   name: string,
   schema: LedgerSchema,
-): Promise<void> => {
-  if (meters.length === 0) return;
+): readonly Statement[] => {
+  if (meters.length === 0) return [];
   const names = fields.map((field) => columns[field][0]);
-  await tx.query({
-    name: `${name}-${schema}`,
-    text: `UPDATE ${schema}.key_meters m SET ${names.map((name) => `${name} = i.${name}`).join()}
-           FROM ${unnest(['text', ...fields.map((field) => columns[field][1])])}
-             AS i (key_id, ${names.join()})
-           WHERE m.key_id = i.key_id`,
-    values: valuesByField(meters, 'keyId', ...fields),
-  });
+  return [
+    {
+      name: `${name}-${schema}`,
+      text: `UPDATE ${schema}.key_meters m SET ${names.map((name) => `${name} = i.${name}`).join()}
+             FROM ${unnest(['text', ...fields.map((field) => columns[field][1])])}
+               AS i (key_id, ${names.join()})
+             WHERE m.key_id = i.key_id`,
+      values: valuesByField(meters, 'keyId', ...fields),
+    },
+  ];
 };
 
 /** Writes meters that the transaction has locked. */
-export const saveMeters = (tx: Client, meters: Iterable<LockedMeter>): Promise<void> =>
-  save(tx, [...meters], Object.keys(columns) as (keyof typeof columns)[], 'meters-save', 'ledger');
+export const saveMeters = (meters: Iterable<LockedMeter>): readonly Statement[] =>
+  save([...meters], Object.keys(columns) as (keyof typeof columns)[], 'meters-save', 'ledger');
 
 /** Writes what events have made of meters. A key that was never made has none. */
 export const saveFoldedMeters = (
-  tx: Client,
   meters: ReadonlyMap<string, KeyMeter>,
   schema: LedgerSchema,
-): Promise<void> =>
+): readonly Statement[] =>
   save(
-    tx,
     Array.from(meters, ([keyId, meter]) => ({ keyId, ...meter })),
     Object.keys(folded) as (keyof typeof folded)[],
     'meters-save-folded',

@@ -6,7 +6,8 @@ import {
   platformSubject,
   type PlatformState,
 } from '../../schemas/folds/platform.js';
-import type { Client, Queryable } from '../platform/postgres/pool.js';
+import type { Queryable } from '../platform/postgres/pool.js';
+import type { Statement } from '../platform/postgres/statement.js';
 import type { LedgerSchema, LedgerState } from './decide.js';
 
 /** The features, each of which has a column. */
@@ -28,24 +29,19 @@ export const readPlatform = async (
   return { maintenance, features, sequence, lastEventAt };
 };
 
-export const savePlatform = async (
-  tx: Client,
+export const savePlatform = (
   { maintenance, features, sequence, lastEventAt }: PlatformState,
   schema: LedgerSchema = 'ledger',
-): Promise<void> => {
-  await tx.query(
-    `UPDATE ${schema}.platform SET maintenance = $1, sequence = $2, last_event_at = $3,
-       ${names.map((name, index) => `${name} = $${index + 4}`).join()}`,
-    [maintenance, sequence, lastEventAt, ...names.map((name) => features[name])],
-  );
-};
+): Statement => ({
+  text: `UPDATE ${schema}.platform SET maintenance = $1, sequence = $2, last_event_at = $3,
+           ${names.map((name, index) => `${name} = $${index + 4}`).join()}`,
+  values: [maintenance, sequence, lastEventAt, ...names.map((name) => features[name])],
+});
 
 export const platformSwitches: LedgerState<PlatformState, PlatformEvent> = {
   initial: initialPlatform,
   lock: async (tx) => new Map([[platformSubject, await readPlatform(tx, 'FOR UPDATE')]]),
   evolve: evolvePlatform,
-  async save(tx, states) {
-    for (const state of states.values()) await savePlatform(tx, state);
-  },
+  save: (states) => Array.from(states.values(), (state) => savePlatform(state)),
   changeOf: () => ({ kind: 'platform' }),
 };

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createLogger } from '../../ops/platform/logging.js';
 import type { EventLog, LogRecord, NewRecord } from '../../ops/platform/event-log/port.js';
 import { recordsOf, codeIn, eventIn } from '../../ops/test/conformance/event-log/events.js';
-import { transaction } from '../../ops/platform/postgres/pool.js';
+import { execute, transaction } from '../../ops/platform/postgres/pool.js';
 import type { Outbox } from '../../ops/platform/outbox/port.js';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { openTestLog } from '../../ops/test/support/node.js';
@@ -209,7 +209,9 @@ describe('compaction of the embedded log', () => {
 
   it('takes the ledger’s visits too, and leaves what is no event in a row of its own', async () => {
     await append(60);
-    await transaction(database.pool, (tx) => outbox.record(tx, [eventIn(visits, code, 1)]));
+    await transaction(database.pool, (tx) =>
+      execute(tx, outbox.record([eventIn(visits, code, 1)])),
+    );
     await append(60);
     await append([{ key: code, value: 'no\nevent' }]);
     await append(60);
@@ -258,12 +260,7 @@ describe('compaction of the embedded log', () => {
     const { pool } = database;
     const links = topics.links.name;
     const codes = Array.from({ length: 300 }, () => codeIn(links, partition));
-    await transaction(pool, (tx) =>
-      outbox.record(
-        tx,
-        codes.map((each) => created(each)),
-      ),
-    );
+    await transaction(pool, (tx) => execute(tx, outbox.record(codes.map((each) => created(each)))));
     await seal();
     const rows = async (): Promise<readonly number[]> => {
       const found = await pool.query<{ records: number }>(

@@ -2,7 +2,7 @@ import { decideAll } from '../../ops/ledger/decide.js';
 import { ledgerLinks } from '../../ops/ledger/links.js';
 import { createBatcher, type Batcher } from '../../ops/platform/concurrency/batcher.js';
 import type { Outbox } from '../../ops/platform/outbox/port.js';
-import { transaction, type Pool, mayBlameOne } from '../../ops/platform/postgres/pool.js';
+import { type Pool, mayBlameOne } from '../../ops/platform/postgres/pool.js';
 import { ownActors } from '../../schemas/decision.js';
 import { decideClick, type ClickRefusal } from '../domain/click.js';
 import type { VisitFacts } from '../domain/visit-facts.js';
@@ -24,23 +24,21 @@ export class ClickBudget {
   readonly #batcher: Batcher<TakeClick, ClickOutcome>;
 
   constructor(pool: Pool, outbox: Outbox) {
-    const run = (commands: readonly TakeClick[]): Promise<readonly ClickOutcome[]> =>
-      transaction(pool, async (tx) => {
-        const { results } = await decideAll(
-          tx,
-          outbox,
-          ledgerLinks,
-          commands.map(({ code: subject, requestId, facts }) => ({
-            subject,
-            actor: ownActors.visitor,
-            requestId,
-            decide: (link, context) => decideClick(facts, link, context),
-          })),
-        );
-        return results.map(({ decision }) =>
-          decision.type === 'refused' ? decision.reason : 'taken',
-        );
-      });
+    const run = async (commands: readonly TakeClick[]): Promise<readonly ClickOutcome[]> => {
+      const { results } = await decideAll(
+        { pool, outbox },
+        ledgerLinks,
+        commands.map(({ code: subject, requestId, facts }) => ({
+          subject,
+          actor: ownActors.visitor,
+          requestId,
+          decide: (link, context) => decideClick(facts, link, context),
+        })),
+      );
+      return results.map(({ decision }) =>
+        decision.type === 'refused' ? decision.reason : 'taken',
+      );
+    };
     this.#batcher = createBatcher({ maxBatch: maxGroup, maxWaiting, run, mayBlameOne });
   }
 

@@ -2,7 +2,7 @@ import { EventEmitter, once } from 'node:events';
 import { expect } from 'chai';
 import type { Outbox } from '../../ops/platform/outbox/port.js';
 import { createLogger } from '../../ops/platform/logging.js';
-import { createPool, transaction } from '../../ops/platform/postgres/pool.js';
+import { execute, createPool, transaction } from '../../ops/platform/postgres/pool.js';
 import { recordHistory } from '../../ops/test/support/ledger-links.js';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { openTestLog, testNode, type TestNode } from '../../ops/test/support/node.js';
@@ -165,7 +165,7 @@ describe('redirect edge: link reader', () => {
   it('reads the later changes of a forgotten link', async () => {
     await recordHistory(node, created('news'));
     expect(await statusOf('news')).to.equal('active');
-    await transaction(node.pool, (tx) => node.outbox.record(tx, [blocked('news', 2)]));
+    await transaction(node.pool, (tx) => execute(tx, node.outbox.record([blocked('news', 2)])));
     expect(reader.cached('news')?.status).to.equal('active');
     reader.forget('news');
     expect(reader.cached('news')).to.equal(undefined);

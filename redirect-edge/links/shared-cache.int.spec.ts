@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import pino from 'pino';
 import { createLogger } from '../../ops/platform/logging.js';
-import { transaction } from '../../ops/platform/postgres/pool.js';
+import { execute, transaction } from '../../ops/platform/postgres/pool.js';
 import { openRedis } from '../../ops/platform/redis.js';
 import { startRedis, type RedisServer } from '../../ops/local/redis.js';
 import { recordHistory } from '../../ops/test/support/ledger-links.js';
@@ -115,7 +115,7 @@ describe('redirect edge: shared cache in Redis', () => {
   };
 
   const block = async (code: string): Promise<void> => {
-    await transaction(node.pool, (tx) => node.outbox.record(tx, [blocked(code, 2)]));
+    await transaction(node.pool, (tx) => execute(tx, node.outbox.record([blocked(code, 2)])));
     for (const { links } of [one, two]) links.changed(code, 2);
   };
 
@@ -165,7 +165,7 @@ describe('redirect edge: shared cache in Redis', () => {
   it('is not used by an edge that has not listened for a minute', async () => {
     const code = await sharedLink();
     two.links.doubtAll(true);
-    await transaction(node.pool, (tx) => node.outbox.record(tx, [blocked(code, 2)]));
+    await transaction(node.pool, (tx) => execute(tx, node.outbox.record([blocked(code, 2)])));
     expect(await two.status(code)).to.equal('blocked');
     expect(two.lookups).to.include({ hit: 0, unasked: 1 });
   });

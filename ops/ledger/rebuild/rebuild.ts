@@ -16,7 +16,8 @@ import { insertLinks, isAsMade, lockLinks, saveLinks } from '../links.js';
 import { lockStoredMeters, saveFoldedMeters } from '../meters.js';
 import { readPlatform, savePlatform } from '../platform.js';
 import type { LedgerSchema } from '../decide.js';
-import { transaction, type Client, type Pool } from '../../platform/postgres/pool.js';
+import { execute, transaction, type Client, type Pool } from '../../platform/postgres/pool.js';
+import { writeOnly } from '../../platform/postgres/statement.js';
 import {
   foldLedgerLinks,
   foldKeys,
@@ -43,16 +44,20 @@ type Add<Event extends LinklogEvent = LinklogEvent> = (
 const addAccounts: Add = async (tx, schema, events) => {
   const keyEvents = events.filter(isApiKeyEvent);
   const keys = await lockKeys(tx, subjectsOf(keyEvents), schema);
-  for (const state of foldKeys(keys, keyEvents).values()) await saveKey(tx, state, schema);
+  const savedKeys = [...foldKeys(keys, keyEvents).values()].flatMap((state) =>
+    saveKey(state, schema),
+  );
+  await execute(tx, writeOnly(savedKeys));
 
   const overrideEvents = events.filter(isAliasOverrideEvent);
   const overrides = await lockOverrides(tx, subjectsOf(overrideEvents), schema);
-  await saveOverrides(tx, foldOverrides(overrides, overrideEvents), schema);
+  await execute(tx, writeOnly([saveOverrides(foldOverrides(overrides, overrideEvents), schema)]));
 };
 
 const addPlatform: Add = async (tx, schema, events) => {
   const known = await readPlatform(tx, 'FOR UPDATE', schema);
-  await savePlatform(tx, foldPlatform(known, events.filter(isPlatformEvent)), schema);
+  const platform = foldPlatform(known, events.filter(isPlatformEvent));
+  await execute(tx, writeOnly([savePlatform(platform, schema)]));
 };
 
 const addSpendings: Add<Parameters<typeof foldMeters>[1][number]> = async (tx, schema, events) => {
@@ -61,7 +66,7 @@ const addSpendings: Add<Parameters<typeof foldMeters>[1][number]> = async (tx, s
   );
   const stored = await lockStoredMeters(tx, keyIds, schema);
   const meters = new Map(stored.map((meter) => [meter.keyId, meter]));
-  await saveFoldedMeters(tx, foldMeters(meters, events), schema);
+  await execute(tx, writeOnly(saveFoldedMeters(foldMeters(meters, events), schema)));
 };
 
 const addToLinks = async (
@@ -70,19 +75,12 @@ const addToLinks = async (
   events: readonly EventOfLink[],
 ): Promise<readonly EventNamed<'LinkCreated'>[]> => {
   const known = await lockLinks(tx, subjectsOf(events), schema);
-  const { changed, made } = foldLedgerLinks(known, events);
+  const { changed, made: creations } = foldLedgerLinks(known, events);
   const links = [...changed.values()];
-  await insertLinks(
-    tx,
-    links.filter(({ code }) => !known.has(code)),
-    schema,
-  );
-  await saveLinks(
-    tx,
-    links.filter((link) => known.has(link.code) || !isAsMade(link)),
-    schema,
-  );
-  return made;
+  const made = links.filter(({ code }) => !known.has(code));
+  const saved = links.filter((link) => known.has(link.code) || !isAsMade(link));
+  await execute(tx, writeOnly([...insertLinks(made, schema), ...saveLinks(saved, schema)]));
+  return creations;
 };
 
 const addLinks: Add = async (tx, schema, events) => {

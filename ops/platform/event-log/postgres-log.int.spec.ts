@@ -6,7 +6,7 @@ import { eventually, rejection, settledWithin } from '../../test/support/waiting
 import { startTcpProxy } from '../../test/support/tcp-proxy.js';
 import { createLogger } from '../logging.js';
 import { listenToPostgres } from '../postgres/listener.js';
-import { transaction } from '../postgres/pool.js';
+import { execute, transaction } from '../postgres/pool.js';
 import type { Batch, NewRecord } from './port.js';
 import { describeEventLog } from '../../test/conformance/event-log/event-log.suite.js';
 import {
@@ -249,7 +249,7 @@ describe('platform: embedded log, apart from the suite', () => {
       for (const record of records) {
         await seldom.log.append(links, [record]);
         await transaction(seldom.pool, (tx) =>
-          seldom.outbox.record(tx, [eventIn(links, newCode(), 1)]),
+          execute(tx, seldom.outbox.record([eventIn(links, newCode(), 1)])),
         );
       }
       await reader.has(records.map(eventIdOf));
@@ -269,7 +269,7 @@ describe('platform: embedded log, apart from the suite', () => {
       listener.on('linklog_log', (topic) => heard.push(topic));
       await eventually('it listens', () => listener.listening);
       const rolledBack = transaction(seldom.pool, async (tx) => {
-        await seldom.outbox.record(tx, [eventIn(links, newCode(), 1)]);
+        await execute(tx, seldom.outbox.record([eventIn(links, newCode(), 1)]));
         throw new Error('rolled back');
       });
       await rejection(rolledBack);

@@ -5,7 +5,8 @@ import type { Logger } from '../logging.js';
 import type { OnRecorded } from '../outbox/outbox-metrics.js';
 import { nothingRecorded, type Outbox, type Receipt } from '../outbox/port.js';
 import type { NotificationListener } from '../postgres/listener.js';
-import { onCommit, valuesByField, type Pool, type Queryable } from '../postgres/pool.js';
+import { valuesByField, type Pool } from '../postgres/pool.js';
+import { encodeStatement, type Statement } from '../postgres/statement.js';
 import { textArrayParts } from '../postgres/text-array.js';
 import { installationOf } from './log-binding.js';
 import { partitionOf } from './partition.js';
@@ -17,15 +18,14 @@ import { RecentRecords } from './recent-records.js';
 
 /**
  * One statement: takes the partitions' locks in order, gives out offsets, inserts, wakes the readers of the topics
- * that are to be announced.
+ * that are to be announced. Its rows are a receipt.
  */
-const insertRecords = async (
-  client: Queryable,
+const insertRecords = (
   records: readonly (PlacedRecord | PlacedLines)[],
   announced: readonly TopicName[],
-): Promise<Receipt> => {
+): Statement => {
   const rows = rowsOf(records);
-  const { rows: ends } = await client.query<Receipt[number]>({
+  return {
     name: 'log-append',
     text: `
       WITH input AS (
@@ -60,9 +60,11 @@ const insertRecords = async (
       announced,
       textArrayParts(rows.map(({ value }) => value)),
     ],
-  });
-  return ends.map(({ partitionId, next }) => ({ partitionId, next }));
+  };
 };
+
+const receiptOf = (rows: readonly Receipt[number][]): Receipt =>
+  rows.map(({ partitionId, next }) => ({ partitionId, next }));
 
 type Partitions = Awaited<ReturnType<typeof loadPartitions>>;
 
@@ -152,7 +154,7 @@ const appendTo = (
     const fresh = await withoutRepeats(pool, placed);
     if (fresh.length === 0) return;
     const announced = announcements.due([topic]);
-    await insertRecords(pool, fresh, announced);
+    await pool.query(encodeStatement(insertRecords(fresh, announced)));
     announcements.committed(announced);
   };
 };
@@ -232,8 +234,8 @@ export const openPostgresLog = async (options: {
   };
 
   const outbox: Outbox = {
-    async record(tx, events) {
-      if (events.length === 0) return nothingRecorded;
+    record(events) {
+      if (events.length === 0) return { statements: [], resultOf: () => nothingRecorded };
       const startedAt = performance.now();
       const records = events.map((event) => ({
         partitionId: partitionId(topicOf(event), event.subject),
@@ -242,12 +244,14 @@ export const openPostgresLog = async (options: {
         value: writeEvent(event),
       }));
       const announced = announcements.due(events.map(topicOf));
-      const receipt = await insertRecords(tx, records, announced);
-      onCommit(tx, () => {
-        announcements.committed(announced);
-        onRecorded?.(events.length, startedAt);
-      });
-      return receipt;
+      return {
+        statements: [insertRecords(records, announced)],
+        resultOf: (results) => receiptOf((results.at(-1)?.rows ?? []) as Receipt[number][]),
+        afterCommit() {
+          announcements.committed(announced);
+          onRecorded?.(events.length, startedAt);
+        },
+      };
     },
 
     async after(postgres, topic, known): Promise<readonly LinklogEvent[]> {

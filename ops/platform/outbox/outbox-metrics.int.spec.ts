@@ -6,7 +6,7 @@ import { rejection } from '../../test/support/waiting.js';
 import { openTestLog, type TestNode, testNode } from '../../test/support/node.js';
 import { createLogger } from '../logging.js';
 import { createMetrics } from '../metrics/metrics.js';
-import { transaction } from '../postgres/pool.js';
+import { execute, transaction } from '../postgres/pool.js';
 import { measureOutbox } from './outbox-metrics.js';
 
 describe('platform: measured outbox', () => {
@@ -39,22 +39,22 @@ describe('platform: measured outbox', () => {
       ];
     };
     await transaction(node.pool, async (tx) => {
-      await outbox.record(tx, [created('a'), created('b'), created('c')]);
+      await execute(tx, outbox.record([created('a'), created('b'), created('c')]));
       expect(await counts()).to.deep.equal([0, 0]);
     });
     expect(await counts()).to.deep.equal([1, 3]);
 
     const failure = new Error('Changed its mind');
     const failed = transaction(node.pool, async (tx) => {
-      await outbox.record(tx, [created('d')]);
+      await execute(tx, outbox.record([created('d')]));
       throw failure;
     });
     expect(await rejection(failed)).to.equal(failure);
     // The same connection must not count the events that were rolled back.
-    await transaction(node.pool, (tx) => outbox.record(tx, []));
+    await transaction(node.pool, (tx) => execute(tx, outbox.record([])));
     expect(await counts()).to.deep.equal([1, 3]);
 
-    await transaction(node.pool, (tx) => outbox.record(tx, [created('e')]));
+    await transaction(node.pool, (tx) => execute(tx, outbox.record([created('e')])));
     expect(await counts()).to.deep.equal([2, 4]);
     expect(await node.events('links')).to.have.length(4);
   });

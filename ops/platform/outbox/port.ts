@@ -1,6 +1,7 @@
 import type { LinklogEvent } from '../../../schemas/events/catalogue.js';
 import type { TopicName } from '../../../schemas/events/topics.js';
-import type { Client, Queryable } from '../postgres/pool.js';
+import type { Queryable } from '../postgres/pool.js';
+import type { Write } from '../postgres/statement.js';
 
 /** Where recorded events end, by partition of the outbox: an offset above all of them. */
 export type Receipt = readonly { readonly partitionId: number; readonly next: number }[];
@@ -14,10 +15,10 @@ export const nothingRecorded: Receipt = [];
  */
 export interface Outbox {
   /**
-   * Records decided events in the deciding transaction. It takes the partitions' locks, so it must
-   * be the transaction's last statement: what is locked before it never waits for it.
+   * The statement that records decided events in the deciding transaction. It locks the log's partitions, so it must
+   * be the transaction's last statement: no transaction may wait for another lock while it holds these.
    */
-  record(tx: Client, events: readonly LinklogEvent[]): Promise<Receipt>;
+  record(events: readonly LinklogEvent[]): Write<Receipt>;
   /**
    * The subjects' events above the sequences that are known, those of one subject in order. Read with the
    * caller's pool: who answers a request waits no longer than its pool allows.

@@ -11,7 +11,7 @@ import { partitionOf } from '../event-log/partition.js';
 import { createLogger } from '../logging.js';
 import { listenToPostgres, type NotificationListener } from '../postgres/listener.js';
 import type { OwnConnection } from '../postgres/own-connection.js';
-import { transaction } from '../postgres/pool.js';
+import { execute, transaction } from '../postgres/pool.js';
 import type { Receipt } from './port.js';
 import { openRelayedDelivery, type RelayedDelivery } from './relayed-delivery.js';
 import { pruneSent, saveRelayCheckpoints, sentThrough, startRelay } from './relay.js';
@@ -96,7 +96,7 @@ describe('platform: relay from the outbox to the log proper', () => {
   };
 
   const record = (...events: readonly LinklogEvent[]): Promise<Receipt> =>
-    transaction(node.pool, (tx) => node.outbox.record(tx, events));
+    transaction(node.pool, (tx) => execute(tx, node.outbox.record(events)));
 
   const history = (code: string, count: number): LinklogEvent[] =>
     Array.from({ length: count }, (_, index) => eventIn(links, code, index + 1));

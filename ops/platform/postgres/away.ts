@@ -16,9 +16,10 @@ const driverMessages =
 
 /**
  * SQLSTATEs that say nothing about the statement itself: connection (08), resources (53), shutdown and
- * start (57P), statement timeout (57014), lock timeout (55P03), transaction left idle (25P03).
+ * start (57P), statement timeout (57014), lock timeout (55P03), transaction left idle (25P03), serialization
+ * failure (40001), deadlock (40P01).
  */
-const away = /^(?:08|53|57P|57014|55P03|25P03)/;
+const away = /^(?:08|53|57P|57014|55P03|25P03|40001|40P01)/;
 
 /**
  * Codes of the system (ECONNREFUSED, EAI_AGAIN), and Node's own of a connection that breaks. Node's other
@@ -41,3 +42,7 @@ export const isAway = (error: unknown): boolean => {
 /** Whether the server itself refused a statement, on a connection that goes on. */
 export const isRefusal = (error: unknown): boolean =>
   error instanceof pg.DatabaseError && error.severity === 'ERROR';
+
+/** Whether PostgreSQL rolled a transaction back because of transactions beside it: a retry may succeed at once. */
+export const isConflict = (error: unknown): boolean =>
+  error instanceof pg.DatabaseError && (error.code === '40001' || error.code === '40P01');

@@ -12,12 +12,18 @@ import { testDatabase, type TestDatabase } from '../../test/support/database.js'
 import { launch, temporaryDir } from '../../test/support/process.js';
 import { eventually, eventuallyPasses } from '../../test/support/waiting.js';
 import { createLogger } from '../logging.js';
-import { listenToPostgres, notify, requireNotifications } from './listener.js';
+import { listenToPostgres, notification, requireNotifications } from './listener.js';
+import { execute, type Queryable } from './pool.js';
+import { writeOnly } from './statement.js';
 
 interface Pooler {
   readonly url: string;
   stop(): Promise<void>;
 }
+
+/** Notifies on `linklog_changes`. */
+const notifyOn = (pool: Queryable, payloads: readonly string[]): Promise<void> =>
+  execute(pool, writeOnly([notification('linklog_changes', payloads)]));
 
 /** A real PgBouncer in front of the database. */
 const startPooler = async (database: string, mode: 'session' | 'transaction'): Promise<Pooler> => {
@@ -172,7 +178,7 @@ describe('PostgreSQL: notifications', () => {
     try {
       await eventually('it hears', () => states.at(-1) === 'back');
       const told = Array.from({ length: 200 }, (_, index) => `${index}`);
-      await notify(database.pool, 'linklog_changes', told);
+      await notifyOn(database.pool, told);
       await eventually('all are heard', () => heard.length === told.length);
       expect(heard).to.deep.equal(told);
     } finally {
@@ -189,11 +195,11 @@ describe('PostgreSQL: notifications', () => {
     try {
       await eventually('it hears', () => heard.join() === 'back');
       relay.setDeaf(true);
-      await notify(database.pool, 'linklog_changes', ['missed']);
+      await notifyOn(database.pool, ['missed']);
       await eventually('it is lost', () => heard.at(-1) === 'lost', 4_000);
       relay.setDeaf(false);
       await eventually('it is back', () => heard.at(-1) === 'back');
-      await notify(database.pool, 'linklog_changes', ['again']);
+      await notifyOn(database.pool, ['again']);
       await eventually('it hears again', () => heard.at(-1) === 'again');
       expect(heard).not.to.include('missed');
     } finally {

@@ -5,8 +5,8 @@ import { settledWithin, untilAborted } from '../concurrency/deferred.js';
 import { ConfigError } from '../config/config.js';
 import type { Logger } from '../logging.js';
 import { keepConnection } from './own-connection.js';
-import type { Queryable } from './pool.js';
 import type { Silence } from './silence.js';
+import type { Statement } from './statement.js';
 
 /** Appends to the log, changes of cached state, and the relay's progress. */
 export type Channel = 'linklog_log' | 'linklog_changes' | 'linklog_sent';
@@ -17,17 +17,12 @@ const reconnectMs = 200;
 const proveMs = 1_000;
 const hearWithinMs = 2_000;
 
-/** Notifies in a transaction: heard in this order when, and only if, it commits. */
-export const notify = async (
-  client: Queryable,
-  channel: Channel,
-  payloads: readonly string[],
-): Promise<void> => {
-  await client.query('SELECT pg_notify($1, payload) FROM unnest($2::text[]) AS told (payload)', [
-    channel,
-    payloads,
-  ]);
-};
+/** Notifies in a transaction: the notifications are received in this order when, and only if, it commits. */
+export const notification = (channel: Channel, payloads: readonly string[]): Statement => ({
+  name: 'notify',
+  text: 'SELECT pg_notify($1, payload) FROM unnest($2::text[]) AS n (payload)',
+  values: [channel, payloads],
+});
 
 const addTo = <Item>(set: Set<Item>, item: Item): (() => void) => {
   set.add(item);

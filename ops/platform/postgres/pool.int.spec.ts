@@ -9,6 +9,7 @@ import { createLogger } from '../logging.js';
 import { isAway } from './away.js';
 import {
   createPool,
+  execute,
   lockingTransaction,
   OutcomeUnknown,
   transaction,
@@ -17,6 +18,7 @@ import {
   type Client,
   type Pool,
 } from './pool.js';
+import { writeOnly, type Statement } from './statement.js';
 
 const logger = createLogger('silent');
 
@@ -37,8 +39,13 @@ describe('platform: transaction', () => {
 
   after(() => database.drop());
 
+  const noting = (id: number, late = id): Statement => ({
+    text: 'INSERT INTO notes VALUES ($1, $2)',
+    values: [id, late],
+  });
+
   const note = (client: Client, id: number, late = id) =>
-    client.query('INSERT INTO notes VALUES ($1, $2)', [id, late]);
+    execute(client, writeOnly([noting(id, late)]));
 
   const notes = async (): Promise<readonly number[]> => {
     const { rows } = await pool.query<{ id: number }>('SELECT id FROM notes ORDER BY id');
@@ -140,7 +147,7 @@ describe('platform: transaction', () => {
       const insert = (tx: Client) => note(tx, 1);
       for (const write of [
         () => transaction(proxied, insert),
-        () => lockingTransaction(proxied, select, insert),
+        () => lockingTransaction(proxied, select, () => writeOnly([noting(1)])),
       ]) {
         const error = await rejection(write());
         expect(error).to.be.instanceOf(OutcomeUnknown);
@@ -236,16 +243,16 @@ describe('platform: transaction', () => {
         expect(rows).to.deep.equal([{ id: 1 }]);
         return pool.query('SELECT FROM notes FOR UPDATE SKIP LOCKED');
       },
-      async (tx, { rows: free }) => {
+      ({ rows: free }) => {
         expect(free).to.deep.equal([]);
-        await note(tx, 3);
+        return writeOnly([noting(3)]);
       },
     );
     const refused = await rejection(
       lockingTransaction(
         pool,
         (tx) => tx.query('SELECT 1 / 0'),
-        (tx) => note(tx, 2),
+        () => writeOnly([noting(2)]),
       ),
     );
     expect(refused).to.include({ code: '22012' });
@@ -257,7 +264,7 @@ describe('platform: transaction', () => {
       lockingTransaction(
         pool,
         (tx) => tx.query('SELECT'),
-        (tx) => Promise.all([note(tx, 1), tx.query('SELECT 1 / 0'), note(tx, 2)]),
+        () => writeOnly([noting(1), { text: 'SELECT 1 / 0' }, noting(2)]),
       ),
     );
     expect(failed).to.include({ code: '22012' });
@@ -285,11 +292,15 @@ describe('platform: transaction', () => {
       }
     };
     const all = (tx: Client) => Promise.all([failing(tx), tx.query('SELECT')]);
-    const none = (tx: Client) => tx.query('SELECT');
+    const select = { text: 'SELECT' };
     for (const work of [
       transaction(pool, all),
-      lockingTransaction(pool, all, none),
-      lockingTransaction(pool, none, all),
+      lockingTransaction(pool, all, () => writeOnly([select])),
+      lockingTransaction(
+        pool,
+        (tx) => tx.query(select),
+        () => writeOnly([{ text: 'SELECT 1 / 0' }, select]),
+      ),
     ]) {
       expect(await rejection(work)).to.include({ code: '22012' });
     }

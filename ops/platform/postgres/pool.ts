@@ -1,19 +1,21 @@
 import pg from 'pg';
 import { giveWay } from '../concurrency/step-back.js';
 import type { Logger } from '../logging.js';
-import { DatabaseSilent, isAway, isRefusal } from './away.js';
+import { retry } from '../concurrency/retry.js';
+import { DatabaseSilent, isAway, isConflict, isRefusal } from './away.js';
 import { arrayLiteral } from './array-literal.js';
 import { sendsByteParts } from './byte-parts.js';
 import { readsByteTexts } from './byte-texts.js';
 import { answerGraceMs, deadlines, type DeadlineName, type Deadlines } from './deadlines.js';
 import { reasonOf, SharedSync, wasSkipped } from './shared-sync.js';
 import type { Silence } from './silence.js';
+import { encodeStatement, type Write } from './statement.js';
 
-/** A connection, or a transaction on it. */
-export type Client = pg.ClientBase;
-/** What runs one statement: a pool or a client. */
+/** What runs one statement: a pool, a connection or a transaction. */
 export type Queryable = Pick<pg.ClientBase, 'query'>;
-export type Pool = pg.Pool;
+/** A connection, or a transaction on it. */
+export type Client = Queryable;
+export type Pool = WatchedPool;
 
 /**
  * Whether one of the commands that share a transaction may be to blame for its failure. PostgreSQL being
@@ -43,6 +45,16 @@ export const unnest = (types: readonly string[]): string =>
 export class OutcomeUnknown extends Error {
   readonly code = 'OUTCOME_UNKNOWN';
   readonly retryable = false;
+}
+
+/** Code of a transaction sent a statement after the transaction had ended. */
+export class TransactionEnded extends Error {
+  readonly code = 'TRANSACTION_ENDED';
+  readonly retryable = false;
+
+  constructor() {
+    super('A statement came after the end of its transaction, and was not sent');
+  }
 }
 
 /** `work` went on after a statement of its transaction had failed, so nothing was committed. */
@@ -114,6 +126,7 @@ export class WatchedPool extends pg.Pool {
   constructor(
     config: pg.PoolConfig,
     private readonly silence: Silence | null,
+    readonly logger: Logger,
   ) {
     super(config);
     this.on('acquire', (client) => this.#takenAt.set(client, performance.now()));
@@ -212,6 +225,7 @@ export const createPool = (options: {
       types,
     },
     options.silence ?? null,
+    options.logger,
   );
   // An idle connection that breaks is replaced at the next use; without a listener it would throw.
   pool.on('error', (err) => {
@@ -230,12 +244,7 @@ export const createPool = (options: {
   return pool;
 };
 
-const committed = new WeakMap<Client, (() => void)[]>();
-
-/** Calls `then` when the transaction that is open on the client has been committed, and only then. */
-export const onCommit = (tx: Client, then: () => void): void => {
-  committed.get(tx)?.push(then);
-};
+const afterCommit = new WeakMap<Client, (() => void)[]>();
 
 type OnBroken = (error: Error) => void;
 
@@ -265,7 +274,7 @@ export const withConnection = async <Result>(
   }
 };
 
-/** A statement that is sent in one go with those around it, and parsed once for each connection. */
+/** A statement that is parsed once for each connection. */
 const prepared = (text: string) => ({ name: text, text });
 
 /** Of a connection that is away, PostgreSQL rolls back by itself. */
@@ -292,82 +301,175 @@ const commit = async (client: Client, onBroken: OnBroken): Promise<void> => {
   if (ended === 'ROLLBACK') throw new TransactionAborted();
 };
 
-/** Runs a whole transaction, and then what `onCommit` was told. */
-const thenCallCommitted = async <Result>(
+/** Runs `work` with the statements of the connection sharing their Syncs. */
+const withSharedSync = async <Result>(
   client: Client,
   work: () => Promise<Result>,
 ): Promise<Result> => {
-  const callAfterwards: (() => void)[] = [];
-  committed.set(client, callAfterwards);
   const sync = client instanceof CorkedClient ? client.sync : null;
   if (sync) sync.isOn = true;
   try {
-    const result = await work();
-    for (const call of callAfterwards) call();
-    return result;
+    return await work();
   } finally {
     if (sync) sync.isOn = false;
-    committed.delete(client);
+  }
+};
+
+/** What a transaction's code sends its statements with. After `end`, it sends nothing. */
+const openTransaction = (client: Client): { readonly tx: Client; readonly end: () => void } => {
+  let isOpen = true;
+  const query = (...query: unknown[]): unknown =>
+    isOpen ? client.query(...(query as [string])) : Promise.reject(new TransactionEnded());
+  return {
+    tx: { query: query as Client['query'] },
+    end() {
+      isOpen = false;
+    },
+  };
+};
+
+/** Calls what a committed transaction has left to call; none of it can change the outcome. */
+const callAfterCommit = (pool: Pool, calls: Iterable<() => void>): void => {
+  for (const call of calls) {
+    try {
+      call();
+    } catch (err) {
+      pool.logger.error({ err }, 'a callback of a committed transaction failed');
+    }
   }
 };
 
 /**
+ * The result of a committed transaction.
+ *
+ * @throws OutcomeUnknown: nobody may run a transaction again that has taken effect
+ */
+const resultAfterCommit = <Result>(
+  pool: Pool,
+  write: Write<Result>,
+  settled: readonly PromiseSettledResult<pg.QueryResult>[],
+): Result => {
+  callAfterCommit(pool, write.afterCommit ? [write.afterCommit] : []);
+  const results = settled.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
+  try {
+    return write.resultOf(results);
+  } catch (cause) {
+    throw new OutcomeUnknown('The transaction is committed, its result cannot be read', { cause });
+  }
+};
+
+/** Tries of a transaction in all. */
+const attempts = 5;
+
+/** Runs a transaction again that PostgreSQL rolled back because of transactions beside it. */
+const retried = <Result>(run: () => Promise<Result>): Promise<Result> =>
+  retry(run, { attempts, pauses: { firstMs: 5, longestMs: 50 }, isRetryable: isConflict });
+
+/**
  * Runs `work` in one transaction: committed when it resolves, rolled back when it throws. The connection
- * stays with the caller, who is told when it broke.
+ * stays with the caller, who is notified when it broke. A conflict with another transaction is not retried.
  *
  * @throws OutcomeUnknown when the answer to COMMIT is lost; TransactionAborted when `work` swallowed
  * the failure of a statement; otherwise what `work` threw.
  */
 export const transactionOn = <Result>(
   client: Client,
-  work: () => Promise<Result>,
+  work: (tx: Client) => Promise<Result>,
   onBroken: OnBroken = () => undefined,
 ): Promise<Result> =>
-  thenCallCommitted(client, async () => {
+  withSharedSync(client, async () => {
+    const { tx, end } = openTransaction(client);
     let result: Result;
     try {
       await client.query(prepared('BEGIN'));
-      result = await work();
+      result = await work(tx);
     } catch (error) {
       const reason = reasonOf(error);
+      end();
       await rollBack(client, reason, onBroken);
       throw reason;
     }
+    end();
     await commit(client, onBroken);
     return result;
   });
 
-/** `transactionOn` a connection of the pool. */
+/**
+ * `transactionOn` a connection of the pool, and then the callbacks of `execute`. `work` may run several times: a
+ * transaction that conflicts with others (40001, 40P01) is retried.
+ */
 export const transaction = <Result>(
   pool: Pool,
-  work: (client: Client) => Promise<Result>,
+  work: (tx: Client) => Promise<Result>,
 ): Promise<Result> =>
-  withConnection(pool, (client, onBroken) => transactionOn(client, () => work(client), onBroken));
+  retried(() =>
+    withConnection(pool, async (client, onBroken) => {
+      const calls: (() => void)[] = [];
+      const result = await transactionOn(
+        client,
+        (tx) => {
+          afterCommit.set(tx, calls);
+          return work(tx);
+        },
+        onBroken,
+      );
+      callAfterCommit(pool, calls);
+      return result;
+    }),
+  );
 
 /**
- * A `transaction` in two exchanges. `lock` and `write` send all their statements before they first wait: those of
- * `lock` go out right behind BEGIN, and COMMIT right behind those of `write`. Behind one that fails, all are skipped.
+ * Sends the statements of a write in a transaction that is open. Its `afterCommit` is called when `transaction`
+ * has committed.
+ */
+export const execute = async <Result>(tx: Client, write: Write<Result>): Promise<Result> => {
+  const results = await Promise.all(
+    write.statements.map((statement) => tx.query(encodeStatement(statement))),
+  );
+  if (write.afterCommit) afterCommit.get(tx)?.push(write.afterCommit);
+  return write.resultOf(results);
+};
+
+/**
+ * A `transaction` in two exchanges with PostgreSQL. `lock` sends its statements behind BEGIN, and waits for nothing
+ * before it has sent them all. `decide` returns the statements to write as data: they are sent with COMMIT behind
+ * them, and no code of the caller runs between the first of them and COMMIT. If a statement fails, PostgreSQL skips
+ * those behind it and rolls back.
+ *
+ * @throws OutcomeUnknown when the answer to COMMIT is lost; otherwise what `lock` or `decide` threw, or why
+ * PostgreSQL refused a statement. In all cases but OutcomeUnknown nothing was written.
  */
 export const lockingTransaction = <Locked, Result>(
   pool: Pool,
-  lock: (client: Client) => Promise<Locked>,
-  write: (client: Client, locked: Locked) => Promise<Result>,
+  lock: (tx: Client) => Promise<Locked>,
+  decide: (locked: Locked) => Write<Result>,
 ): Promise<Result> =>
-  withConnection(pool, (client, onBroken) =>
-    thenCallCommitted(client, async () => {
-      let writing: Promise<Result>;
-      try {
-        const [, locked] = await Promise.all([client.query(prepared('BEGIN')), lock(client)]);
-        writing = write(client, locked);
-      } catch (error) {
-        const reason = reasonOf(error);
-        await rollBack(client, reason, onBroken);
-        throw reason;
-      }
-      const [written, ended] = await Promise.allSettled([writing, commit(client, onBroken)]);
-      const isUnknown = ended.status === 'rejected' && ended.reason instanceof OutcomeUnknown;
-      if (written.status === 'rejected' && !isUnknown) throw reasonOf(written.reason);
-      if (ended.status === 'rejected') throw ended.reason;
-      return (written as PromiseFulfilledResult<Result>).value;
-    }),
+  retried(() =>
+    withConnection(pool, (client, onBroken) =>
+      withSharedSync(client, async () => {
+        const { tx, end } = openTransaction(client);
+        let write: Write<Result>;
+        let encoded: readonly pg.QueryConfig[];
+        try {
+          const [, locked] = await Promise.all([client.query(prepared('BEGIN')), lock(tx)]);
+          write = decide(locked);
+          encoded = write.statements.map(encodeStatement);
+        } catch (error) {
+          const reason = reasonOf(error);
+          end();
+          await rollBack(client, reason, onBroken);
+          throw reason;
+        }
+        end();
+        const [written, ended] = await Promise.all([
+          Promise.allSettled(encoded.map((statement) => client.query(statement))),
+          Promise.allSettled([commit(client, onBroken)]).then(([end]) => end),
+        ]);
+        const isUnknown = ended.status === 'rejected' && ended.reason instanceof OutcomeUnknown;
+        const failed = written.find((result) => result.status === 'rejected');
+        if (failed && !isUnknown) throw reasonOf(failed.reason);
+        if (ended.status === 'rejected') throw ended.reason;
+        return resultAfterCommit(pool, write, written);
+      }),
+    ),
   );

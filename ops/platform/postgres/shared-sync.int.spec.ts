@@ -85,7 +85,11 @@ describe('platform: statements that share a Sync', () => {
       const rows = await lockingTransaction(
         newPool,
         (tx) => Promise.all([select(tx, 1), select(tx, 2)]),
-        async (tx, locked) => [...locked, await select(tx, 3)].flatMap((answer) => answer.rows),
+        (locked) => ({
+          statements: [{ text: 'SELECT $1::integer AS number', values: [3] }],
+          resultOf: (results) =>
+            [...locked, ...results].flatMap(({ rows }) => rows as { readonly number: number }[]),
+        }),
       );
       expect(rows.map(({ number }) => number)).to.deep.equal([1, 2, 3]);
     } finally {

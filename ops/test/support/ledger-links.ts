@@ -1,5 +1,6 @@
 import { insertLinks, lockLinks, saveLinks } from '../../ledger/links.js';
-import { transaction } from '../../platform/postgres/pool.js';
+import { execute, transaction } from '../../platform/postgres/pool.js';
+import { writeAfter } from '../../platform/postgres/statement.js';
 import {
   evolveLedgerLink,
   freeCode,
@@ -31,12 +32,9 @@ export const recordHistory = (
       tx,
       links.map(({ code }) => code),
     );
-    await insertLinks(
-      tx,
-      links.filter(({ code }) => !known.has(code)),
-    );
-    await saveLinks(tx, links);
-    await outbox.record(tx, events);
+    const made = links.filter(({ code }) => !known.has(code));
+    const saved = [...insertLinks(made), ...saveLinks(links)];
+    await execute(tx, writeAfter(saved, outbox.record(events)));
   });
 
 const order = (event: LedgerLinkEvent): number => (event.type === 'linklog.LinkCreated.v2' ? 0 : 1);

@@ -4,7 +4,7 @@ import { createLogger } from '../../../platform/logging.js';
 import { openRelayedDelivery } from '../../../platform/outbox/relayed-delivery.js';
 import { startRelay } from '../../../platform/outbox/relay.js';
 import { listenToPostgres } from '../../../platform/postgres/listener.js';
-import { transaction } from '../../../platform/postgres/pool.js';
+import { execute, transaction } from '../../../platform/postgres/pool.js';
 import { openKafkaLog, type KafkaLog } from '../../../platform/event-log/kafka/kafka-log.js';
 import type { KafkaSettings } from '../../../platform/event-log/kafka/settings.js';
 import { cuttableSockets, type CuttableSockets } from './cuttable-sockets.js';
@@ -82,7 +82,7 @@ export const openKafkaHarness = async (
     async decide(events, { hold, rollBack = false } = {}) {
       if (rollBack) return postgres.decide(events, { ...(hold && { hold }), rollBack });
       const receipt = await transaction(pool, async (tx) => {
-        const recorded = await outbox.record(tx, events);
+        const recorded = await execute(tx, outbox.record(events));
         await hold;
         return recorded;
       });

@@ -1,6 +1,6 @@
 import { testDatabase, type TestDatabase } from '../../support/database.js';
 import { createLogger } from '../../../platform/logging.js';
-import { createPool, transaction, type Pool } from '../../../platform/postgres/pool.js';
+import { execute, createPool, transaction, type Pool } from '../../../platform/postgres/pool.js';
 import type { PostgresLog } from '../../../platform/event-log/postgres-log.js';
 import type { LogClient, LogHarness } from './harness.js';
 import { openTestLog } from '../../support/node.js';
@@ -67,7 +67,7 @@ export const openPostgresHarness = async (name: string): Promise<PostgresHarness
     async decide(events, { hold, rollBack = false } = {}) {
       try {
         await transaction(ledger.pool, async (tx) => {
-          await ledger.outbox.record(tx, events);
+          await execute(tx, ledger.outbox.record(events));
           await hold;
           if (rollBack) throw new RolledBack();
         });
