@@ -105,6 +105,12 @@ const requireAcknowledgements = (
 const producerRetry = { retries: 0 } as const;
 
 /**
+ * Milliseconds, less than a request may take: a request that a hung broker did not answer refreshes no metadata
+ * (kafkajs 2.2.4, `producer/sendMessages.js`), and its retry must find the new leader.
+ */
+const metadataMaxAge = 2_000;
+
+/**
  * Sends one request at a time, with all records that wait by then. The idempotent producer of kafkajs is off: it
  * acknowledges records that it never stored when requests overlap.
  */
@@ -118,6 +124,7 @@ export const createRecordProducer = (kafka: Kafka, settings: KafkaSettings) => {
         message.partition ?? 0,
     idempotent: false,
     maxInFlightRequests: 1,
+    metadataMaxAge,
     retry: producerRetry,
   });
   let connected: Promise<void> | undefined;
