@@ -4,6 +4,8 @@ import pg from 'pg';
 import { testDatabase, type TestDatabase } from '../../test/support/database.js';
 import { eventually, eventuallyPasses, rejection } from '../../test/support/waiting.js';
 import { startTcpProxy, type TcpProxy } from '../../test/support/tcp-proxy.js';
+import { injectedFaultFunction } from '../../test/support/faulty-pool.js';
+import { createBatcher } from '../concurrency/batcher.js';
 import { deferred } from '../concurrency/deferred.js';
 import { createLogger } from '../logging.js';
 import { isAway } from './away.js';
@@ -11,14 +13,16 @@ import {
   createPool,
   execute,
   lockingTransaction,
+  mayBlameOne,
   OutcomeUnknown,
   transaction,
   TransactionAborted,
+  TransactionEnded,
   withConnection,
   type Client,
   type Pool,
 } from './pool.js';
-import { writeOnly, type Statement } from './statement.js';
+import { writeOnly, type Statement, type Write } from './statement.js';
 
 const logger = createLogger('silent');
 
@@ -235,7 +239,7 @@ describe('platform: transaction', () => {
   });
 
   it('holds the locks that it was opened with, and does nothing where it gets none', async () => {
-    await note(pool as unknown as Client, 1);
+    await note(pool, 1);
     await lockingTransaction(
       pool,
       async (tx) => {
@@ -281,6 +285,139 @@ describe('platform: transaction', () => {
     expect(await notes()).to.deep.equal([]);
   });
 
+  it('is not committed where a parameter of a statement cannot be encoded', async () => {
+    const unencodable = {
+      toPostgres() {
+        throw new Error('no form in PostgreSQL');
+      },
+    };
+    const failed = await rejection(
+      lockingTransaction(
+        pool,
+        (tx) => tx.query('SELECT'),
+        () => writeOnly([noting(1), { text: 'SELECT $1', values: [unencodable] }, noting(2)]),
+      ),
+    );
+    expect(failed).to.have.property('message', 'no form in PostgreSQL');
+    expect(await notes()).to.deep.equal([]);
+  });
+
+  it('sends no statement of code that goes on after its end', async () => {
+    const late = deferred();
+    const lateEnd = deferred<unknown>();
+    const goOn = async (tx: Client): Promise<void> => {
+      await late.promise;
+      lateEnd.resolve(await rejection(note(tx, 1)));
+    };
+    for (const run of [
+      () => transaction(pool, (tx) => Promise.all([goOn(tx), tx.query('SELECT 1 / 0')])),
+      () =>
+        lockingTransaction(
+          pool,
+          (tx) => Promise.all([goOn(tx), tx.query('SELECT 1 / 0')]),
+          () => writeOnly([noting(2)]),
+        ),
+    ]) {
+      expect(await rejection(run())).to.include({ code: '22012' });
+    }
+    late.resolve();
+    expect(await lateEnd.promise).to.be.instanceOf(TransactionEnded);
+    expect(await notes()).to.deep.equal([]);
+  });
+
+  it('keeps its outcome when a callback of its commit throws, and logs that', async () => {
+    const lines: unknown[] = [];
+    const logging = createPool({
+      ...{ url: database.url, name: 'logging', max: 1 },
+      logger: Object.assign(createLogger('silent'), {
+        error: (details: unknown) => lines.push(details),
+      }),
+    });
+    const write = (id: number): Write<string> => ({
+      statements: [noting(id)],
+      resultOf: () => 'written',
+      afterCommit() {
+        throw new Error('the callback failed');
+      },
+    });
+    const locking = (id: number) =>
+      lockingTransaction(
+        logging,
+        (tx) => tx.query('SELECT'),
+        () => write(id),
+      );
+    const batcher = createBatcher<number, string>({
+      ...{ maxBatch: 10, maxWaiting: 10, mayBlameOne: () => true },
+      run: (ids) => Promise.all(ids.map(locking)),
+    });
+    expect(await Promise.all([batcher.submit(1), batcher.submit(2)])).to.deep.equal([
+      'written',
+      'written',
+    ]);
+    expect(await transaction(logging, (tx) => execute(tx, write(3)))).to.equal('written');
+    expect(await notes()).to.deep.equal([1, 2, 3]);
+    expect(lines).to.have.length(3);
+    await logging.end();
+  });
+
+  it('is known as unknown, and never run again, when its result is lost after COMMIT', async () => {
+    let runs = 0;
+    const failed = await rejection(
+      lockingTransaction(
+        pool,
+        (tx) => tx.query('SELECT'),
+        () => {
+          runs += 1;
+          return {
+            statements: [noting(1)],
+            resultOf() {
+              throw new Error('no result');
+            },
+          };
+        },
+      ),
+    );
+    expect(failed).to.be.instanceOf(OutcomeUnknown);
+    expect(mayBlameOne(failed)).to.be.false;
+    expect([runs, await notes()]).to.deep.equal([1, [1]]);
+  });
+
+  it('is retried when PostgreSQL ends it because of a deadlock', async () => {
+    await note(pool, 1);
+    await note(pool, 2);
+    const haveBothLocked = [deferred(), deferred()];
+    let runs = 0;
+    const lockInTurn = async (tx: Client, mine: number): Promise<void> => {
+      const lockRow = (id: number) => tx.query('SELECT FROM notes WHERE id = $1 FOR UPDATE', [id]);
+      runs += 1;
+      await lockRow(mine);
+      haveBothLocked[mine - 1]?.resolve();
+      await Promise.all(haveBothLocked.map(({ promise }) => promise));
+      await lockRow(3 - mine);
+      await tx.query('UPDATE notes SET unique_late = unique_late + 10 WHERE id = $1', [mine]);
+    };
+    await Promise.all([1, 2].map((mine) => transaction(pool, (tx) => lockInTurn(tx, mine))));
+    expect(runs).to.equal(3);
+  });
+
+  it('is retried when it cannot be serialized, a bounded number of times', async () => {
+    await database.pool.query(injectedFaultFunction);
+    let runs = 0;
+    const conflict = { text: 'SELECT public.injected_fault($1)', values: ['40001'] };
+    const failed = await rejection(
+      lockingTransaction(
+        pool,
+        (tx) => tx.query('SELECT'),
+        () => {
+          runs += 1;
+          return writeOnly([noting(1), conflict]);
+        },
+      ),
+    );
+    expect(isAway(failed), 'is unavailable rather than to blame').to.be.true;
+    expect([runs, await notes()]).to.deep.equal([5, []]);
+  });
+
   it('says why its first statement failed, though those behind it are heard of sooner', async () => {
     /** Hears of its failure some turns later than whoever waits for a statement alone. */
     const failing = async (tx: Client): Promise<void> => {
@@ -293,16 +430,17 @@ describe('platform: transaction', () => {
     };
     const all = (tx: Client) => Promise.all([failing(tx), tx.query('SELECT')]);
     const select = { text: 'SELECT' };
-    for (const work of [
-      transaction(pool, all),
-      lockingTransaction(pool, all, () => writeOnly([select])),
-      lockingTransaction(
-        pool,
-        (tx) => tx.query(select),
-        () => writeOnly([{ text: 'SELECT 1 / 0' }, select]),
-      ),
+    for (const run of [
+      () => transaction(pool, all),
+      () => lockingTransaction(pool, all, () => writeOnly([select])),
+      () =>
+        lockingTransaction(
+          pool,
+          (tx) => tx.query(select),
+          () => writeOnly([{ text: 'SELECT 1 / 0' }, select]),
+        ),
     ]) {
-      expect(await rejection(work)).to.include({ code: '22012' });
+      expect(await rejection(run())).to.include({ code: '22012' });
     }
   });
 
@@ -356,7 +494,7 @@ describe('platform: transaction', () => {
       deadlines: 'request',
       logger,
     });
-    await note(pool as unknown as Client, 1);
+    await note(pool, 1);
     const locked = deferred();
     const thawed = deferred();
     const holder = rejection(

@@ -342,19 +342,23 @@ const callAfterCommit = (pool: Pool, calls: Iterable<() => void>): void => {
 /**
  * The result of a committed transaction.
  *
- * @throws OutcomeUnknown: nobody may run a transaction again that has taken effect
+ * @throws OutcomeUnknown when it cannot be made: the transaction has taken effect and must not run again
  */
 const resultAfterCommit = <Result>(
   pool: Pool,
   write: Write<Result>,
-  settled: readonly PromiseSettledResult<pg.QueryResult>[],
+  written: readonly PromiseSettledResult<pg.QueryResult>[],
 ): Result => {
   callAfterCommit(pool, write.afterCommit ? [write.afterCommit] : []);
-  const results = settled.flatMap((one) => (one.status === 'fulfilled' ? one.value : []));
   try {
-    return write.resultOf(results);
+    return write.resultOf(
+      written.map((result) => {
+        if (result.status === 'rejected') throw result.reason;
+        return result.value;
+      }),
+    );
   } catch (cause) {
-    throw new OutcomeUnknown('The transaction is committed, its result cannot be read', { cause });
+    throw new OutcomeUnknown('The transaction is committed, but its result is lost', { cause });
   }
 };
 
@@ -465,10 +469,11 @@ export const lockingTransaction = <Locked, Result>(
           Promise.allSettled(encoded.map((statement) => client.query(statement))),
           Promise.allSettled([commit(client, onBroken)]).then(([end]) => end),
         ]);
-        const isUnknown = ended.status === 'rejected' && ended.reason instanceof OutcomeUnknown;
-        const failed = written.find((result) => result.status === 'rejected');
-        if (failed && !isUnknown) throw reasonOf(failed.reason);
-        if (ended.status === 'rejected') throw ended.reason;
+        if (ended.status === 'rejected') {
+          const failed = written.find((result) => result.status === 'rejected');
+          if (!failed || ended.reason instanceof OutcomeUnknown) throw ended.reason;
+          throw reasonOf(failed.reason);
+        }
         return resultAfterCommit(pool, write, written);
       }),
     ),

@@ -1,0 +1,119 @@
+import type pg from 'pg';
+import type { Pool } from '../../platform/postgres/pool.js';
+
+/**
+ * A failure of one statement of a transaction:
+ * - `throws`: the driver throws before it has sent the statement;
+ * - `refused`: PostgreSQL refuses the statement;
+ * - `conflict`: PostgreSQL refuses it with 40001, which rolls the transaction back;
+ * - `rejected`: PostgreSQL executes the statement, and its result is a failure all the same;
+ * - `cutBefore`, `cutAfter`: the connection is lost before or after the statement was sent.
+ */
+export const statementFaults = [
+  'throws',
+  'refused',
+  'conflict',
+  'rejected',
+  'cutBefore',
+  'cutAfter',
+] as const;
+export type StatementFault = (typeof statementFaults)[number];
+
+/** Which statement of a transaction fails, counted from 0 (BEGIN), and how. */
+export interface PlannedFault {
+  readonly statement: number;
+  readonly fault: StatementFault;
+}
+
+export class InjectedFault extends Error {
+  readonly code = 'INJECTED_FAULT';
+}
+
+type Client = pg.PoolClient & { query: pg.PoolClient['query'] };
+
+/** Sends a statement that PostgreSQL refuses in place of another. */
+const refuse = (query: Client['query'], sqlState: string): unknown =>
+  query({
+    name: 'injected-fault',
+    text: 'SELECT public.injected_fault($1)',
+    values: [sqlState],
+  });
+
+/** What `injected_fault` needs in the database. */
+export const injectedFaultFunction = `
+  CREATE FUNCTION public.injected_fault(state text) RETURNS void LANGUAGE plpgsql AS
+  $$ BEGIN RAISE EXCEPTION 'injected fault' USING ERRCODE = state; END $$`;
+
+const inject = (client: Client, fault: StatementFault, query: Client['query'], args: unknown[]) => {
+  const send = (): Promise<unknown> => query(...(args as [string]));
+  const { stream } = (client as unknown as pg.Client).connection;
+  switch (fault) {
+    case 'throws':
+      throw new InjectedFault('thrown before the statement was sent');
+    case 'refused':
+      return refuse(query, 'XX000');
+    case 'conflict':
+      return refuse(query, '40001');
+    case 'rejected':
+      return send().then(() => {
+        throw new InjectedFault('rejected after it was executed');
+      });
+    case 'cutBefore':
+      stream.destroy();
+      return send();
+    case 'cutAfter': {
+      const sent = send();
+      // The statements of an event-loop turn are sent at its end.
+      setImmediate(() => stream.destroy());
+      return sent;
+    }
+    default: {
+      const unknown: never = fault;
+      throw new Error(`no fault ${String(unknown)}`);
+    }
+  }
+};
+
+/**
+ * Makes statements of the pool's transactions fail. `plan` is called for each connection that is taken, and returns
+ * the fault of its next transaction, if there is one; `injected` is called for each fault that has come about.
+ *
+ * @returns how to end it
+ */
+export const injectFaults = (
+  pool: Pool,
+  plan: () => PlannedFault | null,
+  injected: (fault: PlannedFault) => void = () => undefined,
+): (() => void) => {
+  const connect = pool.connect.bind(pool);
+  const originals = new Map<Client, Client['query']>();
+
+  const arm = (client: Client): Client => {
+    const query = originals.get(client) ?? client.query.bind(client);
+    originals.set(client, query);
+    client.query = query;
+    const planned = plan();
+    if (planned === null) return client;
+    let sent = 0;
+    client.query = ((...args: unknown[]) => {
+      const isPlanned = sent === planned.statement;
+      sent += 1;
+      if (!isPlanned) return query(...(args as [string]));
+      injected(planned);
+      return inject(client, planned.fault, query, args);
+    }) as Client['query'];
+    return client;
+  };
+
+  pool.connect = (async (callback?: unknown) => {
+    if (callback !== undefined) {
+      connect(callback as Parameters<typeof connect>[0]);
+      return;
+    }
+    return arm(await connect());
+  }) as typeof pool.connect;
+  return () => {
+    pool.connect = connect;
+    for (const [client, query] of originals) client.query = query;
+  };
+};

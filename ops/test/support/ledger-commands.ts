@@ -1,0 +1,189 @@
+import { customAlphabet } from 'nanoid';
+import type { CreateLink } from '../../../command-api/domain/link.js';
+import { decideAliasOverride } from '../../../command-api/domain/alias-override.js';
+import { decidePlatform } from '../../../command-api/domain/platform.js';
+import { createAdmission } from '../../../command-api/ledger/admission.js';
+import { createApiKeyHandler } from '../../../command-api/ledger/api-keys.js';
+import { createConsoleAdmission } from '../../../command-api/ledger/console-calls.js';
+import { expireDueLinks } from '../../../command-api/ledger/expiry.js';
+import { createLinkBlockHandler } from '../../../command-api/ledger/link-blocks.js';
+import { createLinkChanges } from '../../../command-api/ledger/link-changes.js';
+import { closeAllMinutes } from '../../../command-api/ledger/metering.js';
+import { createQrCodeQuota } from '../../../command-api/ledger/qr-codes.js';
+import {
+  createAdmittingShortenHandler,
+  createShortenHandler,
+  type ShortenCommand,
+} from '../../../command-api/ledger/shorten.js';
+import { actor, type TestKey } from '../../../command-api/testing/keys.js';
+import { ClickBudget } from '../../../redirect-edge/links/click-budget.js';
+import { platformSubject } from '../../../schemas/folds/platform.js';
+import { defaultPlanTable, type PlanTable } from '../../../schemas/plans.js';
+import { scopeNames } from '../../../schemas/scopes.js';
+import { unknownVisitor } from '../../../schemas/testing/visitor.js';
+import { aliasOverrides } from '../../ledger/alias-overrides.js';
+import { decideOne } from '../../ledger/decide.js';
+import { platformSwitches, readPlatform } from '../../ledger/platform.js';
+import type { TestNode } from './node.js';
+
+const randomCode = customAlphabet('0123456789abcdefghijklmnopqrstuvwxyz', 10);
+
+/** Every kind of command that changes the ledger, by what it does. */
+export const ledgerCommandNames = [
+  'create a link',
+  'create a link with an alias',
+  'create a link with an idempotency key',
+  'admit a call and create its link',
+  'admit a call',
+  'admit a call of the console',
+  'take a click',
+  'spend a QR code',
+  'create a root key',
+  'rename a key',
+  'rotate a key',
+  'describe a link',
+  'block a link',
+  'switch the platform',
+  'give away an alias',
+  'expire links',
+  'close minutes',
+] as const;
+export type LedgerCommandName = (typeof ledgerCommandNames)[number];
+export type LedgerCommands = Readonly<Record<LedgerCommandName, () => Promise<unknown>>>;
+
+/** The command that creates a link of a key. */
+export const shortenCommand = (key: TestKey, told: Partial<CreateLink> = {}): ShortenCommand => ({
+  keyId: key.id,
+  linkLimit: null,
+  idempotency: null,
+  links: [
+    {
+      code: randomCode(),
+      custom: false,
+      url: 'https://example.com/',
+      expiresIn: null,
+      maxClicks: null,
+      passwordHash: null,
+      title: null,
+      note: null,
+      tags: null,
+      keyId: key.id,
+      actor: key.id,
+      account: key.account,
+      requestId: 'request-1',
+      ...told,
+    },
+  ],
+});
+
+/**
+ * Commands of each kind, through the real handlers. Each sends one command, and rejects when that failed.
+ *
+ * @param key is called with; its limits are not to be reached
+ * @param rotated gets new secrets
+ * @param link the code of a link with a limit that is not to be reached, for each command on a link
+ * @param table the plans
+ */
+export const ledgerCommands = (
+  node: Pick<TestNode, 'pool' | 'outbox' | 'clock'>,
+  {
+    key,
+    rotated,
+    link,
+    table = defaultPlanTable,
+  }: {
+    readonly key: TestKey;
+    readonly rotated: TestKey;
+    readonly link: () => string;
+    readonly table?: PlanTable;
+  },
+): LedgerCommands => {
+  const { pool, outbox, clock } = node;
+  const ledger = { pool, outbox };
+  const creation = { ...ledger, clock, generateCode: randomCode };
+  const admission = createAdmission(pool, clock, table);
+  const consoleAdmission = createConsoleAdmission(pool, admission);
+  const { shorten } = createShortenHandler(creation);
+  const { admitAndShorten } = createAdmittingShortenHandler({ ...creation, admission });
+  const clicks = new ClickBudget(pool, outbox);
+  const qrCodes = createQrCodeQuota(pool, outbox, clock);
+  const keys = createApiKeyHandler(pool, outbox);
+  const changeLinks = createLinkChanges(pool, outbox);
+  const blocks = createLinkBlockHandler(pool, outbox);
+  let count = 0;
+  const next = (): number => (count += 1);
+
+  const creating = (told: Partial<CreateLink> = {}) => shortenCommand(key, told);
+  const call = { keyHash: key.hash, metered: true };
+
+  const changing = (command: Parameters<typeof changeLinks>[0][number]['command']) =>
+    changeLinks([{ code: link(), command }], actor);
+  const anyVersion = { account: null, isMeant: () => true };
+
+  return {
+    'create a link': () => shorten(creating({ maxClicks: 1_000_000_000 })),
+    'create a link with an alias': () =>
+      shorten(creating({ code: `alias-${randomCode()}`, custom: true })),
+    'create a link with an idempotency key': () =>
+      shorten({
+        ...creating(),
+        idempotency: {
+          scope: { keyId: key.id, path: '/v2/shorten', idempotencyKey: randomCode() },
+          bodyHash: Buffer.alloc(32),
+          form: { type: 'link', shortUrlHost: 'http://localhost:8081' },
+        },
+      }),
+    'admit a call and create its link': () =>
+      admitAndShorten({ call, commandFor: () => creating() }),
+    'admit a call': () => admission.admit(call),
+    'admit a call of the console': () => consoleAdmission.admit(call),
+    'take a click': () =>
+      clicks.take({ code: link(), requestId: 'request-1', facts: unknownVisitor }),
+    'spend a QR code': () =>
+      qrCodes.spend({
+        ...{ keyId: key.id, actor: key.id, account: key.account },
+        ...{ code: 'spring', limit: null, requestId: 'request-1' },
+      }),
+    'create a root key': () =>
+      keys.issue(
+        { name: 'root', plan: 'FREE', account: randomCode(), scopes: scopeNames, expiresIn: null },
+        actor,
+      ),
+    'rename a key': () =>
+      keys.handle(key.id, { type: 'ChangeApiKey', name: `name ${next()}` }, actor),
+    'rotate a key': () => keys.rotate({ ...rotated, requestId: 'request-1' }, rotated.id, 0),
+    'describe a link': () =>
+      changing({
+        ...anyVersion,
+        type: 'ChangeLink',
+        change: { title: `title ${next()}` },
+        safeUrl: null,
+      }),
+    'block a link': async () => {
+      const code = link();
+      const { rows } = await pool.query<{ blocked: boolean }>(
+        'SELECT blocked FROM ledger.links WHERE code = $1',
+        [code],
+      );
+      const type = rows[0]?.blocked === true ? 'UnblockLink' : 'BlockLink';
+      return blocks.handle(code, { type, reason: 'phishing' }, actor);
+    },
+    'switch the platform': async () => {
+      const { features } = await readPlatform(pool);
+      return decideOne(ledger, platformSwitches, decidePlatform, {
+        subject: platformSubject,
+        command: { features: { qr: !features.qr } },
+        actor,
+      });
+    },
+    'give away an alias': () => {
+      const alias = `alias-${randomCode()}`;
+      const command = { alias, account: key.account };
+      return decideOne(ledger, aliasOverrides, decideAliasOverride, {
+        ...{ subject: alias, command, actor },
+      });
+    },
+    'expire links': () => expireDueLinks(pool, outbox, clock),
+    'close minutes': () => closeAllMinutes(pool, outbox),
+  };
+};
