@@ -81,7 +81,10 @@ describe('ledger: transaction that fails', function () {
     seeded = key;
     await shorten(shortenCommand(key, { code: 'limited', custom: true, maxClicks: 1_000_000 }));
     const { clock } = node;
-    commands = ledgerCommands({ pool, outbox, clock }, { key, rotated, link: () => 'limited' });
+    commands = ledgerCommands(
+      { pool, outbox, clock },
+      { key, rotated, link: () => 'limited', blocked: () => 'limited' },
+    );
   });
 
   after(async () => {

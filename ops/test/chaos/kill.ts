@@ -1,35 +1,61 @@
 import { randomInt } from 'node:crypto';
 import { Command } from 'commander';
 import { killRounds, steady } from './kill-rounds.js';
+import { ledgerFaults } from './ledger-faults.js';
 import { wholeNumber } from './options.js';
 
 const command = new Command('chaos')
   .description('Kills the product with -9 under load and checks what was promised, round by round.')
   .option('--rounds <count>', 'how often', wholeNumber, 20)
   .option('--minutes <count>', 'for so long instead, under a steady load', wholeNumber)
+  .option('--ledger', 'injects faults into the transactions of the ledger instead')
+  .option('--faults <count>', 'with --ledger: how many', wholeNumber, 1_000_000)
   .option('--seed <number>', 'gives the same moments again', wholeNumber, randomInt(1, 2 ** 31))
   .parse();
-const { rounds, minutes, seed } = command.opts<{
+const { rounds, minutes, seed, ledger, faults } = command.opts<{
   rounds: number;
   minutes?: number;
   seed: number;
+  ledger?: true;
+  faults: number;
 }>();
 
-process.stdout.write(`seed ${seed}\n`);
-const broken = await killRounds({
-  seed,
-  ...(minutes === undefined
-    ? { rounds }
-    : { rounds: Infinity, load: steady, withinMs: minutes * 60_000 }),
-  onRound: (round) => {
-    const { loadMs, restartMs, links, redirects, unanswered, changes } = round;
+/** @returns the broken promises */
+const failTransactions = async (): Promise<readonly string[]> => {
+  const startedAt = performance.now();
+  const outcome = await ledgerFaults({
+    faults,
+    seed,
+    onProgress(line) {
+      const seconds = Math.round((performance.now() - startedAt) / 1_000);
+      process.stdout.write(`${seconds} s: ${line}\n`);
+    },
+  });
+  for (const [name, { acknowledged, failed, unknown }] of Object.entries(outcome.ends)) {
     process.stdout.write(
-      `round ${round.round}: killed after ${Math.round(loadMs)} ms, ready again in ` +
-        `${Math.round(restartMs)} ms; ${links} links, ${redirects} redirects, ` +
-        `${unanswered} visits unanswered, ${changes} changes; ${round.broken.length} promises broken\n`,
+      `${name}: ${acknowledged} acknowledged, ${failed} failed, ${unknown} with an unknown outcome\n`,
     );
-  },
-});
+  }
+  return outcome.broken;
+};
+
+process.stdout.write(`seed ${seed}\n`);
+const killProcesses = (): Promise<readonly string[]> =>
+  killRounds({
+    seed,
+    ...(minutes === undefined
+      ? { rounds }
+      : { rounds: Infinity, load: steady, withinMs: minutes * 60_000 }),
+    onRound: (round) => {
+      const { loadMs, restartMs, links, redirects, unanswered, changes } = round;
+      process.stdout.write(
+        `round ${round.round}: killed after ${Math.round(loadMs)} ms, ready again in ` +
+          `${Math.round(restartMs)} ms; ${links} links, ${redirects} redirects, ` +
+          `${unanswered} visits unanswered, ${changes} changes; ${round.broken.length} promises broken\n`,
+      );
+    },
+  });
+const broken = await (ledger ? failTransactions() : killProcesses());
 for (const promise of broken) process.stdout.write(`BROKEN: ${promise}\n`);
 process.stdout.write(
   broken.length === 0 ? 'every promise held\n' : `seed ${seed} again shows it\n`,

@@ -86,14 +86,18 @@ export const injectFaults = (
   injected: (fault: PlannedFault) => void = () => undefined,
 ): (() => void) => {
   const connect = pool.connect.bind(pool);
-  const originals = new Map<Client, Client['query']>();
+  const originals = new WeakMap<pg.PoolClient, Client['query']>();
+
+  const disarm = (_error: unknown, client: Client): void => {
+    const query = originals.get(client);
+    if (query) client.query = query;
+  };
 
   const arm = (client: Client): Client => {
-    const query = originals.get(client) ?? client.query.bind(client);
-    originals.set(client, query);
-    client.query = query;
     const planned = plan();
     if (planned === null) return client;
+    const query = originals.get(client) ?? client.query.bind(client);
+    originals.set(client, query);
     let sent = 0;
     client.query = ((...args: unknown[]) => {
       const isPlanned = sent === planned.statement;
@@ -105,6 +109,7 @@ export const injectFaults = (
     return client;
   };
 
+  pool.on('release', disarm);
   pool.connect = (async (callback?: unknown) => {
     if (callback !== undefined) {
       connect(callback as Parameters<typeof connect>[0]);
@@ -114,6 +119,6 @@ export const injectFaults = (
   }) as typeof pool.connect;
   return () => {
     pool.connect = connect;
-    for (const [client, query] of originals) client.query = query;
+    pool.off('release', disarm);
   };
 };

@@ -81,7 +81,8 @@ export const shortenCommand = (key: TestKey, told: Partial<CreateLink> = {}): Sh
  *
  * @param key is called with; its limits are not to be reached
  * @param rotated gets new secrets
- * @param link the code of a link with a limit that is not to be reached, for each command on a link
+ * @param link the code of a link with a limit that is not to be reached
+ * @param blocked the code of a link that is blocked and unblocked
  * @param table the plans
  */
 export const ledgerCommands = (
@@ -90,11 +91,13 @@ export const ledgerCommands = (
     key,
     rotated,
     link,
+    blocked,
     table = defaultPlanTable,
   }: {
     readonly key: TestKey;
     readonly rotated: TestKey;
     readonly link: () => string;
+    readonly blocked: () => string;
     readonly table?: PlanTable;
   },
 ): LedgerCommands => {
@@ -123,7 +126,8 @@ export const ledgerCommands = (
   return {
     'create a link': () => shorten(creating({ maxClicks: 1_000_000_000 })),
     'create a link with an alias': () =>
-      shorten(creating({ code: `alias-${randomCode()}`, custom: true })),
+      // It is due at once, for the command that expires links.
+      shorten(creating({ code: `alias-${randomCode()}`, custom: true, expiresIn: -60 })),
     'create a link with an idempotency key': () =>
       shorten({
         ...creating(),
@@ -160,7 +164,7 @@ export const ledgerCommands = (
         safeUrl: null,
       }),
     'block a link': async () => {
-      const code = link();
+      const code = blocked();
       const { rows } = await pool.query<{ blocked: boolean }>(
         'SELECT blocked FROM ledger.links WHERE code = $1',
         [code],
