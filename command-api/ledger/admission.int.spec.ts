@@ -2,11 +2,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'chai';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { testNode, type TestNode } from '../../ops/test/support/node.js';
+import { eventually } from '../../ops/test/support/waiting.js';
+import { createLogger } from '../../ops/platform/logging.js';
+import { createPool, transaction } from '../../ops/platform/postgres/pool.js';
 import { defaultPlanTable, type PlanTable } from '../../schemas/plans.js';
 import { hashKeyToken } from '../domain/key-token.js';
 import { actor, derivedKey, meterOf, newKey, setMeter, type TestKey } from '../testing/keys.js';
 import { createAdmission, type Admission, type Admitted } from './admission.js';
 import { createApiKeyHandler } from './api-keys.js';
+
+const logger = createLogger('silent');
 
 /** The first day of the month that begins so many months from this one, UTC. */
 const monthFromNow = (months: number): string => {
@@ -84,6 +89,35 @@ describe('command API: admission, on two nodes', () => {
     expect(used.sort((a, b) => a - b)).to.deep.equal(used.map((_, index) => index + 1));
     expect(await meterOf(nodes[0], key)).to.include({ window_calls: 60, month_calls: 60 });
     expect(await openMinutes(key)).to.equal(60);
+  });
+
+  it('locks the keys of a group in the order of their ids, as key changes do', async () => {
+    const [node] = nodes;
+    const [first, second] = [await newKey(node), await newKey(node)];
+    // A scan of the table finds the first key's row after the second one's, and a small table is scanned.
+    await node.pool.query('UPDATE ledger.api_keys SET name = name WHERE id = $1', [first.id]);
+    const scans = new URL(database.url);
+    scans.searchParams.set('options', '-c enable_indexscan=off -c enable_bitmapscan=off');
+    const pool = createPool({ url: scans.href, name: 'scans', max: 1, logger });
+    const admission = createAdmission(pool, node.clock, defaultPlanTable);
+    const lock = 'SELECT FROM ledger.api_keys WHERE id = $1 FOR NO KEY UPDATE NOWAIT';
+    let admitted: Promise<readonly Admitted[]> | undefined;
+    await transaction(node.pool, async (tx) => {
+      await tx.query(lock, [first.id]);
+      admitted = Promise.all(
+        [first, second].map(({ hash }) => admission.admit({ keyHash: hash, metered: true })),
+      );
+      await eventually('the group waits for the first key', async () => {
+        const { rows } = await node.pool.query(
+          `SELECT FROM pg_stat_activity
+           WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+        );
+        return rows.length > 0;
+      });
+      await tx.query(lock, [second.id]);
+    });
+    expect(types((await admitted) ?? [])).to.deep.equal({ admitted: 2 });
+    await pool.end();
   });
 
   it('counts calls that are not metered for the minute, and not for the month', async () => {
