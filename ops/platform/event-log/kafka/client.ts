@@ -35,7 +35,8 @@ export const createKafkaClient = (
     clientId: 'linklog',
     brokers: [...settings.brokers],
     ssl: settings.ssl,
-    ...(settings.sasl && { sasl: settings.sasl as SASLOptions }),
+    // A copy: kafkajs writes a function into it, and our settings are sent to other threads.
+    ...(settings.sasl && { sasl: { ...settings.sasl } as SASLOptions }),
     connectionTimeout: 1_000,
     requestTimeout: 3_000,
     retry: requestRetry,
