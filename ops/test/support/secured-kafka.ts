@@ -1,57 +1,17 @@
 import kafkajs, { type AclEntry, type AclOperationTypes } from 'kafkajs';
-import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { promisify } from 'node:util';
 import { startKafka } from '../../local/kafka/index.js';
 import { freePort } from '../../local/process/server.js';
 import { projectFile } from '../../platform/files/project-file.js';
 import { createLogger } from '../../platform/logging.js';
-
-const run = promisify(execFile);
+import { createAuthority } from './certificates.js';
 
 /** The user that the documented ACLs are granted to. */
 export const user = { name: 'linklog', password: 'secret-of-linklog' } as const;
 /** A user that may log in and has no ACL. */
 export const stranger = { name: 'stranger', password: 'secret-of-stranger' } as const;
-
-/** Names of the PEM files of one certificate and its key. */
-interface KeyPair {
-  readonly cert: string;
-  readonly key: string;
-}
-
-/** A certification authority in a folder; `openssl` makes all keys. */
-const makeAuthority = async (dir: string, name: string) => {
-  const openssl = (...args: string[]): Promise<unknown> => run('openssl', args, { cwd: dir });
-  const pair = (owner: string): KeyPair => ({
-    cert: path.join(dir, `${owner}.pem`),
-    key: path.join(dir, `${owner}.key.pem`),
-  });
-  const ca = pair(name);
-  const newKey = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes'];
-  await openssl(
-    ...['req', '-x509', ...newKey, '-days', '2', '-subj', `/CN=${name}`],
-    ...['-keyout', ca.key, '-out', ca.cert],
-  );
-  return {
-    ca: ca.cert,
-    async issue(owner: string, extensions: readonly string[] = []): Promise<KeyPair> {
-      const issued = pair(owner);
-      const request = path.join(dir, `${owner}.csr`);
-      await openssl(
-        ...['req', ...newKey, '-subj', `/CN=${owner}`, '-keyout', issued.key, '-out', request],
-        ...extensions.flatMap((extension) => ['-addext', extension]),
-      );
-      await openssl(
-        ...['x509', '-req', '-in', request, '-CA', ca.cert, '-CAkey', ca.key, '-days', '2'],
-        ...['-CAcreateserial', '-copy_extensions', 'copy', '-out', issued.cert],
-      );
-      return issued;
-    },
-  };
-};
 
 const plainLogin = 'org.apache.kafka.common.security.plain.PlainLoginModule required';
 const scramLogin = 'org.apache.kafka.common.security.scram.ScramLoginModule required;';
@@ -98,10 +58,10 @@ const operationOf = (name: string): AclOperationTypes => {
  */
 export const startSecuredKafka = async () => {
   const dir = await mkdtemp(path.join(tmpdir(), 'linklog-secured-kafka-'));
-  const authority = await makeAuthority(dir, 'authority');
+  const authority = await createAuthority(dir, 'authority');
   const broker = await authority.issue('broker', ['subjectAltName=IP:127.0.0.1']);
   const client = await authority.issue(user.name);
-  const foreign = await makeAuthority(dir, 'foreign');
+  const foreign = await createAuthority(dir, 'foreign');
   const keystore = path.join(dir, 'keystore.pem');
   const parts = [await readFile(broker.key, 'utf8'), await readFile(broker.cert, 'utf8')];
   await writeFile(keystore, parts.join(''));

@@ -34,7 +34,7 @@ export const createKafkaClient = (
   return new Kafka({
     clientId: 'linklog',
     brokers: [...settings.brokers],
-    ssl: settings.ssl,
+    ssl: settings.ssl && { ca: settings.ssl.ca ?? undefined, ...settings.ssl.client },
     // A copy: kafkajs writes a function into it, and our settings are sent to other threads.
     ...(settings.sasl && { sasl: { ...settings.sasl } as SASLOptions }),
     connectionTimeout: 1_000,

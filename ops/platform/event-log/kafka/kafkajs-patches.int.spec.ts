@@ -93,7 +93,7 @@ describe('platform: kafkajs, mended', function () {
       const { checkPendingRequests } = prototype;
       const settings = {
         brokers: [kafka.brokers],
-        ssl: false,
+        ssl: false as const,
         sasl: null,
         prefix: kafka.prefix,
         replicas: null,
