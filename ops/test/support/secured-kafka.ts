@@ -10,28 +10,34 @@ import { createAuthority } from './certificates.js';
 
 /** The user that the documented ACLs are granted to. */
 export const user = { name: 'linklog', password: 'secret-of-linklog' } as const;
-/** A user that may log in and has no ACL. */
+/** Another user, without ACLs. */
 export const stranger = { name: 'stranger', password: 'secret-of-stranger' } as const;
 
 const plainLogin = 'org.apache.kafka.common.security.plain.PlainLoginModule required';
+const plainUsers = [user, stranger]
+  .map(({ name, password }) => `user_${name}="${password}"`)
+  .join(' ');
 const scramLogin = 'org.apache.kafka.common.security.scram.ScramLoginModule required;';
 
 const saslOf = (listener: string): Readonly<Record<string, string>> => ({
   [`listener.name.${listener}.sasl.enabled.mechanisms`]: 'PLAIN,SCRAM-SHA-256,SCRAM-SHA-512',
-  [`listener.name.${listener}.plain.sasl.jaas.config`]: `${plainLogin} user_${user.name}="${user.password}";`,
+  [`listener.name.${listener}.plain.sasl.jaas.config`]: `${plainLogin} ${plainUsers};`,
   [`listener.name.${listener}.scram-sha-256.sasl.jaas.config`]: scramLogin,
   [`listener.name.${listener}.scram-sha-512.sasl.jaas.config`]: scramLogin,
 });
 
 /** The rows of the table of ACLs in the documentation, as entries for the topics and groups of a prefix. */
-export const documentedAcls = async (prefix: string): Promise<AclEntry[]> => {
+export const documentedAcls = async (
+  prefix: string,
+  account: string = user.name,
+): Promise<AclEntry[]> => {
   const text = await readFile(projectFile('ops', 'docs', 'scaling.md'), 'utf8');
   const rows = text.matchAll(
     /^\| `(Topic|Group)` +\| `KAFKA_TOPIC_PREFIX([a-z.-]+)` +\| ([^|]+?) +\|/gm,
   );
   return [...rows].flatMap(([, resource = '', name = '', operations = '']) =>
     [...operations.matchAll(/`(\w+)`/g)].map(([, operation = '']): AclEntry => ({
-      principal: `User:${user.name}`,
+      principal: `User:${account}`,
       host: '*',
       permissionType: kafkajs.AclPermissionTypes.ALLOW,
       resourceType:
