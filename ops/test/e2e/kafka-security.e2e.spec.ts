@@ -15,6 +15,7 @@ import {
   startSecuredKafka,
   stranger,
   user,
+  type Account,
   type SecuredKafka,
 } from '../support/secured-kafka.js';
 import { eventually, eventuallyPasses, rejection } from '../support/waiting.js';
@@ -57,10 +58,7 @@ describe('product: on a Kafka with authentication, ACLs and TLS', function () {
   after(() => kafka.stop());
 
   type Env = Readonly<Record<string, string>>;
-  const sasl = (
-    mechanism = 'scram-sha-512',
-    { name, password } = user as typeof stranger | typeof user,
-  ): Env => ({
+  const sasl = (mechanism = 'scram-sha-512', { name, password }: Account = user): Env => ({
     KAFKA_SASL_MECHANISM: mechanism,
     KAFKA_SASL_USERNAME: name,
     KAFKA_SASL_PASSWORD: password,
@@ -80,7 +78,11 @@ describe('product: on a Kafka with authentication, ACLs and TLS', function () {
     KAFKA_SSL_KEY_FILE: kafka.client.key,
   });
 
-  const settingsOf = (env: Env): KafkaSettings => readConfig(env).kafka as KafkaSettings;
+  const settingsOf = (env: Env): KafkaSettings => {
+    const { kafka: settings } = readConfig(env);
+    if (!settings) throw new Error('KAFKA_BROKERS is not set');
+    return settings;
+  };
 
   describe('a client', () => {
     let log: KafkaLog | null = null;
@@ -192,9 +194,8 @@ describe('product: on a Kafka with authentication, ACLs and TLS', function () {
     const topicAcls = acls.filter(({ resourceName }) => resourceName === 'groups.linklog.');
     expect(topicAcls).to.have.length(4);
     await kafka.grant(topicAcls);
-    const settings = settingsOf({
-      ...{ ...plaintext(), ...sasl('plain', stranger), KAFKA_TOPIC_PREFIX: 'groups.' },
-    });
+    const account = sasl('plain', stranger);
+    const settings = settingsOf({ ...plaintext(), ...account, KAFKA_TOPIC_PREFIX: 'groups.' });
     const lines: LogLine[] = [];
     const log = openKafkaLog({ settings, logger: loggerTo(lines) });
     await log.ready;

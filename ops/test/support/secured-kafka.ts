@@ -8,10 +8,15 @@ import { projectFile } from '../../platform/files/project-file.js';
 import { createLogger } from '../../platform/logging.js';
 import { createAuthority } from './certificates.js';
 
+export interface Account {
+  readonly name: string;
+  readonly password: string;
+}
+
 /** The user that the documented ACLs are granted to. */
-export const user = { name: 'linklog', password: 'secret-of-linklog' } as const;
+export const user: Account = { name: 'linklog', password: 'secret-of-linklog' };
 /** Another user, without ACLs. */
-export const stranger = { name: 'stranger', password: 'secret-of-stranger' } as const;
+export const stranger: Account = { name: 'stranger', password: 'secret-of-stranger' };
 
 const plainLogin = 'org.apache.kafka.common.security.plain.PlainLoginModule required';
 const plainUsers = [user, stranger]
@@ -27,10 +32,7 @@ const saslOf = (listener: string): Readonly<Record<string, string>> => ({
 });
 
 /** The rows of the table of ACLs in the documentation, as entries for the topics and groups of a prefix. */
-export const documentedAcls = async (
-  prefix: string,
-  account: string = user.name,
-): Promise<AclEntry[]> => {
+export const documentedAcls = async (prefix: string, account = user.name): Promise<AclEntry[]> => {
   const text = await readFile(projectFile('ops', 'docs', 'scaling.md'), 'utf8');
   const rows = text.matchAll(
     /^\| `(Topic|Group)` +\| `KAFKA_TOPIC_PREFIX([a-z.-]+)` +\| ([^|]+?) +\|/gm,

@@ -11,7 +11,7 @@ import { createPartitionReader } from './partition-reader.js';
 import { createRecordProducer } from './producer.js';
 import type { KafkaSettings } from './settings.js';
 import { startKafkaSubscription } from './subscription.js';
-import { ensureTopics, TopicDiffers, topicIn } from './topics.js';
+import { ensureTopics, partitionCountOf, TopicDiffers, topicIn } from './topics.js';
 
 const pauses = { firstMs: 100, longestMs: 2_000 };
 const closeMs = 3_000;
@@ -44,7 +44,13 @@ export const openKafkaLog = (options: {
   const subscriptions = new Set<ReturnType<typeof startKafkaSubscription>>();
 
   const endsOf = async (topic: TopicName): Promise<readonly PartitionRange[]> => {
-    const offsets = await admin.ask((asked) => asked.fetchTopicOffsets(topicIn(settings, topic)));
+    const name = topicIn(settings, topic);
+    const offsets = await admin.ask((asked) => asked.fetchTopicOffsets(name));
+    // kafkajs leaves out partitions that its metadata does not list.
+    const expected = partitionCountOf(topic);
+    if (offsets.length !== expected) {
+      throw new Error(`Kafka listed ${offsets.length} of ${expected} partitions of ${name}`);
+    }
     return offsets
       .map(({ partition, low, high }) => ({ partition, first: Number(low), next: Number(high) }))
       .sort((a, b) => a.partition - b.partition);
@@ -144,9 +150,7 @@ export const openKafkaLog = (options: {
       // A cluster that is away does not answer.
       await settledWithin(Promise.allSettled([reading, producer.close()]), closeMs);
     },
-  } satisfies EventLog & {
-    readonly [name in 'check' | 'ready' | 'relocate' | 'startFailure']: unknown;
-  };
+  } satisfies EventLog & Record<'check' | 'ready' | 'relocate' | 'startFailure', unknown>;
 };
 
 export type KafkaLog = ReturnType<typeof openKafkaLog>;
