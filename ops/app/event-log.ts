@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { appliedThrough, subjectsSetAside } from '../../projectors/main.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
-import type { TopicName } from '../../schemas/events/topics.js';
+import { topics, type TopicName } from '../../schemas/events/topics.js';
 import { findUnknownEvent, watchLedger } from '../ledger/behind-log.js';
 import { firstFailure, never, settledWithin } from '../platform/concurrency/deferred.js';
 import { periodically } from '../platform/concurrency/periodic.js';
@@ -49,6 +49,8 @@ export interface OpenedLog {
   readonly untilChecked: () => Promise<void>;
   /** An event of the ledger that the log has and the ledger does not know; `null`: none. */
   readonly findUnknownEvent: () => Promise<LinklogEvent | null>;
+  /** Rejects when the log cannot be used now, with the cause; for the health check. */
+  check(): Promise<unknown>;
   /** Resolves when the log answers; rejects when it does not in half a minute. */
   untilAnswering(): Promise<void>;
   close(): Promise<void>;
@@ -91,6 +93,7 @@ const openEmbedded = async (options: Options): Promise<OpenedLog> => {
     untilChecked: () => Promise.resolve(),
     // One transaction writes both.
     findUnknownEvent: () => Promise.resolve(null),
+    check: () => log.ranges(topics.platform.name),
     untilAnswering: () => Promise.resolve(),
     close: () => log.close(),
   };
@@ -147,9 +150,12 @@ const openOnKafka = async (settings: KafkaSettings, options: Options): Promise<O
       await Promise.race([watch.upToDate(), watch.failed, late]);
     },
     findUnknownEvent: () => findUnknownEvent(ledger),
+    check: () => log.check(),
     async untilAnswering() {
       const late = sleep(answersWithinMs, undefined, { ref: false }).then(() => {
-        throw new Error(`KAFKA_BROKERS: Kafka at ${brokers} does not answer`);
+        const cause = log.startFailure();
+        const reason = cause?.message ?? `Kafka at ${brokers} does not answer`;
+        throw new Error(`KAFKA_BROKERS: ${reason}`, { cause });
       });
       await Promise.race([log.ready, late]);
     },

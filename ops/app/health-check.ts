@@ -16,7 +16,7 @@ type Look<Value> =
 const late = { state: 'down', code: 'TIMEOUT' } as const;
 
 /** Such as ECONNREFUSED or 57P03. Never the message, which may name an address or an account. */
-const codePattern = /^[A-Z0-9_]{1,40}$/;
+const codePattern = /^[A-Z0-9_]{1,50}$/;
 
 const codeOf = (error: unknown): string | undefined => {
   const { code } = error as { readonly code?: unknown };

@@ -2,7 +2,6 @@ import { openWebSafety } from '../../command-api/safety/web-safety.js';
 import { projectionStatus } from '../../projectors/main.js';
 import type { RedirectEdge } from '../../redirect-edge/main.js';
 import { openCountries } from '../../redirect-edge/visitors/countries.js';
-import { topics } from '../../schemas/events/topics.js';
 import { firstFailure, never } from '../platform/concurrency/deferred.js';
 import type { Config } from '../platform/config/config.js';
 import { installationOf } from '../platform/event-log/log-binding.js';
@@ -101,7 +100,7 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
     const health = createHealthCheck({
       dependencies: {
         postgres: () => logPool.query('SELECT 1'),
-        log: () => log.ranges(topics.platform.name),
+        log: () => eventLog.check(),
       },
       optional: {
         ...(redis && { redis: () => redis.ping() }),

@@ -28,12 +28,27 @@ const fixed = {
   'broker.heartbeat.interval.ms': '300',
 } as const;
 
+/** What a test adds to a broker: listeners with authentication or TLS, and their properties. */
+export interface BrokerExtras {
+  /** The ports of additional listeners on 127.0.0.1, by the listener's name. */
+  readonly extraListeners?: Readonly<Record<string, number>>;
+  /** Lines of `server.properties`; they override ours. */
+  readonly extraProperties?: Readonly<Record<string, string>>;
+}
+
+const listenersAt = (ports: Readonly<Record<string, number>>): string =>
+  Object.entries(ports)
+    .map(([name, port]) => `${name}://127.0.0.1:${port}`)
+    .join(',');
+
 /** The content of a `server.properties`. */
 export const serverProperties = ({
   logDir,
   port,
   advertisedPort,
   controllerPort,
+  extraListeners = {},
+  extraProperties = {},
 }: {
   readonly logDir: string;
   /** For clients, on 127.0.0.1. */
@@ -42,14 +57,15 @@ export const serverProperties = ({
   readonly advertisedPort: number;
   /** For the controller in the same process. */
   readonly controllerPort: number;
-}): string =>
+} & BrokerExtras): string =>
   Object.entries({
     ...fixed,
     // In this format a backslash would escape what follows.
     'log.dirs': logDir.replaceAll('\\', '\\\\'),
-    listeners: `PLAINTEXT://127.0.0.1:${port},CONTROLLER://127.0.0.1:${controllerPort}`,
-    'advertised.listeners': `PLAINTEXT://127.0.0.1:${advertisedPort}`,
+    listeners: listenersAt({ PLAINTEXT: port, CONTROLLER: controllerPort, ...extraListeners }),
+    'advertised.listeners': listenersAt({ PLAINTEXT: advertisedPort, ...extraListeners }),
     'controller.quorum.voters': `1@127.0.0.1:${controllerPort}`,
+    ...extraProperties,
   })
     .map(([name, value]) => `${name}=${value}\n`)
     .join('');
@@ -102,10 +118,12 @@ export const formatStorage = async (
   dir: string,
   jars: string,
   properties: string,
+  scramUsers: readonly string[] = [],
 ): Promise<string> => {
   const clusterId = newClusterId();
   const java = [...quick, logging, '-cp', `${jars}/*`, 'kafka.tools.StorageTool', 'format'];
   const args = [...java, '--cluster-id', clusterId, '--config', properties];
+  for (const user of scramUsers) args.push('--add-scram', user);
   await runToSuccess(null, 'java', args, {
     dir,
     env: inheritedEnvironment(),

@@ -9,17 +9,20 @@ import {
   explainJava,
   formatStorage,
   serverProperties,
+  type BrokerExtras,
 } from './broker.js';
 import { kafkaJars, kafkaVersions, type KafkaVersion } from './jars.js';
 
 export { kafkaVersions, type KafkaVersion } from './jars.js';
 
-export interface KafkaOptions extends ServerOptions {
+export interface KafkaOptions extends ServerOptions, BrokerExtras {
   readonly version?: KafkaVersion;
   /** Whether a quick start counts for more than speed later. */
   readonly brief?: boolean;
   /** Where clients are sent, if that is not its own port: to a proxy before it. */
   readonly advertisedPort?: number;
+  /** SCRAM credentials of a new cluster, such as `SCRAM-SHA-256=[name=alice,password=secret]`. */
+  readonly scramUsers?: readonly string[];
 }
 
 const kafka = { name: 'Kafka', program: 'java' } as const;
@@ -67,8 +70,10 @@ export const startKafka = async (options: KafkaOptions) => {
     async begin(port) {
       const { advertisedPort = port } = options;
       const place = { logDir, port, advertisedPort, controllerPort: await freePort() };
-      await writeFile(properties, serverProperties(place), { mode: 0o600 });
-      clusterId ??= await formatStorage(dir, jars, properties);
+      const { extraListeners = {}, extraProperties = {} } = options;
+      const content = serverProperties({ ...place, extraListeners, extraProperties });
+      await writeFile(properties, content, { mode: 0o600 });
+      clusterId ??= await formatStorage(dir, jars, properties, options.scramUsers);
       return launch({
         ...kafka,
         args: brokerArguments(jars, properties, brief),

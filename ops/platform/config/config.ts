@@ -1,7 +1,9 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { accessSync, constants, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { z } from 'zod';
+import type { KafkaSettings } from '../event-log/kafka/settings.js';
 import { trustNobody } from '../http/client-address.js';
 import { defaultPlanTable, planTable, type PlanTable } from '../../../schemas/plans.js';
 import { kafkaSettings, lacking, variables } from './variables.js';
@@ -53,6 +55,34 @@ const readableFile = (variable: string, file: string): string => {
   return absolute;
 };
 
+/** The content of a PEM file that `parse` accepts. @throws ConfigError */
+const pemFile =
+  (content: string, parse: (pem: string) => unknown) =>
+  (variable: string, file: string): string => {
+    const pem = readFileSync(readableFile(variable, file), 'utf8');
+    try {
+      parse(pem);
+    } catch (cause) {
+      const reason = (cause as Error).message.replace(/\s+/g, ' ');
+      throw new ConfigError(`${variable} has no ${content} in PEM format: ${reason}`, { cause });
+    }
+    return pem;
+  };
+
+const readPem = {
+  certificate: pemFile('certificate', (pem) => new X509Certificate(pem)),
+  key: pemFile('unencrypted private key', createPrivateKey),
+};
+
+const kafkaOf = (vars: z.infer<typeof variables>): KafkaSettings | null => {
+  const settings = kafkaSettings(vars, readPem);
+  const client = settings?.ssl ? settings.ssl.client : null;
+  if (client && !new X509Certificate(client.cert).checkPrivateKey(createPrivateKey(client.key))) {
+    throw new ConfigError('KAFKA_SSL_KEY_FILE does not match KAFKA_SSL_CERT_FILE');
+  }
+  return settings;
+};
+
 const geoipFileOf = (given: string | undefined): string | null => {
   if (given === undefined) return bundledCountries;
   return given === 'none' ? null : readableFile('GEOIP_FILE', given);
@@ -87,7 +117,7 @@ const configOf = (vars: z.infer<typeof variables>) => ({
   /** `null`: the embedded PostgreSQL. */
   databaseUrl: vars.DATABASE_URL ?? null,
   /** `null`: the log is embedded, in PostgreSQL. */
-  kafka: kafkaSettings(vars),
+  kafka: kafkaOf(vars),
   /** The edges' shared cache; `null`: none. */
   redisUrl: vars.REDIS_URL ?? null,
   /** The archive, a connection string of EventStoreDB; `null`: none. */
@@ -126,9 +156,20 @@ const configOf = (vars: z.infer<typeof variables>) => ({
 
 export type Config = Readonly<ReturnType<typeof configOf>>;
 
+/** The variables that name a file. */
+const fileVariables = [
+  'PLANS_FILE',
+  'BLOCKLIST_FILE',
+  'GEOIP_FILE',
+  'SEAL_KEY_FILE',
+  'KAFKA_SSL_CA_FILE',
+  'KAFKA_SSL_CERT_FILE',
+  'KAFKA_SSL_KEY_FILE',
+] as const satisfies readonly (keyof z.infer<typeof variables>)[];
+
 /** The environment for a service that is started from here, and runs in another folder. */
 export const inheritedEnvironment = (env: NodeJS.ProcessEnv = process.env): NodeJS.ProcessEnv => {
-  const files = ['PLANS_FILE', 'BLOCKLIST_FILE', 'GEOIP_FILE', 'SEAL_KEY_FILE'].flatMap((name) => {
+  const files = fileVariables.flatMap((name) => {
     const file = env[name] ?? '';
     const named = file !== '' && !(name === 'GEOIP_FILE' && file === 'none');
     return named ? [[name, path.resolve(file)] as const] : [];

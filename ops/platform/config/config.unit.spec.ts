@@ -105,7 +105,7 @@ describe('platform: configuration', () => {
       databaseUrl: 'postgres://user:secret@db:5432/linklog',
       kafka: {
         brokers: ['one:9092', '[::1]:9093'],
-        ssl: true,
+        ssl: { ca: null, client: null },
         sasl: { mechanism: 'scram-sha-512', username: 'linklog', password: 'secret' },
         prefix: 'staging.',
         replicas: 3,
@@ -134,6 +134,9 @@ describe('platform: configuration', () => {
     ['SAFE_BROWSING_URL', 'ftp://example.com'],
     // Without KAFKA_BROKERS, or what else belongs to it.
     ['KAFKA_SSL', '1', 'yes'],
+    ['KAFKA_SSL_CA_FILE', 'ca.pem'],
+    ['KAFKA_SSL_CERT_FILE', 'client.pem'],
+    ['KAFKA_SSL_KEY_FILE', 'client.key.pem'],
     ['KAFKA_SASL_MECHANISM', 'plain', 'gssapi'],
     ['KAFKA_SASL_USERNAME', 'linklog'],
     ['KAFKA_SASL_PASSWORD', 'secret-of-kafka'],
@@ -213,8 +216,28 @@ describe('platform: configuration', () => {
     expect(refusal({ KAFKA_SSL: '1' })).to.equal('KAFKA_SSL needs KAFKA_BROKERS beside it');
   });
 
+  it('freezes the settings of Kafka, which other threads get', () => {
+    const { kafka } = readConfig({
+      KAFKA_BROKERS: 'kafka:9092',
+      KAFKA_SSL: '1',
+      KAFKA_SASL_MECHANISM: 'plain',
+      KAFKA_SASL_USERNAME: 'linklog',
+      KAFKA_SASL_PASSWORD: 'secret',
+    });
+    for (const settings of [kafka, kafka?.brokers, kafka?.ssl, kafka?.sasl]) {
+      expect(settings).to.be.an.instanceOf(Object);
+      expect(settings).to.be.frozen;
+    }
+  });
+
   it('names files to services that run in another folder by their whole paths', () => {
     const files = { PLANS_FILE: 'plans.json', BLOCKLIST_FILE: '', GEOIP_FILE: 'geo.mmdb' };
+    const kafka = ['CA', 'CERT', 'KEY'].map((name) => [`KAFKA_SSL_${name}_FILE`, `${name}.pem`]);
+    expect(inheritedEnvironment(Object.fromEntries(kafka) as NodeJS.ProcessEnv)).to.deep.equal({
+      KAFKA_SSL_CA_FILE: path.resolve('CA.pem'),
+      KAFKA_SSL_CERT_FILE: path.resolve('CERT.pem'),
+      KAFKA_SSL_KEY_FILE: path.resolve('KEY.pem'),
+    });
     expect(inheritedEnvironment({ ...files, HOST: 'a' })).to.deep.equal({
       PLANS_FILE: path.resolve('plans.json'),
       BLOCKLIST_FILE: '',

@@ -1,7 +1,7 @@
 /** The variables of the environment, and how each is checked. */
 import { BlockList, isIP } from 'node:net';
 import { z } from 'zod';
-import type { KafkaSettings } from '../event-log/kafka/settings.js';
+import type { KafkaSettings, KafkaTls } from '../event-log/kafka/settings.js';
 import { destinationPattern } from '../../../schemas/http/link-fields.js';
 import { trustIn } from '../http/client-address.js';
 import { parseUrl } from '../../../schemas/parse-url.js';
@@ -105,6 +105,9 @@ const kafkaVariables = {
     })
     .optional(),
   KAFKA_SSL: flag,
+  KAFKA_SSL_CA_FILE: z.string().optional(),
+  KAFKA_SSL_CERT_FILE: z.string().optional(),
+  KAFKA_SSL_KEY_FILE: z.string().optional(),
   KAFKA_SASL_MECHANISM: z
     .enum(['plain', 'scram-sha-256', 'scram-sha-512'], {
       error: 'must be plain, scram-sha-256 or scram-sha-512',
@@ -180,6 +183,21 @@ export const variables = z.object({
 
 type Variables = z.infer<typeof variables>;
 
+/** Of variables that need each other: one that is set, and one that is not. */
+const incomplete = (
+  group: Readonly<Record<string, unknown>>,
+): readonly [variable: string, needs: string] | null => {
+  const given = Object.entries(group).find(([, value]) => value !== undefined);
+  const missing = Object.entries(group).find(([, value]) => value === undefined);
+  return given && missing ? [given[0], missing[0]] : null;
+};
+
+/** Reads the PEM file that a variable names. */
+interface ReadPem {
+  readonly certificate: (variable: string, file: string) => string;
+  readonly key: (variable: string, file: string) => string;
+}
+
 /** A variable that means nothing without another one, and that one; `null`: none lacks another. */
 export const lacking = (vars: Variables): readonly [variable: string, needs: string] | null => {
   if (vars.SAFE_BROWSING_URL !== undefined && vars.SAFE_BROWSING_API_KEY === undefined) {
@@ -191,29 +209,51 @@ export const lacking = (vars: Variables): readonly [variable: string, needs: str
   );
   if (stray && vars.KAFKA_BROKERS === undefined) return [stray[0], 'KAFKA_BROKERS'];
   const { KAFKA_SASL_MECHANISM, KAFKA_SASL_USERNAME, KAFKA_SASL_PASSWORD } = vars;
-  const sasl = { KAFKA_SASL_MECHANISM, KAFKA_SASL_USERNAME, KAFKA_SASL_PASSWORD };
-  const given = Object.entries(sasl).find(([, value]) => value !== undefined);
-  const missing = Object.entries(sasl).find(([, value]) => value === undefined);
-  return given && missing ? [given[0], missing[0]] : null;
+  const { KAFKA_SSL_CA_FILE, KAFKA_SSL_CERT_FILE, KAFKA_SSL_KEY_FILE } = vars;
+  const files = { KAFKA_SSL_CA_FILE, KAFKA_SSL_CERT_FILE, KAFKA_SSL_KEY_FILE };
+  const [file] = Object.entries(files).filter(([, value]) => value !== undefined);
+  if (file && !vars.KAFKA_SSL) return [file[0], 'KAFKA_SSL=1'];
+  return (
+    incomplete({ KAFKA_SSL_CERT_FILE, KAFKA_SSL_KEY_FILE }) ??
+    incomplete({ KAFKA_SASL_MECHANISM, KAFKA_SASL_USERNAME, KAFKA_SASL_PASSWORD })
+  );
 };
 
-/** `null`: the log is embedded. */
-export const kafkaSettings = (vars: Variables): KafkaSettings | null => {
-  if (vars.KAFKA_BROKERS === undefined) return null;
-  return {
-    brokers: vars.KAFKA_BROKERS,
-    ssl: vars.KAFKA_SSL,
-    sasl:
-      vars.KAFKA_SASL_MECHANISM === undefined
+const tlsSettings = (vars: Variables, readPem: ReadPem): KafkaTls => {
+  const { KAFKA_SSL_CA_FILE: ca, KAFKA_SSL_CERT_FILE: cert, KAFKA_SSL_KEY_FILE: key } = vars;
+  return Object.freeze({
+    ca: ca === undefined ? null : readPem.certificate('KAFKA_SSL_CA_FILE', ca),
+    client:
+      cert === undefined || key === undefined
         ? null
-        : {
-            mechanism: vars.KAFKA_SASL_MECHANISM,
-            username: vars.KAFKA_SASL_USERNAME ?? '',
-            password: vars.KAFKA_SASL_PASSWORD ?? '',
-          },
+        : Object.freeze({
+            cert: readPem.certificate('KAFKA_SSL_CERT_FILE', cert),
+            key: readPem.key('KAFKA_SSL_KEY_FILE', key),
+          }),
+  });
+};
+
+const saslSettings = (vars: Variables): KafkaSettings['sasl'] =>
+  vars.KAFKA_SASL_MECHANISM === undefined
+    ? null
+    : Object.freeze({
+        mechanism: vars.KAFKA_SASL_MECHANISM,
+        username: vars.KAFKA_SASL_USERNAME ?? '',
+        password: vars.KAFKA_SASL_PASSWORD ?? '',
+      });
+
+/**
+ * `null`: the log is embedded. Frozen, because every client of Kafka in every thread gets it.
+ */
+export const kafkaSettings = (vars: Variables, readPem: ReadPem): KafkaSettings | null => {
+  if (vars.KAFKA_BROKERS === undefined) return null;
+  return Object.freeze({
+    brokers: Object.freeze(vars.KAFKA_BROKERS),
+    ssl: vars.KAFKA_SSL && tlsSettings(vars, readPem),
+    sasl: saslSettings(vars),
     prefix: vars.KAFKA_TOPIC_PREFIX,
     replicas: vars.KAFKA_REPLICAS ?? null,
     minInsyncReplicas: vars.KAFKA_MIN_INSYNC_REPLICAS ?? null,
     compression: vars.KAFKA_COMPRESSION ?? 'gzip',
-  };
+  });
 };

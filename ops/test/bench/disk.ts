@@ -63,7 +63,7 @@ const onKafka = async ({ pool, url }: TestDatabase): Promise<void> => {
   const dataDir = await temporaryDir();
   const server = await startKafka({ dataDir, logger, tied: true, brief: true });
   const settings = {
-    ...{ brokers: [server.brokers], ssl: false, sasl: null, prefix: '' },
+    ...{ brokers: [server.brokers], ssl: false as const, sasl: null, prefix: '' },
     ...{ replicas: null, minInsyncReplicas: null, compression: 'gzip' as const },
   };
   const kafka = openKafkaLog({ settings, logger });

@@ -31,11 +31,19 @@ export const createKafkaClient = (
   socketFactory?: ISocketFactory,
 ): Kafka => {
   patchKafkajs();
+  // Every client would begin at the first address, also when that broker accepts connections and hangs.
+  let next = 0;
+  const nextBroker = (): string[] => {
+    const broker = settings.brokers[next % settings.brokers.length];
+    next += 1;
+    return broker === undefined ? [] : [broker];
+  };
   return new Kafka({
     clientId: 'linklog',
-    brokers: [...settings.brokers],
-    ssl: settings.ssl,
-    ...(settings.sasl && { sasl: settings.sasl as SASLOptions }),
+    brokers: nextBroker,
+    ssl: settings.ssl && { ca: settings.ssl.ca ?? undefined, ...settings.ssl.client },
+    // A copy: kafkajs writes a function into it, and our settings are sent to other threads.
+    ...(settings.sasl && { sasl: { ...settings.sasl } as SASLOptions }),
     connectionTimeout: 1_000,
     requestTimeout: 3_000,
     retry: requestRetry,

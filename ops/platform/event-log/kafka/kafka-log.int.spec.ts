@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { writeEvent } from '../../../../schemas/events/codec.js';
 import { topicNames, topics } from '../../../../schemas/events/topics.js';
-import { rejection } from '../../../test/support/waiting.js';
+import { eventuallyPasses, rejection } from '../../../test/support/waiting.js';
 import { kafkaStartMs, testKafka } from '../../../test/support/kafka.js';
 import { createLogger } from '../../logging.js';
 import { describeEventLog } from '../../../test/conformance/event-log/event-log.suite.js';
@@ -149,6 +149,25 @@ describe('platform: log on Kafka, apart from the suite', function () {
         await kafka.drop();
       });
     }
+
+    it('complete, or rejects: a topic that was created again with fewer partitions has no ends', async () => {
+      const kafka = await testKafka('fewer');
+      const log = open(kafka.prefix);
+      await log.ready;
+      const admin = kafka.client().admin();
+      await admin.connect();
+      const topic = `${kafka.prefix}${links}`;
+      await admin.deleteTopics({ topics: [topic] });
+      await eventuallyPasses(10_000, async () => {
+        await admin.createTopics({ topics: [{ topic, numPartitions: 3 }], waitForLeaders: true });
+        expect((await admin.fetchTopicOffsets(topic)).length).to.equal(3);
+      });
+      await admin.disconnect();
+      const error = (await rejection(log.ranges(links))) as Error;
+      expect(error.message).to.equal(`Kafka listed 3 of 8 partitions of ${topic}`);
+      await log.close();
+      await kafka.drop();
+    });
 
     it('later, when the cluster is away at first; and a log that is closed meanwhile ends at once', async () => {
       const settings = { ...harness.settings, brokers: ['127.0.0.1:1'] };

@@ -1,19 +1,25 @@
 import type { ISocketFactory } from 'kafkajs';
-import { topicNames, type TopicName } from '../../../../schemas/events/topics.js';
+import { topicNames, topics, type TopicName } from '../../../../schemas/events/topics.js';
 import { settledWithin } from '../../concurrency/deferred.js';
 import { retry } from '../../concurrency/retry.js';
 import type { Logger } from '../../logging.js';
 import type { EventLog, PartitionRange } from '../port.js';
 import { createClusterAdmin } from './admin.js';
 import { createKafkaClient } from './client.js';
+import { createFailureLog, kafkaFailure, type KafkaFailure } from './failures.js';
 import { createPartitionReader } from './partition-reader.js';
 import { createRecordProducer } from './producer.js';
 import type { KafkaSettings } from './settings.js';
 import { startKafkaSubscription } from './subscription.js';
-import { ensureTopics, TopicDiffers, topicIn } from './topics.js';
+import { ensureTopics, partitionCountOf, TopicDiffers, topicIn } from './topics.js';
 
 const pauses = { firstMs: 100, longestMs: 2_000 };
 const closeMs = 3_000;
+/**
+ * How long a failed append counts in the health check, unless a later one succeeds (ms). The relay and the
+ * shipper of visits retry more often than that.
+ */
+const appendFailureMs = 30_000;
 
 /** The log on a Kafka cluster, which may be away when it is opened. */
 export const openKafkaLog = (options: {
@@ -31,10 +37,20 @@ export const openKafkaLog = (options: {
   const producer = createRecordProducer(kafka, settings);
   const reader = createPartitionReader(kafka, settings, admin);
   let clusterId: string | undefined;
+  /** Why the log is not ready yet; `null`: it is, or nothing has failed yet. */
+  let startFailure: KafkaFailure | null = null;
+  let appendFailure: { readonly error: unknown; readonly at: number } | null = null;
+  const logFailure = createFailureLog(logger);
   const subscriptions = new Set<ReturnType<typeof startKafkaSubscription>>();
 
   const endsOf = async (topic: TopicName): Promise<readonly PartitionRange[]> => {
-    const offsets = await admin.ask((asked) => asked.fetchTopicOffsets(topicIn(settings, topic)));
+    const name = topicIn(settings, topic);
+    const offsets = await admin.ask((asked) => asked.fetchTopicOffsets(name));
+    // kafkajs leaves out partitions that its metadata does not list.
+    const expected = partitionCountOf(topic);
+    if (offsets.length !== expected) {
+      throw new Error(`Kafka listed ${offsets.length} of ${expected} partitions of ${name}`);
+    }
     return offsets
       .map(({ partition, low, high }) => ({ partition, first: Number(low), next: Number(high) }))
       .sort((a, b) => a.partition - b.partition);
@@ -52,10 +68,12 @@ export const openKafkaLog = (options: {
       pauses,
       signal: closed.signal,
       isRetryable: (error) => !(error instanceof TopicDiffers),
-      onFailure(err) {
-        logger.warn({ err }, 'Kafka cannot be reached; trying again');
+      onFailure(error) {
+        startFailure = kafkaFailure(error);
+        logFailure(startFailure);
       },
     });
+    startFailure = null;
     await options.bindToLog?.(`kafka:${clusterId}:${settings.prefix}`);
   };
   const ready = untilReady();
@@ -78,13 +96,37 @@ export const openKafkaLog = (options: {
      * again. Rejects with `TopicDiffers`, and when the log is closed before.
      */
     ready,
+    /** Why the log is not ready; `null`: it is ready, or has not failed yet. */
+    startFailure: () => startFailure,
+    /**
+     * Whether the log can be read and written now.
+     *
+     * @throws KafkaFailure
+     */
+    async check(): Promise<void> {
+      if (startFailure) throw startFailure;
+      if (appendFailure && performance.now() - appendFailure.at < appendFailureMs) {
+        throw kafkaFailure(appendFailure.error);
+      }
+      try {
+        await ranges(topics.platform.name);
+      } catch (error) {
+        throw kafkaFailure(error);
+      }
+    },
     logId,
     mayRepeatLedger: true,
     ranges,
     async append(topic, records) {
       if (records.length === 0) return;
       await ready;
-      await producer.send(topic, records);
+      try {
+        await producer.send(topic, records);
+        appendFailure = null;
+      } catch (error) {
+        appendFailure = { error, at: performance.now() };
+        throw error;
+      }
     },
     read: reader.read,
     subscribe(subscribeOptions) {
@@ -108,7 +150,7 @@ export const openKafkaLog = (options: {
       // A cluster that is away does not answer.
       await settledWithin(Promise.allSettled([reading, producer.close()]), closeMs);
     },
-  } satisfies EventLog & { readonly ready: unknown; readonly relocate: unknown };
+  } satisfies EventLog & Record<'check' | 'ready' | 'relocate' | 'startFailure', unknown>;
 };
 
 export type KafkaLog = ReturnType<typeof openKafkaLog>;

@@ -93,7 +93,7 @@ describe('platform: kafkajs, mended', function () {
       const { checkPendingRequests } = prototype;
       const settings = {
         brokers: [kafka.brokers],
-        ssl: false,
+        ssl: false as const,
         sasl: null,
         prefix: kafka.prefix,
         replicas: null,
@@ -278,6 +278,26 @@ describe('platform: kafkajs, mended', function () {
   });
 
   describe('towards a broker that takes connections and does not answer', () => {
+    it('connects each client through the next bootstrap address', async function () {
+      this.timeout(kafkaStartMs);
+      const kafka = await testKafka('seeds');
+      const sockets: Socket[] = [];
+      const silent = createServer((socket) => sockets.push(socket.resume()));
+      silent.listen(0, '127.0.0.1');
+      await once(silent, 'listening');
+      const brokers = [`127.0.0.1:${(silent.address() as AddressInfo).port}`, kafka.brokers];
+      const client = createKafkaClient({ ...settingsOf(kafka), brokers }, logger);
+      const clients = [client.admin(), client.producer(), client.admin(), client.producer()];
+      try {
+        for (const connecting of clients) await connecting.connect();
+        expect(sockets).to.have.length.of.at.least(1);
+      } finally {
+        for (const connected of clients) await connected.disconnect();
+        for (const socket of sockets) socket.destroy();
+        silent.close();
+      }
+    });
+
     it('asks again what it takes, until it answers', async function () {
       this.timeout(kafkaStartMs);
       const kafka = await ownTestKafka('hangs');

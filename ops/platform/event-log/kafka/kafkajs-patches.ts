@@ -1,6 +1,29 @@
 /**
  * kafkajs (2.2.4) is no longer maintained, and has faults that a long-lived service cannot live with.
  * This file patches its classes. Where a class is not as expected, `patchKafkajs` throws.
+ *
+ * Calls of kafkajs that we use: what its retries do while the leader of a partition moves, and what protects us.
+ *
+ * - `producer.sendBatch`: `producer/sendMessages.js` keeps `responsePerBroker` across its retries. A partition that
+ *   moves to a broker that has already answered is never sent, and the call resolves (upstream PR 1798). So
+ *   `producer.ts` allows no retries. Before a failure of the protocol or of a connection is thrown, the metadata is
+ *   refreshed: the next request goes to the new leader. After a timeout it is not refreshed. Partitions that the
+ *   metadata does not list are skipped.
+ * - Fetches of `consumer.run` keep nothing across retries: leader and offset are computed for each. Two
+ *   fetchers can return the same records while a leader moves. `subscription.ts` and `partition-reader.ts`
+ *   accept a batch only at the due offset. After 5 timeouts the member ends, and the next one has new metadata.
+ * - `consumer.seek` is local, and holds for the next fetch, from whichever broker.
+ * - Join and sync of a group are repeated together. The assignment is that of the last sync.
+ * - Commits of offsets are not used. Without one, a fetch begins at the default offset: see fetches.
+ * - `admin.fetchTopicOffsets` asks all leaders at once. Each answer names its partitions, and one failure rejects
+ *   the call, so results are not mixed up: `admin.ts` retries on a new connection. Partitions that the
+ *   metadata does not list are left out: `kafka-log.ts` counts them. A leader that was paused can, for the moment
+ *   until it knows its successor, give an end that is too low.
+ * - `admin.listTopics`, `describeCluster` and `fetchTopicMetadata` are answered by any broker, and the errors of
+ *   all brokers are discarded: `keepErrorsOfBrokers`.
+ * - `admin.createTopics` and `describeConfigs` are repeated as a whole after `NOT_CONTROLLER`. `topics.ts` checks
+ *   every topic afterwards.
+ * - `admin.deleteGroups` returns the results of its last try alone. We do not use them.
  */
 import { createRequire } from 'node:module';
 import type { Socket } from 'node:net';
@@ -165,6 +188,63 @@ const askUntilAnswered = (): void => {
   );
 };
 
+interface KafkaErrors {
+  readonly KafkaJSConnectionError: new (message: string, details: object) => Error;
+}
+
+/**
+ * The first request on a new connection asks for the API versions. kafkajs repeats it on the same bootstrap
+ * broker as long as that broker accepts connections and does not respond; only a failed connection makes it
+ * try the next address. So no response counts as a failed connection.
+ */
+const rotateSilentSeeds = (): void => {
+  const { KafkaJSConnectionError } = load('kafkajs/src/errors.js') as KafkaErrors;
+  replace(
+    'broker/index',
+    'apiVersions',
+    (apiVersions: Method<{ readonly brokerAddress: string }, Promise<object>>) =>
+      async function apiVersionsOrNoConnection() {
+        try {
+          return await apiVersions.call(this);
+        } catch (error) {
+          const { name, message } = error as Error;
+          if (name !== 'KafkaJSRequestTimeoutError') throw error;
+          const details = { broker: this.brokerAddress, code: 'ETIMEDOUT' };
+          throw new KafkaJSConnectionError(message, details);
+        }
+      },
+  );
+};
+
+/** A request that any broker may answer. */
+type BrokerCall = (target: object) => Promise<unknown>;
+
+/**
+ * kafkajs sends a request that any broker may answer (metadata, the coordinator of a group) to one after the
+ * other, discards their errors, and returns null: `listTopics` then throws a TypeError, and a missing ACL is
+ * reported as a missing coordinator. The last error is the cause.
+ */
+const keepErrorsOfBrokers = (): void => {
+  replace(
+    'cluster/brokerPool',
+    'withBroker',
+    (withBroker: Method<object, Promise<unknown>, [BrokerCall]>) =>
+      async function withBrokerOrCause(call) {
+        let cause: Error | undefined;
+        const result = await withBroker.call(this, async (target) => {
+          try {
+            return await call(target);
+          } catch (error) {
+            cause = error as Error;
+            throw error;
+          }
+        });
+        if (result === null && cause) throw cause;
+        return result;
+      },
+  );
+};
+
 /** After so many fetches without a record, the topics are quiet. */
 const quietFetches = 10;
 /** Between fetches only, a member sends heartbeats: with a longer wait, its group would drop it. */
@@ -209,6 +289,8 @@ export const patchKafkajs = (): void => {
   giveUpLateRequestsInTime();
   forgetLostAnswers();
   askUntilAnswered();
+  rotateSilentSeeds();
+  keepErrorsOfBrokers();
   waitLongerWhileQuiet();
   sendReadyBatches();
   Object.defineProperty(globalThis, patched, { value: true });

@@ -21,7 +21,7 @@ describe('platform: reader of a partition of Kafka', () => {
     const kafka = { consumer } as unknown as Kafka;
     const settings = {
       brokers: ['127.0.0.1:9'],
-      ssl: false,
+      ssl: false as const,
       sasl: null,
       prefix: '',
       replicas: null,

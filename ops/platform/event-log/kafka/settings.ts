@@ -1,8 +1,20 @@
-/** How a Kafka cluster is reached, and how the log's topics are made there. */
+/** TLS to the brokers; the content of PEM files, not their paths. */
+export interface KafkaTls {
+  /** Certification authorities that may sign a broker's certificate; `null`: those of Node.js. */
+  readonly ca: string | null;
+  /** The client certificate and its private key; `null`: none. */
+  readonly client: { readonly cert: string; readonly key: string } | null;
+}
+
+/**
+ * How a Kafka cluster is reached, and how the log's topics are made there. Plain data, which is cloned
+ * into other threads.
+ */
 export interface KafkaSettings {
   /** `host:port`, at least one. */
   readonly brokers: readonly string[];
-  readonly ssl: boolean;
+  /** `false`: without TLS. */
+  readonly ssl: KafkaTls | false;
   readonly sasl: {
     readonly mechanism: 'plain' | 'scram-sha-256' | 'scram-sha-512';
     readonly username: string;

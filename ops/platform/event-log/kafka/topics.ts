@@ -21,6 +21,12 @@ const replicasAtMost = 3;
 export const topicIn = (settings: KafkaSettings, topic: TopicName): string =>
   `${settings.prefix}${topic}`;
 
+const partitionCounts = new Map<TopicName, number>(
+  Object.values(topics).map(({ name, partitions }) => [name, partitions]),
+);
+
+export const partitionCountOf = (topic: TopicName): number => partitionCounts.get(topic) ?? 1;
+
 const create = async (admin: Admin, settings: KafkaSettings): Promise<void> => {
   const known = new Set(await admin.listTopics());
   const missing = Object.values(topics).filter(({ name }) => !known.has(topicIn(settings, name)));

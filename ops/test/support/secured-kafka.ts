@@ -1,0 +1,131 @@
+import kafkajs, { type AclEntry, type AclOperationTypes } from 'kafkajs';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { startKafka } from '../../local/kafka/index.js';
+import { freePort } from '../../local/process/server.js';
+import { projectFile } from '../../platform/files/project-file.js';
+import { createLogger } from '../../platform/logging.js';
+import { createAuthority } from './certificates.js';
+
+export interface Account {
+  readonly name: string;
+  readonly password: string;
+}
+
+/** The user that the documented ACLs are granted to. */
+export const user: Account = { name: 'linklog', password: 'secret-of-linklog' };
+/** Another user, without ACLs. */
+export const stranger: Account = { name: 'stranger', password: 'secret-of-stranger' };
+
+const plainLogin = 'org.apache.kafka.common.security.plain.PlainLoginModule required';
+const plainUsers = [user, stranger]
+  .map(({ name, password }) => `user_${name}="${password}"`)
+  .join(' ');
+const scramLogin = 'org.apache.kafka.common.security.scram.ScramLoginModule required;';
+
+const saslOf = (listener: string): Readonly<Record<string, string>> => ({
+  [`listener.name.${listener}.sasl.enabled.mechanisms`]: 'PLAIN,SCRAM-SHA-256,SCRAM-SHA-512',
+  [`listener.name.${listener}.plain.sasl.jaas.config`]: `${plainLogin} ${plainUsers};`,
+  [`listener.name.${listener}.scram-sha-256.sasl.jaas.config`]: scramLogin,
+  [`listener.name.${listener}.scram-sha-512.sasl.jaas.config`]: scramLogin,
+});
+
+/** The rows of the table of ACLs in the documentation, as entries for the topics and groups of a prefix. */
+export const documentedAcls = async (prefix: string, account = user.name): Promise<AclEntry[]> => {
+  const text = await readFile(projectFile('ops', 'docs', 'scaling.md'), 'utf8');
+  const rows = text.matchAll(
+    /^\| `(Topic|Group)` +\| `KAFKA_TOPIC_PREFIX([a-z.-]+)` +\| ([^|]+?) +\|/gm,
+  );
+  return [...rows].flatMap(([, resource = '', name = '', operations = '']) =>
+    [...operations.matchAll(/`(\w+)`/g)].map(([, operation = '']): AclEntry => ({
+      principal: `User:${account}`,
+      host: '*',
+      permissionType: kafkajs.AclPermissionTypes.ALLOW,
+      resourceType:
+        resource === 'Topic' ? kafkajs.AclResourceTypes.TOPIC : kafkajs.AclResourceTypes.GROUP,
+      resourcePatternType: kafkajs.ResourcePatternTypes.PREFIXED,
+      resourceName: `${prefix}${name}`,
+      operation: operationOf(operation),
+    })),
+  );
+};
+
+const operationOf = (name: string): AclOperationTypes => {
+  const constant = name.replace(/(?<=[a-z])(?=[A-Z])/g, '_').toUpperCase();
+  const operation = Object.entries(kafkajs.AclOperationTypes).find(
+    ([known]) => known === constant,
+  )?.[1];
+  if (typeof operation !== 'number') throw new Error(`Kafka has no operation ${name}`);
+  return operation;
+};
+
+/**
+ * Starts a broker that authorizes by ACLs, with a listener for each way to authenticate. `brokers` is an
+ * unauthenticated listener whose user may do everything.
+ */
+export const startSecuredKafka = async () => {
+  const dir = await mkdtemp(path.join(tmpdir(), 'linklog-secured-kafka-'));
+  const authority = await createAuthority(dir, 'authority');
+  const broker = await authority.issue('broker', ['subjectAltName=IP:127.0.0.1']);
+  const client = await authority.issue(user.name);
+  const foreign = await createAuthority(dir, 'foreign');
+  const keystore = path.join(dir, 'keystore.pem');
+  const parts = [await readFile(broker.key, 'utf8'), await readFile(broker.cert, 'utf8')];
+  await writeFile(keystore, parts.join(''));
+  const ports = {
+    SASL_PLAINTEXT: await freePort(),
+    SASL_SSL: await freePort(),
+    SSL: await freePort(),
+  };
+  const protocols = ['PLAINTEXT', ...Object.keys(ports)].map((name) => `${name}:${name}`);
+  const server = await startKafka({
+    dataDir: path.join(dir, 'kafka'),
+    logger: createLogger('silent'),
+    tied: true,
+    brief: true,
+    extraListeners: ports,
+    extraProperties: {
+      'listener.security.protocol.map': [...protocols, 'CONTROLLER:PLAINTEXT'].join(','),
+      'authorizer.class.name': 'org.apache.kafka.metadata.authorizer.StandardAuthorizer',
+      'super.users': 'User:ANONYMOUS',
+      ...saslOf('sasl_plaintext'),
+      ...saslOf('sasl_ssl'),
+      'listener.name.ssl.ssl.client.auth': 'required',
+      'ssl.principal.mapping.rules': 'RULE:^CN=(.*)$/$1/',
+      'ssl.keystore.type': 'PEM',
+      'ssl.keystore.location': keystore,
+      'ssl.truststore.type': 'PEM',
+      'ssl.truststore.location': authority.ca,
+    },
+    scramUsers: [user, stranger].flatMap(({ name, password }) =>
+      ['SCRAM-SHA-256', 'SCRAM-SHA-512'].map(
+        (mechanism) => `${mechanism}=[name=${name},password=${password}]`,
+      ),
+    ),
+  });
+  const admin = new kafkajs.Kafka({
+    brokers: [server.brokers],
+    logLevel: kafkajs.logLevel.NOTHING,
+  }).admin();
+  await admin.connect();
+  return {
+    brokers: server.brokers,
+    /** `host:port` of a listener. The certificate of the broker is for 127.0.0.1 alone. */
+    at: (listener: keyof typeof ports, host = '127.0.0.1'): string => `${host}:${ports[listener]}`,
+    ca: authority.ca,
+    client,
+    /** The certificate of an authority that did not sign the broker's certificate. */
+    foreignCa: foreign.ca,
+    grant: async (acl: AclEntry[]): Promise<void> => {
+      await admin.createAcls({ acl });
+    },
+    async stop(): Promise<void> {
+      await admin.disconnect();
+      await server.stop();
+      await rm(dir, { recursive: true, force: true });
+    },
+  };
+};
+
+export type SecuredKafka = Awaited<ReturnType<typeof startSecuredKafka>>;
