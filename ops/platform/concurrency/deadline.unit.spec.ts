@@ -29,6 +29,14 @@ describe('platform: deadline', () => {
     expect(await beside).to.equal('done');
   });
 
+  it('counts again only after the last of several parallel pauses', async () => {
+    const patient = withinDeadline(100, async (uncounted) => {
+      await Promise.all([uncounted(sleep(10)), uncounted(sleep(400))]);
+      return 'done';
+    });
+    expect(await patient).to.equal('done');
+  });
+
   it('does not count what it is told not to, and goes on counting after it', async () => {
     const patient = withinDeadline(30, async (uncounted) => {
       await uncounted(sleep(60));
