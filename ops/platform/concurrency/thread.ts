@@ -91,6 +91,17 @@ export const startThread = <Methods extends MethodsOf<Methods>>(
       waiting.set(lastId, outcome);
       return (await outcome.promise) as Awaited<ReturnType<Methods[Name]>>;
     },
+    /** Whether it takes calls. */
+    get isRunning(): boolean {
+      return end === null;
+    },
+    /** Keeps the process alive until `unref`. */
+    ref(): void {
+      worker.ref();
+    },
+    unref(): void {
+      worker.unref();
+    },
     /** Resolves at its end, with what it did not catch where that was the reason. */
     ended: ended.promise,
     async terminate(): Promise<void> {
