@@ -7,6 +7,7 @@ import path from 'node:path';
 import { Transform } from 'node:stream';
 import { expect } from 'chai';
 import pg from 'pg';
+import { pino } from 'pino';
 import { freePort } from '../../local/process/server.js';
 import { testDatabase, type TestDatabase } from '../../test/support/database.js';
 import { launch, temporaryDir } from '../../test/support/process.js';
@@ -175,6 +176,29 @@ describe('PostgreSQL: notifications', () => {
       await notify(database.pool, 'linklog_changes', told);
       await eventually('all are heard', () => heard.length === told.length);
       expect(heard).to.deep.equal(told);
+    } finally {
+      await listener.close();
+    }
+  });
+
+  it('reach all callbacks, though one of them throws', async () => {
+    const warnings: string[] = [];
+    const warning = pino({ level: 'error' }, { write: (line: string) => void warnings.push(line) });
+    const listener = listenToPostgres(database.url, ['linklog_changes'], warning);
+    const received: string[] = [];
+    const fail = (): void => {
+      throw new Error('this callback throws');
+    };
+    listener.onGap(fail);
+    listener.onGap((state) => received.push(state));
+    listener.on('linklog_changes', fail);
+    listener.on('linklog_changes', (payload) => received.push(payload));
+    try {
+      await eventually('it listens', () => received.includes('back'));
+      await notify(database.pool, 'linklog_changes', ['one', 'two']);
+      await eventually('both arrive', () => received.includes('two'));
+      expect(received).to.deep.equal(['back', 'one', 'two']);
+      expect(warnings).to.have.length(3);
     } finally {
       await listener.close();
     }
