@@ -11,6 +11,7 @@ import type { Metrics } from '../ops/platform/metrics/metrics.js';
 import type { Outbox, OutboxDelivery } from '../ops/platform/outbox/port.js';
 import { periodically } from '../ops/platform/concurrency/periodic.js';
 import type { PasswordHasher } from '../ops/platform/passwords/password-hasher.js';
+import { startOrStop, type Register } from '../ops/platform/process/start-in-order.js';
 import { advisoryLocks } from '../ops/platform/postgres/advisory-locks.js';
 import { transaction, type Pool } from '../ops/platform/postgres/pool.js';
 import { ownActors } from '../schemas/decision.js';
@@ -97,8 +98,7 @@ const listener = (app: Koa<RequestState>): RequestListener => {
   };
 };
 
-/** Starts the command API, the operators' listener, and the ledger's periodic work. */
-export const startCommandApi = async (deps: CommandApiDeps) => {
+const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
   const { config, pool, outbox, safety, metrics, logger } = deps;
   const { plans, upgradeUrl, trustedProxies, console: hasConsole } = config;
   const keys = createApiKeyHandler(pool, outbox);
@@ -122,6 +122,7 @@ export const startCommandApi = async (deps: CommandApiDeps) => {
   const admin = await listen('ADMIN', config.admin, trustedProxies, () => ({
     http: onlyForHosts(config.admin.names, listener(adminApp)),
   }));
+  onFailure(() => admin.stop(0));
   const api = await listen('API', config.api, trustedProxies, (own) => {
     isOwnHost = ownHosts(
       [deps.shortUrlHost, ...config.ownHosts],
@@ -189,3 +190,7 @@ export const startCommandApi = async (deps: CommandApiDeps) => {
     },
   };
 };
+
+/** Starts the command API, the operators' listener, and the ledger's periodic work. */
+export const startCommandApi = (deps: CommandApiDeps) =>
+  startOrStop(deps.logger, (onFailure) => startParts(deps, onFailure));

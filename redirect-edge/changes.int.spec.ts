@@ -2,13 +2,10 @@ import { expect } from 'chai';
 import { notifyChanges } from '../ops/ledger/changes.js';
 import { readPlatform, savePlatform } from '../ops/ledger/platform.js';
 import { createLogger } from '../ops/platform/logging.js';
-import {
-  listenToPostgres,
-  notification,
-  type NotificationListener,
-} from '../ops/platform/postgres/listener.js';
+import { listenToPostgres, type NotificationListener } from '../ops/platform/postgres/listener.js';
 import { execute, createPool, transaction, type Queryable } from '../ops/platform/postgres/pool.js';
 import { recordHistory } from '../ops/test/support/ledger-links.js';
+import { notify } from '../ops/test/support/notify.js';
 import { testDatabase, type TestDatabase } from '../ops/test/support/database.js';
 import { eventually, rejection } from '../ops/test/support/waiting.js';
 import { openTestLog, type TestNode, testNode } from '../ops/test/support/node.js';
@@ -231,34 +228,51 @@ describe('redirect edge: changes that an edge hears of', () => {
       '',
     ]) {
       expect(await edge.status(code)).to.equal('active');
-      await execute(node.pool, writeOnly([notification('linklog_changes', [payload])]));
+      await notify(node.pool, 'linklog_changes', [payload]);
       await forgotten(code);
     }
   });
 
-  it('keep the last switch, in whatever order the answers come', async () => {
-    // The first answer, of maintenance, is given after the second one.
-    const late = deferred();
-    const asked: boolean[] = [];
-    const slow = {
+  it('of a flood that cannot be parsed cause one query at a time, and one after the last', async () => {
+    const answer = deferred();
+    let queries = 0;
+    const counted = {
       async query(text: string) {
-        const answer: unknown = await node.pool.query(text);
-        const { maintenance } = await readPlatform(node.pool);
-        asked.push(maintenance);
-        if (maintenance) await late.promise;
-        return answer;
+        queries += 1;
+        if (queries === 2) await answer.promise;
+        return node.pool.query(text);
       },
     } as unknown as Queryable;
     const { listener, links } = edge;
-    const watch = await watchChanges({ listener, pool: slow, links, logger });
+    const watch = await watchChanges({ listener, pool: counted, links, logger });
+    let received = 0;
+    const unsubscribe = listener.on('linklog_changes', () => {
+      received += 1;
+    });
+    const payloads = Array.from({ length: 100 }, (_, index) => `forged ${index}`);
+    await notify(node.pool, 'linklog_changes', payloads);
+    await eventually('all notifications have arrived', () => received === payloads.length);
     await switchMaintenance(true);
-    await eventually('maintenance was asked for', () => asked.length === 2);
-    await switchMaintenance(false);
-    await eventually('and its end', () => asked.length === 3);
-    late.resolve();
-    await new Promise((resolve) => setTimeout(resolve, 20));
-    expect(asked).to.deep.equal([false, true, false]);
-    expect(watch.maintenance).to.equal(false);
+    await eventually('the switch is notified', () => received === payloads.length + 1);
+    unsubscribe();
+    answer.resolve();
+    await eventually('the switch is read', () => watch.maintenance);
+    expect(queries).to.equal(3);
     watch.stop();
+    await switchMaintenance(false);
+  });
+
+  it('that are forged make it read the link again, and keep it as before', async () => {
+    const code = await warmLink();
+    for (const sequence of [Number.MAX_SAFE_INTEGER, 1, -1]) {
+      const forged = JSON.stringify({ kind: 'link', code, sequence });
+      await notify(node.pool, 'linklog_changes', [forged]);
+      await forgotten(code);
+      expect(await edge.status(code)).to.equal('active');
+      expect(edge.links.cached(code)?.status).to.equal('active');
+    }
+    await change(code, blocked, 2);
+    await forgotten(code);
+    expect(await edge.status(code)).to.equal('blocked');
   });
 });

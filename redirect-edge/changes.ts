@@ -1,5 +1,6 @@
 import { parseChange } from '../ops/ledger/changes.js';
 import { readPlatform } from '../ops/ledger/platform.js';
+import { coalesce } from '../ops/platform/concurrency/coalesce.js';
 import { retry } from '../ops/platform/concurrency/retry.js';
 import type { Logger } from '../ops/platform/logging.js';
 import type { NotificationListener } from '../ops/platform/postgres/listener.js';
@@ -23,22 +24,20 @@ export const watchChanges = async (deps: {
 }) => {
   const { listener, pool, links, logger } = deps;
   let maintenance = false;
-  /** Of the known switches: answers may come in another order than their queries. */
-  let sequence = -1;
   const stopping = new AbortController();
 
-  const readSwitches = async (): Promise<void> => {
-    const state = await readPlatform(pool);
-    if (state.sequence >= sequence) ({ maintenance, sequence } = state);
-  };
+  const readSwitches = coalesce(async () => {
+    ({ maintenance } = await readPlatform(pool));
+  });
   const warn = (err: unknown): void => {
     logger.warn({ err }, 'the platform switches cannot be read; trying again');
   };
-  const readUntilKnown = (): void => {
+  const readUntilKnown = coalesce(() =>
+    // It rejects at the stop only.
     retry(readSwitches, { pauses, signal: stopping.signal, onFailure: warn }).catch(
       () => undefined,
-    );
-  };
+    ),
+  );
 
   const stops = [
     listener.on('linklog_changes', (payload) => {
@@ -47,20 +46,23 @@ export const watchChanges = async (deps: {
         links.changed(change.code, change.sequence);
         return;
       }
-      // A change that only a later version knows: read everything again.
-      if (change === null) links.doubtAll(true);
-      readUntilKnown();
+      // A change that only a later version knows, or a forged one: read everything again.
+      if (change === null) {
+        logger.debug('a notification of a change cannot be parsed; links are read again');
+        links.doubtAll(true);
+      }
+      void readUntilKnown();
     }),
     listener.onGap((state) => {
       links.doubtAll(state === 'back');
-      if (state === 'back') readUntilKnown();
+      if (state === 'back') void readUntilKnown();
     }),
   ];
   // The listener may not be connected yet.
   links.doubtAll(listener.listening);
   await readSwitches().catch((error: unknown) => {
     warn(error);
-    readUntilKnown();
+    void readUntilKnown();
   });
 
   return {

@@ -8,6 +8,7 @@ import type { Logger } from '../ops/platform/logging.js';
 import type { Metrics } from '../ops/platform/metrics/metrics.js';
 import type { Outbox } from '../ops/platform/outbox/port.js';
 import type { NotificationListener } from '../ops/platform/postgres/listener.js';
+import { startOrStop, type Register } from '../ops/platform/process/start-in-order.js';
 import type { PasswordHasher } from '../ops/platform/passwords/password-hasher.js';
 import { periodically } from '../ops/platform/concurrency/periodic.js';
 import type { Pool } from '../ops/platform/postgres/pool.js';
@@ -65,26 +66,28 @@ export interface RedirectEdgeDeps {
 
 export type RedirectEdge = Awaited<ReturnType<typeof startRedirectEdge>>;
 
-/** Starts the redirect edge: its listener, and the spool that its visits go through. */
-export const startRedirectEdge = async (deps: RedirectEdgeDeps) => {
+const startParts = async (deps: RedirectEdgeDeps, onFailure: Register) => {
   const { config, databaseUrl, pool, log, outbox, listener, countries } = deps;
   const { health, metrics, logger } = deps;
   const keys = new VisitorKeys(pool);
   await keys.look();
+  const shipping = shipFromWorker({
+    address: { kafka: config.kafka, databaseUrl },
+    // A log that answers `ranges` is up, its topics are right, and it belongs to this database.
+    untilAnswering: () => log.ranges(topics.visits.name),
+    logger,
+  });
+  onFailure(() => shipping.stop());
   const spool = await openSpool({
     ...config.spool,
-    shipping: shipFromWorker({
-      address: { kafka: config.kafka, databaseUrl },
-      // A log that answers `ranges` is up, its topics are right, and it belongs to this database.
-      untilAnswering: () => log.ranges(topics.visits.name),
-      logger,
-    }),
+    shipping,
     shipDurations: metrics.durations(
       'linklog_spool_ship_duration_seconds',
       'Time that the log takes for one batch of visits',
     ),
     logger,
   });
+  onFailure(() => spool.stop());
   const cache = new LinkCache(cacheBytes);
   const freshness = new Freshness();
   const clock = new DatabaseClock(pool);
@@ -101,6 +104,9 @@ export const startRedirectEdge = async (deps: RedirectEdgeDeps) => {
   const links = new LinkReader(pool, outbox, cache, freshness, shared);
   exposeEdge(metrics, { links, cache, spool, maxSpoolBytes: config.spool.maxBytes });
   const platform = await watchChanges({ listener, pool, links, logger });
+  onFailure(() => {
+    platform.stop();
+  });
   const passwords = new PasswordCheck(new ClientHash(pool), new Throttle(pool), deps.passwords);
   exposePasswordTries(metrics, passwords.turns);
   const { trustedProxies } = config;
@@ -120,10 +126,6 @@ export const startRedirectEdge = async (deps: RedirectEdgeDeps) => {
     });
     const lane = createEdgeLane({ links, platform, requests, judge, spool, warmVisits });
     return { http, lane: config.edgeLane ? lane : null };
-  }).catch(async (error: unknown) => {
-    platform.stop();
-    await spool.stop();
-    throw error;
   });
   const stopping = new AbortController();
   const warmingUp = warmUp({ postgres: pool, links, cache, signal: stopping.signal }).catch(
@@ -174,3 +176,7 @@ export const startRedirectEdge = async (deps: RedirectEdgeDeps) => {
     },
   };
 };
+
+/** Starts the redirect edge: its listener, and the spool that its visits go through. */
+export const startRedirectEdge = (deps: RedirectEdgeDeps) =>
+  startOrStop(deps.logger, (onFailure) => startParts(deps, onFailure));

@@ -10,12 +10,14 @@ import { foldedLinks, recordHistory, storedLinks } from '../../ops/test/support/
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { eventually, rejection } from '../../ops/test/support/waiting.js';
 import { testNode, type TestNode } from '../../ops/test/support/node.js';
-import { at, created } from '../../schemas/testing/events.js';
+import { accepted } from '../../schemas/decision.js';
+import { at, blocked, created } from '../../schemas/testing/events.js';
 import { actor } from '../testing/keys.js';
 import { expireDueLinks } from './expiry.js';
 import { createLinkBlockHandler, type LinkBlockHandler } from './link-blocks.js';
 import { decidePlatform, type SwitchPlatform } from '../domain/platform.js';
 import { decideOne } from '../../ops/ledger/decide.js';
+import { ledgerLinks } from '../../ops/ledger/links.js';
 import { platformSwitches, readPlatform } from '../../ops/ledger/platform.js';
 import { platformSubject } from '../../schemas/folds/platform.js';
 
@@ -59,6 +61,15 @@ describe('command API: blocks and switches, on two nodes', () => {
 
   const eventsOf = async (topic: 'links' | 'platform', subject: string) =>
     (await nodes[0].events(topic)).filter((event) => event.subject === subject);
+
+  it('records no event of a code without a link, even if a decider accepts it', async () => {
+    const asked = { subject: 'missing', command: null, actor };
+    const deciding = decideOne(nodes[0], ledgerLinks, () => accepted(blocked('missing', 1)), asked);
+    expect(await rejection(deciding))
+      .to.have.property('message')
+      .that.includes('a code without a link');
+    expect(await eventsOf('links', 'missing')).to.deep.equal([]);
+  });
 
   it('tells every process of a block, and of nothing that changed nothing', async () => {
     await recordHistory(nodes[0], created('told'));

@@ -8,7 +8,7 @@ import { isAway } from '../platform/postgres/away.js';
 import { requireNotifications, type Channel } from '../platform/postgres/listener.js';
 import { createPool } from '../platform/postgres/pool.js';
 import { connectDatabase } from './connections.js';
-import { startInOrder } from './start-in-order.js';
+import { startInOrder } from '../platform/process/start-in-order.js';
 
 /**
  * @throws ConfigError where notifications do not arrive; Error that names DATABASE_URL where the

@@ -24,6 +24,7 @@ import {
   startRelay,
   type ProjectedEvents,
 } from '../platform/outbox/relay.js';
+import { startOrStop, type Register } from '../platform/process/start-in-order.js';
 import { openRelayedDelivery } from '../platform/outbox/relayed-delivery.js';
 import type { Channel, NotificationListener } from '../platform/postgres/listener.js';
 import type { Pool } from '../platform/postgres/pool.js';
@@ -100,7 +101,11 @@ const openEmbedded = async (options: Options): Promise<OpenedLog> => {
 };
 
 /** The table is the outbox, and a relay sends its events to Kafka. */
-const openOnKafka = async (settings: KafkaSettings, options: Options): Promise<OpenedLog> => {
+const openOnKafka = async (
+  settings: KafkaSettings,
+  options: Options,
+  onFailure: Register,
+): Promise<OpenedLog> => {
   const { pool, url, listener, logger, user = 'service' } = options;
   const brokers = settings.brokers.join(',');
   await requireNotEmbedded(pool, `kafka:${brokers}`);
@@ -113,6 +118,7 @@ const openOnKafka = async (settings: KafkaSettings, options: Options): Promise<O
     logger,
     bindToLog: (name) => (user === 'command' ? requireBoundTo : bindToLog)(pool, name),
   });
+  onFailure(() => log.close());
   const delivery = await openRelayedDelivery({ pool: options.requestPool ?? pool, listener });
   const projected: ProjectedEvents = {
     appliedThrough: (topic, partition) => appliedThrough(pool, topic, partition),
@@ -177,4 +183,7 @@ const openOnKafka = async (settings: KafkaSettings, options: Options): Promise<O
 export const openEventLog = (
   { kafka }: Pick<Config, 'kafka'>,
   options: Options,
-): Promise<OpenedLog> => (kafka === null ? openEmbedded(options) : openOnKafka(kafka, options));
+): Promise<OpenedLog> =>
+  kafka === null
+    ? openEmbedded(options)
+    : startOrStop(options.logger, (onFailure) => openOnKafka(kafka, options, onFailure));

@@ -22,7 +22,7 @@ import { openProjectorThread } from './projectors-in-thread.js';
 import type { ProjectorService } from './projectors.js';
 import { sayRestarted } from './ready-line.js';
 import { requireShared, roles as allRoles, type Role } from './roles.js';
-import { startInOrder } from './start-in-order.js';
+import { startInOrder } from '../platform/process/start-in-order.js';
 
 /**
  * Milliseconds for requests in flight, and then as many for shipping the spool; 10 s is the limit of

@@ -7,7 +7,7 @@ import { connectDatabase } from './connections.js';
 import { logChannels, openEventLog } from './event-log.js';
 import { startProjectorService } from './projectors.js';
 import type { ProjectorSettings, ProjectorThread } from './projectors-in-thread.js';
-import { startInOrder } from './start-in-order.js';
+import { startInOrder } from '../platform/process/start-in-order.js';
 
 /** As of the thread that ships visits: where a core is shared, redirects get three quarters of it. */
 const niceness = 5;

@@ -9,7 +9,7 @@ import type { Logger } from '../platform/logging.js';
 import type { Gauges } from '../platform/metrics/figure.js';
 import type { Database } from './connections.js';
 import type { OpenedLog } from './event-log.js';
-import { startInOrder, type Stoppable } from './start-in-order.js';
+import { startInOrder, type Stoppable } from '../platform/process/start-in-order.js';
 
 /** Loaded only if configured: the client of EventStoreDB takes half a second. */
 const archiveModule = () => import('../../projectors/archive/archive.js');
@@ -53,6 +53,7 @@ export const startProjectorService = (deps: {
     const keyFiles = { named: config.sealKeyFile, own: ownSealKeyFile };
     const signer = await signerOfProcess(keyFiles, { client: pool, logger });
     const sealing = signer && (await startSealing({ pool, log, logger, signer }));
+    onStop(() => sealing?.stop());
     // What is not sealed is not compacted: nobody could say whether it is what it was.
     const compactor =
       signer && config.kafka === null ? startCompactor({ pool, log, logger, signer }) : null;
@@ -60,7 +61,6 @@ export const startProjectorService = (deps: {
     const brokenChains = (): ReadonlyMap<string, ChainBroken> =>
       new Map([...(sealing?.brokenChains() ?? []), ...(compactor?.brokenChains() ?? [])]);
     if (sealing) {
-      onStop(() => sealing.stop());
       failures.push(sealing.failed);
       metrics.gauge({
         name: 'linklog_seals_broken_chains',

@@ -5,7 +5,7 @@ import type { Statement } from '../platform/postgres/statement.js';
 /** A change that makes the caches of other processes outdated. */
 const change = z.discriminatedUnion('kind', [
   /** The sequence of the event that says what was changed. */
-  z.object({ kind: z.literal('link'), code: z.string(), sequence: z.int() }),
+  z.object({ kind: z.literal('link'), code: z.string().max(512), sequence: z.int().positive() }),
   z.object({ kind: z.literal('platform') }),
 ]);
 export type Change = z.infer<typeof change>;

@@ -137,11 +137,17 @@ export const saveLinks = (
         },
       ];
 
+/** @throws where a decider accepted events of a code without a link: the fold ignores them */
+const requireTaken = (link: LedgerLinkState): LedgerLink => {
+  if (link.status === 'free') throw new Error('events were decided for a code without a link');
+  return link;
+};
+
 export const ledgerLinks: LedgerState<LedgerLinkState, LedgerLinkEvent> = {
   initial: freeCode,
   lock: lockLinks,
   evolve: evolveLedgerLink,
-  save: (states) => saveLinks([...states.values()].filter((state) => state.status === 'taken')),
+  save: (states) => saveLinks([...states.values()].map(requireTaken)),
   // What edges have in memory: a visit alone changes nothing there.
   changeOf: ({ type, subject: code, sequence }) =>
     type === 'linklog.LinkVisited.v2' ? null : { kind: 'link', code, sequence },

@@ -70,11 +70,15 @@ export class TextMap<Item> {
     this.#put(hashOf(this.textOf(item)), place + 1);
   }
 
-  delete(item: Item): void {
+  /** Whether the map had this item. */
+  delete(item: Item): boolean {
     const pairs = this.#pairs;
     const hash = hashOf(this.textOf(item));
     let hole = this.#first(hash);
-    while (this.#items[(pairs[hole + 1] ?? 0) - 1] !== item) hole = this.#next(hole);
+    while (this.#items[(pairs[hole + 1] ?? 0) - 1] !== item) {
+      if (pairs[hole + 1] === 0) return false;
+      hole = this.#next(hole);
+    }
     const place = (pairs[hole + 1] ?? 0) - 1;
     this.#items[place] = undefined;
     this.#free.push(place);
@@ -87,6 +91,7 @@ export class TextMap<Item> {
       hole = at;
     }
     pairs[hole + 1] = 0;
+    return true;
   }
 
   /** Of the first item with this hash; -1: there is none. */

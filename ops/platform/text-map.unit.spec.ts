@@ -22,8 +22,10 @@ describe('platform: text map', () => {
         all.forEach(({ code, isDeletion }, number) => {
           const before = model.get(code);
           expect(map.get(code)).to.equal(before);
+          expect(map.delete({ code, number }), 'another item with this text').to.equal(false);
           if (before) {
-            map.delete(before);
+            expect(map.delete(before)).to.equal(true);
+            expect(map.delete(before), 'a deleted item').to.equal(false);
             model.delete(code);
           }
           if (isDeletion) return;

@@ -6,8 +6,9 @@
  *
  * Specs whose programs are not installed are listed at the end, and not run; with `CI=true` they run, and fail.
  *
- * The whole run keeps a machine busy, so a test may miss its time. What failed runs once more, when all else has
- * ended, one process at a time; the first output is printed too.
+ * The whole run keeps a machine busy, so a test may miss its time. A failed process runs once more, when all else has
+ * ended, one process at a time, unless it has specs of exactness or races (`repetition.ts`). The final report lists
+ * what failed before the repetition, and the first output is printed too.
  */
 import pLimit from 'p-limit';
 import { spawn } from 'node:child_process';
@@ -19,6 +20,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { failures, summary } from './mocha-output.js';
 import { missingPrograms } from './programs.js';
+import { firstFailures, toRepeat, type Batch } from './repetition.js';
 import { makeClusterTemplate, templateVariable } from './support/cluster.js';
 import { sharedKafkaVariable, startSharedKafka } from './support/kafka.js';
 import { keepTemporaryInMemory } from './support/memory-dir.js';
@@ -29,8 +31,6 @@ const root = fileURLToPath(new URL('../../..', import.meta.url));
 const mocha = ['--enable-source-maps', fileURLToPath(import.meta.resolve('mocha/lib/cli/cli.js'))];
 /** Two more than the cores: tests wait much of their time. Some of them watch the clock: no more than that. */
 const atOnce = availableParallelism() + 2;
-/** So many processes that failed run once more. */
-const mostLate = 4;
 /** Batches that begin first, the longest at the top, so that none of them is left alone at the end. */
 const longest = [
   'ops/test/e2e/console-pages.e2e.spec.js',
@@ -47,13 +47,6 @@ const longest = [
   'ops/test/chaos/kill.e2e.spec.js',
   'ops/local/postgres: int specs',
 ];
-
-/** What one process runs. */
-interface Batch {
-  readonly room: string;
-  readonly name: string;
-  readonly files: string[];
-}
 
 interface Ended extends Batch {
   readonly output: string;
@@ -99,9 +92,8 @@ const batches = (): readonly Batch[] => {
       continue;
     }
     const place = placeOf(file);
-    const batch = found.get(place.name) ?? { ...place, files: [] };
-    batch.files.push(path.join('dist', file));
-    found.set(place.name, batch);
+    const files = [...(found.get(place.name)?.files ?? []), path.join('dist', file)];
+    found.set(place.name, { ...place, files });
   }
   const first = longest.flatMap((name) => {
     const batch = found.get(name);
@@ -154,14 +146,11 @@ await Promise.all([...new Set(running.map(({ room }) => room))].map(printRoom));
 
 const firstRuns = await Promise.all(running.map((one) => one.ended));
 const again = new Map<string, Ended>();
-const failedFirst = firstRuns.filter(({ passed }) => !passed);
-// More than these were not late: they are wrong.
-if (failedFirst.length <= mostLate) {
-  for (const { room, name, files } of failedFirst) {
-    const second = await run({ room, name, files });
-    again.set(name, second);
-    process.stdout.write(`\n--- once more: ${name} (${second.seconds} s)\n${second.output}`);
-  }
+const repeated = toRepeat(firstRuns.filter(({ passed }) => !passed));
+for (const { room, name, files } of repeated) {
+  const second = await run({ room, name, files });
+  again.set(name, second);
+  process.stdout.write(`\n--- once more: ${name} (${second.seconds} s)\n${second.output}`);
 }
 const ended = firstRuns.map((one) => again.get(one.name) ?? one);
 await rm(template, { recursive: true });
@@ -171,6 +160,7 @@ const failed = ended.filter(({ passed }) => !passed);
 process.stdout.write(
   `\n${ended.length} processes: ${summary(ended.map(({ output }) => output))}\n`,
 );
+process.stdout.write(firstFailures(repeated));
 if (notRun.size > 0) {
   const lines = [...notRun].map(([file, missing]) => `  ${file}: needs ${missing.join(', ')}\n`);
   process.stdout.write(

@@ -4,6 +4,9 @@ export const copyLifeMs = 60_000;
 /** Longer than any copy lives: a served copy is younger than every change that was dropped here. */
 const rememberMs = 2 * copyLifeMs;
 
+/** Changes that are remembered at most: some 20 MB. */
+export const maxChanges = 100_000;
+
 /** A link as it was read from PostgreSQL, by whichever edge. */
 export interface Copy {
   readonly code: string;
@@ -23,6 +26,8 @@ export class Freshness {
   /** In the order in which they were heard of. */
   readonly #changes = new Map<string, { readonly sequence: number; readonly at: number }>();
   #listeningSince: number | null = null;
+  /** When changes were dropped, because there were too many. */
+  #droppedAt = -Infinity;
 
   /** @param now milliseconds of a clock that never goes back */
   constructor(private readonly now: () => number = () => performance.now()) {}
@@ -35,6 +40,13 @@ export class Freshness {
       if (this.now() - at <= rememberMs) break;
       this.#changes.delete(oldest);
     }
+    if (this.#changes.size > maxChanges) this.#drop();
+  }
+
+  #drop(): void {
+    this.#changes.clear();
+    this.#droppedAt = this.now();
+    if (this.#listeningSince !== null) this.gap(true);
   }
 
   /** Until now, changes may have been missed; `listening`: from now on none is. */
@@ -49,11 +61,16 @@ export class Freshness {
 
   /**
    * To be called before links are read: the function that it returns tells whether one of them has
-   * its last change. After a slower reading than changes are remembered, none is known to have it.
+   * its last change. After a slower reading than changes are remembered, none is known to have it. A reading
+   * that began after the notification has the change, whatever sequence the notification names.
    */
   reading(): (link: Pick<Copy, 'code' | 'sequence'>) => boolean {
     const begunAt = this.now();
-    return (link) => this.now() - begunAt <= rememberMs && this.isCurrent(link);
+    return (link) => {
+      if (this.now() - begunAt > rememberMs || begunAt <= this.#droppedAt) return false;
+      const change = this.#changes.get(link.code);
+      return !change || change.at < begunAt || link.sequence >= change.sequence;
+    };
   }
 
   /** Whether every change was heard of for as long as copies live. */

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { Freshness, type Copy } from './freshness.js';
+import { Freshness, maxChanges, type Copy } from './freshness.js';
 
 const second = 1_000;
 /** What PostgreSQL's clock is ahead of this process's. */
@@ -51,6 +51,16 @@ describe('redirect edge: freshness of a copy', () => {
     freshness.heard('spring', 3);
     expect(accepts({ sequence: 3 })).to.be.false;
     expect(accepts({ sequence: 4 })).to.be.true;
+  });
+
+  it('refuses all copies for a minute after more changes than it remembers', () => {
+    const isCurrent = freshness.reading();
+    now += 1;
+    for (let number = 0; number <= maxChanges; number += 1) freshness.heard(`code-${number}`, 1);
+    expect(accepts()).to.be.false;
+    expect(isCurrent(copy({ sequence: 9 })), 'a link that was read before').to.be.false;
+    now += 60 * second;
+    expect(accepts()).to.be.true;
   });
 
   it('remembers changes for just longer than a copy may be old', () => {

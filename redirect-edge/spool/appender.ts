@@ -102,7 +102,16 @@ export class Appender {
     this.#waiting = [];
     clearImmediate(this.#flushing);
     const failure = this.#write(waiting.length);
-    for (const done of waiting) done(failure);
+    for (const done of waiting) this.#call(done, failure);
+  }
+
+  /** A callback that throws must not keep the others of its tick from their responses, nor end the process. */
+  #call(done: Done, failure: SpoolUnavailable | null): void {
+    try {
+      done(failure);
+    } catch (err) {
+      this.options.logger.error({ err }, 'the callback of a visit failed');
+    }
   }
 
   /** Writes the visits of a tick. */
@@ -133,6 +142,6 @@ export class Appender {
 
   #refuse(done: Done, code: 'SPOOL_FULL' | 'SPOOL_STOPPED', message: string): void {
     this.options.counters.refused += 1;
-    done(new SpoolUnavailable(code, message));
+    this.#call(done, new SpoolUnavailable(code, message));
   }
 }

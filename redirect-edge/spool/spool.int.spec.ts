@@ -101,6 +101,33 @@ describe('redirect edge: spool', () => {
       }
     });
 
+    it('calls the callbacks of all visits of a tick, kept or not, though one of them throws', async () => {
+      const { faults, files } = faultyFiles();
+      const spool = await bench.open({ dataDir, ship: log.ship, files });
+      for (const write of [false, true]) {
+        faults.write = write;
+        const called: number[] = [];
+        for (const number of [1, 2, 3]) {
+          spool.append(visit(number), () => {
+            called.push(number);
+            if (number === 2) throw new Error('this callback throws');
+          });
+        }
+        spool.flush();
+        expect(called).to.deep.equal([1, 2, 3]);
+      }
+      await spool.stop({ shipWithinMs: 0 });
+      spool.append(visit(4), () => {
+        throw new Error('so does this one');
+      });
+      const errors = bench.logged.flatMap(({ err }) => (err as Error | undefined)?.message ?? []);
+      expect(errors.filter((message) => message.includes('th'))).to.deep.equal([
+        'this callback throws',
+        'this callback throws',
+        'so does this one',
+      ]);
+    });
+
     it('writes at once what it is told to, and what comes later in the tick at its end', async () => {
       const { faults, files } = faultyFiles();
       const spool = await bench.open({ dataDir, ship: log.ship, files });

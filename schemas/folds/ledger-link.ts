@@ -39,13 +39,20 @@ export const untouched = {
   edited: null,
 } as const;
 
-/** What an event makes of a link. The ledger's rows are changed in no other way. */
+/**
+ * What an event makes of a link. The ledger's rows are changed in no other way.
+ *
+ * This fold and `evolveLink` agree on histories that no decider makes, which a log with other writers may have.
+ * They never rewrite history: a second LinkCreated changes nothing, and the first reason of an expiry stays. An
+ * event before LinkCreated changes nothing either: an error would set aside the later events of the link.
+ */
 export const evolveLedgerLink = (
   link: LedgerLinkState,
   event: LedgerLinkEvent,
 ): LedgerLinkState => {
   const time = new Date(event.time);
   if (event.type === 'linklog.LinkCreated.v2') {
+    if (link.status !== 'free') return link;
     const { keyId, expiresAt, maxClicks } = event.data;
     return {
       code: event.subject,
@@ -59,7 +66,7 @@ export const evolveLedgerLink = (
       ...untouched,
     };
   }
-  if (link.status === 'free') throw new Error(`${event.type} of a code that nobody took`);
+  if (link.status === 'free') return link;
   const { sequence } = event;
   // A log has no order between its topics: a rebuild folds all visits after the last link event.
   const lastEventAt = notBefore(time, link.lastEventAt);
@@ -91,7 +98,7 @@ export const evolveLedgerLink = (
     case 'linklog.LinkDeleted.v1':
       return { ...link, deleted: true, sequence, lastEventAt };
     case 'linklog.LinkExpired.v1':
-      return { ...link, expired: event.data.reason, sequence, lastEventAt };
+      return { ...link, expired: link.expired ?? event.data.reason, sequence, lastEventAt };
     case 'linklog.LinkBlocked.v1':
       return { ...link, blocked: true, sequence, lastEventAt };
     case 'linklog.LinkUnblocked.v1':

@@ -93,7 +93,7 @@ const edit = (
   );
 };
 
-/** What a link event makes of a link's state. */
+/** What a link event makes of a link's state; see `evolveLedgerLink` for histories that no decider makes. */
 export const evolveLink = (state: LinkState, event: LinkEvent): LinkState => {
   const { time } = event;
   if (event.type === 'linklog.LinkCreated.v2') {

@@ -44,7 +44,7 @@ export const isLimitedVisit = (event: LinklogEvent): event is LimitedVisit =>
 
 const isKnownToLedgerLink = (link: LedgerLinkState, event: LedgerLinkEvent): boolean => {
   const isCreation = event.type === 'linklog.LinkCreated.v2';
-  if (link.status === 'free') return !isCreation;
+  if (isCreation || link.status === 'free') return isCreation === (link.status === 'taken');
   if (event.type === 'linklog.LinkVisited.v2') return (event.data.click ?? 0) <= link.clicks;
   return event.sequence <= link.sequence;
 };

@@ -50,6 +50,17 @@ const expectRepeatsDropped = <Event>(
 describe('ledger: ledger as a fold of the log', () => {
   const none = new Map<never, never>();
 
+  it('ignores a second LinkCreated of a code', () => {
+    const first = created('spring', { maxClicks: 3 });
+    const history = [first, blocked('spring', 2)];
+    const second = created('spring', { maxClicks: 9 }, { sequence: 3 });
+    expect(foldLedgerLinks(none, [...history, second])).to.deep.equal(
+      foldLedgerLinks(none, history),
+    );
+    const { changed } = foldLedgerLinks(none, history);
+    expect(foldLedgerLinks(changed, [second]).made).to.deep.equal([]);
+  });
+
   it('counts no event of a link twice, and no link that was made', () => {
     const ofLinks = [
       created('spring', { maxClicks: 3 }),

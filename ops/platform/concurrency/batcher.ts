@@ -43,16 +43,20 @@ export const createBatcher = <Command, Outcome>(options: {
   readonly mayBlameOne?: (error: unknown) => boolean;
 }): Batcher<Command, Outcome> => {
   const waiting: { readonly command: Command; readonly outcome: Deferred<Outcome> }[] = [];
+  /** The sum of the sizes of `waiting`. */
+  let waitingSize = 0;
   let busy = false;
-  const { gatherMs = 20 } = options;
+  const { maxBatch, sizeOf = () => 1, gatherMs = 20 } = options;
 
   const takeBatch = (): typeof waiting => {
-    const { maxBatch, sizeOf = () => 1 } = options;
     let size = 0;
     const end = waiting.findIndex(({ command }, index) => {
-      size += sizeOf(command);
-      return index > 0 && size > maxBatch;
+      const commandSize = sizeOf(command);
+      if (index > 0 && size + commandSize > maxBatch) return true;
+      size += commandSize;
+      return false;
     });
+    waitingSize -= size;
     return waiting.splice(0, end === -1 ? waiting.length : end);
   };
 
@@ -85,7 +89,7 @@ export const createBatcher = <Command, Outcome>(options: {
   const runWhenGathered = (seen = 0, since = performance.now()): void => {
     setImmediate(() => {
       const { length } = waiting;
-      const isGathered = length === seen || length >= options.maxBatch;
+      const isGathered = length === seen || waitingSize >= maxBatch;
       if (isGathered || performance.now() - since >= gatherMs) void runNext();
       else runWhenGathered(length, since);
     });
@@ -98,6 +102,7 @@ export const createBatcher = <Command, Outcome>(options: {
       }
       const outcome = deferred<Outcome>();
       waiting.push({ command, outcome });
+      waitingSize += sizeOf(command);
       if (!busy) {
         busy = true;
         runWhenGathered();

@@ -81,6 +81,17 @@ describe('platform: batcher', () => {
     expect(batches).to.deep.equal([[1, 2], [3]]);
   });
 
+  it('runs a group as soon as the sizes of its commands reach the limit, though more arrive', async () => {
+    const { batches, batcher } = doubling({ maxBatch: 10, sizeOf: (command) => command });
+    const submitted = [];
+    for (const command of [4, 6, 1, 1, 1]) {
+      submitted.push(batcher.submit(command));
+      await tick();
+    }
+    expect(batches).to.deep.equal([[4, 6]]);
+    await Promise.all(submitted);
+  });
+
   it('gathers what comes while a group is being decided, one group at a time', async () => {
     const held = deferred();
     const batches: (readonly number[])[] = [];

@@ -1,3 +1,4 @@
+import { Countdown } from './countdown.js';
 import { deferred } from './deferred.js';
 
 /** Work that somebody waits for was not done in time. It may still take effect. */
@@ -24,14 +25,13 @@ export const withinDeadline = async <Value>(
   work: (uncounted: Uncounted) => Promise<Value>,
 ): Promise<Value> => {
   const passed = deferred<never>();
-  let endsAt = performance.now() + ms;
-  let pausedAt: number | null = null;
+  const countdown = new Countdown(ms, performance.now());
   let timer: NodeJS.Timeout | undefined;
   /** Requests by the thousand set a timer each, and hardly one needs it: a pause leaves it as it is. */
   const look = (): void => {
     timer = undefined;
-    if (pausedAt !== null) return;
-    const leftMs = endsAt - performance.now();
+    if (countdown.isPaused) return;
+    const leftMs = countdown.leftMs(performance.now());
     if (leftMs > 0) {
       timer = setTimeout(look, Math.ceil(leftMs));
       return;
@@ -42,13 +42,11 @@ export const withinDeadline = async <Value>(
     });
   };
   const uncounted: Uncounted = async (wait) => {
-    const from = performance.now();
-    pausedAt = from;
+    countdown.pause(performance.now());
     try {
       return await wait;
     } finally {
-      endsAt += performance.now() - from;
-      pausedAt = null;
+      countdown.resume(performance.now());
       if (!timer) look();
     }
   };

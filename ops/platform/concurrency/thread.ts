@@ -86,9 +86,21 @@ export const startThread = <Methods extends MethodsOf<Methods>>(
       if (end) throw end;
       lastId += 1;
       const outcome = deferred<unknown>();
-      waiting.set(lastId, outcome);
+      // First, since it throws where an argument cannot be cloned.
       worker.postMessage({ id: lastId, name, args } satisfies Call);
+      waiting.set(lastId, outcome);
       return (await outcome.promise) as Awaited<ReturnType<Methods[Name]>>;
+    },
+    /** Whether it takes calls. */
+    get isRunning(): boolean {
+      return end === null;
+    },
+    /** Keeps the process alive until `unref`. */
+    ref(): void {
+      worker.ref();
+    },
+    unref(): void {
+      worker.unref();
     },
     /** Resolves at its end, with what it did not catch where that was the reason. */
     ended: ended.promise,
@@ -107,14 +119,13 @@ export const answerCalls = <Methods extends MethodsOf<Methods>>(methods: Methods
   const tell = (answer: Answer): void => {
     port.postMessage(answer);
   };
-  port.on('message', ({ id, name, args }: Call) => {
-    methods[name as keyof Methods](...(args as never[])).then(
-      (result) => {
-        tell({ id, result });
-      },
-      (error: unknown) => {
-        tell({ id, error: partsOf(error) });
-      },
-    );
-  });
+  const answer = async ({ id, name, args }: Call): Promise<void> => {
+    try {
+      tell({ id, result: await methods[name as keyof Methods](...(args as never[])) });
+    } catch (error) {
+      // Of the method, or of a result that cannot be cloned.
+      tell({ id, error: partsOf(error) });
+    }
+  };
+  port.on('message', (call: Call) => void answer(call));
 };

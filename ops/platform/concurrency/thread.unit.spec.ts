@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { setImmediate as tick } from 'node:timers/promises';
 import { rejection } from '../../test/support/waiting.js';
 import { ConfigError } from '../config/config.js';
 import type { AnsweringThread } from './testing/answering-thread.js';
@@ -41,6 +42,37 @@ describe('platform: a worker thread', () => {
     for (const error of [await waiting, await thread.ended, await rejection(thread.call('wait'))]) {
       expect(error).to.include({ message: 'nobody caught this', code: 'OWN' });
     }
+  });
+
+  it('keeps nothing of a call whose arguments cannot be cloned', async () => {
+    const unhandled: unknown[] = [];
+    const note = (reason: unknown): void => {
+      unhandled.push(reason);
+    };
+    process.on('unhandledRejection', note);
+    try {
+      const uncloneable = (() => 1) as unknown as number;
+      const error = await rejection(thread.call('sum', [uncloneable], new Map()));
+      expect(error).to.have.property('name', 'DataCloneError');
+      expect(await thread.call('sum', [1], new Map())).to.equal(1);
+      // The end of the thread rejects every call that it still keeps.
+      await thread.terminate();
+      await tick();
+      expect(unhandled).to.deep.equal([]);
+    } finally {
+      process.off('unhandledRejection', note);
+    }
+  });
+
+  it('rejects a call whose result cannot be cloned, and no other', async () => {
+    const waiting = rejection(thread.call('wait'));
+    const error = (await rejection(thread.call('giveFunction'))) as Error;
+    expect(error).to.have.property('name', 'DataCloneError');
+    expect(await thread.call('sum', [1], new Map())).to.equal(1);
+    await thread.terminate();
+    expect(await waiting)
+      .to.have.property('message')
+      .that.includes('ended with code');
   });
 
   it('rejects every call when it is terminated', async () => {

@@ -6,12 +6,13 @@ import { testDatabase, type TestDatabase } from '../../test/support/database.js'
 import { testNode, type TestNode } from '../../test/support/node.js';
 import { eventually, eventuallyPasses, settledWithin } from '../../test/support/waiting.js';
 import { codeIn, eventIn, newCode } from '../../test/conformance/event-log/events.js';
+import { notify } from '../../test/support/notify.js';
 import type { EventLog, NewRecord, PartitionRange } from '../event-log/port.js';
 import { partitionOf } from '../event-log/partition.js';
 import { createLogger } from '../logging.js';
 import { listenToPostgres, type NotificationListener } from '../postgres/listener.js';
 import type { OwnConnection } from '../postgres/own-connection.js';
-import { execute, transaction } from '../postgres/pool.js';
+import { execute, transaction, type Pool } from '../postgres/pool.js';
 import type { Receipt } from './port.js';
 import { openRelayedDelivery, type RelayedDelivery } from './relayed-delivery.js';
 import { pruneSent, saveRelayCheckpoints, sentThrough, startRelay } from './relay.js';
@@ -126,6 +127,41 @@ describe('platform: relay from the outbox to the log proper', () => {
     relayTo();
     expect(await delivery.logged(receipt, 10_000)).to.be.true;
     await eventually('it is stalled no more', async () => !(await delivery.isStalled()));
+  });
+
+  it('reports nothing as logged for a notification that no relay sent, whatever its payload', async () => {
+    const [sent = { partitionId: 0, next: 0 }] = await record(eventIn(links, newCode()));
+    const logged = delivery.logged([sent], 60_000);
+    for (const payload of [`[[${sent.partitionId},999999999]]`, 'hello', '', 'null', '[[1]]']) {
+      const received = deferred();
+      const unsubscribe = listener.on('linklog_sent', () => {
+        received.resolve();
+      });
+      await notify(node.pool, 'linklog_sent', [payload]);
+      await received.promise;
+      unsubscribe();
+      expect(await settledWithin(logged, 200), payload).to.equal(false);
+    }
+    relayTo();
+    expect(await logged).to.equal(true);
+  });
+
+  it('queries what was sent after a failed query too', async () => {
+    relayTo();
+    let failures = 0;
+    const failing = {
+      query(query: string) {
+        if (query.startsWith('SELECT') && failures < 2) {
+          failures += 1;
+          return Promise.reject(new Error('this query fails'));
+        }
+        return node.pool.query(query);
+      },
+    } as unknown as Pool;
+    const own = await openRelayedDelivery({ pool: failing, listener });
+    expect(await own.logged(await record(eventIn(links, newCode())), 10_000)).to.equal(true);
+    expect(failures).to.equal(2);
+    own.stop();
   });
 
   it('has logged what made a link, also while what became of it then is not', async () => {

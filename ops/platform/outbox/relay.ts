@@ -65,11 +65,8 @@ const markSent = async (pool: Pool, sent: readonly Sent[]): Promise<void> => {
              UPDATE log.relayed r SET next_offset = greatest(r.next_offset, s.next_offset)
              FROM sent s WHERE r.partition_id = s.partition_id
            )
-           SELECT pg_notify('linklog_sent', $3)`,
-    values: [
-      ...valuesByField(sent, 'partitionId', 'next'),
-      JSON.stringify(sent.map(({ partitionId, next }) => [partitionId, next])),
-    ],
+           SELECT pg_notify('linklog_sent', '')`,
+    values: valuesByField(sent, 'partitionId', 'next'),
   });
 };
 

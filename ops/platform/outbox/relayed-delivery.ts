@@ -1,4 +1,6 @@
+import { coalesce } from '../concurrency/coalesce.js';
 import { deferred, type Deferred } from '../concurrency/deferred.js';
+import { retry } from '../concurrency/retry.js';
 import type { NotificationListener } from '../postgres/listener.js';
 import type { Pool } from '../postgres/pool.js';
 import type { OutboxDelivery, Receipt } from './port.js';
@@ -15,7 +17,7 @@ export interface RelayedDelivery extends OutboxDelivery {
   stop(): void;
 }
 
-/** The delivery by a relay, which may run in any process: `log.relayed` and its notifications tell. */
+/** The delivery by a relay, which may run in any process: `log.relayed` has its progress. */
 export const openRelayedDelivery = async (options: {
   readonly pool: Pool;
   /** Hears `linklog_sent`. */
@@ -33,27 +35,32 @@ export const openRelayedDelivery = async (options: {
   const isSent = (receipt: Receipt): boolean =>
     receipt.every(({ partitionId, next }) => (sent.get(partitionId) ?? 0) >= next);
 
-  const hear = (ends: readonly (readonly [partitionId: number, next: number])[]): void => {
-    for (const [partitionId, next] of ends) {
-      sent.set(partitionId, Math.max(next, sent.get(partitionId) ?? 0));
-    }
-    for (const { receipt, logged } of waiting) if (isSent(receipt)) logged.resolve(true);
-  };
-
   const lookUp = async (): Promise<void> => {
     const { rows } = await pool.query<{ id: number; next: number }>(
       'SELECT partition_id AS id, next_offset AS next FROM log.relayed',
     );
-    hear(rows.map(({ id, next }) => [id, next]));
+    for (const { id, next } of rows) sent.set(id, Math.max(next, sent.get(id) ?? 0));
+    for (const { receipt, logged } of waiting) if (isSent(receipt)) logged.resolve(true);
+  };
+
+  /** Whether the relay may have sent events since the last query: a notification is a hint to query. */
+  let isStale = true;
+  const stopping = new AbortController();
+  const lookUpUntilKnown = coalesce(() => {
+    isStale = false;
+    // It rejects at the stop only: until then, callers get their time-out.
+    return retry(lookUp, { signal: stopping.signal }).catch(() => undefined);
+  });
+  /** Queries if a caller waits for the answer; otherwise the next one that waits does. */
+  const markStale = (): void => {
+    isStale = true;
+    if (waiting.size > 0) void lookUpUntilKnown();
   };
 
   const unsubscribe = [
-    listener.on('linklog_sent', (payload) => {
-      hear(JSON.parse(payload) as [number, number][]);
-    }),
+    listener.on('linklog_sent', markStale),
     listener.onGap((state) => {
-      // When this query fails too, the callers that wait get their time-out.
-      if (state === 'back' && waiting.size > 0) lookUp().catch(() => undefined);
+      if (state === 'back') markStale();
     }),
   ];
 
@@ -74,6 +81,7 @@ export const openRelayedDelivery = async (options: {
     if (isSent(receipt)) return true;
     const waiter = { receipt, logged: deferred<boolean>() };
     waiting.add(waiter);
+    if (isStale) void lookUpUntilKnown();
     const timer = setTimeout(waiter.logged.resolve, withinMs, false);
     try {
       return await waiter.logged.promise;
@@ -118,6 +126,7 @@ export const openRelayedDelivery = async (options: {
     },
 
     stop() {
+      stopping.abort();
       for (const stop of unsubscribe) stop();
       for (const waiter of waiting) waiter.logged.resolve(false);
     },

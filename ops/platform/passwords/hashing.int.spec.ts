@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { readdirSync } from 'node:fs';
 import { getPriority } from 'node:os';
+import { deferred } from '../concurrency/deferred.js';
 import { rejection } from '../../test/support/waiting.js';
 import { Hashing, PasswordHasher } from './password-hasher.js';
 
@@ -19,6 +20,32 @@ describe('platform: hashing', () => {
     expect(await rejection(hashing.verify('no hash', 'a secret'))).to.be.instanceOf(Error);
     const hashes = await Promise.all(['one', 'two', 'three'].map((word) => hashing.hash(word)));
     expect(await hashing.verify(hashes[1] ?? '', 'two')).to.equal(true);
+  });
+
+  describe('when its threads end', () => {
+    const program = new URL('testing/dying-thread.js', import.meta.url);
+
+    it('replaces one that fails while it is idle, at the next use', async () => {
+      const hashing = new Hashing(program);
+      for (const password of ['one', 'two', 'three']) {
+        const exit = deferred();
+        process.once('worker', (worker) => {
+          worker.once('exit', () => {
+            exit.resolve();
+          });
+        });
+        expect(await hashing.hash(password)).to.equal(password);
+        await exit.promise;
+      }
+    });
+
+    it('rejects a hash during which one exits, and replaces it', async () => {
+      const hashing = new Hashing(program);
+      expect(await rejection(hashing.hash('exit')))
+        .to.have.property('message')
+        .that.includes('ended with code 3');
+      expect(await hashing.hash('one')).to.equal('one');
+    });
   });
 
   it('gives the event loop priority, where threads have priorities of their own', async function () {

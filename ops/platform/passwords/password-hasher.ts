@@ -1,22 +1,18 @@
 import pLimit from 'p-limit';
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
-import { once } from 'node:events';
 import { availableParallelism } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { Worker } from 'node:worker_threads';
 import { BoundedMap } from '../bounded-map.js';
 import { FairQueue } from '../concurrency/fair-queue.js';
+import { startThread, type Thread } from '../concurrency/thread.js';
 import type { Metrics } from '../metrics/metrics.js';
 import { bytesOf } from './password-bytes.js';
 import { passesSieve } from './sieve.js';
 
-/** With a hash, the password is checked against it; with `null`, it is hashed. */
-export interface HashingTask {
-  readonly password: string;
-  readonly hash: string | null;
+export interface HashingThread {
+  hash(password: string): Promise<string>;
+  verify(hash: string, password: string): Promise<boolean>;
 }
-
-export type HashingOutcome = { readonly result: string | boolean } | { readonly error: string };
 
 /**
  * Hashes in threads of a low priority, one for each password at the same time: node's own threads
@@ -24,27 +20,36 @@ export type HashingOutcome = { readonly result: string | boolean } | { readonly 
  * flood of guesses. Threads are started when they are needed, and keep no process alive.
  */
 export class Hashing {
-  readonly #idle: Worker[] = [];
+  readonly #idle: Thread<HashingThread>[] = [];
+
+  constructor(private readonly program = new URL('hashing-thread.js', import.meta.url)) {}
 
   /** A password as it may be kept: argon2id, with its parameters and its salt in the text. */
-  async hash(password: string): Promise<string> {
-    return String(await this.#run({ password, hash: null }));
+  hash(password: string): Promise<string> {
+    return this.#use((thread) => thread.call('hash', password));
   }
 
-  async verify(hash: string, password: string): Promise<boolean> {
-    return (await this.#run({ password, hash })) === true;
+  verify(hash: string, password: string): Promise<boolean> {
+    return this.#use((thread) => thread.call('verify', hash, password));
   }
 
-  async #run(task: HashingTask): Promise<string | boolean> {
-    const thread = this.#idle.pop() ?? new Worker(new URL('hashing-thread.js', import.meta.url));
+  async #use<Value>(work: (thread: Thread<HashingThread>) => Promise<Value>): Promise<Value> {
+    const thread = this.#take();
     thread.ref();
-    thread.postMessage(task);
-    // A thread that fails emits an error, which rejects; the thread is not used again.
-    const [outcome] = (await once(thread, 'message')) as [HashingOutcome];
-    thread.unref();
-    this.#idle.push(thread);
-    if ('error' in outcome) throw new Error(outcome.error);
-    return outcome.result;
+    try {
+      return await work(thread);
+    } finally {
+      thread.unref();
+      this.#idle.push(thread);
+    }
+  }
+
+  /** An idle thread, or a new one: a thread that has ended meanwhile is dropped. */
+  #take(): Thread<HashingThread> {
+    for (let thread = this.#idle.pop(); thread; thread = this.#idle.pop()) {
+      if (thread.isRunning) return thread;
+    }
+    return startThread(this.program);
   }
 }
 

@@ -7,23 +7,19 @@ import path from 'node:path';
 import { Transform } from 'node:stream';
 import { expect } from 'chai';
 import pg from 'pg';
+import { pino } from 'pino';
 import { freePort } from '../../local/process/server.js';
+import { notify } from '../../test/support/notify.js';
 import { testDatabase, type TestDatabase } from '../../test/support/database.js';
 import { launch, temporaryDir } from '../../test/support/process.js';
 import { eventually, eventuallyPasses } from '../../test/support/waiting.js';
 import { createLogger } from '../logging.js';
-import { listenToPostgres, notification, requireNotifications } from './listener.js';
-import { execute, type Queryable } from './pool.js';
-import { writeOnly } from './statement.js';
+import { listenToPostgres, requireNotifications } from './listener.js';
 
 interface Pooler {
   readonly url: string;
   stop(): Promise<void>;
 }
-
-/** Notifies on `linklog_changes`. */
-const notifyOn = (pool: Queryable, payloads: readonly string[]): Promise<void> =>
-  execute(pool, writeOnly([notification('linklog_changes', payloads)]));
 
 /** A real PgBouncer in front of the database. */
 const startPooler = async (database: string, mode: 'session' | 'transaction'): Promise<Pooler> => {
@@ -178,9 +174,32 @@ describe('PostgreSQL: notifications', () => {
     try {
       await eventually('it hears', () => states.at(-1) === 'back');
       const told = Array.from({ length: 200 }, (_, index) => `${index}`);
-      await notifyOn(database.pool, told);
+      await notify(database.pool, 'linklog_changes', told);
       await eventually('all are heard', () => heard.length === told.length);
       expect(heard).to.deep.equal(told);
+    } finally {
+      await listener.close();
+    }
+  });
+
+  it('reach all callbacks, though one of them throws', async () => {
+    const warnings: string[] = [];
+    const warning = pino({ level: 'error' }, { write: (line: string) => void warnings.push(line) });
+    const listener = listenToPostgres(database.url, ['linklog_changes'], warning);
+    const received: string[] = [];
+    const fail = (): void => {
+      throw new Error('this callback throws');
+    };
+    listener.onGap(fail);
+    listener.onGap((state) => received.push(state));
+    listener.on('linklog_changes', fail);
+    listener.on('linklog_changes', (payload) => received.push(payload));
+    try {
+      await eventually('it listens', () => received.includes('back'));
+      await notify(database.pool, 'linklog_changes', ['one', 'two']);
+      await eventually('both arrive', () => received.includes('two'));
+      expect(received).to.deep.equal(['back', 'one', 'two']);
+      expect(warnings).to.have.length(3);
     } finally {
       await listener.close();
     }
@@ -195,11 +214,11 @@ describe('PostgreSQL: notifications', () => {
     try {
       await eventually('it hears', () => heard.join() === 'back');
       relay.setDeaf(true);
-      await notifyOn(database.pool, ['missed']);
+      await notify(database.pool, 'linklog_changes', ['missed']);
       await eventually('it is lost', () => heard.at(-1) === 'lost', 4_000);
       relay.setDeaf(false);
       await eventually('it is back', () => heard.at(-1) === 'back');
-      await notifyOn(database.pool, ['again']);
+      await notify(database.pool, 'linklog_changes', ['again']);
       await eventually('it hears again', () => heard.at(-1) === 'again');
       expect(heard).not.to.include('missed');
     } finally {

@@ -24,6 +24,21 @@ export const notification = (channel: Channel, payloads: readonly string[]): Sta
   values: [channel, payloads],
 });
 
+/** Calls all of them: a callback that throws must not keep the others from the notification, nor end the process. */
+const callAll = <Value>(
+  callbacks: ReadonlySet<(value: Value) => void>,
+  value: Value,
+  logger: Logger,
+): void => {
+  for (const callback of callbacks) {
+    try {
+      callback(value);
+    } catch (err) {
+      logger.error({ err }, 'a callback of the listener failed');
+    }
+  }
+};
+
 const addTo = <Item>(set: Set<Item>, item: Item): (() => void) => {
   set.add(item);
   return () => set.delete(item);
@@ -112,17 +127,18 @@ export const listenToPostgres = (
     reconnectMs,
     async use(client, signal) {
       client.on('notification', ({ channel, payload }) => {
-        for (const hear of hearers.get(channel as Channel) ?? []) hear(payload ?? '');
+        const callbacks = hearers.get(channel as Channel);
+        if (callbacks) callAll(callbacks, payload ?? '', logger);
       });
       await client.query(channels.map((channel) => `LISTEN ${channel}`).join(';'));
       listening = true;
-      for (const hear of gaps) hear('back');
+      callAll(gaps, 'back', logger);
       await untilAborted(proveHearing(client), signal);
     },
     onLost(err) {
       listening = false;
       logger.warn({ err }, 'the listening connection was lost');
-      for (const hear of gaps) hear('lost');
+      callAll(gaps, 'lost', logger);
     },
     ...(silence && { silence }),
     logger,
@@ -133,7 +149,10 @@ export const listenToPostgres = (
     get listening(): boolean {
       return listening;
     },
-    /** Calls `hear` with each notification's payload; returns how to stop that. */
+    /**
+     * Calls `hear` with each notification's payload; returns how to stop that. Every role that can log in may send
+     * notifications: each is a hint to read its source again, and its payload decides nothing.
+     */
     on(channel: Channel, hear: (payload: string) => void): () => void {
       const set = hearers.get(channel);
       if (!set) throw new Error(`Nobody listens to ${channel}`);

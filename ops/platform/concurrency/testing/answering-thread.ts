@@ -13,6 +13,8 @@ export interface AnsweringThread {
   refuse(message: string): Promise<void>;
   misconfigured(): Promise<void>;
   wait(): Promise<never>;
+  /** Its result cannot be cloned. */
+  giveFunction(): Promise<() => void>;
   /** Throws where nobody catches. */
   crash(message: string): Promise<void>;
 }
@@ -23,6 +25,7 @@ answerCalls<AnsweringThread>({
   refuse: (message) => Promise.reject(new OwnError(message, { cause: new TypeError('why') })),
   misconfigured: () => Promise.reject(new ConfigError('EVENTSTORE_URL: wrong')),
   wait: () => never,
+  giveFunction: () => Promise.resolve(() => undefined),
   crash(message) {
     setImmediate(() => {
       throw new OwnError(message);

@@ -1,0 +1,10 @@
+import { notification, type Channel } from '../../platform/postgres/listener.js';
+import { execute, type Queryable } from '../../platform/postgres/pool.js';
+import { writeOnly } from '../../platform/postgres/statement.js';
+
+/** Sends notifications, as any client of PostgreSQL can. */
+export const notify = (
+  postgres: Queryable,
+  channel: Channel,
+  payloads: readonly string[],
+): Promise<void> => execute(postgres, writeOnly([notification(channel, payloads)]));

@@ -1,0 +1,75 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { isLinkEvent, type LinkEvent } from '../events/catalogue.js';
+import { at, someEvent, someEventNamed } from '../testing/events.js';
+import { evolveLedgerLink, freeCode, type LedgerLinkState } from './ledger-link.js';
+import { evolveLink, noLink, type LinkState } from './link.js';
+
+/** Histories of one code in any order, also those that no decider makes. LinkCreated is often the first event. */
+const histories = fc
+  .tuple(
+    fc.array(someEventNamed('LinkCreated'), { maxLength: 1 }),
+    fc.array(someEvent.filter(isLinkEvent), { maxLength: 12 }),
+  )
+  .map(([first, others]) =>
+    [...first.filter(isLinkEvent), ...others].map((event, index): LinkEvent => {
+      const time = at(index).toISOString();
+      return { ...event, subject: 'spring', sequence: index + 1, time };
+    }),
+  );
+
+/** What both folds know. */
+const common = (link: LinkState, ledger: LedgerLinkState) => {
+  const fromLink =
+    link.status === 'none'
+      ? null
+      : {
+          code: link.link.code,
+          account: link.link.account,
+          expiresAt: link.link.expiresAt === null ? null : new Date(link.link.expiresAt),
+          maxClicks: link.link.maxClicks,
+          restraints: link.restraints,
+          lastEventAt: new Date(link.link.updatedAt),
+          edited: Object.keys(link.link.original ?? {}).sort(),
+        };
+  const fromLedger =
+    ledger.status === 'free'
+      ? null
+      : {
+          code: ledger.code,
+          account: ledger.account,
+          expiresAt: ledger.expiresAt,
+          maxClicks: ledger.maxClicks,
+          restraints: {
+            deleted: ledger.deleted,
+            blocked: ledger.blocked,
+            disabled: ledger.disabled,
+            expired: ledger.expired,
+          },
+          lastEventAt: ledger.lastEventAt,
+          edited: Object.keys(ledger.edited ?? {}).sort(),
+        };
+  return { fromLink, fromLedger };
+};
+
+// Until one fold is left.
+describe('schemas: the two folds of a link', () => {
+  it('agree after every event of every history', () => {
+    fc.assert(
+      fc.property(histories, (events) => {
+        let link: LinkState = noLink;
+        let ledger: LedgerLinkState = freeCode;
+        for (const event of events) {
+          link = evolveLink(link, event);
+          ledger = evolveLedgerLink(ledger, event);
+          const { fromLink, fromLedger } = common(link, ledger);
+          expect(fromLedger).to.deep.equal(fromLink);
+          if (link.status === 'none' || ledger.status === 'free') continue;
+          const { url, passwordHash } = link.link;
+          expect({ url, passwordHash, ...ledger.edited }).to.deep.equal({ url, passwordHash });
+        }
+      }),
+      { numRuns: 1_000 },
+    );
+  });
+});
