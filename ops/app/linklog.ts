@@ -185,9 +185,6 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
       pid: process.pid,
     };
     dataDir.publish(addresses);
-    onStop(() => {
-      dataDir.markDraining();
-    });
     return {
       addresses,
       /** Where there are several. */
