@@ -1,6 +1,7 @@
-import { randomBytes } from 'node:crypto';
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { validate as isUuid } from 'uuid';
 import { ConfigError } from '../platform/config/config.js';
 import { nullOnThrow } from '../platform/errors.js';
 import { acquireLock, isLocked } from '../platform/process/process-lock.js';
@@ -12,6 +13,7 @@ const predecessorWaitMs = 10_000;
 export const sealKeyFileIn = (dataDir: string): string => path.join(dataDir, 'seal-key.pem');
 
 const tokenFile = (dataDir: string): string => path.join(dataDir, 'admin-token');
+const idFile = (dataDir: string): string => path.join(dataDir, 'id');
 const addressesFile = (dataDir: string): string => path.join(dataDir, 'service.json');
 
 const readText = (file: string): string | null =>
@@ -33,6 +35,31 @@ export interface ServiceAddresses {
   readonly pid: number;
 }
 
+/** Makes the id of a new directory. Another machine may do so at this moment: the first one counts. */
+const makeId = (dataDir: string): void => {
+  const file = idFile(dataDir);
+  const unfinished = `${file}.${randomUUID()}`;
+  writeFileSync(unfinished, `${randomUUID()}\n`, { flag: 'wx', mode: 0o600 });
+  try {
+    nullOnThrow(() => {
+      linkSync(unfinished, file);
+    }, 'EEXIST');
+  } finally {
+    rmSync(unfinished);
+  }
+};
+
+/** The id by which processes on several machines know a directory that they share. @throws ConfigError */
+const idOf = (dataDir: string): string => {
+  const known = readText(idFile(dataDir))?.trim();
+  if (known === undefined) {
+    makeId(dataDir);
+    return idOf(dataDir);
+  }
+  if (isUuid(known)) return known;
+  throw new ConfigError(`DATA_DIR: ${idFile(dataDir)} holds no UUID; delete it`);
+};
+
 /**
  * Makes the data directory and locks it for this process.
  *
@@ -53,6 +80,7 @@ export const openDataDir = async (dataDir: string, { waitMs = predecessorWaitMs 
   // A killed predecessor left its addresses, where another process may listen by now.
   rmSync(addressesFile(dataDir), { force: true });
   return {
+    id: (): string => idOf(dataDir),
     /** Where the running service can be reached, for the command line. */
     publish(addresses: ServiceAddresses) {
       writeWhole(addressesFile(dataDir), JSON.stringify(addresses));

@@ -79,7 +79,7 @@ describe('platform: lock on a directory that containers share', () => {
     const error = await rejection(acquireLock(dir));
     expect(error).to.be.instanceOf(LockHeld);
     expect((error as LockHeld).message).to.equal(
-      `${dir} is in use by process 1 in another container (host name ${hostname()})`,
+      `${dir} is in use by process 1 in another container or machine (host name ${hostname()})`,
     );
   });
 

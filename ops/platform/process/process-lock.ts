@@ -25,13 +25,13 @@ export class LockHeld extends Error {
   readonly code = 'LOCK_HELD';
   readonly retryable = true;
 
-  /** @param host the host name of the holder, where its pid is of another pid namespace; else `null` */
+  /** @param host the host name of the holder, where its pid is of another PID namespace or machine; else `null` */
   constructor(
     readonly dir: string,
     readonly pid: number,
     readonly host: string | null = null,
   ) {
-    const place = host === null ? '' : ` in another container (host name ${host})`;
+    const place = host === null ? '' : ` in another container or machine (host name ${host})`;
     super(`${dir} is in use by process ${pid}${place}`);
   }
 }

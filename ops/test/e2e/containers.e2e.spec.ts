@@ -1,8 +1,10 @@
 import { expect } from 'chai';
+import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { chmod, readdir, rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import path from 'node:path';
+import { promisify } from 'node:util';
 import {
   connectionUrl,
   layoutOf,
@@ -19,7 +21,7 @@ import {
   type RunningProcess,
 } from '../support/process.js';
 import { startEmbeddedProduct, type Product } from '../support/product.js';
-import { eventually, eventuallyPasses } from '../support/waiting.js';
+import { eventually, eventuallyPasses, within } from '../support/waiting.js';
 import { Bench } from './harness.js';
 
 /** Containers that share a directory, each with PID 1 as its first process. */
@@ -49,6 +51,13 @@ describe('product: containers on one volume', function () {
     return bench;
   };
 
+  /** For other services on the database of the first one. */
+  const databaseUrlOf = async (): Promise<string> => {
+    const layout = layoutOf(dataDir());
+    const port = (await readPostmasterPid(layout))?.port ?? 0;
+    return connectionUrl(port, (await readPassword(layout)) ?? '');
+  };
+
   /** The process that `pid` has started. */
   const childOf = (pid: number): number =>
     Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim());
@@ -60,7 +69,7 @@ describe('product: containers on one volume', function () {
     const second = await runToEnd({ DATA_DIR: dataDir() }, 30_000, inContainer);
     expect(second).to.include({ exitCode: 1, stdout: '' });
     expect(second.stderr).to.equal(
-      `linklog: ${dataDir()} is in use by process 1 in another container (host name ${hostname()})\n`,
+      `linklog: ${dataDir()} is in use by process 1 in another container or machine (host name ${hostname()})\n`,
     );
     expect((await first.visit(shortCode)).status).to.equal(302);
     expect((await first.visit((await first.link(key)).shortCode)).status).to.equal(302);
@@ -122,9 +131,7 @@ describe('product: containers on one volume', function () {
     await visit(5);
     const { spoolRoot } = first.product;
     const [own = ''] = await readdir(spoolRoot);
-    const layout = layoutOf(dataDir());
-    const port = (await readPostmasterPid(layout))?.port ?? 0;
-    const databaseUrl = connectionUrl(port, (await readPassword(layout)) ?? '');
+    const databaseUrl = await databaseUrlOf();
 
     const edge: RunningProcess = launch(
       {
@@ -150,6 +157,33 @@ describe('product: containers on one volume', function () {
     } finally {
       edge.child.kill('SIGKILL');
       await edge.ended;
+    }
+  });
+
+  it('of which each is a machine, with one database: the second one ends with one line', async () => {
+    await start();
+    const env = {
+      DATABASE_URL: await databaseUrlOf(),
+      SHORT_URL_HOST: 'http://localhost:8081',
+      LOG_LEVEL: 'warn',
+    };
+    const shared = path.join(dir, 'shared');
+    const first = launch({ ...env, DATA_DIR: shared }, [mainFile, 'edge']);
+    try {
+      await readyLine(first);
+      // As another machine sees it: a Unix domain socket of the first one is dead there.
+      const mounted = path.join(dir, 'mounted');
+      await promisify(execFile)('cp', ['-a', shared, mounted]);
+      const second = launch({ ...env, DATA_DIR: mounted }, [mainFile, 'edge']);
+      const { exitCode, stdout, stderr } = await within(60_000, 'It did not end', second.ended);
+      expect({ exitCode, stdout }).to.deep.equal({ exitCode: 1, stdout: '' });
+      expect(stderr).to.equal(
+        `linklog: ${mounted} is in use by process ${first.child.pid ?? 0} ` +
+          `in another container or machine (host name ${hostname()})\n`,
+      );
+    } finally {
+      first.child.kill('SIGTERM');
+      await first.ended;
     }
   });
 });
