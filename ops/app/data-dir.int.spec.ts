@@ -1,9 +1,10 @@
 import { expect } from 'chai';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { validate as isUuid } from 'uuid';
 import { adminTokenOf, knownAdminToken, openDataDir, publishedAddresses } from './data-dir.js';
 import { ConfigError } from '../platform/config/config.js';
 import { LockHeld } from '../platform/process/process-lock.js';
@@ -99,6 +100,19 @@ describe('composition root: data directory', () => {
     expect(await publishedAddresses(dataDir)).to.deep.equal(addresses);
     held.release();
     expect(await publishedAddresses(dataDir)).to.equal(null);
+  });
+
+  it('keeps an id, which is made anew where a power loss left an empty file', async () => {
+    const held = await openDataDir(dataDir);
+    const id = held.id();
+    expect(isUuid(id)).to.equal(true);
+    expect(held.id()).to.equal(id);
+    writeFileSync(path.join(dataDir, 'id'), '');
+    const another = held.id();
+    expect(isUuid(another)).to.equal(true);
+    expect(held.id()).to.equal(another);
+    held.release();
+    expect(readdirSync(dataDir)).to.deep.equal(['id']);
   });
 
   describe('keeps an admin token', () => {

@@ -49,15 +49,14 @@ const makeId = (dataDir: string): void => {
   }
 };
 
-/** The id by which processes on several machines know a directory that they share. @throws ConfigError */
+/** The id by which processes on several machines know a directory that they share. */
 const idOf = (dataDir: string): string => {
-  const known = readText(idFile(dataDir))?.trim();
-  if (known === undefined) {
-    makeId(dataDir);
-    return idOf(dataDir);
-  }
+  const known = readText(idFile(dataDir))?.trim() ?? '';
   if (isUuid(known)) return known;
-  throw new ConfigError(`DATA_DIR: ${idFile(dataDir)} holds no UUID; delete it`);
+  // A power loss may leave an empty file.
+  rmSync(idFile(dataDir), { force: true });
+  makeId(dataDir);
+  return idOf(dataDir);
 };
 
 /**
