@@ -51,10 +51,11 @@ const makeId = (dataDir: string): void => {
 
 /** The id by which processes on several machines know a directory that they share. */
 const idOf = (dataDir: string): string => {
-  const known = readText(idFile(dataDir))?.trim() ?? '';
+  const text = readText(idFile(dataDir));
+  const known = text?.trim() ?? '';
   if (isUuid(known)) return known;
   // A power loss may leave an empty file.
-  rmSync(idFile(dataDir), { force: true });
+  if (text !== null) rmSync(idFile(dataDir), { force: true });
   makeId(dataDir);
   return idOf(dataDir);
 };
