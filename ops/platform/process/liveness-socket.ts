@@ -126,6 +126,8 @@ export const isListening = (dir: string, name: string): Promise<boolean> =>
     } catch (error) {
       // The queue of connections is full: a stopped process does not accept them.
       if (hasCode(error, 'EAGAIN')) return true;
+      // The listener was closed before it accepted: now it refuses.
+      if (hasCode(error, 'ECONNRESET')) return await isListening(dir, name);
       // ENOTSOCK: a copy that is an ordinary file, on macOS.
       if (hasCode(error, 'ECONNREFUSED', 'ENOENT', 'ENOTSOCK')) return false;
       throw error;
