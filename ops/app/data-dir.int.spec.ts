@@ -1,9 +1,10 @@
 import { expect } from 'chai';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { validate as isUuid } from 'uuid';
 import { adminTokenOf, knownAdminToken, openDataDir, publishedAddresses } from './data-dir.js';
 import { ConfigError } from '../platform/config/config.js';
 import { LockHeld } from '../platform/process/process-lock.js';
@@ -55,8 +56,8 @@ describe('composition root: data directory', () => {
     await once(child.stdout, 'data');
     return {
       pid: child.pid,
-      async run(what: 'markDraining' | 'release') {
-        child.stdin.write(`${what}\n`);
+      async release() {
+        child.stdin.write('release\n');
         await once(child.stdout, 'data');
       },
     };
@@ -75,42 +76,43 @@ describe('composition root: data directory', () => {
     expect((error as Error).message).to.match(/^DATA_DIR [^\n]+$/);
   });
 
-  it('refuses a second process at once, naming the pid of the first', async () => {
+  it('refuses a second process after a wait, and names the pid of the first', async () => {
     const { pid } = await holder();
-    const refused = rejection(openDataDir(dataDir));
-    expect(await settledWithin(refused, 5_000)).to.be.true;
-    expect(await refused).to.be.instanceOf(LockHeld);
-    expect(((await refused) as Error).message).to.include(String(pid));
+    const error = await rejection(openDataDir(dataDir, { waitMs: 100 }));
+    expect(error).to.be.instanceOf(LockHeld);
+    expect((error as LockHeld).message).to.equal(`${dataDir} is in use by process ${pid}`);
   });
 
-  it('is locked by a second process after its draining predecessor releases it', async () => {
+  it('is locked by a second process after its predecessor releases it', async () => {
     const predecessor = await holder();
-    await predecessor.run('markDraining');
     const opening = openDataDir(dataDir);
     expect(await settledWithin(opening, 300)).to.be.false;
-    await predecessor.run('release');
+    await predecessor.release();
     const held = await opening;
     held.release();
   });
 
-  it('refuses at once when another process left the draining file', async () => {
-    await holder();
-    writeFileSync(path.join(dataDir, 'draining'), '1');
-    const refused = rejection(openDataDir(dataDir));
-    expect(await settledWithin(refused, 5_000)).to.be.true;
-    expect(await refused).to.be.instanceOf(LockHeld);
-  });
-
   it('gives the addresses of the service only while it runs', async () => {
     const held = await openDataDir(dataDir);
-    expect(publishedAddresses(dataDir)).to.equal(null);
+    expect(await publishedAddresses(dataDir)).to.equal(null);
     const addresses = { api: 'http://a', edge: 'http://e', admin: 'http://x', pid: process.pid };
     held.publish(addresses);
-    expect(publishedAddresses(dataDir)).to.deep.equal(addresses);
-    held.markDraining();
+    expect(await publishedAddresses(dataDir)).to.deep.equal(addresses);
     held.release();
-    expect(publishedAddresses(dataDir)).to.equal(null);
-    expect(existsSync(path.join(dataDir, 'draining'))).to.be.false;
+    expect(await publishedAddresses(dataDir)).to.equal(null);
+  });
+
+  it('keeps an id, which is made anew where a power loss left an empty file', async () => {
+    const held = await openDataDir(dataDir);
+    const id = held.id();
+    expect(isUuid(id)).to.equal(true);
+    expect(held.id()).to.equal(id);
+    writeFileSync(path.join(dataDir, 'id'), '');
+    const another = held.id();
+    expect(isUuid(another)).to.equal(true);
+    expect(held.id()).to.equal(another);
+    held.release();
+    expect(readdirSync(dataDir)).to.deep.equal(['id']);
   });
 
   describe('keeps an admin token', () => {

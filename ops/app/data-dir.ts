@@ -1,23 +1,19 @@
-import { randomBytes } from 'node:crypto';
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { randomBytes, randomUUID } from 'node:crypto';
+import { linkSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
+import { validate as isUuid } from 'uuid';
 import { ConfigError } from '../platform/config/config.js';
 import { nullOnThrow } from '../platform/errors.js';
-import {
-  acquireLock,
-  isLocked,
-  LockHeld,
-  type ProcessLock,
-} from '../platform/process/process-lock.js';
+import { acquireLock, isLocked } from '../platform/process/process-lock.js';
 
-/** Milliseconds that a start waits for a predecessor that is draining. */
-const drainWaitMs = 10_000;
+/** How long a start waits for another process on its data directory, which may be draining (ms). */
+const predecessorWaitMs = 10_000;
 
 /** The seal key of an installation that keeps all of its data in one place. */
 export const sealKeyFileIn = (dataDir: string): string => path.join(dataDir, 'seal-key.pem');
 
-const drainingFile = (dataDir: string): string => path.join(dataDir, 'draining');
 const tokenFile = (dataDir: string): string => path.join(dataDir, 'admin-token');
+const idFile = (dataDir: string): string => path.join(dataDir, 'id');
 const addressesFile = (dataDir: string): string => path.join(dataDir, 'service.json');
 
 const readText = (file: string): string | null =>
@@ -39,22 +35,38 @@ export interface ServiceAddresses {
   readonly pid: number;
 }
 
-const lock = async (dataDir: string): Promise<ProcessLock> => {
+/** Makes the id of a new directory. Another machine may do so at this moment: the first one counts. */
+const makeId = (dataDir: string): void => {
+  const file = idFile(dataDir);
+  const unfinished = `${file}.${randomUUID()}`;
+  writeFileSync(unfinished, `${randomUUID()}\n`, { flag: 'wx', mode: 0o600 });
   try {
-    return await acquireLock(dataDir);
-  } catch (error) {
-    if (!(error instanceof LockHeld)) throw error;
-    if (readText(drainingFile(dataDir)) !== String(error.pid)) throw error;
-    return acquireLock(dataDir, { waitMs: drainWaitMs });
+    nullOnThrow(() => {
+      linkSync(unfinished, file);
+    }, 'EEXIST');
+  } finally {
+    rmSync(unfinished);
   }
+};
+
+/** The id by which processes on several machines know a directory that they share. */
+const idOf = (dataDir: string): string => {
+  const text = readText(idFile(dataDir));
+  const known = text?.trim() ?? '';
+  if (isUuid(known)) return known;
+  // A power loss may leave an empty file.
+  if (text !== null) rmSync(idFile(dataDir), { force: true });
+  makeId(dataDir);
+  return idOf(dataDir);
 };
 
 /**
  * Makes the data directory and locks it for this process.
  *
- * @throws LockHeld when another live process has it; ConfigError when it cannot be made.
+ * @param options.waitMs how long to wait for another process that has it (ms)
+ * @throws LockHeld when another live process still has it then; ConfigError when it cannot be made or locked
  */
-export const openDataDir = async (dataDir: string) => {
+export const openDataDir = async (dataDir: string, { waitMs = predecessorWaitMs } = {}) => {
   try {
     // The parents get the usual mode: PostgreSQL, which never runs as root, must be able to pass them.
     mkdirSync(path.dirname(dataDir), { recursive: true });
@@ -64,23 +76,18 @@ export const openDataDir = async (dataDir: string) => {
       cause,
     });
   }
-  const held = await lock(dataDir);
-  rmSync(drainingFile(dataDir), { force: true });
+  const lock = await acquireLock(dataDir, { waitMs });
   // A killed predecessor left its addresses, where another process may listen by now.
   rmSync(addressesFile(dataDir), { force: true });
   return {
-    /** Makes a successor wait for the lock instead of failing at once. */
-    markDraining() {
-      writeFileSync(drainingFile(dataDir), String(process.pid));
-    },
+    id: (): string => idOf(dataDir),
     /** Where the running service can be reached, for the command line. */
     publish(addresses: ServiceAddresses) {
       writeWhole(addressesFile(dataDir), JSON.stringify(addresses));
     },
     release() {
-      rmSync(drainingFile(dataDir), { force: true });
       rmSync(addressesFile(dataDir), { force: true });
-      held.release();
+      lock.release();
     },
   };
 };
@@ -105,8 +112,8 @@ export const knownAdminToken = (dataDir: string): string | null => {
  * The addresses of the service that runs in this data directory; `null` while none runs. Addresses that
  * a killed service left are ignored: the admin token would go to whoever listens there now.
  */
-export const publishedAddresses = (dataDir: string): ServiceAddresses | null => {
-  if (!isLocked(dataDir)) return null;
+export const publishedAddresses = async (dataDir: string): Promise<ServiceAddresses | null> => {
+  if (!(await isLocked(dataDir))) return null;
   const text = readText(addressesFile(dataDir));
   return text === null ? null : (JSON.parse(text) as ServiceAddresses);
 };

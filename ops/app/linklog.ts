@@ -13,6 +13,7 @@ import { measureOutbox } from '../platform/outbox/outbox-metrics.js';
 import { exposePasswords, PasswordHasher } from '../platform/passwords/password-hasher.js';
 import { openRedis } from '../platform/redis.js';
 import { adminTokenOf, openDataDir, sealKeyFileIn, type ServiceAddresses } from './data-dir.js';
+import { lockInDatabase } from './data-dir-lock.js';
 import { openDatabase } from './database.js';
 import { startEdgeProcesses } from './edge-processes.js';
 import { logChannels, openEventLog } from './event-log.js';
@@ -57,6 +58,17 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
     const database = await openDatabase({ config, channels, metrics, logger });
     onStop(() => database.stop());
     const { listener } = database;
+    const dataDirLock =
+      config.databaseUrl === null
+        ? null
+        : lockInDatabase({
+            url: config.databaseUrl,
+            dataDir: config.dataDir,
+            id: dataDir.id(),
+            logger,
+          });
+    onStop(() => dataDirLock?.stop());
+    await dataDirLock?.decided;
     const logPool = database.pool('log', 6, 'log');
     const eventLog = await openEventLog(config, {
       pool: logPool,
@@ -184,9 +196,6 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
       pid: process.pid,
     };
     dataDir.publish(addresses);
-    onStop(() => {
-      dataDir.markDraining();
-    });
     return {
       addresses,
       /** Where there are several. */
@@ -194,6 +203,10 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
       /** Of a new installation, shown this once; `null` where no key was made. */
       firstKey: firstKey ?? null,
       /** Never resolves; rejects when the service cannot go on. */
-      failed: firstFailure([eventLog.failed, projectors?.failed ?? never]),
+      failed: firstFailure([
+        eventLog.failed,
+        projectors?.failed ?? never,
+        dataDirLock?.failed ?? never,
+      ]),
     };
   });

@@ -83,7 +83,6 @@ runToEnd(async () => {
     const [api = ''] = addresses.apis;
     sayReady({ ...addresses, pids, pid: process.pid }, api, firstKey);
     await ended;
-    dataDir.markDraining();
     await stack.stop();
   } finally {
     dataDir.release();

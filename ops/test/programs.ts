@@ -4,8 +4,9 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { inheritedEnvironment } from '../platform/config/config.js';
 import { projectFile } from '../platform/files/project-file.js';
+import { inContainerWithoutNetwork } from './support/container.js';
 
-/** Programs of others that tests run; `npm run test:setup` installs them. `mount` needs root. */
+/** Programs of others that tests run; `npm run test:setup` installs them. `mount` and `unshare` need root. */
 const programs = [
   ...[
     'bash',
@@ -26,13 +27,15 @@ const programs = [
   'schemathesis',
   '.postgres-17',
   'mount',
+  'unshare',
 ];
+
+const succeeds = (program: string, ...args: readonly string[]): boolean =>
+  spawnSync(program, args, { stdio: 'ignore' }).status === 0;
 
 /** Only root may, and not in every container. */
 const mayMount = (): boolean => {
   const dir = mkdtempSync(path.join(tmpdir(), 'linklog-mount-'));
-  const succeeds = (program: string, ...args: string[]): boolean =>
-    spawnSync(program, args, { stdio: 'ignore' }).status === 0;
   try {
     return (
       succeeds('mount', '-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', dir) && succeeds('umount', dir)
@@ -53,8 +56,16 @@ const isThere = (program: string): boolean =>
     }
   });
 
+/** Only root may, and not in every container. */
+const mayUnshare = (): boolean => {
+  const [unshare = '', ...options] = inContainerWithoutNetwork;
+  return succeeds(unshare, ...options, 'true');
+};
+
 const isInstalled = (program: string): boolean =>
-  isThere(program) && (program !== 'mount' || mayMount());
+  isThere(program) &&
+  (program !== 'mount' || mayMount()) &&
+  (program !== 'unshare' || mayUnshare());
 
 /** A module's other modules, and the programs that it names. Comments are no use of a program. */
 const read = (file: string): { readonly modules: string[]; readonly named: string[] } => {

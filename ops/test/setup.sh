@@ -18,6 +18,7 @@ need jq jq
 need openssl openssl
 need nginx nginx
 need faketime faketime
+need unshare util-linux
 need java default-jdk-headless
 need mvn maven
 python3 -c 'import ensurepip' 2>/dev/null || packages+=(python3-venv)

@@ -4,6 +4,7 @@ import pg from 'pg';
 import type { Logger } from 'pino';
 import { nullOn } from '../../platform/errors.js';
 import { pathExists } from '../../platform/files/new-file.js';
+import { acquireLock, LockHeld } from '../../platform/process/process-lock.js';
 import { launch, minimalEnv, untilReady } from '../process/child.js';
 import { ServerFailed, ServerUnavailable } from '../process/errors.js';
 import { freePort, startServer } from '../process/server.js';
@@ -25,6 +26,9 @@ import { postgresArguments } from './settings.js';
 
 /** Recovery after a crash replays at most 1 GB of log (max_wal_size), seconds on any disk. */
 const readyWithinMs = 180_000;
+
+/** How long processes of a PostgreSQL whose postmaster has ended need to notice that (ms). */
+const lastProcessEndsMs = 5_000;
 
 /** "Fast" shutdown, then "immediate", which costs a recovery at the next start. */
 const stopSteps = [
@@ -79,6 +83,19 @@ const requireSameMajor = async ({ cluster }: ClusterLayout, version: string): Pr
   );
 };
 
+/** @throws ServerFailed where a PostgreSQL of this cluster still runs: only the processes of this container were ended */
+const requireEnded = async (layout: ClusterLayout): Promise<void> => {
+  if (!(await pathExists(layout.home))) return;
+  try {
+    (await acquireLock(layout.home, { waitMs: lastProcessEndsMs })).release();
+  } catch (error) {
+    if (!(error instanceof LockHeld)) throw error;
+    throw new ServerFailed(
+      `the PostgreSQL of ${layout.cluster} still runs in another container: end that container`,
+    );
+  }
+};
+
 /**
  * Starts the PostgreSQL that lives in `<dataDir>/postgres`, made at the first start, after ending what
  * a killed process left running there. The caller has the lock on `dataDir`, which must exist.
@@ -100,6 +117,7 @@ export const startEmbeddedPostgres = async (options: {
   const owner = await postgresAccount(layout);
   await requireSameMajor(layout, installed.version);
   await endOrphanPostgres(layout, owner, logger);
+  await requireEnded(layout);
   const account = await chooseAccount(owner, logger);
   await removeUnfinished(layout, account, logger);
   await makeHome(layout, account, owner);
@@ -115,19 +133,30 @@ export const startEmbeddedPostgres = async (options: {
   const program = binaries.postgres;
   const server = await startServer({
     port: findPort,
-    begin: (port) =>
-      launch({
-        name: 'PostgreSQL',
-        program,
-        args: postgresArguments(layout.cluster, port, socketDirOf(layout, port)),
-        dir: layout.cluster,
-        account,
-        env,
-        logFile: layout.log,
-        logger,
-        stopSteps,
-        explain: (error) => explainFailure(program, error),
-      }),
+    begin: async (port) => {
+      // PostgreSQL's processes have the lock: it lasts until the last of them has ended, wherever that is.
+      const lock = await acquireLock(layout.home, { waitMs: lastProcessEndsMs });
+      try {
+        const child = await launch({
+          name: 'PostgreSQL',
+          program,
+          args: postgresArguments(layout.cluster, port, socketDirOf(layout, port)),
+          dir: layout.cluster,
+          account,
+          env,
+          inherits: lock.fd,
+          logFile: layout.log,
+          logger,
+          stopSteps,
+          explain: (error) => explainFailure(program, error),
+        });
+        lock.handOver();
+        return child;
+      } catch (error) {
+        lock.release();
+        throw error;
+      }
+    },
     ready: (child, port) => {
       const url = connectionUrl(port, password);
       return untilReady(child, () => postgresAnswers(layout, child.pid, url), readyWithinMs);

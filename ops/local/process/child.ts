@@ -88,6 +88,8 @@ export interface ChildOptions {
   readonly dir: string;
   readonly account?: Account | null;
   readonly env?: NodeJS.ProcessEnv;
+  /** The descriptor that it gets besides stdin, stdout and stderr. */
+  readonly inherits?: number;
   /** Gets stdout and stderr; bounded. `null`: its stdout is piped to us, and its stderr is ours. */
   readonly logFile: string | null;
   readonly logger: Logger;
@@ -142,7 +144,7 @@ const fork = (
 /** @throws the system's error, explained, when it cannot be started: ENOENT where it is not in PATH */
 export const launch = async (options: ChildOptions) => {
   const { name, program, args, dir, account, env, logFile, logger } = options;
-  const { tied = false, sharesPorts = false } = options;
+  const { tied = false, sharesPorts = false, inherits } = options;
   const log = logFile === null ? null : await openLogFile(logFile);
   const stdio =
     log === null ? (['ignore', 'pipe', 'inherit'] as const) : (['ignore', log, log] as const);
@@ -154,7 +156,7 @@ export const launch = async (options: ChildOptions) => {
         ...(env && { env }),
         // Its own session, so that Ctrl-C reaches us alone and we stop it after its clients.
         detached: true,
-        stdio: [...stdio],
+        stdio: [...stdio, ...(inherits === undefined ? [] : [inherits])],
       });
   const { promise: exited, resolve } = deferred<Exit>();
   child.once('exit', (exitCode, signal) => {

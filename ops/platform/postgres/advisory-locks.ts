@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { PoolClient } from 'pg';
 import { withConnection, type Pool } from './pool.js';
 
@@ -23,6 +24,13 @@ export const advisoryLocks = {
   /** Held by the one process that makes signatures for searches at this moment. */
   searchIndex: 7_021_962,
 } as const;
+
+/**
+ * The number of a lock that has a name: 64 bits of a hash, in decimal digits. That it meets one of the numbers above,
+ * or that of another name, has a probability of 2⁻⁶⁴.
+ */
+export const advisoryLockNamed = (name: string): string =>
+  createHash('sha256').update(name).digest().readBigInt64BE().toString();
 
 /**
  * Runs `work` with a connection that holds an advisory lock of one number or two; `null` where another

@@ -1,7 +1,15 @@
 import { expect } from 'chai';
-import { spawn, type ChildProcess } from 'node:child_process';
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
@@ -70,12 +78,12 @@ describe('platform: lock on a directory', () => {
 
   it('is taken, refused a second time in the same process, and taken again once released', async () => {
     const lock = await acquireLock(dir);
-    expect(isLocked(dir)).to.be.true;
+    expect(await isLocked(dir)).to.be.true;
     const held = await refusal(acquireLock(dir));
     expect(held).to.include({ code: 'LOCK_HELD', pid: process.pid, retryable: true });
     lock.release();
     lock.release();
-    expect(isLocked(dir)).to.be.false;
+    expect(await isLocked(dir)).to.be.false;
     (await acquireLock(dir)).release();
     expect(readdirSync(dir)).to.deep.equal([]);
   });
@@ -84,9 +92,9 @@ describe('platform: lock on a directory', () => {
     const dirs = ['a', 'b', 'c'].map((name) => join(dir, name));
     for (const each of dirs) mkdirSync(each);
     const locks = await Promise.all(dirs.map((each) => acquireLock(each)));
-    expect(dirs.map(isLocked)).to.deep.equal([true, true, true]);
+    expect(await Promise.all(dirs.map(isLocked))).to.deep.equal([true, true, true]);
     locks[1]?.release();
-    expect(dirs.map(isLocked)).to.deep.equal([true, false, true]);
+    expect(await Promise.all(dirs.map(isLocked))).to.deep.equal([true, false, true]);
     locks.forEach((lock) => {
       lock.release();
     });
@@ -118,7 +126,7 @@ describe('platform: lock on a directory', () => {
 
   it('is taken over from a process that was killed', async () => {
     await end(await holderOf(dir), 'SIGKILL');
-    expect(isLocked(dir)).to.be.false;
+    expect(await isLocked(dir)).to.be.false;
     (await acquireLock(dir)).release();
     expect(readdirSync(dir)).to.deep.equal([]);
   });
@@ -139,7 +147,7 @@ describe('platform: lock on a directory', () => {
     );
     const [said] = (await once(stdoutOf(parent), 'data')) as [Buffer];
     const pid = Number(said.toString());
-    expect(isLocked(dir)).to.be.true;
+    expect(await isLocked(dir)).to.be.true;
     process.kill(pid, 'SIGKILL');
     await sleep(100);
     expect(() => process.kill(pid, 0), 'the zombie').not.to.throw();
@@ -147,17 +155,131 @@ describe('platform: lock on a directory', () => {
     await end(parent, 'SIGKILL');
   });
 
+  /** The record of this process, whose lock it has now. */
+  const record = (change: object): string => {
+    const own = JSON.parse(readFileSync(join(dir, 'lock'), 'utf8')) as object;
+    return JSON.stringify({ ...own, ...change });
+  };
+  /** As in a record of versions that have no socket. */
+  const earlier = { host: undefined, namespace: undefined };
+
+  it('is held by a live process of an earlier version, which has no socket', async () => {
+    const lock = await acquireLock(dir);
+    const left = record(earlier);
+    lock.release();
+    writeFileSync(join(dir, 'lock'), left);
+    expect(await isLocked(dir)).to.be.true;
+    expect((await refusal(acquireLock(dir))).pid).to.equal(process.pid);
+  });
+
+  it('is held by a process that is stopped, however often it is asked', async () => {
+    const child = await holderOf(dir);
+    child.kill('SIGSTOP');
+    // The queue of connections that nobody accepts has room for 511.
+    for (let count = 0; count < 600; count += 1) expect(await isLocked(dir)).to.be.true;
+    await end(child, 'SIGKILL');
+    expect(await isLocked(dir)).to.be.false;
+  });
+
+  it('does not keep its process alive', async () => {
+    const child = inProcess(`await acquireLock(args[0]);`, dir);
+    const [exitCode] = (await once(child, 'exit')) as [number];
+    expect(exitCode).to.equal(0);
+    (await acquireLock(dir)).release();
+    expect(readdirSync(dir)).to.deep.equal([]);
+  });
+
+  /** A killed holder that has started a program, which lives on. */
+  const withChild = async (stdio: string): Promise<number> => {
+    const child = inProcess(
+      `import { spawn } from 'node:child_process';
+       const lock = await acquireLock(args[0]);
+       const child = spawn('sleep', ['60'], { detached: true, stdio: ${stdio} });
+       child.once('spawn', () => console.log(child.pid));
+       process.stdin.resume();`,
+      dir,
+    );
+    const [said] = (await once(stdoutOf(child), 'data')) as [Buffer];
+    await end(child, 'SIGKILL');
+    return Number(said.toString());
+  };
+
+  it('is not inherited by the programs that its holder starts', async () => {
+    const pid = await withChild(`'ignore'`);
+    try {
+      expect(await isLocked(dir)).to.be.false;
+    } finally {
+      process.kill(pid, 'SIGKILL');
+    }
+  });
+
+  it('is held on by a program that was given its descriptor', async () => {
+    const pid = await withChild(`['ignore', 'ignore', 'ignore', lock.fd]`);
+    try {
+      expect(await isLocked(dir)).to.be.true;
+    } finally {
+      process.kill(pid, 'SIGKILL');
+    }
+    (await acquireLock(dir, { waitMs: 10_000 })).release();
+  });
+
+  it('is left to a program that was given its descriptor', async () => {
+    const lock = await acquireLock(dir);
+    const child = spawn('sleep', ['60'], { stdio: ['ignore', 'ignore', 'ignore', lock.fd] });
+    await once(child, 'spawn');
+    lock.handOver();
+    expect(await isLocked(dir)).to.be.true;
+    await end(child, 'SIGKILL');
+    expect(await isLocked(dir)).to.be.false;
+    (await acquireLock(dir)).release();
+    expect(readdirSync(dir)).to.deep.equal([]);
+  });
+
+  it('of a directory whose path is longer than that of a socket is held', async () => {
+    const deep = join(dir, 'a'.repeat(100), 'b'.repeat(100));
+    mkdirSync(deep, { recursive: true });
+    const child = await holderOf(deep);
+    expect((await refusal(acquireLock(deep))).pid).to.equal(child.pid);
+    await end(child, 'SIGKILL');
+    (await acquireLock(deep)).release();
+    expect(readdirSync(deep)).to.deep.equal([]);
+  });
+
+  it('is not held in a copy of the directory', async () => {
+    const held = join(dir, 'held');
+    mkdirSync(held);
+    const lock = await acquireLock(held);
+    const copy = join(dir, 'copy');
+    expect(spawnSync('cp', ['-a', held, copy]).status).to.equal(0);
+    expect(readdirSync(copy)).to.have.members(readdirSync(held));
+    expect(await isLocked(copy)).to.be.false;
+    (await acquireLock(copy)).release();
+    expect(readdirSync(copy)).to.deep.equal([]);
+    expect(await isLocked(held)).to.be.true;
+    lock.release();
+  });
+
+  it('is open to its user alone', async () => {
+    const lock = await acquireLock(dir);
+    const socket = readdirSync(dir).find((name) => name !== 'lock') ?? '';
+    expect(statSync(join(dir, socket)).mode & 0o777).to.equal(0o600);
+    lock.release();
+  });
+
   describe('left behind', () => {
-    const record = (change: object): string => {
-      const own = JSON.parse(readFileSync(join(dir, 'lock'), 'utf8')) as object;
-      return JSON.stringify({ ...own, ...change });
-    };
     const onLinux: [string, () => string][] = [
-      ['by a process whose pid another has now', () => record({ start: '1' })],
-      ['before a reboot', () => record({ boot: '00000000-0000-0000-0000-000000000000' })],
+      [
+        'by an earlier version, whose pid another process has now',
+        () => record({ ...earlier, start: '1' }),
+      ],
+      [
+        'by an earlier version, before a reboot',
+        () => record({ ...earlier, boot: '00000000-0000-0000-0000-000000000000' }),
+      ],
     ];
     const cases: [string, () => string][] = [
       ...(process.platform === 'linux' ? onLinux : []),
+      ['by a process that exited', () => record({})],
       ['empty, by a power loss', () => ''],
       ['half written', () => '{"pid":1'],
       ['with a token that is no file name', () => record({ token: '../../x' })],
@@ -168,7 +290,7 @@ describe('platform: lock on a directory', () => {
         const left = content();
         lock.release();
         writeFileSync(join(dir, 'lock'), left);
-        expect(isLocked(dir)).to.be.false;
+        expect(await isLocked(dir)).to.be.false;
         (await acquireLock(dir)).release();
         expect(readdirSync(dir)).to.deep.equal([]);
       });
@@ -232,7 +354,8 @@ describe('platform: lock on a directory', () => {
       expect(winners, `round ${round}`).to.have.length(1);
       const named = new Set(said.filter((pid) => pid < 0).map((pid) => -pid));
       expect([...named], `round ${round}`).to.deep.equal(winners);
-      expect(readdirSync(dirs[round] ?? '')).to.deep.equal(['lock']);
+      const left = readdirSync(dirs[round] ?? '');
+      expect(left, `round ${round}`).to.have.length(2).and.to.include('lock');
     }
   });
 });

@@ -118,7 +118,7 @@ export const proveEdits = async (proof: EditsProof): Promise<EditsReport> => {
     const lookups = async (result: string): Promise<number> => {
       let sum = 0;
       for (const index of edges.keys()) {
-        const admin = publishedAddresses(serviceDir(stack.dataDir, 'edge', index))?.admin;
+        const admin = (await publishedAddresses(serviceDir(stack.dataDir, 'edge', index)))?.admin;
         if (admin === undefined) throw new Error(`Edge ${index} has a listener for operators`);
         const { text } = await ask(`${admin}/metrics`);
         sum += total(parseExposition(text), 'linklog_edge_shared_cache_lookups_total', { result });

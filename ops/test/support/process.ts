@@ -36,11 +36,19 @@ export interface RunningProcess {
 const start = (
   program: readonly string[],
   env: Readonly<Record<string, string>>,
-  detached: boolean,
-  input = '',
+  {
+    detached,
+    input = '',
+    runner = [],
+  }: {
+    readonly detached: boolean;
+    readonly input?: string;
+    readonly runner?: readonly string[];
+  },
 ): RunningProcess => {
   const began = performance.now();
-  const child = spawn(process.execPath, program, {
+  const [command = '', ...args] = [...runner, process.execPath, ...program];
+  const child = spawn(command, args, {
     cwd: '/',
     detached,
     env: { ...env },
@@ -71,12 +79,17 @@ process.once('exit', () => {
   for (const child of products) child.kill('SIGTERM');
 });
 
-/** Starts the product, or another program of its kind, on free ports and in a process group of its own. */
+/**
+ * Starts the product, or another program of its kind, on free ports and in a process group of its own.
+ *
+ * @param runner the command that runs it, such as `inContainer`
+ */
 export const launch = (
   env: Readonly<Record<string, string>>,
   program: readonly string[] = [mainFile],
+  runner: readonly string[] = [],
 ): RunningProcess => {
-  const running = start(program, { ...hermetic, ...env }, true);
+  const running = start(program, { ...hermetic, ...env }, { detached: true, runner });
   products.add(running.child);
   running.child.once('close', () => products.delete(running.child));
   return running;
@@ -88,12 +101,14 @@ export const lastLines = (text: string): string => text.trimEnd().split('\n').sl
 export const runToEnd = async (
   env: Readonly<Record<string, string>>,
   withinMs = 30_000,
+  runner: readonly string[] = [],
 ): Promise<EndedProcess> => {
-  const { child, ended } = launch(env);
+  const { child, ended } = launch(env, [mainFile], runner);
   try {
     return await within(withinMs, 'The process did not end', ended);
   } catch (error) {
-    child.kill('SIGTERM');
+    // `unshare` ignores SIGTERM while it waits for its child.
+    child.kill(runner.length === 0 ? 'SIGTERM' : 'SIGKILL');
     throw error;
   }
 };
@@ -128,7 +143,7 @@ export const startLinklogCli = (
   program = cliFile,
   input = '',
 ): RunningCommand => {
-  const { child, ended } = start([program, ...args], env, false, input);
+  const { child, ended } = start([program, ...args], env, { detached: false, input });
   const said = ended.then(({ exitCode, stdout, stderr }) => ({ exitCode, stdout, stderr }));
   return { child, ended: said };
 };

@@ -197,6 +197,8 @@ interface StartOptions {
   readonly dataDir?: string;
   /** The main file of another build. */
   readonly program?: string;
+  /** The command that runs it, such as `inContainer`: then `pid` is the command's. */
+  readonly runner?: readonly string[];
 }
 
 /**
@@ -214,7 +216,7 @@ export const startProduct = async (
   const isOurs = options.program === undefined;
   if (isOurs && !options.env?.['DATABASE_URL']) await copyClusterTemplate(dataDir);
   const env = { ...(await serversFor(dataDir, isStack)), DATA_DIR: dataDir, ...options.env };
-  const running = launch(env, [program]);
+  const running = launch(env, [program], options.runner);
   const { child, ended } = running;
 
   let ready: unknown;
@@ -250,6 +252,7 @@ export const startProduct = async (
     : { apis: [text(ready, 'api')], edges: [text(ready, 'edge')] };
   // A stack's processes have folders of their own.
   const processDirs = isStack ? serviceDirs(dataDir) : [dataDir];
+  const published = await Promise.all(processDirs.map(publishedAddresses));
 
   return {
     api: apis[0] ?? '',
@@ -262,7 +265,7 @@ export const startProduct = async (
     pid,
     dataDir,
     spoolRoot: options.env?.['SPOOL_DIR'] ?? path.join(dataDir, 'spool'),
-    admins: processDirs.flatMap((dir) => publishedAddresses(dir)?.admin ?? []),
+    admins: published.flatMap((addresses) => addresses?.admin ?? []),
     ready,
     ended,
     stdout: running.stdout,

@@ -61,8 +61,8 @@ const showPhases = () => {
 };
 
 /** Said before the file is read, which may take a while. */
-const requireStopped = (dataDir: string): void => {
-  const service = publishedAddresses(dataDir);
+const requireStopped = async (dataDir: string): Promise<void> => {
+  const service = await publishedAddresses(dataDir);
   if (!service) return;
   throw new CliError(
     'REFUSED',
@@ -76,7 +76,7 @@ const restore = async (config: Config, file: string): Promise<Answer> => {
     ended: 'the restore was ended at once; the next start says what to do',
   };
   const started = performance.now();
-  requireStopped(config.dataDir);
+  await requireStopped(config.dataDir);
   const backup = await openBackup(file);
   const phases = showPhases();
   try {

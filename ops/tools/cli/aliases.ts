@@ -16,7 +16,7 @@ export const addAliasCommands = (program: Command, { connect, print }: CommandCo
     .examples('aliases allow support --account acme')
     .action(async (alias: string, options: { readonly account?: string }) => {
       const account = required(options.account, '--account', 'aliases allow');
-      const change = await connect().allowAlias(alias, account);
+      const change = await (await connect()).allowAlias(alias, account);
       print(changed(change, (known) => `The account ${account} may use ${known.alias}`));
     });
 
@@ -26,7 +26,7 @@ export const addAliasCommands = (program: Command, { connect, print }: CommandCo
     .argument('<alias>', 'the alias, in whatever case', notEmpty('alias'))
     .examples('aliases disallow support')
     .action(async (alias: string) => {
-      const change = await connect().disallowAlias(alias);
+      const change = await (await connect()).disallowAlias(alias);
       print(changed(change, (known) => `Nobody may use ${known.alias}`));
     });
 };

@@ -7,7 +7,7 @@ import type { Answer } from './output.js';
 export interface CommandContext {
   readonly readConfig: () => Config;
   /** A client of the running service. */
-  readonly connect: () => AdminClient;
+  readonly connect: () => Promise<AdminClient>;
   /** Prints the answer as `--json` asks, and sets the exit code. */
   readonly print: (answer: Answer) => void;
 }

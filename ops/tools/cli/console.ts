@@ -9,7 +9,7 @@ export const addConsoleCommand = (program: Command, { connect, print }: CommandC
     .option('--key <id>', 'whose account it opens: a key by its id (default: the oldest)', keyId)
     .examples('console', 'console --key 01990000-0000-7000-8000-000000000000')
     .action(async ({ key }: { readonly key?: string }) => {
-      const address = await connect().makeConsoleAddress(key ?? null);
+      const address = await (await connect()).makeConsoleAddress(key ?? null);
       const { name, plan } = address.key;
       const whose = `the account ${address.account}, with the key ${name} (${plan})`;
       const text = `${address.url}\n\nGood once, for 10 minutes. It opens ${whose}.`;

@@ -35,9 +35,9 @@ const embeddedUrl = async (dataDir: string): Promise<string> => {
 };
 
 /** KAFKA_BROKERS, or the Kafka of the stack that runs in this data directory. */
-const kafkaOf = ({ kafka, dataDir }: Config): Config['kafka'] => {
+const kafkaOf = async ({ kafka, dataDir }: Config): Promise<Config['kafka']> => {
   if (kafka !== null) return kafka;
-  const brokers = publishedAddresses(dataDir)?.kafka;
+  const brokers = (await publishedAddresses(dataDir))?.kafka;
   return brokers === undefined ? null : readConfig({ KAFKA_BROKERS: brokers }).kafka;
 };
 
@@ -95,7 +95,8 @@ export const withDatabase = async <Result>(
   { deadlines = 'background' }: { readonly deadlines?: DeadlineName } = {},
 ): Promise<Result> => {
   const url = config.databaseUrl ?? (await embeddedUrl(config.dataDir));
-  const options = { kafka: kafkaOf(config), user: 'command', prepare: requireMigrated } as const;
+  const kafka = await kafkaOf(config);
+  const options = { kafka, user: 'command', prepare: requireMigrated } as const;
   return withLog({ url, name: 'cli', max: 10, deadlines }, options, work);
 };
 

@@ -129,7 +129,7 @@ export const addKeyCommands = (program: Command, { connect, print }: CommandCont
       };
       const textOf = (key: CreatedKeyResponse): string =>
         `${facts([...factsOf(key), ['key', key.key]])}\n\nThe key is shown this once: keep it safe.`;
-      print(changed(await connect().createKey(request), textOf));
+      print(changed(await (await connect()).createKey(request), textOf));
     });
 
   keys
@@ -137,7 +137,7 @@ export const addKeyCommands = (program: Command, { connect, print }: CommandCont
     .description('all keys, with what they have used this month')
     .examples('keys list', "keys list --json | jq -r '.keys[] | select(.active) | .name'")
     .action(async () => {
-      const all = await connect().listKeys();
+      const all = await (await connect()).listKeys();
       const text = all.length === 0 ? 'There are no keys yet.' : table(head, all.map(rowOf));
       print({ json: { keys: all }, text });
     });
@@ -148,7 +148,7 @@ export const addKeyCommands = (program: Command, { connect, print }: CommandCont
     .argument('<id>', 'its id, see "linklog keys list"', keyId)
     .examples('keys show 01990000-0000-7000-8000-000000000000')
     .action(async (id: string) => {
-      const key = await connect().findKey(id);
+      const key = await (await connect()).findKey(id);
       print({ json: key, text: facts([...factsOf(key), ...usageFacts(key)]) });
     });
 
@@ -170,7 +170,7 @@ export const addKeyCommands = (program: Command, { connect, print }: CommandCont
     )
     .action(async (id: string, options: ChangeOptions) => {
       const request = requestOf(options);
-      print(changed(await connect().changeKey(id, request), (key) => facts(factsOf(key))));
+      print(changed(await (await connect()).changeKey(id, request), (key) => facts(factsOf(key))));
     });
 
   keys
@@ -181,6 +181,6 @@ export const addKeyCommands = (program: Command, { connect, print }: CommandCont
     .action(async (id: string) => {
       const textOf = ({ name, id: of }: KeyResponse): string =>
         `Revoked, for good: ${name} (${of})`;
-      print(changed(await connect().revokeKey(id), textOf));
+      print(changed(await (await connect()).revokeKey(id), textOf));
     });
 };

@@ -31,7 +31,7 @@ export const addLinkCommands = (program: Command, { connect, print }: CommandCon
       .examples(`links ${what} spring-sale --reason "${reason}"`)
       .action(async (code: string, options: { readonly reason?: string }) => {
         const given = required(options.reason, '--reason', `links ${what}`);
-        const change = await connect().setBlocked(code, what, given);
+        const change = await (await connect()).setBlocked(code, what, given);
         print(
           changed(change, (link) => `${link.blocked ? 'Blocked' : 'Unblocked'}: ${link.shortCode}`),
         );
@@ -47,7 +47,7 @@ export const addLinkCommands = (program: Command, { connect, print }: CommandCon
       "links history spring-sale --json | jq -r '.events[].actor'",
     )
     .action(async (code: string) => {
-      const events = await connect().linkHistory(code);
+      const events = await (await connect()).linkHistory(code);
       const head = ['TIME', 'WHAT', 'WHO', 'WHY'];
       print({ json: { events }, text: table(head, events.map(rowOf)) });
     });

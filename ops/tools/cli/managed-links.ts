@@ -126,7 +126,7 @@ export const addManagingCommands = (
     )
     .action(async ({ limit, after, ...filter }: ListOptions) => {
       const asked = { filter, limit, after: after ?? null };
-      const { links: found, next } = await connect().listLinks(asked);
+      const { links: found, next } = await (await connect()).listLinks(asked);
       const text = found.length === 0 ? 'There are no such links.' : table(head, found.map(rowOf));
       const notice = next === null ? undefined : `there may be more: --after ${next}`;
       print({ json: { links: found, next }, text, notice });
@@ -138,7 +138,7 @@ export const addManagingCommands = (
     .argument('<code>', 'its short code', shortCode)
     .examples('links show spring-sale', 'links show spring-sale --json | jq -r .url')
     .action(async (code: string) => {
-      const link = await connect().findLink(code);
+      const link = await (await connect()).findLink(code);
       print({ json: link, text: textOf(link) });
     });
 
@@ -170,7 +170,7 @@ export const addManagingCommands = (
     )
     .action(async (code: string, options: EditOptions) => {
       const wanted = await changeOf(options);
-      print(changed(await connect().changeLink(code, wanted, options.ifVersion), textOf));
+      print(changed(await (await connect()).changeLink(code, wanted, options.ifVersion), textOf));
     });
 
   for (const [what, disabled, description] of [
@@ -184,7 +184,7 @@ export const addManagingCommands = (
       .option(...ifVersion)
       .examples(`links ${what} spring-sale`)
       .action(async (code: string, options: Pick<EditOptions, 'ifVersion'>) => {
-        const change = await connect().changeLink(code, { disabled }, options.ifVersion);
+        const change = await (await connect()).changeLink(code, { disabled }, options.ifVersion);
         print(changed(change, (link) => `${link.shortCode} is ${link.status} now`));
       });
   }
@@ -196,7 +196,7 @@ export const addManagingCommands = (
     .option(...ifVersion)
     .examples('links delete spring-sale')
     .action(async (code: string, options: Pick<EditOptions, 'ifVersion'>) => {
-      const deletion = await connect().deleteLink(code, options.ifVersion);
+      const deletion = await (await connect()).deleteLink(code, options.ifVersion);
       print(changed(deletion, (link) => `Deleted, for good: ${link.shortCode}`));
     });
 };

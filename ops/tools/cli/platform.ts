@@ -47,7 +47,7 @@ export const addPlatformCommands = (program: Command, { connect, print }: Comman
     .description('what is on and what is off')
     .examples('platform show', 'platform show --json | jq .features.qr')
     .action(async () => {
-      const state = await connect().readPlatform();
+      const state = await (await connect()).readPlatform();
       print({ json: state, text: textOf(state) });
     });
 
@@ -60,6 +60,6 @@ export const addPlatformCommands = (program: Command, { connect, print }: Comman
   }
   setCommand.action(async (wanted: Switches) => {
     const request = requestOf(wanted);
-    print(changed(await connect().switchPlatform(request), textOf));
+    print(changed(await (await connect()).switchPlatform(request), textOf));
   });
 };

@@ -103,7 +103,7 @@ export const runCommandLine = async (
   let json = false;
   const context: CommandContext = {
     readConfig,
-    connect: () => createAdminClient(findService(readConfig()), actorName()),
+    connect: async () => createAdminClient(await findService(readConfig()), actorName()),
     print(answer) {
       const said = json ? answer.json && JSON.stringify(answer.json) : answer.text;
       if (said !== undefined) out(`${said}\n`);

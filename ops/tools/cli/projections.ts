@@ -143,7 +143,7 @@ export const addProjectionCommands = (program: Command, context: CommandContext)
       "projections status --json | jq '.projections[] | select(.deadLetters > 0)'",
     )
     .action(async () => {
-      print(statusOf(await connect().health()));
+      print(statusOf(await (await connect()).health()));
     });
 
   addRebuildCommand(group, context);

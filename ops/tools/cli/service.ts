@@ -1,7 +1,7 @@
 import { userInfo } from 'node:os';
 import { knownAdminToken, publishedAddresses } from '../../app/data-dir.js';
 import type { Config } from '../../platform/config/config.js';
-import { nullOnThrow } from '../../platform/errors.js';
+import { nullOn } from '../../platform/errors.js';
 import { urlOf } from '../../platform/http/server.js';
 import { operatorName } from '../../../schemas/http/operators.js';
 import { CliError, explainDataDir } from './errors.js';
@@ -19,10 +19,10 @@ export interface Service {
  *
  * @throws CliError, ConfigError
  */
-export const findService = ({ dataDir, admin, adminToken }: Config): Service => {
+export const findService = async ({ dataDir, admin, adminToken }: Config): Promise<Service> => {
   try {
     // Without access to the addresses, the configuration alone tells where the service is.
-    const published = nullOnThrow(() => publishedAddresses(dataDir), 'EACCES', 'EPERM');
+    const published = await nullOn(publishedAddresses(dataDir), 'EACCES', 'EPERM');
     const token = adminToken ?? knownAdminToken(dataDir);
     if (published) return { url: published.admin, token };
     if (admin.port !== 0) return { url: urlOf(admin), token };

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { openDataDir } from '../../app/data-dir.js';
 import { ConfigError, readConfig } from '../../platform/config/config.js';
+import { rejection } from '../../test/support/waiting.js';
 import { CliError } from './errors.js';
 import { findService, operatorNameOf } from './service.js';
 
@@ -31,40 +32,48 @@ describe('CLI: where the service is', () => {
   it('is what the running one has published, whatever the configuration', async () => {
     const held = await openDataDir(dataDir);
     held.publish(addresses);
-    expect(find({ ADMIN_PORT: '9999' }).url).to.equal('http://127.0.0.1:1003');
+    expect((await find({ ADMIN_PORT: '9999' })).url).to.equal('http://127.0.0.1:1003');
     held.release();
-    expect(find({ ADMIN_PORT: '9999' }).url).to.equal('http://127.0.0.1:9999');
+    expect((await find({ ADMIN_PORT: '9999' })).url).to.equal('http://127.0.0.1:9999');
   });
 
   it('is not what one that was killed has left: the token is not for strangers', async () => {
     writeFileSync(path.join(dataDir, 'service.json'), JSON.stringify(addresses));
-    expect(find().url).to.equal('http://127.0.0.1:8082');
+    expect((await find()).url).to.equal('http://127.0.0.1:8082');
     // Nor while its successor is not ready yet.
     const held = await openDataDir(dataDir);
-    expect(find().url).to.equal('http://127.0.0.1:8082');
+    expect((await find()).url).to.equal('http://127.0.0.1:8082');
     held.release();
   });
 
-  it('is an address that can be connected to', () => {
-    expect(find({ ADMIN_HOST: '0.0.0.0', ADMIN_PORT: '5' }).url).to.equal('http://127.0.0.1:5');
-    expect(find({ ADMIN_HOST: '::', ADMIN_PORT: '5' }).url).to.equal('http://[::1]:5');
+  it('is an address that can be connected to', async () => {
+    expect((await find({ ADMIN_HOST: '0.0.0.0', ADMIN_PORT: '5' })).url).to.equal(
+      'http://127.0.0.1:5',
+    );
+    expect((await find({ ADMIN_HOST: '::', ADMIN_PORT: '5' })).url).to.equal('http://[::1]:5');
   });
 
-  it('is nowhere when any port would do and none is published', () => {
-    expect(() => find({ ADMIN_PORT: '0' })).to.throw(CliError, 'no service runs on');
+  it('is nowhere when any port would do and none is published', async () => {
+    const error = await rejection(find({ ADMIN_PORT: '0' }));
+    expect(error).to.be.instanceOf(CliError);
+    expect((error as CliError).message).to.include('no service runs on');
   });
 
-  it('is opened by ADMIN_TOKEN, else by the token of the data directory, if there is one', () => {
-    expect(find().token).to.be.null;
+  it('is opened by ADMIN_TOKEN, else by the token of the data directory, if there is one', async () => {
+    expect((await find()).token).to.be.null;
     writeFileSync(path.join(dataDir, 'admin-token'), 'from-the-directory\n');
-    expect(find().token).to.equal('from-the-directory');
-    expect(find({ ADMIN_TOKEN: 'from-the-environment' }).token).to.equal('from-the-environment');
+    expect((await find()).token).to.equal('from-the-directory');
+    expect((await find({ ADMIN_TOKEN: 'from-the-environment' })).token).to.equal(
+      'from-the-environment',
+    );
   });
 
-  it('is not in a file', () => {
+  it('is not in a file', async () => {
     const file = path.join(dataDir, 'file');
     writeFileSync(file, '');
-    expect(() => find({ DATA_DIR: file })).to.throw(ConfigError, `${file} is not a directory`);
+    const error = await rejection(find({ DATA_DIR: file }));
+    expect(error).to.be.instanceOf(ConfigError);
+    expect((error as ConfigError).message).to.include(`${file} is not a directory`);
   });
 
   it('hears a name of visible characters only', () => {

@@ -1,5 +1,5 @@
 import { expect } from 'chai';
-import { cp, mkdir, readdir, readFile, rm } from 'node:fs/promises';
+import { cp, lstat, mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { acquireLock } from '../../../platform/process/process-lock.js';
 import { Bench } from '../../../test/e2e/harness.js';
@@ -41,9 +41,15 @@ export const describeSpoolShip = (open: () => Promise<LogOfProduct>): void => {
   };
   const ship = (...args: readonly string[]): Promise<Said> =>
     startLinklogCli(['spool', 'ship', ...args], { ...log.env, DATA_DIR: dataDir }).ended;
+  /** Without sockets, which `cp` does not copy: a killed process leaves that of its lock. */
+  const copy = (from: string, to: string): Promise<void> =>
+    cp(from, to, {
+      recursive: true,
+      filter: async (file) => !(await lstat(file)).isSocket(),
+    });
   const copyOf = async (name: string): Promise<string> => {
     const dir = path.join(dataDir, 'copies', name);
-    await cp(left, dir, { recursive: true });
+    await copy(left, dir);
     return dir;
   };
   const expectClicks = (count: number): Promise<void> =>
@@ -68,7 +74,7 @@ export const describeSpoolShip = (open: () => Promise<LogOfProduct>): void => {
       goOn();
     }
     left = path.join(dataDir, 'left');
-    await cp(bench.product.spoolRoot, left, { recursive: true });
+    await copy(bench.product.spoolRoot, left);
     await rm(bench.product.spoolRoot, { recursive: true });
   });
   after(async () => {
@@ -113,7 +119,7 @@ export const describeSpoolShip = (open: () => Promise<LogOfProduct>): void => {
     const root = await copyOf('third');
     const [spool = ''] = await readdir(root);
     const held = spool.replace(/^./, '1');
-    await cp(path.join(root, spool), path.join(root, held), { recursive: true });
+    await copy(path.join(root, spool), path.join(root, held));
     const lock = await acquireLock(path.join(root, held));
     try {
       const { exitCode, stdout } = await ship(root);

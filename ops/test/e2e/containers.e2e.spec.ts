@@ -1,0 +1,189 @@
+import { expect } from 'chai';
+import { execFile } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { chmod, readdir, rm } from 'node:fs/promises';
+import { hostname } from 'node:os';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import {
+  connectionUrl,
+  layoutOf,
+  readPassword,
+  readPostmasterPid,
+} from '../../local/postgres/layout.js';
+import { inContainer } from '../support/container.js';
+import {
+  launch,
+  mainFile,
+  readyLine,
+  runToEnd,
+  temporaryDir,
+  type RunningProcess,
+} from '../support/process.js';
+import { startEmbeddedProduct, type Product } from '../support/product.js';
+import { eventually, eventuallyPasses, within } from '../support/waiting.js';
+import { Bench } from './harness.js';
+
+/** Containers that share a directory, each with PID 1 as its first process. */
+describe('product: containers on one volume', function () {
+  this.timeout(120_000);
+  let dir: string;
+  let products: Product[];
+
+  beforeEach(async () => {
+    dir = await temporaryDir();
+    // PostgreSQL's account has to pass it.
+    await chmod(dir, 0o711);
+    products = [];
+  });
+
+  afterEach(async () => {
+    for (const product of products) await product.killTree();
+    await rm(dir, { recursive: true, force: true });
+  });
+
+  const dataDir = (): string => path.join(dir, 'data');
+
+  const start = async (runner: readonly string[] = inContainer): Promise<Bench> => {
+    const bench = new Bench();
+    bench.use(await startEmbeddedProduct({ dataDir: dataDir(), runner }));
+    products.push(bench.product);
+    return bench;
+  };
+
+  /** For other services on the database of the first one. */
+  const databaseUrlOf = async (): Promise<string> => {
+    const layout = layoutOf(dataDir());
+    const port = (await readPostmasterPid(layout))?.port ?? 0;
+    return connectionUrl(port, (await readPassword(layout)) ?? '');
+  };
+
+  /** The process that `pid` has started. */
+  const childOf = (pid: number): number =>
+    Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim());
+
+  it('a second one on the same DATA_DIR ends with one line, and the first one goes on', async () => {
+    const first = await start();
+    const { key } = await first.key('PRO');
+    const { shortCode } = await first.link(key);
+    const second = await runToEnd({ DATA_DIR: dataDir() }, 30_000, inContainer);
+    expect(second).to.include({ exitCode: 1, stdout: '' });
+    expect(second.stderr).to.equal(
+      `linklog: ${dataDir()} is in use by process 1 in another container or machine (host name ${hostname()})\n`,
+    );
+    expect((await first.visit(shortCode)).status).to.equal(302);
+    expect((await first.visit((await first.link(key)).shortCode)).status).to.equal(302);
+  });
+
+  it('starts again after its container was killed, although the pids of before are in use', async () => {
+    const first = await start();
+    const { key } = await first.key('PRO');
+    const { shortCode } = await first.link(key);
+    await first.product.killTree();
+    const left = (await readPostmasterPid(layoutOf(dataDir())))?.pid ?? 0;
+
+    // In the new container, a process takes each pid up to that of the PostgreSQL of before.
+    const shell = [
+      '/bin/sh',
+      '-c',
+      'n=0; while [ "$n" -lt "$0" ]; do sleep 600 & n=$!; done; "$@"',
+      String(left + 5),
+    ];
+    const second = await start([...inContainer, ...shell]);
+    expect((await second.visit(shortCode)).status).to.equal(302);
+    expect((await second.visit((await second.link(key)).shortCode)).status).to.equal(302);
+  });
+
+  it('does not start PostgreSQL beside one that an ended process left in another container', async () => {
+    // The container outlives the service, and PostgreSQL with it.
+    const first = await start([...inContainer, '/bin/sh', '-c', '"$@"; sleep 600', 'sh']);
+    const { key } = await first.key('PRO');
+    const { shortCode } = await first.link(key);
+    const shell = childOf(first.product.pid);
+    process.kill(childOf(shell), 'SIGKILL');
+    await eventually('the next program of the container runs', () => {
+      return readFileSync(`/proc/${shell}/task/${shell}/children`, 'utf8')
+        .trim()
+        .split(' ')
+        .some((pid) => readFileSync(`/proc/${pid}/comm`, 'utf8') === 'sleep\n');
+    });
+
+    const second = await runToEnd({ DATA_DIR: dataDir() }, 60_000, inContainer);
+    expect(second).to.include({ exitCode: 1, stdout: '' });
+    expect(second.stderr.trimEnd().split('\n').at(-1)).to.equal(
+      `linklog: the PostgreSQL of ${dataDir()}/postgres/cluster still runs in another container: end that container`,
+    );
+
+    await first.product.killTree();
+    const third = await start();
+    expect((await third.visit(shortCode)).status).to.equal(302);
+  });
+
+  it('leaves the spool of an edge in another container to that edge', async () => {
+    const first = await start();
+    const { key } = await first.key('PRO');
+    const { shortCode } = await first.link(key);
+    const visit = async (count: number): Promise<void> => {
+      for (let done = 0; done < count; done += 1) {
+        expect((await first.visit(shortCode)).status).to.equal(302);
+      }
+    };
+    await visit(5);
+    const { spoolRoot } = first.product;
+    const [own = ''] = await readdir(spoolRoot);
+    const databaseUrl = await databaseUrlOf();
+
+    const edge: RunningProcess = launch(
+      {
+        DATA_DIR: path.join(dir, 'edge'),
+        DATABASE_URL: databaseUrl,
+        SPOOL_DIR: spoolRoot,
+        SHORT_URL_HOST: 'http://localhost:8081',
+        LOG_LEVEL: 'info',
+      },
+      [mainFile, 'edge'],
+      inContainer,
+    );
+    try {
+      await readyLine(edge);
+      // It scans at its start.
+      await eventually('there are two spools', async () => (await readdir(spoolRoot)).length === 2);
+      await visit(5);
+      expect(existsSync(path.join(spoolRoot, own)), 'the spool of the first').to.equal(true);
+      await eventuallyPasses(20_000, async () => {
+        expect((await first.stats(shortCode, key)).clickCount).to.equal(10);
+      });
+      expect(edge.stderr()).not.to.include('the spool of an ended process is adopted');
+    } finally {
+      edge.child.kill('SIGKILL');
+      await edge.ended;
+    }
+  });
+
+  it('of which each is a machine, with one database: the second one ends with one line', async () => {
+    await start();
+    const env = {
+      DATABASE_URL: await databaseUrlOf(),
+      SHORT_URL_HOST: 'http://localhost:8081',
+      LOG_LEVEL: 'warn',
+    };
+    const shared = path.join(dir, 'shared');
+    const first = launch({ ...env, DATA_DIR: shared }, [mainFile, 'edge']);
+    try {
+      await readyLine(first);
+      // As another machine sees it: a Unix domain socket of the first one is dead there.
+      const mounted = path.join(dir, 'mounted');
+      await promisify(execFile)('cp', ['-a', shared, mounted]);
+      const second = launch({ ...env, DATA_DIR: mounted }, [mainFile, 'edge']);
+      const { exitCode, stdout, stderr } = await within(60_000, 'It did not end', second.ended);
+      expect({ exitCode, stdout }).to.deep.equal({ exitCode: 1, stdout: '' });
+      expect(stderr).to.equal(
+        `linklog: ${mounted} is in use by process ${first.child.pid ?? 0} ` +
+          `in another container or machine (host name ${hostname()})\n`,
+      );
+    } finally {
+      first.child.kill('SIGTERM');
+      await first.ended;
+    }
+  });
+});
