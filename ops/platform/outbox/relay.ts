@@ -126,6 +126,12 @@ export const sentThrough = async (
   return rows[0]?.through ?? 0;
 };
 
+/**
+ * What became of an event of the ledger behind the relay: it was applied; neither it nor a later event of its subject
+ * was; or only a later one was, so that it can be applied no more.
+ */
+export type SequenceState = 'applied' | 'absent' | 'overtaken';
+
 /** What the projections have read of the log proper. */
 export interface ProjectedEvents {
   /** The offset below which every projection has applied, or set aside, a partition. */

@@ -69,8 +69,9 @@ export const foldProjection = async (client: PoolClient, projection: Projection,
     client,
     live,
     ignored: {
-      // Checkpoints say how far a fold has come, and nothing is redriven in one.
-      isTable: (name: string) => ['checkpoints', 'redriven_days'].includes(name),
+      // Checkpoints say how far a fold has come, and nothing is redriven in one. Missing events are found otherwise.
+      isTable: (name: string) =>
+        ['checkpoints', 'redriven_days', 'missing_events', 'spools', 'spool_blocks'].includes(name),
       // The words of an error may change from version to version, and a migration gave marks a day.
       columns: { dead_letters: ['error'], high_water_marks: ['raised_on'] },
     },
