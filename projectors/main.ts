@@ -111,7 +111,7 @@ export const missingEvents = async (
     origin: 'subject' | 'spool';
     events: number;
   }>(
-    `SELECT origin, topic, sum(events)::bigint AS events FROM (
+    `SELECT origin, topic, least(sum(events), ${Number.MAX_SAFE_INTEGER})::bigint AS events FROM (
        ${ofProjections.join(' UNION ALL ')}
        UNION ALL SELECT p.topic, 'subject', 1
        FROM log.unapplied u JOIN log.partitions p ON p.id = u.partition_id WHERE NOT u.overtaken

@@ -119,6 +119,14 @@ describe('projectors: missing events', function () {
       expect(states).to.deep.equal(['applied', 'overtaken', 'overtaken', 'applied', 'absent']);
     });
 
+    it('are counted up to the largest safe integer, whatever sequences a foreign writer makes up', async () => {
+      const sequence = Number.MAX_SAFE_INTEGER;
+      await feed(database.pool, history).events(blocked('a', sequence), blocked('b', sequence));
+      expect(await missingEvents(database.pool)).to.deep.equal([
+        { origin: 'subject', topic: links.name, events: sequence },
+      ]);
+    });
+
     it('are not sought behind a record that cannot be read', async () => {
       const broken = { key: 'a', value: '{' };
       const given = feed(database.pool, history);

@@ -91,7 +91,7 @@ export class LogSequences {
       [limit],
     );
     const { rows: totals } = await this.client.query<{ events: number; origins: number }>(
-      `SELECT coalesce(sum(count), 0)::bigint AS events, count(*) AS origins FROM (${lacking}) l`,
+      `SELECT least(coalesce(sum(count), 0), ${Number.MAX_SAFE_INTEGER})::bigint AS events, count(*) AS origins FROM (${lacking}) l`,
     );
     return { ...(totals[0] ?? { events: 0, origins: 0 }), reported: rows };
   }

@@ -135,6 +135,14 @@ describe('audit verify: missing events', function () {
     }
   });
 
+  it('are counted whatever sequences a foreign writer makes up', async () => {
+    const sequence = Number.MAX_SAFE_INTEGER;
+    await append(node.log, [blocked('a', sequence), blocked('b', sequence), visit(sequence)]);
+    const { missing } = await verify({ pool: database.pool, log: node.log });
+    expect(missing.origins).to.equal(3);
+    expect(missing.events).to.be.at.least(sequence);
+  });
+
   it('are none where a record cannot be read and still names its sequence', async () => {
     const { key, value } = recordOf(blocked('a', 2));
     await append(node.log, [created('a')]);
