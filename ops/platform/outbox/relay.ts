@@ -251,10 +251,13 @@ const checkNext = async (
 /**
  * Checks that the events that were sent were applied, with their sequences: a log that acknowledges an event may still
  * not have stored it. Returns the events that are newly found to be neither applied nor overtaken.
+ *
+ * @throws the signal's reason
  */
 export const checkSent = async (
   pool: Pool,
   projected: ProjectedEvents,
+  signal?: AbortSignal,
 ): Promise<readonly UnappliedEvent[]> => {
   const { rows: partitions } = await pool.query<Omit<CheckedPartition, 'passed'>>(
     `SELECT p.id, p.topic, p.partition, r.checked_offset AS checked
@@ -265,6 +268,7 @@ export const checkSent = async (
   );
   const found: UnappliedEvent[] = [];
   for (const known of partitions) {
+    signal?.throwIfAborted();
     const { topic, partition } = known;
     const applied = await projected.appliedThrough(topic, partition);
     const { rows } = await pool.query<{ passed: number }>(
@@ -275,6 +279,7 @@ export const checkSent = async (
     const checked = { ...known, passed: rows[0]?.passed ?? 0 };
     await recheck(pool, projected, checked);
     for (let from = known.checked; from < checked.passed;) {
+      signal?.throwIfAborted();
       const { absent, next } = await checkNext(pool, projected, checked, from);
       found.push(
         ...absent.map(({ subject, sequence }) => ({ topic, partition, subject, sequence })),
@@ -412,19 +417,34 @@ export const startRelay = (options: {
     };
 
     let checkedAt = -Infinity;
-    /** Between two rounds: while events are sent, none is sent again. */
-    const check = async (): Promise<void> => {
-      if (performance.now() - checkedAt < checkEveryMs || signal.aborted) return;
+    let checking: Promise<void> | undefined;
+    let mayBeAbsent = false;
+    /** Beside the sending, which does not wait for it. */
+    const check = (): void => {
+      if (checking || performance.now() - checkedAt < checkEveryMs) return;
       checkedAt = performance.now();
-      try {
-        for (const event of await checkSent(pool, projected)) {
-          logger.error(event, 'an event is missing from the log, which had acknowledged it');
-        }
-        await sendAgain(pool, log);
-      } catch (err) {
-        // Sending does not depend on it.
-        logger.warn({ err }, 'sent events could not be checked; trying again');
-      }
+      checking = checkSent(pool, projected, signal)
+        .then((found) => {
+          for (const event of found) {
+            logger.error(event, 'an event is missing from the log, which had acknowledged it');
+          }
+          mayBeAbsent = true;
+          recorded.wake();
+        })
+        .catch((err: unknown) => {
+          if (!signal.aborted) {
+            logger.warn({ err }, 'sent events could not be checked; trying again');
+          }
+        })
+        .finally(() => {
+          checking = undefined;
+        });
+    };
+    /** Between two rounds: while events are sent, none is sent again. */
+    const sendAbsent = async (): Promise<void> => {
+      if (!mayBeAbsent || signal.aborted) return;
+      mayBeAbsent = false;
+      await sendAgain(pool, log);
     };
 
     const relay = async (): Promise<void> => {
@@ -434,7 +454,8 @@ export const startRelay = (options: {
           await mayBegin();
           const hasSent = await sendDue();
           await saveCheckpoints();
-          await check();
+          check();
+          await sendAbsent();
           if (!hasSent) await recorded.sleep(uncovered.size > 0 ? checkpointEveryMs : idleMs);
           backoff.reset();
         } catch (err) {
@@ -454,6 +475,7 @@ export const startRelay = (options: {
       await untilAborted(relay(), signal);
     } finally {
       for (const stop of unsubscribe) stop();
+      await checking;
     }
   };
 
