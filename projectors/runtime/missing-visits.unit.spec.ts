@@ -133,7 +133,7 @@ describe('projectors: missing visits of spools', () => {
         const simulation = new Simulation();
         let now = 0;
         for (const one of steps) {
-          now += 1_000;
+          now += 30_000;
           if (one.type === 'ship') simulation.ship(one.visits, isLost(one.lost), one.times);
           else if (one.type === 'apply') simulation.apply(one.partition, one.records);
           else {
