@@ -3,18 +3,25 @@ import { oneAtATime } from '../ops/platform/concurrency/one-at-a-time.js';
 import { periodically } from '../ops/platform/concurrency/periodic.js';
 import type { EventLog } from '../ops/platform/event-log/port.js';
 import type { Logger } from '../ops/platform/logging.js';
-import type { Pool } from '../ops/platform/postgres/pool.js';
-import type { TopicName } from '../schemas/events/topics.js';
+import { groupBy } from '../ops/platform/group-by.js';
+import type { SequenceState } from '../ops/platform/outbox/relay.js';
+import { transaction, type Pool } from '../ops/platform/postgres/pool.js';
+import { topics, type TopicName } from '../schemas/events/topics.js';
+import type { HealthResponse } from '../schemas/http/health.js';
 import { projections } from './projections.js';
 import { createBatchHandler } from './runtime/batch.js';
 import { catchUp, endsOf } from './runtime/catch-up.js';
-import { readCheckpoint, requireKnownCheckpoints } from './runtime/checkpoints.js';
+import { readCheckpoint, requireKnownCheckpoints, shareSchema } from './runtime/checkpoints.js';
+import { readHighWaterMarks } from './runtime/high-water-marks.js';
 import { readerLag, startProjection } from './runtime/live-projection.js';
+import { watchSpools } from './runtime/missing-visits.js';
 import { liveSchema, type ProjectionName } from './runtime/projection.js';
 import { dropOldPrevious, rebuildDueProjections } from './runtime/rebuild.js';
+import { readGaps } from './runtime/sequence-gaps.js';
 import { indexForSearch, indexingMemory } from './search/indexer.js';
 
 const searchIndexMs = 10_000;
+const spoolWatchMs = 10_000;
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 
@@ -49,6 +56,12 @@ export const startProjectors = async (deps: {
     task: () => rebuildDueProjections({ ...deps, projections, signal: stopping.signal }),
     logger: deps.logger,
   });
+  const watching = periodically({
+    name: 'count missing visits',
+    everyMs: spoolWatchMs,
+    task: watchSpools(deps),
+    logger: deps.logger,
+  });
   const remembered = indexingMemory();
   const indexing = periodically({
     name: 'index links for searches',
@@ -65,7 +78,9 @@ export const startProjectors = async (deps: {
     /** Resolves when no batch is being applied and none will be. */
     async stop(): Promise<void> {
       stopping.abort();
-      await Promise.all([dropping, rebuilding, indexing, ...running].map((each) => each.stop()));
+      await Promise.all(
+        [dropping, rebuilding, watching, indexing, ...running].map((each) => each.stop()),
+      );
     },
   };
 };
@@ -80,6 +95,63 @@ export const projectionStatus = (pool: Pool, log: EventLog) =>
       ...(await readerLag(pool, log, liveSchema(name), topics)),
     })),
   );
+
+/** Events that are missing from the log, by their topic and by who numbered them; none where nothing is missing. */
+export const missingEvents = async (
+  pool: Pool,
+): Promise<NonNullable<HealthResponse['missingEvents']>> => {
+  const ofProjections = projections
+    .filter(({ checksSequencesOf = [] }) => checksSequencesOf.length > 0)
+    .map(
+      ({ name }) => `SELECT topic, 'subject' AS origin, last_sequence - first_sequence + 1 AS events
+                     FROM ${liveSchema(name)}.missing_events`,
+    );
+  const { rows } = await pool.query<{
+    topic: TopicName;
+    origin: 'subject' | 'spool';
+    events: number;
+  }>(
+    `SELECT origin, topic, least(sum(events), ${Number.MAX_SAFE_INTEGER})::bigint AS events FROM (
+       ${ofProjections.join(' UNION ALL ')}
+       UNION ALL SELECT p.topic, 'subject', 1
+       FROM log.unapplied u JOIN log.partitions p ON p.id = u.partition_id WHERE NOT u.overtaken
+       UNION ALL SELECT $1, 'spool', missing_before + missing_after
+       FROM projection_stats.spools WHERE missing_before + missing_after > 0
+     ) m GROUP BY origin, topic ORDER BY origin, topic`,
+    [topics.visits.name],
+  );
+  return rows;
+};
+
+/** Whether events of the ledger, of one partition, were applied in the order of their sequences. */
+export const sequenceStates = async (
+  pool: Pool,
+  topic: TopicName,
+  partition: number,
+  events: readonly { readonly subject: string; readonly sequence: number }[],
+): Promise<readonly SequenceState[]> => {
+  const projection = projections.find((each) => each.checksSequencesOf?.includes(topic));
+  if (!projection) throw new Error(`No projection checks the sequences of ${topic}`);
+  const schema = liveSchema(projection.name);
+  const subjects = [...new Set(events.map(({ subject }) => subject))];
+  return transaction(pool, async (tx) => {
+    await tx.query(shareSchema(projection.name));
+    const [marks] = await readHighWaterMarks(tx, schema, [{ topic, partition, origins: subjects }]);
+    const inRows = await projection.sequences?.[topic]?.(tx, schema, subjects);
+    const gaps = groupBy(
+      await readGaps(tx, schema, { topic, partition }, subjects),
+      ({ subject }) => subject,
+    );
+    return events.map(({ subject, sequence }) => {
+      const highest = Math.max(marks?.get(subject)?.sequence ?? 0, inRows?.get(subject) ?? 0);
+      if (sequence > highest) return 'absent';
+      const isInGap = gaps
+        .get(subject)
+        ?.some(({ first, last }) => first <= sequence && sequence <= last);
+      return isInGap === true ? 'overtaken' : 'applied';
+    });
+  });
+};
 
 /** The offset below which every projection of a topic has applied one of its partitions. */
 export const appliedThrough = async (

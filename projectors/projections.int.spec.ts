@@ -1,10 +1,11 @@
 import { expect } from 'chai';
 import { testDatabase, type TestDatabase } from '../ops/test/support/database.js';
+import { topicNames } from '../schemas/events/topics.js';
 import { projections } from './projections.js';
 import { liveSchema, projectionNames, type ProjectionSchema } from './runtime/projection.js';
 import { describeSchema } from './testing/tables.js';
 
-const runtimeTables = ['checkpoints', 'dead_letters', 'high_water_marks'];
+const runtimeTables = ['checkpoints', 'dead_letters', 'high_water_marks', 'missing_events'];
 
 describe('projectors: every projection', () => {
   let database: TestDatabase;
@@ -30,6 +31,13 @@ describe('projectors: every projection', () => {
       projections.map(({ name }) => name),
       hint,
     ).to.deep.equal([...projectionNames]);
+  });
+
+  it('have the sequences of each topic checked by one of them', () => {
+    const checked = projections.flatMap(({ topics, checksSequencesOf = [] }) =>
+      checksSequencesOf.filter((topic) => topics.includes(topic)),
+    );
+    expect(checked).to.have.members(topicNames);
   });
 
   for (const name of projectionNames) {

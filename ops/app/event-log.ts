@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { appliedThrough, subjectsSetAside } from '../../projectors/main.js';
+import { appliedThrough, sequenceStates, subjectsSetAside } from '../../projectors/main.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
 import { topics, type TopicName } from '../../schemas/events/topics.js';
 import { findUnknownEvent, watchLedger } from '../ledger/behind-log.js';
@@ -123,6 +123,7 @@ const openOnKafka = async (
   const projected: ProjectedEvents = {
     appliedThrough: (topic, partition) => appliedThrough(pool, topic, partition),
     setAside: (topic) => subjectsSetAside(pool, topic),
+    states: (topic, partition, events) => sequenceStates(pool, topic, partition, events),
   };
   // A PostgreSQL that crashed may have lost the last checkpoints: COMMIT does not wait for the disk.
   const unsubscribe = listener.onGap((state) => {
@@ -136,7 +137,10 @@ const openOnKafka = async (
   const watch = user === 'service' ? watchLedger({ ...ledger, listener, logger }) : null;
   const tasks = watch
     ? [
-        startRelay({ pool, url, listener, log, mayBegin: () => watch.upToDate(), logger }),
+        startRelay({
+          ...{ pool, url, listener, log, projected, logger },
+          mayBegin: () => watch.upToDate(),
+        }),
         periodically({
           name: 'prune the outbox',
           everyMs: pruneEveryMs,

@@ -20,12 +20,14 @@ const spool = {
 };
 
 const compaction = { waiting: 7 };
+const missingEvents = [{ origin: 'spool' as const, topic: 'linklog.visits.v1', events: 2 }];
 
 describe('composition root: health check', () => {
   const check = (deps: Partial<Deps> = {}) =>
     createHealthCheck({
       dependencies: { postgres: fine, log: fine },
       projections: () => Promise.resolve([projection]),
+      missingEvents: () => Promise.resolve(missingEvents),
       spool: () => spool,
       compaction: () => Promise.resolve(compaction),
       logger: createLogger('silent'),
@@ -37,6 +39,7 @@ describe('composition root: health check', () => {
       status: 'pass',
       dependencies: { postgres: up, log: up, projections: up },
       projections: [projection],
+      missingEvents,
       spool,
       compaction,
     });
@@ -57,6 +60,7 @@ describe('composition root: health check', () => {
         status: 'fail',
         dependencies: { postgres: told, log: up, projections: up },
         projections: [projection],
+        missingEvents,
         spool,
         compaction,
       });
@@ -72,9 +76,15 @@ describe('composition root: health check', () => {
         projections: { state: 'down', code: 'ECONNREFUSED' },
       },
       projections: [],
+      missingEvents,
       spool,
       compaction,
     });
+  });
+
+  it('passes while it is unknown which events are missing', async () => {
+    const report = await check({ missingEvents: away })();
+    expect(report).to.deep.include({ status: 'pass', missingEvents: null });
   });
 
   it('passes while an optional dependency is down, and reports it', async () => {

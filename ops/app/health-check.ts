@@ -52,11 +52,21 @@ export const createHealthCheck = (deps: {
   /** Reported, but they never fail the check: everything is served without them. */
   readonly optional?: Readonly<Record<string, () => Promise<unknown>>>;
   readonly projections: () => Promise<Projections>;
+  /** Reported, and never fails the check: what is in the log is served all the same. */
+  readonly missingEvents: () => Promise<HealthReport['missingEvents']>;
   readonly spool: () => HealthReport['spool'];
   readonly compaction: () => Promise<HealthReport['compaction']>;
   readonly logger: Logger;
 }): HealthCheck => {
-  const { dependencies, optional = {}, projections, spool, compaction, logger } = deps;
+  const {
+    dependencies,
+    optional = {},
+    projections,
+    missingEvents,
+    spool,
+    compaction,
+    logger,
+  } = deps;
   const down = new Set<string>();
 
   /** Logs changes only, not each look. */
@@ -70,8 +80,9 @@ export const createHealthCheck = (deps: {
   };
 
   const look = async (): Promise<HealthReport> => {
-    const [folded, compacted, ...others] = await Promise.all([
+    const [folded, missing, compacted, ...others] = await Promise.all([
       lookAt(projections),
+      lookAt(missingEvents),
       lookAt(compaction),
       ...Object.entries({ ...dependencies, ...optional }).map(
         async ([name, dependency]) => [name, await lookAt(dependency)] as const,
@@ -85,6 +96,7 @@ export const createHealthCheck = (deps: {
         : 'fail',
       dependencies: Object.fromEntries(looks.map(([name, seen]) => [name, stateOf(seen)])),
       projections: folded.state === 'up' ? folded.value : [],
+      missingEvents: missing.state === 'up' ? missing.value : null,
       spool: spool(),
       compaction: compacted.state === 'up' ? compacted.value : null,
     };

@@ -1,5 +1,5 @@
 import { openWebSafety } from '../../command-api/safety/web-safety.js';
-import { projectionStatus } from '../../projectors/main.js';
+import { missingEvents, projectionStatus } from '../../projectors/main.js';
 import type { RedirectEdge } from '../../redirect-edge/main.js';
 import { openCountries } from '../../redirect-edge/visitors/countries.js';
 import { firstFailure, never } from '../platform/concurrency/deferred.js';
@@ -120,6 +120,7 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
         ...(projectors?.checkArchive && { archive: projectors.checkArchive }),
       },
       projections: () => projectionStatus(logPool, log),
+      missingEvents: () => missingEvents(logPool),
       spool: () => edge?.spool() ?? null,
       compaction: async () => (await projectors?.compaction()) ?? null,
       logger,

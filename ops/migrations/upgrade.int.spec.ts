@@ -2,7 +2,9 @@ import { expect } from 'chai';
 import { readdirSync, readFileSync } from 'node:fs';
 import { emptyDatabase, type TestDatabase } from '../test/support/database.js';
 import { at, blocked, created, recordOf, spooledVisit } from '../../schemas/testing/events.js';
+import { missingEvents } from '../../projectors/main.js';
 import { createBatchHandler } from '../../projectors/runtime/batch.js';
+import { watchSpools } from '../../projectors/runtime/missing-visits.js';
 import { stats } from '../../projectors/stats/projection.js';
 import { feed, namedLog } from '../../projectors/testing/harness.js';
 import { createLogger } from '../platform/logging.js';
@@ -262,6 +264,33 @@ describe('migrations of tables with rows', () => {
     );
     await migrate(pool);
     expect(await rebuildsDue()).to.deep.equal(['projection_history']);
+  });
+
+  it('account for the visits that spools have had, and count those that follow', async () => {
+    await migrateUpTo('0054');
+    const { pool } = database;
+    const source = '/linklog/spool/spool-1';
+    await pool.query(
+      `INSERT INTO projection_stats.high_water_marks VALUES
+         ('${visits}', 0, '${source}', 90, '2026-05-20'),
+         ('${visits}', 1, '${source}', 100, '2026-05-20')`,
+    );
+    await migrate(pool);
+    const logger = createLogger('silent');
+    const ends = { ranges: () => Promise.resolve([{ partition: 0, first: 0, next: 1 }]) };
+    let now = 0;
+    const watch = watchSpools({ pool, log: ends, logger, now: () => now });
+    const missing = async (): Promise<unknown> => {
+      await watch();
+      now += 60_000;
+      await watch();
+      return missingEvents(pool);
+    };
+    const given = feed(pool, stats);
+    await given.records(visits, [recordOf(spooledVisit('abc', { sequence: 101 }))]);
+    expect(await missing()).to.deep.equal([]);
+    await given.records(visits, [recordOf(spooledVisit('abc', { sequence: 104 }))]);
+    expect(await missing()).to.deep.equal([{ origin: 'spool', topic: visits, events: 2 }]);
   });
 
   it('have nothing rebuilt in a new installation', async () => {

@@ -15,7 +15,7 @@ describe('ops: the page about storage', () => {
   it('says of every table what bounds it', async () => {
     const { rows } = await database.pool.query<{ name: string }>(
       `SELECT regexp_replace(schemaname || '.' || tablename,
-         '^.*[.](checkpoints|high_water_marks|dead_letters)$', '\\1') AS name
+         '^.*[.](checkpoints|high_water_marks|dead_letters|missing_events)$', '\\1') AS name
        FROM pg_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema')`,
     );
     const page = readFileSync(projectFile('ops', 'docs', 'storage.md'), 'utf8');

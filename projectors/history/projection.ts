@@ -1,6 +1,7 @@
 import { arrayLiteral } from '../../ops/platform/postgres/array-literal.js';
 import { unnest, valuesByField } from '../../ops/platform/postgres/pool.js';
 import { textArray } from '../../ops/platform/postgres/text-array.js';
+import { isLinkEvent } from '../../schemas/events/catalogue.js';
 import { topics } from '../../schemas/events/topics.js';
 import { rowOfEvent, type HistoryRow } from '../../schemas/read-models/history.js';
 import type { Projection } from '../runtime/projection.js';
@@ -25,10 +26,12 @@ const columnsButData = columns.filter((column) => column !== 'data');
 /** What was done to each link, oldest first, for operators. Visits are no part of it. */
 export const history: Projection<HistoryRow> = {
   name: 'history',
-  topics: [topics.links.name],
+  // Of accounts and switches it keeps high-water marks alone: no other projection reads these topics.
+  topics: [topics.links.name, topics.accounts.name, topics.platform.name],
+  checksSequencesOf: [topics.links.name, topics.accounts.name, topics.platform.name],
   mayWaitMs: 1_000,
   factsAtOnce: 32,
-  factOf: rowOfEvent,
+  factOf: (event) => (isLinkEvent(event) ? rowOfEvent(event) : null),
   async apply(tx, schema, rows) {
     await tx.query({
       name: `history-insert-${schema}`,

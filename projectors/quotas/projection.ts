@@ -15,6 +15,7 @@ const sumOf = (one: Spending, other: Spending): Spending => ({
 export const quotas: Projection<Spending> = {
   name: 'quotas',
   topics: [topics.links.name, topics.usage.name],
+  checksSequencesOf: [topics.usage.name],
   mayWaitMs: 1_000,
   factOf: spendingOf,
   async apply(tx, schema, spendings) {

@@ -24,6 +24,8 @@ import {
 import { FreshRecords } from './fresh-records.js';
 import { writeHighWaterMarks, type HighWaterMarks } from './high-water-marks.js';
 import { liveSchema, type Projection, type ProjectionSchema } from './projection.js';
+import { insertGaps, type SequenceGap } from './sequence-gaps.js';
+import { addToBlocks, type SpoolBlock } from './spool-blocks.js';
 import { UnknownEventType } from '../../schemas/events/codec.js';
 import { isUnknown, readRecord } from './read-record.js';
 
@@ -62,6 +64,10 @@ interface Due {
   readable: number;
   /** That all of them have raised. */
   marks: HighWaterMarks;
+  /** Events that are missing before them. */
+  gaps: readonly SequenceGap[];
+  /** Their visits, by spools. */
+  blocks: readonly SpoolBlock[];
 }
 
 const hasLetters = ({ readable, fresh }: Due): boolean => readable < fresh;
@@ -83,7 +89,7 @@ const readFacts = async (
 ): Promise<readonly Due[]> => {
   const reader = new FreshRecords(tx, schema, log, projection.sequences);
   const all = batches.map((batch): Due => {
-    return { batch, facts: [], fresh: 0, readable: 0, marks: new Map() };
+    return { batch, facts: [], fresh: 0, readable: 0, marks: new Map(), gaps: [], blocks: [] };
   });
   const longest = Math.max(...batches.map(({ records }) => records.length));
   for (let from = 0; from < longest; from += eventsAtOnce) {
@@ -92,11 +98,15 @@ const readFacts = async (
       return { ...batch, records: batch.records.slice(from, from + eventsAtOnce) };
     });
     const read = await reader.read(pieces);
-    read.forEach(({ fresh, raised, blocked }, index) => {
+    read.forEach(({ fresh, raised, blocked, gaps, blocks }, index) => {
       const of = due[index];
       if (!of) return;
       of.fresh += fresh.length;
       of.marks = raised;
+      if (projection.checksSequencesOf?.includes(of.batch.topic)) {
+        of.gaps = gaps;
+        of.blocks = blocks.blocks();
+      }
       for (const one of fresh) {
         if (!('event' in one) || blocked.has(one.subject)) continue;
         of.readable += 1;
@@ -130,6 +140,26 @@ export const saveProgress = async (
   ]);
 };
 
+/** Saves which events are missing before batches, and how many visits of each spool they have. */
+const saveSequences = async (
+  tx: Client,
+  schema: ProjectionSchema,
+  done: readonly Due[],
+): Promise<void> => {
+  await Promise.all([
+    insertGaps(
+      tx,
+      schema,
+      done.flatMap(({ gaps }) => gaps),
+    ),
+    addToBlocks(
+      tx,
+      schema,
+      done.map(({ batch: { partition }, blocks }) => ({ partition, blocks })),
+    ),
+  ]);
+};
+
 /**
  * COMMIT does not wait for the disk. A crash of PostgreSQL may undo the last batches, but rows and checkpoint together,
  * so they are applied again.
@@ -146,7 +176,11 @@ export const applyBatch = async (
   tx: Client,
   { projection, schema = liveSchema(projection.name), log }: BatchTarget,
   batch: Delivery,
-): Promise<{ readonly outcome: BatchOutcome; readonly letters: readonly DeadLetter[] }> => {
+): Promise<{
+  readonly outcome: BatchOutcome;
+  readonly letters: readonly DeadLetter[];
+  readonly gaps: readonly SequenceGap[];
+}> => {
   const logId = log.logId(batch.topic);
   await Promise.all([
     tx.query(settings),
@@ -171,11 +205,13 @@ export const applyBatch = async (
   await Promise.all([
     insertDeadLetters(tx, schema, batch, letters),
     saveProgress(tx, schema, [{ batch, marks }], log),
+    saveSequences(tx, schema, [due]),
   ]);
 
   const parked = letters.filter(({ error }) => error === null).length;
   return {
     letters,
+    gaps: due.gaps,
     outcome: {
       applied: due.fresh - letters.length,
       repeats: batch.records.length - due.fresh,
@@ -224,7 +260,7 @@ export const createJointHandler = ({
       const done = due.map((one) => {
         return { batch: one.batch, marks: marksToKeep(projection, log, one) };
       });
-      await saveProgress(tx, schema, done, log);
+      await Promise.all([saveProgress(tx, schema, done, log), saveSequences(tx, schema, due)]);
     });
 };
 
@@ -255,9 +291,21 @@ const applyTogether = async (
 export const createBatchHandler = (
   options: BatchTarget & { readonly pool: Pool; readonly logger: Logger },
 ): BatchHandler => {
-  const { pool, logger, projection } = options;
+  const { pool, logger, projection, schema = liveSchema(projection.name) } = options;
   const handle: BatchHandler = async (batch) => {
-    const { outcome, letters } = await transaction(pool, (tx) => applyBatch(tx, options, batch));
+    const { outcome, letters, gaps } = await transaction(pool, (tx) =>
+      applyBatch(tx, options, batch),
+    );
+    // A rebuild finds again what the live projection has reported.
+    if (schema === liveSchema(projection.name)) {
+      for (const { subject, topic, partition, first, last } of gaps) {
+        const missing = last - first + 1;
+        logger.error(
+          { projection: projection.name, topic, partition, subject, sequence: first, missing },
+          'events of a subject are missing from the log',
+        );
+      }
+    }
     if (letters.length > 0) {
       const { topic, partition } = batch;
       const offsets = offsetsOf(letters);

@@ -14,6 +14,8 @@ import {
 } from './high-water-marks.js';
 import type { Projection, ProjectionSchema } from './projection.js';
 import { readRecords, type IncomingRecord } from './read-record.js';
+import type { SequenceGap } from './sequence-gaps.js';
+import { SpoolBlocks } from './spool-blocks.js';
 
 /** Adds those of `all` to `known` that it has not, and returns them. */
 const addNew = (known: Set<string>, all: readonly string[]): readonly string[] => {
@@ -33,6 +35,10 @@ class PartitionReading {
   readonly marks: HighWaterMarks = new Map();
   /** The newest day of its spooled visits; `undefined`: not known yet. */
   newest: number | null | undefined;
+  readonly gaps: SequenceGap[] = [];
+  readonly blocks = new SpoolBlocks();
+  /** Subjects of records that cannot be read: what their events skip may be in these. */
+  readonly broken = new Set<string>();
   readonly origins = new Set<string>();
   readonly subjects = new Set<string>();
 
@@ -48,6 +54,10 @@ export interface FreshBatch {
   /** By all records of the partition so far. */
   readonly raised: HighWaterMarks;
   readonly blocked: Set<string>;
+  /** Events that are missing, by all records of the partition so far. */
+  readonly gaps: readonly SequenceGap[];
+  /** The visits of spools, by all records of the partition so far. */
+  readonly blocks: SpoolBlocks;
 }
 
 /** Names of which something is to be learnt, of a partition. */
@@ -99,13 +109,21 @@ export class FreshRecords {
       this.#learnBlocked(subjects),
     ]);
     return all.map(({ of, incoming }) => {
-      const { fresh, raised, newest } = dropRepeats(incoming, of.marks, this.log, of.newest);
-      of.newest = newest ?? of.newest;
+      const { topic, partition, marks, gaps, blocks } = of;
+      const dropped = dropRepeats(incoming, marks, this.log, of.newest, blocks);
+      const { fresh, raised, skipped } = dropped;
+      of.newest = dropped.newest ?? of.newest;
+      for (const one of incoming) if ('error' in one) of.broken.add(one.subject);
+      for (const gap of skipped) {
+        const { subject } = gap;
+        if (of.blocked.has(subject) || of.broken.has(subject)) continue;
+        gaps.push({ topic, partition, ...gap });
+      }
       for (const [origin, mark] of raised) {
         of.marks.set(origin, mark);
         of.raised.set(origin, mark);
       }
-      return { fresh, raised: of.raised, blocked: of.blocked };
+      return { fresh, raised: of.raised, blocked: of.blocked, gaps, blocks };
     });
   }
 

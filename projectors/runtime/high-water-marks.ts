@@ -5,6 +5,7 @@ import type { LinklogEvent } from '../../schemas/events/catalogue.js';
 import { millisecondsOf } from '../../schemas/events/timestamp.js';
 import type { ProjectionSchema } from './projection.js';
 import type { IncomingRecord } from './read-record.js';
+import { SpoolBlocks } from './spool-blocks.js';
 
 export interface HighWaterMark {
   /** The highest that was seen. */
@@ -46,10 +47,19 @@ export const needsMark = (
 
 const dayOf = ({ time }: LinklogEvent): number => Math.floor(millisecondsOf(time) / 86_400_000);
 
+/** Sequences of a subject between two events that follow one another. */
+export interface SkippedSequences {
+  readonly subject: string;
+  readonly first: number;
+  readonly last: number;
+}
+
 /**
  * The records without repeats, and the high-water marks that they raise. First occurrences ascend, so
  * a sequence that is not above its origin's mark was seen before. A broken record has no sequence and
  * stays. `newest` is the newest day of the partition's spooled visits before them, and after them.
+ *
+ * `skipped` has the sequences that the events of a subject have skipped. Visits of spools are added to `blocks`.
  *
  * Events of the ledger have no marks where the log cannot repeat them. A mark that is over counts no more from that
  * record on, wherever a batch ends.
@@ -59,9 +69,11 @@ export const dropRepeats = (
   highWaterMarks: ReadonlyMap<string, HighWaterMark>,
   log: Pick<EventLog, 'mayRepeatLedger'>,
   newest: number | null = null,
+  blocks = new SpoolBlocks(),
 ): {
   readonly fresh: readonly IncomingRecord[];
   readonly raised: HighWaterMarks;
+  readonly skipped: readonly SkippedSequences[];
   readonly newest: number | null;
 } => {
   const raised = new Map<string, Mutable<HighWaterMark>>();
@@ -69,6 +81,7 @@ export const dropRepeats = (
   /** Of the origin: the one before these records, then the one that they raise. */
   let mark: HighWaterMark | undefined;
   let rising: Mutable<HighWaterMark> | undefined;
+  const skipped: SkippedSequences[] = [];
   const fresh = incoming.filter((one) => {
     if (!('event' in one)) return true;
     const { event } = one;
@@ -80,16 +93,25 @@ export const dropRepeats = (
       mark = rising ?? highWaterMarks.get(origin);
     }
     if (mark && !isOver(mark.day, newest) && event.sequence <= mark.sequence) return false;
-    if (isSpooled(event)) newest = Math.max(newest ?? 0, dayOf(event));
+    const { sequence } = event;
+    if (isSpooled(event)) {
+      newest = Math.max(newest ?? 0, dayOf(event));
+      blocks.add(origin, sequence);
+    } else {
+      const expected = (mark?.sequence ?? 0) + 1;
+      if (sequence > expected) {
+        skipped.push({ subject: event.subject, first: expected, last: sequence - 1 });
+      }
+    }
     if (!rising) {
       mark = rising = { sequence: 0, day: null };
       raised.set(origin, rising);
     }
-    rising.sequence = event.sequence;
+    rising.sequence = sequence;
     rising.day = isSpooled(event) ? newest : null;
     return true;
   });
-  return { fresh, raised, newest };
+  return { fresh, raised, skipped, newest };
 };
 
 /** The marks of some origins in a partition. */

@@ -35,6 +35,11 @@ export interface Projection<Fact = unknown> {
    * for the core as long as a statement takes, so projections apply such pieces one at a time.
    */
   readonly factsAtOnce?: number;
+  /**
+   * Topics whose sequences it checks: it keeps which events of a subject are missing, and how many visits of each spool
+   * it has. One projection checks each topic.
+   */
+  readonly checksSequencesOf?: readonly TopicName[];
   /** What `apply` needs of an event; `null`: the event changes nothing. */
   factOf(event: LinklogEvent): Fact | null;
   /**

@@ -157,6 +157,7 @@ const isVisit = (event: LinklogEvent): event is EventNamed<'LinkVisited'> =>
 export const stats: Projection<Visit> = {
   name: 'stats',
   topics: [topics.visits.name],
+  checksSequencesOf: [topics.visits.name],
   isPartitioned: true,
   factOf: (event) => (isVisit(event) ? visitOf(event) : null),
   apply: addVisits,

@@ -2,11 +2,10 @@ import { startThread, type Thread } from '../../ops/platform/concurrency/thread.
 import type { KafkaSettings } from '../../ops/platform/event-log/kafka/settings.js';
 import type { NewLines, NewRecord } from '../../ops/platform/event-log/port.js';
 import type { Logger } from '../../ops/platform/logging.js';
+import { maxPortion } from '../../schemas/events/spooled-visit.js';
 import type { Shipped, Shipping } from '../spool/shipper.js';
 import { LineWriter } from './line-writer.js';
 import { logRecordsIn } from './log-records.js';
-
-const maxBatchRecords = 2_000;
 
 /** See `Shipping.paceMs`: a visit is to show in the statistics within a second. */
 const paceMs = {
@@ -25,7 +24,7 @@ export const shipHere = (
     paceMs: paceMs.embedded,
     async ship(chunk, spoolId) {
       const writer = idle.pop() ?? new LineWriter();
-      const { records, shipped } = logRecordsIn(chunk, spoolId, maxBatchRecords, writer);
+      const { records, shipped } = logRecordsIn(chunk, spoolId, maxPortion, writer);
       if (records.length > 0) await append(records);
       idle.push(writer);
       return shipped;

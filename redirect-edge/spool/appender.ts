@@ -75,9 +75,6 @@ export class Appender {
       this.#refuse(done, 'SPOOL_FULL', `The spool holds its ${maxBytes} bytes`);
       return;
     }
-    // A number is used once, even if its write fails: what a failed write leaves behind after a
-    // power loss could otherwise take the place of a later visit with the same number. Readers do
-    // not mind gaps.
     this.#next = sequence + 1;
     if (this.#waiting.push(done) > 1) return;
     this.#first = sequence;
@@ -121,6 +118,9 @@ export class Appender {
       writer.write(this.#buffer.bytes(), this.#first);
     } catch (cause) {
       counters.refused += visits;
+      // The numbers are used again, so that a number that the log lacks is a lost visit. The next record takes the place
+      // of what the failed write has left in the file: nothing is written before the file is cut there.
+      this.#next = this.#first;
       if (this.#trouble !== 'failing') {
         this.#trouble = 'failing';
         logger.error({ err: cause }, 'the spool cannot be written: visits are refused');

@@ -6,6 +6,7 @@ import {
   fsyncSync,
   ftruncateSync,
   openSync,
+  rmSync,
   writeSync,
 } from 'node:fs';
 import { open, readdir, readFile, stat, type FileHandle } from 'node:fs/promises';
@@ -144,8 +145,9 @@ export class SegmentWriter {
     try {
       if (fsync) syncFolder(folder);
     } catch (error) {
-      // The empty file stays; its number is not used again.
       closeSync(fd);
+      // The next segment has the same number, and so the same name.
+      rmSync(path, { force: true });
       throw error;
     }
     this.#fd = fd;

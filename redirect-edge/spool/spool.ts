@@ -31,7 +31,7 @@ export interface SpoolOptions {
   readonly files?: SegmentFiles;
 }
 
-/** What is not in the log yet. `events` may count numbers that were never used, as failed writes. */
+/** What is not in the log yet. */
 export interface SpoolDepth {
   readonly bytes: number;
   readonly events: number;

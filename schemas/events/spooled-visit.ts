@@ -73,3 +73,9 @@ export const readSpooledVisit = (value: string): EventNamed<'LinkVisited'> | nul
     } satisfies Record<keyof Data, unknown> as Data,
   };
 };
+
+/**
+ * Visits that a spool ships together at most. It ships the next portion when the log has this one, so only the last so
+ * many visits of a spool may be in one partition of the log and not yet in another.
+ */
+export const maxPortion = 2_000;

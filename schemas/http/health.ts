@@ -39,6 +39,19 @@ export const healthResponse = z.object({
     })
     .nullable()
     .describe("Visits that wait in the edge's spools; `null` where this process has none."),
+  missingEvents: z
+    .array(
+      z.object({
+        origin: z
+          .enum(['subject', 'spool'])
+          .describe('Whose sequence lacks them: a subject of the ledger, or the spool of an edge.'),
+        topic: z.string(),
+        events: z.int(),
+      }),
+    )
+    .readonly()
+    .nullable()
+    .describe('Events that never reached the log, by topic; `null` while that is unknown.'),
   compaction: z
     .object({
       waiting: z

@@ -546,6 +546,7 @@ export const paths = {
           projections: { state: 'up' },
         },
         projections: [{ name: 'redirects', lag: 0, deadLetters: 0, parked: 0 }],
+        missingEvents: [],
         spool: {
           events: 0,
           bytes: 0,

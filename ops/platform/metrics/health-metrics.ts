@@ -1,3 +1,4 @@
+import { topicNames, topics } from '../../../schemas/events/topics.js';
 import type { HealthCheck, HealthReport } from '../http/health.js';
 import type { Metrics } from './metrics.js';
 
@@ -48,6 +49,24 @@ export const exposeHealth = (
     'Events that wait behind a dead letter of their subject',
     ({ parked }) => parked,
   );
+  metrics.gauge({
+    name: 'linklog_log_missing_events',
+    help: 'Events that were acknowledged and never reached the log, by their sequences',
+    labels: ['origin', 'topic'],
+    read: async () => {
+      const { missingEvents } = await health();
+      if (missingEvents === null) return [];
+      // An alert needs a 0 to begin with.
+      const series = [
+        ...topicNames.map((topic) => ({ origin: 'subject', topic })),
+        { origin: 'spool', topic: topics.visits.name },
+      ];
+      return series.map(({ origin, topic }) => {
+        const found = missingEvents.find((one) => one.origin === origin && one.topic === topic);
+        return [{ origin, topic }, found?.events ?? 0] as const;
+      });
+    },
+  });
   metrics.gauge({
     name: 'linklog_projection_lag_seconds',
     help: 'Age of the oldest event that this process was given and has not applied yet',

@@ -15,7 +15,14 @@ import type { OwnConnection } from '../postgres/own-connection.js';
 import { execute, transaction, type Pool } from '../postgres/pool.js';
 import type { Receipt } from './port.js';
 import { openRelayedDelivery, type RelayedDelivery } from './relayed-delivery.js';
-import { pruneSent, saveRelayCheckpoints, sentThrough, startRelay } from './relay.js';
+import {
+  checkSent,
+  pruneSent,
+  saveRelayCheckpoints,
+  sentThrough,
+  startRelay,
+  type ProjectedEvents,
+} from './relay.js';
 import { deferred } from '../concurrency/deferred.js';
 
 const links = topics.links.name;
@@ -82,10 +89,22 @@ describe('platform: relay from the outbox to the log proper', () => {
     await database.drop();
   });
 
+  /** Projections that have applied nothing yet, unless a test says more. */
+  let projected: ProjectedEvents;
+
+  beforeEach(() => {
+    projected = {
+      appliedThrough: () => Promise.resolve(-1),
+      setAside: () => Promise.resolve([]),
+      states: (_topic, _partition, events) => Promise.resolve(events.map(() => 'absent')),
+    };
+  });
+
   const relayTo = (target: Pick<EventLog, 'append' | 'ranges'> = log): OwnConnection => {
     const { url } = database;
     const relay = startRelay({
       mayBegin: () => Promise.resolve(),
+      projected,
       pool: node.pool,
       url,
       listener,
@@ -301,17 +320,20 @@ describe('platform: relay from the outbox to the log proper', () => {
       expect(await through()).to.equal((await log.ranges(links))[6]?.next);
       const unsent = await record(eventIn(links, code, 4));
 
-      const projected = (offset: number, ...subjects: readonly string[]) => ({
+      const readThrough = (offset: number, ...subjects: readonly string[]): ProjectedEvents => ({
         appliedThrough: () => Promise.resolve(offset),
         setAside: () => Promise.resolve(subjects),
+        states: (_topic, _partition, events) => Promise.resolve(events.map(() => 'applied')),
       });
-      const all = projected(Number.MAX_SAFE_INTEGER);
+      const all = readThrough(Number.MAX_SAFE_INTEGER);
       expect(await pruneSent(node.pool, all), 'too young').to.equal(0);
       await age();
       const [end] = (await log.ranges(links)).slice(6);
       const lagging = (end?.next ?? 0) - 2;
-      expect(await pruneSent(node.pool, projected(lagging)), 'lag').to.equal(0);
-      await pruneSent(node.pool, projected(Number.MAX_SAFE_INTEGER, code));
+      expect(await pruneSent(node.pool, readThrough(lagging)), 'lag').to.equal(0);
+      expect(await pruneSent(node.pool, all), 'not checked').to.equal(0);
+      await checkSent(node.pool, all);
+      await pruneSent(node.pool, readThrough(Number.MAX_SAFE_INTEGER, code));
       expect(await eventsIn(code), 'a projection has set one aside').to.equal(4);
       expect(await pruneSent(node.pool, all)).to.equal(3);
       expect(await eventsIn(code), 'what was recorded later').to.equal(1);

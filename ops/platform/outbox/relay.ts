@@ -1,5 +1,6 @@
 import type { TopicName } from '../../../schemas/events/topics.js';
 import type { EventLog, NewRecord } from '../event-log/port.js';
+import { groupBy } from '../group-by.js';
 import { untilAborted } from '../concurrency/deferred.js';
 import { Backoff } from '../concurrency/retry.js';
 import { WakeUp } from '../concurrency/wake-up.js';
@@ -17,6 +18,10 @@ const checkpointEveryMs = 1_000;
 /** How long sent events stay at least, so that they can be looked up. */
 const keptFor = '1 day';
 const maxDeleted = 5_000;
+/** How often the relay checks that what it has sent was applied. */
+const checkEveryMs = 30_000;
+/** Events of a partition that are checked together. */
+const maxChecked = 5_000;
 
 /** The sent part of a partition of the outbox: below `next`. */
 interface Sent {
@@ -123,17 +128,194 @@ export const sentThrough = async (
   return rows[0]?.through ?? 0;
 };
 
+/**
+ * What became of an event of the ledger behind the relay: it was applied; neither it nor a later event of its subject
+ * was; or only a later one was, so that it can be applied no more.
+ */
+export type SequenceState = 'applied' | 'absent' | 'overtaken';
+
 /** What the projections have read of the log proper. */
 export interface ProjectedEvents {
   /** The offset below which every projection has applied, or set aside, a partition. */
   appliedThrough(topic: TopicName, partition: number): Promise<number>;
   /** Subjects of which a projection has set events aside. */
   setAside(topic: TopicName): Promise<readonly string[]>;
+  /** What became of events of a partition, in their order. */
+  states(
+    topic: TopicName,
+    partition: number,
+    events: readonly SentEvent[],
+  ): Promise<readonly SequenceState[]>;
 }
 
+/** An event of the outbox that was sent. */
+interface SentEvent {
+  readonly subject: string;
+  readonly sequence: number;
+}
+
+/** An event that the log proper acknowledged, and that no projection found in it. */
+export interface UnappliedEvent extends SentEvent {
+  readonly topic: TopicName;
+  readonly partition: number;
+}
+
+/** A partition of the outbox; every projection has read what was sent below `passed`. */
+interface CheckedPartition {
+  readonly id: number;
+  readonly topic: TopicName;
+  readonly partition: number;
+  readonly checked: number;
+  readonly passed: number;
+}
+
+type Row = SentEvent & { readonly offset: number };
+
+const statesOf = async (
+  projected: ProjectedEvents,
+  { topic, partition }: CheckedPartition,
+  rows: readonly Row[],
+): Promise<readonly (Row & { readonly state: SequenceState })[]> => {
+  if (rows.length === 0) return [];
+  const states = await projected.states(topic, partition, rows);
+  const setAside = new Set(await projected.setAside(topic));
+  return rows.map((row, index) => {
+    // An event that was set aside is in the log; the subject's rows stay in the outbox until it is applied.
+    const isThere = setAside.has(row.subject);
+    return { ...row, state: isThere ? 'applied' : (states[index] ?? 'absent') };
+  });
+};
+
+/** Checks once more what was not applied at an earlier check: it may have been sent again. */
+const recheck = async (
+  pool: Pool,
+  projected: ProjectedEvents,
+  partition: CheckedPartition,
+): Promise<void> => {
+  const { rows } = await pool.query<Row>(
+    `SELECT u.first_offset AS offset, e.key AS subject, e.ledger_sequence AS sequence
+     FROM log.unapplied u JOIN log.records e USING (partition_id, first_offset)
+     WHERE u.partition_id = $1 AND NOT u.overtaken ORDER BY u.first_offset LIMIT ${maxChecked}`,
+    [partition.id],
+  );
+  const found = await statesOf(projected, partition, rows);
+  const offsets = (state: SequenceState): readonly number[] =>
+    found.filter((row) => row.state === state).map(({ offset }) => offset);
+  await pool.query(
+    `WITH applied AS (
+       DELETE FROM log.unapplied WHERE partition_id = $1 AND first_offset = ANY ($2::bigint[])
+     )
+     UPDATE log.unapplied SET overtaken = true
+     WHERE partition_id = $1 AND first_offset = ANY ($3::bigint[])`,
+    [partition.id, offsets('applied'), offsets('overtaken')],
+  );
+};
+
+/** Checks the next events of a partition; returns those that are absent, and whether there are more to check. */
+const checkNext = async (
+  pool: Pool,
+  projected: ProjectedEvents,
+  partition: CheckedPartition,
+  from: number,
+): Promise<{ readonly absent: readonly Row[]; readonly next: number }> => {
+  const { rows } = await pool.query<Row>({
+    name: 'relay-check',
+    text: `SELECT first_offset AS offset, key AS subject, ledger_sequence AS sequence FROM log.records
+           WHERE partition_id = $1 AND first_offset >= $2 AND first_offset < $3
+             AND ledger_sequence IS NOT NULL
+           ORDER BY first_offset LIMIT ${maxChecked}`,
+    values: [partition.id, from, partition.passed],
+  });
+  const found = await statesOf(projected, partition, rows);
+  const unapplied = found.filter(({ state }) => state !== 'applied');
+  const next = rows.length < maxChecked ? partition.passed : (rows.at(-1)?.offset ?? 0) + 1;
+  await pool.query(
+    `WITH inserted AS (
+       INSERT INTO log.unapplied (partition_id, first_offset, overtaken)
+       SELECT $1, * FROM unnest($2::bigint[], $3::boolean[]) ON CONFLICT DO NOTHING
+     )
+     UPDATE log.relayed SET checked_offset = greatest(checked_offset, $4::bigint) WHERE partition_id = $1`,
+    [
+      partition.id,
+      unapplied.map(({ offset }) => offset),
+      unapplied.map(({ state }) => state === 'overtaken'),
+      next,
+    ],
+  );
+  return { absent: unapplied.filter(({ state }) => state === 'absent'), next };
+};
+
 /**
- * Deletes events that were sent a day ago and that every projection has applied, a bounded number at
- * a time; returns how many. Those of a subject that a projection has set aside stay: whoever reads the
+ * Checks that the events that were sent were applied, with their sequences: a log that acknowledges an event may still
+ * not have stored it. Returns the events that are newly found to be neither applied nor overtaken.
+ *
+ * @throws the signal's reason
+ */
+export const checkSent = async (
+  pool: Pool,
+  projected: ProjectedEvents,
+  signal?: AbortSignal,
+): Promise<readonly UnappliedEvent[]> => {
+  const { rows: partitions } = await pool.query<Omit<CheckedPartition, 'passed'>>(
+    `SELECT p.id, p.topic, p.partition, r.checked_offset AS checked
+     FROM log.partitions p JOIN log.relayed r ON r.partition_id = p.id
+     WHERE r.checked_offset < r.next_offset OR EXISTS (
+       SELECT FROM log.unapplied u WHERE u.partition_id = p.id AND NOT u.overtaken)
+     ORDER BY p.id`,
+  );
+  const found: UnappliedEvent[] = [];
+  for (const known of partitions) {
+    signal?.throwIfAborted();
+    const { topic, partition } = known;
+    const applied = await projected.appliedThrough(topic, partition);
+    const { rows } = await pool.query<{ passed: number }>(
+      `SELECT coalesce(max(next_offset), 0) AS passed FROM log.relay_checkpoints
+       WHERE partition_id = $1 AND log_offset <= $2`,
+      [known.id, applied],
+    );
+    const checked = { ...known, passed: rows[0]?.passed ?? 0 };
+    await recheck(pool, projected, checked);
+    for (let from = known.checked; from < checked.passed;) {
+      signal?.throwIfAborted();
+      const { absent, next } = await checkNext(pool, projected, checked, from);
+      found.push(
+        ...absent.map(({ subject, sequence }) => ({ topic, partition, subject, sequence })),
+      );
+      from = next;
+    }
+  }
+  return found;
+};
+
+/**
+ * Sends absent events again, those of a subject in order. Not while a later event of the subject was sent and is not
+ * checked yet: if it is in the log, projections would take the earlier one for a repeat.
+ */
+export const sendAgain = async (pool: Pool, log: Pick<EventLog, 'append'>): Promise<number> => {
+  const { rows } = await pool.query<NewRecord & { readonly topic: TopicName }>(
+    `SELECT p.topic, e.key, e.value
+     FROM log.unapplied u JOIN log.records e USING (partition_id, first_offset)
+     JOIN log.partitions p ON p.id = u.partition_id
+     JOIN log.relayed r ON r.partition_id = u.partition_id
+     WHERE NOT u.overtaken AND NOT EXISTS (
+       SELECT FROM log.records l
+       WHERE l.key = e.key AND l.partition_id = e.partition_id
+         AND l.ledger_sequence > e.ledger_sequence
+         AND l.first_offset >= r.checked_offset AND l.first_offset < r.next_offset)
+     ORDER BY u.partition_id, u.first_offset LIMIT ${maxRecords}`,
+  );
+  for (const [topic, records] of groupBy(rows, (row) => row.topic)) {
+    await log.append(
+      topic,
+      records.map(({ key, value }) => ({ key, value })),
+    );
+  }
+  return rows.length;
+};
+
+/**
+ * Deletes events that were sent a day ago, that every projection has read, and of which `checkSent` has found that they
+ * were applied; a bounded number at a time. Returns how many. Those of a subject that a projection has set aside stay: whoever reads the
  * projection adds them, so a block that could not be applied holds all the same.
  */
 export const pruneSent = async (pool: Pool, projected: ProjectedEvents): Promise<number> => {
@@ -161,8 +343,12 @@ export const pruneSent = async (pool: Pool, projected: ProjectedEvents): Promise
          WHERE m.partition_id = $1 AND m.next_offset < passed.next_offset
        )
        DELETE FROM log.records e WHERE (e.partition_id, e.first_offset) IN (
-         SELECT partition_id, first_offset FROM log.records, passed
+         SELECT partition_id, first_offset FROM log.records r, passed
          WHERE partition_id = $1 AND first_offset < passed.next_offset AND key <> ALL ($3::text[])
+           AND first_offset < (SELECT checked_offset FROM log.relayed WHERE partition_id = $1)
+           AND NOT EXISTS (
+             SELECT FROM log.unapplied u
+             WHERE u.partition_id = r.partition_id AND u.first_offset = r.first_offset)
          ORDER BY first_offset LIMIT ${maxDeleted}
        )`,
       [id, applied, setAside],
@@ -184,9 +370,11 @@ export const startRelay = (options: {
   readonly log: EventLog;
   /** Resolves when events may be sent. */
   readonly mayBegin: () => Promise<void>;
+  /** By these, the relay checks what it has sent, and sends it again. */
+  readonly projected: ProjectedEvents;
   readonly logger: Logger;
 }) => {
-  const { pool, url, listener, log, mayBegin, logger } = options;
+  const { pool, url, listener, log, mayBegin, projected, logger } = options;
 
   const work = async (signal: AbortSignal): Promise<void> => {
     const recorded = new WakeUp();
@@ -225,6 +413,37 @@ export const startRelay = (options: {
       return true;
     };
 
+    let checkedAt = -Infinity;
+    let checking: Promise<void> | undefined;
+    let mayBeAbsent = false;
+    /** Beside the sending, which does not wait for it. */
+    const check = (): void => {
+      if (checking || performance.now() - checkedAt < checkEveryMs) return;
+      checkedAt = performance.now();
+      checking = checkSent(pool, projected, signal)
+        .then((found) => {
+          for (const event of found) {
+            logger.error(event, 'an event is missing from the log, which had acknowledged it');
+          }
+          mayBeAbsent = true;
+          recorded.wake();
+        })
+        .catch((err: unknown) => {
+          if (!signal.aborted) {
+            logger.warn({ err }, 'sent events could not be checked; trying again');
+          }
+        })
+        .finally(() => {
+          checking = undefined;
+        });
+    };
+    /** Between two rounds: while events are sent, none is sent again. */
+    const sendAbsent = async (): Promise<void> => {
+      if (!mayBeAbsent || signal.aborted) return;
+      mayBeAbsent = false;
+      await sendAgain(pool, log);
+    };
+
     const relay = async (): Promise<void> => {
       const backoff = new Backoff();
       while (!signal.aborted) {
@@ -232,6 +451,8 @@ export const startRelay = (options: {
           await mayBegin();
           const hasSent = await sendDue();
           await saveCheckpoints();
+          check();
+          await sendAbsent();
           if (!hasSent) await recorded.sleep(uncovered.size > 0 ? checkpointEveryMs : idleMs);
           backoff.reset();
         } catch (err) {
@@ -251,6 +472,7 @@ export const startRelay = (options: {
       await untilAborted(relay(), signal);
     } finally {
       for (const stop of unsubscribe) stop();
+      await checking;
     }
   };
 

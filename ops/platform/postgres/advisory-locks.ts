@@ -21,6 +21,8 @@ export const advisoryLocks = {
   compaction: 7_021_960,
   /** With the hash of an account's name: held while a key of the account makes a key. */
   accountKeys: 7_021_961,
+  /** Held by the one process that counts the missing visits of spools at this moment. */
+  spoolWatch: 7_021_963,
   /** Held by the one process that makes signatures for searches at this moment. */
   searchIndex: 7_021_962,
 } as const;

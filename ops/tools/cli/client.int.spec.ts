@@ -200,6 +200,7 @@ describe("CLI: command line's client", () => {
       dependencies: { postgres: { state: 'down', code: 'TIMEOUT' }, log: { state: 'up' } },
       projections: [{ name: 'stats', lag: null, deadLetters: 0, parked: 0 }],
       spool: null,
+      missingEvents: [],
       compaction: null,
     };
     answerWith(503, report);

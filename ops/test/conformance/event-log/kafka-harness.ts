@@ -72,6 +72,12 @@ export const openKafkaHarness = async (
     listener,
     log: relaying.log,
     mayBegin: () => Promise.resolve(),
+    // There are none here: nothing is ever known to be read, so nothing is checked.
+    projected: {
+      appliedThrough: () => Promise.resolve(-1),
+      setAside: () => Promise.resolve([]),
+      states: () => Promise.resolve([]),
+    },
     logger,
   });
 

@@ -3,6 +3,7 @@ import {
   type DifferentColumn,
   type ExplainedDifference,
   type Gap,
+  type MissingEvents,
   type RowPlace,
   type Verification,
 } from './report.js';
@@ -13,7 +14,7 @@ import { several } from '../../cli/arguments.js';
 import { runOnDatabase } from '../../cli/database.js';
 import { CliError } from '../../cli/errors.js';
 import { secondsSince } from '../../cli/long-work.js';
-import { count, counted, table, type Answer } from '../../cli/output.js';
+import { count, counted, plain, table, type Answer } from '../../cli/output.js';
 import { verifySealsOf } from '../seals/command.js';
 
 const placeOf = ({ in: where, topic, partition, offset }: RowPlace): string =>
@@ -49,8 +50,12 @@ const gapText = ({ from, to, ...place }: Gap): string =>
   `${placeOf({ ...place, offset: from })} has no event` +
   (to - from === 1 ? '' : `, nor up to ${to - 1}`);
 
+const missingText = ({ topic, origin, first, count: events }: MissingEvents): string =>
+  `${topic} lacks ${counted(events, 'event')} of ${plain(origin)}` +
+  (first === null ? '' : `, the first one with sequence ${first}`);
+
 const answerOf = (found: Verification, seconds: number): Answer => {
-  const { events, tables, differences, gaps, setAside } = found;
+  const { events, tables, differences, gaps, missing, setAside } = found;
   const clean = isClean(found);
   const rows = tables.reduce((sum, each) => sum + each.rows, 0);
   const wrong = tables.reduce((sum, each) => sum + each.differences, 0);
@@ -64,6 +69,7 @@ const answerOf = (found: Verification, seconds: number): Answer => {
     : [
         ...(wrong > 0 ? [`${counted(wrong, 'row')} differ`] : []),
         ...(gaps.length > 0 ? [`${counted(gaps.length, 'gap')} in the log`] : []),
+        ...(missing.events > 0 ? [`${counted(missing.events, 'event')} missing from the log`] : []),
       ].join(', ');
   const cells = tables.map((each) => [
     `${each.model}.${each.table}`,
@@ -76,6 +82,12 @@ const answerOf = (found: Verification, seconds: number): Answer => {
       `${head}: ${verdict}`,
       table(['TABLE', 'ROWS', 'DIFFERENCES'], cells),
       ...gaps.map(gapText),
+      ...missing.reported.map(missingText),
+      ...(missing.origins > missing.reported.length
+        ? [
+            `… and ${counted(missing.origins - missing.reported.length, 'origin')} more; see --limit`,
+          ]
+        : []),
       ...differences.map(differenceText),
       ...(wrong > differences.length
         ? [`… and ${counted(wrong - differences.length, 'row')} more; see --limit`]
@@ -118,7 +130,12 @@ export const addVerifyCommand = (audit: Command, { readConfig, print }: CommandC
   audit
     .command('verify')
     .description('fold the whole log again, and compare every row of the live tables with it')
-    .option('--limit <number>', 'rows that are told of each table at most', limitOf, 10)
+    .option(
+      '--limit <number>',
+      'rows of each table, and origins of missing events, that are reported at most',
+      limitOf,
+      10,
+    )
     .option('--seals', 'instead: see that no event that was sealed is changed, gone or moved')
     .option(
       '--public-key <file>',
@@ -130,7 +147,9 @@ export const addVerifyCommand = (audit: Command, { readConfig, print }: CommandC
       `
 The service may run meanwhile, and nothing of it is changed: the folds are temporary tables, for which
 PostgreSQL needs as much room as for the live ones. Read models are compared at their checkpoints, the
-ledger with the outbox, all as they were at one moment. Exit code 1 when a row differs.
+ledger with the outbox, all as they were at one moment. Each event has a sequence that ascends by 1 in its
+subject or spool: an event that the log lacks is counted as missing. Exit code 1 when a row differs or an
+event is missing.
 
 Examples:
   $ linklog audit verify

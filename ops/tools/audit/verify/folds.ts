@@ -13,6 +13,7 @@ import { addToLedger, ledgerTopics } from '../../../ledger/rebuild/rebuild.js';
 import { foldedTables, workingState } from '../../../ledger/rebuild/working-state.js';
 import type { Batch, EventLog } from '../../../platform/event-log/port.js';
 import type { Pool } from '../../../platform/postgres/pool.js';
+import { LogSequences } from './log-sequences.js';
 import {
   batchSize,
   noticing,
@@ -68,8 +69,9 @@ export const foldProjection = async (client: PoolClient, projection: Projection,
     client,
     live,
     ignored: {
-      // Checkpoints say how far a fold has come, and nothing is redriven in one.
-      isTable: (name: string) => ['checkpoints', 'redriven_days'].includes(name),
+      // Checkpoints say how far a fold has come, and nothing is redriven in one. Missing events are found otherwise.
+      isTable: (name: string) =>
+        ['checkpoints', 'redriven_days', 'missing_events', 'spools', 'spool_blocks'].includes(name),
       // The words of an error may change from version to version, and a migration gave marks a day.
       columns: { dead_letters: ['error'], high_water_marks: ['raised_on'] },
     },
@@ -127,6 +129,7 @@ export type ProjectionFold = Awaited<ReturnType<typeof foldProjection>>;
 export const foldLedger = async (client: PoolClient, log: EventLog) => {
   await cloneTables(client, 'ledger', 'pg_temp', foldedTables);
   await client.query('INSERT INTO pg_temp.platform DEFAULT VALUES');
+  const sequences = await LogSequences.open(client);
   return {
     model: 'ledger' as const,
     client,
@@ -140,15 +143,21 @@ export const foldLedger = async (client: PoolClient, log: EventLog) => {
       },
     },
     compared: wholeRows,
+    /** Of all records that were folded. */
+    sequences,
     /** Folds stretches of the log, then of the table, topic by topic: each refers to those before it. */
     async foldAll(
       stretches: { readonly log: readonly Stretch[]; readonly table: readonly TableStretch[] },
       { step, onRecords, onGap, signal }: FoldOptions,
     ): Promise<void> {
       const fold = async (batches: AsyncIterable<Batch>): Promise<void> => {
-        for await (const { topic, records } of batches) {
+        for await (const batch of batches) {
+          const { topic, records } = batch;
           signal.throwIfAborted();
-          await step(client, () => addToLedger(client, 'pg_temp', topic, records));
+          await step(client, async () => {
+            await sequences.add(batch);
+            await addToLedger(client, 'pg_temp', topic, records);
+          });
           onRecords(records.length);
         }
       };

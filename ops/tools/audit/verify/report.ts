@@ -60,6 +60,16 @@ export interface Gap extends Omit<RowPlace, 'offset'> {
   readonly to: number;
 }
 
+/** Events of one origin that the log lacks: a sequence ascends by 1 with each event of its origin. */
+export interface MissingEvents {
+  readonly topic: TopicName;
+  /** A subject whose events the ledger numbers in this topic, or the source of a spool. */
+  readonly origin: string;
+  /** The lowest sequence that is missing; `null` of a spool, of which only the number is known. */
+  readonly first: number | null;
+  readonly count: number;
+}
+
 /** Records that a read model has set aside: equal to the fold, and yet not applied. */
 export interface SetAside {
   readonly model: Model;
@@ -74,9 +84,20 @@ export interface Verification {
   /** Of each table, as many as were asked for. */
   readonly differences: readonly ExplainedDifference[];
   readonly gaps: readonly Gap[];
+  readonly missing: {
+    readonly events: number;
+    /** Subjects and spools that lack events. */
+    readonly origins: number;
+    /** Of each topic, as many origins as were asked for, those that lack the most events first. */
+    readonly reported: readonly MissingEvents[];
+  };
   readonly setAside: readonly SetAside[];
 }
 
-/** Whether everything is what the log gives. */
-export const isClean = ({ tables, gaps }: Pick<Verification, 'tables' | 'gaps'>): boolean =>
-  gaps.length === 0 && tables.every(({ differences }) => differences === 0);
+/** Whether everything is what the log gives, and the log lacks nothing. */
+export const isClean = ({
+  tables,
+  gaps,
+  missing,
+}: Pick<Verification, 'tables' | 'gaps' | 'missing'>): boolean =>
+  gaps.length === 0 && missing.events === 0 && tables.every(({ differences }) => differences === 0);

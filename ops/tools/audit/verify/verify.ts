@@ -3,6 +3,7 @@ import {
   requireKnownCheckpoints,
   type Checkpoint,
 } from '../../../../projectors/runtime/checkpoints.js';
+import { topics } from '../../../../schemas/events/topics.js';
 import { concurrently } from '../../../platform/concurrency/concurrently.js';
 import type { EventLog } from '../../../platform/event-log/port.js';
 import { transactionOn, type Pool } from '../../../platform/postgres/pool.js';
@@ -24,6 +25,7 @@ import {
   tableEnds,
   wholeLog,
   type FoldPositions,
+  type Stretch,
   type TableStretch,
 } from './reading.js';
 import type { Gap, Model, SetAside, Verification } from './report.js';
@@ -176,7 +178,8 @@ export const verify = async (options: VerifyOptions): Promise<Verification> => {
       const isSame = (await Promise.all(folds.map(identityOf))).every(
         (identity, index) => identity === identities[index],
       );
-      return isSame ? { tables: tables.flat(), setAside, end } : null;
+      const ofSubjects = await ledger.sequences.missingOfSubjects(limit);
+      return isSame ? { tables: tables.flat(), setAside, ofSubjects, end } : null;
     };
 
     let compared = null;
@@ -190,7 +193,19 @@ export const verify = async (options: VerifyOptions): Promise<Verification> => {
         'The live tables were replaced again and again meanwhile: verify when no rebuild runs',
       );
     }
-    const { tables, setAside, end } = compared;
+    const { tables, setAside, ofSubjects, end } = compared;
+    await ledger.sequences.awaitPortions(
+      log,
+      (partition) => {
+        const isThere = (place: Pick<Stretch, 'topic' | 'partition'>): boolean =>
+          place.topic === topics.visits.name && place.partition === partition;
+        // The table ends beyond the log where it is the log; before Kafka, its offsets are others.
+        const inTable = end.table.find((known) => known.in === 'log' && isThere(known))?.next;
+        return inTable ?? partitions.find(isThere)?.to ?? 0;
+      },
+      signal,
+    );
+    const ofSpools = ledger.sequences.missingOfSpools(limit);
     const differences = await explain(
       { pool, log, partitions, logged, positions: end, signal },
       tables.flatMap(({ told }) => told),
@@ -202,6 +217,11 @@ export const verify = async (options: VerifyOptions): Promise<Verification> => {
       }),
       differences,
       gaps: withoutParts([...gaps.values()]),
+      missing: {
+        events: ofSubjects.events + ofSpools.events,
+        origins: ofSubjects.origins + ofSpools.origins,
+        reported: [...ofSubjects.reported, ...ofSpools.reported],
+      },
       setAside: setAside.filter(({ deadLetters, parked }) => deadLetters + parked > 0),
     };
   });

@@ -1,0 +1,227 @@
+import { expect } from 'chai';
+import { Writable } from 'node:stream';
+import { pino, type Logger } from 'pino';
+import {
+  appliedThrough,
+  missingEvents,
+  projectionStatus,
+  sequenceStates,
+  startProjectors,
+  subjectsSetAside,
+  type Projectors,
+} from '../../projectors/main.js';
+import type { LinklogEvent } from '../../schemas/events/catalogue.js';
+import { topics } from '../../schemas/events/topics.js';
+import { blocked, created, keyCreated, unblocked } from '../../schemas/testing/events.js';
+import { openKafkaLog, type KafkaLog } from '../platform/event-log/kafka/kafka-log.js';
+import { partitionOf } from '../platform/event-log/partition.js';
+import type { EventLog, NewRecord } from '../platform/event-log/port.js';
+import { createLogger } from '../platform/logging.js';
+import { openRelayedDelivery, type RelayedDelivery } from '../platform/outbox/relayed-delivery.js';
+import {
+  checkSent,
+  pruneSent,
+  sendAgain,
+  startRelay,
+  type ProjectedEvents,
+} from '../platform/outbox/relay.js';
+import { listenToPostgres, type NotificationListener } from '../platform/postgres/listener.js';
+import { transaction } from '../platform/postgres/pool.js';
+import { settingsOf } from '../test/conformance/event-log/kafka-harness.js';
+import { testDatabase, type TestDatabase } from '../test/support/database.js';
+import { kafkaStartMs, testKafka, type TestKafka } from '../test/support/kafka.js';
+import { testNode, type TestNode } from '../test/support/node.js';
+import { eventually } from '../test/support/waiting.js';
+
+const { links, accounts } = topics;
+const silent = createLogger('silent');
+
+describe('composition root: events that Kafka acknowledged and does not have', function () {
+  this.timeout(60_000);
+  let kafka: TestKafka;
+  let database: TestDatabase;
+  let node: TestNode;
+  let log: KafkaLog;
+  let listener: NotificationListener;
+  let delivery: RelayedDelivery;
+  let projectors: Projectors;
+  let projected: ProjectedEvents;
+
+  beforeEach(async function () {
+    this.timeout(kafkaStartMs);
+    kafka = await testKafka('lost_events');
+    database = await testDatabase('lost_events');
+    node = await testNode(database);
+    log = openKafkaLog({ settings: settingsOf(kafka), logger: silent });
+    await log.ready;
+    listener = listenToPostgres(database.url, ['linklog_log', 'linklog_sent'], silent);
+    delivery = await openRelayedDelivery({ pool: node.pool, listener });
+    const { pool } = database;
+    projectors = await startProjectors({ pool, log, logger: silent });
+    projected = {
+      appliedThrough: (topic, partition) => appliedThrough(pool, topic, partition),
+      setAside: (topic) => subjectsSetAside(pool, topic),
+      states: (topic, partition, events) => sequenceStates(pool, topic, partition, events),
+    };
+  });
+
+  afterEach(async () => {
+    await projectors.stop();
+    delivery.stop();
+    await listener.close();
+    await log.close();
+    await node.close();
+    await database.drop();
+    await kafka.drop();
+  });
+
+  /** Acknowledges what it does not store. */
+  const dropping = (isLost: (record: NewRecord) => boolean): EventLog => ({
+    ...log,
+    append: (topic, records) =>
+      log.append(
+        topic,
+        records.filter((record) => 'lines' in record || !isLost(record)),
+      ),
+  });
+
+  const isEvent =
+    (...lost: readonly LinklogEvent[]) =>
+    ({ key, value }: NewRecord): boolean =>
+      lost.some(({ id, subject }) => key === subject && value.includes(id));
+
+  const relay = (target: EventLog, logger: Logger = silent) =>
+    startRelay({
+      ...{ pool: node.pool, url: database.url, listener, log: target, projected, logger },
+      mayBegin: () => Promise.resolve(),
+    });
+
+  /** Records events one after the other, and has a relay send them. */
+  const send = async (target: EventLog, ...events: readonly LinklogEvent[]): Promise<void> => {
+    const relaying = relay(target);
+    for (const event of events) {
+      const receipt = await transaction(node.pool, (tx) => node.outbox.record(tx, [event]));
+      expect(await delivery.logged(receipt, 20_000)).to.equal(true);
+    }
+    await eventually('a checkpoint covers all that was sent', async () => {
+      const { rows } = await database.pool.query(
+        `SELECT FROM log.relayed r WHERE next_offset > 0 AND NOT EXISTS (
+           SELECT FROM log.relay_checkpoints c
+           WHERE c.partition_id = r.partition_id AND c.next_offset = r.next_offset)`,
+      );
+      return rows.length === 0;
+    });
+    await relaying.stop();
+  };
+
+  const untilProjected = (): Promise<void> =>
+    eventually('all of the log is projected', async () =>
+      (await projectionStatus(database.pool, log)).every(({ lag }) => lag === 0),
+    );
+
+  const inOutbox = async (): Promise<readonly string[]> => {
+    const { rows } = await database.pool.query<{ event: string }>(
+      `SELECT key || ' ' || ledger_sequence AS event FROM log.records ORDER BY key, ledger_sequence`,
+    );
+    return rows.map(({ event }) => event);
+  };
+
+  /** Of events that were sent more than a day ago. */
+  const prune = async (): Promise<void> => {
+    await database.pool.query(
+      `UPDATE log.relay_checkpoints SET saved_at = saved_at - interval '25 hours'`,
+    );
+    await pruneSent(database.pool, projected);
+  };
+
+  const missing = () => missingEvents(database.pool);
+
+  it('are kept in the outbox, reported, and sent again', async () => {
+    const { pool } = database;
+    const lost = [blocked('a', 2), keyCreated('key-1')];
+    await send(dropping(isEvent(...lost)), created('a'), ...lost, created('b'));
+    await untilProjected();
+    expect(await checkSent(pool, projected)).to.have.deep.members([
+      {
+        topic: links.name,
+        partition: partitionOf('a', links.partitions),
+        subject: 'a',
+        sequence: 2,
+      },
+      { topic: accounts.name, partition: 0, subject: 'key-1', sequence: 1 },
+    ]);
+    expect(await checkSent(pool, projected), 'only once').to.deep.equal([]);
+    const counts = [
+      { origin: 'subject', topic: accounts.name, events: 1 },
+      { origin: 'subject', topic: links.name, events: 1 },
+    ];
+    expect(await missing()).to.deep.equal(counts);
+    await prune();
+    expect(await inOutbox()).to.deep.equal(['a 2', 'key-1 1']);
+
+    expect(await sendAgain(pool, dropping(isEvent(...lost)))).to.equal(2);
+    await untilProjected();
+    await checkSent(pool, projected);
+    expect(await missing(), 'it was lost once more').to.deep.equal(counts);
+
+    expect(await sendAgain(pool, log)).to.equal(2);
+    await untilProjected();
+    await checkSent(pool, projected);
+    expect(await missing()).to.deep.equal([]);
+    expect(await sendAgain(pool, log)).to.equal(0);
+    await prune();
+    expect(await inOutbox()).to.deep.equal([]);
+  });
+
+  it('are found and sent again by the relay, with one line of the log', async () => {
+    const event = blocked('a', 2);
+    await send(dropping(isEvent(event)), created('a'), event);
+    await untilProjected();
+    const lines: Record<string, unknown>[] = [];
+    const stream = new Writable({
+      write(line: Buffer, _encoding, done) {
+        lines.push(JSON.parse(line.toString()) as Record<string, unknown>);
+        done();
+      },
+    });
+    const relaying = relay(log, pino({ level: 'error' }, stream));
+    await eventually('it is applied', async () => {
+      const { rows } = await database.pool.query(
+        `SELECT FROM projection_redirects.links WHERE code = 'a' AND blocked`,
+      );
+      return rows.length === 1;
+    });
+    await relaying.stop();
+    expect(lines).to.have.length(1);
+    expect(lines[0]).to.include({ topic: links.name, subject: 'a', sequence: 2 });
+  });
+
+  it('are kept and reported once, and not sent again, when a later event was applied', async () => {
+    const { pool } = database;
+    const lost = blocked('a', 2);
+    await send(dropping(isEvent(lost)), created('a'), lost, unblocked('a', 3));
+    await untilProjected();
+    expect(await checkSent(pool, projected)).to.deep.equal([]);
+    const counts = [{ origin: 'subject', topic: links.name, events: 1 }];
+    expect(await missing()).to.deep.equal(counts);
+    expect(await sendAgain(pool, log)).to.equal(0);
+    await prune();
+    expect(await inOutbox()).to.deep.equal(['a 2']);
+  });
+
+  it('are not sent again while a later event of their subject is not checked', async () => {
+    const { pool } = database;
+    const lost = blocked('a', 2);
+    await send(dropping(isEvent(lost)), created('a'), lost);
+    await untilProjected();
+    expect(await checkSent(pool, projected)).to.have.length(1);
+    await projectors.stop();
+    await send(log, unblocked('a', 3));
+    expect(await sendAgain(pool, log)).to.equal(0);
+    projectors = await startProjectors({ pool, log, logger: silent });
+    await untilProjected();
+    await checkSent(pool, projected);
+    expect(await sendAgain(pool, log)).to.equal(0);
+    expect(await missing()).to.deep.equal([{ origin: 'subject', topic: links.name, events: 1 }]);
+  });
+});

@@ -1,0 +1,156 @@
+import { expect } from 'chai';
+import type { LinklogEvent } from '../../../../schemas/events/catalogue.js';
+import { topicOf } from '../../../../schemas/events/codec.js';
+import { spoolSource } from '../../../../schemas/events/envelope.js';
+import { topicNames, topics } from '../../../../schemas/events/topics.js';
+import {
+  blocked,
+  created,
+  keyCreated,
+  maintenanceSwitched,
+  metered,
+  overrideGranted,
+  recordOf,
+  spooledVisit,
+  unblocked,
+  visited,
+} from '../../../../schemas/testing/events.js';
+import { openKafkaLog } from '../../../platform/event-log/kafka/kafka-log.js';
+import type { EventLog } from '../../../platform/event-log/port.js';
+import { createLogger } from '../../../platform/logging.js';
+import { settingsOf } from '../../../test/conformance/event-log/kafka-harness.js';
+import { testDatabase, type TestDatabase } from '../../../test/support/database.js';
+import { kafkaStartMs, testKafka, type TestKafka } from '../../../test/support/kafka.js';
+import { testNode, type TestNode } from '../../../test/support/node.js';
+import { isClean, type Verification } from './report.js';
+import { verify } from './verify.js';
+
+const { links, visits, accounts, platform, usage } = topics;
+
+const visit = (sequence: number, spool = 'one') =>
+  spooledVisit(`code-${sequence % 7}`, { sequence, spool });
+
+const visitsFrom = (first: number, last: number, spool?: string): readonly LinklogEvent[] =>
+  Array.from({ length: last - first + 1 }, (_, index) => visit(first + index, spool));
+
+/** A log that lacks nothing, with repeats. */
+const whole: readonly LinklogEvent[] = [
+  keyCreated('key-1'),
+  overrideGranted('docs', 1, 'acme'),
+  maintenanceSwitched(1, true),
+  created('a', { maxClicks: 5 }),
+  blocked('a', 2),
+  blocked('a', 2),
+  unblocked('a', 3),
+  visited('a', 1),
+  visited('a', 2),
+  metered('key-1', 1, 3),
+  ...visitsFrom(1, 30),
+  ...visitsFrom(20, 30),
+];
+
+/** More events of the same origins, of which some never reached the log. */
+const incomplete: readonly LinklogEvent[] = [
+  // Lacks 4 and 5, and 7.
+  blocked('a', 6),
+  unblocked('a', 8),
+  // Lacks the event that made it.
+  blocked('b', 2),
+  // Lacks 3.
+  visited('a', 4),
+  // Lacks 2 and 3.
+  metered('key-1', 4, 1),
+  // Lacks 2.
+  overrideGranted('docs', 3, 'acme'),
+  // Lacks 2 to 9.
+  maintenanceSwitched(10, false),
+  // Lacks 31 to 40, and of the other spool 1 to 3.
+  ...visitsFrom(41, 50),
+  ...visitsFrom(4, 9, 'other'),
+];
+
+describe('audit verify: missing events', function () {
+  this.timeout(60_000);
+  let database: TestDatabase;
+  let node: TestNode;
+  let kafka: TestKafka;
+
+  before(async function () {
+    this.timeout(kafkaStartMs);
+    kafka = await testKafka('missing');
+  });
+  beforeEach(async () => {
+    database = await testDatabase('missing');
+    node = await testNode(database);
+  });
+  afterEach(async () => {
+    await node.close();
+    await database.drop();
+  });
+  after(() => kafka.drop());
+
+  const append = async (log: EventLog, events: readonly LinklogEvent[]): Promise<void> => {
+    for (const topic of topicNames) {
+      await log.append(topic, events.filter((event) => topicOf(event) === topic).map(recordOf));
+    }
+  };
+
+  const checks = async (log: EventLog): Promise<void> => {
+    const verified = (): Promise<Verification> => verify({ pool: database.pool, log, limit: 100 });
+    await append(log, whole);
+    const before = await verified();
+    expect(before.missing).to.deep.equal({ events: 0, origins: 0, reported: [] });
+
+    await append(log, incomplete);
+    const { missing } = await verified();
+    expect(missing.reported).to.have.deep.members([
+      { topic: links.name, origin: 'a', first: 4, count: 3 },
+      { topic: links.name, origin: 'b', first: 1, count: 1 },
+      { topic: visits.name, origin: 'a', first: 3, count: 1 },
+      { topic: usage.name, origin: 'key-1', first: 2, count: 2 },
+      { topic: accounts.name, origin: 'docs', first: 2, count: 1 },
+      { topic: platform.name, origin: 'platform', first: 2, count: 8 },
+      { topic: visits.name, origin: spoolSource('one'), first: null, count: 10 },
+      { topic: visits.name, origin: spoolSource('other'), first: null, count: 3 },
+    ]);
+    expect(missing).to.include({ events: 29, origins: 8 });
+    expect(isClean({ tables: [], gaps: [], missing })).to.equal(false);
+  };
+
+  it('are counted by subject and by spool in the embedded log', () => checks(node.log));
+
+  it('are counted by subject and by spool on Kafka, and with the outbox', async () => {
+    const log = openKafkaLog({ settings: settingsOf(kafka), logger: createLogger('silent') });
+    try {
+      await log.ready;
+      await database.pool.query(
+        'INSERT INTO log.relayed (partition_id, next_offset) SELECT id, 0 FROM log.partitions',
+      );
+      await checks(log);
+      // Not sent yet, and therefore not missing.
+      await append(node.log, [unblocked('b', 3)]);
+      expect((await verify({ pool: database.pool, log })).missing.events).to.equal(29);
+    } finally {
+      await log.close();
+    }
+  });
+
+  it('are counted whatever sequences a foreign writer makes up', async () => {
+    const sequence = Number.MAX_SAFE_INTEGER;
+    await append(node.log, [blocked('a', sequence), blocked('b', sequence), visit(sequence)]);
+    const { missing } = await verify({ pool: database.pool, log: node.log });
+    expect(missing.origins).to.equal(3);
+    expect(missing.events).to.be.at.least(sequence);
+  });
+
+  it('are none where a record cannot be read and still names its sequence', async () => {
+    const { key, value } = recordOf(blocked('a', 2));
+    await append(node.log, [created('a')]);
+    await node.log.append(links.name, [
+      { key, value: value.replace('phishing', '').replace('"reason"', '"because"') },
+      recordOf(unblocked('a', 3)),
+    ]);
+    const { missing } = await verify({ pool: database.pool, log: node.log });
+    expect(missing.events).to.equal(0);
+  });
+});

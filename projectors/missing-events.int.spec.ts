@@ -1,0 +1,264 @@
+import { expect } from 'chai';
+import { Writable } from 'node:stream';
+import { pino } from 'pino';
+import { createLogger } from '../ops/platform/logging.js';
+import { codeIn } from '../ops/test/conformance/event-log/events.js';
+import { openKafkaLog } from '../ops/platform/event-log/kafka/kafka-log.js';
+import type { EventLog } from '../ops/platform/event-log/port.js';
+import { settingsOf } from '../ops/test/conformance/event-log/kafka-harness.js';
+import { testDatabase, type TestDatabase } from '../ops/test/support/database.js';
+import { kafkaStartMs, testKafka, type TestKafka } from '../ops/test/support/kafka.js';
+import { openTestLog } from '../ops/test/support/node.js';
+import { eventually } from '../ops/test/support/waiting.js';
+import type { LinklogEvent } from '../schemas/events/catalogue.js';
+import { topicOf } from '../schemas/events/codec.js';
+import { spoolSource } from '../schemas/events/envelope.js';
+import { topicNames, topics } from '../schemas/events/topics.js';
+import {
+  blocked,
+  created,
+  keyChanged,
+  keyCreated,
+  maintenanceSwitched,
+  metered,
+  recordOf,
+  spooledVisit,
+  unblocked,
+  visited,
+} from '../schemas/testing/events.js';
+import { missingEvents, projectionStatus, sequenceStates, startProjectors } from './main.js';
+import { history } from './history/projection.js';
+import { createBatchHandler } from './runtime/batch.js';
+import { watchSpools } from './runtime/missing-visits.js';
+import { rebuild } from './runtime/rebuild.js';
+import { feed, namedLog } from './testing/harness.js';
+
+const { links, visits, accounts, platform, usage } = topics;
+const silent = createLogger('silent');
+
+const collectingLogger = () => {
+  const lines: Record<string, unknown>[] = [];
+  const stream = new Writable({
+    write(line: Buffer, _encoding, done) {
+      lines.push(JSON.parse(line.toString()) as Record<string, unknown>);
+      done();
+    },
+  });
+  const ofMissing = (): readonly Record<string, unknown>[] =>
+    lines.filter(({ msg }) => String(msg).endsWith('are missing from the log'));
+  return { logger: pino({ level: 'error', base: null }, stream), ofMissing };
+};
+
+const range = (first: number, last: number): readonly number[] =>
+  Array.from({ length: last - first + 1 }, (_, index) => first + index);
+
+/** A code in the last partition of the visits, where no other visit of these tests is. */
+const lateCode = codeIn(visits.name, visits.partitions - 1);
+const codes = range(0, visits.partitions - 2).map((partition) => codeIn(visits.name, partition));
+
+const visitsOf = (sequences: readonly number[], spool = 'spool-1') =>
+  sequences.map((sequence) =>
+    spooledVisit(codes[sequence % codes.length] ?? '', { sequence, spool }),
+  );
+
+describe('projectors: missing events', function () {
+  this.timeout(60_000);
+  let database: TestDatabase;
+  let kafka: TestKafka;
+
+  before(async function () {
+    this.timeout(kafkaStartMs);
+    kafka = await testKafka('missing_events');
+  });
+  beforeEach(async () => {
+    database = await testDatabase('missing_events');
+  });
+  afterEach(() => database.drop());
+  after(() => kafka.drop());
+
+  const append = async (log: EventLog, events: readonly LinklogEvent[]): Promise<void> => {
+    for (const topic of topicNames) {
+      await log.append(topic, events.filter((event) => topicOf(event) === topic).map(recordOf));
+    }
+  };
+
+  describe('of subjects', () => {
+    it('are kept from the first event on that skips a sequence, repeats or not', async () => {
+      const { logger, ofMissing } = collectingLogger();
+      const log = namedLog();
+      const handle = createBatchHandler({ pool: database.pool, projection: history, log, logger });
+      const batch = (offset: number, ...events: readonly LinklogEvent[]) =>
+        handle({
+          topic: links.name,
+          partition: 0,
+          records: events.map((event, index) => ({ ...recordOf(event), offset: offset + index })),
+        });
+      await batch(0, created('a'), blocked('a', 2), created('a'), created('b'));
+      expect(await missingEvents(database.pool)).to.deep.equal([]);
+      await batch(4, unblocked('a', 3), blocked('a', 6), blocked('b', 3), unblocked('c', 2));
+      const expected = [{ origin: 'subject', topic: links.name, events: 4 }];
+      expect(await missingEvents(database.pool)).to.deep.equal(expected);
+      // A late event is dropped like a repeat, and stays missing: the folds need their order.
+      expect(await batch(8, unblocked('a', 5), unblocked('a', 7))).to.include({ repeats: 1 });
+      expect(await missingEvents(database.pool)).to.deep.equal(expected);
+      expect(
+        ofMissing().map(({ topic, subject, sequence, missing }) => [
+          ...[topic, subject, sequence, missing],
+        ]),
+      ).to.deep.equal([
+        [links.name, 'a', 4, 2],
+        [links.name, 'b', 2, 1],
+        [links.name, 'c', 1, 1],
+      ]);
+      const states = await sequenceStates(
+        database.pool,
+        links.name,
+        0,
+        [3, 4, 5, 6, 8].map((sequence) => ({ subject: 'a', sequence })),
+      );
+      expect(states).to.deep.equal(['applied', 'overtaken', 'overtaken', 'applied', 'absent']);
+    });
+
+    it('are counted up to the largest safe integer, whatever sequences a foreign writer makes up', async () => {
+      const sequence = Number.MAX_SAFE_INTEGER;
+      await feed(database.pool, history).events(blocked('a', sequence), blocked('b', sequence));
+      expect(await missingEvents(database.pool)).to.deep.equal([
+        { origin: 'subject', topic: links.name, events: sequence },
+      ]);
+    });
+
+    it('are not sought behind a record that cannot be read', async () => {
+      const broken = { key: 'a', value: '{' };
+      const given = feed(database.pool, history);
+      await given.records(links.name, [recordOf(created('a')), broken, recordOf(blocked('a', 3))]);
+      await given.records(links.name, [recordOf(unblocked('a', 5))]);
+      expect(await missingEvents(database.pool)).to.deep.equal([]);
+    });
+
+    it('are found in each topic of a log on Kafka, and again by a rebuild', async () => {
+      const { logger, ofMissing } = collectingLogger();
+      const log = openKafkaLog({ settings: settingsOf(kafka), logger: silent });
+      const { pool } = database;
+      try {
+        await log.ready;
+        await append(log, [
+          ...[keyCreated('key-1'), keyChanged('key-1', 3, {})],
+          ...[maintenanceSwitched(2, true), created('a'), blocked('a', 5)],
+          ...[visited('a', 1), visited('a', 4), metered('key-1', 3, 1)],
+        ]);
+        const projectors = await startProjectors({ pool, log, logger });
+        const expected = [
+          { origin: 'subject', topic: accounts.name, events: 1 },
+          { origin: 'subject', topic: links.name, events: 3 },
+          { origin: 'subject', topic: platform.name, events: 1 },
+          { origin: 'subject', topic: usage.name, events: 2 },
+          { origin: 'subject', topic: visits.name, events: 2 },
+        ];
+        await eventually('all are projected', async () =>
+          (await projectionStatus(pool, log)).every(({ lag }) => lag === 0),
+        );
+        await projectors.stop();
+        expect(await missingEvents(pool)).to.deep.equal(expected);
+        expect(ofMissing()).to.have.length(5);
+        await rebuild({ pool, log, logger, projection: history });
+        expect(await missingEvents(pool)).to.deep.equal(expected);
+        expect(ofMissing()).to.have.length(5);
+      } finally {
+        await log.close();
+      }
+    });
+  });
+
+  for (const kind of ['embedded', 'Kafka'] as const) {
+    describe(`of spools, with the log ${kind === 'Kafka' ? 'on Kafka' : 'embedded'}`, () => {
+      let log: EventLog;
+      let opened: TestKafka | null = null;
+
+      before(async function () {
+        this.timeout(kafkaStartMs);
+        if (kind === 'Kafka') opened = await testKafka('missing_visits');
+      });
+      beforeEach(async () => {
+        if (opened) {
+          const onKafka = openKafkaLog({ settings: settingsOf(opened), logger: silent });
+          await onKafka.ready;
+          log = onKafka;
+        } else {
+          const { pool, url } = database;
+          ({ log } = await openTestLog({ pool, url, logger: silent }));
+        }
+      });
+      afterEach(() => log.close());
+      after(() => opened?.drop());
+
+      it('are counted when the spool is quiet, logged once, and counted no more once they are there', async () => {
+        const { pool } = database;
+        const { logger, ofMissing } = collectingLogger();
+        const projectors = await startProjectors({ pool, log, logger });
+        try {
+          let now = 0;
+          const watch = watchSpools({ pool, log, logger, now: () => now });
+          const projected = () =>
+            eventually('all are projected', async () =>
+              (await projectionStatus(pool, log)).every(({ lag }) => lag === 0),
+            );
+          const look = async (seconds: number): Promise<unknown> => {
+            now += seconds * 1_000;
+            await watch();
+            return missingEvents(pool);
+          };
+          const counted = async (table: string): Promise<number> =>
+            (await pool.query(`SELECT FROM projection_stats.${table}`)).rows.length;
+
+          await append(log, visitsOf(range(1, 100)));
+          await append(log, visitsOf(range(90, 120).filter((sequence) => sequence !== 117)));
+          await projected();
+          expect(await look(0)).to.deep.equal([]);
+          expect(await look(59)).to.deep.equal([]);
+          const lacking = [{ origin: 'spool', topic: visits.name, events: 1 }];
+          expect(await look(1)).to.deep.equal(lacking);
+          expect(await look(60)).to.deep.equal(lacking);
+          expect(ofMissing()).to.have.length(1);
+          expect(ofMissing()[0]).to.include({ source: spoolSource('spool-1'), missing: 1 });
+
+          // Another process does not log it again.
+          const other = watchSpools({ pool, log, logger, now: () => now });
+          await other();
+          now += 60_000;
+          await other();
+          expect(ofMissing()).to.have.length(1);
+
+          await append(log, [spooledVisit(lateCode, { sequence: 117 })]);
+          await projected();
+          expect(await look(1)).to.deep.equal([]);
+
+          await append(log, visitsOf(range(1, 50), 'spool-2'));
+          await projected();
+          await look(0);
+          await look(60);
+          const { rows } = await pool.query(
+            'SELECT * FROM projection_stats.spools WHERE source = $1',
+            [spoolSource('spool-2')],
+          );
+          expect(rows).to.deep.equal([
+            {
+              source: spoolSource('spool-2'),
+              accounted_through: 50,
+              missing_before: 0,
+              missing_after: 0,
+            },
+          ]);
+          const left = await counted('spool_blocks');
+          await append(log, visitsOf(range(51, 60), 'spool-2'));
+          await projected();
+          await look(0);
+          await look(60);
+          expect(await counted('spool_blocks')).to.equal(left);
+          expect(ofMissing()).to.have.length(1);
+        } finally {
+          await projectors.stop();
+        }
+      });
+    });
+  }
+});

@@ -1,0 +1,204 @@
+import { expect } from 'chai';
+import fc from 'fast-check';
+import { maxPortion } from '../../schemas/events/spooled-visit.js';
+import { highestOf, recount, SpoolWatch, type Spool, type SpoolCount } from './missing-visits.js';
+import { blockOf, blockSize, SpoolBlocks } from './spool-blocks.js';
+
+const partitions = 3;
+const minuteMs = 60_000;
+const unknown: SpoolCount = { accountedThrough: 0, missingBefore: 0, missingAfter: 0 };
+
+/** A spool that ships portions into a log, of which readers apply each partition at its own speed. */
+class Simulation {
+  readonly #log: number[][] = Array.from({ length: partitions }, () => []);
+  readonly #offsets: number[] = Array.from({ length: partitions }, () => 0);
+  readonly #marks: number[] = Array.from({ length: partitions }, () => 0);
+  #blocks = new Map<
+    string,
+    { partition: number; block: number; visits: number; highest: number }
+  >();
+  #count = unknown;
+  #sequence = 0;
+  readonly watch = new SpoolWatch();
+  readonly lost: number[] = [];
+
+  /** Ships a portion; `reached` are the partitions that have it in the end, each so many times. */
+  ship(visits: number, isLost: (sequence: number) => boolean, times: number): void {
+    const first = this.#sequence + 1;
+    this.#sequence += visits;
+    for (let time = 0; time < times; time += 1) {
+      for (let sequence = first; sequence <= this.#sequence; sequence += 1) {
+        if (isLost(sequence)) continue;
+        this.#log[(sequence * 7) % partitions]?.push(sequence);
+      }
+    }
+    for (let sequence = first; sequence <= this.#sequence; sequence += 1) {
+      if (isLost(sequence)) this.lost.push(sequence);
+    }
+  }
+
+  /** Applies records of a partition. */
+  apply(partition: number, records: number): void {
+    const from = this.#offsets[partition] ?? 0;
+    const batch = (this.#log[partition] ?? []).slice(from, from + records);
+    this.#offsets[partition] = from + batch.length;
+    const counted = new SpoolBlocks();
+    for (const sequence of batch) {
+      if (sequence <= (this.#marks[partition] ?? 0)) continue;
+      this.#marks[partition] = sequence;
+      counted.add('spool', sequence);
+    }
+    for (const { block, visits, highest } of counted.blocks()) {
+      const key = `${partition}/${block}`;
+      const before = this.#blocks.get(key)?.visits ?? 0;
+      this.#blocks.set(key, { partition, block, visits: before + visits, highest });
+    }
+  }
+
+  applyAll(): void {
+    for (let partition = 0; partition < partitions; partition += 1) this.apply(partition, Infinity);
+  }
+
+  spool(): Spool {
+    const blocks = new Map<number, { block: number; visits: number; highest: number }>();
+    for (const { block, visits, highest } of this.#blocks.values()) {
+      const known = blocks.get(block) ?? { block, visits: 0, highest: 0 };
+      blocks.set(block, {
+        block,
+        visits: known.visits + visits,
+        highest: Math.max(known.highest, highest),
+      });
+    }
+    const inOrder = [...blocks.values()].sort((a, b) => a.block - b.block);
+    return { source: 'spool', ...this.#count, blocks: inOrder };
+  }
+
+  async look(now: number): Promise<number> {
+    const offsets = this.#offsets.map((offset, partition) => ({ partition, offset }));
+    const spool = this.spool();
+    const counted = this.watch.count(now, offsets, spool.blocks.length > 0 ? [spool] : []);
+    for (const { count } of counted) {
+      this.#count = count;
+      for (const [key, { block }] of this.#blocks) {
+        if (block < count.accountedThrough / blockSize - 1 + 1e-9) this.#blocks.delete(key);
+      }
+    }
+    await this.watch.observe(now, counted, () =>
+      Promise.resolve(this.#log.map((records, partition) => ({ partition, next: records.length }))),
+    );
+    return this.missing;
+  }
+
+  get missing(): number {
+    return this.#count.missingBefore + this.#count.missingAfter;
+  }
+
+  get rows(): number {
+    return this.#blocks.size;
+  }
+}
+
+const step = fc.oneof(
+  fc.record({
+    type: fc.constant('ship' as const),
+    visits: fc.integer({ min: 1, max: maxPortion }),
+    lost: fc.constantFrom('none', 'some', 'partition', 'all'),
+    times: fc.integer({ min: 1, max: 2 }),
+  }),
+  fc.record({
+    type: fc.constant('apply' as const),
+    partition: fc.nat({ max: partitions - 1 }),
+    records: fc.integer({ min: 1, max: 4_000 }),
+  }),
+  fc.record({ type: fc.constant('look' as const) }),
+);
+
+const isLost = (lost: string) => (sequence: number) => {
+  switch (lost) {
+    case 'some':
+      return sequence % 97 === 0;
+    case 'partition':
+      return (sequence * 7) % partitions === 1;
+    case 'all':
+      return true;
+    default:
+      return false;
+  }
+};
+
+describe('projectors: missing visits of spools', () => {
+  it('are exactly those that were lost, and never more, in any order', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 60 }), async (steps) => {
+        const simulation = new Simulation();
+        let now = 0;
+        for (const one of steps) {
+          now += 30_000;
+          if (one.type === 'ship') simulation.ship(one.visits, isLost(one.lost), one.times);
+          else if (one.type === 'apply') simulation.apply(one.partition, one.records);
+          else {
+            const missing = await simulation.look(now);
+            expect(missing).to.be.at.most(simulation.lost.length);
+          }
+        }
+        simulation.ship(1, () => false, 1);
+        simulation.applyAll();
+        await simulation.look(now);
+        expect(await simulation.look(now + minuteMs)).to.equal(simulation.lost.length);
+        expect(simulation.rows).to.be.at.most(2 * partitions);
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('are reported while the spool goes on, when its block is closed and read', async () => {
+    const simulation = new Simulation();
+    simulation.ship(10, (sequence) => sequence === 3, 1);
+    for (let portion = 0; portion < 4; portion += 1) {
+      simulation.ship(maxPortion, () => false, 1);
+      simulation.applyAll();
+      const expected = portion < 3 ? 0 : 1;
+      await simulation.look(portion);
+      if (portion === 3) expect(await simulation.look(portion)).to.equal(expected);
+      else expect(simulation.missing).to.equal(expected);
+    }
+  });
+
+  it('are not reported before each partition was read up to the end of the log', async () => {
+    const simulation = new Simulation();
+    simulation.ship(30, () => false, 1);
+    simulation.apply(0, 10);
+    await simulation.look(0);
+    expect(await simulation.look(10 * minuteMs)).to.equal(0);
+    simulation.applyAll();
+    expect(await simulation.look(20 * minuteMs)).to.equal(0);
+  });
+
+  it('of an open block are missing no more when they arrive', () => {
+    const lacking: Spool = {
+      ...{ source: 'spool', ...unknown },
+      blocks: [{ block: 0, visits: 7, highest: 10 }],
+    };
+    const quiet = recount(lacking, { settledThrough: 0, isQuiet: true });
+    expect(quiet.missingAfter).to.equal(3);
+    const arrived = { ...lacking, ...quiet, blocks: [{ block: 0, visits: 9, highest: 10 }] };
+    const next = recount(arrived, { settledThrough: 0, isQuiet: false });
+    expect(next.missingAfter).to.equal(1);
+  });
+
+  it('are those of whole blocks, too', () => {
+    const far = 5 * blockSize + 1;
+    const spool: Spool = {
+      ...{ source: 'spool', ...unknown },
+      blocks: [{ block: blockOf(far), visits: 1, highest: far }],
+    };
+    expect(highestOf(spool)).to.equal(far);
+    const count = recount(spool, { settledThrough: 4 * blockSize, isQuiet: false });
+    expect(count).to.deep.equal({
+      ...{ accountedThrough: 4 * blockSize, missingBefore: 4 * blockSize, missingAfter: 0 },
+    });
+    expect(recount(spool, { settledThrough: 0, isQuiet: true }).missingAfter).to.equal(
+      5 * blockSize,
+    );
+  });
+});

@@ -1,0 +1,44 @@
+import { valuesByField, type Client } from '../../ops/platform/postgres/pool.js';
+import type { TopicName } from '../../schemas/events/topics.js';
+import type { ProjectionSchema } from './projection.js';
+
+/** Consecutive events of a subject that were not there when a later one came. */
+export interface SequenceGap {
+  readonly topic: TopicName;
+  readonly partition: number;
+  readonly subject: string;
+  /** The lowest sequence that is missing. */
+  readonly first: number;
+  /** The highest sequence that is missing. */
+  readonly last: number;
+}
+
+export const insertGaps = async (
+  tx: Client,
+  schema: ProjectionSchema,
+  gaps: readonly SequenceGap[],
+): Promise<void> => {
+  if (gaps.length === 0) return;
+  await tx.query(
+    `INSERT INTO ${schema}.missing_events (topic, partition, subject, first_sequence, last_sequence)
+     SELECT * FROM unnest($1::text[], $2::smallint[], $3::text[], $4::bigint[], $5::bigint[])
+     ON CONFLICT DO NOTHING`,
+    valuesByField(gaps, 'topic', 'partition', 'subject', 'first', 'last'),
+  );
+};
+
+/** The gaps of subjects in a partition. */
+export const readGaps = async (
+  tx: Client,
+  schema: ProjectionSchema,
+  { topic, partition }: Pick<SequenceGap, 'topic' | 'partition'>,
+  subjects: readonly string[],
+): Promise<readonly SequenceGap[]> => {
+  const { rows } = await tx.query<SequenceGap>(
+    `SELECT topic, partition, subject, first_sequence AS first, last_sequence AS last
+     FROM ${schema}.missing_events
+     WHERE topic = $1 AND partition = $2 AND subject = ANY ($3::text[])`,
+    [topic, partition, subjects],
+  );
+  return rows;
+};

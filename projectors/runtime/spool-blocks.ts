@@ -1,0 +1,77 @@
+import { unnest, valuesByField, type Client } from '../../ops/platform/postgres/pool.js';
+import type { ProjectionSchema } from './projection.js';
+
+/**
+ * Sequences of a block. More than a portion of a shipper, so that a spool has at most two blocks in flight; few enough
+ * that a busy spool closes one in seconds.
+ */
+export const blockSize = 4_096;
+
+/** The number of the block that holds a sequence. */
+export const blockOf = (sequence: number): number => Math.floor((sequence - 1) / blockSize);
+
+/** What a partition has of the visits of a block of a spool's sequences. */
+export interface SpoolBlock {
+  readonly source: string;
+  readonly block: number;
+  /** Without repeats. */
+  readonly visits: number;
+  readonly highest: number;
+}
+
+type Mutable<Type> = { -readonly [Key in keyof Type]: Type[Key] };
+
+/** Counts visits of a partition, without repeats, by the blocks of their spools. */
+export class SpoolBlocks {
+  readonly #blocks = new Map<string, Mutable<SpoolBlock>>();
+  /** That of the visit before: visits of one spool follow one another. */
+  #current: Mutable<SpoolBlock> | undefined;
+  #end = 0;
+
+  add(source: string, sequence: number): void {
+    let current = this.#current;
+    if (
+      !current ||
+      sequence > this.#end ||
+      sequence <= this.#end - blockSize ||
+      current.source !== source
+    ) {
+      const block = blockOf(sequence);
+      const key = `${block} ${source}`;
+      current = this.#blocks.get(key) ?? { source, block, visits: 0, highest: 0 };
+      this.#blocks.set(key, current);
+      this.#current = current;
+      this.#end = (block + 1) * blockSize;
+    }
+    current.visits += 1;
+    current.highest = Math.max(current.highest, sequence);
+  }
+
+  blocks(): readonly SpoolBlock[] {
+    return [...this.#blocks.values()];
+  }
+}
+
+const inOrder = (a: SpoolBlock, b: SpoolBlock): number =>
+  a.source === b.source ? a.block - b.block : a.source < b.source ? -1 : 1;
+
+/** Adds the visits of partitions to the blocks of their spools. */
+export const addToBlocks = async (
+  tx: Client,
+  schema: ProjectionSchema,
+  counted: readonly { readonly partition: number; readonly blocks: readonly SpoolBlock[] }[],
+): Promise<void> => {
+  const rows = counted
+    .flatMap(({ partition, blocks }) => blocks.map((block) => ({ ...block, partition })))
+    // The order in which complete blocks are locked.
+    .sort((a, b) => inOrder(a, b) || a.partition - b.partition);
+  if (rows.length === 0) return;
+  await tx.query({
+    name: `spool-blocks-${schema}`,
+    text: `INSERT INTO ${schema}.spool_blocks AS b (source, block, partition, visits, highest)
+           SELECT * FROM ${unnest(['text', 'bigint', 'smallint', 'integer', 'bigint'])}
+           ON CONFLICT (source, block, partition) DO UPDATE SET
+             visits = b.visits + excluded.visits, highest = greatest(b.highest, excluded.highest)`,
+    values: valuesByField(rows, 'source', 'block', 'partition', 'visits', 'highest'),
+  });
+};
