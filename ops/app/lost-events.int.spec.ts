@@ -26,7 +26,7 @@ import {
   type ProjectedEvents,
 } from '../platform/outbox/relay.js';
 import { listenToPostgres, type NotificationListener } from '../platform/postgres/listener.js';
-import { transaction } from '../platform/postgres/pool.js';
+import { execute, transaction } from '../platform/postgres/pool.js';
 import { settingsOf } from '../test/conformance/event-log/kafka-harness.js';
 import { testDatabase, type TestDatabase } from '../test/support/database.js';
 import { kafkaStartMs, testKafka, type TestKafka } from '../test/support/kafka.js';
@@ -100,7 +100,9 @@ describe('composition root: events that Kafka acknowledged and does not have', f
   const send = async (target: EventLog, ...events: readonly LinklogEvent[]): Promise<void> => {
     const relaying = relay(target);
     for (const event of events) {
-      const receipt = await transaction(node.pool, (tx) => node.outbox.record(tx, [event]));
+      const receipt = await transaction(node.pool, (tx) =>
+        execute(tx, node.outbox.record([event])),
+      );
       expect(await delivery.logged(receipt, 20_000)).to.equal(true);
     }
     await eventually('a checkpoint covers all that was sent', async () => {
