@@ -210,19 +210,26 @@ export const startRelay = (options: {
       }
     };
 
+    /** What the log has and PostgreSQL could not be told: sent again, it would be in the log twice. */
+    let unmarked: readonly Sent[] = [];
+    const mark = async (): Promise<void> => {
+      if (unmarked.length === 0) return;
+      await markSent(pool, unmarked);
+      for (const sent of unmarked) uncovered.set(sent.partitionId, sent);
+      unmarked = [];
+    };
+
     /** Sends what is due, of each partition a part; returns whether there was anything. */
     const sendDue = async (): Promise<boolean> => {
+      await mark();
       const due = await findDue(pool);
       // After the stop, another relay sends them.
       if (due.length === 0 || signal.aborted) return false;
       const ends = await Promise.allSettled(
         due.map(({ topic, records }) => log.append(topic, records)),
       );
-      const sent = due.filter((_, index) => ends[index]?.status === 'fulfilled');
-      if (sent.length > 0) {
-        await markSent(pool, sent);
-        for (const one of sent) uncovered.set(one.partitionId, one);
-      }
+      unmarked = due.filter((_, index) => ends[index]?.status === 'fulfilled');
+      await mark();
       const failed = ends.find((end) => end.status === 'rejected');
       if (failed) throw failed.reason;
       return true;
