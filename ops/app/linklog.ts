@@ -12,6 +12,7 @@ import { exposeHealth } from '../platform/metrics/health-metrics.js';
 import { createMetrics } from '../platform/metrics/metrics.js';
 import { measureOutbox } from '../platform/outbox/outbox-metrics.js';
 import { exposePasswords, PasswordHasher } from '../platform/passwords/password-hasher.js';
+import { requireWritable } from '../platform/postgres/writable.js';
 import { openRedis } from '../platform/redis.js';
 import { adminTokenOf, openDataDir, sealKeyFileIn, type ServiceAddresses } from './data-dir.js';
 import { openDatabase } from './database.js';
@@ -100,7 +101,7 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
     let edge: RedirectEdge | null = null;
     const health = createHealthCheck({
       dependencies: {
-        postgres: () => logPool.query('SELECT 1'),
+        postgres: () => requireWritable(logPool),
         log: () => log.ranges(topics.platform.name),
       },
       optional: {
