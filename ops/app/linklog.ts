@@ -2,9 +2,9 @@ import { openWebSafety } from '../../command-api/safety/web-safety.js';
 import { projectionStatus } from '../../projectors/main.js';
 import type { RedirectEdge } from '../../redirect-edge/main.js';
 import { openCountries } from '../../redirect-edge/visitors/countries.js';
-import { topics } from '../../schemas/events/topics.js';
 import { firstFailure, never } from '../platform/concurrency/deferred.js';
 import type { Config } from '../platform/config/config.js';
+import { exposeLogFaults } from '../platform/event-log/kafka/log-faults.js';
 import { installationOf } from '../platform/event-log/log-binding.js';
 import type { Logger } from '../platform/logging.js';
 import { exposeConnections } from '../platform/http/connections.js';
@@ -102,7 +102,7 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
     const health = createHealthCheck({
       dependencies: {
         postgres: () => requireWritable(logPool),
-        log: () => log.ranges(topics.platform.name),
+        log: () => eventLog.check(),
       },
       optional: {
         ...(redis && { redis: () => redis.ping() }),
@@ -114,6 +114,7 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
       compaction: async () => (await projectors?.compaction()) ?? null,
       logger,
     });
+    exposeLogFaults(metrics, eventLog.faults);
     exposeHealth(metrics, health, async () => (await projectors?.secondsBehind()) ?? new Map());
     const passwords = new PasswordHasher();
     exposePasswords(metrics, passwords);

@@ -1,5 +1,5 @@
 import type { TopicName } from '../../../schemas/events/topics.js';
-import type { EventLog, NewRecord } from '../event-log/port.js';
+import type { EventLog, KnownEnd, NewRecord } from '../event-log/port.js';
 import { untilAborted } from '../concurrency/deferred.js';
 import { Backoff } from '../concurrency/retry.js';
 import { WakeUp } from '../concurrency/wake-up.js';
@@ -124,6 +124,23 @@ export const sentThrough = async (
     [topic, partition],
   );
   return rows[0]?.through ?? 0;
+};
+
+/** The ends of the log proper at the newest checkpoint of each partition. */
+export const sentEnds = async (pool: Pool): Promise<readonly KnownEnd[]> => {
+  const { rows } = await pool.query<KnownEnd>(
+    `SELECT p.topic, p.partition, max(c.log_offset) AS next FROM log.partitions p
+     JOIN log.relay_checkpoints c ON c.partition_id = p.id GROUP BY p.id`,
+  );
+  return rows;
+};
+
+/** The topics that a relay is to send to: those of the version that was started last. */
+export const relayedTopics = async (pool: Pool): Promise<ReadonlySet<TopicName>> => {
+  const { rows } = await pool.query<{ topic: TopicName }>(
+    `SELECT DISTINCT p.topic FROM log.partitions p JOIN log.relayed r ON r.partition_id = p.id`,
+  );
+  return new Set(rows.map(({ topic }) => topic));
 };
 
 /** What the projections have read of the log proper. */

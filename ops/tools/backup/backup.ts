@@ -4,7 +4,7 @@ import { createGzip } from 'node:zlib';
 import { closeAllMinutes } from '../../../command-api/ledger/metering.js';
 import { shippedSoFar } from '../../../redirect-edge/spool/shipped.js';
 import { ledgerTopics } from '../../ledger/rebuild/rebuild.js';
-import type { EventLog } from '../../platform/event-log/port.js';
+import { wholeRanges, type EventLog } from '../../platform/event-log/port.js';
 import { linklogVersion } from '../../platform/files/project-file.js';
 import { backupFormat, recordsIn, type BackupBatch, type BackupHead } from './format.js';
 import { writeNewFile } from '../../platform/files/new-file.js';
@@ -30,7 +30,7 @@ interface BackupOptions extends Omit<CommandDatabase, 'logger'>, Watch {
 const rangesOf = async (log: EventLog) => {
   const ranges = [];
   for (const topic of [...ledgerTopics].reverse()) {
-    ranges.unshift({ topic, partitions: [...(await log.ranges(topic))] });
+    ranges.unshift({ topic, partitions: [...(await wholeRanges(log, topic))] });
   }
   return ranges;
 };
