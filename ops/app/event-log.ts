@@ -203,7 +203,7 @@ const openOnKafka = async (settings: KafkaSettings, options: Options): Promise<O
     async close() {
       unsubscribe();
       watch?.stop();
-      await Promise.all([...tasks, faultWatch].map((task) => task?.stop()));
+      await Promise.all([...tasks, ...(faultWatch ? [faultWatch] : [])].map((task) => task.stop()));
       delivery.stop();
       await log.close();
     },

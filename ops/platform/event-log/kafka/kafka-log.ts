@@ -12,13 +12,7 @@ import { createRecordProducer } from './producer.js';
 import type { KafkaSettings } from './settings.js';
 import { startKafkaSubscription } from './subscription.js';
 import { TopicMissing, type TopicState } from './log-faults.js';
-import {
-  countPartitions,
-  ensureTopics,
-  partitionCounts,
-  TopicDiffers,
-  topicIn,
-} from './topics.js';
+import { countPartitions, ensureTopics, partitionCounts, TopicDiffers, topicIn } from './topics.js';
 
 const pauses = { firstMs: 100, longestMs: 2_000 };
 const closeMs = 3_000;

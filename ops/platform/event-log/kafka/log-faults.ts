@@ -1,6 +1,7 @@
 /** What an operator or another producer has changed in the topics of a log, as far as Kafka shows it. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { topics, type TopicName } from '../../../../schemas/events/topics.js';
+import { untilAborted } from '../../concurrency/deferred.js';
 import { periodically, type Periodic } from '../../concurrency/periodic.js';
 import { DependencyFault } from '../../dependency-fault.js';
 import type { Logger } from '../../logging.js';
@@ -147,6 +148,8 @@ export const watchFaults = ({
   readonly logger: Logger;
 }): FaultWatch => {
   let current: readonly LogFault[] = [];
+  const stopping = new AbortController();
+  const { signal } = stopping;
 
   const report = (): void => {
     const summary = summarize(current);
@@ -161,10 +164,10 @@ export const watchFaults = ({
 
   const check = async (): Promise<number> => {
     try {
-      const found = await find();
+      const found = await untilAborted(find(), signal);
       if (keysOf(found) === keysOf(current)) return 0;
-      await sleep(confirmAfterMs, undefined, { ref: false });
-      const confirmed = await find();
+      await sleep(confirmAfterMs, undefined, { signal });
+      const confirmed = await untilAborted(find(), signal);
       if (keysOf(confirmed) !== keysOf(found)) return 0;
       current = confirmed;
       report();
@@ -176,5 +179,12 @@ export const watchFaults = ({
   };
 
   const checks = periodically({ name: 'check the log in Kafka', everyMs, task: check, logger });
-  return { ...checks, faults: () => current };
+  return {
+    faults: () => current,
+    /** A cluster that does not answer is not waited for. */
+    async stop() {
+      stopping.abort(new Error('The watch was stopped'));
+      await checks.stop();
+    },
+  };
 };

@@ -24,7 +24,9 @@ export const topicIn = (settings: KafkaSettings, topic: TopicName): string =>
 
 /** The number of partitions of each topic, by its name in the cluster. */
 export const partitionCounts = (settings: KafkaSettings): ReadonlyMap<string, number> =>
-  new Map(Object.values(topics).map(({ name, partitions }) => [topicIn(settings, name), partitions]));
+  new Map(
+    Object.values(topics).map(({ name, partitions }) => [topicIn(settings, name), partitions]),
+  );
 
 const create = async (
   admin: Admin,
