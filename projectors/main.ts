@@ -1,7 +1,7 @@
 import { firstFailure } from '../ops/platform/concurrency/deferred.js';
 import { oneAtATime } from '../ops/platform/concurrency/one-at-a-time.js';
 import { periodically } from '../ops/platform/concurrency/periodic.js';
-import type { EventLog } from '../ops/platform/event-log/port.js';
+import type { EventLog, KnownEnd } from '../ops/platform/event-log/port.js';
 import type { Logger } from '../ops/platform/logging.js';
 import { groupBy } from '../ops/platform/group-by.js';
 import type { SequenceState } from '../ops/platform/outbox/relay.js';
@@ -165,6 +165,17 @@ export const appliedThrough = async (
       .map(({ name }) => readCheckpoint(pool, liveSchema(name), topic, partition)),
   );
   return Math.min(...offsets.map((position) => position?.offset ?? 0));
+};
+
+/** Of each partition, the offset below which some projection has applied it. */
+export const appliedEnds = async (pool: Pool): Promise<readonly KnownEnd[]> => {
+  const all = projections
+    .map(({ name }) => `SELECT topic, partition, next_offset FROM ${liveSchema(name)}.checkpoints`)
+    .join(' UNION ALL ');
+  const { rows } = await pool.query<KnownEnd>(
+    `SELECT topic, partition, max(next_offset) AS next FROM (${all}) c GROUP BY topic, partition`,
+  );
+  return rows;
 };
 
 /** The subjects of a topic that have dead letters in a projection. */

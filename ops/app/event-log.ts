@@ -1,25 +1,39 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { appliedThrough, sequenceStates, subjectsSetAside } from '../../projectors/main.js';
+import {
+  appliedEnds,
+  appliedThrough,
+  sequenceStates,
+  subjectsSetAside,
+} from '../../projectors/main.js';
 import type { LinklogEvent } from '../../schemas/events/catalogue.js';
 import { topics, type TopicName } from '../../schemas/events/topics.js';
 import { findUnknownEvent, watchLedger } from '../ledger/behind-log.js';
 import { firstFailure, never, settledWithin } from '../platform/concurrency/deferred.js';
 import { periodically } from '../platform/concurrency/periodic.js';
 import type { Config } from '../platform/config/config.js';
+import {
+  faultsOf,
+  summarize,
+  watchFaults,
+  type LogFault,
+} from '../platform/event-log/kafka/log-faults.js';
 import type { KafkaSettings } from '../platform/event-log/kafka/settings.js';
 import {
   bindToLog,
   embeddedLog,
+  isBoundTo,
   requireBoundTo,
   requireNotEmbedded,
 } from '../platform/event-log/log-binding.js';
-import type { EventLog } from '../platform/event-log/port.js';
+import type { EventLog, KnownEnd } from '../platform/event-log/port.js';
 import { openPostgresLog } from '../platform/event-log/postgres-log.js';
 import type { Logger } from '../platform/logging.js';
 import type { OnRecorded } from '../platform/outbox/outbox-metrics.js';
 import { deliveredAtCommit, type Outbox, type OutboxDelivery } from '../platform/outbox/port.js';
 import {
   pruneSent,
+  relayedTopics,
+  sentEnds,
   sentThrough,
   startRelay,
   type ProjectedEvents,
@@ -50,10 +64,18 @@ export interface OpenedLog {
   readonly untilChecked: () => Promise<void>;
   /** An event of the ledger that the log has and the ledger does not know; `null`: none. */
   readonly findUnknownEvent: () => Promise<LinklogEvent | null>;
-  /** Rejects when the log cannot be used now, with the cause; for the health check. */
-  check(): Promise<unknown>;
-  /** Resolves when the log answers; rejects when it does not in half a minute. */
+  /** Resolves when the log answers; rejects when it does not in half a minute, or lacks a topic. */
   untilAnswering(): Promise<void>;
+  /** Checks the log for faults now; see `LogFault`. The embedded log has none. */
+  readonly findFaults: () => Promise<readonly LogFault[]>;
+  /** The faults that a service has found last, for the metrics. */
+  readonly faults: () => readonly LogFault[];
+  /**
+   * Resolves when the log can be used now and has no fault, as far as is known; for the health check.
+   *
+   * @throws DependencyFault; the cause why the log cannot be used
+   */
+  check(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -94,8 +116,12 @@ const openEmbedded = async (options: Options): Promise<OpenedLog> => {
     untilChecked: () => Promise.resolve(),
     // One transaction writes both.
     findUnknownEvent: () => Promise.resolve(null),
-    check: () => log.ranges(topics.platform.name),
     untilAnswering: () => Promise.resolve(),
+    findFaults: () => Promise.resolve([]),
+    faults: () => [],
+    async check() {
+      await log.ranges(topics.platform.name);
+    },
     close: () => log.close(),
   };
 };
@@ -111,12 +137,17 @@ const openOnKafka = async (
   await requireNotEmbedded(pool, `kafka:${brokers}`);
   // Loaded here: without Kafka, the start is a tenth of a second shorter.
   const { openKafkaLog } = await import('../platform/event-log/kafka/kafka-log.js');
+  // Read before `openRelayedDelivery` adds those that are new in this version.
+  const createdTopics = await relayedTopics(pool);
   // A request waits for the relay.
   const { outbox } = await openPostgresLog({ ...options, announcementMs: 0 });
   const log = openKafkaLog({
     settings,
     logger,
-    bindToLog: (name) => (user === 'command' ? requireBoundTo : bindToLog)(pool, name),
+    binding: {
+      createdTopics: async (name) => ((await isBoundTo(pool, name)) ? createdTopics : new Set()),
+      bind: (name) => (user === 'command' ? requireBoundTo : bindToLog)(pool, name),
+    },
   });
   onFailure(() => log.close());
   const delivery = await openRelayedDelivery({ pool: options.requestPool ?? pool, listener });
@@ -134,6 +165,17 @@ const openOnKafka = async (
     log,
     knownThrough: (topic: TopicName, partition: number) => sentThrough(pool, topic, partition),
   };
+  let knownEnds: readonly KnownEnd[] = [];
+  const findFaults = async (): Promise<readonly LogFault[]> => {
+    try {
+      knownEnds = [...(await sentEnds(pool)), ...(await appliedEnds(pool))];
+    } catch (err) {
+      // PostgreSQL is unavailable, which its users report: what it said last still holds.
+      logger.debug({ err }, 'the ends of the log that PostgreSQL knows could not be read');
+    }
+    return faultsOf(await log.inspect(), knownEnds);
+  };
+  const faultWatch = user === 'service' ? watchFaults({ find: findFaults, logger }) : null;
   const watch = user === 'service' ? watchLedger({ ...ledger, listener, logger }) : null;
   const tasks = watch
     ? [
@@ -160,19 +202,25 @@ const openOnKafka = async (
       await Promise.race([watch.upToDate(), watch.failed, late]);
     },
     findUnknownEvent: () => findUnknownEvent(ledger),
-    check: () => log.check(),
     async untilAnswering() {
       const late = sleep(answersWithinMs, undefined, { ref: false }).then(() => {
         const cause = log.startFailure();
         const reason = cause?.message ?? `Kafka at ${brokers} does not answer`;
         throw new Error(`KAFKA_BROKERS: ${reason}`, { cause });
       });
-      await Promise.race([log.ready, late]);
+      await Promise.race([log.ready, log.topicMissing, late]);
+    },
+    findFaults,
+    faults: () => faultWatch?.faults() ?? [],
+    async check() {
+      const fault = summarize(faultWatch?.faults() ?? []);
+      if (fault?.severity !== 'down') await log.check();
+      if (fault) throw fault;
     },
     async close() {
       unsubscribe();
       watch?.stop();
-      await Promise.all(tasks.map((task) => task.stop()));
+      await Promise.all([...tasks, ...(faultWatch ? [faultWatch] : [])].map((task) => task.stop()));
       delivery.stop();
       await log.close();
     },

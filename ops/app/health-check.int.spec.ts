@@ -1,5 +1,6 @@
 import { expect } from 'chai';
 import { createHealthCheck } from './health-check.js';
+import { DependencyFault } from '../platform/dependency-fault.js';
 import { createLogger } from '../platform/logging.js';
 
 type Deps = Parameters<typeof createHealthCheck>[0];
@@ -66,6 +67,22 @@ describe('composition root: health check', () => {
       });
     });
   }
+
+  it('fails with the detail of a fault, and passes with that of a degraded dependency', async () => {
+    const faulty = (severity?: 'degraded') => () =>
+      Promise.reject(new DependencyFault('LOG_CUT', 'visits/3 begins at offset 5', severity));
+    const shown = { code: 'LOG_CUT', detail: 'visits/3 begins at offset 5' };
+    for (const [severity, status, state] of [
+      [undefined, 'fail', 'down'],
+      ['degraded', 'pass', 'up'],
+    ] as const) {
+      const dependencies = { postgres: fine, log: faulty(severity) };
+      expect(await check({ dependencies })()).to.deep.include({
+        status,
+        dependencies: { postgres: up, log: { state, ...shown }, projections: up },
+      });
+    }
+  });
 
   it('fails when the projections cannot be told', async () => {
     expect(await check({ projections: away })()).to.deep.equal({

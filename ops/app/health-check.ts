@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { DependencyFault } from '../platform/dependency-fault.js';
 import type { HealthCheck, HealthReport } from '../platform/http/health.js';
 import type { Logger } from '../platform/logging.js';
 
@@ -9,11 +10,13 @@ const rememberMs = 500;
 type Projections = HealthReport['projections'];
 type Dependency = HealthReport['dependencies'][string];
 
-type Look<Value> =
-  | { readonly state: 'up'; readonly value: Value }
-  | { readonly state: 'down'; readonly code?: string; readonly err?: unknown };
+/** `value` is `null` where the check failed. */
+interface Look<Value> extends Dependency {
+  readonly value: Value | null;
+  readonly err?: unknown;
+}
 
-const late = { state: 'down', code: 'TIMEOUT' } as const;
+const late = { state: 'down', value: null, code: 'TIMEOUT' } as const;
 
 /** Such as ECONNREFUSED or 57P03. Never the message, which may name an address or an account. */
 const codePattern = /^[A-Z0-9_]{1,50}$/;
@@ -32,18 +35,23 @@ const lookAt = async <Value>(look: () => Promise<Value>): Promise<Look<Value>> =
       sleep(timeoutMs, late, { signal: answered.signal, ref: false }),
     ]);
   } catch (err) {
+    if (err instanceof DependencyFault) {
+      const { code, message: detail, severity } = err;
+      return { state: severity === 'down' ? 'down' : 'up', value: null, code, detail };
+    }
     const code = codeOf(err);
-    return { state: 'down', err, ...(code !== undefined && { code }) };
+    return { state: 'down', value: null, err, ...(code !== undefined && { code }) };
   } finally {
     answered.abort();
   }
 };
 
 /** The public part: the value and the error stay inside. */
-const stateOf = (look: Look<unknown>): Dependency =>
-  look.state === 'up' || look.code === undefined
-    ? { state: look.state }
-    : { state: look.state, code: look.code };
+const stateOf = ({ state, code, detail }: Look<unknown>): Dependency => ({
+  state,
+  ...(code !== undefined && { code }),
+  ...(detail !== undefined && { detail }),
+});
 
 /** Looks at each dependency, the projections and the spool; see `HealthCheck`. */
 export const createHealthCheck = (deps: {
@@ -75,7 +83,8 @@ export const createHealthCheck = (deps: {
       if (down.delete(dependency)) logger.info({ dependency }, 'a dependency is up again');
     } else if (!down.has(dependency)) {
       down.add(dependency);
-      logger.warn({ dependency, code: look.code, err: look.err }, 'a dependency is down');
+      const { code, detail, err } = look;
+      logger.warn({ dependency, code, detail, err }, 'a dependency is down');
     }
   };
 
@@ -95,10 +104,10 @@ export const createHealthCheck = (deps: {
         ? 'pass'
         : 'fail',
       dependencies: Object.fromEntries(looks.map(([name, seen]) => [name, stateOf(seen)])),
-      projections: folded.state === 'up' ? folded.value : [],
-      missingEvents: missing.state === 'up' ? missing.value : null,
+      projections: folded.value ?? [],
+      missingEvents: missing.value,
       spool: spool(),
-      compaction: compacted.state === 'up' ? compacted.value : null,
+      compaction: compacted.value,
     };
   };
 

@@ -4,6 +4,7 @@ import type { RedirectEdge } from '../../redirect-edge/main.js';
 import { openCountries } from '../../redirect-edge/visitors/countries.js';
 import { firstFailure, never } from '../platform/concurrency/deferred.js';
 import type { Config } from '../platform/config/config.js';
+import { exposeLogFaults } from '../platform/event-log/kafka/log-faults.js';
 import { installationOf } from '../platform/event-log/log-binding.js';
 import type { Logger } from '../platform/logging.js';
 import { exposeConnections } from '../platform/http/connections.js';
@@ -11,6 +12,7 @@ import { exposeHealth } from '../platform/metrics/health-metrics.js';
 import { createMetrics } from '../platform/metrics/metrics.js';
 import { measureOutbox } from '../platform/outbox/outbox-metrics.js';
 import { exposePasswords, PasswordHasher } from '../platform/passwords/password-hasher.js';
+import { requireWritable } from '../platform/postgres/writable.js';
 import { openRedis } from '../platform/redis.js';
 import { adminTokenOf, openDataDir, sealKeyFileIn, type ServiceAddresses } from './data-dir.js';
 import { lockInDatabase } from './data-dir-lock.js';
@@ -111,7 +113,7 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
     let edge: RedirectEdge | null = null;
     const health = createHealthCheck({
       dependencies: {
-        postgres: () => logPool.query('SELECT 1'),
+        postgres: () => requireWritable(logPool),
         log: () => eventLog.check(),
       },
       optional: {
@@ -125,6 +127,7 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
       compaction: async () => (await projectors?.compaction()) ?? null,
       logger,
     });
+    exposeLogFaults(metrics, eventLog.faults);
     exposeHealth(metrics, health, async () => (await projectors?.secondsBehind()) ?? new Map());
     const passwords = new PasswordHasher();
     exposePasswords(metrics, passwords);

@@ -12,7 +12,7 @@ import {
 import { redrive } from '../../projectors/runtime/redrive.js';
 import type { ProjectionWork } from '../../schemas/events/catalogue.js';
 import type { ProjectionWorkResponse } from '../../schemas/http/projections.js';
-import { ForeignPosition, type EventLog } from '../platform/event-log/port.js';
+import { ForeignPosition, LogIncomplete, type EventLog } from '../platform/event-log/port.js';
 import type { Logger } from '../platform/logging.js';
 import type { Pool } from '../platform/postgres/pool.js';
 
@@ -29,7 +29,8 @@ interface Begun {
 const reasonOf = (error: unknown): string =>
   error instanceof RebuildRunning ||
   error instanceof NoPreviousProjection ||
-  error instanceof ForeignPosition
+  error instanceof ForeignPosition ||
+  error instanceof LogIncomplete
     ? error.message
     : 'It failed; the log of this process says why';
 

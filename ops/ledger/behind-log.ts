@@ -45,7 +45,7 @@ const sequences: Record<TopicName, string> = {
 };
 
 /** What the ledger decided of these records; what cannot be read is the projections' matter. */
-const decided = (records: readonly LogRecord[]): LinklogEvent[] =>
+export const decided = (records: readonly LogRecord[]): LinklogEvent[] =>
   records.flatMap(({ value }) => {
     try {
       const event = readEvent(value);

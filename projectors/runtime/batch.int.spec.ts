@@ -202,6 +202,7 @@ describe('projectors: handler of batches', () => {
     ['a deadlock', `DO $$ BEGIN RAISE SQLSTATE '40P01'; END $$`],
     ['a serialization failure', `DO $$ BEGIN RAISE SQLSTATE '40001'; END $$`],
     ['a full disk', `DO $$ BEGIN RAISE SQLSTATE '53100'; END $$`],
+    ['a read-only session', `DO $$ BEGIN RAISE SQLSTATE '25006'; END $$`],
     ['a shutdown', `DO $$ BEGIN RAISE SQLSTATE '57P01'; END $$`],
     ['a lost connection', 'SELECT pg_terminate_backend(pg_backend_pid())'],
     ['a table that is not there', 'SELECT * FROM nowhere'],

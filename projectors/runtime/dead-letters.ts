@@ -57,8 +57,8 @@ export const offsetsOf = (letters: readonly DeadLetter[]): readonly number[] =>
  */
 const dataClasses: ReadonlySet<string> = new Set(['21', '22', '23', '54', 'P0']);
 
-/** Connection, serialization and deadlock, resources, locks, intervention by an operator. */
-const transientClasses: ReadonlySet<string> = new Set(['08', '40', '53', '55', '57']);
+/** Serialization failure and deadlock, object state, operator intervention; `isAway` has the others. */
+const transientClasses: ReadonlySet<string> = new Set(['40', '55', '57']);
 
 const classOf = (error: pg.DatabaseError): string => error.code?.slice(0, 2) ?? '';
 

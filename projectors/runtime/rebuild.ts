@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg';
-import type { EventLog } from '../../ops/platform/event-log/port.js';
+import { wholeRanges, type EventLog } from '../../ops/platform/event-log/port.js';
 import type { Logger } from '../../ops/platform/logging.js';
 import { advisoryLocks, withAdvisoryLock } from '../../ops/platform/postgres/advisory-locks.js';
 import { transactionOn, type Client, type Pool } from '../../ops/platform/postgres/pool.js';
@@ -202,7 +202,8 @@ const catchUpAndSwap = async (
  * that its batch is not at the checkpoint, and reads on from there.
  *
  * @throws RebuildRunning
- * @throws ForeignPosition when the live projection was made from another log, or this log is cut
+ * @throws ForeignPosition when the live projection was made from another log, or is past the end of this one
+ * @throws LogIncomplete
  * @throws the signal's reason, only when the signal ended the rebuild
  */
 export const rebuild = async (options: RebuildOptions): Promise<BatchOutcome> => {
@@ -210,6 +211,7 @@ export const rebuild = async (options: RebuildOptions): Promise<BatchOutcome> =>
   const schema = nextSchema(projection.name);
   return withRebuildLock(pool, projection.name, async (client) => {
     await requireKnownCheckpoints(client, log, projection);
+    for (const topic of projection.topics) await wholeRanges(log, topic);
     try {
       await transactionOn(client, () => cloneSchema(client, liveSchema(projection.name), schema));
       return await catchUpAndSwap(client, schema, options);

@@ -18,10 +18,17 @@ export const projectionHealth = z.object({
 /** GET /health/ready, on every listener. */
 export const healthResponse = z.object({
   status: z.enum(['pass', 'fail']),
-  /** By name. The code is an error's, such as `ECONNREFUSED`, or `TIMEOUT`. */
+  /** By name. */
   dependencies: z.record(
     z.string(),
-    z.object({ state: z.enum(['up', 'down']), code: z.string().exactOptional() }),
+    z.object({
+      state: z.enum(['up', 'down']),
+      code: z
+        .string()
+        .exactOptional()
+        .describe('The code of an error, such as `ECONNREFUSED` or `25006`, or `TIMEOUT`.'),
+      detail: z.string().exactOptional().describe('The fault, such as `postgres is read-only`.'),
+    }),
   ),
   projections: z.array(projectionHealth).readonly(),
   spool: z

@@ -30,8 +30,21 @@ const boundLog = async (client: Queryable): Promise<string | null> => {
  * @throws ForeignLog
  */
 export const bindToLog = async (client: Queryable, logName: string): Promise<void> => {
+  // A bound database need not be writable.
+  if (await isBoundTo(client, logName)) return;
   await client.query('UPDATE log.identity SET log_name = $1 WHERE log_name IS NULL', [logName]);
   await requireBoundTo(client, logName);
+};
+
+/**
+ * Whether the database's events belong to this log; `false` where they belong to none yet.
+ *
+ * @throws ForeignLog
+ */
+export const isBoundTo = async (client: Queryable, logName: string): Promise<boolean> => {
+  const bound = await boundLog(client);
+  if (bound !== null && bound !== logName) throw new ForeignLog(bound, logName);
+  return bound !== null;
 };
 
 /**
@@ -40,8 +53,7 @@ export const bindToLog = async (client: Queryable, logName: string): Promise<voi
  * @throws ForeignLog
  */
 export const requireBoundTo = async (client: Queryable, logName: string): Promise<void> => {
-  const bound = await boundLog(client);
-  if (bound !== null && bound !== logName) throw new ForeignLog(bound, logName);
+  await isBoundTo(client, logName);
 };
 
 /**

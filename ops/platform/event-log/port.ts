@@ -65,6 +65,11 @@ export interface PartitionRange {
   readonly next: number;
 }
 
+/** An offset that the log is known to have reached: a reader or the relay has seen the records before it. */
+export interface KnownEnd extends Pick<PartitionRange, 'partition' | 'next'> {
+  readonly topic: TopicName;
+}
+
 export interface SubscribeOptions {
   /** Readers of one group share the partitions; each group sees every record. */
   readonly group: string;
@@ -110,6 +115,16 @@ export class PositionMoved extends Error {
 export class ForeignPosition extends Error {
   readonly code = 'FOREIGN_POSITION';
   readonly retryable = false;
+}
+
+/** The log does not hold all records that were appended to it, and the caller needs all of them. */
+export class LogIncomplete extends Error {
+  readonly code = 'LOG_INCOMPLETE';
+  readonly retryable = false;
+
+  constructor(fault: string) {
+    super(`${fault}; this needs the whole log`);
+  }
 }
 
 /** Records whose offsets cannot be told: somebody has altered the log's table. */
@@ -182,3 +197,21 @@ export interface EventLog {
   ranges(topic: TopicName): Promise<readonly PartitionRange[]>;
   close(): Promise<void>;
 }
+
+/** Refuses a partition whose first records were deleted. @throws LogIncomplete */
+export const requireFromStart = (topic: TopicName, { partition, first }: PartitionRange): void => {
+  if (first === 0) return;
+  throw new LogIncomplete(
+    `${topic}/${partition} begins at offset ${first}: the records before it were deleted`,
+  );
+};
+
+/** The ranges of a topic of which nothing was deleted. @throws LogIncomplete */
+export const wholeRanges = async (
+  log: Pick<EventLog, 'ranges'>,
+  topic: TopicName,
+): Promise<readonly PartitionRange[]> => {
+  const ranges = await log.ranges(topic);
+  for (const range of ranges) requireFromStart(topic, range);
+  return ranges;
+};

@@ -38,8 +38,6 @@ export interface OutboxDelivery {
   hasLoggedFirst(topic: TopicName, subjects: readonly string[]): Promise<boolean>;
   /** Whether events wait for the log proper for so long that no new ones should be decided. */
   isStalled(): Promise<boolean>;
-  /** Resolves when the log proper has every event that was recorded before the call. */
-  settled(): Promise<void>;
 }
 
 /** Of the embedded log: the outbox's table is the log proper, so an event is there at its commit. */
@@ -47,5 +45,4 @@ export const deliveredAtCommit: OutboxDelivery = {
   logged: () => Promise.resolve(true),
   hasLoggedFirst: () => Promise.resolve(true),
   isStalled: () => Promise.resolve(false),
-  settled: () => Promise.resolve(),
 };

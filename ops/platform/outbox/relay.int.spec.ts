@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { LinklogEvent } from '../../../schemas/events/catalogue.js';
 import { topics, type TopicName } from '../../../schemas/events/topics.js';
 import { testDatabase, type TestDatabase } from '../../test/support/database.js';
+import { collectLogLines } from '../../test/support/log-lines.js';
 import { testNode, type TestNode } from '../../test/support/node.js';
 import { eventually, eventuallyPasses, settledWithin } from '../../test/support/waiting.js';
 import { codeIn, eventIn, newCode } from '../../test/conformance/event-log/events.js';
@@ -100,7 +101,10 @@ describe('platform: relay from the outbox to the log proper', () => {
     };
   });
 
-  const relayTo = (target: Pick<EventLog, 'append' | 'ranges'> = log): OwnConnection => {
+  const relayTo = (
+    target: Pick<EventLog, 'append' | 'ranges'> = log,
+    logTo = logger,
+  ): OwnConnection => {
     const { url } = database;
     const relay = startRelay({
       mayBegin: () => Promise.resolve(),
@@ -109,7 +113,7 @@ describe('platform: relay from the outbox to the log proper', () => {
       url,
       listener,
       log: target as EventLog,
-      logger,
+      logger: logTo,
     });
     relays.push(relay);
     return relay;
@@ -206,6 +210,36 @@ describe('platform: relay from the outbox to the log proper', () => {
     const receipts = [await record(eventIn(links, code, 1)), await record(eventIn(links, code, 2))];
     expect(await delivery.logged(receipts.flat(), 10_000)).to.be.true;
     expect(log.sequencesOf(code)).to.deep.equal([1, 2]);
+  });
+
+  it('sends nothing twice while a read-only PostgreSQL cannot record what was sent', async () => {
+    const { logger: logTo, lines } = collectLogLines();
+    const operator = await database.pool.connect();
+    const setReadOnly = async (state: 'on' | 'off'): Promise<void> => {
+      const name = new URL(database.url).pathname.slice(1);
+      await operator.query(`ALTER DATABASE ${name} SET default_transaction_read_only = ${state}`);
+      await operator.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+        WHERE datname = current_database() AND application_name = 'linklog test node'`);
+    };
+    const code = newCode();
+    try {
+      let isFirst = true;
+      log.before = async () => {
+        if (isFirst) await setReadOnly('on');
+        isFirst = false;
+      };
+      const receipt = await record(eventIn(links, code, 1));
+      relayTo(log, logTo);
+      await eventually('recording failed several times', () => lines.length >= 4);
+      expect(lines.at(-1)).to.have.nested.property('err.code', '25006');
+      expect(await delivery.logged(receipt, 0)).to.be.false;
+      await setReadOnly('off');
+      expect(await delivery.logged(receipt, 10_000)).to.be.true;
+      expect(log.sequencesOf(code)).to.deep.equal([1]);
+    } finally {
+      await setReadOnly('off');
+      operator.release();
+    }
   });
 
   it('is held up by a failing topic for that topic only', async () => {

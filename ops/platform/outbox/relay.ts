@@ -1,5 +1,5 @@
 import type { TopicName } from '../../../schemas/events/topics.js';
-import type { EventLog, NewRecord } from '../event-log/port.js';
+import type { EventLog, KnownEnd, NewRecord } from '../event-log/port.js';
 import { groupBy } from '../group-by.js';
 import { untilAborted } from '../concurrency/deferred.js';
 import { Backoff } from '../concurrency/retry.js';
@@ -126,6 +126,23 @@ export const sentThrough = async (
     [topic, partition],
   );
   return rows[0]?.through ?? 0;
+};
+
+/** The ends of the log proper at the newest checkpoint of each partition. */
+export const sentEnds = async (pool: Pool): Promise<readonly KnownEnd[]> => {
+  const { rows } = await pool.query<KnownEnd>(
+    `SELECT p.topic, p.partition, max(c.log_offset) AS next FROM log.partitions p
+     JOIN log.relay_checkpoints c ON c.partition_id = p.id GROUP BY p.id`,
+  );
+  return rows;
+};
+
+/** The topics that a relay is to send to: those of the version that was started last. */
+export const relayedTopics = async (pool: Pool): Promise<ReadonlySet<TopicName>> => {
+  const { rows } = await pool.query<{ topic: TopicName }>(
+    `SELECT DISTINCT p.topic FROM log.partitions p JOIN log.relayed r ON r.partition_id = p.id`,
+  );
+  return new Set(rows.map(({ topic }) => topic));
 };
 
 /**
@@ -395,19 +412,26 @@ export const startRelay = (options: {
       }
     };
 
+    /** What the log has and PostgreSQL could not be told: sent again, it would be in the log twice. */
+    let unmarked: readonly Sent[] = [];
+    const mark = async (): Promise<void> => {
+      if (unmarked.length === 0) return;
+      await markSent(pool, unmarked);
+      for (const sent of unmarked) uncovered.set(sent.partitionId, sent);
+      unmarked = [];
+    };
+
     /** Sends what is due, of each partition a part; returns whether there was anything. */
     const sendDue = async (): Promise<boolean> => {
+      await mark();
       const due = await findDue(pool);
       // After the stop, another relay sends them.
       if (due.length === 0 || signal.aborted) return false;
       const ends = await Promise.allSettled(
         due.map(({ topic, records }) => log.append(topic, records)),
       );
-      const sent = due.filter((_, index) => ends[index]?.status === 'fulfilled');
-      if (sent.length > 0) {
-        await markSent(pool, sent);
-        for (const one of sent) uncovered.set(one.partitionId, one);
-      }
+      unmarked = due.filter((_, index) => ends[index]?.status === 'fulfilled');
+      await mark();
       const failed = ends.find((end) => end.status === 'rejected');
       if (failed) throw failed.reason;
       return true;

@@ -9,8 +9,6 @@ import type { OutboxDelivery, Receipt } from './port.js';
 const stalledAfter = '1 second';
 /** How long the answer of `isStalled` is kept. */
 const stalledMs = 100;
-/** How often `settled` reads the table, beside hearing notifications. */
-const lookUpEveryMs = 1_000;
 
 export interface RelayedDelivery extends OutboxDelivery {
   /** Answers every open `logged` with false. */
@@ -107,14 +105,6 @@ export const openRelayedDelivery = async (options: {
         values: [topic, subjects],
       });
       return rows[0]?.unsent === false;
-    },
-
-    async settled() {
-      const { rows } = await pool.query<Receipt[number]>(
-        'SELECT id AS "partitionId", next_offset AS next FROM log.partitions',
-      );
-      do await lookUp();
-      while (!(await logged(rows, lookUpEveryMs)));
     },
 
     isStalled() {

@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { hasCode } from '../errors.js';
 
 /** PostgreSQL is known not to answer. Nothing was sent to it, so nothing takes effect later. */
 export class DatabaseSilent extends Error {
@@ -15,11 +16,22 @@ const driverMessages =
   /connection terminated|timeout exceeded when trying to connect|query read timeout|is not queryable/i;
 
 /**
- * SQLSTATEs that say nothing about the statement itself: connection (08), resources (53), shutdown and
- * start (57P), statement timeout (57014), lock timeout (55P03), transaction left idle (25P03), serialization
- * failure (40001), deadlock (40P01).
+ * The SQLSTATEs, and the prefixes of SQLSTATEs, that mean that PostgreSQL is unavailable. They say nothing
+ * about the statement itself.
  */
-const away = /^(?:08|53|57P|57014|55P03|25P03|40001|40P01)/;
+const unavailableStates = {
+  '08': 'connection exception',
+  '53': 'insufficient resources: disk, memory, connections',
+  '57P': 'shutdown, crash, startup',
+  '57014': 'statement timeout',
+  '55P03': 'lock timeout',
+  '25P03': 'idle in transaction timeout',
+  '40001': 'serialization failure',
+  '40P01': 'deadlock',
+  '25006': 'read-only: a standby, or a provider that protects a full disk',
+} as const;
+
+const away = new RegExp(`^(?:${Object.keys(unavailableStates).join('|')})`);
 
 /**
  * Codes of the system (ECONNREFUSED, EAI_AGAIN), and Node's own of a connection that breaks. Node's other
@@ -38,6 +50,9 @@ export const isAway = (error: unknown): boolean => {
   if (typeof code === 'string') return away.test(code) || brokenConnection.test(code);
   return driverMessages.test(error.message);
 };
+
+/** Whether the session, or the whole server, is read-only. A new session may not be. */
+export const isReadOnly = (error: unknown): boolean => hasCode(error, '25006');
 
 /** Whether the server itself refused a statement, on a connection that goes on. */
 export const isRefusal = (error: unknown): boolean =>

@@ -2,7 +2,7 @@ import pg from 'pg';
 import { giveWay } from '../concurrency/step-back.js';
 import type { Logger } from '../logging.js';
 import { retry } from '../concurrency/retry.js';
-import { DatabaseSilent, isAway, isConflict, isRefusal } from './away.js';
+import { DatabaseSilent, isAway, isConflict, isReadOnly, isRefusal } from './away.js';
 import { arrayLiteral } from './array-literal.js';
 import { sendsByteParts } from './byte-parts.js';
 import { readsByteTexts } from './byte-texts.js';
@@ -266,7 +266,8 @@ export const withConnection = async <Result>(
   try {
     return await work(client, onBroken);
   } catch (error) {
-    if (isAway(error) && !isRefusal(error)) broken ??= error as Error;
+    // A session keeps the default_transaction_read_only that it began with.
+    if (isReadOnly(error) || (isAway(error) && !isRefusal(error))) broken ??= error as Error;
     throw error;
   } finally {
     client.off('error', onBroken);

@@ -46,6 +46,7 @@ export interface TestNode {
   readonly outbox: Outbox;
   readonly delivery: OutboxDelivery;
   readonly findUnknownEvent: () => Promise<null>;
+  readonly findFaults: () => Promise<readonly never[]>;
   /** Every event of a topic, those of a partition in order. */
   events(topic: keyof typeof topics): Promise<readonly LinklogEvent[]>;
   close(): Promise<void>;
@@ -63,6 +64,7 @@ export const testNode = async (database: TestDatabase): Promise<TestNode> => {
     outbox,
     delivery: deliveredAtCommit,
     findUnknownEvent: () => Promise.resolve(null),
+    findFaults: () => Promise.resolve([]),
     async events(topic) {
       const { name } = topics[topic];
       const events: LinklogEvent[] = [];

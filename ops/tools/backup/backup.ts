@@ -3,8 +3,17 @@ import { pipeline } from 'node:stream/promises';
 import { createGzip } from 'node:zlib';
 import { closeAllMinutes } from '../../../command-api/ledger/metering.js';
 import { shippedSoFar } from '../../../redirect-edge/spool/shipped.js';
+import type { TopicName } from '../../../schemas/events/topics.js';
 import { ledgerTopics } from '../../ledger/rebuild/rebuild.js';
-import type { EventLog } from '../../platform/event-log/port.js';
+import { findUnsent, readUnsent, sentPositions, type UnsentEvents } from '../../ledger/unsent.js';
+import {
+  LogIncomplete,
+  wholeRanges,
+  type Batch,
+  type EventLog,
+  type PartitionRange,
+} from '../../platform/event-log/port.js';
+import { groupBy } from '../../platform/group-by.js';
 import { linklogVersion } from '../../platform/files/project-file.js';
 import { backupFormat, recordsIn, type BackupBatch, type BackupHead } from './format.js';
 import { writeNewFile } from '../../platform/files/new-file.js';
@@ -28,26 +37,75 @@ interface BackupOptions extends Omit<CommandDatabase, 'logger'>, Watch {
  * together with its consequences.
  */
 const rangesOf = async (log: EventLog) => {
-  const ranges = [];
+  const ends = [];
   for (const topic of [...ledgerTopics].reverse()) {
-    ranges.unshift({ topic, partitions: [...(await log.ranges(topic))] });
+    const ranges = await wholeRanges(log, topic);
+    ends.unshift(...ranges.map((range) => ({ topic, ...range })));
   }
-  return ranges;
+  return ends;
+};
+
+/** @throws LogIncomplete */
+const requireWholeLog = async ({ findFaults }: BackupOptions): Promise<void> => {
+  const fault = (await findFaults()).find(({ kind }) => kind !== 'extended');
+  if (fault) throw new LogIncomplete(fault.message);
 };
 
 /**
- * Everything that was acknowledged before this is in the log when it resolves: visits that stand in
- * a spool, calls of minutes that are still open, and events that the outbox has not sent yet. So
- * the log alone is the whole backup. Where PostgreSQL is older than the log, what it holds is not.
+ * Everything that was acknowledged before this is in the log or the outbox when it resolves: visits that stand
+ * in a spool, and calls of minutes that are still open. So these two are the whole backup. Of a PostgreSQL that is
+ * older than the log (`isOutdated`), nothing is in it.
  */
-const gather = async (options: BackupOptions): Promise<number> => {
-  const { pool, outbox, delivery, findUnknownEvent, spoolRoot, spoolWithinMs = 10_000 } = options;
-  if (await findUnknownEvent()) return 0;
+const gather = async (
+  options: BackupOptions,
+): Promise<{ readonly unshippedBytes: number; readonly isOutdated: boolean }> => {
+  const { pool, outbox, findUnknownEvent, spoolRoot, spoolWithinMs = 10_000 } = options;
+  if (await findUnknownEvent()) return { unshippedBytes: 0, isOutdated: true };
   const unshippedBytes = await shippedSoFar(spoolRoot, spoolWithinMs);
   await closeAllMinutes(pool, outbox);
-  await delivery.settled();
-  return unshippedBytes;
+  return { unshippedBytes, isOutdated: false };
 };
+
+/** A partition of the log, and the events of it that wait in the outbox. */
+interface BackupPart {
+  readonly topic: TopicName;
+  readonly range: PartitionRange;
+  readonly unsent: UnsentEvents | null;
+}
+
+/** What is backed up, in the order of the file. @throws LogIncomplete */
+const partsOf = async (
+  { pool, log }: BackupOptions,
+  isOutdated: boolean,
+): Promise<readonly BackupPart[]> => {
+  const positions = isOutdated ? [] : await sentPositions(pool);
+  const ends = await rangesOf(log);
+  const unsent = await findUnsent({ pool, log }, positions, ends);
+  return ends.map(({ topic, ...range }) => ({
+    topic,
+    range,
+    unsent:
+      unsent.find((events) => events.topic === topic && events.partition === range.partition) ??
+      null,
+  }));
+};
+
+const topicsOf = (parts: readonly BackupPart[]): BackupHead['topics'] =>
+  [...groupBy(parts, ({ topic }) => topic)].map(([topic, ofTopic]) => ({
+    topic,
+    partitions: ofTopic.map(({ range, unsent }) => ({
+      ...range,
+      next: range.next + (unsent ? unsent.to - unsent.from : 0),
+    })),
+  }));
+
+async function* readPart(
+  { pool, log }: BackupOptions,
+  { topic, range, unsent }: BackupPart,
+): AsyncGenerator<Batch> {
+  yield* readRange(log, topic, range);
+  if (unsent) yield* readUnsent(pool, unsent);
+}
 
 /** A fifth of the time of zlib's own choice, for files that are a quarter larger. */
 const gzipLevel = 1;
@@ -94,32 +152,32 @@ export const writeBackup = async (
 
 /** Writes the whole log to a file, while the service is live. */
 export const takeBackup = async (options: BackupOptions) => {
-  const { log, file, replace, progress, signal } = options;
+  const { file, replace, progress, signal } = options;
   let written: Awaited<ReturnType<typeof writeBackup>> | undefined;
   /** Of visits that were still in a spool: they are not in the backup. */
   let unshippedBytes = 0;
 
   const write = async (append: (chunk: Buffer) => Promise<void>): Promise<void> => {
-    unshippedBytes = await gather(options);
+    await requireWholeLog(options);
+    const gathered = await gather(options);
+    ({ unshippedBytes } = gathered);
     signal?.throwIfAborted();
-    const ranges = await rangesOf(log);
+    const parts = await partsOf(options, gathered.isOutdated);
     const head: BackupHead = {
       linklogBackup: backupFormat,
       linklog: linklogVersion(),
       createdAt: new Date().toISOString(),
-      topics: ranges,
+      topics: topicsOf(parts),
     };
     const total = recordsIn(head);
     async function* batches(): AsyncGenerator<BackupBatch> {
       let done = 0;
       progress?.(done, total);
-      for (const { topic, partitions } of ranges) {
-        for (const range of partitions) {
-          for await (const { partition, records } of readRange(log, topic, range)) {
-            yield { topic, partition, records: records.map(({ key, value }) => ({ key, value })) };
-            done += records.length;
-            progress?.(done, total);
-          }
+      for (const part of parts) {
+        for await (const { topic, partition, records } of readPart(options, part)) {
+          yield { topic, partition, records: records.map(({ key, value }) => ({ key, value })) };
+          done += records.length;
+          progress?.(done, total);
         }
       }
     }

@@ -15,7 +15,7 @@ import { interruptible, showProgress, type Interruption } from './long-work.js';
 
 export interface CommandDatabase extends Pick<
   OpenedLog,
-  'log' | 'outbox' | 'delivery' | 'findUnknownEvent'
+  'log' | 'outbox' | 'findUnknownEvent' | 'findFaults'
 > {
   readonly pool: Pool;
   /** Silent: the command tells on the terminal what a person has to know. */

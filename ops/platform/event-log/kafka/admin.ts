@@ -37,6 +37,7 @@ export const createClusterAdmin = (kafka: Kafka) => {
         pauses: { firstMs: 100, longestMs: 1_600 },
         isRetryable: (error) => (error as { retriable?: boolean }).retriable === true,
       }),
+    /** Ends the connection; the next `ask` makes another, which fetches the cluster's metadata anew. */
     async close(): Promise<void> {
       const left = connected;
       connected = undefined;

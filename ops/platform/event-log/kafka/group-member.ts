@@ -1,6 +1,15 @@
-import type { EachBatchPayload, Kafka, KafkaMessage } from 'kafkajs';
+import kafkajs, {
+  type Cluster,
+  type EachBatchPayload,
+  type Kafka,
+  type KafkaMessage,
+  type PartitionAssigner,
+} from 'kafkajs';
+import type { TopicName } from '../../../../schemas/events/topics.js';
 import { deferred, settledWithin } from '../../concurrency/deferred.js';
 import type { LogRecord } from '../port.js';
+import type { KafkaSettings } from './settings.js';
+import { partitionCounts, topicIn } from './topics.js';
 
 /** Bytes of one partition in one fetch; compressed ones become ten times as many in memory. */
 const maxBytesPerPartition = 131_072;
@@ -17,12 +26,31 @@ export const logRecordOf = ({ offset, key, value }: KafkaMessage): LogRecord => 
   value: value?.toString() ?? '',
 });
 
+/**
+ * Kafkajs's round robin over the partitions that Linklog writes. A partition that an operator has added to a
+ * topic is assigned to no member.
+ */
+const assignOwnPartitions = (settings: KafkaSettings): PartitionAssigner => {
+  const counts = partitionCounts(settings);
+  return ({ cluster, ...rest }) => {
+    const findTopicPartitionMetadata: Cluster['findTopicPartitionMetadata'] = (topic) =>
+      cluster
+        .findTopicPartitionMetadata(topic)
+        .filter(({ partitionId }) => partitionId < (counts.get(topic) ?? Infinity));
+    return kafkajs.PartitionAssigners.roundRobin({
+      ...rest,
+      cluster: Object.assign(Object.create(cluster) as Cluster, { findTopicPartitionMetadata }),
+    });
+  };
+};
+
 /** A consumer that commits no offsets and decides itself what to do after a crash. */
 export const createGroupMember = (
   kafka: Kafka,
+  settings: KafkaSettings,
   options: {
     readonly groupId: string;
-    readonly topics: readonly string[];
+    readonly topics: readonly TopicName[];
     /** How long a fetch waits for records; a resume and the end wait for it. */
     readonly maxWaitTimeInMs: number;
     readonly sessionTimeout?: number;
@@ -36,6 +64,7 @@ export const createGroupMember = (
   const consumer = kafka.consumer({
     ...consumerOptions,
     maxBytesPerPartition,
+    partitionAssigners: [assignOwnPartitions(settings)],
     allowAutoTopicCreation: false,
     retry: { restartOnFailure: () => Promise.resolve(false) },
   });
@@ -57,7 +86,10 @@ export const createGroupMember = (
     /** Resolves when the group has given partitions to this member. */
     async join(): Promise<void> {
       await consumer.connect();
-      await consumer.subscribe({ topics: [...topics], fromBeginning: true });
+      await consumer.subscribe({
+        topics: topics.map((topic) => topicIn(settings, topic)),
+        fromBeginning: true,
+      });
       await consumer.run({
         autoCommit: false,
         eachBatchAutoResolve: false,

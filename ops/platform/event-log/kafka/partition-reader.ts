@@ -113,9 +113,9 @@ export const createPartitionReader = (
   /** Joins a new group. A group that is lost later is left, and another one joined if it is needed. */
   const join = async () => {
     const groupId = `${settings.prefix}linklog-reader-${randomUUID()}`;
-    const member = createGroupMember(kafka, {
+    const member = createGroupMember(kafka, settings, {
       groupId,
-      topics: topicNames.map((topic) => topicIn(settings, topic)),
+      topics: topicNames,
       maxWaitTimeInMs,
       onJoin(assignment) {
         for (const [name, partitions] of Object.entries(assignment)) {

@@ -1,5 +1,5 @@
 import type { Kafka, RecordMetadata, TopicMessages } from 'kafkajs';
-import { topics, type TopicName } from '../../../../schemas/events/topics.js';
+import type { TopicName } from '../../../../schemas/events/topics.js';
 import { createBatcher } from '../../concurrency/batcher.js';
 import { groupBy } from '../../group-by.js';
 import { partitionOf } from '../partition.js';
@@ -7,7 +7,7 @@ import { linesIn } from '../lines.js';
 import type { NewLines, NewRecord } from '../port.js';
 import { ReadyBatch, recordBatch, type OutgoingRecord } from './record-batch.js';
 import type { KafkaSettings } from './settings.js';
-import { topicIn } from './topics.js';
+import { partitionCountOf, topicIn } from './topics.js';
 
 /**
  * Bytes of a request, which may hold records of several calls: a request costs much more than a record.
@@ -44,17 +44,13 @@ function* sharesOf(topic: TopicName, all: readonly (NewRecord | NewLines)[]): Ge
   if (records.length > 0) yield { topic, records, bytes };
 }
 
-const partitionCounts = new Map<TopicName, number>(
-  Object.values(topics).map(({ name, partitions }) => [name, partitions]),
-);
-
 /** One message for each partition: its records in their order, as one batch. */
 const batchesOf = (shares: readonly Share[], settings: KafkaSettings): Promise<TopicMessages[]> => {
   const now = Date.now();
   const { compression } = settings;
   return Promise.all(
     [...groupBy(shares, ({ topic }) => topic)].map(async ([topic, ofTopic]) => {
-      const count = partitionCounts.get(topic) ?? 1;
+      const count = partitionCountOf(topic);
       const records = ofTopic.flatMap((share) => share.records);
       const byPartition = groupBy(records, ({ key }) => partitionOf(key, count));
       const messages = await Promise.all(

@@ -170,9 +170,9 @@ export const startKafkaSubscription = (
       });
     };
 
-    const member = createGroupMember(kafka, {
+    const member = createGroupMember(kafka, settings, {
       groupId: `${settings.prefix}linklog-${group}`,
-      topics: [...topics.keys()],
+      topics: options.topics,
       sessionTimeout,
       heartbeatInterval,
       maxWaitTimeInMs,

@@ -2,7 +2,13 @@ import { readRecord, type ReadableRecord } from '../../../../projectors/runtime/
 import { topics, type TopicName } from '../../../../schemas/events/topics.js';
 import type { Watch } from '../../cli/long-work.js';
 import { partitionOf } from '../../../platform/event-log/partition.js';
-import type { Batch, EventLog, PartitionRange } from '../../../platform/event-log/port.js';
+import {
+  requireFromStart,
+  wholeRanges,
+  type Batch,
+  type EventLog,
+  type PartitionRange,
+} from '../../../platform/event-log/port.js';
 
 /** A piece of the log that is to be read: a partition up to where it ended when this was asked. */
 export interface LogPart extends PartitionRange {
@@ -25,18 +31,20 @@ export interface Grounds {
   readonly unreadable: number;
 }
 
-/** The partitions of a topic, or the one that has all records of a key. */
+/** The partitions of a topic, or the one that has all records of a key. @throws LogIncomplete */
 export const partsOf = async (
   log: EventLog,
   topic: TopicName,
   key?: string,
 ): Promise<readonly LogPart[]> => {
+  if (key === undefined) {
+    return (await wholeRanges(log, topic)).map((range) => ({ topic, ...range }));
+  }
   const ranges = await log.ranges(topic);
-  if (key === undefined) return ranges.map((range) => ({ topic, ...range }));
   const partition = partitionOf(key, ranges.length);
-  return ranges
-    .filter((range) => range.partition === partition)
-    .map((range) => ({ topic, ...range, only: (other) => other === key }));
+  const own = ranges.filter((range) => range.partition === partition);
+  for (const range of own) requireFromStart(topic, range);
+  return own.map((range) => ({ topic, ...range, only: (other) => other === key }));
 };
 
 /** Whether something had happened by a moment. Timestamps have one fixed form, so text compares. */

@@ -1,7 +1,7 @@
 import { checkpointOf, type Checkpoint } from '../../../../projectors/runtime/checkpoints.js';
 import type { TopicName } from '../../../../schemas/events/topics.js';
 import { ledgerTopics } from '../../../ledger/rebuild/rebuild.js';
-import { checkPosition, type Batch, type EventLog } from '../../../platform/event-log/port.js';
+import { wholeRanges, type Batch, type EventLog } from '../../../platform/event-log/port.js';
 import { readStretch } from '../../../platform/event-log/postgres-batches.js';
 import type { Queryable } from '../../../platform/postgres/pool.js';
 import type { Gap, Model, RowPlace } from './report.js';
@@ -80,15 +80,13 @@ export const tableEnds = async (client: Queryable): Promise<readonly TableEnd[]>
 /**
  * The whole log, up to where each partition ends now, in the order in which the ledger is folded.
  *
- * @throws ForeignPosition when the log does not begin with its first record any more
+ * @throws LogIncomplete
  */
 export const wholeLog = async (log: EventLog): Promise<readonly Stretch[]> => {
   const partitions: Stretch[] = [];
   for (const topic of ledgerTopics) {
-    const logId = log.logId(topic);
-    for (const range of await log.ranges(topic)) {
-      checkPosition(topic, range, logId, { logId, offset: 0 });
-      partitions.push({ topic, partition: range.partition, from: 0, to: range.next });
+    for (const { partition, next } of await wholeRanges(log, topic)) {
+      partitions.push({ topic, partition, from: 0, to: next });
     }
   }
   return partitions;

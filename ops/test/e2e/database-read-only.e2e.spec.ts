@@ -1,0 +1,98 @@
+import { expect } from 'chai';
+import pg from 'pg';
+import { testDatabase, type TestDatabase } from '../support/database.js';
+import { ask } from '../support/http.js';
+import { eventually, eventuallyPasses } from '../support/waiting.js';
+import { Bench, destination, expectRefused } from './harness.js';
+
+const unavailable = 'Service is temporarily unavailable';
+
+interface Report {
+  readonly status: string;
+  readonly dependencies: Readonly<Record<string, object>>;
+  readonly projections: readonly { readonly name: string; readonly deadLetters: number }[];
+}
+
+describe('product: while PostgreSQL is read-only', function () {
+  this.timeout(120_000);
+  const bench = new Bench();
+  let database: TestDatabase;
+  let operator: pg.Client;
+  let pro: string;
+
+  before(async () => {
+    database = await testDatabase('readonly');
+    operator = new pg.Client({ connectionString: database.url });
+    await operator.connect();
+    await bench.start({ DATABASE_URL: database.url });
+    pro = (await bench.key('PRO')).key;
+  });
+  after(async () => {
+    try {
+      await bench.end();
+    } finally {
+      await operator.end();
+      await database.drop();
+    }
+  });
+
+  /** As a provider does it when the disk is full; each session gets the setting when it begins. */
+  const setReadOnly = async (state: 'on' | 'off', { terminate = true } = {}): Promise<void> => {
+    const name = pg.escapeIdentifier(new URL(database.url).pathname.slice(1));
+    await operator.query(`ALTER DATABASE ${name} SET default_transaction_read_only = ${state}`);
+    if (!terminate) return;
+    await operator.query(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+      WHERE datname = current_database() AND pid <> pg_backend_pid()`);
+  };
+
+  const report = async (): Promise<Report & { readonly httpStatus: number }> => {
+    const answer = await ask(`${bench.product.admin}/health/ready`);
+    return { ...(answer.json() as Report), httpStatus: answer.status };
+  };
+
+  it('answers 503 to what writes, redirects cached links, and recovers without a restart', async () => {
+    const { shortCode } = await bench.link(pro);
+    const { shortCode: limited } = await bench.link(pro, { maxClicks: 3 });
+    expect((await bench.visit(shortCode)).status).to.equal(302);
+    await setReadOnly('on');
+
+    await eventually('readiness fails', async () => (await report()).httpStatus === 503);
+    await eventuallyPasses(10_000, async () => {
+      expect((await report()).dependencies['postgres']).to.deep.equal({
+        state: 'down',
+        code: '25006',
+        detail: 'postgres is read-only',
+      });
+    });
+    for (const body of [{ url: destination }, { url: destination, alias: 'read-only' }]) {
+      const answer = await bench.shorten(pro, body);
+      expectRefused(answer, 503, unavailable);
+      expect(answer.headers['retry-after']).to.match(/^[1-9]\d*$/);
+    }
+    expect((await bench.api('/v2/usage', pro)).status, 'admission writes').to.equal(503);
+    const blocked = await bench.admin('POST', `/admin/links/${shortCode}/block`, { reason: 'no' });
+    expect(blocked.status, blocked.text).to.equal(503);
+    expect((await bench.visit(limited)).status, 'a click of a limited link').to.equal(503);
+    for (let visit = 0; visit < 20; visit += 1) {
+      expect((await bench.visit(shortCode)).status).to.equal(302);
+    }
+
+    // The sessions that began meanwhile stay read-only: nobody ends them for us.
+    await setReadOnly('off', { terminate: false });
+    await eventuallyPasses(30_000, async () => {
+      const answer = await bench.shorten(pro, { url: destination, alias: 'read-only' });
+      expect(answer.status, answer.text).to.equal(201);
+    });
+    await eventually('readiness passes', async () => (await report()).httpStatus === 200);
+    await eventuallyPasses(30_000, async () => {
+      expect((await bench.stats(shortCode, pro)).clickCount).to.equal(21);
+      const { projections } = await report();
+      expect(projections.map(({ deadLetters }) => deadLetters)).to.deep.equal(
+        projections.map(() => 0),
+      );
+    });
+    const statuses = [];
+    for (let visit = 0; visit < 4; visit += 1) statuses.push((await bench.visit(limited)).status);
+    expect(statuses).to.deep.equal([302, 302, 302, 410]);
+  });
+});

@@ -1,0 +1,180 @@
+import { expect } from 'chai';
+import type { Admin } from 'kafkajs';
+import { existsSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import path from 'node:path';
+import { topics, type TopicName } from '../../../schemas/events/topics.js';
+import { ask } from '../support/http.js';
+import { kafkaStartMs, testKafka, type TestKafka } from '../support/kafka.js';
+import { runToEnd, startLinklogCli, temporaryDir, type Said } from '../support/process.js';
+import { startEmbeddedProduct } from '../support/product.js';
+import { untilProjected } from '../support/projected.js';
+import { eventuallyPasses } from '../support/waiting.js';
+import { Bench } from './harness.js';
+
+/** A fault is detected within 15 s and confirmed a second later. */
+const detectedMs = 40_000;
+
+describe('product: when an operator changes topics in Kafka', function () {
+  this.timeout(180_000);
+  const bench = new Bench();
+  let kafka: TestKafka;
+  let admin: Admin;
+  let dataDir: string;
+  let env: Record<string, string>;
+  let key: string;
+
+  const start = async (): Promise<void> => {
+    bench.use(await startEmbeddedProduct({ dataDir, env }));
+  };
+
+  beforeEach(async function () {
+    this.timeout(kafkaStartMs);
+    kafka = await testKafka('topics');
+    admin = kafka.client().admin();
+    await admin.connect();
+    dataDir = await temporaryDir();
+    env = { KAFKA_BROKERS: kafka.brokers, KAFKA_TOPIC_PREFIX: kafka.prefix };
+    await start();
+    ({ key } = await bench.key('PRO'));
+  });
+  afterEach(async () => {
+    await bench.product.cleanup();
+    await admin.disconnect();
+    await kafka.drop();
+    await rm(dataDir, { recursive: true, force: true });
+  });
+
+  const nameOf = (topic: TopicName): string => kafka.prefix + topic;
+
+  const linklog = (...args: readonly string[]): Promise<Said> =>
+    startLinklogCli(args, { DATA_DIR: dataDir, ...env }).ended;
+
+  const readiness = async () => {
+    const answer = await ask(`${bench.product.admin}/health/ready`);
+    const { dependencies } = answer.json() as { dependencies: Record<string, object> };
+    return { status: answer.status, log: dependencies['log'] };
+  };
+
+  const untilReadiness = (status: number, log: object): Promise<void> =>
+    eventuallyPasses(detectedMs, async () => {
+      expect(await readiness()).to.deep.equal({ status, log });
+    });
+
+  /** The lines about faults; they may be written shortly after the report has changed. */
+  const expectOneLine = (code: string): Promise<void> =>
+    eventuallyPasses(5_000, () => {
+      const lines = bench.product.stderr().split('\n');
+      const faults = lines.filter((line) => line.includes('the log in Kafka has faults'));
+      expect(faults).to.have.length(1);
+      expect(faults[0]).to.include(code);
+    });
+
+  const metricOf = async (code: string): Promise<string | undefined> => {
+    const { text } = await ask(`${bench.product.admin}/metrics`);
+    return text.split('\n').find((line) => line.startsWith(`linklog_log_faults{code="${code}"}`));
+  };
+
+  const visitAndCount = async (shortCode: string, clicks: number): Promise<void> => {
+    expect((await bench.visit(shortCode)).status).to.equal(302);
+    await eventuallyPasses(30_000, async () => {
+      expect((await bench.stats(shortCode, key)).clickCount).to.equal(clicks);
+    });
+  };
+
+  it('ignores added partitions, also those with records of another producer', async () => {
+    const { links, visits } = topics;
+    const { shortCode } = await bench.link(key);
+    await admin.createPartitions({
+      topicPartitions: [
+        { topic: nameOf(links.name), count: links.partitions + 2 },
+        { topic: nameOf(visits.name), count: visits.partitions + 4 },
+      ],
+    });
+    const producer = kafka.client().producer();
+    await producer.connect();
+    const strange = { partition: links.partitions + 1, key: 'strange', value: 'no event' };
+    await producer.send({ topic: nameOf(links.name), messages: [strange] });
+    await producer.disconnect();
+    const detail =
+      `topic ${nameOf(links.name)} has 10 partitions, Linklog uses 8: those added are ignored; they ` +
+      'contain records of another producer; and 1 more';
+    await untilReadiness(200, { state: 'up', code: 'TOPIC_EXTENDED', detail });
+    await expectOneLine('TOPIC_EXTENDED');
+    expect(await metricOf('TOPIC_EXTENDED')).to.match(/ 2$/);
+    await visitAndCount(shortCode, 1);
+
+    await bench.product.stop();
+    await start();
+    await untilReadiness(200, { state: 'up', code: 'TOPIC_EXTENDED', detail });
+    await visitAndCount(shortCode, 2);
+    for (let made = 0; made < 20; made += 1) await bench.link(key);
+    await untilProjected(bench.product.edges);
+    const file = path.join(dataDir, 'extended.backup');
+    const backup = await linklog('backup', file);
+    expect(backup, backup.stderr).to.include({ exitCode: 0 });
+    const verify = await linklog('audit', 'verify');
+    expect(verify, verify.stderr).to.include({ exitCode: 0 });
+    const rebuild = await linklog('projections', 'rebuild', 'redirects');
+    expect(rebuild, rebuild.stderr).to.include({ exitCode: 0 });
+  });
+
+  it('goes on with a log that was cut at its start, and refuses what needs all of it', async () => {
+    const { shortCode } = await bench.link(key);
+    await untilProjected(bench.product.edges);
+    const topic = nameOf(topics.links.name);
+    const offsets = await admin.fetchTopicOffsets(topic);
+    const cut = offsets.filter(({ high }) => Number(high) > 0);
+    await admin.deleteTopicRecords({
+      topic,
+      partitions: cut.map(({ partition, high }) => ({ partition, offset: high })),
+    });
+    const [{ partition, high } = { partition: -1, high: '' }] = cut;
+    const reason = `${topic}/${partition} begins at offset ${high}: the records before it were deleted in Kafka`;
+    await untilReadiness(200, { state: 'up', code: 'LOG_CUT', detail: reason });
+    await expectOneLine('LOG_CUT');
+    expect(await metricOf('LOG_CUT')).to.match(/ 1$/);
+
+    const file = path.join(dataDir, 'cut.backup');
+    const backup = await linklog('backup', file);
+    expect(backup).to.include({ exitCode: 1, stdout: '' });
+    expect(backup.stderr).to.match(/^linklog: .*begins at offset \d+: .*needs the whole log\n$/);
+    expect(existsSync(file)).to.equal(false);
+    for (const args of [
+      ['projections', 'rebuild', 'redirects'],
+      ['audit', 'verify'],
+      ['audit', 'as-of', new Date().toISOString(), shortCode],
+      ['audit', 'replay', '--code', shortCode],
+    ]) {
+      const said = await linklog(...args);
+      expect(said.exitCode, `${args.join(' ')}: ${said.stderr}`).to.equal(1);
+      expect(said.stderr).to.match(/begins at offset \d+: .*needs the whole log/);
+    }
+
+    await bench.product.stop();
+    await start();
+    await untilReadiness(200, { state: 'up', code: 'LOG_CUT', detail: reason });
+    await visitAndCount(shortCode, 1);
+    const { shortCode: another } = await bench.link(key);
+    await visitAndCount(another, 1);
+  });
+
+  it('reports a deleted topic, redirects, and does not create the topic again', async () => {
+    const { shortCode } = await bench.link(key);
+    await visitAndCount(shortCode, 1);
+    const topic = nameOf(topics.visits.name);
+    await admin.deleteTopics({ topics: [topic] });
+    const detail = `topic ${topic} is missing: it was deleted in Kafka, with its records`;
+    await untilReadiness(503, { state: 'down', code: 'TOPIC_MISSING', detail });
+    await expectOneLine('TOPIC_MISSING');
+    for (let visit = 0; visit < 5; visit += 1) {
+      expect((await bench.visit(shortCode)).status).to.equal(302);
+    }
+
+    await bench.product.stop();
+    const again = await runToEnd({ DATA_DIR: dataDir, ...env }, 60_000);
+    expect(again, again.stderr).to.include({ exitCode: 1, stdout: '' });
+    expect(again.stderr).to.include(detail);
+    expect(await admin.listTopics()).not.to.include(topic);
+  });
+});

@@ -1,0 +1,16 @@
+import { pino, type Logger } from 'pino';
+
+export interface LogLine {
+  readonly level: number;
+  readonly msg: string;
+  readonly [detail: string]: unknown;
+}
+
+/** A logger that keeps its lines of level warn and above. */
+export const collectLogLines = (): { readonly logger: Logger; readonly lines: LogLine[] } => {
+  const lines: LogLine[] = [];
+  const write = (line: string): void => {
+    lines.push(JSON.parse(line) as LogLine);
+  };
+  return { logger: pino({ level: 'warn' }, { write }), lines };
+};

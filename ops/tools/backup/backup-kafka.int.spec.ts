@@ -1,0 +1,230 @@
+import { expect } from 'chai';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import type { LinklogEvent } from '../../../schemas/events/catalogue.js';
+import { readEvent } from '../../../schemas/events/codec.js';
+import { topics } from '../../../schemas/events/topics.js';
+import { blocked, created, keyCreated, recordOf } from '../../../schemas/testing/events.js';
+import { openEventLog, type OpenedLog } from '../../app/event-log.js';
+import { addToLedger } from '../../ledger/rebuild/rebuild.js';
+import { createLogger } from '../../platform/logging.js';
+import { topicOf } from '../../../schemas/events/codec.js';
+import { listenToPostgres } from '../../platform/postgres/listener.js';
+import { execute, transaction } from '../../platform/postgres/pool.js';
+import { settingsOf } from '../../test/conformance/event-log/kafka-harness.js';
+import { testDatabase, type TestDatabase } from '../../test/support/database.js';
+import { kafkaStartMs, testKafka, type TestKafka } from '../../test/support/kafka.js';
+import { testNode } from '../../test/support/node.js';
+import { rejection, within } from '../../test/support/waiting.js';
+import { takeBackup } from './backup.js';
+import { openBackup } from './format.js';
+import { checkBackup, restoreInto } from './restore.js';
+
+const logger = createLogger('silent');
+
+describe('backup: of a log on Kafka with events that wait in the outbox', function () {
+  this.timeout(60_000);
+  let kafka: TestKafka;
+  let database: TestDatabase;
+  let dir: string;
+  let file: string;
+
+  beforeEach(async function () {
+    this.timeout(kafkaStartMs);
+    kafka = await testKafka('backup');
+    database = await testDatabase('kafkabackup');
+    dir = await mkdtemp(path.join(tmpdir(), 'linklog-test-'));
+    file = path.join(dir, 'some.backup');
+  });
+  afterEach(async () => {
+    await rm(dir, { recursive: true });
+    await database.drop();
+    await kafka.drop();
+  });
+
+  /** Opens the log as a service (which relays) or as a command (which does not). */
+  const withLog = async (
+    user: 'service' | 'command',
+    work: (opened: OpenedLog) => Promise<void>,
+  ): Promise<void> => {
+    const { pool, url } = database;
+    const listener = listenToPostgres(url, ['linklog_log', 'linklog_sent'], logger);
+    try {
+      const options = { pool, url, listener, logger, user };
+      const opened = await openEventLog({ kafka: settingsOf(kafka) }, options);
+      try {
+        await opened.untilAnswering();
+        await work(opened);
+      } finally {
+        await opened.close();
+      }
+    } finally {
+      await listener.close();
+    }
+  };
+
+  /** Decides events: a row of the ledger and a record of the outbox in one transaction. */
+  const decide = ({ outbox }: OpenedLog, ...events: readonly LinklogEvent[]) =>
+    transaction(database.pool, async (tx) => {
+      for (const event of events) {
+        await addToLedger(tx, 'ledger', topicOf(event), [{ ...recordOf(event), offset: 0 }]);
+      }
+      return execute(tx, outbox.record(events));
+    });
+
+  const backUp = (opened: OpenedLog) =>
+    within(
+      30_000,
+      'the backup waits for the relay',
+      takeBackup({
+        ...opened,
+        pool: database.pool,
+        spoolRoot: path.join(dir, 'spool'),
+        file,
+        replace: true,
+        spoolWithinMs: 0,
+      }),
+    );
+
+  /** The events of a backup in the order of the file, as `subject sequence`. */
+  const eventsIn = async (): Promise<readonly string[]> => {
+    const backup = await openBackup(file);
+    const found: string[] = [];
+    try {
+      await backup.read(({ records }) => {
+        for (const { value } of records) {
+          const { subject, sequence } = readEvent(value);
+          found.push(`${subject} ${sequence}`);
+        }
+        return Promise.resolve();
+      });
+    } finally {
+      await backup.close();
+    }
+    return found;
+  };
+
+  const namesOf = (events: readonly LinklogEvent[]): readonly string[] =>
+    events.map(({ subject, sequence }) => `${subject} ${sequence}`);
+
+  const sent = [keyCreated('key-1'), created('spring'), created('summer')];
+  const unsent = [
+    blocked('spring', 2),
+    created('autumn'),
+    keyCreated('key-2', { hash: 'b'.repeat(64) }),
+  ];
+
+  const sendSome = (): Promise<void> =>
+    withLog('service', async (opened) => {
+      const position = await decide(opened, ...sent);
+      expect(await opened.delivery.logged(position, 20_000)).to.equal(true);
+    });
+
+  it('has them while no service runs, and a restore applies them', async () => {
+    await sendSome();
+    await withLog('command', async (opened) => {
+      await decide(opened, ...unsent);
+      const { records } = await backUp(opened);
+      expect(records).to.equal(6);
+    });
+    expect(await eventsIn()).to.have.members(namesOf([...sent, ...unsent]));
+
+    const target = await testDatabase('target');
+    const node = await testNode(target);
+    try {
+      const backup = await openBackup(file);
+      await checkBackup(backup, { file });
+      await restoreInto({ ...node, logger }, backup, {});
+      await backup.close();
+      const { rows } = await target.pool.query(
+        'SELECT code, sequence, blocked FROM ledger.links ORDER BY code',
+      );
+      expect(rows).to.deep.equal([
+        { code: 'autumn', sequence: 1, blocked: false },
+        { code: 'spring', sequence: 2, blocked: true },
+        { code: 'summer', sequence: 1, blocked: false },
+      ]);
+    } finally {
+      await node.close();
+      await target.drop();
+    }
+  });
+
+  it('has those once that Kafka has and that are not marked as sent', async () => {
+    await sendSome();
+    await withLog('command', async (opened) => {
+      await decide(opened, ...unsent);
+      for (const event of unsent.filter(({ subject }) => subject !== 'autumn')) {
+        await opened.log.append(topicOf(event), [recordOf(event)]);
+      }
+      await backUp(opened);
+    });
+    expect(await eventsIn()).to.have.members(namesOf([...sent, ...unsent]));
+  });
+
+  it('has everything once before the relay has sent anything at all', async () => {
+    await withLog('command', async (opened) => {
+      await decide(opened, ...sent, ...unsent);
+      await backUp(opened);
+    });
+    expect(await eventsIn()).to.have.members(namesOf([...sent, ...unsent]));
+  });
+
+  it('has everything once that was decided before it, while a relay sends', async () => {
+    await withLog('service', async (opened) => {
+      const stopped = new AbortController();
+      let made = 0;
+      const deciding = (async () => {
+        while (!stopped.signal.aborted) {
+          made += 1;
+          await decide(opened, created(`busy-${made}`));
+        }
+      })();
+      for (let round = 0; round < 5; round += 1) {
+        const before = made - 1;
+        await backUp(opened);
+        const events = await eventsIn();
+        expect(new Set(events).size).to.equal(events.length);
+        for (let index = 1; index <= before; index += 1) {
+          expect(events).to.include(`busy-${index} 1`);
+        }
+      }
+      stopped.abort();
+      await deciding;
+    });
+  });
+
+  it('is refused where a topic has lost its end', async () => {
+    await sendSome();
+    const admin = kafka.client().admin();
+    await admin.connect();
+    const { name, partitions } = topics.links;
+    const topic = kafka.prefix + name;
+    await admin.deleteTopics({ topics: [topic] });
+    const recreate = async (): Promise<boolean> => {
+      try {
+        return await admin.createTopics({
+          topics: [
+            {
+              topic,
+              numPartitions: partitions,
+              configEntries: [{ name: 'retention.ms', value: '-1' }],
+            },
+          ],
+        });
+      } catch {
+        // The deletion takes a moment.
+        return false;
+      }
+    };
+    while (!(await recreate()));
+    await admin.disconnect();
+    await withLog('command', async (opened) => {
+      const error = await rejection(backUp(opened));
+      expect((error as Error).message).to.match(
+        /links\.v1\/\d ends at offset 0, and had 1 records: .*; this needs the whole log/,
+      );
+    });
+  });
+});
