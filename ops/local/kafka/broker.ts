@@ -8,18 +8,18 @@ import { ServerUnavailable } from '../process/errors.js';
 
 const fixed = {
   'process.roles': 'broker,controller',
-  'node.id': '1',
   'controller.listener.names': 'CONTROLLER',
+  'inter.broker.listener.name': 'INTERNAL',
+  'listener.security.protocol.map':
+    'PLAINTEXT:PLAINTEXT,INTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT',
 
-  // One broker has one replica of everything.
-  'offsets.topic.replication.factor': '1',
   // 50 by default, to be spread over brokers: here, files to be made, and to be recovered after a kill.
   'offsets.topic.num.partitions': '1',
-  'transaction.state.log.replication.factor': '1',
-  'transaction.state.log.min.isr': '1',
 
   // A topic is made with its partitions or not at all; a typing error is no topic.
   'auto.create.topics.enable': 'false',
+  // A replica that is not in sync lacks acknowledged records.
+  'unclean.leader.election.enable': 'false',
 
   // Nobody else is about to join: a group of one need not wait 3 s.
   'group.initial.rebalance.delay.ms': '0',
@@ -28,31 +28,49 @@ const fixed = {
   'broker.heartbeat.interval.ms': '300',
 } as const;
 
-/** The content of a `server.properties`. */
-export const serverProperties = ({
-  logDir,
-  port,
-  advertisedPort,
-  controllerPort,
-}: {
-  readonly logDir: string;
-  /** For clients, on 127.0.0.1. */
-  readonly port: number;
-  /** Where clients are sent: to `port`, or to what stands before it. */
-  readonly advertisedPort: number;
-  /** For the controller in the same process. */
-  readonly controllerPort: number;
-}): string =>
-  Object.entries({
+const replicasAtMost = 3;
+
+/** The ports of a broker on 127.0.0.1. */
+export interface BrokerPorts {
+  /** For clients. */
+  readonly client: number;
+  /** Where clients are sent: to `client`, or to a proxy before it. */
+  readonly advertised: number;
+  /** For the other brokers. */
+  readonly internal: number;
+  /** For the controllers of the cluster. */
+  readonly controller: number;
+}
+
+/** The content of a `server.properties`. A broker is also a controller; its id is its index from 1. */
+export const serverProperties = (
+  logDir: string,
+  index: number,
+  cluster: readonly BrokerPorts[],
+): string => {
+  const own = cluster[index];
+  if (own === undefined) throw new Error(`the cluster has ${cluster.length} brokers, not ${index}`);
+  const { client, advertised, internal, controller } = own;
+  const replicas = Math.min(cluster.length, replicasAtMost);
+  const minInSync = String(Math.max(1, replicas - 1));
+  return Object.entries({
     ...fixed,
+    'node.id': String(index + 1),
+    'offsets.topic.replication.factor': String(replicas),
+    'transaction.state.log.replication.factor': String(replicas),
+    'transaction.state.log.min.isr': minInSync,
+    'min.insync.replicas': minInSync,
     // In this format a backslash would escape what follows.
     'log.dirs': logDir.replaceAll('\\', '\\\\'),
-    listeners: `PLAINTEXT://127.0.0.1:${port},CONTROLLER://127.0.0.1:${controllerPort}`,
-    'advertised.listeners': `PLAINTEXT://127.0.0.1:${advertisedPort}`,
-    'controller.quorum.voters': `1@127.0.0.1:${controllerPort}`,
+    listeners: `PLAINTEXT://127.0.0.1:${client},INTERNAL://127.0.0.1:${internal},CONTROLLER://127.0.0.1:${controller}`,
+    'advertised.listeners': `PLAINTEXT://127.0.0.1:${advertised},INTERNAL://127.0.0.1:${internal}`,
+    'controller.quorum.voters': cluster
+      .map((broker, voter) => `${voter + 1}@127.0.0.1:${broker.controller}`)
+      .join(','),
   })
     .map(([name, value]) => `${name}=${value}\n`)
     .join('');
+};
 
 /** Java's compiler for short runs and its collector for small heaps: ready half a second sooner. */
 const quick = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC'];
@@ -92,18 +110,18 @@ export const clusterIdOf = async (logDir: string): Promise<string | null> => {
 };
 
 /** As Kafka makes them itself: 16 bytes; a leading hyphen would look like an option. */
-const newClusterId = (): string => {
+export const newClusterId = (): string => {
   const id = randomBytes(16).toString('base64url');
   return id.startsWith('-') ? newClusterId() : id;
 };
 
-/** Makes the data of a new cluster. `meta.properties` comes last, so a kill leaves no half-made one. */
+/** Makes the data of a broker of this cluster. `meta.properties` comes last, so a kill leaves no half-made one. */
 export const formatStorage = async (
+  clusterId: string,
   dir: string,
   jars: string,
   properties: string,
-): Promise<string> => {
-  const clusterId = newClusterId();
+): Promise<void> => {
   const java = [...quick, logging, '-cp', `${jars}/*`, 'kafka.tools.StorageTool', 'format'];
   const args = [...java, '--cluster-id', clusterId, '--config', properties];
   await runToSuccess(null, 'java', args, {
@@ -112,5 +130,4 @@ export const formatStorage = async (
     failure: 'Kafka could not make its data directory',
     explain: explainJava,
   });
-  return clusterId;
 };

@@ -1,12 +1,9 @@
-import { randomInt } from 'node:crypto';
-import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
 import { startKafka } from '../../local/kafka/index.js';
 import { startEmbeddedPostgres } from '../../local/postgres/index.js';
+import { stablePort } from '../../local/process/server.js';
 import { startRedis } from '../../local/redis.js';
 import { Parts, type PartKind, type Pids } from '../../local/stack/parts.js';
-import { hasCode } from '../../platform/errors.js';
 import { createLogger } from '../../platform/logging.js';
 import { startStackProcess, type RunningStack } from '../support/stack.js';
 import { temporaryDir } from '../support/process.js';
@@ -30,35 +27,15 @@ const behind = (url: string, { url: linkUrl }: Link): string => {
   return linked.href;
 };
 
-/**
- * A port that nobody listens on, and that stays free until its server starts: Linux gives connections those from
- * 32768 on, so a test that runs beside this one could get a port of these at any time.
- */
-const reservedPort = async (): Promise<number> => {
-  for (;;) {
-    const port = randomInt(20_000, 32_768);
-    const server = createServer().listen(port, '127.0.0.1');
-    try {
-      await once(server, 'listening');
-    } catch (error) {
-      if (hasCode(error, 'EADDRINUSE')) continue;
-      throw error;
-    }
-    server.close();
-    await once(server, 'close');
-    return port;
-  }
-};
-
 /** Servers of our own, each behind a link, and started again when they die, as the stack does it. */
 const startServers = async () => {
   const dataDir = await temporaryDir();
   const restarts: PartKind[] = [];
   const parts = new Parts();
   const ports = {
-    kafka: await reservedPort(),
-    postgres: await reservedPort(),
-    redis: await reservedPort(),
+    kafka: await stablePort(),
+    postgres: await stablePort(),
+    redis: await stablePort(),
   };
   const linkTo = (kind: LinkedKind): Promise<Link> =>
     startLink(`${kind}://127.0.0.1:${ports[kind]}`);

@@ -5,7 +5,6 @@ import { groupBy } from '../../group-by.js';
 import { partitionOf } from '../partition.js';
 import { linesIn } from '../lines.js';
 import type { NewLines, NewRecord } from '../port.js';
-import { requestRetry } from './client.js';
 import { ReadyBatch, recordBatch, type OutgoingRecord } from './record-batch.js';
 import type { KafkaSettings } from './settings.js';
 import { topicIn } from './topics.js';
@@ -15,6 +14,12 @@ import { topicIn } from './topics.js';
  * All of it may go to one partition, whose share must be less than a broker takes (1 MiB by default).
  */
 const maxBytes = 768 * 1_024;
+
+/**
+ * No retries within kafkajs: it keeps the responses of brokers that have answered, and never sends a partition whose
+ * leader has moved to one of them (sendMessages.js, upstream PR 1798), although `send` resolves.
+ */
+const producerRetry = { retries: 0 } as const;
 
 interface Share {
   readonly topic: TopicName;
@@ -84,7 +89,7 @@ export const createRecordProducer = (kafka: Kafka, settings: KafkaSettings) => {
         message.partition ?? 0,
     idempotent: false,
     maxInFlightRequests: 1,
-    retry: requestRetry,
+    retry: producerRetry,
   });
   let connected: Promise<void> | undefined;
 
