@@ -10,8 +10,7 @@ const fixed = {
   'process.roles': 'broker,controller',
   'controller.listener.names': 'CONTROLLER',
   'inter.broker.listener.name': 'INTERNAL',
-  'listener.security.protocol.map':
-    'PLAINTEXT:PLAINTEXT,INTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT',
+  'listener.security.protocol.map': 'PLAINTEXT:PLAINTEXT,INTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT',
 
   // 50 by default, to be spread over brokers: here, files to be made, and to be recovered after a kill.
   'offsets.topic.num.partitions': '1',

@@ -7,6 +7,7 @@ describe('chaos: stack, each part killed and paused, each link failing, under lo
     this.timeout(480_000);
     const seed = randomInt(1, 2 ** 31);
     const { broken, suffered } = await stackRounds({
+      brokers: 1,
       // Each fault of each kind of part once: 6 kills, 6 pauses, 9 of links.
       faults: 21,
       only: ({ index }) => index === 0,

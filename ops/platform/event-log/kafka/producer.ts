@@ -89,6 +89,7 @@ export const createRecordProducer = (kafka: Kafka, settings: KafkaSettings) => {
         message.partition ?? 0,
     idempotent: false,
     maxInFlightRequests: 1,
+    metadataMaxAge: 1_000,
     retry: producerRetry,
   });
   let connected: Promise<void> | undefined;

@@ -1,0 +1,12 @@
+/**
+ * Preloaded into the services (NODE_OPTIONS) by `chaos:stack -- --kafkajs-retries`: producers use the retries of
+ * kafkajs again, which lose partitions whose leader moves. The checks must find that.
+ */
+import { Kafka } from 'kafkajs';
+import { requestRetry } from '../../platform/event-log/kafka/client.js';
+
+const { prototype } = Kafka;
+const { producer } = prototype;
+prototype.producer = function withRetries(this: Kafka, options) {
+  return producer.call(this, { ...options, retry: requestRetry });
+};
