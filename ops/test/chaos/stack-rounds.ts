@@ -29,7 +29,7 @@ import { checkLog } from './log-check.js';
 import { countLog, type LogCounts } from './log-counts.js';
 import { LogCopy } from './log-copy.js';
 import { readKafkaOn } from './log-sources.js';
-import { noPromises } from './promises.js';
+import { noPromises, type PromisedLink } from './promises.js';
 import { seededRandom } from './random.js';
 import { rebuildAll } from './rebuilds.js';
 import { since, type Tally } from './tally.js';
@@ -114,8 +114,8 @@ const nodesOf = (stack: LinkedStack, { part, index }: Fault): readonly string[] 
   return [...stack.apis.slice(index, index + 1), ...(index === 0 ? [stack.admin] : [])];
 };
 
-/** Links of before that are looked at after each fault. */
-const sampled = 30;
+/** New links, and older ones, that are looked at on each edge after each fault; at the end, all of them are. */
+const sampled = { fresh: 200, older: 30 };
 /**
  * Before the faults that count: nobody's request needs that process, so what answers take while it starts,
  * and while we check, is what this machine adds to them.
@@ -243,11 +243,16 @@ class Rounds {
     const { stack, checked } = this;
     const { promises, random } = checked;
     const fresh = promises.links.slice(this.#linksChecked);
-    const older = Array.from({ length: Math.min(sampled, this.#linksChecked) }, () => {
-      return promises.links[random.below(this.#linksChecked)];
-    }).filter((link) => link !== undefined);
+    const sample = (count: number, links: readonly PromisedLink[]): readonly PromisedLink[] =>
+      links.length <= count
+        ? links
+        : Array.from({ length: count }, () => links[random.below(links.length)]).flatMap(
+            (link) => link ?? [],
+          );
+    const older = promises.links.slice(0, this.#linksChecked);
     this.#linksChecked += fresh.length;
-    await checkLive(stack, [...fresh, ...older], promises);
+    const looked = [...sample(sampled.fresh, fresh), ...sample(sampled.older, older)];
+    await checkLive(stack, looked, promises);
     await withPool(stack.dataDir, (pool) => checkLog({ ...checked, pool }));
   }
 }

@@ -3,7 +3,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import { partKinds } from '../../local/stack/parts.js';
 import { brokersAtMost } from '../../local/stack/topology.js';
 import { faultTypes } from './faults.js';
-import { wholeNumber } from './options.js';
+import { wholeNumber, wholeNumberOrNone } from './options.js';
 import { reportOf } from './report.js';
 import { stackRounds } from './stack-rounds.js';
 
@@ -31,16 +31,16 @@ const command = new Command('chaos:stack')
   .option(
     '--rolling <count>',
     'restarts of all brokers, one after another, besides (default: 5)',
-    wholeNumber,
+    wholeNumberOrNone,
   )
   .option('--seed <number>', 'gives the same faults again', wholeNumber, randomInt(1, 2 ** 31))
-  .option('--creates <rate>', 'links made a second', wholeNumber, 20)
-  .option('--visits <rate>', 'visits a second', wholeNumber, 200)
-  .option('--longest <seconds>', 'a pause, or a failing link; most are short', wholeNumber, 30)
+  .option('--creates <rate>', 'links made a second', wholeNumber, 10)
+  .option('--visits <rate>', 'visits a second', wholeNumber, 100)
+  .option('--longest <seconds>', 'a pause, or a failing link; most are short', wholeNumber, 15)
   .option('--types <types...>', `of ${types.join(', ')}`)
   .option('--only <kinds...>', `of ${kinds.join(', ')}`)
   .option('--minutes <minutes>', 'no further fault after as long', wholeNumber)
-  .option('--pause <ms>', 'at most, before each fault', wholeNumber, 1_000)
+  .option('--pause <ms>', 'at most, before each fault', wholeNumber, 500)
   .option(
     '--kafkajs-retries',
     'lets kafkajs retry, which loses records: the checks must fail',
