@@ -21,6 +21,13 @@ const maxBytes = 768 * 1_024;
  */
 const producerRetry = { retries: 0 } as const;
 
+/**
+ * How old the known leaders may be, in milliseconds. kafkajs asks for them again after errors of the protocol and of
+ * connections, and not after a request that timed out: for up to 5 minutes it would send to a broker that hangs and
+ * whose partitions have other leaders by now.
+ */
+const metadataMaxAge = 1_000;
+
 interface Share {
   readonly topic: TopicName;
   readonly records: OutgoingRecord[];
@@ -89,7 +96,7 @@ export const createRecordProducer = (kafka: Kafka, settings: KafkaSettings) => {
         message.partition ?? 0,
     idempotent: false,
     maxInFlightRequests: 1,
-    metadataMaxAge: 1_000,
+    metadataMaxAge,
     retry: producerRetry,
   });
   let connected: Promise<void> | undefined;
