@@ -31,7 +31,7 @@ describe('local servers: npm run stack -- --brokers 3', function () {
   });
 
   after(async () => {
-    await stack.stop();
+    await stack.stop(); // Where a test before it failed.
   });
 
   const admin = async <Result>(
@@ -120,6 +120,13 @@ describe('local servers: npm run stack -- --brokers 3', function () {
       kafka.split(',').sort(),
     );
     await createSteadily();
+  });
+
+  it('ends every broker at SIGTERM', async () => {
+    const pids = stack.pids.kafka;
+    const { exitCode, stderr } = await stack.stop();
+    expect(exitCode, stderr).to.equal(0);
+    for (const pid of pids) expect(() => process.kill(pid, 0)).to.throw('ESRCH');
   });
 
   for (const [count, refused] of [
