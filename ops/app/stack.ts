@@ -1,24 +1,27 @@
 import { Command, CommanderError, InvalidArgumentError } from 'commander';
 import { startStack, type StackAddresses } from '../local/stack/stack.js';
-import { topology } from '../local/stack/topology.js';
+import { brokersAtMost, topology } from '../local/stack/topology.js';
 import { ConfigError, readConfig, type Config } from '../platform/config/config.js';
 import { createLogger } from '../platform/logging.js';
 import { endSignal, runToEnd } from '../platform/process/run-to-end.js';
 import { adminTokenOf, openDataDir, sealKeyFileIn, type ServiceAddresses } from './data-dir.js';
 import { sayReady, sayRestarted } from './ready-line.js';
 
-const most = 16;
+const countTo =
+  (most: number) =>
+  (text: string): number => {
+    const value = /^\d{1,2}$/.test(text) ? Number(text) : 0;
+    if (value >= 1 && value <= most) return value;
+    throw new InvalidArgumentError(`It must be a number from 1 to ${most}.`);
+  };
 
-const count = (text: string): number => {
-  const value = /^\d{1,2}$/.test(text) ? Number(text) : 0;
-  if (value >= 1 && value <= most) return value;
-  throw new InvalidArgumentError(`It must be a number from 1 to ${most}.`);
-};
+const count = countTo(16);
 
 interface Options {
   readonly apis: number;
   readonly edges: number;
   readonly projectors: number;
+  readonly brokers: number;
   readonly restart: boolean;
 }
 
@@ -31,13 +34,15 @@ const readOptions = (args: readonly string[]): Options | null => {
     .option('--apis <n>', 'command APIs', count, topology.api.count)
     .option('--edges <n>', 'redirect edges', count, topology.edge.count)
     .option('--projectors <n>', 'projectors', count, topology.projector.count)
+    .option('--brokers <n>', 'Kafka brokers', countTo(brokersAtMost), 1)
     .option('--no-restart', 'leave dead what dies')
     .addHelpText(
       'after',
       `
 The variables are those of "npm start". Of Kafka, PostgreSQL and Redis those are used as they are whose
-address is set (KAFKA_BROKERS, DATABASE_URL, REDIS_URL). API_PORT, EDGE_PORT and ADMIN_PORT are the first
-ones' of their kind; the others get any free port, and say so in the ready line.`,
+address is set (KAFKA_BROKERS, DATABASE_URL, REDIS_URL); with KAFKA_BROKERS, --brokers has no effect.
+API_PORT, EDGE_PORT and ADMIN_PORT are the first ones' of their kind; the others get any free port, and say
+so in the ready line.`,
     )
     .allowExcessArguments(false)
     .exitOverride()
@@ -64,7 +69,7 @@ const published = (config: Config, addresses: StackAddresses): ServiceAddresses 
 runToEnd(async () => {
   const options = readOptions(process.argv.slice(2));
   if (options === null) return;
-  const { apis, edges, projectors, restart } = options;
+  const { apis, edges, projectors, brokers, restart } = options;
   const config = readConfig();
   const logger = createLogger(config.logLevel);
   const ended = endSignal(logger);
@@ -72,6 +77,7 @@ runToEnd(async () => {
   try {
     const stack = await startStack(config, {
       counts: { api: apis, edge: edges, projector: projectors },
+      brokers,
       adminToken: config.adminToken ?? adminTokenOf(config.dataDir),
       sealKeyFile: config.sealKeyFile ?? sealKeyFileIn(config.dataDir),
       restart,

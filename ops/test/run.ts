@@ -39,6 +39,8 @@ const longest = [
   'ops/test/e2e/process.e2e.spec.js',
   'ops/tools/audit/questions.e2e.spec.js',
   'ops/local/stack/stack.e2e.spec.js',
+  'ops/test/chaos/brokers.e2e.spec.js',
+  'ops/local/stack/brokers.e2e.spec.js',
   'ops/test/e2e/docs.e2e.spec.js',
   'ops/test/e2e/frozen-parts.e2e.spec.js',
   'redirect-edge/shipping: int specs',

@@ -8,18 +8,17 @@ import { ServerUnavailable } from '../process/errors.js';
 
 const fixed = {
   'process.roles': 'broker,controller',
-  'node.id': '1',
   'controller.listener.names': 'CONTROLLER',
+  'inter.broker.listener.name': 'INTERNAL',
+  'listener.security.protocol.map': 'PLAINTEXT:PLAINTEXT,INTERNAL:PLAINTEXT,CONTROLLER:PLAINTEXT',
 
-  // One broker has one replica of everything.
-  'offsets.topic.replication.factor': '1',
   // 50 by default, to be spread over brokers: here, files to be made, and to be recovered after a kill.
   'offsets.topic.num.partitions': '1',
-  'transaction.state.log.replication.factor': '1',
-  'transaction.state.log.min.isr': '1',
 
   // A topic is made with its partitions or not at all; a typing error is no topic.
   'auto.create.topics.enable': 'false',
+  // A replica that is not in sync lacks acknowledged records.
+  'unclean.leader.election.enable': 'false',
 
   // Nobody else is about to join: a group of one need not wait 3 s.
   'group.initial.rebalance.delay.ms': '0',
@@ -34,6 +33,8 @@ export interface BrokerExtras {
   readonly extraListeners?: Readonly<Record<string, number>>;
   /** Lines of `server.properties`; they override ours. */
   readonly extraProperties?: Readonly<Record<string, string>>;
+  /** SCRAM credentials of a new cluster, such as `SCRAM-SHA-256=[name=alice,password=secret]`. */
+  readonly scramUsers?: readonly string[];
 }
 
 const listenersAt = (ports: Readonly<Record<string, number>>): string =>
@@ -41,34 +42,60 @@ const listenersAt = (ports: Readonly<Record<string, number>>): string =>
     .map(([name, port]) => `${name}://127.0.0.1:${port}`)
     .join(',');
 
-/** The content of a `server.properties`. */
-export const serverProperties = ({
-  logDir,
-  port,
-  advertisedPort,
-  controllerPort,
-  extraListeners = {},
-  extraProperties = {},
-}: {
-  readonly logDir: string;
-  /** For clients, on 127.0.0.1. */
-  readonly port: number;
-  /** Where clients are sent: to `port`, or to what stands before it. */
-  readonly advertisedPort: number;
-  /** For the controller in the same process. */
-  readonly controllerPort: number;
-} & BrokerExtras): string =>
-  Object.entries({
+const replicasAtMost = 3;
+
+/** The ports of a broker on 127.0.0.1. */
+export interface BrokerPorts {
+  /** For clients. */
+  readonly client: number;
+  /** Where clients are sent: to `client`, or to a proxy before it. */
+  readonly advertised: number;
+  /** For the other brokers. */
+  readonly internal: number;
+  /** For the controllers of the cluster. */
+  readonly controller: number;
+}
+
+/** The content of a `server.properties`. A broker is also a controller; its id is its index from 1. */
+export const serverProperties = (
+  logDir: string,
+  index: number,
+  cluster: readonly BrokerPorts[],
+  { extraListeners = {}, extraProperties = {} }: BrokerExtras = {},
+): string => {
+  const own = cluster[index];
+  if (own === undefined) throw new Error(`the cluster has ${cluster.length} brokers, not ${index}`);
+  const { client, advertised, internal, controller } = own;
+  const replicas = Math.min(cluster.length, replicasAtMost);
+  const minInSync = String(Math.max(1, replicas - 1));
+  return Object.entries({
     ...fixed,
+    'node.id': String(index + 1),
+    'offsets.topic.replication.factor': String(replicas),
+    'transaction.state.log.replication.factor': String(replicas),
+    'transaction.state.log.min.isr': minInSync,
+    'min.insync.replicas': minInSync,
     // In this format a backslash would escape what follows.
     'log.dirs': logDir.replaceAll('\\', '\\\\'),
-    listeners: listenersAt({ PLAINTEXT: port, CONTROLLER: controllerPort, ...extraListeners }),
-    'advertised.listeners': listenersAt({ PLAINTEXT: advertisedPort, ...extraListeners }),
-    'controller.quorum.voters': `1@127.0.0.1:${controllerPort}`,
+    listeners: listenersAt({
+      PLAINTEXT: client,
+      INTERNAL: internal,
+      CONTROLLER: controller,
+      ...extraListeners,
+    }),
+    'advertised.listeners': listenersAt({
+      PLAINTEXT: advertised,
+      INTERNAL: internal,
+      ...extraListeners,
+    }),
+    'controller.quorum.voters': cluster
+      .map((broker, voter) => `${voter + 1}@127.0.0.1:${broker.controller}`)
+      .join(','),
     ...extraProperties,
   })
     .map(([name, value]) => `${name}=${value}\n`)
     .join('');
+};
 
 /** Java's compiler for short runs and its collector for small heaps: ready half a second sooner. */
 const quick = ['-XX:TieredStopAtLevel=1', '-XX:+UseSerialGC'];
@@ -108,19 +135,19 @@ export const clusterIdOf = async (logDir: string): Promise<string | null> => {
 };
 
 /** As Kafka makes them itself: 16 bytes; a leading hyphen would look like an option. */
-const newClusterId = (): string => {
+export const newClusterId = (): string => {
   const id = randomBytes(16).toString('base64url');
   return id.startsWith('-') ? newClusterId() : id;
 };
 
-/** Makes the data of a new cluster. `meta.properties` comes last, so a kill leaves no half-made one. */
+/** Makes the data of a broker of this cluster. `meta.properties` comes last, so a kill leaves no half-made one. */
 export const formatStorage = async (
+  clusterId: string,
   dir: string,
   jars: string,
   properties: string,
   scramUsers: readonly string[] = [],
-): Promise<string> => {
-  const clusterId = newClusterId();
+): Promise<void> => {
   const java = [...quick, logging, '-cp', `${jars}/*`, 'kafka.tools.StorageTool', 'format'];
   const args = [...java, '--cluster-id', clusterId, '--config', properties];
   for (const user of scramUsers) args.push('--add-scram', user);
@@ -130,5 +157,4 @@ export const formatStorage = async (
     failure: 'Kafka could not make its data directory',
     explain: explainJava,
   });
-  return clusterId;
 };

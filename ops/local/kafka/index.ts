@@ -1,34 +1,58 @@
 import { Kafka, logLevel } from 'kafkajs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { launch, untilReady } from '../process/child.js';
-import { freePort, openServerDir, startServer, type ServerOptions } from '../process/server.js';
+import { retry } from '../../platform/concurrency/retry.js';
+import { launch, stopChild, untilReady } from '../process/child.js';
+import { ServerFailed } from '../process/errors.js';
+import { openServerDir, stablePort, startServer, type ServerOptions } from '../process/server.js';
 import {
   brokerArguments,
   clusterIdOf,
   explainJava,
   formatStorage,
+  newClusterId,
   serverProperties,
   type BrokerExtras,
+  type BrokerPorts,
 } from './broker.js';
 import { kafkaJars, kafkaVersions, type KafkaVersion } from './jars.js';
 
 export { kafkaVersions, type KafkaVersion } from './jars.js';
 
-export interface KafkaOptions extends ServerOptions, BrokerExtras {
+interface BrokerPlace extends Pick<ServerOptions, 'dataDir' | 'port'>, BrokerExtras {
+  /** Where clients are sent, if that is not its own port: to a proxy before it. */
+  readonly advertisedPort?: number;
+}
+
+interface KafkaSetup extends Pick<ServerOptions, 'logger' | 'tied'> {
   readonly version?: KafkaVersion;
   /** Whether a quick start counts for more than speed later. */
   readonly brief?: boolean;
-  /** Where clients are sent, if that is not its own port: to a proxy before it. */
-  readonly advertisedPort?: number;
-  /** SCRAM credentials of a new cluster, such as `SCRAM-SHA-256=[name=alice,password=secret]`. */
-  readonly scramUsers?: readonly string[];
+}
+
+export interface KafkaOptions extends KafkaSetup, BrokerPlace {}
+
+export interface KafkaClusterOptions extends KafkaSetup {
+  readonly brokers: readonly BrokerPlace[];
 }
 
 const kafka = { name: 'Kafka', program: 'java' } as const;
 
-/** Whether the broker of this cluster answers there, itself a member of it. */
-const brokerAnswers = async (brokers: string, clusterId: string): Promise<boolean> => {
+/** How often a cluster is started on other ports, where another process has taken one of its own. */
+const attempts = 5;
+
+const dataIn = (dir: string): string => join(dir, 'data');
+
+/** Whether a broker has been started with this data directory. */
+export const hasBroker = async (dataDir: string): Promise<boolean> =>
+  (await clusterIdOf(dataIn(dataDir))) !== null;
+
+/** Whether the broker of this cluster answers there, and lists these brokers. */
+const brokerAnswers = async (
+  brokers: string,
+  clusterId: string,
+  nodeIds: readonly number[],
+): Promise<boolean> => {
   const admin = new Kafka({
     brokers: [brokers],
     connectionTimeout: 1_000,
@@ -39,8 +63,9 @@ const brokerAnswers = async (brokers: string, clusterId: string): Promise<boolea
   try {
     await admin.connect();
     const cluster = await admin.describeCluster();
-    // Another process may have taken the port; and until it is registered, a broker knows of none.
-    return cluster.clusterId === clusterId && cluster.brokers.length > 0;
+    const known = cluster.brokers.map(({ nodeId }) => nodeId);
+    // Another process may have taken the port; and until it is registered, a broker does not list itself.
+    return cluster.clusterId === clusterId && nodeIds.every((id) => known.includes(id));
   } catch {
     // Tried again until the deadline; an end of the broker is seen as such.
     return false;
@@ -49,49 +74,136 @@ const brokerAnswers = async (brokers: string, clusterId: string): Promise<boolea
   }
 };
 
-/**
- * Starts a Kafka broker, its own controller too, on 127.0.0.1, after ending what a killed process left
- * running on this data. The data, and with it cluster id and topics, outlive it.
- *
- * @throws ServerUnavailable when Java or Maven is missing
- * @throws ServerFailed when it should run here and does not
- */
-export const startKafka = async (options: KafkaOptions) => {
-  const { logger, version = kafkaVersions[0], tied = false, brief = false } = options;
-  const begun = performance.now();
-  const dir = await openServerDir(options, kafka);
-  const logDir = join(dir, 'data');
-  const properties = join(dir, 'server.properties');
-  const jars = await kafkaJars(version, logger);
+/** A cluster whose data exists and whose configuration is written. */
+interface Prepared {
+  readonly dirs: readonly string[];
+  readonly ports: readonly BrokerPorts[];
+  readonly jars: string;
+  readonly clusterId: string;
+}
 
-  let clusterId = await clusterIdOf(logDir);
-  const server = await startServer({
-    port: options.port ?? freePort,
-    async begin(port) {
-      const { advertisedPort = port } = options;
-      const place = { logDir, port, advertisedPort, controllerPort: await freePort() };
-      const { extraListeners = {}, extraProperties = {} } = options;
-      const content = serverProperties({ ...place, extraListeners, extraProperties });
-      await writeFile(properties, content, { mode: 0o600 });
-      clusterId ??= await formatStorage(dir, jars, properties, options.scramUsers);
-      return launch({
-        ...kafka,
-        args: brokerArguments(jars, properties, brief),
-        dir,
-        logFile: join(dir, 'kafka.log'),
-        logger,
-        tied,
-        explain: explainJava,
-      });
-    },
-    ready: (child, port) =>
-      untilReady(child, () => brokerAnswers(`127.0.0.1:${port}`, clusterId ?? '')),
-  });
-  const { pid, port } = server;
-  const ms = Math.round(performance.now() - begun);
-  logger.info({ kafkaPid: pid, port, version, ms }, 'Kafka is ready');
-  // A restart keeps the address.
-  return Object.assign(server, { brokers: `127.0.0.1:${port}`, clusterId: clusterId ?? '' });
+const propertiesIn = (dir: string): string => join(dir, 'server.properties');
+
+const prepare = async (
+  { brokers }: KafkaClusterOptions,
+  dirs: readonly string[],
+  jars: string,
+): Promise<Prepared> => {
+  const ports = await Promise.all(
+    brokers.map(async ({ port, advertisedPort }): Promise<BrokerPorts> => {
+      const client = port ?? (await stablePort());
+      const advertised = advertisedPort ?? client;
+      return { client, advertised, internal: await stablePort(), controller: await stablePort() };
+    }),
+  );
+  const ids = await Promise.all(dirs.map((dir) => clusterIdOf(dataIn(dir))));
+  const clusterId = ids.find((id) => id !== null) ?? newClusterId();
+  const format = async (dir: string, index: number): Promise<void> => {
+    const properties = propertiesIn(dir);
+    const extras = brokers[index];
+    const content = serverProperties(dataIn(dir), index, ports, extras);
+    await writeFile(properties, content, { mode: 0o600 });
+    if (ids[index] === null) {
+      await formatStorage(clusterId, dir, jars, properties, extras?.scramUsers);
+    }
+  };
+  // The first one last: where it has data, the number of brokers with data is that of the cluster.
+  await Promise.all(dirs.slice(1).map((dir, index) => format(dir, index + 1)));
+  await format(dirs[0] ?? '', 0);
+  return { dirs, ports, jars, clusterId };
 };
 
-export type KafkaServer = Awaited<ReturnType<typeof startKafka>>;
+/** Starts all brokers of a cluster; where one fails to start, ends the others. */
+const startBrokers = async (
+  { logger, tied = false, brief = false }: KafkaClusterOptions,
+  { dirs, ports, jars, clusterId }: Prepared,
+) => {
+  const nodeIds = ports.map((_, index) => index + 1);
+  const failed = new AbortController();
+  /** Topics are created with a replica on each broker: at first, each must list all of them. */
+  let isFormed = false;
+
+  const startBroker = async (dir: string, index: number) => {
+    const begun = performance.now();
+    const server = await startServer({
+      port: ports[index]?.client ?? 0,
+      begin: () =>
+        launch({
+          ...kafka,
+          args: brokerArguments(jars, propertiesIn(dir), brief),
+          dir,
+          logFile: join(dir, 'kafka.log'),
+          logger,
+          tied,
+          explain: explainJava,
+        }),
+      async ready(child, port) {
+        const listed = isFormed ? [index + 1] : nodeIds;
+        const answers = async (): Promise<boolean> =>
+          failed.signal.aborted || brokerAnswers(`127.0.0.1:${port}`, clusterId, listed);
+        await untilReady(child, answers);
+        if (!failed.signal.aborted) return;
+        await stopChild(child);
+        throw new ServerFailed('another broker of the cluster failed to start');
+      },
+    });
+    const { pid, port } = server;
+    const ms = Math.round(performance.now() - begun);
+    logger.info({ kafkaPid: pid, port, ms }, 'Kafka is ready');
+    // A restart keeps the address.
+    return Object.assign(server, { brokers: `127.0.0.1:${port}`, clusterId });
+  };
+
+  const starts = await Promise.allSettled(
+    dirs.map(async (dir, index) => {
+      try {
+        return await startBroker(dir, index);
+      } catch (error) {
+        failed.abort(error); // The first reason stays.
+        throw error;
+      }
+    }),
+  );
+  const servers = starts.flatMap((start) => (start.status === 'fulfilled' ? [start.value] : []));
+  if (failed.signal.aborted) {
+    await Promise.all(servers.map((server) => server.stop()));
+    throw failed.signal.reason;
+  }
+  isFormed = true;
+  return servers;
+};
+
+export type KafkaServer = Awaited<ReturnType<typeof startBrokers>>[number];
+
+/**
+ * Starts the brokers of a Kafka cluster, all of them its controllers too, on 127.0.0.1, after ending what a
+ * killed process left running on their data. The data, and with it cluster id and topics, outlive them.
+ *
+ * @throws ServerUnavailable when Java or Maven is missing
+ * @throws ServerFailed when they should run here and do not
+ */
+export const startKafkaCluster = async (
+  options: KafkaClusterOptions,
+): Promise<readonly KafkaServer[]> => {
+  const { brokers, logger, version = kafkaVersions[0] } = options;
+  const dirs = await Promise.all(
+    brokers.map(({ dataDir }) => openServerDir({ dataDir, logger }, kafka)),
+  );
+  const jars = await kafkaJars(version, logger);
+  const start = async () => startBrokers(options, await prepare(options, dirs, jars));
+  return retry(start, {
+    attempts,
+    // A port that the caller chose and another process has is an error.
+    isRetryable: (error) =>
+      error instanceof ServerFailed &&
+      error.retryable &&
+      brokers.every(({ port }) => port === undefined),
+  });
+};
+
+/** Starts a cluster of one broker: see `startKafkaCluster`. */
+export const startKafka = async (options: KafkaOptions): Promise<KafkaServer> => {
+  const [server] = await startKafkaCluster({ ...options, brokers: [options] });
+  if (server === undefined) throw new Error('a cluster that was started has a broker');
+  return server;
+};

@@ -1,7 +1,9 @@
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdir, realpath } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { retry } from '../../platform/concurrency/retry.js';
+import { hasCode } from '../../platform/errors.js';
 import { describeExit, lastOutput, stopChild, type Child, type ChildOptions } from './child.js';
 import { ServerFailed } from './errors.js';
 import { endOrphans, processesIn } from './orphans.js';
@@ -38,6 +40,26 @@ export const freePort = async (): Promise<number> => {
   await once(server, 'close');
   if (address === null || typeof address === 'string') throw new Error('a TCP server has a port');
   return address.port;
+};
+
+/**
+ * A TCP port of 127.0.0.1 that nobody listens on now, and that stays free while its server restarts: Linux gives
+ * connections ports from 32768 on, so any process could get one of those meanwhile.
+ */
+export const stablePort = async (): Promise<number> => {
+  for (;;) {
+    const port = randomInt(20_000, 32_768);
+    const server = createServer().listen(port, '127.0.0.1');
+    try {
+      await once(server, 'listening');
+    } catch (error) {
+      if (hasCode(error, 'EADDRINUSE')) continue;
+      throw error;
+    }
+    server.close();
+    await once(server, 'close');
+    return port;
+  }
 };
 
 /** `died` is everything but `stop` and `restart`, a signal by `kill` included. */

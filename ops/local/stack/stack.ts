@@ -1,8 +1,8 @@
 import { join } from 'node:path';
-import { inheritedEnvironment, type Config } from '../../platform/config/config.js';
+import { ConfigError, inheritedEnvironment, type Config } from '../../platform/config/config.js';
 import { urlOf } from '../../platform/http/server.js';
 import type { Logger } from '../../platform/logging.js';
-import { startKafka } from '../kafka/index.js';
+import { hasBroker, startKafkaCluster } from '../kafka/index.js';
 import { startEmbeddedPostgres } from '../postgres/index.js';
 import { freePort } from '../process/server.js';
 import { startRedis } from '../redis.js';
@@ -10,6 +10,8 @@ import { Parts, type Restarted } from './parts.js';
 import { endOrphanServices, startService, type ServiceProcess } from './service.js';
 import { gatherSpools } from './spools.js';
 import {
+  brokerDirs,
+  brokersAtMost,
   serviceDir,
   topology,
   type Servers,
@@ -19,6 +21,8 @@ import {
 
 interface StackOptions {
   readonly counts: Readonly<Record<ServiceKind, number>>;
+  /** How many Kafka brokers, where the stack starts its own. */
+  readonly brokers: number;
   /** The operators' token, of all APIs. */
   readonly adminToken: string;
   /** The key of all projectors. */
@@ -37,15 +41,38 @@ const allOf = async <const Values extends readonly unknown[]>(
   return Promise.all(starting);
 };
 
+/**
+ * Checks that the data is of as many brokers. Each is a voter of the controller quorum, which has a fixed size.
+ *
+ * @throws ConfigError
+ */
+const checkBrokers = async (dataDir: string, wanted: number): Promise<void> => {
+  const dirs = brokerDirs(dataDir, brokersAtMost);
+  const [first, ...others] = await Promise.all(dirs.map(hasBroker));
+  const found = others.lastIndexOf(true) + 2;
+  // The first one gets its data last: without it, the first start was killed, and none has ever run.
+  if (found > wanted || (first === true && found < wanted)) {
+    throw new ConfigError(
+      `DATA_DIR ${dataDir} has the data of ${found} Kafka brokers, and --brokers is ${wanted}; ` +
+        `start with --brokers ${found}, or with another DATA_DIR`,
+    );
+  }
+};
+
 /** Starts the servers that the environment does not name; the addresses of all. */
 const startServers = async (
   { dataDir, kafka, databaseUrl, redisUrl, eventStoreUrl }: Config,
-  logger: Logger,
+  { brokers: brokerCount, logger }: StackOptions,
   parts: Parts,
 ): Promise<Servers> => {
+  if (kafka === null) await checkBrokers(dataDir, brokerCount);
   const ownKafka = async (): Promise<string> => {
-    const starting = startKafka({ dataDir: join(dataDir, 'kafka'), logger });
-    return (await parts.add('kafka', 0, starting)).brokers;
+    const brokers = brokerDirs(dataDir, brokerCount).map((dir) => ({ dataDir: dir }));
+    const started = await startKafkaCluster({ brokers, logger });
+    for (const [index, broker] of started.entries()) {
+      await parts.add('kafka', index, Promise.resolve(broker));
+    }
+    return started.map(({ brokers: address }) => address).join(',');
   };
   const ownPostgres = async (): Promise<string> => {
     const starting = startEmbeddedPostgres({ dataDir, logger });
@@ -154,7 +181,7 @@ export const startStack = async (config: Config, options: StackOptions) => {
   try {
     await endOrphanServices(config.dataDir, logger);
     await gatherSpools(config.dataDir, config.spool.root, logger);
-    const servers = await startServers(config, logger, parts);
+    const servers = await startServers(config, options, parts);
     const { DATABASE_URL: postgres, REDIS_URL: redis } = servers;
     const { apis, edges } = await startServices(config, servers, options, parts);
     if (restart) parts.keepRunning(logger, onRestarted);

@@ -57,3 +57,12 @@ export const serviceDirs = (dataDir: string): readonly string[] => {
   const names = existsSync(dataDir) ? readdirSync(dataDir) : [];
   return names.filter((name) => folder.test(name)).map((name) => join(dataDir, name));
 };
+
+/** More than that would be of no use on one machine: a partition has three replicas at most. */
+export const brokersAtMost = 5;
+
+/** The folders of the first Kafka brokers, within the stack's. */
+export const brokerDirs = (dataDir: string, count: number): readonly string[] =>
+  Array.from({ length: count }, (_, index) =>
+    join(dataDir, index === 0 ? 'kafka' : `kafka-${index + 1}`),
+  );

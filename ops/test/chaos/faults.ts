@@ -3,6 +3,7 @@ import type { PartKind } from '../../local/stack/parts.js';
 import type { Disturbance } from '../support/tcp-proxy.js';
 import { stopProcess } from '../support/process.js';
 import { eventually } from '../support/waiting.js';
+import { moveLeaders, reassignReplicas, untilInSync } from './kafka-cluster.js';
 import { linkedKinds, type LinkedKind, type LinkedStack } from './linked-stack.js';
 import type { Random } from './random.js';
 
@@ -15,40 +16,60 @@ interface PartFault {
 interface LinkFault {
   readonly type: Disturbance;
   readonly part: LinkedKind;
-  readonly index: 0;
+  readonly index: number;
+}
+
+/** What an operator does to one broker of several, or to the whole cluster. */
+interface ClusterFault {
+  readonly type: 'restart' | 'reassign' | 'election' | 'rolling';
+  readonly part: 'kafka';
+  readonly index: number;
 }
 
 /**
  * `kill -9` of one part, a pause (SIGSTOP, SIGCONT) of all its processes, or a network that fails between a
- * server and all its clients.
+ * server and all its clients. Of a Kafka cluster also: a graceful restart of a broker, or of all of them in turn,
+ * a reassignment of all partitions off a broker and back, and an election of another leader for each partition.
  */
-export type Fault = PartFault | LinkFault;
+export type Fault = PartFault | LinkFault | ClusterFault;
 
 const disturbances = ['silent', 'slow', 'half-open'] as const satisfies readonly Disturbance[];
 
-export const faultTypes: readonly string[] = ['kill', 'pause', ...disturbances];
-
-const told: Readonly<Record<Fault['type'], string>> = {
+const texts: Readonly<Record<Fault['type'], string>> = {
   kill: 'kill -9',
   pause: 'pause',
   silent: 'silent link to',
   slow: 'slow link to',
   'half-open': 'half-open link to',
+  restart: 'graceful restart of',
+  reassign: 'reassignment off a broker of',
+  election: 'leader election in',
+  rolling: 'rolling restart of',
 };
 
-export const nameOf = ({ type, part }: Fault): string => `${told[type]} ${part}`;
+export const faultTypes: readonly string[] = Object.keys(texts);
+
+export const nameOf = ({ type, part }: Fault): string => `${texts[type]} ${part}`;
+
+/**
+ * Whether a broker is away, or was, so that other brokers become the leaders of its partitions. A network that fails
+ * between a broker and its clients moves no leader.
+ */
+export const movesLeaders = ({ type, part }: Fault): boolean =>
+  part === 'kafka' && !(disturbances as readonly string[]).includes(type);
 
 /** Whether a node is frozen by it, with whatever locks it holds. */
 export const freezesNode = ({ type, part }: Fault): boolean =>
   type === 'pause' && !(linkedKinds as readonly PartKind[]).includes(part);
 
 /**
- * Round after round of every fault of every part once, in a random order. `only` takes some of them.
+ * Round after round of every fault of every part once, in a random order; `only` selects some of them. Rolling
+ * restarts come besides, spread evenly.
  *
- * @throws where it takes none
+ * @throws where it selects none
  */
 export const planFaults = (
-  count: number,
+  counts: { readonly faults: number; readonly rolling: number },
   pids: LinkedStack['pids'],
   random: Random,
   only: (fault: Fault) => boolean,
@@ -56,23 +77,33 @@ export const planFaults = (
   const parts = (Object.keys(pids) as PartKind[]).flatMap((part) =>
     pids[part].map((_, index) => ({ part, index })),
   );
+  const servers = linkedKinds.flatMap((part) => pids[part].map((_, index) => ({ part, index })));
+  const brokers = pids.kafka.length > 1 ? servers.filter(({ part }) => part === 'kafka') : [];
   const all: readonly Fault[] = [
     ...parts.map((part) => ({ type: 'kill', ...part }) as const),
     ...parts.map((part) => ({ type: 'pause', ...part }) as const),
-    ...linkedKinds.flatMap((part) =>
-      disturbances.map((type) => ({ type, part, index: 0 }) as const),
+    ...servers.flatMap((server) => disturbances.map((type) => ({ type, ...server }) as const)),
+    ...brokers.flatMap(({ index }) =>
+      (['restart', 'reassign', 'election'] as const).map(
+        (type) => ({ type, part: 'kafka', index }) as const,
+      ),
     ),
   ];
   const wanted = all.filter(only);
   if (wanted.length === 0) throw new Error('No fault is of these types and kinds');
   const plan: Fault[] = [];
-  while (plan.length < count) {
+  while (plan.length < counts.faults) {
     const waiting = [...wanted];
     while (waiting.length > 0) {
       plan.push(...waiting.splice(random.below(waiting.length), 1));
     }
   }
-  return plan.slice(0, count);
+  plan.splice(counts.faults);
+  const every = counts.faults / (counts.rolling + 1);
+  for (let number = counts.rolling; number > 0; number -= 1) {
+    plan.splice(Math.round(every * number), 0, { type: 'rolling', part: 'kafka', index: 0 });
+  }
+  return plan;
 };
 
 /** From 1 s to `longestMs`: mostly short, so that many fit into an hour, and now and then as long as can be. */
@@ -81,39 +112,77 @@ export const durationOf = (random: Random, longestMs: number): number =>
 
 const restartedWithinMs = 60_000;
 
-/** Does it; resolves when the part runs again, or its link is whole. */
-export const inflict = async (
+/** Sends the signal to one part, and waits until it is restarted. */
+const restart = async (
   stack: LinkedStack,
-  fault: Fault,
-  durationMs: number,
+  { part, index }: Pick<Fault, 'part' | 'index'>,
+  signal: 'SIGKILL' | 'SIGTERM',
 ): Promise<void> => {
-  const { type, part, index } = fault;
-  const pid = stack.pids[part][index];
+  const before = stack.restarts(part, index);
+  process.kill(pidOf(stack, part, index), signal);
+  const isRestarted = (): boolean => stack.restarts(part, index) > before;
+  await eventually(`${part} ${index} is restarted`, isRestarted, restartedWithinMs);
+};
+
+const pidOf = ({ pids }: LinkedStack, part: PartKind, index: number): number => {
+  const pid = pids[part][index];
   if (pid === undefined) throw new Error(`There is no ${part} ${index}`);
+  return pid;
+};
+
+/** Does it; resolves when the part runs again, or its link is whole. */
+const act = async (stack: LinkedStack, fault: Fault, durationMs: number): Promise<void> => {
+  const { type, part, index } = fault;
   switch (type) {
-    case 'kill': {
-      const before = stack.restarts(part, index);
-      process.kill(pid, 'SIGKILL');
-      const isRestarted = (): boolean => stack.restarts(part, index) > before;
-      await eventually(`${part} ${index} is restarted`, isRestarted, restartedWithinMs);
+    case 'kill':
+      await restart(stack, fault, 'SIGKILL');
       return;
-    }
     case 'pause': {
-      const goOn = await stopProcess(pid);
+      const goOn = await stopProcess(pidOf(stack, part, index));
       await sleep(durationMs);
       goOn();
       return;
     }
     case 'silent':
     case 'slow':
-    case 'half-open':
-      stack.links[part].disturb(type);
+    case 'half-open': {
+      const link = stack.links[part][index];
+      link?.disturb(type);
       await sleep(durationMs);
-      stack.links[part].mend();
+      link?.mend();
+      return;
+    }
+    case 'restart':
+      await restart(stack, fault, 'SIGTERM');
+      return;
+    case 'rolling':
+      for (const broker of stack.pids.kafka.keys()) {
+        await restart(stack, { part, index: broker }, 'SIGTERM');
+        await untilInSync(stack.brokers);
+      }
+      return;
+    case 'reassign':
+      await reassignReplicas(stack.brokers, index);
+      return;
+    case 'election':
+      await moveLeaders(stack.brokers);
       return;
     default: {
       const unknown: never = type;
       throw new Error(`No fault ${String(unknown)}`);
     }
   }
+};
+
+/**
+ * Does it; resolves when the part runs again, or its link is whole. One broker may be away at a time: the next fault
+ * begins when all replicas are in sync.
+ */
+export const inflict = async (
+  stack: LinkedStack,
+  fault: Fault,
+  durationMs: number,
+): Promise<void> => {
+  await act(stack, fault, durationMs);
+  if (fault.part === 'kafka') await untilInSync(stack.brokers);
 };

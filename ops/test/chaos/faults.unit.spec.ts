@@ -12,7 +12,7 @@ describe('chaos: plan of faults', () => {
     redis: [9],
   };
   const plan = (seed: number, count = 100, only: (fault: Fault) => boolean = () => true) =>
-    planFaults(count, pids, seededRandom(seed), only);
+    planFaults({ faults: count, rolling: 0 }, pids, seededRandom(seed), only);
 
   it('is the same for a seed, and another for another', () => {
     expect(plan(1)).to.deep.equal(plan(1));
@@ -37,6 +37,21 @@ describe('chaos: plan of faults', () => {
   it('takes those that are asked for', () => {
     const pauses = plan(1, 3, ({ type, part }) => type === 'pause' && part === 'kafka');
     expect(pauses.map(nameOf)).to.deep.equal(['pause kafka', 'pause kafka', 'pause kafka']);
+  });
+
+  it('has the faults of each of several brokers, and rolling restarts besides', () => {
+    const brokers = { ...pids, kafka: [7, 10, 11] };
+    const only = ({ part }: Fault): boolean => part === 'kafka';
+    const planned = planFaults({ faults: 24, rolling: 2 }, brokers, seededRandom(1), only);
+    const countOf = (type: Fault['type'], index: number): number =>
+      planned.filter((fault) => fault.type === type && fault.index === index).length;
+    for (const type of ['kill', 'pause', 'silent', 'restart', 'reassign', 'election'] as const) {
+      expect([0, 1, 2].map((index) => countOf(type, index))).to.deep.equal([1, 1, 1]);
+    }
+    expect(
+      planned.map(({ type }) => type).flatMap((type, at) => (type === 'rolling' ? at : [])),
+    ).to.deep.equal([8, 17]);
+    expect(planned).to.have.length(26);
   });
 
   it('lets faults last from 1 s to the longest, half of them less than 2 s', () => {

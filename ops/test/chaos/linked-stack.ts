@@ -1,12 +1,10 @@
-import { randomInt } from 'node:crypto';
-import { once } from 'node:events';
 import { rm } from 'node:fs/promises';
-import { createServer } from 'node:net';
-import { startKafka } from '../../local/kafka/index.js';
+import { startKafkaCluster } from '../../local/kafka/index.js';
 import { startEmbeddedPostgres } from '../../local/postgres/index.js';
+import { stablePort } from '../../local/process/server.js';
 import { startRedis } from '../../local/redis.js';
 import { Parts, type PartKind, type Pids } from '../../local/stack/parts.js';
-import { hasCode } from '../../platform/errors.js';
+import { brokerDirs } from '../../local/stack/topology.js';
 import { createLogger } from '../../platform/logging.js';
 import { startStackProcess, type RunningStack } from '../support/stack.js';
 import { temporaryDir } from '../support/process.js';
@@ -19,73 +17,64 @@ export type LinkedKind = (typeof linkedKinds)[number];
 
 /** A stack whose servers are behind links; `dataDir` is that of its PostgreSQL. */
 export interface LinkedStack extends RunningStack {
-  readonly links: Readonly<Record<LinkedKind, Link>>;
+  /** A link for each server of a kind. */
+  readonly links: Readonly<Record<LinkedKind, readonly Link[]>>;
+  /** The addresses of all brokers behind their links, comma-separated. */
+  readonly brokers: string;
 }
 
 const logger = createLogger('silent');
-const hostOf = (url: string): string => new URL(url).host;
 const behind = (url: string, { url: linkUrl }: Link): string => {
   const linked = new URL(url);
   linked.port = new URL(linkUrl).port;
   return linked.href;
 };
-
-/**
- * A port that nobody listens on, and that stays free until its server starts: Linux gives connections those from
- * 32768 on, so a test that runs beside this one could get a port of these at any time.
- */
-const reservedPort = async (): Promise<number> => {
-  for (;;) {
-    const port = randomInt(20_000, 32_768);
-    const server = createServer().listen(port, '127.0.0.1');
-    try {
-      await once(server, 'listening');
-    } catch (error) {
-      if (hasCode(error, 'EADDRINUSE')) continue;
-      throw error;
-    }
-    server.close();
-    await once(server, 'close');
-    return port;
-  }
-};
+const portOf = ({ url }: Link): number => Number(new URL(url).port);
 
 /** Servers of our own, each behind a link, and started again when they die, as the stack does it. */
-const startServers = async () => {
+const startServers = async (brokerCount: number) => {
   const dataDir = await temporaryDir();
-  const restarts: PartKind[] = [];
+  const restarts: string[] = [];
   const parts = new Parts();
-  const ports = {
-    kafka: await reservedPort(),
-    postgres: await reservedPort(),
-    redis: await reservedPort(),
+  const placeOf = async (kind: LinkedKind) => {
+    const port = await stablePort();
+    return { port, link: await startLink(`${kind}://127.0.0.1:${port}`) };
   };
-  const linkTo = (kind: LinkedKind): Promise<Link> =>
-    startLink(`${kind}://127.0.0.1:${ports[kind]}`);
+  const brokers = await Promise.all(
+    brokerDirs(dataDir, brokerCount).map(async (dir) => {
+      return { dataDir: dir, ...(await placeOf('kafka')) };
+    }),
+  );
+  const postgresPlace = await placeOf('postgres');
+  const redisPlace = await placeOf('redis');
   const links = {
-    kafka: await linkTo('kafka'),
-    postgres: await linkTo('postgres'),
-    redis: await linkTo('redis'),
+    kafka: brokers.map(({ link }) => link),
+    postgres: [postgresPlace.link],
+    redis: [redisPlace.link],
+  };
+  const startBrokers = async (): Promise<void> => {
+    const servers = await startKafkaCluster({
+      brokers: brokers.map(({ link, ...broker }) => ({ ...broker, advertisedPort: portOf(link) })),
+      ...{ logger, tied: true, brief: brokerCount > 1 },
+    });
+    for (const [index, server] of servers.entries()) {
+      await parts.add('kafka', index, Promise.resolve(server));
+    }
   };
   const stop = async (): Promise<void> => {
     await parts.stop();
-    await Promise.all(linkedKinds.map((kind) => links[kind].close()));
+    await Promise.all(linkedKinds.flatMap((kind) => links[kind]).map((link) => link.close()));
     await rm(dataDir, { recursive: true, force: true });
   };
   try {
-    const kafkaOptions = {
-      dataDir: `${dataDir}/kafka`,
-      port: ports.kafka,
-      advertisedPort: Number(new URL(links.kafka.url).port),
-    };
-    const redisOptions = { dataDir: `${dataDir}/redis`, port: ports.redis };
-    const findPort = (): Promise<number> => Promise.resolve(ports.postgres);
+    const redisOptions = { dataDir: `${dataDir}/redis`, port: redisPlace.port };
+    const findPort = (): Promise<number> => Promise.resolve(postgresPlace.port);
     const [, postgres, redis] = await Promise.all([
-      parts.add('kafka', 0, startKafka({ ...kafkaOptions, logger, tied: true })),
+      startBrokers(),
       parts.add('postgres', 0, startEmbeddedPostgres({ dataDir, logger, findPort })),
       parts.add('redis', 0, startRedis({ ...redisOptions, logger, tied: true })),
     ]);
-    parts.keepRunning(logger, ({ service }) => restarts.push(service));
+    parts.keepRunning(logger, ({ service, index }) => restarts.push(`${service} ${index}`));
     // Kafka and Redis are tied to this process; PostgreSQL would outlive it.
     const endWithUs = (): void => {
       postgres.kill('SIGQUIT');
@@ -95,12 +84,13 @@ const startServers = async () => {
       dataDir,
       links,
       env: {
-        KAFKA_BROKERS: hostOf(links.kafka.url),
-        DATABASE_URL: behind(postgres.url, links.postgres),
-        REDIS_URL: behind(redis.url, links.redis),
+        KAFKA_BROKERS: links.kafka.map((link) => `127.0.0.1:${portOf(link)}`).join(','),
+        DATABASE_URL: behind(postgres.url, postgresPlace.link),
+        REDIS_URL: behind(redis.url, redisPlace.link),
       },
       pids: (): Pids => parts.pids(),
-      restarts: (kind: PartKind): number => restarts.filter((one) => one === kind).length,
+      restarts: (kind: PartKind, index: number): number =>
+        restarts.filter((restarted) => restarted === `${kind} ${index}`).length,
       async stop() {
         process.off('exit', endWithUs);
         await stop();
@@ -115,23 +105,25 @@ const startServers = async () => {
 const isLinked = (kind: PartKind): kind is LinkedKind =>
   (linkedKinds as readonly PartKind[]).includes(kind);
 
-/** Starts servers behind links, and the stack's services on them. */
+/** Starts servers behind links, with so many Kafka brokers, and the stack's services on them. */
 export const startLinkedStack = async (
+  brokerCount: number,
   env: Readonly<Record<string, string>>,
 ): Promise<LinkedStack> => {
-  const servers = await startServers();
+  const servers = await startServers(brokerCount);
   try {
     const stack = await startStackProcess({ ...env, ...servers.env });
     return {
       ...stack,
       dataDir: servers.dataDir,
       links: servers.links,
+      brokers: servers.env.KAFKA_BROKERS,
       get pids() {
         const { kafka, postgres, redis } = servers.pids();
         return { ...stack.pids, kafka, postgres, redis };
       },
       restarts: (kind, index) =>
-        isLinked(kind) ? servers.restarts(kind) : stack.restarts(kind, index),
+        isLinked(kind) ? servers.restarts(kind, index) : stack.restarts(kind, index),
       async stop() {
         const ended = await stack.stop();
         await servers.stop();

@@ -7,7 +7,7 @@ import {
   type LinklogEvent,
 } from '../../../schemas/events/catalogue.js';
 import { readEvent } from '../../../schemas/events/codec.js';
-import { ledgerSource } from '../../../schemas/events/envelope.js';
+import { ledgerSource, spoolSource } from '../../../schemas/events/envelope.js';
 
 export interface CopiedRecord {
   readonly topic: string;
@@ -24,6 +24,14 @@ interface Place {
 /** An event of a link, and where it stands. */
 export interface PlacedLinkEvent extends Place {
   readonly event: LinkEvent;
+}
+
+/** A spool, or a subject of the ledger, in a topic. */
+interface Origin {
+  readonly name: string;
+  readonly isSpool: boolean;
+  readonly count: number;
+  readonly gaps: number;
 }
 
 /** Marks what happens to a key once: its rotation, its end. */
@@ -76,15 +84,23 @@ export class LogCopy {
     if (this.#isFirst(topic, partition, event)) this.#fold({ partition, offset }, event);
   }
 
+  /** Of each origin: how many numbers the log has, and how many of those below the highest are missing. */
+  origins(): readonly Origin[] {
+    return [...this.#ids].map(([name, ids]) => {
+      let highest = 0;
+      for (const sequence of ids.keys()) highest = Math.max(highest, sequence);
+      const isSpool = name.includes(` ${spoolSource('')}`);
+      return { name, isSpool, count: ids.size, gaps: highest - ids.size };
+    });
+  }
+
   /** Origins of whose numbers some are missing: once senders are through, there is none. */
   gaps(): readonly string[] {
-    return [...this.#ids].flatMap(([origin, ids]) => {
-      for (let sequence = 1; sequence <= ids.size; sequence += 1) {
-        if (!ids.has(sequence))
-          return [`${origin} has ${ids.size} events, and none is ${sequence}`];
-      }
-      return [];
-    });
+    return this.origins().flatMap(({ name, count, gaps }) =>
+      gaps === 0
+        ? []
+        : [`${name} has ${count} events, and ${gaps} of its sequence numbers are missing`],
+    );
   }
 
   #isFirst(topic: string, partition: number, event: LinklogEvent): boolean {

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { Kafka, logLevel } from 'kafkajs';
 import { topicNames } from '../../../schemas/events/topics.js';
-import { patchKafkajs } from '../../platform/event-log/kafka/kafkajs-patches.js';
 import type { Pool } from '../../platform/postgres/pool.js';
+import { chaosClient, withAdmin } from './kafka-cluster.js';
 import type { LogCopy } from './log-copy.js';
 import { within } from '../support/waiting.js';
 
@@ -15,27 +14,15 @@ const readWithinMs = 180_000;
 export const readKafkaOn =
   (brokers: string): ReadOn =>
   async (copy) => {
-    patchKafkajs();
-    const kafka = new Kafka({
-      brokers: brokers.split(','),
-      clientId: 'chaos',
-      logLevel: logLevel.NOTHING,
-      connectionTimeout: 1_000,
-      requestTimeout: 3_000,
-      retry: { initialRetryTime: 50, maxRetryTime: 1_000, retries: 20 },
-    });
+    const kafka = chaosClient(brokers);
     const due = new Map<string, number>();
-    const admin = kafka.admin();
-    await admin.connect();
-    try {
+    await withAdmin(brokers, async (admin) => {
       for (const topic of topicNames) {
         for (const { partition, high } of await admin.fetchTopicOffsets(topic)) {
           due.set(`${topic}/${partition}`, Number(high));
         }
       }
-    } finally {
-      await admin.disconnect();
-    }
+    });
     const isRead = (): boolean =>
       [...due].every(([place, end]) => {
         const [topic = '', partition] = place.split('/');

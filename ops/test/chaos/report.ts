@@ -1,5 +1,6 @@
 import { askedKinds, type AskedKind, type Milliseconds } from './deadlines.js';
 import { nameOf } from './faults.js';
+import type { Count } from './log-counts.js';
 import type { Latency, Outcome } from './stack-rounds.js';
 import { sum } from './tally.js';
 import { median } from '../support/median.js';
@@ -32,9 +33,13 @@ const worstOf = (those: Outcome['suffered']): Milliseconds => {
 const toldOf = (ms: Milliseconds): string =>
   askedKinds.map((kind) => `${kind} ${Math.round(ms[kind])} ms`).join(', ');
 
+const countLine = (what: string, { acknowledged, found, missing, unanswered }: Count): string =>
+  `  ${what}: ${acknowledged}, found in the log: ${found} (${missing} missing; ${unanswered} more were not answered)`;
+
 /** What was done and seen, for people. */
 export const reportOf = (outcome: Outcome): string => {
-  const { suffered, tally, records, repeats, normal, brokerAway, tolerance, broken } = outcome;
+  const { suffered, tally, records, repeats, counts, normal, brokerAway, tolerance, broken } =
+    outcome;
   const kinds = [...new Set(suffered.map(({ fault }) => nameOf(fault)))].sort();
   const rows = kinds.map((kind) => {
     const those = suffered.filter(({ fault }) => nameOf(fault) === kind);
@@ -45,6 +50,7 @@ export const reportOf = (outcome: Outcome): string => {
     const worst = worstOf(those);
     return [
       ...[kind, those.length, median(ready), Math.max(...ready), median(well), Math.max(...well)],
+      Math.round(Math.max(...those.map(({ withoutLinkMs }) => withoutLinkMs))),
       ...[created, visited, limited, apiRefused, lost, edgeRefused, lostVisits, serverErrors],
       those.reduce((count, { judgement }) => count + judgement.late.length, 0),
       ...askedKinds.map((asked) => Math.round(worst[asked])),
@@ -52,6 +58,7 @@ export const reportOf = (outcome: Outcome): string => {
   });
   const header = [
     ...['fault', 'count', 'all ready, median ms', 'longest', 'links made, median ms', 'longest'],
+    'no link, longest ms',
     ...['created', 'visited', 'limited', 'API 503', 'lost', 'edge 503', 'lost', '500'],
     ...['late', ...askedKinds.map((asked) => `worst ms, ${asked}`)],
   ];
@@ -65,7 +72,11 @@ export const reportOf = (outcome: Outcome): string => {
       `${tally.limited} limited, ${tally.changed} changes, ` +
       `${tally.apiRefused + tally.edgeRefused} answers of 503, ${tally.serverErrors} of 500, ` +
       `${tally.lost + tally.lostVisits} lost`,
-    `the log: ${records} records, ${repeats} of them repeats`,
+    `the log: ${records} records, ${repeats} of them repeats; of distinct ones, by source, subject and sequence:`,
+    countLine('acknowledged links (201)', counts.links),
+    countLine('acknowledged visits (302) of links without a limit', counts.visits),
+    countLine('acknowledged clicks (302) of links with a limit', counts.limitedClicks),
+    `  gaps in the sequences of ${counts.spools} spools and ${counts.subjects} subjects: ${counts.gaps}`,
     `visits of links in memory, between faults: ${told(normal)}; with the broker away: ${told(brokerAway)}`,
     `added to each deadline, the worst while nothing failed: ${toldOf(tolerance)}`,
     `faults with late answers: ${late.length}; the worst answers of all: ${toldOf(worstOf(suffered))}`,

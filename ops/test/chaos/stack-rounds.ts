@@ -13,14 +13,23 @@ import {
   type Milliseconds,
   type Timed,
 } from './deadlines.js';
-import { durationOf, freezesNode, inflict, nameOf, planFaults, type Fault } from './faults.js';
+import {
+  durationOf,
+  freezesNode,
+  inflict,
+  movesLeaders,
+  nameOf,
+  planFaults,
+  type Fault,
+} from './faults.js';
 import { startLinkedStack, type LinkedStack } from './linked-stack.js';
 import { eventually } from '../support/waiting.js';
 import { startLoad, type Load, type Pace } from './load.js';
 import { checkLog } from './log-check.js';
+import { countLog, type LogCounts } from './log-counts.js';
 import { LogCopy } from './log-copy.js';
 import { readKafkaOn } from './log-sources.js';
-import { noPromises } from './promises.js';
+import { noPromises, type PromisedLink } from './promises.js';
 import { seededRandom } from './random.js';
 import { rebuildAll } from './rebuilds.js';
 import { since, type Tally } from './tally.js';
@@ -39,6 +48,8 @@ export interface Suffered {
   readonly checkMs: number;
   /** What the load counted from the fault until the checks were through. */
   readonly tally: Tally;
+  /** The longest time without a 201 from the fault until a link was made after it, in milliseconds. */
+  readonly withoutLinkMs: number;
   /** The answers since the fault before, against their deadlines. */
   readonly judgement: Judgement;
   readonly broken: readonly string[];
@@ -55,6 +66,8 @@ export interface Outcome {
   readonly tally: Tally;
   readonly records: number;
   readonly repeats: number;
+  /** What was acknowledged, and what Kafka has of it. */
+  readonly counts: LogCounts;
   readonly normal: Latency;
   readonly brokerAway: Latency;
   /** What was added to each deadline: as long as the worst answer took while nothing failed. */
@@ -63,7 +76,13 @@ export interface Outcome {
 }
 
 export interface StackRoundsOptions {
+  /** Kafka brokers. */
+  readonly brokers: number;
   readonly faults: number;
+  /** Rolling restarts of the brokers besides. */
+  readonly rolling?: number;
+  /** Whether producers use the retries of kafkajs, which lose records: the checks must find that. */
+  readonly kafkajsRetries?: boolean;
   /** No further fault after as long, however many there were to be. */
   readonly withinMs?: number;
   readonly seed: number;
@@ -95,8 +114,8 @@ const nodesOf = (stack: LinkedStack, { part, index }: Fault): readonly string[] 
   return [...stack.apis.slice(index, index + 1), ...(index === 0 ? [stack.admin] : [])];
 };
 
-/** Links of before that are looked at after each fault. */
-const sampled = 30;
+/** New links, and older ones, that are looked at on each edge after each fault; at the end, all of them are. */
+const sampled = { fresh: 200, older: 30 };
 /**
  * Before the faults that count: nobody's request needs that process, so what answers take while it starts,
  * and while we check, is what this machine adds to them.
@@ -105,6 +124,32 @@ const control: Fault = { type: 'kill', part: 'projector', index: 0 };
 const controlMs = 3_000;
 /** After a fault, when every node is ready. */
 const creatingWithinMs = 10_000;
+/** While one broker of several is away, its partitions get another leader, and writes go on. */
+const failoverWithinMs = 15_000;
+
+/** The longest time without a 201 since its creation. */
+const watchCreations = (tally: Readonly<Tally>) => {
+  let { created } = tally;
+  let lastAt = performance.now();
+  let longestMs = 0;
+  const look = (): void => {
+    const now = performance.now();
+    longestMs = Math.max(longestMs, now - lastAt);
+    if (tally.created === created) return;
+    ({ created } = tally);
+    lastAt = now;
+  };
+  const timer = setInterval(look, 50);
+  return {
+    stop(): number {
+      clearInterval(timer);
+      look();
+      return longestMs;
+    },
+  };
+};
+
+const preload = (file: string): string => `--import=${new URL(file, import.meta.url).href}`;
 
 /** A stack under load, and what was promised and seen so far. */
 class Rounds {
@@ -129,6 +174,7 @@ class Rounds {
     const startedAt = performance.now();
     const answers = [...load.takeAnswers()];
     this.normal.push(...answers);
+    const creations = watchCreations(load.tally);
     await this.#inflict(fault, durationMs);
     const restartMs = performance.now() - startedAt;
     if (fault.type !== 'kill' && fault.part === 'kafka') {
@@ -141,6 +187,12 @@ class Rounds {
     await untilReady(stack);
     const readyMs = performance.now() - startedAt;
     const wellMs = readyMs + (await this.#untilCreating());
+    const withoutLinkMs = creations.stop();
+    if (stack.pids.kafka.length > 1 && movesLeaders(fault) && withoutLinkMs > failoverWithinMs) {
+      promises.broken.push(
+        `no link was made for ${Math.round(withoutLinkMs)} ms with one broker of several away`,
+      );
+    }
     await this.#checkSofar();
     answers.push(...load.takeAnswers());
     return {
@@ -148,6 +200,7 @@ class Rounds {
       restartMs,
       readyMs,
       wellMs,
+      withoutLinkMs,
       checkMs: performance.now() - startedAt - wellMs,
       tally: since(before, load.tally),
       judgement: judgeAnswers(answers, {
@@ -190,11 +243,16 @@ class Rounds {
     const { stack, checked } = this;
     const { promises, random } = checked;
     const fresh = promises.links.slice(this.#linksChecked);
-    const older = Array.from({ length: Math.min(sampled, this.#linksChecked) }, () => {
-      return promises.links[random.below(this.#linksChecked)];
-    }).filter((link) => link !== undefined);
+    const sample = (count: number, links: readonly PromisedLink[]): readonly PromisedLink[] =>
+      links.length <= count
+        ? links
+        : Array.from({ length: count }, () => links[random.below(links.length)]).flatMap(
+            (link) => link ?? [],
+          );
+    const older = promises.links.slice(0, this.#linksChecked);
     this.#linksChecked += fresh.length;
-    await checkLive(stack, [...fresh, ...older], promises);
+    const looked = [...sample(sampled.fresh, fresh), ...sample(sampled.older, older)];
+    await checkLive(stack, looked, promises);
     await withPool(stack.dataDir, (pool) => checkLog({ ...checked, pool }));
   }
 }
@@ -204,13 +262,15 @@ const lineOf = ({
   restartMs,
   readyMs,
   wellMs,
+  withoutLinkMs,
   checkMs,
   tally,
   judgement,
   broken,
 }: Suffered) =>
   `${nameOf(fault)} ${fault.index}, over in ${Math.round(restartMs)} ms, ` +
-  `all ready in ${Math.round(readyMs)} ms, links made in ${Math.round(wellMs)} ms, checked in ${Math.round(checkMs)} ms; ` +
+  `all ready in ${Math.round(readyMs)} ms, links made in ${Math.round(wellMs)} ms ` +
+  `(none for ${Math.round(withoutLinkMs)} ms), checked in ${Math.round(checkMs)} ms; ` +
   `${tally.created} created, ${tally.visited} visited, ` +
   `${tally.apiRefused + tally.edgeRefused} answered 503; ` +
   `worst ${askedKinds.map((kind) => `${kind} ${Math.round(judgement.worst[kind])}`).join(', ')} ms; ` +
@@ -221,7 +281,8 @@ const lineOf = ({
  * its servers, one after another; after each looks at what was promised, and at the end at everything.
  */
 export const stackRounds = async (options: StackRoundsOptions): Promise<Outcome> => {
-  const { seed, pace, longestMs, pauseMs, withinMs = Infinity } = options;
+  const { brokers, seed, pace, longestMs, pauseMs, withinMs = Infinity } = options;
+  const { faults, rolling = 0, kafkajsRetries = false } = options;
   const { only = () => true, onProgress = () => undefined } = options;
   const until = performance.now() + withinMs;
   // The faults are the seed's alone: what the load draws depends on how fast it is answered.
@@ -230,19 +291,21 @@ export const stackRounds = async (options: StackRoundsOptions): Promise<Outcome>
   const plansFile = path.join(tmpdir(), `linklog-chaos-${randomUUID()}.json`);
   await writePlans(plansFile);
   const promises = noPromises();
-  const stack = await startLinkedStack({ PLANS_FILE: plansFile, LOG_LEVEL: 'error' });
-  onProgress('the stack is ready');
+  const stack = await startLinkedStack(brokers, {
+    ...{ PLANS_FILE: plansFile, LOG_LEVEL: 'error' },
+    ...(kafkajsRetries && { NODE_OPTIONS: preload('./kafkajs-retries.js') }),
+  });
+  onProgress(`the stack is ready, with Kafka at ${stack.brokers}`);
   let load: Load | undefined;
   try {
-    const brokers = new URL(stack.links.kafka.url).host;
     const checked: Checked = {
       target: stack,
       keys: await issueLoadKeys(stack),
       promises,
       random: ofLoad,
       log: new LogCopy(),
-      readOn: readKafkaOn(brokers),
-      env: { DATA_DIR: stack.dataDir, KAFKA_BROKERS: brokers },
+      readOn: readKafkaOn(stack.brokers),
+      env: { DATA_DIR: stack.dataDir, KAFKA_BROKERS: stack.brokers },
     };
     load = startLoad({ ...checked, pace });
     const rounds = new Rounds(stack, load, checked);
@@ -252,7 +315,7 @@ export const stackRounds = async (options: StackRoundsOptions): Promise<Outcome>
     onProgress(`control: ${lineOf(controlled)}`);
 
     const suffered: Suffered[] = [];
-    for (const fault of planFaults(options.faults, stack.pids, random, only)) {
+    for (const fault of planFaults({ faults, rolling }, stack.pids, random, only)) {
       await sleep(random.between(pauseMs / 4, pauseMs));
       const one = await rounds.suffer(fault, durationOf(random, longestMs));
       suffered.push(one);
@@ -269,6 +332,7 @@ export const stackRounds = async (options: StackRoundsOptions): Promise<Outcome>
       tally: load.tally,
       records: checked.log.records,
       repeats: checked.log.repeats,
+      counts: countLog(promises, checked.log),
       normal: latencyOf(rounds.normal),
       brokerAway: latencyOf(rounds.brokerAway),
       tolerance: rounds.tolerance,

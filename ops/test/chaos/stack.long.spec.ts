@@ -7,6 +7,7 @@ describe('chaos: stack, each part killed and paused, each link failing, under lo
     this.timeout(480_000);
     const seed = randomInt(1, 2 ** 31);
     const { broken, suffered } = await stackRounds({
+      brokers: 1,
       // Each fault of each kind of part once: 6 kills, 6 pauses, 9 of links.
       faults: 21,
       only: ({ index }) => index === 0,
@@ -21,5 +22,22 @@ describe('chaos: stack, each part killed and paused, each link failing, under lo
     expect(broken, `seed ${seed}`).to.deep.equal([]);
     expect(suffered.flatMap(({ judgement }) => judgement.late)).to.deep.equal([]);
     expect(suffered).to.have.length(21);
+  });
+
+  it('finds records that the retries of kafkajs lose while leaders move', async function () {
+    this.timeout(900_000);
+    const { broken, counts } = await stackRounds({
+      ...{ brokers: 3, faults: 12, rolling: 3, kafkajsRetries: true },
+      only: ({ type }) => type === 'restart' || type === 'election' || type === 'reassign',
+      seed: randomInt(1, 2 ** 31),
+      pace: {
+        creations: { perSecond: 10, atOnce: 20 },
+        visits: { perSecond: 100, atOnce: 34 },
+      },
+      longestMs: 1_000,
+      pauseMs: 500,
+    });
+    expect(broken).not.to.deep.equal([]);
+    expect(counts.gaps).to.be.above(0);
   });
 });

@@ -1,10 +1,18 @@
 import { randomInt } from 'node:crypto';
-import { Command } from 'commander';
+import { Command, InvalidArgumentError } from 'commander';
 import { partKinds } from '../../local/stack/parts.js';
+import { brokersAtMost } from '../../local/stack/topology.js';
 import { faultTypes } from './faults.js';
-import { wholeNumber } from './options.js';
+import { wholeNumber, wholeNumberOrNone } from './options.js';
 import { reportOf } from './report.js';
 import { stackRounds } from './stack-rounds.js';
+
+const brokerCount = (text: string): number => {
+  const value = wholeNumber(text);
+  if (value > brokersAtMost)
+    throw new InvalidArgumentError(`at most ${brokersAtMost} are possible`);
+  return value;
+};
 
 /** What fails, and how. */
 const kinds: readonly string[] = partKinds;
@@ -14,19 +22,34 @@ const command = new Command('chaos:stack')
   .description(
     'Kills every part of the stack with -9 under a steady load, pauses each of them, and makes the links ' +
       'to Kafka, PostgreSQL and Redis silent, slow and half-open, one after another; checks after each ' +
-      'what was promised, and that each answer came in time.',
+      'what was promised, and that each answer came in time. With several Kafka brokers, also restarts ' +
+      'them, one alone or one after another, and moves partitions and leaders. At the end, counts in Kafka ' +
+      'what was acknowledged.',
   )
+  .option('--brokers <count>', 'Kafka brokers, 1 to 5', brokerCount, 3)
   .option('--faults <count>', 'how many', wholeNumber, 100)
+  .option(
+    '--rolling <count>',
+    'restarts of all brokers, one after another, besides (default: 5)',
+    wholeNumberOrNone,
+  )
   .option('--seed <number>', 'gives the same faults again', wholeNumber, randomInt(1, 2 ** 31))
-  .option('--creates <rate>', 'links made a second', wholeNumber, 20)
-  .option('--visits <rate>', 'visits a second', wholeNumber, 200)
-  .option('--longest <seconds>', 'a pause, or a failing link; most are short', wholeNumber, 30)
+  .option('--creates <rate>', 'links made a second', wholeNumber, 10)
+  .option('--visits <rate>', 'visits a second', wholeNumber, 100)
+  .option('--longest <seconds>', 'a pause, or a failing link; most are short', wholeNumber, 15)
   .option('--types <types...>', `of ${types.join(', ')}`)
   .option('--only <kinds...>', `of ${kinds.join(', ')}`)
   .option('--minutes <minutes>', 'no further fault after as long', wholeNumber)
-  .option('--pause <ms>', 'at most, before each fault', wholeNumber, 1_000)
+  .option('--pause <ms>', 'at most, before each fault', wholeNumber, 500)
+  .option(
+    '--kafkajs-retries',
+    'lets kafkajs retry, which loses records: the checks must fail',
+    false,
+  )
   .parse();
 const {
+  brokers,
+  kafkajsRetries,
   faults,
   seed,
   creates,
@@ -36,8 +59,11 @@ const {
   minutes = Infinity,
   only = kinds,
   types: onlyTypes = types,
+  rolling = brokers > 1 ? 5 : 0,
 } = command.opts<
-  Record<'faults' | 'seed' | 'creates' | 'visits' | 'longest' | 'pause', number> & {
+  Record<'brokers' | 'faults' | 'seed' | 'creates' | 'visits' | 'longest' | 'pause', number> & {
+    kafkajsRetries: boolean;
+    rolling?: number;
     types?: readonly string[];
     minutes?: number;
     only?: readonly string[];
@@ -50,6 +76,8 @@ const [stranger] = [
 ];
 if (stranger !== undefined) command.error(`error: there is no ${stranger}`);
 
+if (brokers === 1 && rolling > 0) command.error('error: a rolling restart needs several brokers');
+
 // What was started is ended at the exit, which a signal alone would not be.
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(130));
 
@@ -57,9 +85,14 @@ const startedAt = performance.now();
 const say = (line: string): void => {
   process.stderr.write(`${((performance.now() - startedAt) / 1_000).toFixed(1)} s: ${line}\n`);
 };
-say(`seed ${seed}: ${faults} faults under ${creates} creates and ${visits} visits a second`);
+say(
+  `seed ${seed}: ${faults} faults and ${rolling} rolling restarts, ${brokers} brokers, under ${creates} creates and ${visits} visits a second`,
+);
 const outcome = await stackRounds({
+  brokers,
   faults,
+  rolling,
+  kafkajsRetries,
   seed,
   pace: {
     // Enough askers for answers that take 2 s, which is what a log that is away takes.

@@ -15,6 +15,20 @@ import { partitionCountOf, topicIn } from './topics.js';
  */
 const maxBytes = 768 * 1_024;
 
+/**
+ * The producer sends every request once. A retry of kafkajs (2.2.4) keeps the responses of the brokers that have
+ * answered: a partition whose leader moves to one of these brokers is never sent again, and `send` resolves
+ * (`producer/sendMessages.js`; https://github.com/tulios/kafkajs/pull/1798). Relay and shipper retry instead.
+ */
+const producerRetry = { retries: 0 } as const;
+
+/**
+ * How old the known leaders may be, in milliseconds. kafkajs asks for them again after errors of the protocol and of
+ * connections, and not after a request that timed out: for up to 5 minutes it would send to a broker that hangs and
+ * whose partitions have other leaders by now.
+ */
+const metadataMaxAge = 1_000;
+
 interface Share {
   readonly topic: TopicName;
   readonly records: OutgoingRecord[];
@@ -91,20 +105,6 @@ const requireAcknowledgements = (
     .filter((name) => !stored.has(name));
   if (missing.length > 0) throw new NotAcknowledged(missing);
 };
-
-/**
- * The producer sends every request once. A retry of kafkajs (2.2.4) keeps the responses of the brokers that have
- * answered: a partition whose leader moves to one of these brokers is never sent again, and the request is acknowledged
- * (`producer/sendMessages.js`; https://github.com/tulios/kafkajs/pull/1798). Relay and shipper retry instead. A failed
- * request has refreshed the metadata, so their retry finds the new leader.
- */
-const producerRetry = { retries: 0 } as const;
-
-/**
- * Milliseconds, less than a request may take: a request that a hung broker did not answer refreshes no metadata
- * (kafkajs 2.2.4, `producer/sendMessages.js`), and its retry must find the new leader.
- */
-const metadataMaxAge = 2_000;
 
 /**
  * Sends one request at a time, with all records that wait by then. The idempotent producer of kafkajs is off: it

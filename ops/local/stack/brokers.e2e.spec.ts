@@ -1,0 +1,163 @@
+import { expect } from 'chai';
+import kafkajs, { Kafka, logLevel } from 'kafkajs';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { topicNames } from '../../../schemas/events/topics.js';
+import { ask, type Answer } from '../../test/support/http.js';
+import { kafkaStartMs } from '../../test/support/kafka.js';
+import { launch, stopProcess, temporaryDir } from '../../test/support/process.js';
+import { issueKey } from '../../test/support/product.js';
+import { startStackProcess, type RunningStack } from '../../test/support/stack.js';
+import { eventually } from '../../test/support/waiting.js';
+
+/** For new leaders: much less than the 5 minutes for which kafkajs may know the old ones. */
+const failoverWithinMs = 25_000;
+const stackFile = fileURLToPath(new URL('../../app/stack.js', import.meta.url));
+
+describe('local servers: npm run stack -- --brokers 3', function () {
+  // Kafka is fetched the first time ever.
+  this.timeout(kafkaStartMs);
+
+  let stack: RunningStack;
+  let key: string;
+
+  before(async () => {
+    stack = await startStackProcess({ LOG_LEVEL: 'error' }, [
+      ...['--brokers', '3'],
+      ...['--apis', '1', '--edges', '1', '--projectors', '1'],
+    ]);
+    ({ key } = await issueKey(stack, { plan: 'PRO' }));
+  });
+
+  after(async () => {
+    await stack.stop(); // Where a test before it failed.
+  });
+
+  const admin = async <Result>(
+    work: (admin: ReturnType<Kafka['admin']>) => Promise<Result>,
+  ): Promise<Result> => {
+    const kafka = new Kafka({ brokers: stack.kafka.split(','), logLevel: logLevel.NOTHING });
+    const connected = kafka.admin();
+    await connected.connect();
+    try {
+      return await work(connected);
+    } finally {
+      await connected.disconnect();
+    }
+  };
+
+  /** The partitions of all topics. */
+  const partitions = () =>
+    admin(async (asked) => {
+      const { topics } = await asked.fetchTopicMetadata({ topics: [...topicNames] });
+      return topics.flatMap((topic) => topic.partitions);
+    });
+
+  const create = (): Promise<Answer> =>
+    ask(`${stack.apis[0] ?? ''}/v2/shorten`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${key}` },
+      body: { url: 'https://example.com/' },
+    });
+
+  /** Creates links until 16 in a row got 201, which is twice the number of partitions. */
+  const createSteadily = async (): Promise<void> => {
+    let inARow = 0;
+    await eventually(
+      'links are created steadily',
+      async () => {
+        const { status, text } = await create();
+        expect(status, text).to.be.oneOf([201, 503]);
+        inARow = status === 201 ? inARow + 1 : 0;
+        return inARow === 16;
+      },
+      failoverWithinMs,
+    );
+  };
+
+  it('lists the address and the process of each broker in the ready line', () => {
+    expect(stack.kafka.split(',')).to.have.length(3);
+    expect(new Set(stack.pids.kafka)).to.have.property('size', 3);
+  });
+
+  it('spreads three replicas of each partition, two of which must be in sync', async () => {
+    const all = await partitions();
+    for (const { replicas } of all) expect([...replicas].sort()).to.deep.equal([1, 2, 3]);
+    expect([...new Set(all.map(({ leader }) => leader))].sort()).to.deep.equal([1, 2, 3]);
+    const { resources } = await admin((asked) =>
+      asked.describeConfigs({
+        includeSynonyms: false,
+        resources: topicNames.map((name) => ({
+          ...{ type: kafkajs.ConfigResourceTypes.TOPIC, name },
+          configNames: ['min.insync.replicas'],
+        })),
+      }),
+    );
+    for (const { configEntries } of resources) {
+      expect(configEntries[0]).to.have.property('configValue', '2');
+    }
+  });
+
+  it('creates links again while one broker is stopped', async () => {
+    const resume = await stopProcess(stack.pids.kafka[1] ?? 0);
+    try {
+      await createSteadily();
+    } finally {
+      resume();
+    }
+  });
+
+  it('restarts a killed broker at its address, with its replicas in sync again', async () => {
+    const { kafka } = stack;
+    process.kill(stack.pids.kafka[2] ?? 0, 'SIGKILL');
+    await eventually('the broker is restarted', () => stack.restarts('kafka', 2) === 1, 60_000);
+    const isWhole = async (): Promise<boolean> =>
+      (await partitions()).every(({ isr }) => isr.length === 3);
+    await eventually('every replica is in sync', isWhole, 60_000);
+    const { brokers } = await admin((asked) => asked.describeCluster());
+    expect(brokers.map(({ port }) => `127.0.0.1:${port}`).sort()).to.deep.equal(
+      kafka.split(',').sort(),
+    );
+    await createSteadily();
+  });
+
+  it('ends every broker at SIGTERM', async () => {
+    const pids = stack.pids.kafka;
+    const { exitCode, stderr } = await stack.stop();
+    expect(exitCode, stderr).to.equal(0);
+    for (const pid of pids) expect(() => process.kill(pid, 0)).to.throw('ESRCH');
+  });
+
+  for (const [count, refused] of [
+    [3, 1],
+    [1, 3],
+  ] as const) {
+    it(`refuses --brokers ${refused} with the data of ${count} in one line with exit code 78`, async () => {
+      const dataDir = await temporaryDir();
+      try {
+        for (const dir of ['kafka', 'kafka-2', 'kafka-3'].slice(0, count)) {
+          await mkdir(join(dataDir, dir, 'data'), { recursive: true });
+          await writeFile(join(dataDir, dir, 'data', 'meta.properties'), 'cluster.id=some\n');
+        }
+        const program = [stackFile, '--brokers', String(refused)];
+        const { exitCode, stdout, stderr } = await launch({ DATA_DIR: dataDir }, program).ended;
+        expect(stderr).to.equal(
+          `linklog: DATA_DIR ${dataDir} has the data of ${count} Kafka brokers, and --brokers is ${refused}; ` +
+            `start with --brokers ${count}, or with another DATA_DIR\n`,
+        );
+        expect({ exitCode, stdout }).to.deep.equal({ exitCode: 78, stdout: '' });
+      } finally {
+        await rm(dataDir, { recursive: true, force: true });
+      }
+    });
+  }
+
+  for (const count of ['0', '6']) {
+    it(`refuses --brokers ${count} in one line with exit code 78`, async () => {
+      const { exitCode, stderr } = await launch({}, [stackFile, '--brokers', count]).ended;
+      expect(exitCode).to.equal(78);
+      expect(stderr).to.match(/^linklog: [^\n]+a number from 1 to 5\.\n$/);
+    });
+  }
+});
