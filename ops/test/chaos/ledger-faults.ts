@@ -123,18 +123,13 @@ const codesOf = (result: unknown): readonly string[] => {
   return outcomes.flatMap((outcome) => (outcome.type === 'created' ? [outcome.event.subject] : []));
 };
 
+/** Whether a command was refused that has no reason to be. */
 const isRefused = (name: LedgerCommandName, result: unknown): boolean => {
-  switch (name) {
-    case 'admit a call':
-    case 'admit a call of the console':
-      return (result as Admitted).admission.type !== 'admitted';
-    case 'take a click':
-      return result !== 'taken';
-    case 'spend a QR code':
-      return result !== 'spent';
-    default:
-      return false;
+  if (name === 'admit a call' || name === 'admit a call of the console') {
+    return (result as Admitted).admission.type !== 'admitted';
   }
+  if (name === 'take a click') return result !== 'taken';
+  return name === 'spend a QR code' && result !== 'spent';
 };
 
 /** The ledger's rows that are not what the log gives. */
