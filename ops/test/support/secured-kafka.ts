@@ -86,7 +86,11 @@ export const startSecuredKafka = async () => {
     brief: true,
     extraListeners: ports,
     extraProperties: {
-      'listener.security.protocol.map': [...protocols, 'CONTROLLER:PLAINTEXT'].join(','),
+      'listener.security.protocol.map': [
+        ...protocols,
+        'INTERNAL:PLAINTEXT',
+        'CONTROLLER:PLAINTEXT',
+      ].join(','),
       'authorizer.class.name': 'org.apache.kafka.metadata.authorizer.StandardAuthorizer',
       'super.users': 'User:ANONYMOUS',
       ...saslOf('sasl_plaintext'),

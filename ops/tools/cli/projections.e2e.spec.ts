@@ -3,8 +3,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { projections } from '../../../projectors/projections.js';
 import { shareSchema } from '../../../projectors/runtime/checkpoints.js';
-import { liveSchema, projectionNames } from '../../../projectors/runtime/projection.js';
+import {
+  liveSchema,
+  projectionNames,
+  type ProjectionName,
+} from '../../../projectors/runtime/projection.js';
 import { dump } from '../../../projectors/testing/tables.js';
+import { topics } from '../../../schemas/events/topics.js';
 import { blocked, created, recordOf } from '../../../schemas/testing/events.js';
 import { openEventLog } from '../../app/event-log.js';
 import { readConfig } from '../../platform/config/config.js';
@@ -40,19 +45,26 @@ describe('CLI: command line, on a running service', () => {
       for (const code of codes) for (let index = 0; index < 4; index += 1) await visit(code);
       await projected();
 
+      /** Without the requests for the rebuilds themselves, which are events of the platform. */
+      const rowsOf = async (name: ProjectionName): ReturnType<typeof dump> => {
+        const tables = Object.entries(await dump(service().pool, liveSchema(name)));
+        const isKept = (row: string): boolean => !row.includes(topics.platform.name);
+        return Object.fromEntries(tables.map(([table, rows]) => [table, rows.filter(isKept)]));
+      };
+
       for (const { name } of projections) {
         let before: Awaited<ReturnType<typeof dump>> = {};
         let after = before;
         // A minute's calls are metered when it is past: rebuild again if an event came in between.
         await eventually('no event comes during a rebuild', async () => {
-          before = await dump(service().pool, liveSchema(name));
+          before = await rowsOf(name);
           const said = await linklog('projections', 'rebuild', name);
           expect(said.exitCode, said.stderr).to.equal(0);
           expect(said.stdout).to.match(
             new RegExp(`^Rebuilt ${name}: \\d+ events in \\d+\\.\\d\\d s\\n$`),
           );
           expect(said.stderr).to.match(new RegExp(`^${name}: 0 of \\d+ events \\(0 %\\)\n`));
-          after = await dump(service().pool, liveSchema(name));
+          after = await rowsOf(name);
           return isDeepStrictEqual(after['checkpoints'], before['checkpoints']);
         });
         expect(after).to.deep.equal(before);
