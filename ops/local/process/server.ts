@@ -43,7 +43,7 @@ export const freePort = async (): Promise<number> => {
 };
 
 /**
- * A TCP port of 127.0.0.1 that nobody listens on now, and that stays free while its server restarts: Linux gives
+ * A TCP port of 127.0.0.1 that is free now, and that stays free while its server restarts: Linux gives
  * connections ports from 32768 on, so any process could get one of those meanwhile.
  */
 export const stablePort = async (): Promise<number> => {

@@ -412,7 +412,7 @@ export const startRelay = (options: {
       }
     };
 
-    /** What the log has and PostgreSQL could not be told: sent again, it would be in the log twice. */
+    /** What the log has and PostgreSQL could not record: sent again, it would be in the log twice. */
     let unmarked: readonly Sent[] = [];
     const mark = async (): Promise<void> => {
       if (unmarked.length === 0) return;

@@ -175,7 +175,7 @@ describe('platform: lock on a directory', () => {
   it('is held by a process that is stopped, however often it is asked', async () => {
     const child = await holderOf(dir);
     child.kill('SIGSTOP');
-    // The queue of connections that nobody accepts has room for 511.
+    // The queue of connections that are not accepted has room for 511.
     for (let count = 0; count < 600; count += 1) expect(await isLocked(dir)).to.be.true;
     await end(child, 'SIGKILL');
     expect(await isLocked(dir)).to.be.false;

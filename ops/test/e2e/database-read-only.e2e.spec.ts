@@ -77,7 +77,7 @@ describe('product: while PostgreSQL is read-only', function () {
       expect((await bench.visit(shortCode)).status).to.equal(302);
     }
 
-    // The sessions that began meanwhile stay read-only: nobody ends them for us.
+    // The sessions that began meanwhile stay read-only: a new one is needed for each.
     await setReadOnly('off', { terminate: false });
     await eventuallyPasses(30_000, async () => {
       const answer = await bench.shorten(pro, { url: destination, alias: 'read-only' });

@@ -52,7 +52,10 @@ export type LedgerCommandName = (typeof ledgerCommandNames)[number];
 export type LedgerCommands = Readonly<Record<LedgerCommandName, () => Promise<unknown>>>;
 
 /** The command that creates a link of a key. */
-export const shortenCommand = (key: TestKey, told: Partial<CreateLink> = {}): ShortenCommand => ({
+export const shortenCommand = (
+  key: TestKey,
+  changes: Partial<CreateLink> = {},
+): ShortenCommand => ({
   keyId: key.id,
   linkLimit: null,
   idempotency: null,
@@ -71,7 +74,7 @@ export const shortenCommand = (key: TestKey, told: Partial<CreateLink> = {}): Sh
       actor: key.id,
       account: key.account,
       requestId: 'request-1',
-      ...told,
+      ...changes,
     },
   ],
 });
@@ -116,7 +119,7 @@ export const ledgerCommands = (
   let count = 0;
   const next = (): number => (count += 1);
 
-  const creating = (told: Partial<CreateLink> = {}) => shortenCommand(key, told);
+  const creating = (changes: Partial<CreateLink> = {}) => shortenCommand(key, changes);
   const call = { keyHash: key.hash, metered: true };
 
   const changing = (command: Parameters<typeof changeLinks>[0][number]['command']) =>
