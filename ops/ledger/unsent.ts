@@ -12,8 +12,6 @@ export interface SentPosition {
   readonly partition: number;
   /** An offset of the outbox: the events before it are marked as sent. */
   readonly next: number;
-  /** An offset of the log: the events from `next` on are not before it. */
-  readonly logOffset: number;
 }
 
 /** Offsets of the outbox: from `from` up to, not including, `to`. */
@@ -25,9 +23,7 @@ export interface UnsentEvents extends Pick<SentPosition, 'partitionId' | 'topic'
 /** The positions of all partitions; none where the outbox is the log. */
 export const sentPositions = async (pool: Pool): Promise<readonly SentPosition[]> => {
   const { rows } = await pool.query<SentPosition>(
-    `SELECT p.id AS "partitionId", p.topic, p.partition, r.next_offset AS next,
-            (SELECT coalesce(max(c.log_offset), 0) FROM log.relay_checkpoints c
-             WHERE c.partition_id = p.id AND c.next_offset <= r.next_offset) AS "logOffset"
+    `SELECT p.id AS "partitionId", p.topic, p.partition, r.next_offset AS next
      FROM log.partitions p JOIN log.relayed r ON r.partition_id = p.id`,
   );
   return rows;
@@ -66,13 +62,14 @@ export const findUnsent = async (
   const recorded = new Map(rows.map(({ id, next }) => [id, next]));
   const unsent: UnsentEvents[] = [];
   for (const position of positions) {
-    const { partitionId, topic, partition, next, logOffset } = position;
+    const { partitionId, topic, partition, next } = position;
     const to = recorded.get(partitionId) ?? next;
     if (to <= next) continue;
     const end = ends.find((range) => range.topic === topic && range.partition === partition);
     if (!end) throw new RangeError(`The log has no partition ${topic}/${partition}`);
     let from = next;
-    for await (const { records } of log.read(topic, partition, logOffset, end.next)) {
+    // From its start: no checkpoint of a relay excludes that a later relay has sent events before it.
+    for await (const { records } of log.read(topic, partition, end.first, end.next)) {
       from = Math.max(from, await behindKnown(pool, position, records));
     }
     if (from < to) unsent.push({ partitionId, topic, partition, from, to });
