@@ -331,9 +331,9 @@ export const sendAgain = async (pool: Pool, log: Pick<EventLog, 'append'>): Prom
 };
 
 /**
- * Deletes events that were sent a day ago, that every projection has read, and of which `checkSent` has found that they
- * were applied; a bounded number at a time. Returns how many. Those of a subject that a projection has set aside stay: whoever reads the
- * projection adds them, so a block that could not be applied holds all the same.
+ * Deletes events that were sent a day ago, that every projection has read, and that `checkSent` has found applied; a
+ * bounded number at a time. Returns how many. The events of a subject that a projection has set aside stay: readers of
+ * the projection add them, so that a block that could not be applied takes effect all the same.
  */
 export const pruneSent = async (pool: Pool, projected: ProjectedEvents): Promise<number> => {
   const { rows: partitions } = await pool.query<{
