@@ -12,6 +12,7 @@ import {
   InjectedFault,
   injectedFaultFunction,
   injectFaults,
+  statementFaults,
   type PlannedFault,
   type StatementFault,
 } from '../support/faulty-pool.js';
@@ -34,11 +35,13 @@ const connections = 6;
 /** How often the ledger is compared with the log during a run. */
 const comparisons = 4;
 
-/** Of 1,000 transactions, how many have a fault planned, and of 1,000 faults, how many are of a kind that is slow. */
+/**
+ * Of 1,000 transactions, how many have a fault planned, and of 1,000 faults, how many may be slow: they conflict, or
+ * cost the connection. A new connection parses and plans every statement again, which takes as long as ten faults.
+ */
 const faultyOf1000 = 900;
 const statementsAtMost = 9;
-const quickFaults: readonly StatementFault[] = ['throws', 'refused', 'rejected'];
-const slowFaults: readonly StatementFault[] = ['conflict', 'cutBefore', 'cutAfter'];
+const quickFaults: readonly StatementFault[] = ['refused', 'rejected'];
 const slowOf1000 = 30;
 /** Of 1,000 recordings, how many fail in each of three ways. */
 const recordingFaultsOf1000 = 20;
@@ -82,9 +85,11 @@ const faultyNode = (
     pool,
     (): PlannedFault | null => {
       if (random.below(1_000) >= faultyOf1000) return null;
-      const kinds = random.below(1_000) < slowOf1000 ? slowFaults : quickFaults;
+      const isSlow = random.below(1_000) < slowOf1000;
+      const kinds = isSlow ? statementFaults : quickFaults;
       const fault = kinds[random.below(kinds.length)];
-      return fault ? { statement: random.below(statementsAtMost), fault } : null;
+      if (!fault) return null;
+      return { statement: random.below(statementsAtMost), fault, sparesCommit: !isSlow };
     },
     injected,
   );

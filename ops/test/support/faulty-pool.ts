@@ -23,6 +23,8 @@ export type StatementFault = (typeof statementFaults)[number];
 export interface PlannedFault {
   readonly statement: number;
   readonly fault: StatementFault;
+  /** COMMIT does not fail: a failed COMMIT costs the connection. */
+  readonly sparesCommit?: boolean;
 }
 
 export class InjectedFault extends Error {
@@ -38,6 +40,9 @@ const refuse = (query: Client['query'], sqlState: string): unknown =>
     text: 'SELECT public.injected_fault($1)',
     values: [sqlState],
   });
+
+const isCommit = (query: unknown): boolean =>
+  (typeof query === 'string' ? query : (query as pg.QueryConfig).text) === 'COMMIT';
 
 /** What `injected_fault` needs in the database. */
 export const injectedFaultFunction = `
@@ -102,7 +107,7 @@ export const injectFaults = (
     client.query = ((...args: unknown[]) => {
       const isPlanned = sent === planned.statement;
       sent += 1;
-      if (!isPlanned) return query(...(args as [string]));
+      if (!isPlanned || (planned.sparesCommit === true && isCommit(args[0]))) return query(...(args as [string]));
       injected(planned);
       return inject(client, planned.fault, query, args);
     }) as Client['query'];
