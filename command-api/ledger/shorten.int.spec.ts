@@ -1,5 +1,4 @@
 import { expect } from 'chai';
-import { customAlphabet } from 'nanoid';
 import { insertLinks } from '../../ops/ledger/links.js';
 import { foldedLinks, recordHistory, storedLinks } from '../../ops/test/support/ledger-links.js';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
@@ -9,6 +8,7 @@ import { defaultPlanTable } from '../../schemas/plans.js';
 import { created } from '../../schemas/testing/events.js';
 import type { CreateLink, ShortenOutcome } from '../domain/link.js';
 import { meterOf, newKey, setMeter, type TestKey } from '../testing/keys.js';
+import { linkToCreate, randomCode, shortenCommand } from '../testing/links.js';
 import type { IdempotencyScope } from './kept-answers.js';
 import { createAdmission } from './admission.js';
 import {
@@ -21,8 +21,6 @@ import {
 } from './shorten.js';
 import { execute } from '../../ops/platform/postgres/pool.js';
 import { writeOnly } from '../../ops/platform/postgres/statement.js';
-
-const randomCode = customAlphabet('0123456789abcdefghijklmnopqrstuvwxyz', 8);
 
 describe('command API: shorten handler, on two nodes', () => {
   let database: TestDatabase;
@@ -52,35 +50,14 @@ describe('command API: shorten handler, on two nodes', () => {
     await database.drop();
   });
 
-  const link = (key: TestKey, told: Partial<CreateLink> = {}): CreateLink => ({
-    code: randomCode(),
-    custom: false,
-    url: 'https://example.com/',
-    expiresIn: null,
-    maxClicks: null,
-    passwordHash: null,
-    title: null,
-    note: null,
-    tags: null,
-    keyId: key.id,
-    actor: key.id,
-    account: key.account,
-    requestId: 'request-1',
-    ...told,
-  });
-
-  const alias = (key: TestKey, code: string): CreateLink => link(key, { code, custom: true });
+  const alias = (key: TestKey, code: string): CreateLink =>
+    linkToCreate(key, { code, custom: true });
 
   const command = (
     key: TestKey,
     links: readonly CreateLink[],
     linkLimit: number | null = null,
-  ): ShortenCommand => ({
-    keyId: key.id,
-    linkLimit,
-    links,
-    idempotency: null,
-  });
+  ): ShortenCommand => ({ ...shortenCommand(key, links), linkLimit });
 
   const outcomesOf = (result: ShortenResult): readonly ShortenOutcome[] => {
     if (result.type === 'answered') throw new Error('Nothing was answered before');
@@ -120,7 +97,7 @@ describe('command API: shorten handler, on two nodes', () => {
 
   it('fails a command that cannot be decided alone, and not the group', async () => {
     const key = await newKey(nodes[0]);
-    const good = Array.from({ length: 20 }, () => command(key, [link(key)]));
+    const good = Array.from({ length: 20 }, () => command(key, [linkToCreate(key)]));
     // What a later bug might let through: PostgreSQL's text holds no such character.
     const bad = command(key, [alias(key, 'nul\0')]);
     const ends = await Promise.allSettled(
@@ -133,12 +110,14 @@ describe('command API: shorten handler, on two nodes', () => {
 
   it('lets 100 who create at once have the 35 links of FREE', async () => {
     const key = await newKey(nodes[0]);
-    const commands = Array.from({ length: 100 }, () => command(key, [link(key)], 35));
+    const commands = Array.from({ length: 100 }, () => command(key, [linkToCreate(key)], 35));
     expect(count(await shorten(commands))).to.deep.equal({ created: 35, linksExhausted: 65 });
     expect((await meterOf(nodes[0], key)).month_links).to.equal(35);
     const made = named('LinkCreated', await nodes[0].events('links'));
     expect(made.filter(({ data }) => data.keyId === key.id)).to.have.length(35);
-    expect(typesOf(await shorten([command(key, [link(key)], null)]))).to.deep.equal(['created']);
+    expect(typesOf(await shorten([command(key, [linkToCreate(key)], null)]))).to.deep.equal([
+      'created',
+    ]);
   });
 
   it('spends nothing on links that are not made, so that others of the group have room', async () => {
@@ -164,10 +143,10 @@ describe('command API: shorten handler, on two nodes', () => {
     const key = await newKey(nodes[0]);
     const batch = [
       alias(key, 'batch-a'),
-      link(key),
+      linkToCreate(key),
       alias(key, 'batch-a'),
       alias(key, 'batch-b'),
-      link(key),
+      linkToCreate(key),
     ];
     const outcomes = await shorten([command(key, batch, 3)]);
     expect(typesOf(outcomes)).to.deep.equal([
@@ -190,7 +169,7 @@ describe('command API: shorten handler, on two nodes', () => {
 
   it('writes down all that was asked for', async () => {
     const key = await newKey(nodes[0]);
-    const asked = link(key, { expiresIn: 315_360_000, maxClicks: 1_000_000_000 });
+    const asked = linkToCreate(key, { expiresIn: 315_360_000, maxClicks: 1_000_000_000 });
     const [outcome] = await shorten([command(key, [asked])]);
     if (outcome?.type !== 'created') throw new Error('It was not made');
     const { event } = outcome;
@@ -206,8 +185,8 @@ describe('command API: shorten handler, on two nodes', () => {
     const codes = ['used-2', 'fresh-1', 'used-1', 'fresh-1', 'fresh-2'];
     const handler = newHandler(nodes[0], () => codes.shift() ?? randomCode());
     const results = await Promise.all([
-      handler.shorten(command(key, [link(key, { code: 'used-1' })], 2)),
-      handler.shorten(command(key, [link(key, { code: 'used-2' })], 2)),
+      handler.shorten(command(key, [linkToCreate(key, { code: 'used-1' })], 2)),
+      handler.shorten(command(key, [linkToCreate(key, { code: 'used-2' })], 2)),
     ]);
     const made = results.flatMap(outcomesOf).map((outcome) => {
       return outcome.type === 'created' ? outcome.event.subject : outcome.type;
@@ -217,7 +196,7 @@ describe('command API: shorten handler, on two nodes', () => {
 
   it('generates another code where two of a group were given the same', async () => {
     const key = await newKey(nodes[0]);
-    const twice = [link(key, { code: 'twice' }), link(key, { code: 'twice' })];
+    const twice = [linkToCreate(key, { code: 'twice' }), linkToCreate(key, { code: 'twice' })];
     const results = await Promise.all(
       twice.map((asked) => handlers[0].shorten(command(key, [asked]))),
     );
@@ -228,7 +207,9 @@ describe('command API: shorten handler, on two nodes', () => {
     const key = await newKey(nodes[0]);
     const spent = 'month_links = 35, month_calls = 9, month_qr_codes = 8';
     await setMeter(nodes[0], key, `${spent}, month = '2026-01-01'`);
-    expect(typesOf(await shorten([command(key, [link(key)], 35)]))).to.deep.equal(['created']);
+    expect(typesOf(await shorten([command(key, [linkToCreate(key)], 35)]))).to.deep.equal([
+      'created',
+    ]);
     const meter = await meterOf(nodes[0], key);
     expect(meter).to.include({ month_links: 1, month_calls: 0, month_qr_codes: 0 });
     expect(meter.month).to.equal(`${new Date().toISOString().slice(0, 7)}-01`);
@@ -255,7 +236,9 @@ describe('command API: shorten handler, on two nodes', () => {
       for (let round = 0; round < 20; round += 1) {
         const scope = scopeOf(key, `round-${round}`);
         const results = await Promise.all(
-          handlers.map((handler) => handler.shorten(idempotent(command(key, [link(key)]), scope))),
+          handlers.map((handler) =>
+            handler.shorten(idempotent(command(key, [linkToCreate(key)]), scope)),
+          ),
         );
         const answers = results.map((result) => {
           if (result.type === 'answered') {
@@ -364,7 +347,7 @@ describe('command API: shorten handler, on two nodes', () => {
         const key = keys[index];
         if (!key) throw new Error('There are keys');
         const links = Array.from({ length: random(2) === 0 ? 1 : 10 }, () =>
-          random(4) === 0 ? link(key) : alias(key, freshCode()),
+          random(4) === 0 ? linkToCreate(key) : alias(key, freshCode()),
         );
         const result = await handler.shorten(command(key, links, limits[index] ?? null));
         outcomes.push(...outcomesOf(result));
@@ -386,7 +369,7 @@ describe('command API: shorten handler, on two nodes', () => {
       key: TestKey,
       code = randomCode(),
       commandFor: UnadmittedRequest['commandFor'] = ({ admission }) =>
-        admission.type === 'admitted' ? command(key, [link(key, { code })]) : null,
+        admission.type === 'admitted' ? command(key, [linkToCreate(key, { code })]) : null,
     ): UnadmittedRequest => ({ call: { keyHash: key.hash, metered: true }, commandFor });
 
     const admittingNode = ({ pool, outbox, clock }: TestNode) => {
@@ -444,7 +427,7 @@ describe('command API: shorten handler, on two nodes', () => {
       await shorten([command(key, [alias(key, 'takenonce')])]);
       const codes = ['takenonce', randomCode()];
       const again = request(key, '', () =>
-        command(key, [link(key, { code: codes.shift() ?? '' })]),
+        command(key, [linkToCreate(key, { code: codes.shift() ?? '' })]),
       );
       const result = await admittingNode(nodes[0]).admitAndShorten(again);
       expect(typesOf(result ? outcomesOf(result) : [])).to.deep.equal(['created']);

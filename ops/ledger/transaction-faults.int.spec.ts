@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { createShortenHandler, type ShortenHandler } from '../../command-api/ledger/shorten.js';
 import { newKey, type TestKey } from '../../command-api/testing/keys.js';
+import { shortenCommand } from '../../command-api/testing/links.js';
 import { createLogger } from '../platform/logging.js';
 import { createPool, OutcomeUnknown, type Pool } from '../platform/postgres/pool.js';
 import type { Outbox } from '../platform/outbox/port.js';
@@ -16,7 +17,6 @@ import {
   ledgerCommands,
   type LedgerCommandName,
   type LedgerCommands,
-  shortenCommand,
 } from '../test/support/ledger-commands.js';
 import { testNode, type TestNode } from '../test/support/node.js';
 import { eventually } from '../test/support/waiting.js';
@@ -79,7 +79,7 @@ describe('ledger: transaction that fails', function () {
     const rotated = await newKey(node, 'PRO');
     ({ shorten } = createShortenHandler({ ...node, generateCode: () => 'unused' }));
     seeded = key;
-    await shorten(shortenCommand(key, { code: 'limited', custom: true, maxClicks: 1_000_000 }));
+    await shorten(shortenCommand(key, [{ code: 'limited', custom: true, maxClicks: 1_000_000 }]));
     const { clock } = node;
     commands = ledgerCommands(
       { pool, outbox, clock },
@@ -104,7 +104,7 @@ describe('ledger: transaction that fails', function () {
     await commands['expire links']();
     count += 1;
     const due = { code: `due-${count}`, custom: true, expiresIn: -60 };
-    await shorten(shortenCommand(seeded, due));
+    await shorten(shortenCommand(seeded, [due]));
   };
 
   /** Waits until PostgreSQL has rolled back or committed what lost connections had begun. */

@@ -1,6 +1,7 @@
 import { createShortenHandler, type ShortenResult } from '../../../command-api/ledger/shorten.js';
 import type { Admitted } from '../../../command-api/ledger/admission.js';
 import { newKey } from '../../../command-api/testing/keys.js';
+import { shortenCommand } from '../../../command-api/testing/links.js';
 import { defaultPlanTable, type PlanTable } from '../../../schemas/plans.js';
 import { createLogger } from '../../platform/logging.js';
 import type { Outbox } from '../../platform/outbox/port.js';
@@ -19,7 +20,6 @@ import {
 import {
   ledgerCommandNames,
   ledgerCommands,
-  shortenCommand,
   type LedgerCommandName,
   type LedgerCommands,
 } from '../support/ledger-commands.js';
@@ -177,10 +177,8 @@ export const ledgerFaults = async (options: {
   const limited = keys.map((_, index) => `limited-${index}`);
   const blockable = keys.map((_, index) => `blockable-${index}`);
   const seeded = [...limited, ...blockable];
-  for (const code of seeded) {
-    const link = { code, custom: true, maxClicks: 1_000_000_000 };
-    await shorten(shortenCommand(rotated, link));
-  }
+  const links = seeded.map((code) => ({ code, custom: true, maxClicks: 1_000_000_000 }));
+  await shorten(shortenCommand(rotated, links));
   const oneOf = (all: readonly string[]) => (): string => all[random.below(all.length)] ?? '';
 
   let injected = 0;

@@ -1,4 +1,3 @@
-import { customAlphabet } from 'nanoid';
 import type { CreateLink } from '../../../command-api/domain/link.js';
 import { decideAliasOverride } from '../../../command-api/domain/alias-override.js';
 import { decidePlatform } from '../../../command-api/domain/platform.js';
@@ -13,9 +12,9 @@ import { createQrCodeQuota } from '../../../command-api/ledger/qr-codes.js';
 import {
   createAdmittingShortenHandler,
   createShortenHandler,
-  type ShortenCommand,
 } from '../../../command-api/ledger/shorten.js';
 import { actor, type TestKey } from '../../../command-api/testing/keys.js';
+import { randomCode, shortenCommand } from '../../../command-api/testing/links.js';
 import { ClickBudget } from '../../../redirect-edge/links/click-budget.js';
 import { platformSubject } from '../../../schemas/folds/platform.js';
 import { defaultPlanTable, type PlanTable } from '../../../schemas/plans.js';
@@ -25,8 +24,6 @@ import { aliasOverrides } from '../../ledger/alias-overrides.js';
 import { decideOne } from '../../ledger/decide.js';
 import { platformSwitches, readPlatform } from '../../ledger/platform.js';
 import type { TestNode } from './node.js';
-
-const randomCode = customAlphabet('0123456789abcdefghijklmnopqrstuvwxyz', 10);
 
 /** Every kind of command that changes the ledger, by what it does. */
 export const ledgerCommandNames = [
@@ -50,34 +47,6 @@ export const ledgerCommandNames = [
 ] as const;
 export type LedgerCommandName = (typeof ledgerCommandNames)[number];
 export type LedgerCommands = Readonly<Record<LedgerCommandName, () => Promise<unknown>>>;
-
-/** The command that creates a link of a key. */
-export const shortenCommand = (
-  key: TestKey,
-  changes: Partial<CreateLink> = {},
-): ShortenCommand => ({
-  keyId: key.id,
-  linkLimit: null,
-  idempotency: null,
-  links: [
-    {
-      code: randomCode(),
-      custom: false,
-      url: 'https://example.com/',
-      expiresIn: null,
-      maxClicks: null,
-      passwordHash: null,
-      title: null,
-      note: null,
-      tags: null,
-      keyId: key.id,
-      actor: key.id,
-      account: key.account,
-      requestId: 'request-1',
-      ...changes,
-    },
-  ],
-});
 
 /**
  * Commands of each kind, through the real handlers. Each sends one command, and rejects when that failed.
@@ -119,7 +88,7 @@ export const ledgerCommands = (
   let count = 0;
   const next = (): number => (count += 1);
 
-  const creating = (changes: Partial<CreateLink> = {}) => shortenCommand(key, changes);
+  const creating = (changes: Partial<CreateLink> = {}) => shortenCommand(key, [changes]);
   const call = { keyHash: key.hash, metered: true };
 
   const changing = (command: Parameters<typeof changeLinks>[0][number]['command']) =>

@@ -17,6 +17,7 @@ import { createLinkBlockHandler } from '../../../command-api/ledger/link-blocks.
 import { createQrCodeQuota } from '../../../command-api/ledger/qr-codes.js';
 import { createShortenHandler } from '../../../command-api/ledger/shorten.js';
 import { actor, newKey, type TestKey } from '../../../command-api/testing/keys.js';
+import { shortenCommand } from '../../../command-api/testing/links.js';
 import { catchUpProjections } from '../../../projectors/main.js';
 import { projections } from '../../../projectors/projections.js';
 import { liveSchema } from '../../../projectors/runtime/projection.js';
@@ -152,26 +153,12 @@ describe('backup: backup that is restored', () => {
 
   const links = async (key: TestKey, codes: readonly string[], maxClicks: number | null = null) => {
     const handler = createShortenHandler({ ...from, generateCode: () => 'generated' });
-    await handler.shorten({
-      keyId: key.id,
-      linkLimit: null,
-      links: codes.map((code) => ({
-        code,
-        custom: true,
-        url: `https://example.com/${code}`,
-        expiresIn: code.startsWith('short') ? 1 : null,
-        maxClicks,
-        passwordHash: code === 'secret' ? '$argon2id$v=19$m=1,t=1,p=1$c2FsdA$aGFzaA' : null,
-        title: null,
-        note: null,
-        tags: null,
-        keyId: key.id,
-        actor: key.id,
-        account: key.account,
-        requestId: 'request-1',
-      })),
-      idempotency: null,
-    });
+    const options = codes.map((code) => ({
+      ...{ code, custom: true, url: `https://example.com/${code}`, maxClicks },
+      expiresIn: code.startsWith('short') ? 1 : null,
+      passwordHash: code === 'secret' ? '$argon2id$v=19$m=1,t=1,p=1$c2FsdA$aGFzaA' : null,
+    }));
+    await handler.shorten(shortenCommand(key, options));
   };
 
   /** Something of everything that the ledger decides, and visits of a spool with repeats. */

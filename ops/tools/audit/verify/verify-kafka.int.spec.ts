@@ -1,6 +1,7 @@
 import { expect } from 'chai';
 import { createShortenHandler } from '../../../../command-api/ledger/shorten.js';
 import { newKey } from '../../../../command-api/testing/keys.js';
+import { shortenCommand } from '../../../../command-api/testing/links.js';
 import { withDatabase } from '../../cli/database.js';
 import { Bench } from '../../../test/e2e/harness.js';
 import { readConfig } from '../../../platform/config/config.js';
@@ -74,28 +75,7 @@ describe('audit verify, with the log on Kafka', function () {
       );
       const key = await newKey(node);
       const handler = createShortenHandler({ ...node, generateCode: () => 'generated' });
-      await handler.shorten({
-        keyId: key.id,
-        linkLimit: null,
-        links: [
-          {
-            code: 'made',
-            custom: true,
-            url: 'https://example.com/',
-            expiresIn: null,
-            maxClicks: null,
-            passwordHash: null,
-            title: null,
-            note: null,
-            tags: null,
-            keyId: key.id,
-            actor: key.id,
-            account: key.account,
-            requestId: 'request-1',
-          },
-        ],
-        idempotency: null,
-      });
+      await handler.shorten(shortenCommand(key, [{ code: 'made', custom: true }]));
     });
 
     after(async () => {

@@ -1,0 +1,36 @@
+import { customAlphabet } from 'nanoid';
+import type { CreateLink } from '../domain/link.js';
+import type { ShortenCommand } from '../ledger/shorten.js';
+import type { TestKey } from './keys.js';
+
+/** 10 characters. */
+export const randomCode = customAlphabet('0123456789abcdefghijklmnopqrstuvwxyz', 10);
+
+/** A link of a key, with a random code and without options. */
+export const linkToCreate = (key: TestKey, changes: Partial<CreateLink> = {}): CreateLink => ({
+  code: randomCode(),
+  custom: false,
+  url: 'https://example.com/',
+  expiresIn: null,
+  maxClicks: null,
+  passwordHash: null,
+  title: null,
+  note: null,
+  tags: null,
+  keyId: key.id,
+  actor: key.id,
+  account: key.account,
+  requestId: 'request-1',
+  ...changes,
+});
+
+/** The command that creates links of a key, by default one. */
+export const shortenCommand = (
+  key: TestKey,
+  links: readonly Partial<CreateLink>[] = [{}],
+): ShortenCommand => ({
+  keyId: key.id,
+  linkLimit: null,
+  idempotency: null,
+  links: links.map((changes) => linkToCreate(key, changes)),
+});
