@@ -105,14 +105,15 @@ const startServers = async (brokerCount: number) => {
 const isLinked = (kind: PartKind): kind is LinkedKind =>
   (linkedKinds as readonly PartKind[]).includes(kind);
 
-/** Starts servers behind links, with so many Kafka brokers, and the stack's services on them. */
+/** Starts servers behind links, with `brokerCount` Kafka brokers, and `nodes` processes of each service on them. */
 export const startLinkedStack = async (
-  brokerCount: number,
+  { brokers: brokerCount, nodes }: { readonly brokers: number; readonly nodes: number },
   env: Readonly<Record<string, string>>,
 ): Promise<LinkedStack> => {
   const servers = await startServers(brokerCount);
   try {
-    const stack = await startStackProcess({ ...env, ...servers.env });
+    const counts = ['--apis', '--edges', '--projectors'].flatMap((flag) => [flag, String(nodes)]);
+    const stack = await startStackProcess({ ...env, ...servers.env }, counts);
     return {
       ...stack,
       dataDir: servers.dataDir,

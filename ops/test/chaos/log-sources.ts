@@ -35,6 +35,10 @@ export const readKafkaOn =
     try {
       await consumer.subscribe({ topics: [...topicNames], fromBeginning: true });
       const read = new Promise<void>((resolve, reject) => {
+        consumer.on(consumer.events.CRASH, ({ payload: { error, restart } }) => {
+          // kafkajs restarts after what it takes for a passing failure.
+          if (!restart) reject(error);
+        });
         consumer
           .run({
             autoCommit: false,

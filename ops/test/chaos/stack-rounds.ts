@@ -78,6 +78,8 @@ export interface Outcome {
 export interface StackRoundsOptions {
   /** Kafka brokers. */
   readonly brokers: number;
+  /** Processes of each service; 2 by default. */
+  readonly nodes?: number;
   readonly faults: number;
   /** Rolling restarts of the brokers besides. */
   readonly rolling?: number;
@@ -281,7 +283,7 @@ const lineOf = ({
  * its servers, one after another; after each looks at what was promised, and at the end at everything.
  */
 export const stackRounds = async (options: StackRoundsOptions): Promise<Outcome> => {
-  const { brokers, seed, pace, longestMs, pauseMs, withinMs = Infinity } = options;
+  const { brokers, nodes = 2, seed, pace, longestMs, pauseMs, withinMs = Infinity } = options;
   const { faults, rolling = 0, kafkajsRetries = false } = options;
   const { only = () => true, onProgress = () => undefined } = options;
   const until = performance.now() + withinMs;
@@ -291,10 +293,13 @@ export const stackRounds = async (options: StackRoundsOptions): Promise<Outcome>
   const plansFile = path.join(tmpdir(), `linklog-chaos-${randomUUID()}.json`);
   await writePlans(plansFile);
   const promises = noPromises();
-  const stack = await startLinkedStack(brokers, {
-    ...{ PLANS_FILE: plansFile, LOG_LEVEL: 'error' },
-    ...(kafkajsRetries && { NODE_OPTIONS: preload('./kafkajs-retries.js') }),
-  });
+  const stack = await startLinkedStack(
+    { brokers, nodes },
+    {
+      ...{ PLANS_FILE: plansFile, LOG_LEVEL: 'error' },
+      ...(kafkajsRetries && { NODE_OPTIONS: preload('./kafkajs-retries.js') }),
+    },
+  );
   onProgress(`the stack is ready, with Kafka at ${stack.brokers}`);
   let load: Load | undefined;
   try {
