@@ -44,6 +44,8 @@ describe('platform: text map', () => {
         expect(places.filter((item) => item)).to.have.members([...model.values()]);
         expect(map.places).to.be.at.most(301);
       }),
+      // Each with up to 10,000 expectations.
+      { numRuns: 20 },
     );
   });
 
