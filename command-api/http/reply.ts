@@ -82,18 +82,18 @@ const sendJson = (ctx: Context, status: number, headers: Headers, body: string):
 /** Writes a reply as the answer. */
 export const send = (ctx: Context, reply: Reply): void => {
   const { headers } = ctx.state as AnswerState;
-  Object.assign(headers, reply.headers);
+  // Errors such as 404, 405 and 410 are cacheable by default.
+  Object.assign(headers, reply.status >= 400 && { 'Cache-Control': 'no-store' }, reply.headers);
   if (reply.type === 'json') {
     const { body } = reply;
     sendJson(ctx, reply.status, headers, typeof body === 'string' ? body : JSON.stringify(body));
     return;
   }
   if (reply.type === 'raw') {
-    ctx.status = reply.status;
-    ctx.type = reply.contentType;
     ctx.body = reply.body;
-    // Koa makes it 204 when there is no body.
+    // Without a body, Koa makes the status 204 and removes the type.
     ctx.status = reply.status;
+    if (reply.contentType !== '') ctx.type = reply.contentType;
     return;
   }
   const body: GeneralError = {

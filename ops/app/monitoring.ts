@@ -33,7 +33,7 @@ export const startMonitoring = (deps: {
         return [healthStatus(report), json, JSON.stringify(report)];
       }
       case '/metrics':
-        return [200, metrics.contentType, await metrics.text()];
+        return [200, metrics.contentType, await metrics.scrape()];
       default:
         return null;
     }

@@ -147,9 +147,6 @@ const startEdge = async (withLane: boolean) => {
         sent += packet.length;
         // The next one is a packet of its own, and may come before this one is answered.
         while ((bytesReadOf(socket) ?? sent) < sent) await turn();
-        // But what cannot be parsed has another answer while one before it is not answered: in the lane, a link that
-        // has to be read takes some turns more.
-        for (let more = 0; more < 5 && packet.includes('/cold'); more += 1) await turn();
       }
       return (await received)
         .replaceAll(/^Date: .*\r\n/gm, '')

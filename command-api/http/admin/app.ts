@@ -51,7 +51,7 @@ export const createAdminApp = (
       readonly adminToken: string;
       readonly trustedProxies: ProxyTrust;
       readonly hasConsole: boolean;
-      readonly metrics: Pick<Metrics, 'text' | 'contentType'>;
+      readonly metrics: Pick<Metrics, 'scrape' | 'contentType'>;
     },
 ): Koa<RequestState> => {
   const expected = digest(deps.adminToken);
@@ -80,7 +80,7 @@ export const createAdminApp = (
     if (ctx.path === '/metrics') {
       if (refusesMethod(ctx)) return;
       const { contentType } = deps.metrics;
-      send(ctx, { type: 'raw', status: 200, contentType, body: await deps.metrics.text() });
+      send(ctx, { type: 'raw', status: 200, contentType, body: await deps.metrics.scrape() });
       return;
     }
     if (console && isConsolePath(ctx.path)) {

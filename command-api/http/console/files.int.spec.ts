@@ -80,7 +80,9 @@ describe('command API: files of the console', () => {
   it('are only read', async () => {
     const get = await serve('index.html');
     for (const at of ['/console', '/console/assets/index-a1.js']) {
-      expect((await get(at, { method: 'POST' })).status).to.equal(405);
+      const refused = await get(at, { method: 'POST' });
+      expect(refused.status).to.equal(405);
+      expect(refused.headers['cache-control']).to.equal('no-store');
       expect(await get(at, { method: 'HEAD' })).to.include({ status: 200, text: '' });
     }
   });
@@ -92,7 +94,8 @@ describe('command API: files of the console', () => {
       '/console/assets/../../../package.json',
       '/console/admin/keys',
     ]) {
-      expect((await get(at)).status, at).to.equal(404);
+      const { status, headers } = await get(at);
+      expect([status, headers['cache-control']], at).to.deep.equal([404, 'no-store']);
     }
   });
 

@@ -48,17 +48,17 @@ export const createQrHandler = (deps: QrDeps): Handler<V2State> => {
       .update(JSON.stringify([text, query.value]))
       .digest('base64url');
     const headers = { ETag: `"${tag}"`, 'Cache-Control': 'private, max-age=3600' };
-    const type = contentTypes[query.value.format];
-    // Neither costs a QR code: none is handed out.
+    // 304 and HEAD return no QR code, so they spend none, and none is rendered.
     if (ctx.headers['if-none-match']?.includes(headers.ETag)) {
-      return { type: 'raw', status: 304, contentType: type, body: null, headers };
+      return { type: 'raw', status: 304, contentType: '', body: null, headers };
     }
+    const contentType = contentTypes[query.value.format];
+    if (ctx.method === 'HEAD')
+      return { type: 'raw', status: 200, contentType, body: null, headers };
     const body = renderQr(text, query.value);
-    if (ctx.method !== 'HEAD') {
-      const { rootId: keyId, id: actor, account } = key;
-      const outcome = await quota.spend({ keyId, actor, account, code, limit, requestId });
-      if (outcome === 'exhausted') return exhausted();
-    }
-    return { type: 'raw', status: 200, contentType: type, body, headers };
+    const { rootId: keyId, id: actor, account } = key;
+    const outcome = await quota.spend({ keyId, actor, account, code, limit, requestId });
+    if (outcome === 'exhausted') return exhausted();
+    return { type: 'raw', status: 200, contentType, body, headers };
   };
 };

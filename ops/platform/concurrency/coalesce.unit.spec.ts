@@ -53,4 +53,19 @@ describe('platform: coalesce', () => {
     runs[1]?.resolve('second');
     expect(await second).to.equal('second');
   });
+
+  it('pauses before the run that calls share', async () => {
+    let ended = 0;
+    const paused = coalesce(async () => {
+      const began = performance.now();
+      await Promise.resolve();
+      return { began, previous: ended, ended: (ended = performance.now()) };
+    }, 20);
+    const first = await paused();
+    const [second, third] = await Promise.all([paused(), paused()]);
+    expect(second).to.equal(third);
+    expect(second.previous).to.equal(first.ended);
+    // A timer may fire a millisecond early.
+    expect(second.began - first.ended).to.be.at.least(19);
+  });
 });

@@ -1,20 +1,21 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 import { isIP, isIPv4, type BlockList, type Socket } from 'node:net';
+import { unmapped } from './mapped-address.js';
 
-/** An IPv4 address that came through an IPv6 socket is an IPv4 address. */
-const mapped = /^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i;
 /** `192.0.2.1:4711` and `[2001:db8::1]:4711`, as some proxies write them. */
 const withPort = /^(?:\[([^\]]+)\]|(\d+\.\d+\.\d+\.\d+))(?::\d+)?$/;
+/** RFC 7239 quotes addresses with a port or in brackets, and some proxies do so here. */
+const quoted = /^"(.*)"$/s;
 
+/** An address in its canonical form: an IPv4-mapped IPv6 address is the IPv4 address. */
 const addressIn = (text: string): string | null => {
   // Most are: the rest is for those that are not.
   if (isIPv4(text)) return text;
-  const match = withPort.exec(text.trim());
-  const address = (match?.[1] ?? match?.[2] ?? text.trim())
-    .replace(/%.*$/s, '')
-    .replace(mapped, '')
-    .toLowerCase();
-  return isIP(address) === 0 ? null : address;
+  const unquoted = text.trim().replace(quoted, '$1').trim();
+  const match = withPort.exec(unquoted);
+  const address = (match?.[1] ?? match?.[2] ?? unquoted).replace(/%.*$/s, '').toLowerCase();
+  if (isIPv4(address)) return address;
+  return isIP(address) === 0 ? null : unmapped(address);
 };
 
 /** Whether an address is a proxy's, which is believed who its client is. */
@@ -45,11 +46,13 @@ export const addressOf = (socket: Socket): string => addressIn(socket.remoteAddr
 
 /**
  * The last address in an `X-Forwarded-For` header that is no trusted proxy's; where all are, the first of them.
- * What stands before it was written by strangers. `null` where it ends with something else than an address.
+ * What stands before it was written by strangers. Empty elements are ignored (RFC 9110, 5.6.1). `null` where it ends
+ * with something else than an address.
  */
 export const forwardedFor = (header: string, isTrusted: ProxyTrust): string | null => {
   let client: string | null = null;
   for (const hop of header.split(',').reverse()) {
+    if (hop.trim() === '') continue;
     const address = addressIn(hop);
     if (address === null) break;
     client = address;

@@ -5,6 +5,24 @@ import { addressOf, networkOf, type ProxyTrust } from './client-address.js';
 /** Of each listener. */
 export const maxConnections = 10_000;
 
+/** Milliseconds that the writes of a connection may make no progress. */
+const stalledMs = 10_000;
+
+/** What a connection has to write. It makes progress if one of the first two numbers changes. */
+interface Pending {
+  /** Bytes of the writes that ended. */
+  readonly written: number;
+  /** Bytes of the current write that the kernel has not taken. */
+  readonly queued: number;
+  /** When both were seen first, in ms. */
+  readonly since: number;
+}
+
+/** The size of libuv's write queue, which only `net` itself reads otherwise. */
+const queuedBytes = (socket: Socket): number =>
+  (socket as Socket & { readonly _handle?: { readonly writeQueueSize: number } | null })._handle
+    ?.writeQueueSize ?? 0;
+
 /**
  * The open connections of a listener. A client (an IPv4 address, or an IPv6 /64) may open one more while it
  * has fewer than are free: alone it gets half of all, and others always find room. A trusted proxy stands
@@ -15,6 +33,7 @@ export class OpenConnections {
   refused = 0;
   readonly #sockets = new Set<Socket>();
   readonly #heldBy = new Map<string, number>();
+  readonly #pending = new WeakMap<Socket, Pending>();
 
   constructor(private readonly isTrusted: ProxyTrust) {}
 
@@ -41,6 +60,22 @@ export class OpenConnections {
       else this.#heldBy.delete(client);
     });
     return true;
+  }
+
+  /** Ends the connections whose writes have made no progress for 10 s. `now`: in ms, of a clock that never jumps. */
+  endStalled(now: number): void {
+    for (const socket of this.#sockets) {
+      if (socket.writableLength === 0) {
+        this.#pending.delete(socket);
+        continue;
+      }
+      const written = socket.bytesWritten - socket.writableLength;
+      const queued = queuedBytes(socket);
+      const before = this.#pending.get(socket);
+      if (before?.written !== written || before.queued !== queued) {
+        this.#pending.set(socket, { written, queued, since: now });
+      } else if (now - before.since >= stalledMs) socket.destroy();
+    }
   }
 }
 

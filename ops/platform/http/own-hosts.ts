@@ -1,4 +1,6 @@
 import { parseUrl } from '../../../schemas/parse-url.js';
+import { unmappedHost } from './mapped-address.js';
+
 /** Where one of our listeners can be reached. */
 export interface OwnAddress {
   readonly host: string;
@@ -12,20 +14,8 @@ const localNames = new Set(loopback);
 const portOf = (url: URL): number =>
   url.port === '' ? (url.protocol === 'https:' ? 443 : 80) : Number(url.port);
 
-/** An IPv4 address in IPv6's clothes, as the URL parser writes it. */
-const mapped = /^\[::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})\]$/;
-
-const unmapped = (host: string): string => {
-  const [, high, low] = mapped.exec(host) ?? [];
-  if (high === undefined || low === undefined) return host;
-  return [high, low]
-    .map((group) => parseInt(group, 16))
-    .flatMap((group) => [group >> 8, group & 255])
-    .join('.');
-};
-
 const hostOf = (url: URL): string => {
-  const host = unmapped(url.hostname.replace(/\.$/, '').toLowerCase());
+  const host = unmappedHost(url.hostname.replace(/\.$/, '').toLowerCase());
   // RFC 6761: all names below it lead where it leads.
   return host.endsWith('.localhost') ? 'localhost' : host;
 };

@@ -28,7 +28,11 @@ const refusals: ReadonlyMap<string, Refusal> = new Map([
 export const refusalOf = (error: NodeJS.ErrnoException | null): Refusal =>
   refusals.get(error?.code ?? '') ?? badRequest;
 
-const absoluteForm = /^https?:\/\/[^/?#]*/i;
+const absoluteForm = /^https?:\/\/([^/?#]*)/i;
+
+/** The authority of a target in absolute form; `null`: it has another form. */
+export const authorityOf = (target: string): string | null =>
+  target.startsWith('/') ? null : (absoluteForm.exec(target)?.[1] ?? null);
 
 /** A request's target from its path on: a proxy may send the whole URL (RFC 9112, 3.2.2). */
 export const originFormOf = (target: string): string => {

@@ -263,6 +263,142 @@ const suite = (lane: OpenLane | null) => (): void => {
     expect(answers).to.satisfy((all: string) => all.endsWith(body));
   });
 
+  describe('with requests that do not wait for responses', () => {
+    const head = (line: string, ...fields: string[]): string =>
+      [`${line} HTTP/1.1`, 'Host: a', ...fields, '', ''].join('\r\n');
+
+    /** Responds to `/slow…` when it is released, and to all others with the path and the body as soon as they are read. */
+    const startSlow = async () => {
+      const released = deferred();
+      let [inProgress, most, count] = [0, 0, 0];
+      const listener = await start((request, response) => {
+        count += 1;
+        inProgress += 1;
+        most = Math.max(most, inProgress);
+        response.once('finish', () => (inProgress -= 1));
+        const { url = '' } = request;
+        const answer = async (): Promise<void> => {
+          if (url.startsWith('/slow')) await released.promise;
+          response.end(`${url} ${await text(request)}`);
+        };
+        // The listener itself responds to a body that is malformed.
+        answer().catch(() => undefined);
+      });
+      return { listener, released, count: () => count, most: () => most };
+    };
+
+    const bodiesOf = (received: string): readonly string[] => {
+      const bodies: string[] = [];
+      for (let rest = Buffer.from(received, 'latin1'); ;) {
+        const read = readAnswer(rest, false);
+        if (!read) return bodies;
+        bodies.push(read.answer.body.toString());
+        rest = Buffer.from(read.rest);
+      }
+    };
+
+    const receive = (socket: Socket): (() => string) => {
+      let received = '';
+      socket.setEncoding('latin1').on('data', (data: string) => (received += data));
+      return () => received;
+    };
+
+    it('has few of them in progress, and responds to all of them in order', async () => {
+      const { listener, released, count, most } = await startSlow();
+      const socket = connect(listener.port, '127.0.0.1');
+      const received = receive(socket);
+      const kinds = [
+        (index: number) => head(`GET /${index}`),
+        (index: number) =>
+          `${head(`POST /${index}`, 'Content-Length: 9')}some\n\nbody`.slice(0, -1),
+        (index: number) =>
+          `${head(`POST /${index}`, 'Transfer-Encoding: chunked')}4\r\nsome\r\n5\r\n body\r\n0\r\n\r\n`,
+      ];
+      const requests = Array.from({ length: 1_500 }, (_, index) => kinds[index % 3]?.(index) ?? '');
+      socket.write(head('GET /slow') + requests.join(''));
+      await eventually('some are in progress', () => count() > 1);
+      // More would be parsed now.
+      for (let turn = 0; turn < 50; turn += 1) await sleep(1);
+      expect(count()).to.be.below(12);
+      released.resolve();
+      await eventually('all are answered', () => received().includes('/1499 '));
+      expect(bodiesOf(received())).to.deep.equal([
+        '/slow ',
+        ...requests.map(
+          (_, index) => `/${index} ${['', 'some\n\nbod', 'some body'][index % 3] ?? ''}`,
+        ),
+      ]);
+      expect(most()).to.be.below(12);
+      socket.destroy();
+    });
+
+    it('refuses bytes that it cannot parse after the responses that are due', async () => {
+      const { listener, released, count } = await startSlow();
+      const socket = connect(listener.port, '127.0.0.1');
+      const received = receive(socket);
+      socket.write(
+        head('GET /slow') + head('GET /quick') + head('POST /quick', 'Content-Length: 0'),
+      );
+      socket.write('\x00\xff');
+      await eventually('they are read', () => count() === 3);
+      for (let turn = 0; turn < 20; turn += 1) await sleep(1);
+      expect(received()).to.equal('');
+      released.resolve();
+      await once(socket, 'close');
+      const bodies = bodiesOf(received());
+      expect(bodies.slice(0, 3)).to.deep.equal(['/slow ', '/quick ', '/quick ']);
+      expect(JSON.parse(bodies[3] ?? '')).to.include({ statusCode: 400 });
+      expect(bodies).to.have.length(4);
+    });
+
+    it('refuses a malformed body after the responses that are due', async () => {
+      const { listener, released, count } = await startSlow();
+      const socket = connect(listener.port, '127.0.0.1');
+      const received = receive(socket);
+      socket.write(
+        head('GET /slow') + head('POST /broken', 'Transfer-Encoding: chunked') + 'zz\r\n',
+      );
+      await eventually('they are read', () => count() === 2);
+      for (let turn = 0; turn < 20; turn += 1) await sleep(1);
+      expect(received()).to.equal('');
+      released.resolve();
+      await once(socket, 'close');
+      const [first, second, third] = bodiesOf(received());
+      expect(first).to.equal('/slow ');
+      expect(JSON.parse(second ?? '')).to.include({ statusCode: 400, path: '/broken' });
+      expect(third).to.equal(undefined);
+    });
+
+    it('lives on when a client asks for a tunnel before it has a response', async () => {
+      const { listener, released, count } = await startSlow();
+      const socket = connect(listener.port, '127.0.0.1');
+      const received = receive(socket);
+      socket.write(head('GET /slow') + head('CONNECT a:1') + 'bytes for the tunnel');
+      await eventually('the first is read', () => count() === 1);
+      released.resolve();
+      await once(socket, 'close');
+      expect(bodiesOf(received())).to.deep.equal(['/slow ', '/a:1 ']);
+      expect(await text(await get(listener.url))).to.equal('/ ');
+    });
+  });
+
+  it('goes by the authority of a target in absolute form, not by Host', async () => {
+    const listener = await start((request, response) => response.end(request.headers.host));
+    for (const [target, host] of [
+      ['http://elsewhere:1/a', 'elsewhere:1'],
+      ['HTTPS://Elsewhere', 'Elsewhere'],
+      ['http://localhost@elsewhere/', 'localhost@elsewhere'],
+      ['http:///a', ''],
+      ['/http://elsewhere/', 'localhost'],
+    ] as const) {
+      const bytes = Buffer.from(`GET ${target} HTTP/1.1\r\nHost: localhost\r\n\r\n`);
+      const client = new RawClient(listener.url);
+      const [answer] = await client.exchange({ bytes, toHead: false, last: false }, 10_000);
+      client.end();
+      expect(answer?.body.toString(), target).to.equal(host);
+    }
+  });
+
   it('hands every method and every form of target to its handler', async () => {
     const listener = await start((request, response) => {
       request.resume();

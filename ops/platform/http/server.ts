@@ -11,10 +11,11 @@ import { ConfigError, type Listen } from '../config/config.js';
 import type { ProxyTrust } from './client-address.js';
 import { maxConnections, OpenConnections } from './connections.js';
 import { createLane, type OpenLane } from './lane.js';
+import { boundPipelines } from './pipeline.js';
 import {
+  authorityOf,
   isBadRequest,
   originFormOf,
-  refusalBytes,
   refusalOf,
   refuse,
   type Unread,
@@ -28,21 +29,6 @@ export interface Bound {
   /** An address that can be connected to: never a wildcard, IPv6 in brackets. */
   readonly url: string;
 }
-
-/** How long a client may keep sending after the last answer of its connection. */
-const lingerMs = 1_000;
-
-/**
- * Ends a connection so that its last answer arrives. Where the client is still sending (a body that
- * was refused), closing at once would reset the connection, and lose an answer that is not read yet.
- */
-const closeGently = (socket: Socket): void => {
-  const timer = setTimeout(() => socket.destroy(), lingerMs);
-  socket.once('close', () => {
-    clearTimeout(timer);
-  });
-  socket.end();
-};
 
 const reachable = (host: string): string => {
   if (host === '0.0.0.0') return '127.0.0.1';
@@ -74,6 +60,9 @@ const keepAliveMs = 65_000;
 /** How often a draining listener looks for idle connections. */
 const sweepMs = 100;
 
+/** How often a listener looks for connections whose writes make no progress. */
+const stalledSweepMs = 1_000;
+
 const close = (
   server: Server,
   sockets: ReadonlySet<Socket>,
@@ -98,35 +87,6 @@ const close = (
     });
     closeIdle();
   });
-
-/** The latest request of a connection, answered or not. */
-interface Exchange {
-  readonly request: IncomingMessage;
-  readonly response: ServerResponse;
-  /** Read from the connection when the request's head was complete. */
-  readonly bytesRead: number;
-}
-
-/**
- * Answers bytes that the parser cannot read, or that came too late, and ends the connection: nobody
- * knows where the next request would begin.
- */
-const refuseRest = (error: Unread, socket: Socket, latest: Exchange | undefined): void => {
-  const answered = latest?.response.headersSent ?? true;
-  if (latest && !answered && latest.request.complete) {
-    // A well-formed request came before it, and is answered first.
-    latest.response.setHeader('Connection', 'close');
-  } else if (latest && !answered) {
-    refuse(latest.request, latest.response, refusalOf(error));
-  } else {
-    // The rest of a body gets no answer where its request has one already.
-    const begun = latest !== undefined && !latest.request.complete;
-    // The packet does not begin with this request where another one began in it.
-    const begins = latest?.bytesRead !== socket.bytesRead;
-    if (!begun) socket.write(refusalBytes(error, begins));
-    socket.destroySoon();
-  }
-};
 
 export interface Handlers {
   readonly http: RequestListener;
@@ -161,18 +121,18 @@ export const listen = async (
   server.maxConnections = maxConnections;
   const connections = new OpenConnections(trustedProxies);
   const { sockets } = connections;
-  const closing = new WeakSet<Socket>();
-  const latest = new WeakMap<Socket, Exchange>();
+  const sweeping = setInterval(() => {
+    connections.endStalled(performance.now());
+  }, stalledSweepMs).unref();
+  server.once('close', () => {
+    clearInterval(sweeping);
+  });
+  const pipelineOf = boundPipelines(server);
   server.on('drop', () => {
     connections.refused += 1;
   });
   server.on('connection', (socket) => {
-    if (!connections.add(socket)) return;
-    // Node calls this after the last answer of a connection.
-    socket.destroySoon = () => {
-      closing.add(socket);
-      closeGently(socket);
-    };
+    connections.add(socket);
   });
   // A later error is of one connection, which could not be accepted. Unheard, it would end the process.
   server.on('error', () => undefined);
@@ -187,18 +147,25 @@ export const listen = async (
   const bound: Bound = { host, port, url: urlOf({ host, port }) };
   const { http: handler, lane: openLane = null } = makeHandlers(bound);
   const lane = openLane && createLane({ server, open: openLane, firstByteMs, keepAliveMs });
-  const serve: RequestListener = (request, response) => {
-    // It came after the last answer of the connection.
-    if (closing.has(request.socket)) return;
-    const { socket } = request;
-    latest.set(socket, { request, response, bytesRead: socket.bytesRead });
+  const respond: RequestListener = (request, response) => {
     if (draining) response.setHeader('Connection', 'close');
     if (isBadRequest(request)) {
       refuse(request, response, refusalOf(null));
       return;
     }
-    request.url = originFormOf(request.url ?? '/');
+    const { url = '/' } = request;
+    const authority = authorityOf(url);
+    // RFC 9112, 3.2.2: it replaces the Host field.
+    if (authority !== null) request.headers.host = authority;
+    request.url = originFormOf(url);
     handler(request, response);
+  };
+  const serve: RequestListener = (request, response) => {
+    const pipeline = pipelineOf(request.socket);
+    // It came after the last response of the connection.
+    if (pipeline.isOver) return;
+    pipeline.add(request, response);
+    respond(request, response);
   };
   server.on('request', serve);
   // RFC 9110 allows a server to ignore other expectations.
@@ -206,22 +173,28 @@ export const listen = async (
   server.on('connect', (request: IncomingMessage, socket: Socket) => {
     // It gets an answer like any other method, and no tunnel. Node leaves the socket to us.
     socket.on('error', () => socket.destroy());
-    const response = new ServerResponse(request);
-    response.shouldKeepAlive = false;
-    response.assignSocket(socket);
-    response.once('finish', () => {
-      socket.destroySoon();
+    const pipeline = pipelineOf(socket);
+    if (pipeline.isOver) return;
+    pipeline.finish(() => {
+      if (!socket.writable) return;
+      const response = new ServerResponse(request);
+      response.shouldKeepAlive = false;
+      response.assignSocket(socket);
+      response.once('finish', () => {
+        socket.destroySoon();
+      });
+      respond(request, response);
     });
-    serve(request, response);
   });
   server.on('clientError', (error: Unread, socket: Socket) => {
+    const pipeline = pipelineOf(socket);
     // It came behind the last request of the connection, whose answer ends it.
-    if (closing.has(socket) || error.code === 'HPE_CLOSED_CONNECTION') return;
+    if (pipeline.isOver || error.code === 'HPE_CLOSED_CONNECTION') return;
     // Browsers open spare connections. An answer to no request might be taken for the answer to the
     // next one.
     const unused = socket.bytesRead === 0;
     if (error.code === 'ECONNRESET' || !socket.writable || unused) socket.destroy();
-    else refuseRest(error, socket, latest.get(socket));
+    else pipeline.refuse(error);
   });
   return {
     ...bound,

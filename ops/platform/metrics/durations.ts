@@ -3,6 +3,9 @@ const bounds = [
   0.000_25, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ] as const;
 
+/** The value of the label `le` of each bucket. */
+const upperBounds = [...bounds.map(String), '+Inf'];
+
 export type Labels = Readonly<Record<string, string>>;
 
 /** How long something took each time, in buckets. */
@@ -53,11 +56,12 @@ export class DurationHistogram {
   text(): string {
     const { name } = this;
     const lines = this.#children.flatMap(({ labels, durations: { counts, sum } }) => {
+      // Clients without a key cause this work, so the text of the labels is made once for all buckets.
+      const beginning = labelled(`${name}_bucket`, { ...labels, le: '' }).slice(0, -2);
       let count = 0;
-      const buckets = [...counts].map((inBucket, bucket) => {
-        count += inBucket;
-        const le = String(bounds[bucket] ?? '+Inf');
-        return `${labelled(`${name}_bucket`, { ...labels, le })} ${count}`;
+      const buckets = upperBounds.map((le, bucket) => {
+        count += counts[bucket] ?? 0;
+        return `${beginning}${le}"} ${count}`;
       });
       const total = `${labelled(`${name}_count`, labels)} ${count}`;
       return [...buckets, `${labelled(`${name}_sum`, labels)} ${sum}`, total];

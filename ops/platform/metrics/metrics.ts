@@ -1,9 +1,13 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
+import { coalesce } from '../concurrency/coalesce.js';
 import { DurationHistogram, type Durations } from './durations.js';
 import { samplesOf, type Figure } from './figure.js';
 import { createRequestRecorder } from './requests.js';
 
 const lookAtLoopMs = 500;
+
+/** Milliseconds between two renderings for GET /metrics: anybody may send it, as often as they like. */
+const scrapePauseMs = 250;
 
 /** Longest timer delay: disables prom-client's own monitor. */
 const neverMs = 2 ** 31 - 1;
@@ -77,6 +81,12 @@ export const createMetrics = () => {
     ).child(),
   );
 
+  /** Everything, in Prometheus' text format. */
+  const text = async (): Promise<string> => {
+    const known = await registry.metrics();
+    return [known, ...histograms.map((made) => made.text())].join('\n');
+  };
+
   return {
     /** A number that only rises. Its name ends in `_total`. */
     counter(figure: Figure): void {
@@ -89,11 +99,9 @@ export const createMetrics = () => {
     durations: (name: string, help: string): Durations => histogram(name, help).child(),
     /** The requests of one listener of this process. */
     requests: (listener: 'api' | 'edge' | 'admin') => createRequestRecorder(requests, listener),
-    /** Everything, in Prometheus' text format. */
-    async text(): Promise<string> {
-      const known = await registry.metrics();
-      return [known, ...histograms.map((made) => made.text())].join('\n');
-    },
+    text,
+    /** The body of GET /metrics: as `text`, but many calls share a rendering that starts after them. */
+    scrape: coalesce(text, scrapePauseMs),
     contentType: registry.contentType,
   };
 };

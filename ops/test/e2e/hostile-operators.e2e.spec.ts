@@ -55,6 +55,23 @@ describe('product: admin listener under attack', () => {
       }
     });
 
+    it('and so does a request whose target has the name, whatever its Host', async () => {
+      const statusFor = async (target: string, host: string): Promise<string> => {
+        const connection = await connectTo(bench.product.admin);
+        connection.socket.write(
+          `GET ${target} HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`,
+        );
+        await connection.closed(10_000);
+        return connection.received().slice(0, 12);
+      };
+      for (const authority of ['evil.example', 'localhost@evil.example', 'evil.example:8082']) {
+        expect(await statusFor(`http://${authority}/metrics`, 'localhost'), authority).to.equal(
+          'HTTP/1.1 421',
+        );
+      }
+      expect(await statusFor('http://localhost/metrics', 'evil.example')).to.equal('HTTP/1.1 200');
+    });
+
     it('but not one that comes by an address, localhost, or a name in ADMIN_HOSTS', async () => {
       for (const host of [
         '127.0.0.1',

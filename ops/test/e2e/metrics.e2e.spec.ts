@@ -121,6 +121,18 @@ describe('product: metrics of the running product', () => {
     expect((await ask(`${product.edge}/metrics`)).status).to.equal(404);
   });
 
+  it('are rendered four times a second at most, however many requests there are', async () => {
+    const began = performance.now();
+    const bodies: string[] = [];
+    for (let round = 0; round < 5; round += 1) {
+      const answers = await atOnce(40, () => ask(`${bench.product.admin}/metrics`));
+      bodies.push(...answers.map(({ text }) => text));
+    }
+    const renderings = (performance.now() - began) / 250 + 1;
+    // CPU time, memory and requests differ in each.
+    expect(new Set(bodies).size).to.be.at.most(Math.ceil(renderings));
+  });
+
   it('count every request of the edge, exactly', async () => {
     const { key } = await bench.key('PRO');
     const { shortCode } = await bench.link(key);

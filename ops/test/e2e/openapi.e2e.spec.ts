@@ -63,6 +63,7 @@ describe('command API: GET /openapi.json', () => {
       const message = 'Method Not Allowed';
       expectEnvelope(refused, { status: 405, message, path: at, method: 'POST' });
       expect(refused.headers.allow).to.equal('GET, HEAD');
+      expect(refused.headers['cache-control']).to.equal('no-store');
     }
   });
 
