@@ -11,8 +11,9 @@ const encoded = (name: string): string =>
 /** The first fields of a body that a schema strips, in the order of the body; `change.title` is one of an object within it. */
 const strippedFields = (schema: z.ZodObject, body: object): readonly string[] => {
   const names: string[] = [];
-  for (const [name, value] of Object.entries(body) as [string, unknown][]) {
+  for (const name of Object.keys(body)) {
     if (names.length >= maxNames) break;
+    const value = (body as Readonly<Record<string, unknown>>)[name];
     const field: unknown = Object.hasOwn(schema.shape, name) ? schema.shape[name] : undefined;
     if (field === undefined) names.push(encoded(name));
     else if (field instanceof z.ZodObject && typeof value === 'object' && value !== null) {

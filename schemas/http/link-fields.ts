@@ -109,6 +109,14 @@ export const canonicalText = (text: string): string => {
   return tooManyMarks.test(trimmed) ? trimmed : trimmed.normalize('NFC');
 };
 
+/** White space, which is trimmed. */
+const outerSpace =
+  '[\\u0009-\\u000d \\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff]*';
+
+/** The pattern of a text before it is trimmed, for the OpenAPI document. @param pattern from `^` to `$` */
+const withOuterSpace = ({ source }: RegExp): string =>
+  `^${outerSpace}${source.slice(1, -1)}${outerSpace}$`;
+
 /** A text that PostgreSQL stores and a page can show. Its bounds are those of its canonical form. */
 export const text = (
   bounds: { readonly minLength?: number; readonly maxLength: number },
@@ -125,7 +133,7 @@ export const text = (
       return length >= minLength && length <= maxLength && value.isWellFormed();
     }, error)
     .refine((value) => !tooManyMarks.test(value), 'At most 30 combining marks in a row')
-    .meta(bounds);
+    .meta({ ...bounds, pattern: withOuterSpace(pattern) });
 };
 
 export const title = text(
