@@ -20,6 +20,7 @@ import { scopeNames } from '../schemas/scopes.js';
 import { createAdminApp } from './http/admin/app.js';
 import type { ProjectionWorker } from './http/admin/projection-worker.js';
 import { createApp, type AppDeps, type RequestState } from './http/app.js';
+import type { AllowedOrigins } from './http/cors.js';
 import { isConsolePath } from './http/console/console.js';
 import { developersConsole } from './http/console/developers.js';
 import { documentation } from './http/docs/files.js';
@@ -43,7 +44,14 @@ import type { WebSafety } from './safety/web-safety.js';
 export interface CommandApiDeps {
   readonly config: Pick<
     Config,
-    'api' | 'admin' | 'console' | 'ownHosts' | 'plans' | 'trustedProxies' | 'upgradeUrl'
+    | 'api'
+    | 'admin'
+    | 'console'
+    | 'corsOrigins'
+    | 'ownHosts'
+    | 'plans'
+    | 'trustedProxies'
+    | 'upgradeUrl'
   >;
   readonly adminToken: string;
   readonly shortUrlHost: string;
@@ -70,17 +78,23 @@ export interface FirstKey {
 
 /** The clients' application: /v2/*, health, the documentation of both, and the console. */
 const createApiApp = (
-  deps: V2Deps & AppDeps & { readonly trustedProxies: ProxyTrust; readonly hasConsole: boolean },
+  deps: V2Deps &
+    AppDeps & {
+      readonly trustedProxies: ProxyTrust;
+      readonly hasConsole: boolean;
+      readonly corsOrigins: AllowedOrigins;
+    },
 ): Koa<RequestState> => {
   const routes = v2Routes(deps);
   const v2 = createV2(deps, routes);
   const docs = documentation();
   const guesses = createGuesses(deps.trustedProxies);
   const console = deps.hasConsole ? developersConsole({ ...deps, guesses }, routes) : null;
-  const app = createApp(deps, (path) => {
+  const routeOf = (path: string): string | null => {
     if (docs.has(path)) return path;
     return console && isConsolePath(path) ? console.routeOf(path) : v2.routeOf(path);
-  });
+  };
+  const app = createApp(deps, routeOf, deps.corsOrigins);
   app.use(docs.serve);
   app.use(async (ctx) => {
     if (console && isConsolePath(ctx.path)) await console.handle(ctx);
@@ -100,7 +114,7 @@ const listener = (app: Koa<RequestState>): RequestListener => {
 
 const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
   const { config, pool, outbox, safety, metrics, logger } = deps;
-  const { plans, upgradeUrl, trustedProxies, console: hasConsole } = config;
+  const { plans, upgradeUrl, trustedProxies, corsOrigins, console: hasConsole } = config;
   const keys = createApiKeyHandler(pool, outbox);
   // Known when the API listens, which needs the address of the operators' listener.
   let consoleUrl: string | null = null;
@@ -131,7 +145,7 @@ const startParts = async (deps: CommandApiDeps, onFailure: Register) => {
     const requests = metrics.requests('api');
     const app = createApiApp({
       ...{ ...deps, clock, admission, plans, upgradeUrl, trustedProxies, hasConsole },
-      ...{ isOwnHost, requests },
+      ...{ isOwnHost, requests, corsOrigins },
     });
     return { http: listener(app) };
   });

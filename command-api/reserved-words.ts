@@ -13,6 +13,9 @@ export const readReservedWords = (): ReservedWords => ({
   systemRoutes: words('system-routes'),
   brands: words('brands'),
   governments: words('governments'),
+  ordinaryNames: words('ordinary-names'),
+  loginWords: words('login-words'),
   lures: words('lures'),
   fillers: words('fillers'),
+  prepositions: words('prepositions'),
 });

@@ -140,18 +140,62 @@ describe('command API: reserved words', () => {
     }
   });
 
-  it('deceive beside any lure, in either order and every spelling', () => {
-    const name = fc.constantFrom(...words.brands, ...words.governments);
-    const lure = fc.constantFrom(...words.lures);
-    const pair = fc
-      .tuple(name, lure, fc.constantFrom('', '-', '_'), fc.boolean())
+  /** A name beside a lure, in either order and any spelling. */
+  const pairsOf = (names: readonly string[], lures: readonly string[]): fc.Arbitrary<string> =>
+    fc
+      .tuple(
+        fc.constantFrom(...names),
+        fc.constantFrom(...lures),
+        fc.constantFrom('', '-', '_'),
+        fc.boolean(),
+      )
       .map(([first, second, joint, swapped]) =>
         swapped ? second + joint + first : first + joint + second,
-      );
+      )
+      .chain(spellings);
+
+  it('deceive beside any lure, in either order and every spelling', () => {
+    const ordinaryNames = new Set(words.ordinaryNames);
+    const names = [...words.brands, ...words.governments].filter(
+      (name) => !ordinaryNames.has(name),
+    );
     fc.assert(
-      fc.property(pair.chain(spellings), (alias) => findReservation(alias) !== null),
+      fc.property(
+        pairsOf(names, [...words.loginWords, ...words.lures]),
+        (alias) => findReservation(alias) !== null,
+      ),
       { numRuns: 500 },
     );
+  });
+
+  it('deceive beside any login word, if the name is an ordinary word', () => {
+    expect(whole).to.include.members([...words.ordinaryNames]);
+    fc.assert(
+      fc.property(
+        pairsOf(words.ordinaryNames, words.loginWords),
+        (alias) => findReservation(alias) !== null,
+      ),
+      { numRuns: 200 },
+    );
+  });
+
+  it('need a login word and the shape of a deception', () => {
+    const honestPairs = [
+      ...['visa-support', 'windows-update', 'account-of-amazon-river', 'police-support'],
+      ...['android-update', 'windows-security-tips-for-login', 'visa-payment', 'intel-alerts'],
+      ...['update-from-amazon-river', 'support-for-apple-farmers', 'government-payment'],
+      ...['accounts-of-visa-travel', 'my-account-of-chase-hill', 'slack-alerts', 'oracle-invoice'],
+    ];
+    for (const alias of honestPairs) expect(findReservation(alias), alias).to.be.null;
+    const deceptions = [
+      ...['visa-login', 'my-visa-account', 'v1sa_ver1fy', 'windows-password-reset', 'visa-secure'],
+      ...['login-to-paypal', 'sign-in-at-my-bank-paypal-login', 'amazon-account', 'apple-support'],
+      ...['log-in-to-chase', 'account-at-paypal', 'paypal-login-for-you', 'amazon-delivery'],
+      ...['account-of-amazon', 'login-for-visa', 'www-visa-com', 'verify-police', 'login-windows'],
+    ];
+    for (const alias of deceptions) {
+      expect(findReservation(alias), alias).to.equal('maliciousPattern');
+    }
   });
 
   it('leave ordinary words free, in any case', () => {

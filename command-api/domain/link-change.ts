@@ -23,7 +23,7 @@ import {
   type MadeLink,
 } from '../../schemas/folds/link.js';
 import type { ExpiryReason } from '../../schemas/folds/link-status.js';
-import { maxTags } from '../../schemas/http/link-fields.js';
+import { canonicalText, maxTags } from '../../schemas/http/link-fields.js';
 
 /** A link as the ledger decides about it, and all that its events say. Both have the same events. */
 export interface ManagedLink {
@@ -103,9 +103,12 @@ const editOf = (
   };
 };
 
+/** Tags of old events may have any normal form, and white space around them. */
 const tagsAfter = ({ tags, addTags = [], removeTags = [] }: LinkChange, link: Link) => {
   const base = tags === undefined ? link.tags : (tags ?? []);
-  return [...new Set([...base, ...addTags])].filter((tag) => !removeTags.includes(tag));
+  const present = new Set(base.map(canonicalText));
+  const added = addTags.filter((tag) => !present.has(tag));
+  return [...base, ...added].filter((tag) => !removeTags.includes(canonicalText(tag)));
 };
 
 const descriptionOf = (change: LinkChange, link: Link): EventNamed<'LinkDescribed'>['data'] => {

@@ -118,6 +118,16 @@ describe('command API: changing a link', () => {
       .thenRefused('tooManyTags');
   });
 
+  it('finds tags of before in any normal form, with white space around them', () => {
+    const tagged = described('spring', 2, { tags: ['a\u0308', ' b', '\u00f6'] });
+    given(made, tagged)
+      .when(change({ removeTags: ['\u00e4', 'b'] }))
+      .then(described('spring', 3, { tags: ['\u00f6'] }, told()));
+    given(made, tagged)
+      .when(change({ addTags: ['\u00e4', 'b', '\u00f6'] }))
+      .thenNothing();
+  });
+
   it('disables, enables and deletes; a second deletion changes nothing', () => {
     given(made)
       .when(change({ disabled: true }))

@@ -94,22 +94,26 @@ const name = 1;
 const lure = 2;
 const both = name | lure;
 
-interface DeceptiveWords {
+/** A shape of a deception. */
+interface Deception {
   /** Whose trust is borrowed: brands, governments. */
   readonly names: WordIndex;
   /** What the visitor is asked to do: `login`, `verify` … */
   readonly lures: WordIndex;
   /** What may stand between and around them. */
   readonly fillers: WordIndex;
+  /** Whether the alias has this shape from its first letter to its last. */
+  readonly isWhole: boolean;
 }
 
 /**
  * Whether a name stands beside a lure, in either order; between them nothing but fillers, digits and
  * separators. Both ends must be ends of a part of the alias, so `pineapple-support` is not apple's.
  */
-const isDeceptive = (reading: Reading, words: DeceptiveWords): boolean => {
-  const { shape, digits, bounds } = reading;
-  const { names, lures, fillers } = words;
+const isDeceptive = (reading: Reading, deception: Deception): boolean => {
+  const { shape, digits } = reading;
+  const { names, lures, fillers, isWhole } = deception;
+  const bounds = isWhole ? new Set([0, shape.length]) : reading.bounds;
   const longest = Math.max(names.longest, lures.longest, fillers.longest);
   // For each position, the sets seen on some way to it from a bound: bit n stands for the set n.
   const ways = Array.from({ length: shape.length + 1 }, (_, at): number =>
@@ -138,8 +142,15 @@ export interface ReservedWords {
   readonly systemRoutes: readonly string[];
   readonly brands: readonly string[];
   readonly governments: readonly string[];
+  /** Those brands and governments whose names are ordinary words, too: `visa`, `windows`. */
+  readonly ordinaryNames: readonly string[];
+  /** Lures that ask for credentials: `login`, `account`. */
+  readonly loginWords: readonly string[];
+  /** Other lures: `support`, `refund`. */
   readonly lures: readonly string[];
   readonly fillers: readonly string[];
+  /** Fillers that begin a phrase: `of`, `to`. */
+  readonly prepositions: readonly string[];
 }
 
 export type Reservation = 'systemRoute' | 'brand' | 'government' | 'maliciousPattern';
@@ -161,17 +172,36 @@ export const reservedAliases = (words: ReservedWords): FindReservation => {
       ['government', words.governments],
     ] as const
   ).map(([reservation, list]) => ({ reservation, index: indexWords(list) }));
-  const deceptive = {
-    names: indexWords([...words.brands, ...words.governments]),
-    lures: indexWords(words.lures),
-    fillers: indexWords(words.fillers),
-  };
+  const ordinary = new Set(words.ordinaryNames);
+  const names = [...words.brands, ...words.governments];
+  const distinctNames = indexWords(names.filter((name) => !ordinary.has(name)));
+  const lures = indexWords([...words.loginWords, ...words.lures]);
+  const fillersInPhrases = indexWords([...words.fillers, ...words.prepositions]);
+  const deceptions: readonly Deception[] = [
+    {
+      names: distinctNames,
+      lures,
+      fillers: indexWords(words.fillers),
+      isWhole: false,
+    },
+    // After a preposition a name may belong to the next word: `account-of-amazon-river`.
+    { names: distinctNames, lures, fillers: fillersInPhrases, isWhole: true },
+    // `visa-support` and `windows-update` are honest.
+    {
+      names: indexWords(words.ordinaryNames),
+      lures: indexWords(words.loginWords),
+      fillers: fillersInPhrases,
+      isWhole: true,
+    },
+  ];
 
   return (alias) => {
     if (isVersion.test(alias.toLowerCase().replace(/[-_]/g, ''))) return 'systemRoute';
     const reading = readAlias(alias);
     const found = whole.find(({ index }) => index.has(reading, 0, reading.shape.length));
     if (found) return found.reservation;
-    return isDeceptive(reading, deceptive) ? 'maliciousPattern' : null;
+    return deceptions.some((deception) => isDeceptive(reading, deception))
+      ? 'maliciousPattern'
+      : null;
   };
 };

@@ -3,10 +3,13 @@ import { reservedAliases, type Reservation } from './reserved-alias.js';
 
 const findReservation = reservedAliases({
   systemRoutes: ['admin', 'api', 'qr', 'well-known', 'robots'],
-  brands: ['paypal', 'google', 'microsoft', 'apple', 'chase', 'dell', 'ups', '1password'],
+  brands: ['paypal', 'google', 'microsoft', 'apple', 'chase', 'dell', 'ups', '1password', 'visa'],
   governments: ['irs', 'hmrc', 'gov'],
-  lures: ['login', 'verify', 'secure', 'account', 'support', 'wallet', 'refund'],
+  ordinaryNames: ['visa'],
+  loginWords: ['login', 'verify', 'secure', 'account', 'wallet'],
+  lures: ['support', 'refund'],
   fillers: ['my', 'online', 'page', 'tax'],
+  prepositions: ['of', 'to'],
 });
 
 const table = (reservation: Reservation | null, aliases: readonly string[]): void => {
@@ -72,6 +75,15 @@ describe('command API: reserved alias', () => {
     table(null, ['my-account', 'secure-login', 'support-wallet', 'login-page', 'online-support']);
     table(null, ['paypal-vs-google', 'paypal-review', 'apple-harvest', 'google-my-page']);
     table(null, ['paypal-history-login', 'backups-support', 'paypal-accounting', 'verifypaypalx']);
+  });
+
+  describe('deceives with a preposition, or with an ordinary word, only as a whole', () => {
+    table('maliciousPattern', ['login-to-paypal', 'account-of-my-paypal', 'to-paypal-login']);
+    table(null, ['account-of-apple-harvest', 'summer-login-to-paypal', 'login-to-paypal-summer']);
+    table('maliciousPattern', ['visa-login', 'login-visa', 'my-visa-account', 'v15a-l0g1n-2']);
+    table(null, ['visa-support', 'refund-visa', 'visa-login-summer', 'summer-visa-login']);
+    // The rest of the alias does not matter where the name stands directly beside the lure.
+    table('maliciousPattern', ['paypal-support-of-apple-farmers', 'visa-support-login-paypal']);
   });
 
   it('is found in an instant, however it is made', () => {

@@ -15,6 +15,7 @@ import { requestIdOf } from '../../ops/platform/http/request-id.js';
 import type { Actor } from '../../schemas/decision.js';
 import { messages } from '../../schemas/http/errors.js';
 import type { LivenessResponse } from '../../schemas/http/health.js';
+import { cors, type AllowedOrigins } from './cors.js';
 import {
   failure,
   refusesMethod,
@@ -71,6 +72,7 @@ const sharedRoutes: ReadonlySet<string> = new Set(['/health', '/health/ready']);
 export const createApp = (
   { health, requests, logger }: AppDeps,
   routeOf: (path: string) => string | null,
+  allowedOrigins: AllowedOrigins = [],
 ): Koa<RequestState> => {
   const floods = new Map<number, ReturnType<typeof createFloodLog>>();
   const floodOf = (status: number) => {
@@ -117,6 +119,8 @@ export const createApp = (
     const optional = { ...(keyId && { keyId }), ...(unlogged > 0 && { unlogged }) };
     logger.info({ requestId, method, path, status, ms, ...optional }, 'request');
   });
+
+  app.use(cors(allowedOrigins));
 
   app.use(async (ctx: Context, next: Next) => {
     if (!sharedRoutes.has(ctx.path)) {

@@ -7,6 +7,8 @@ type Headers = Readonly<Record<string, string>>;
 export interface AnswerState {
   /** Of the answer, whatever it will be; those of the reply itself are added last. */
   readonly headers: Record<string, string>;
+  /** `Linklog-Ignored-Fields` of a successful answer: the fields of the body that the schema strips. */
+  ignoredFields?: string;
 }
 
 /** What a handler answers: JSON or raw bytes of its own, or an error in the general envelope. */
@@ -24,7 +26,10 @@ export type Reply = {
       readonly contentType: string;
       readonly body: Buffer | string | null;
     }
-  | ({ readonly type: 'error' } & Pick<GeneralError, 'message' | 'retryAfter' | 'errorType'>)
+  | ({ readonly type: 'error' } & Pick<
+      GeneralError,
+      'message' | 'retryAfter' | 'errorType' | 'reason'
+    >)
 );
 
 export type ErrorReply = Extract<Reply, { readonly type: 'error' }>;
@@ -44,10 +49,13 @@ export const failure = (status: number, message: string, headers: Headers = {}):
   headers,
 });
 
+const reasonOf = ({ reason }: ErrorReply): Pick<GeneralError, 'reason'> =>
+  reason === undefined ? {} : { reason };
+
 /** An error as an item of an answer tells it: what the reply to the item alone would have said. */
 export const itemErrorOf = (reply: Reply): object =>
   reply.type === 'error'
-    ? { statusCode: reply.status, message: reply.message }
+    ? { statusCode: reply.status, message: reply.message, ...reasonOf(reply) }
     : (reply.body as object);
 
 /** 204 */
@@ -81,9 +89,10 @@ const sendJson = (ctx: Context, status: number, headers: Headers, body: string):
 
 /** Writes a reply as the answer. */
 export const send = (ctx: Context, reply: Reply): void => {
-  const { headers } = ctx.state as AnswerState;
+  const { headers, ignoredFields } = ctx.state as AnswerState;
   // Errors such as 404, 405 and 410 are cacheable by default.
   Object.assign(headers, reply.status >= 400 && { 'Cache-Control': 'no-store' }, reply.headers);
+  if (ignoredFields && reply.status < 300) headers['Linklog-Ignored-Fields'] = ignoredFields;
   if (reply.type === 'json') {
     const { body } = reply;
     sendJson(ctx, reply.status, headers, typeof body === 'string' ? body : JSON.stringify(body));
@@ -104,6 +113,7 @@ export const send = (ctx: Context, reply: Reply): void => {
     message: reply.message,
     ...(reply.errorType && { errorType: reply.errorType }),
     ...(reply.retryAfter !== undefined && { retryAfter: reply.retryAfter }),
+    ...reasonOf(reply),
   };
   sendJson(ctx, reply.status, headers, JSON.stringify(body));
 };

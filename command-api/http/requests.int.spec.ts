@@ -84,6 +84,75 @@ describe('command API: body', () => {
     }
   });
 
+  /** What comes of a body with these bytes. */
+  const readBytes = async (bytes: Buffer, headers: string): Promise<Read<string>> => {
+    const { read, socket, server } = await serveOne(100, atOnce);
+    socket.write(`POST / HTTP/1.1\r\nHost: a\r\n${headers}\r\n`);
+    socket.write(`Content-Length: ${bytes.length}\r\n\r\n`);
+    socket.write(bytes);
+    const body = await read;
+    socket.destroy();
+    server.close();
+    return body;
+  };
+
+  const notUtf8: readonly (readonly [string, Buffer])[] = [
+    ['Latin-1', Buffer.from('{"url":"https://example.com/M\xfcnchen"}', 'latin1')],
+    ['a sequence that breaks off', Buffer.from('{"title":"\xc3\x28"}', 'latin1')],
+    ['a surrogate', Buffer.from('{"title":"\xed\xa0\x80"}', 'latin1')],
+    ['an overlong form', Buffer.from('{"title":"\xc0\xaf"}', 'latin1')],
+    ['half a character at the end', Buffer.from('{"title":"\xc3', 'latin1')],
+    ['UTF-16', Buffer.from('\ufeff{"title":"a"}', 'utf16le')],
+  ];
+  for (const [what, bytes] of notUtf8) {
+    it(`is refused with 400 if it is not UTF-8: ${what}`, async () => {
+      const json = 'Content-Type: application/json';
+      for (const [headers, sent] of [
+        [json, bytes],
+        [`${json}; charset=utf-8`, bytes],
+        [`${json}\r\nContent-Encoding: gzip`, gzipSync(bytes)],
+      ] as const) {
+        const body = await readBytes(sent, headers);
+        expect(body, headers).to.have.nested.property('reply.status', 400);
+        expect(body, headers).to.have.nested.property('reply.message', 'Invalid JSON body');
+      }
+    });
+  }
+
+  it('may name UTF-8 as its charset, in any case, quoted or not', async () => {
+    for (const parameters of [
+      '; charset=utf-8',
+      ';CHARSET="UTF-8"',
+      ' ; Charset=utf8 ; profile="a; charset=latin1"',
+      '; profile=a',
+      ';',
+    ]) {
+      const body = await readBytes(
+        Buffer.from('{}'),
+        `Content-Type: application/json${parameters}`,
+      );
+      expect(body, parameters).to.deep.equal({ type: 'read', value: '{}' });
+    }
+  });
+
+  it('is refused with 415 if it names another charset', async () => {
+    for (const parameters of [
+      '; charset=iso-8859-1',
+      '; charset="utf-16"',
+      '; charset=utf-8; charset=latin1',
+      '; profile="a"; charset=us-ascii',
+      '; charset=',
+      '; charset=""',
+      '; charset="utf-8',
+    ]) {
+      const body = await readBytes(
+        Buffer.from('{}'),
+        `Content-Type: application/json${parameters}`,
+      );
+      expect(body, parameters).to.have.nested.property('reply.status', 415);
+    }
+  });
+
   it('of no stated length is refused as soon as it is too large', async () => {
     const { read, socket, server } = await serveOne(10, atOnce);
     socket.write(`${head}\r\nTransfer-Encoding: chunked\r\n\r\nb\r\n"123456789"\r\n`);

@@ -1,12 +1,16 @@
+import type { IncomingMessage } from 'node:http';
 import Router, { type RouterContext } from '@koa/router';
 import { koaBody } from 'koa-body';
 import type { Context } from 'koa';
 import type { z } from 'zod';
 import { messages } from '../../schemas/http/errors.js';
+import { urlFaultOf } from '../../schemas/http/link-fields.js';
 import { disallowedProperties } from '../../schemas/http/shorten.js';
 import type { RequestState } from './app.js';
 import { scanJson } from './json-scan.js';
-import { failure, send, type Reply } from './reply.js';
+import { noteIgnoredFields } from './ignored-fields.js';
+import { readQuery, type QueryParameters } from './query.js';
+import { failure, send, type AnswerState, type Reply } from './reply.js';
 
 /** The reply that refuses a request. */
 export interface Refused {
@@ -35,6 +39,27 @@ const brokenOff = async ({ req }: Context): Promise<never> => {
   throw Object.assign(new Error('The request was broken off'), { status: 400 });
 };
 
+/** Drops a byte order mark. Throws on bytes that are not UTF-8. */
+const utf8 = new TextDecoder('utf-8', { fatal: true });
+
+const decodeUtf8 = (bytes: Buffer): Read<string> => {
+  try {
+    return { type: 'read', value: utf8.decode(bytes) };
+  } catch {
+    return refusedWith(failure(400, messages.invalidJson));
+  }
+};
+
+const parameters = /;[ \t]*([^\s=;"]*)[ \t]*(?:=[ \t]*("(?:[^"\\]|\\.)*"?|[^\s;"]*))?/g;
+const utf8Names: ReadonlySet<string> = new Set(['utf-8', 'utf8', '"utf-8"', '"utf8"']);
+
+/** Whether every `charset` of a content type is UTF-8. */
+const namesUtf8 = (contentType: string): boolean =>
+  [...contentType.matchAll(parameters)].every(
+    ([, name = '', value = '']) =>
+      name.toLowerCase() !== 'charset' || utf8Names.has(value.toLowerCase()),
+  );
+
 /** Reads a JSON body of at most `limit` bytes as text, also twice: an idempotent replay needs its hash. */
 export const bodyReader = (limit: number): ((ctx: Context) => Promise<Read<string>>) => {
   const read = koaBody({
@@ -43,15 +68,22 @@ export const bodyReader = (limit: number): ((ctx: Context) => Promise<Read<strin
     text: true,
     textTypes: ['application/json'],
     textLimit: limit,
+    // koa-body gives no bytes, and would replace what is not UTF-8: in Latin-1, each character is a byte.
+    encoding: 'latin1',
   });
+  const bodies = new WeakMap<IncomingMessage, Read<string>>();
   return async (ctx) => {
-    const known: unknown = ctx.request.body;
-    if (typeof known === 'string') return { type: 'read', value: known };
+    const known = bodies.get(ctx.req);
+    if (known) return known;
     if (Number(ctx.headers['content-length'] ?? 0) > limit) return tooLarge(ctx);
     // A media type has no case, and white space may stand before its parameters.
     if (ctx.request.type.trim().toLowerCase() !== 'application/json') {
       ctx.set('Connection', 'close');
       return refusedWith(failure(415, messages.contentType));
+    }
+    if (!namesUtf8(ctx.headers['content-type'] ?? '')) {
+      ctx.set('Connection', 'close');
+      return refusedWith(failure(415, messages.charset));
     }
     const isPacked = ctx.headers['content-encoding'] !== undefined;
     try {
@@ -73,7 +105,9 @@ export const bodyReader = (limit: number): ((ctx: Context) => Promise<Read<strin
       throw error;
     }
     const { body } = ctx.request;
-    return { type: 'read', value: typeof body === 'string' ? body : '' };
+    const decoded = decodeUtf8(Buffer.from(typeof body === 'string' ? body : '', 'latin1'));
+    bodies.set(ctx.req, decoded);
+    return decoded;
   };
 };
 
@@ -103,18 +137,39 @@ export const parseAs = <Schema extends z.ZodType>(
   value: unknown,
 ): Read<z.output<Schema>> => {
   const parsed = schema.safeParse(value);
-  return parsed.success
-    ? { type: 'read', value: parsed.data }
-    : refusedWith(failure(400, parsed.error.issues[0]?.message ?? messages.badRequest));
+  if (parsed.success) return { type: 'read', value: parsed.data };
+  const [issue] = parsed.error.issues;
+  const reason = issue && urlFaultOf(issue);
+  const reply = failure(400, issue?.message ?? messages.badRequest);
+  return refusedWith(reason ? { ...reply, reason } : reply);
 };
 
-/** The body's text as a schema reads it. */
+/** The body's text as a schema reads it. A successful answer will name the fields that the schema strips. */
 export const parseJsonAs = <Schema extends z.ZodType>(
   schema: Schema,
   text: string,
+  state: AnswerState,
 ): Read<z.output<Schema>> => {
   const parsed = parseJson(text);
-  return parsed.type === 'read' ? parseAs(schema, parsed.value) : parsed;
+  if (parsed.type === 'refused') return parsed;
+  noteIgnoredFields(state, schema, parsed.value);
+  return parseAs(schema, parsed.value);
+};
+
+/** The query of a request as a schema reads it. */
+export const parseQuery = <Schema extends z.ZodType>(
+  schema: Schema,
+  ctx: Context,
+): Read<z.output<Schema>> => {
+  const query = queryOf(ctx);
+  return query.type === 'read' ? parseAs(schema, query.value) : query;
+};
+
+/** The parameters of a request's query; 400 if one is not UTF-8. */
+export const queryOf = ({ req }: Context): Read<QueryParameters> => {
+  const query = readQuery(req.url ?? '');
+  if (query.type === 'read') return { type: 'read', value: query.parameters };
+  return refusedWith(failure(400, `${query.name ?? 'The query'} must be UTF-8`));
 };
 
 /** Answers a request whose path matched; `parameter` reads a part of the path. */

@@ -1,5 +1,60 @@
 import { expect } from 'chai';
-import { layOut } from './render.js';
+import { inflateSync } from 'node:zlib';
+import { create } from 'qrcode';
+import { qrQuery } from '../../schemas/http/qr.js';
+import { layOut, renderQr } from './render.js';
+
+/** The rows of a PNG with one bit a pixel, as text: `0` and `1`. */
+const pixelsOf = (png: Buffer): readonly string[] => {
+  const size = png.readUInt32BE(16);
+  const data: Buffer[] = [];
+  for (let at = 8; at < png.length;) {
+    const length = png.readUInt32BE(at);
+    const isData = png.toString('latin1', at + 4, at + 8) === 'IDAT';
+    if (isData) data.push(png.subarray(at + 8, at + 8 + length));
+    at += length + 12;
+  }
+  const bytes = inflateSync(Buffer.concat(data));
+  const width = Math.ceil(size / 8);
+  let above: Uint8Array = new Uint8Array(width);
+  return Array.from({ length: size }, (_, y) => {
+    const [filter] = bytes.subarray(y * (width + 1));
+    expect(filter, `filter of row ${y}`).to.be.oneOf([0, 2]);
+    const line: Uint8Array = bytes.subarray(y * (width + 1) + 1, (y + 1) * (width + 1));
+    const before = above;
+    above = line.map((byte, x) => byte + (filter === 2 ? (before[x] ?? 0) : 0));
+    return Array.from(above, (byte) => byte.toString(2).padStart(8, '0'))
+      .join('')
+      .slice(0, size);
+  });
+};
+
+describe('command API: PNG of a QR code', () => {
+  const text = 'https://sho.rt/abcdefgh?qr';
+  for (const [size, margin] of [
+    ['100', '0'],
+    ['301', '4'],
+    ['1003', '10'],
+    ['4000', '1'],
+  ] as const) {
+    it(`has every module in its place, ${size} pixels with a margin of ${margin}`, () => {
+      const query = qrQuery.parse({ size, margin, ecc: 'Q' });
+      const pixels = pixelsOf(renderQr(text, query) as Buffer);
+      const { size: modules, data } = create(text, { errorCorrectionLevel: 'Q' }).modules;
+      const { scale, start } = layOut(Number(size), modules, Number(margin));
+      const dark = (x: number, y: number): boolean => {
+        const [column, row] = [x, y].map((at) => Math.floor((at - start) / scale));
+        if (column === undefined || row === undefined) return false;
+        const isInside = [column, row].every((at) => at >= 0 && at < modules);
+        return isInside && data[row * modules + column] === 1;
+      };
+      for (let y = 0; y < Number(size); y += 1) {
+        const row = Array.from({ length: Number(size) }, (_, x) => (dark(x, y) ? '1' : '0'));
+        if (pixels[y] !== row.join('')) expect(pixels[y], `row ${y}`).to.equal(row.join(''));
+      }
+    });
+  }
+});
 
 describe('command API: layout of a QR code', () => {
   it('gives each module the same whole number of pixels, and the quiet zone what is left', () => {

@@ -6,7 +6,7 @@ import { ConfigError } from '../../ops/platform/config/config.js';
 import { canonicalHost, canonicalUrl, type CanonicalUrl } from './canonical-url.js';
 import { parseList } from '../../ops/platform/files/list-file.js';
 import { destinationPattern } from '../../schemas/http/link-fields.js';
-import { parseUrl } from '../../schemas/parse-url.js';
+import { parseDestination, parseUrl } from '../../schemas/parse-url.js';
 
 export interface Blocklist {
   readonly entries: number;
@@ -64,7 +64,7 @@ export const parseBlocklist = (text: string): ParsedBlocklist => {
   const blocklist: Blocklist = {
     entries: list.length,
     has(url) {
-      const parsed = new URL(url);
+      const parsed = parseDestination(url);
       const host = canonicalHost(parsed);
       for (const domain of domainsOf(host)) if (hosts.has(domain)) return true;
       const ofHost = prefixes.get(host);

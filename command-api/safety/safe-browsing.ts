@@ -7,7 +7,7 @@ import type { Logger } from '../../ops/platform/logging.js';
 import type { SafetyCheck, SafetyVerdict } from './safety-check.js';
 import { maxUrlsPerCall, type FindThreats, type ThreatMatch } from './threat-matches.js';
 import { createVerdictCache, type KnownVerdict } from './verdict-cache.js';
-import { parseUrl } from '../../schemas/parse-url.js';
+import { parseDestination, parseUrl } from '../../schemas/parse-url.js';
 
 export const safeBrowsingLimits = {
   /** Milliseconds after which a check answers `unknown`. */
@@ -37,7 +37,7 @@ const graceMs = 50;
 
 /** The form in which the service compares URLs: without the fragment. */
 const askedForm = (text: string): string => {
-  const url = new URL(text);
+  const url = parseDestination(text);
   url.hash = '';
   const host = url.hostname.replace(/(?<!\.)\.+$/, '');
   if (host !== '') url.hostname = host;

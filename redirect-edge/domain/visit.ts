@@ -1,5 +1,6 @@
 import type { LinkState } from '../../schemas/folds/link.js';
 import { statusAt, type LinkStatus } from '../../schemas/folds/link-status.js';
+import { parseDestination } from '../../schemas/parse-url.js';
 
 const authority = /^(https?:\/\/)([^/\\?#]*)/i;
 const notForHeaders = /[^\x21-\x7e]+/g;
@@ -11,7 +12,7 @@ const notForHeaders = /[^\x21-\x7e]+/g;
 export const locationOf = (destination: string): string => {
   const asciiHost = destination.replace(authority, (whole, scheme: string, host: string) => {
     notForHeaders.lastIndex = 0;
-    return notForHeaders.test(host) ? scheme + new URL(destination).host : whole;
+    return notForHeaders.test(host) ? scheme + parseDestination(destination).host : whole;
   });
   return asciiHost.replace(notForHeaders, (text) => encodeURIComponent(text));
 };

@@ -24,7 +24,7 @@ const failed = place.extend({
 
 const batchResult = z.union([
   place.extend({ success: z.literal(true) }).extend(linkResponse.shape),
-  failed.extend(generalError.pick({ statusCode: true, message: true }).shape),
+  failed.extend(generalError.pick({ statusCode: true, message: true, reason: true }).shape),
   failed.extend(planError.shape),
   failed.extend(monthlyLimitError.shape),
 ]);

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { planName } from '../plans.js';
 import { scopeName } from '../scopes.js';
 import { timestamp } from '../events/envelope.js';
+import { urlFaults } from './link-fields.js';
 
 /** The envelope of all errors that have no shape of their own. */
 export const generalError = z.object({
@@ -12,6 +13,7 @@ export const generalError = z.object({
   message: z.string(),
   errorType: z.enum(['BLOCKED', 'DELETED', 'DISABLED', 'EXPIRED']).optional(),
   retryAfter: z.int().min(1).describe('Seconds; on errors of the per-minute limit.').optional(),
+  reason: z.enum(urlFaults).describe('Why the URL is invalid.').optional(),
 });
 export type GeneralError = z.infer<typeof generalError>;
 
@@ -64,12 +66,14 @@ export const messages = {
   internal: 'Internal server error',
   badRequest: 'Bad Request',
   headersTooLarge: 'Request header fields are too large',
+  originNotAllowed: 'Cross-origin calls from this origin are not allowed',
   misdirected: 'This listener answers to addresses, localhost and the names in ADMIN_HOSTS',
   requestTimeout: 'Request was not received in time',
   notFound: 'Not Found',
   methodNotAllowed: 'Method Not Allowed',
   bodyTooLarge: 'Request body is too large',
   contentType: 'Content-Type must be application/json',
+  charset: 'The charset of Content-Type must be utf-8',
   invalidJson: 'Invalid JSON body',
   codeNotFound: 'Short URL not found',
   keyNotFound: 'API key not found',

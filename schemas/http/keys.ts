@@ -3,6 +3,7 @@ import { timestamp } from '../events/envelope.js';
 import { planName } from '../plans.js';
 import { inOrder, scopeName, scopeNames } from '../scopes.js';
 import { expiresIn, optional } from './fields.js';
+import { text } from './link-fields.js';
 import { wholeNumber } from './query.js';
 import { usageResponse } from './reports.js';
 import { disallowedProperties } from './shorten.js';
@@ -11,10 +12,11 @@ import { disallowedProperties } from './shorten.js';
 export const keyIdPattern = /^[0-9a-f-]{36}$/;
 
 const nameMessage = 'name must have 1 to 100 characters, none of them control characters';
-const name = z
-  .string({ error: nameMessage })
-  .regex(/^[^\u0000-\u001f\u007f-\u009f]{1,100}$/u, nameMessage)
-  .refine((value) => value.isWellFormed(), nameMessage);
+const name = text(
+  { minLength: 1, maxLength: 100 },
+  /^[^\u0000-\u001f\u007f-\u009f]*$/,
+  nameMessage,
+);
 
 const accountMessage =
   'account must have 1 to 64 characters: letters, digits, dots, hyphens and underscores';

@@ -1,6 +1,6 @@
 import { expect } from 'chai';
 import { scopeNames } from '../scopes.js';
-import { changeKeyRequest, createKeyRequest } from './keys.js';
+import { changeKeyRequest, changeOwnKeyRequest, createKeyRequest, makeKeyRequest } from './keys.js';
 
 const nameMessage = 'name must have 1 to 100 characters, none of them control characters';
 const planMessage = 'plan must be one of FREE, HOBBY, INDIE, PRO';
@@ -45,6 +45,16 @@ describe('schemas: body of POST /admin/keys', () => {
       expect(createKeyRequest.parse(body)).to.deep.equal({ ...rest, ...body });
     });
   }
+
+  it('stores the name trimmed and in NFC, and counts its characters as they are stored', () => {
+    const named = (name: string) => createKeyRequest.parse({ name, plan: 'PRO' }).name;
+    expect(named(' \u00a0Gro\u0308\u00dfe\n')).to.equal('Gr\u00f6\u00dfe');
+    expect(named(` ${'u\u0308'.repeat(100)} `)).to.equal('\u00fc'.repeat(100));
+    expect(changeKeyRequest.parse({ name: 'a\u0308 ' })).to.include({ name: '\u00e4' });
+    expect(makeKeyRequest.parse({ name: ' a\u0308' })).to.include({ name: '\u00e4' });
+    expect(changeOwnKeyRequest.parse({ name: ' a\u0308' })).to.include({ name: '\u00e4' });
+    expect(messageOf(createKeyRequest, { name: ' \u00a0', plan: 'PRO' })).to.equal(nameMessage);
+  });
 
   const refused: readonly (readonly [Record<string, unknown>, string])[] = [
     ...badNames.map((name) => [{ name }, nameMessage] as const),

@@ -1,6 +1,7 @@
 /** The fields of a link that requests may name. */
 import { z } from 'zod';
 import { parseUrl } from '../parse-url.js';
+import { trimInvisible } from '../trim-invisible.js';
 
 const maxUrlLength = 2_048;
 /**
@@ -12,31 +13,68 @@ const maxUrlLength = 2_048;
 export const destinationPattern =
   /^[Hh][Tt][Tt][Pp][Ss]?:\/\/[^/\\?#@\u0000-\u001f\u007f-\u009f\u2028\u2029]+(?:\/[^\\?#\u0000-\u001f\u007f-\u009f\u2028\u2029]*)?(?:[?#][^\u0000-\u001f\u007f-\u009f\u2028\u2029]*)?$/;
 
-/** The parsed form of a destination, or `null` where it is none that we take. */
-const parseDestination = (url: string): URL | null => {
-  const parsed = url.isWellFormed() ? parseUrl(url) : null;
-  return parsed && parsed.href.length <= maxUrlLength ? parsed : null;
-};
+/** Why a URL is invalid: `reason` in the error. `whitespace`: a control character, or white space in the host. */
+export const urlFaults = [
+  'missing',
+  'scheme',
+  'userinfo',
+  'backslash',
+  'ownHost',
+  'host',
+  'whitespace',
+  'tooLong',
+] as const;
+export type UrlFault = (typeof urlFaults)[number];
 
 export const invalidUrl = 'Please provide a valid URL';
+const urlTooLong = `URL must be at most ${maxUrlLength} characters`;
+
+const controls = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/;
+const urlParts = /^https?:\/\/([^/\\?#]*)([^?#]*)/i;
+
+/** The first fault of a destination that is trimmed; `null` if it is valid. */
+const faultOf = (url: string, isOwnHost: (destination: URL) => boolean): UrlFault | null => {
+  if (url === '') return 'missing';
+  if (url.length > maxUrlLength) return 'tooLong';
+  const [whole, authority = '', path = ''] = urlParts.exec(url) ?? [];
+  if (whole === undefined) return 'scheme';
+  // Half a surrogate pair is no character either.
+  if (controls.test(url) || !url.isWellFormed()) return 'whitespace';
+  if (authority.includes('@')) return 'userinfo';
+  if (path.includes('\\')) return 'backslash';
+  const parsed = authority === '' ? null : parseUrl(url);
+  if (!parsed) return /\s/.test(authority) ? 'whitespace' : 'host';
+  if (parsed.href.length > maxUrlLength) return 'tooLong';
+  return isOwnHost(parsed) ? 'ownHost' : null;
+};
+
 /** A destination. `isOwnHost` tells those that would loop. */
 export const destination = (isOwnHost: (destination: URL) => boolean) =>
   z
     .string({ error: invalidUrl })
-    .trim()
-    .max(maxUrlLength, { error: invalidUrl, abort: true })
-    .regex(destinationPattern, { error: invalidUrl, abort: true })
-    .refine((url) => {
-      const parsed = parseDestination(url);
-      return parsed !== null && !isOwnHost(parsed);
-    }, invalidUrl)
+    .overwrite(trimInvisible)
+    .superRefine((url, context) => {
+      const fault = faultOf(url, isOwnHost);
+      if (fault === null) return;
+      const message = fault === 'tooLong' ? urlTooLong : invalidUrl;
+      context.addIssue({ code: 'custom', message, params: { reason: fault } });
+    })
     .meta({
+      maxLength: maxUrlLength,
+      pattern: destinationPattern.source,
       description:
-        'The destination, kept exactly as it is sent; outer white space is trimmed first. ' +
-        'Beyond the pattern: it parses as the URL Standard has it, has at most 2,048 ' +
-        'characters in its normalised form too, and does not lead to this service itself.',
+        'The destination, kept exactly as it is sent; white space and invisible characters at both ' +
+        'ends are trimmed first. Beyond the pattern: it parses as the URL Standard has it, has at ' +
+        'most 2,048 characters in its normalised form too, and does not lead to this service itself.',
       examples: ['https://example.com/a?b=c'],
     });
+
+/** What is wrong with the URL of a body that was refused; `null` if another field is wrong. */
+export const urlFaultOf = (issue: z.core.$ZodIssue): UrlFault | null => {
+  if (issue.message !== invalidUrl && issue.message !== urlTooLong) return null;
+  // No text at all is an issue of the schema's type.
+  return issue.code === 'custom' ? (issue.params?.['reason'] as UrlFault) : 'missing';
+};
 
 /** Counted as JSON Schema counts: what takes two UTF-16 units is one character. */
 const lengthOf = (text: string): number => Array.from(text).length;
@@ -59,8 +97,28 @@ export const maxClicks = z
   .max(maxClicksLimit, { error: `maxClicks must be at most ${maxClicksLimit}`, abort: true })
   .int({ error: 'maxClicks must be an integer' });
 
-/** A text that PostgreSQL stores and a page can show. */
-const text = (
+/**
+ * More combining marks than follow a letter in any language (UAX #15, Stream-Safe Text Format). Their normal form
+ * takes time that is quadratic in their number.
+ */
+const tooManyMarks = /(?<!\p{M})\p{M}{31}/u;
+
+/** A text as it is stored and compared: trimmed, and in NFC. */
+export const canonicalText = (text: string): string => {
+  const trimmed = text.trim();
+  return tooManyMarks.test(trimmed) ? trimmed : trimmed.normalize('NFC');
+};
+
+/** White space, which is trimmed. */
+const outerSpace =
+  '[\\u0009-\\u000d \\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff]*';
+
+/** The pattern of a text before it is trimmed, for the OpenAPI document. @param pattern from `^` to `$` */
+const withOuterSpace = ({ source }: RegExp): string =>
+  `^${outerSpace}${source.slice(1, -1)}${outerSpace}$`;
+
+/** A text that PostgreSQL stores and a page can show. Its bounds are those of its canonical form. */
+export const text = (
   bounds: { readonly minLength?: number; readonly maxLength: number },
   pattern: RegExp,
   error: string,
@@ -68,12 +126,14 @@ const text = (
   const { minLength = 0, maxLength } = bounds;
   return z
     .string({ error })
+    .overwrite(canonicalText)
     .regex(pattern, error)
     .refine((value) => {
       const length = lengthOf(value);
       return length >= minLength && length <= maxLength && value.isWellFormed();
     }, error)
-    .meta(bounds);
+    .refine((value) => !tooManyMarks.test(value), 'At most 30 combining marks in a row')
+    .meta({ ...bounds, pattern: withOuterSpace(pattern) });
 };
 
 export const title = text(

@@ -21,7 +21,7 @@ describe('schemas: query of GET /v2/qr', () => {
   it('takes every value up to its bounds', () => {
     for (const [size, margin] of [
       [100, 0],
-      [1_000, 10],
+      [4_000, 10],
     ] as const) {
       const query = { size: String(size), margin: String(margin), ecc: 'H', format: 'svg' };
       expect(qrQuery.parse(query)).to.include({ size, margin, ecc: 'H', format: 'svg' });
@@ -29,18 +29,54 @@ describe('schemas: query of GET /v2/qr', () => {
   });
 
   it('takes hex colours of 3, 6 and 8 digits, with # and without', () => {
-    for (const digits of ['fff', 'FF8800', '00000080']) {
+    for (const digits of ['a00', 'AA2200', '000000c0']) {
       expect(qrQuery.parse({ dark: digits })).to.include({ dark: `#${digits}` });
+    }
+    for (const digits of ['fff', 'FF8800', '00000000']) {
       expect(qrQuery.parse({ light: `#${digits}` })).to.include({ light: `#${digits}` });
     }
+  });
+
+  describe('needs dark to be darker than light, with a contrast of 3:1', () => {
+    const message = 'dark must be clearly darker than light';
+    // The contrast ratio of WCAG 2; transparent colours lie on white.
+    const pairs: readonly (readonly [dark: string, light: string, taken: boolean])[] = [
+      ['000000', 'ffffff', true],
+      ['ffffff', '000000', false],
+      ['ffffff', 'ffffff', false],
+      ['000000', '000000', false],
+      // 3.07:1 and 2.996:1.
+      ['939393', 'ffffff', true],
+      ['959595', 'ffffff', false],
+      ['ffffff', '939393', false],
+      ['0000ff', 'ffffff', true],
+      ['ffff00', 'ffffff', false],
+      ['000000', '0000ff', false],
+      ['000', '5a5a5a', true],
+      ['000', '595959', false],
+      ['000000', 'ffffff00', true],
+      ['000000', '00000000', true],
+      ['00000000', 'ffffff', false],
+      ['00000040', 'ffffff', false],
+      ['000000c0', 'ffffff', true],
+    ];
+    for (const [dark, light, taken] of pairs) {
+      it(`${taken ? 'takes' : 'refuses'} ${dark} on ${light}`, () => {
+        expect(messageOf({ dark, light })).to.equal(taken ? null : message);
+      });
+    }
+
+    it('is checked after all fields', () => {
+      expect(messageOf({ dark: 'fff', mark: '0' })).to.equal('mark must be 1');
+    });
   });
 
   const wrong: readonly (readonly [string, readonly unknown[], string])[] = [
     ['format', ['PNG', '', 'jpeg', ['png', 'svg']], 'format must be either png or svg'],
     [
       'size',
-      ['99', '1001', '', ' 300', '300 ', '1e2', '-1', '00300', '300.0', ['300', '300']],
-      'size must be between 100 and 1000',
+      ['99', '4001', '', ' 300', '300 ', '1e2', '-1', '00300', '300.0', ['300', '300']],
+      'size must be between 100 and 4000',
     ],
     ['margin', ['11', '-1', '', '0x1', ['1']], 'margin must be between 0 and 10'],
     ['ecc', ['m', '', 'LM', ['L']], 'ecc must be one of L, M, Q, H'],

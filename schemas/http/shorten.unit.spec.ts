@@ -1,8 +1,10 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { urlFaultOf, type UrlFault } from './link-fields.js';
 import { shortCodePattern, shortenRequest } from './shorten.js';
 
 const invalidUrl = 'Please provide a valid URL';
+const urlTooLong = 'URL must be at most 2048 characters';
 const aliasLength = 'Alias must be between 3 and 50 characters';
 const aliasLetters = 'Alias may only contain letters, numbers, hyphens and underscores';
 const passwordLength = 'Password must be between 4 and 100 characters';
@@ -67,54 +69,132 @@ describe('schemas: body of POST /v2/shorten', () => {
     });
   }
 
-  const refused: readonly (readonly [string, unknown])[] = [
-    ['none', undefined],
-    ['null', null],
-    ['an empty one', ''],
-    ['a number', 5],
-    ['an array', [url]],
-    ['no scheme', 'example.com'],
-    ['a relative one', '//example.com/'],
-    ['another scheme', 'ftp://example.com/'],
-    ['a script', 'javascript:alert(1)//https://'],
-    ['a script after a break', 'https:\n//example.com'],
-    ['a scheme without slashes', 'https:example.com'],
-    ['one slash', 'https:/example.com'],
-    ['three slashes', 'https:///example.com'],
-    ['back slashes', 'https:\\\\example.com'],
-    ['no host', 'https://'],
-    ['no host but a query', 'https://?a=b'],
-    ['a host with a space', 'https://exa mple.com/'],
-    ['a port out of range', 'https://example.com:65536/'],
-    ['a number beyond IPv4', 'http://256.256.256.256/'],
-    ['a user name', 'https://user@example.com/'],
-    ['a user name and password', 'https://user:secret@example.com/'],
-    ['a password only', 'https://:secret@example.com/'],
-    ['an empty user name', 'https://@example.com/'],
-    ['an empty user name and password', 'https://:@example.com'],
-    ['a back slash before another host', 'https://example.com\\@evil.example/'],
-    ['a back slash in the path', 'https://example.com/a\\b'],
-    ['a tab within', 'https://exam\tple.com/'],
-    ['a line break within', 'https://example.com/\r\nSet-Cookie:a=b'],
-    ['NUL', 'https://example.com/\u0000'],
-    ['a C1 control', 'https://example.com/\u0085a'],
-    ['a line separator', 'https://example.com/\u2028a'],
-    ['half a surrogate pair', 'https://example.com/\ud800'],
-    ['one character too many', long(2_049)],
-    ['too many characters once normalised', 'https://example.com/' + 'ü'.repeat(400)],
-    ['our own host', 'https://sho.rt/abc'],
-    ['our own host in capitals', 'HTTPS://SHO.RT/abc'],
-    ['our own host, percent-encoded', 'https://%73ho.rt/abc'],
-    ['our own host with its port', 'https://sho.rt:443/abc'],
+  const refused: readonly (readonly [UrlFault, string, unknown])[] = [
+    ['missing', 'none', undefined],
+    ['missing', 'null', null],
+    ['missing', 'an empty one', ''],
+    ['missing', 'a number', 5],
+    ['missing', 'an array', [url]],
+    ['scheme', 'no scheme', 'example.com'],
+    ['scheme', 'a relative one', '//example.com/'],
+    ['scheme', 'another scheme', 'ftp://example.com/'],
+    ['scheme', 'a script', 'javascript:alert(1)//https://'],
+    ['scheme', 'a script after a break', 'https:\n//example.com'],
+    ['scheme', 'a scheme without slashes', 'https:example.com'],
+    ['scheme', 'one slash', 'https:/example.com'],
+    ['host', 'three slashes', 'https:///example.com'],
+    ['scheme', 'back slashes', 'https:\\\\example.com'],
+    ['host', 'no host', 'https://'],
+    ['host', 'no host but a query', 'https://?a=b'],
+    ['whitespace', 'a host with a space', 'https://exa mple.com/'],
+    ['host', 'a port out of range', 'https://example.com:65536/'],
+    ['host', 'a number beyond IPv4', 'http://256.256.256.256/'],
+    ['userinfo', 'a user name', 'https://user@example.com/'],
+    ['userinfo', 'a user name and password', 'https://user:secret@example.com/'],
+    ['userinfo', 'a password only', 'https://:secret@example.com/'],
+    ['userinfo', 'an empty user name', 'https://@example.com/'],
+    ['userinfo', 'an empty user name and password', 'https://:@example.com'],
+    ['backslash', 'a back slash before another host', 'https://example.com\\@evil.example/'],
+    ['backslash', 'a back slash in the path', 'https://example.com/a\\b'],
+    ['whitespace', 'a tab within', 'https://exam\tple.com/'],
+    ['whitespace', 'a line break within', 'https://example.com/\r\nSet-Cookie:a=b'],
+    ['whitespace', 'NUL', 'https://example.com/\u0000'],
+    ['whitespace', 'a C1 control', 'https://example.com/\u0085a'],
+    ['whitespace', 'a line separator', 'https://example.com/\u2028a'],
+    ['whitespace', 'half a surrogate pair', 'https://example.com/\ud800'],
+    ['tooLong', 'one character too many', long(2_049)],
+    ['tooLong', 'too many characters once normalised', 'https://example.com/' + 'ü'.repeat(400)],
+    ['ownHost', 'our own host', 'https://sho.rt/abc'],
+    ['ownHost', 'our own host in capitals', 'HTTPS://SHO.RT/abc'],
+    ['ownHost', 'our own host, percent-encoded', 'https://%73ho.rt/abc'],
+    ['ownHost', 'our own host with its port', 'https://sho.rt:443/abc'],
   ];
-  for (const [what, value] of refused) {
-    it(`refuses as url ${what}`, () => {
-      expect(messageOf({ url: value })).to.equal(invalidUrl);
+  for (const [reason, what, value] of refused) {
+    it(`refuses as url ${what}: ${reason}`, () => {
+      const [issue] = schema.safeParse({ url: value }).error?.issues ?? [];
+      expect(issue?.message).to.equal(reason === 'tooLong' ? urlTooLong : invalidUrl);
+      expect(issue && urlFaultOf(issue)).to.equal(reason);
     });
   }
 
+  it('gives a reason only for the URL', () => {
+    const [issue] = schema.safeParse({ url, alias: 'ab' }).error?.issues ?? [];
+    expect(issue && urlFaultOf(issue)).to.equal(null);
+    const [missing] = schema.safeParse('no object').error?.issues ?? [];
+    expect(missing && urlFaultOf(missing)).to.equal('missing');
+  });
+
   it('trims the destination’s outer white space, and counts without it', () => {
     expect(schema.parse({ url: ` \t\n${long(2_048)}\u00a0\r\n ` }).url).to.equal(long(2_048));
+  });
+
+  it('trims invisible characters at both ends of the destination, mixed with white space', () => {
+    const invisible = [
+      '\u00ad\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e',
+      '\u2060\u2061\u2062\u2063\u2064\u2066\u2067\u2068\u2069\ufeff',
+    ].join(' \n');
+    for (const character of [...Array.from(invisible), invisible, `\u200b \u200b`]) {
+      const sent = `${character}${long(2_048)}${character}`;
+      expect(schema.parse({ url: sent }).url, JSON.stringify(character)).to.equal(long(2_048));
+    }
+    expect(messageOf({ url: invisible })).to.equal(invalidUrl);
+    // Unassigned, so not on the list.
+    expect(schema.parse({ url: `${url}\u2065` }).url).to.equal(`${url}\u2065`);
+    expect(schema.parse({ url: `${url}\u200ba` }).url).to.equal(`${url}\u200ba`);
+  });
+
+  it('takes a destination with any host that current UTS 46 allows, and no other', () => {
+    expect(schema.parse({ url: 'https://STRA\u1e9eE.de/' }).url).to.equal(
+      'https://STRA\u1e9eE.de/',
+    );
+    expect(messageOf({ url: 'https://a\u200cb.de/' })).to.equal(invalidUrl);
+  });
+
+  it('knows its own host in every spelling that UTS 46 maps to it', () => {
+    const own = shortenRequest((destination) => destination.host === 'xn--strae-oqa.de');
+    for (const host of ['straße.de', 'STRA\u1e9eE.de', 'stra%C3%9Fe.de', 'XN--STRAE-OQA.de']) {
+      const [issue] = own.safeParse({ url: `https://${host}/a` }).error?.issues ?? [];
+      expect(issue && urlFaultOf(issue), host).to.equal('ownHost');
+    }
+  });
+
+  it('stores title, note and tags trimmed and in NFC', () => {
+    const body = {
+      url,
+      title: ' \u00a0Bu\u0308cher\t',
+      note: '\n  u\u0308ber\n zwei Zeilen \n',
+      tags: [' o\u0308l ', '\u00f6l', 'a\u0308'],
+    };
+    expect(schema.parse(body)).to.deep.include({
+      title: 'B\u00fccher',
+      note: '\u00fcber\n zwei Zeilen',
+      tags: ['\u00f6l', '\u00e4'],
+    });
+  });
+
+  it('counts the characters of title, note and tags as they are stored', () => {
+    const decomposed = 'u\u0308';
+    for (const [field, length] of [
+      ['title', 200],
+      ['note', 2_000],
+    ] as const) {
+      const stored = schema.parse({ url, [field]: ` ${decomposed.repeat(length)} ` })[field];
+      expect(stored, field).to.equal('\u00fc'.repeat(length));
+      expect(messageOf({ url, [field]: decomposed.repeat(length + 1) })).to.match(
+        /must have at most/,
+      );
+      // U+0958 is two characters in NFC.
+      expect(messageOf({ url, [field]: '\u0958'.repeat(length) })).to.match(/must have at most/);
+    }
+    expect(schema.parse({ url, tags: [`\t${decomposed.repeat(50)} `] }).tags).to.deep.equal([
+      '\u00fc'.repeat(50),
+    ]);
+  });
+
+  it('refuses a tag that is empty after trimming', () => {
+    for (const tag of ['', ' ', '\u00a0\t\n', '\ufeff']) {
+      expect(messageOf({ url, tags: ['a', tag] }), JSON.stringify(tag)).to.match(/^tags must be/);
+    }
   });
 
   const fields: readonly (readonly [string, readonly unknown[], string | null])[] = [
@@ -166,6 +246,10 @@ describe('schemas: body of POST /v2/shorten', () => {
   });
 });
 
+/** White space and invisible characters at the ends of a text. */
+const outer =
+  /^[\s\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069]+|[\s\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069]+$/g;
+
 describe('schemas: rule for destinations', () => {
   const pieces = fc.constantFrom(
     ...['http://', 'HTTPS://', 'https:', '//', '/', '\\', '@', ':', '?', '#', '%', '%00', '..'],
@@ -205,7 +289,7 @@ describe('schemas: rule for destinations', () => {
         if (!result.success) return;
         accepted += 1;
         const destination = result.data.url;
-        expect(destination).to.equal(text.trim());
+        expect(destination).to.equal(text.replace(outer, ''));
         expect(destination).to.match(/^https?:\/\//i);
         expect(destination).to.not.match(/\p{Cc}|\u2028|\u2029/u);
         const parsed = new URL(destination);
@@ -222,7 +306,7 @@ describe('schemas: rule for destinations', () => {
 
   it('takes the same destination however much white space is around it', () => {
     const white = fc.string({
-      unit: fc.constantFrom(' ', '\t', '\n', '\r', '\u00a0'),
+      unit: fc.constantFrom(' ', '\t', '\n', '\r', '\u00a0', '\u200b', '\ufeff', '\u202e'),
       maxLength: 5,
     });
     fc.assert(

@@ -6,7 +6,7 @@ import type { PlanTable } from '../../../schemas/plans.js';
 import type { RequestState } from '../app.js';
 import type { ManagedLinksDeps } from '../managed-links.js';
 import { json, type Reply } from '../reply.js';
-import { bodyReader, parseAs, parseJsonAs, type Handler, type Route } from '../requests.js';
+import { bodyReader, parseJsonAs, parseQuery, type Handler, type Route } from '../requests.js';
 import type { ProjectionWorker } from './projection-worker.js';
 
 /** A request of an operator whose token was right. */
@@ -53,7 +53,7 @@ export const withBody =
   async (ctx, state, parameter) => {
     const body = await readBody(ctx);
     if (body.type === 'refused') return body.reply;
-    const request = parseJsonAs(schema, body.value);
+    const request = parseJsonAs(schema, body.value, state);
     return request.type === 'read' ? answer(request.value, state, parameter, ctx) : request.reply;
   };
 
@@ -64,6 +64,6 @@ export const withQuery =
     answer: (query: z.output<Schema>, parameter: Parameter) => Promise<Reply>,
   ): Handler<AdminState> =>
   async (ctx, _state, parameter) => {
-    const query = parseAs(schema, { ...ctx.query });
+    const query = parseQuery(schema, ctx);
     return query.type === 'read' ? answer(query.value, parameter) : query.reply;
   };

@@ -8,7 +8,8 @@ Every request under \`/v2\` needs an API key. Each key has a limit per minute an
 its plan; what is left stands in headers and in \`GET /v2/usage\`. A key also has scopes: an operation
 that needs one names it as its security requirement. Errors have one shape,
 \`GeneralError\`, except 401, 403 and the 429 of a monthly quota, which have their own. An unknown path
-is 404, another method 405. \`HEAD\` works wherever \`GET\` does; a body on either is not read.`;
+is 404, another method 405. \`HEAD\` works wherever \`GET\` does; a body on either is not read. Bodies
+and query parameters are UTF-8; titles, notes, tags and names of keys are stored trimmed and in NFC.`;
 
 /** The listener's OpenAPI document, made of the schemas that validate what it describes. */
 export const openApiDocument = () => ({

@@ -98,6 +98,20 @@ describe('command API: OpenAPI document', () => {
     }
   });
 
+  it('has patterns for texts that take white space at both ends, which is trimmed', () => {
+    const { title } = schemaOf('ShortenRequest')['properties'] as {
+      title: { anyOf: [{ pattern: string; maxLength: number }] };
+    };
+    const [{ pattern, maxLength }] = title.anyOf;
+    expect(maxLength).to.equal(200);
+    for (const taken of ['', 'a b', ' \n a \t\ufeff\r']) {
+      expect(new RegExp(pattern, 'u').test(taken), JSON.stringify(taken)).to.equal(true);
+    }
+    for (const refused of ['a\nb', '\0', 'a\u0085']) {
+      expect(new RegExp(pattern, 'u').test(refused), JSON.stringify(refused)).to.equal(false);
+    }
+  });
+
   it('has exactly the seven fields of the statistics without a period', () => {
     const { required, additionalProperties } = schemaOf('Stats');
     const fields = [

@@ -3,7 +3,17 @@ import { listLinksQuery } from '../../../schemas/http/list-links.js';
 import { qrQuery } from '../../../schemas/http/qr.js';
 import { accountStatsQuery, statsQuery } from '../../../schemas/http/statistics.js';
 import { ownKeysQuery } from '../../../schemas/http/keys.js';
-import { done, errors, health, linkDetails, madeOnce, qrImages, success } from './responses.js';
+import {
+  changedLink,
+  done,
+  errors,
+  health,
+  linkDetails,
+  madeOnce,
+  qrImages,
+  success,
+  successOfBody,
+} from './responses.js';
 import {
   parametersOf,
   refTo,
@@ -200,6 +210,7 @@ export const paths = {
                 url: 'mailto:a@b.c',
                 statusCode: 400,
                 message: 'Please provide a valid URL',
+                reason: 'scheme',
               },
             ],
           },
@@ -228,7 +239,7 @@ export const paths = {
         delete: { value: { shortCodes: ['spring-sale'], change: { delete: true } } },
       }),
       responses: {
-        200: success('An outcome for each short code, in their order.', 'BulkResponse', {
+        200: successOfBody('An outcome for each short code, in their order.', 'BulkResponse', {
           two: {
             results: [
               {
@@ -309,7 +320,7 @@ export const paths = {
         },
       }),
       responses: {
-        200: linkDetails('The link as it is now.', { link: details }),
+        200: changedLink('The link as it is now.', { link: details }),
         ...errors(400, 403, 404, 410, 412, 413, 415),
       },
     },
@@ -470,7 +481,7 @@ export const paths = {
         },
       }),
       responses: {
-        201: success(
+        201: successOfBody(
           'The key, which is shown this once.',
           'MadeApiKey',
           { key: made },
@@ -493,7 +504,7 @@ export const paths = {
         more: { value: { name: 'Stats reader', scopes: ['stats:read'] } },
       }),
       responses: {
-        200: success('The key as it is now.', 'ApiKey', { key }),
+        200: successOfBody('The key as it is now.', 'ApiKey', { key }),
         ...errors(400, 403, 404, 413, 415),
       },
     },
@@ -516,7 +527,7 @@ export const paths = {
       description: `All earlier ones end after the overlap. ${freeOfCharge}`,
       requestBody: body('RotateKeyRequest', { hour: { value: { overlapSeconds: 3_600 } } }),
       responses: {
-        200: success('The new key, which is shown this once.', 'MadeApiKey', { key: made }),
+        200: successOfBody('The new key, which is shown this once.', 'MadeApiKey', { key: made }),
         ...errors(400, 403, 404, 413, 415),
       },
     },

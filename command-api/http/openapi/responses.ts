@@ -28,6 +28,12 @@ export const componentHeaders = {
   Allow: header('The methods that this path takes.', text),
   ETag: header('Of an image, for `If-None-Match`; of a link its version, for `If-Match`.', text),
   'Retry-After': header('Seconds to wait before the next try.', { type: 'integer', minimum: 1 }),
+  'Linklog-Ignored-Fields': header(
+    'Fields of the body that are not listed and were stripped, in the order of the body: ' +
+      'percent-encoded, at most 10.',
+    text,
+    false,
+  ),
   'Idempotency-Replayed': header(
     'Where this is the first answer to this `Idempotency-Key` once more.',
     { ...text, const: 'true' },
@@ -76,10 +82,25 @@ export const success = (
   ...more,
 });
 
+/** A success of a call with a body, as JSON. */
+export const successOfBody = (
+  ...[description, name, bodies, more]: Parameters<typeof success>
+): SchemaPart =>
+  success(description, name, bodies, {
+    headers: headers([...ofAll, ...ofKnownKey, 'Linklog-Ignored-Fields']),
+    ...more,
+  });
+
 /** A link as it is, with its version. */
 export const linkDetails = (description: string, bodies: Examples): SchemaPart =>
   success(description, 'LinkDetails', bodies, {
     headers: headers([...ofAll, ...ofKnownKey, 'ETag']),
+  });
+
+/** A link as a change left it. */
+export const changedLink = (description: string, bodies: Examples): SchemaPart =>
+  success(description, 'LinkDetails', bodies, {
+    headers: headers([...ofAll, ...ofKnownKey, 'ETag', 'Linklog-Ignored-Fields']),
   });
 
 /** 204 */
@@ -93,7 +114,7 @@ export const madeOnce = (
   ...[description, name, bodies, more]: Parameters<typeof success>
 ): SchemaPart =>
   success(description, name, bodies, {
-    headers: headers([...ofAll, ...ofKnownKey, 'Idempotency-Replayed']),
+    headers: headers([...ofAll, ...ofKnownKey, 'Linklog-Ignored-Fields', 'Idempotency-Replayed']),
     ...more,
   });
 
@@ -157,7 +178,7 @@ const error = <Status extends number, Name extends string>(
 /** Every error that more than one operation answers; its name stands in `components.responses`. */
 const errorResponses = [
   error(400, 'BadRequest', 'What was sent is not valid; `message` says what.', {
-    url: general(400, 'Please provide a valid URL'),
+    url: general(400, 'Please provide a valid URL', shorten, { reason: 'scheme' }),
     alias: general(400, messages.aliasTaken),
   }),
   error(
@@ -216,8 +237,9 @@ const errorResponses = [
   error(413, 'ContentTooLarge', 'The body has too many bytes.', {
     body: general(413, messages.bodyTooLarge),
   }),
-  error(415, 'UnsupportedMediaType', 'The body is not `application/json`.', {
+  error(415, 'UnsupportedMediaType', 'The body is not `application/json` in UTF-8.', {
     type: general(415, messages.contentType),
+    charset: general(415, messages.charset),
   }),
   error(422, 'UnprocessableContent', 'The `Idempotency-Key` was used with another body.', {
     mismatch: general(422, messages.idempotencyMismatch),

@@ -14,7 +14,7 @@ export const createBulkHandler = (deps: ManagedLinksDeps & PlanDeps): Handler<V2
   const links = createManagedLinks(deps);
 
   return async (_ctx, state) => {
-    const request = parseJsonAs(bulkRequest, state.body);
+    const request = parseJsonAs(bulkRequest, state.body, state);
     if (request.type === 'refused') return request.reply;
     const { shortCodes } = request.value;
     const { delete: deletes, ...edit } = request.value.change;

@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto';
+import type { z } from 'zod';
 import type { LedgerClock } from '../../../ops/ledger/clock.js';
 import type { OutboxDelivery } from '../../../ops/platform/outbox/port.js';
 import type { Pool } from '../../../ops/platform/postgres/pool.js';
 import { topics } from '../../../schemas/events/topics.js';
 import { messages } from '../../../schemas/http/errors.js';
 import { findAnswers, type IdempotentRequest, type KeptAnswer } from '../../ledger/kept-answers.js';
+import { noteIgnoredFields } from '../ignored-fields.js';
 import { failure, json, type Reply } from '../reply.js';
 import { parseJson, type Handler } from '../requests.js';
 import type { V2State } from './admitted-call.js';
@@ -47,13 +49,13 @@ export const createIdempotency = (pool: Pool, clock: LedgerClock, delivery: Outb
 
   return {
     replay,
-    /** A POST: replays an earlier answer, or does its work. */
-    post(work: PostWork): Handler<V2State> {
+    /** A POST: replays an earlier answer, or does its work. Both name the fields that the schema strips. */
+    post(schema: z.ZodType, work: PostWork): Handler<V2State> {
       return (ctx, state) => {
-        const run = (request: IdempotentRequest | null): Promise<Reply> | Reply => {
-          const parsed = parseJson(state.body);
-          return parsed.type === 'read' ? work(parsed.value, state, request) : parsed.reply;
-        };
+        const parsed = parseJson(state.body);
+        if (parsed.type === 'read') noteIgnoredFields(state, schema, parsed.value);
+        const run = (request: IdempotentRequest | null): Promise<Reply> | Reply =>
+          parsed.type === 'read' ? work(parsed.value, state, request) : parsed.reply;
         const key = ctx.headers['idempotency-key'];
         if (key === undefined) return run(null);
         if (typeof key !== 'string' || key.length < 1 || key.length > maxKeyLength) {

@@ -21,7 +21,7 @@ import {
   type KeyWithUsage,
 } from '../../ledger/api-keys.js';
 import { failure, json, noContent, unavailable, type Reply } from '../reply.js';
-import { parseAs, parseJsonAs, type Handler } from '../requests.js';
+import { parseJsonAs, parseQuery, type Handler } from '../requests.js';
 import { logWithinMs } from './shorten.js';
 import { keyInvalid, scopeLacking, usageOf, type PlanDeps, type V2State } from './admitted-call.js';
 
@@ -105,7 +105,7 @@ export const createKeyHandlers = ({ pool, outbox, delivery, plans }: KeyDeps) =>
       : unknownKey;
 
   const list: Handler<V2State> = async (ctx, state) => {
-    const query = parseAs(ownKeysQuery, { ...ctx.query });
+    const query = parseQuery(ownKeysQuery, ctx);
     if (query.type === 'refused') return query.reply;
     const { limit, after } = query.value;
     const found = await keys.listFor(state.call.key, limit + 1, after ?? null);
@@ -115,14 +115,14 @@ export const createKeyHandlers = ({ pool, outbox, delivery, plans }: KeyDeps) =>
   };
 
   const make: Handler<V2State> = async (_ctx, state) => {
-    const request = parseJsonAs(makeKeyRequest, state.body);
+    const request = parseJsonAs(makeKeyRequest, state.body, state);
     if (request.type === 'refused') return request.reply;
     const outcome = await keys.derive(askingOf(state), request.value);
     return settle(outcome, withKey(state, 201, { key: outcome.token }));
   };
 
   const patch: Handler<V2State> = async (_ctx, state, parameter) => {
-    const request = parseJsonAs(changeOwnKeyRequest, state.body);
+    const request = parseJsonAs(changeOwnKeyRequest, state.body, state);
     if (request.type === 'refused') return request.reply;
     const { name, active, scopes } = request.value;
     const command = {
@@ -135,7 +135,7 @@ export const createKeyHandlers = ({ pool, outbox, delivery, plans }: KeyDeps) =>
   };
 
   const rotate: Handler<V2State> = async (_ctx, state, parameter) => {
-    const request = parseJsonAs(rotateKeyRequest, state.body);
+    const request = parseJsonAs(rotateKeyRequest, state.body, state);
     if (request.type === 'refused') return request.reply;
     const id = parameter('id');
     if (!keyIdPattern.test(id)) return unknownKey;

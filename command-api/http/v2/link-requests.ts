@@ -94,6 +94,8 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
   };
 
   return {
+    /** Of the body of POST /v2/shorten. */
+    schema,
     linkLimitOf,
     /**
      * A request that nothing but admission is missing for; `null`: one that has to ask the ledger or a service

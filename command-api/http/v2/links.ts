@@ -12,7 +12,7 @@ import {
   type WantedChange,
 } from '../managed-links.js';
 import { failure, json, noContent, unavailable, type Reply } from '../reply.js';
-import { parseAs, parseJsonAs, type Handler } from '../requests.js';
+import { parseJsonAs, parseQuery, type Handler } from '../requests.js';
 import type { PlanDeps, V2State } from './admitted-call.js';
 import { gateRefusal } from './gates.js';
 import { etagOf, ifMatch } from './if-match.js';
@@ -58,7 +58,7 @@ export const createLinkHandlers = (deps: LinkDeps) => {
   };
 
   const change: Handler<V2State> = async (ctx, state, parameter) => {
-    const request = parseJsonAs(changeRequest, state.body);
+    const request = parseJsonAs(changeRequest, state.body, state);
     if (request.type === 'refused') return request.reply;
     const refusal = gateRefusal(request.value, state, deps);
     if (refusal) return refusal;
@@ -76,7 +76,7 @@ export const createLinkHandlers = (deps: LinkDeps) => {
   };
 
   const history: Handler<V2State> = async (ctx, { call }, parameter) => {
-    const query = parseAs(historyQuery, { ...ctx.query });
+    const query = parseQuery(historyQuery, ctx);
     if (query.type === 'refused') return query.reply;
     const { after, limit } = query.value;
     const found = await links.find(parameter('shortCode'), call.key.account);
@@ -86,7 +86,7 @@ export const createLinkHandlers = (deps: LinkDeps) => {
   };
 
   const list: Handler<V2State> = async (ctx, { call }) => {
-    const asked = parseAs(listLinksQuery, { ...ctx.query });
+    const asked = parseQuery(listLinksQuery, ctx);
     if (asked.type === 'refused') return asked.reply;
     const { account } = call.key;
     return answerList(deps, { ...asked.value, account }, call.now, (details) => details);

@@ -10,7 +10,7 @@ import { shortCodePattern } from '../../../schemas/http/shorten.js';
 import { createQrCodeQuota } from '../../ledger/qr-codes.js';
 import { renderQr } from '../../qr/render.js';
 import { failure, type Reply } from '../reply.js';
-import { parseAs, type Handler } from '../requests.js';
+import { parseQuery, type Handler } from '../requests.js';
 import { goneReply } from '../gone.js';
 import { monthlyLimitReached, type PlanDeps, type V2State } from './admitted-call.js';
 
@@ -28,7 +28,7 @@ export const createQrHandler = (deps: QrDeps): Handler<V2State> => {
   const { pool, outbox, clock } = deps;
   const quota = createQrCodeQuota(pool, outbox, clock);
   return async (ctx, { call, platform, requestId }, parameter) => {
-    const query = parseAs(qrQuery, { ...ctx.query });
+    const query = parseQuery(qrQuery, ctx);
     if (query.type === 'refused') return query.reply;
     if (!platform.qr) return failure(400, messages.qrOff);
 

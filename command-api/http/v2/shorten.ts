@@ -11,6 +11,7 @@ import {
   createShortenHandler,
   type ShortenResult,
 } from '../../ledger/shorten.js';
+import { noteIgnoredFields } from '../ignored-fields.js';
 import { itemErrorOf, json, unavailable, type Reply } from '../reply.js';
 import { parseAs, parseJson } from '../requests.js';
 import type { UnadmittedCall, V2State } from './admitted-call.js';
@@ -90,7 +91,7 @@ export const createShortenHandlers = (deps: ShortenDeps) => {
   };
 
   return {
-    shorten: idempotency.post(async (body, state, request) => {
+    shorten: idempotency.post(requests.schema, async (body, state, request) => {
       const [prepared] = await requests.prepare([body], state);
       if (!prepared) return unavailable();
       if (prepared.type === 'refused') return prepared.reply;
@@ -103,7 +104,9 @@ export const createShortenHandlers = (deps: ShortenDeps) => {
       { call, body, enter }: UnadmittedCall,
     ): Promise<Reply | null> => {
       if (ctx.headers['idempotency-key'] !== undefined) return null;
-      const plain = await requests.plain(body.type === 'read' ? parseJson(body.value) : body);
+      const parsed = body.type === 'read' ? parseJson(body.value) : body;
+      if (parsed.type === 'read') noteIgnoredFields(state, requests.schema, parsed.value);
+      const plain = await requests.plain(parsed);
       if (!plain) return null;
       let refusal: Reply | null = null;
       const result = await admittingHandler.admitAndShorten({
@@ -124,7 +127,7 @@ export const createShortenHandlers = (deps: ShortenDeps) => {
       return result ? replyTo(result, state, linkForm, null) : refusal;
     },
     /** Each item has its own outcome, all are decided together. */
-    shortenBatch: idempotency.post(async (body, state, request) => {
+    shortenBatch: idempotency.post(batchRequest, async (body, state, request) => {
       const parsed = parseAs(batchRequest, body);
       if (parsed.type === 'refused') return parsed.reply;
       const { urls } = parsed.value;

@@ -6,7 +6,7 @@ import { accountStatsQuery, readStatsQuery, statsQuery } from '../../../schemas/
 import { findAccountStats } from '../../reports/account-stats.js';
 import { findLinkStats } from '../../reports/link-stats.js';
 import { failure, json, unavailable } from '../reply.js';
-import type { Handler } from '../requests.js';
+import { queryOf, type Handler } from '../requests.js';
 import type { V2State } from './admitted-call.js';
 
 /** `Retry-After`, in seconds: an upgrade's new tables are built in minutes, or longer. */
@@ -22,8 +22,9 @@ export const createStatsHandlers = ({
 }): { readonly link: Handler<V2State>; readonly account: Handler<V2State> } => ({
   link: async (ctx, { call }, parameter) => {
     // Most requests ask for nothing but the link's own numbers.
-    const asked =
-      ctx.querystring === '' ? null : readStatsQuery(statsQuery, { ...ctx.query }, call.now);
+    const query = queryOf(ctx);
+    if (query.type === 'refused') return query.reply;
+    const asked = ctx.querystring === '' ? null : readStatsQuery(statsQuery, query.value, call.now);
     if (asked && 'refused' in asked) return failure(400, asked.refused);
     const code = parameter('shortCode');
     const found = shortCodePattern.test(code)
@@ -36,7 +37,9 @@ export const createStatsHandlers = ({
   },
 
   account: async (ctx, { call }) => {
-    const asked = readStatsQuery(accountStatsQuery, { ...ctx.query }, call.now);
+    const query = queryOf(ctx);
+    if (query.type === 'refused') return query.reply;
+    const asked = readStatsQuery(accountStatsQuery, query.value, call.now);
     if ('refused' in asked) return failure(400, asked.refused);
     const stats = await findAccountStats(pool, outbox, call.key.account, asked);
     if (stats === 'incomplete') return incompleteStats;

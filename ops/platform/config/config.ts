@@ -112,6 +112,8 @@ const configOf = (vars: z.infer<typeof variables>) => ({
   makesFirstKey: vars.FIRST_KEY === 'print',
   /** Whether the listeners have their consoles. */
   console: vars.CONSOLE,
+  /** The origins of browser applications that may call /v2; `*`: every origin. */
+  corsOrigins: vars.CORS_ORIGINS,
   /** Absolute. */
   dataDir: path.resolve(vars.DATA_DIR),
   /** `null`: the embedded PostgreSQL. */

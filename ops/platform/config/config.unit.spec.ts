@@ -31,6 +31,7 @@ describe('platform: configuration', () => {
       adminToken: null,
       makesFirstKey: true,
       console: true,
+      corsOrigins: [],
       dataDir: path.resolve('.data'),
       databaseUrl: null,
       kafka: null,
@@ -61,6 +62,7 @@ describe('platform: configuration', () => {
       ADMIN_TOKEN: 'a-token-of-16-ch',
       FIRST_KEY: 'none',
       CONSOLE: '0',
+      CORS_ORIGINS: 'https://APP.example.com:443, http://localhost:3000, https://faß.de',
       DATA_DIR: '/var/lib/linklog',
       DATABASE_URL: 'postgres://user:secret@db:5432/linklog',
       KAFKA_BROKERS: 'one:9092, [::1]:9093',
@@ -101,6 +103,7 @@ describe('platform: configuration', () => {
       adminToken: 'a-token-of-16-ch',
       makesFirstKey: false,
       console: false,
+      corsOrigins: ['https://app.example.com', 'http://localhost:3000', 'https://xn--fa-hia.de'],
       dataDir: '/var/lib/linklog',
       databaseUrl: 'postgres://user:secret@db:5432/linklog',
       kafka: {
@@ -122,6 +125,10 @@ describe('platform: configuration', () => {
       spool: { root: '/mnt/spool', maxBytes: 1_048_576, fsync: true },
       safety: { blocklistFile: null, safeBrowsing: null },
     });
+  });
+
+  it('takes * for every origin', () => {
+    expect(readConfig({ CORS_ORIGINS: ' * ' }).corsOrigins).to.equal('*');
   });
 
   it('lets API and edge follow HOST, and the admin listener its own variable only', () => {
@@ -158,6 +165,12 @@ describe('platform: configuration', () => {
     ['ADMIN_TOKEN', 'short', 'with a space in it', 'ümlaut-ümlaut-ümlaut', 'x'.repeat(257)],
     ['FIRST_KEY', '0', 'None', 'a-key-of-mine'],
     ['CONSOLE', 'off', 'true'],
+    [
+      'CORS_ORIGINS',
+      ...['app.example.com', 'https://app.example.com/', 'https://app.example.com/a', 'null'],
+      ...['*,https://app.example.com', 'https://*.example.com', 'https://a@app.example.com'],
+      ...['https://app.example.com,', 'ftp://app.example.com', 'https://app.example.com?a', '**'],
+    ],
     ['DATABASE_URL', 'mysql://db/linklog', 'localhost:5432'],
     ['ROOT_REDIRECT', '/home', 'https://@example.org', 'https://example.org\\@example.com'],
     ['LOG_LEVEL', 'verbose', 'INFO'],

@@ -81,6 +81,17 @@ const hostList = z.string().transform((text, ctx) => {
   return urls;
 });
 
+/** Comma-separated origins as browsers send them, or `*`. */
+const origins = z.string().transform((text, ctx): '*' | readonly string[] => {
+  if (text.trim() === '*') return '*';
+  return text.split(',').map((part) => {
+    const url = /^\s*https?:\/\/[^/?#@*\s]+\s*$/i.test(part) ? parseUrl(part.trim()) : null;
+    if (url) return url.origin;
+    ctx.addIssue('must be * or origins such as https://app.example.com, separated by commas');
+    return z.NEVER;
+  });
+});
+
 /** `host:port`, an IPv6 address in brackets. */
 const broker = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+):\d{1,5}$/i;
 const flagOr = (initial: '0' | '1') =>
@@ -148,6 +159,7 @@ export const variables = z.object({
     .optional(),
   FIRST_KEY: z.enum(['print', 'none'], { error: 'must be print or none' }).default('print'),
   CONSOLE: flagOr('1'),
+  CORS_ORIGINS: origins.default([]),
   PLANS_FILE: z.string().optional(),
   TRUSTED_PROXIES: addressBlocks.optional(),
   BLOCKLIST_FILE: z.string().optional(),

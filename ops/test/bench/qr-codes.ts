@@ -113,7 +113,6 @@ export const misread = async (
   product: Product,
   links: readonly CodedLink[],
   looks: readonly Look[],
-  options: { readonly inverted?: boolean } = {},
 ): Promise<string[]> => {
   const { key } = await product.createKey({ plan: 'PRO' });
   const pairs = looks.flatMap((look, index) => {
@@ -124,7 +123,7 @@ export const misread = async (
   for (let first = 0; first < pairs.length; first += atATime) {
     const some = pairs.slice(first, first + atATime);
     const images = await Promise.all(some.map(({ link, look }) => image(product, key, link, look)));
-    const texts = await readQrCodes(images, options);
+    const texts = await readQrCodes(images);
     for (const [index, { what, shortUrl, size, ...drawn }] of images.entries()) {
       const text = texts[index] ?? null;
       const is = dimensions(drawn);

@@ -1,4 +1,5 @@
 import { expect } from 'chai';
+import { invalidUrl, urlFaults } from '../../../schemas/http/link-fields.js';
 import type { PlanName } from '../../../schemas/plans.js';
 import type { Scope } from '../../../schemas/scopes.js';
 import { sealKeyFileIn } from '../../app/data-dir.js';
@@ -166,11 +167,22 @@ export interface ExpectedError {
   readonly method?: string;
   readonly errorType?: 'EXPIRED' | 'BLOCKED';
   readonly retryAfter?: number;
+  /** Of an invalid URL. */
+  readonly reason?: string;
 }
+
+/** Why a URL is invalid, unless the test says it. */
+const reasonOf = (answer: Answer, { message, reason }: ExpectedError): object => {
+  if (message !== invalidUrl || reason !== undefined) return {};
+  const given = (answer.json() as { readonly reason?: unknown }).reason;
+  expect(given, answer.text).to.be.oneOf([...urlFaults]);
+  return { reason: given };
+};
 
 /** The general envelope, no field more and none less. */
 export const expectEnvelope = (answer: Answer, expected: ExpectedError): void => {
-  const { status, path, method = 'GET', ...rest } = expected;
+  const { status, path, method = 'GET', ...own } = expected;
+  const rest = { ...own, ...reasonOf(answer, expected) };
   const body = answer.json() as { timestamp: string };
   expect(body, answer.text).to.deep.equal({
     statusCode: status,
@@ -192,8 +204,13 @@ export const expectError = (answer: Answer, expected: ExpectedError): void => {
 };
 
 /** A refusal of POST /v2/shorten. */
-export const expectRefused = (answer: Answer, status: number, message: string): void => {
-  expectError(answer, { status, message, path: '/v2/shorten', method: 'POST' });
+export const expectRefused = (
+  answer: Answer,
+  status: number,
+  message: string,
+  more: Pick<ExpectedError, 'reason'> = {},
+): void => {
+  expectError(answer, { status, message, path: '/v2/shorten', method: 'POST', ...more });
 };
 
 /** An error that has a shape of its own: 401, 403, monthly 429. */

@@ -144,6 +144,14 @@ describe('command API: GET /openapi.json', () => {
 
     it('when a link is made', async () => {
       await described('POST /v2/shorten', 201, pro, bodyOf('POST /v2/shorten'));
+      for (const [operation, status] of [
+        ['POST /v2/shorten', 201],
+        ['POST /v2/shorten/batch', 200],
+      ] as const) {
+        const body = { ...bodies[operation], colour: 1 };
+        const answer = await described(operation, status, pro, { body });
+        expect(answer.headers['linklog-ignored-fields']).to.equal('colour');
+      }
       const everything = {
         url: ` ${destination} `,
         alias,
@@ -290,7 +298,9 @@ describe('command API: GET /openapi.json', () => {
         await described(operation, 413, pro, { body: 'x'.repeat(600_000), headers });
         await described(operation, 415, pro, { body: 'x', headers: { 'Content-Type': 'text/x' } });
       }
-      await described('GET /v2/qr/{shortCode}', 400, pro, {}, '?size=1001');
+      await described('GET /v2/qr/{shortCode}', 400, pro, {}, '?size=4001');
+      await described('GET /v2/qr/{shortCode}', 400, pro, {}, '?dark=fff');
+      await described('GET /v2/links', 400, pro, {}, '?search=%FF');
       for (const operation of ['GET /v2/stats/{shortCode}', 'GET /v2/stats']) {
         await described(operation, 400, pro, {}, '?tz=Berlin');
       }

@@ -27,9 +27,8 @@ const place = async (dir: string, index: number, { format, bytes }: QrImage): Pr
 };
 
 /** zbarimg's report on all the files, as XML. */
-const scan = async (files: readonly string[], inverted: boolean): Promise<string> => {
-  const options = ['--nodbus', '--quiet', '--xml', ...(inverted ? ['--set', 'test-inverted'] : [])];
-  const args = [...options, ...files];
+const scan = async (files: readonly string[]): Promise<string> => {
+  const args = ['--nodbus', '--quiet', '--xml', ...files];
   try {
     return (await run('zbarimg', args, { maxBuffer: 64 * 1_024 * 1_024 })).stdout;
   } catch (error) {
@@ -43,13 +42,8 @@ const scan = async (files: readonly string[], inverted: boolean): Promise<string
 /**
  * What readers of others, zbarimg and rsvg-convert, see in images: a text for each, `null` where there
  * is none. A machine without the programs fails the test.
- *
- * @param options.inverted also codes that are light on a dark ground, which many readers do not see
  */
-export const readQrCodes = async (
-  images: readonly QrImage[],
-  { inverted = false }: { readonly inverted?: boolean } = {},
-): Promise<(string | null)[]> => {
+export const readQrCodes = async (images: readonly QrImage[]): Promise<(string | null)[]> => {
   const dir = await mkdtemp(path.join(tmpdir(), 'linklog-qr-'));
   try {
     const files: string[] = [];
@@ -57,7 +51,7 @@ export const readQrCodes = async (
       const some = images.slice(first, first + processes);
       files.push(...(await Promise.all(some.map((image, at) => place(dir, first + at, image)))));
     }
-    const report = await scan(files, inverted);
+    const report = await scan(files);
     const sources = report.split("<source href='").slice(1);
     return files.map((file) => {
       const source = sources.find((part) => part.startsWith(`${file}'`));

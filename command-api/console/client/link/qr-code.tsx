@@ -71,7 +71,7 @@ export const QrCode = ({ shortCode }: { readonly shortCode: string }) => {
             name="size"
             type="number"
             min={100}
-            max={1000}
+            max={4000}
             defaultValue={600}
             required
           />

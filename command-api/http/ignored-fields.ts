@@ -1,0 +1,31 @@
+import { z } from 'zod';
+import type { AnswerState } from './reply.js';
+
+const maxNames = 10;
+/** Of a name. Clients accept some 16 KB of headers. */
+const maxCharacters = 50;
+
+const encoded = (name: string): string =>
+  encodeURIComponent(Array.from(name.toWellFormed()).slice(0, maxCharacters).join(''));
+
+/** The first fields of a body that a schema strips, in the order of the body; `change.title` is one of an object within it. */
+const strippedFields = (schema: z.ZodObject, body: object): readonly string[] => {
+  const names: string[] = [];
+  for (const name of Object.keys(body)) {
+    if (names.length >= maxNames) break;
+    const value = (body as Readonly<Record<string, unknown>>)[name];
+    const field: unknown = Object.hasOwn(schema.shape, name) ? schema.shape[name] : undefined;
+    if (field === undefined) names.push(encoded(name));
+    else if (field instanceof z.ZodObject && typeof value === 'object' && value !== null) {
+      names.push(...strippedFields(field, value).map((inner) => `${name}.${inner}`));
+    }
+  }
+  return names;
+};
+
+/** Has a successful answer name the fields of the body that a schema strips: misspelled ones, say. */
+export const noteIgnoredFields = (state: AnswerState, schema: z.ZodType, body: unknown): void => {
+  if (!(schema instanceof z.ZodObject) || typeof body !== 'object' || body === null) return;
+  const names = strippedFields(schema, body).slice(0, maxNames);
+  if (names.length > 0) state.ignoredFields = names.join(', ');
+};

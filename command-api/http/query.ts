@@ -1,0 +1,48 @@
+/** The parameters of a query by name: a text, or the texts of a parameter that is repeated. */
+export type QueryParameters = Readonly<Record<string, string | readonly string[]>>;
+
+/** `name` is `null` if the name itself is not UTF-8. */
+export type QueryRead =
+  | { readonly type: 'read'; readonly parameters: QueryParameters }
+  | { readonly type: 'notUtf8'; readonly name: string | null };
+
+/** As node:querystring. */
+const maxParameters = 1_000;
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** A name or a value; `null` if its bytes are not UTF-8. A percent sign without two hex digits stands for itself. */
+const decode = (text: string): string | null => {
+  const bytes = text
+    .replaceAll('+', ' ')
+    .replace(/%([0-9A-Fa-f]{2})/g, (_escape, hex: string) =>
+      String.fromCharCode(parseInt(hex, 16)),
+    );
+  try {
+    return utf8.decode(Buffer.from(bytes, 'latin1'));
+  } catch {
+    return null;
+  }
+};
+
+/** Reads the query of a request target, which is ASCII. node:querystring would replace invalid UTF-8. */
+export const readQuery = (target: string): QueryRead => {
+  const start = target.indexOf('?');
+  const values = new Map<string, string[]>();
+  const pairs = start === -1 ? [] : target.slice(start + 1).split('&', maxParameters);
+  for (const pair of pairs) {
+    if (pair === '') continue;
+    const sign = pair.indexOf('=');
+    const name = decode(sign === -1 ? pair : pair.slice(0, sign));
+    const value = sign === -1 ? '' : decode(pair.slice(sign + 1));
+    if (name === null || value === null) return { type: 'notUtf8', name };
+    const known = values.get(name);
+    if (known) known.push(value);
+    else values.set(name, [value]);
+  }
+  const parameters = [...values].map(([name, [first = '', ...others]]) => [
+    name,
+    others.length === 0 ? first : [first, ...others],
+  ]);
+  return { type: 'read', parameters: Object.fromEntries(parameters) as QueryParameters };
+};

@@ -1,0 +1,155 @@
+import { expect } from 'chai';
+import { ask, type Answer } from '../support/http.js';
+import { withProduct, type Bench } from './harness.js';
+
+const origin = 'https://app.example.com';
+const other = 'https://app.example.com.evil.example';
+const exposed = [
+  ...['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset', 'X-API-Key-Name'],
+  ...['ETag', 'Retry-After', 'Linklog-Ignored-Fields'],
+];
+
+const preflight = (base: string, path: string, from: string, method = 'POST'): Promise<Answer> =>
+  ask(base + path, {
+    method: 'OPTIONS',
+    headers: {
+      Origin: from,
+      'Access-Control-Request-Method': method,
+      'Access-Control-Request-Headers': 'authorization,content-type',
+    },
+  });
+
+const corsHeaders = ({ headers }: Answer): readonly string[] =>
+  Object.keys(headers).filter((name) => name.startsWith('access-control-'));
+
+const list = (value: string | undefined): readonly string[] => (value ?? '').split(', ');
+
+const call = (bench: Bench, from: string, path = '/v2/usage', key?: string): Promise<Answer> =>
+  bench.api(path, key ?? null, { headers: { Origin: from } });
+
+describe('command API: CORS', () => {
+  describe('with a list of origins', () => {
+    const bench = withProduct({ CORS_ORIGINS: `${origin}, HTTP://localhost:3000` });
+
+    it('answers a preflight request from an allowed origin with 204', async () => {
+      for (const from of [origin, 'http://localhost:3000']) {
+        for (const path of ['/v2/shorten', '/v2/links/some-code', '/v2/unknown', '/v2']) {
+          const answer = await preflight(bench.product.api, path, from);
+          expect(answer.status, path).to.equal(204);
+          expect(answer.text).to.equal('');
+          expect(answer.headers).to.include({
+            'access-control-allow-origin': from,
+            'access-control-max-age': '7200',
+            vary: 'Origin',
+          });
+          expect(list(answer.headers['access-control-allow-methods'])).to.include.members([
+            ...['GET', 'HEAD', 'POST', 'PATCH', 'DELETE'],
+          ]);
+          expect(list(answer.headers['access-control-allow-headers'])).to.include.members([
+            ...['Authorization', 'Content-Type', 'Idempotency-Key', 'If-Match', 'If-None-Match'],
+            'X-Request-Id',
+          ]);
+          expect(answer.headers).not.to.have.property('access-control-allow-credentials');
+        }
+      }
+    });
+
+    it('refuses every other preflight request with 403, without CORS headers', async () => {
+      const { api, admin } = bench.product;
+      for (const [base, path, from] of [
+        [api, '/v2/shorten', other],
+        [api, '/v2/shorten', 'http://app.example.com'],
+        [api, '/v2/shorten', `${origin}:8443`],
+        [api, '/v2/shorten', 'null'],
+        [api, '/openapi.json', origin],
+        [api, '/v2x', origin],
+        [api, '/console/v2/links', origin],
+        [api, '/console/session', origin],
+        [admin, '/admin/keys', origin],
+        [admin, '/v2/shorten', origin],
+        [admin, '/console/admin/keys', origin],
+      ] as const) {
+        const answer = await preflight(base, path, from);
+        expect(answer.status, `${path} from ${from}`).to.equal(403);
+        expect(corsHeaders(answer), path).to.deep.equal([]);
+      }
+    });
+
+    it('lets an allowed origin read every answer of /v2, errors included', async () => {
+      const { key } = await bench.key('PRO');
+      const made = await bench.link(key);
+      for (const [path, status, own] of [
+        ['/v2/usage', 200, key],
+        ['/v2/usage', 401, undefined],
+        [`/v2/qr/${made.shortCode}`, 200, key],
+        [`/v2/qr/${made.shortCode}?size=1`, 400, key],
+        ['/v2/unknown', 404, key],
+      ] as const) {
+        const answer = await call(bench, origin, path, own);
+        expect(answer.status, path).to.equal(status);
+        expect(answer.headers, path).to.include({
+          'access-control-allow-origin': origin,
+          vary: 'Origin',
+        });
+        const names = list(answer.headers['access-control-expose-headers']);
+        expect(names, path).to.include.members(exposed);
+      }
+    });
+
+    it('gives no CORS headers to another origin, or to another path', async () => {
+      const { key } = await bench.key('PRO');
+      const answer = await call(bench, other, '/v2/usage', key);
+      expect(answer.status).to.equal(200);
+      expect(corsHeaders(answer)).to.deep.equal([]);
+      // A cache must not give this answer to the allowed origin.
+      expect(answer.headers.vary).to.equal('Origin');
+      const { api, admin, adminToken } = bench.product;
+      const headers = { Origin: origin, Authorization: `Bearer ${adminToken}` };
+      for (const url of [
+        `${api}/openapi.json`,
+        `${api}/health`,
+        `${api}/console/v2/usage`,
+        `${api}/console/session`,
+        `${admin}/admin/keys`,
+        `${admin}/console/admin/keys`,
+      ]) {
+        expect(corsHeaders(await ask(url, { headers })), url).to.deep.equal([]);
+      }
+    });
+
+    it('is no preflight request without Access-Control-Request-Method', async () => {
+      const answer = await ask(`${bench.product.api}/v2/shorten`, {
+        method: 'OPTIONS',
+        headers: { Origin: origin },
+      });
+      expect(answer.status).to.equal(401);
+      expect(answer.headers).to.include({ 'access-control-allow-origin': origin });
+    });
+  });
+
+  describe('with every origin', () => {
+    const bench = withProduct({ CORS_ORIGINS: '*' });
+
+    it('allows any origin, without Vary', async () => {
+      const asked = await preflight(bench.product.api, '/v2/shorten', other);
+      expect(asked.status).to.equal(204);
+      for (const answer of [asked, await call(bench, other)]) {
+        expect(answer.headers).to.include({ 'access-control-allow-origin': '*' });
+        expect(answer.headers).not.to.have.property('vary');
+      }
+    });
+  });
+
+  describe('without CORS_ORIGINS', () => {
+    const bench = withProduct();
+
+    it('refuses preflight requests, and gives no CORS headers', async () => {
+      const asked = await preflight(bench.product.api, '/v2/shorten', origin);
+      expect(asked.status).to.equal(403);
+      for (const answer of [asked, await call(bench, origin)]) {
+        expect(corsHeaders(answer)).to.deep.equal([]);
+        expect(answer.headers).not.to.have.property('vary');
+      }
+    });
+  });
+});
