@@ -8,7 +8,7 @@ import {
 } from '../../schemas/decision.js';
 import { newEvent, type EventMetadata } from '../../schemas/events/codec.js';
 import type { ApiKeyEvent } from '../../schemas/events/catalogue.js';
-import type { ApiKey, ApiKeyState } from '../../schemas/folds/api-key.js';
+import { rootIdOf, type ApiKey, type ApiKeyState } from '../../schemas/folds/api-key.js';
 import type { PlanName } from '../../schemas/plans.js';
 import { inOrder, type Scope } from '../../schemas/scopes.js';
 
@@ -61,7 +61,7 @@ export type ApiKeyCommand =
 
 export type ApiKeyRefusal =
   | 'exists'
-  /** There is no such key, or none that the asking key may touch. */
+  /** There is no such key, or none that the asking key may manage. */
   | 'unknown'
   | 'revoked'
   /** The key that asks has ended meanwhile. */
@@ -69,8 +69,10 @@ export type ApiKeyRefusal =
   | 'tooManyKeys'
   | 'tooDeep'
   | 'tooManySecrets'
-  /** An operator switched it off, so a key cannot switch it on. */
+  /** An operator deactivated it, so no key can activate it. */
   | 'suspended'
+  /** An ancestor of the asking key deactivated it. */
+  | 'deactivatedAbove'
   /** A derived key has the plan of its root. */
   | 'planOfRoot'
   /** The key that asks lacks this scope. */
@@ -99,6 +101,34 @@ const managing = (by: ApiKeyState, now: Date): ApiKey | ApiKeyRefusal => {
 const lacking = (scopes: readonly Scope[], { scopes: had }: ApiKey): Scope | undefined =>
   scopes.find((scope) => !had.includes(scope));
 
+/** Whether a key may manage another one: itself, or a descendant that has nothing beyond its own scopes and end. */
+const manages = (asking: ApiKey, key: ApiKey): boolean => {
+  if (asking.id === key.id) return true;
+  const endsWithin =
+    asking.expiresAt === null || (key.expiresAt !== null && key.expiresAt <= asking.expiresAt);
+  return key.ancestors.includes(asking.id) && endsWithin && !lacking(key.scopes, asking);
+};
+
+type Authority = ApiKey | 'operator';
+type MadeKey = Exclude<ApiKeyState, { readonly status: 'none' }>;
+
+/** What keeps a key from being activated by `asking`. */
+const activationRefusal = (
+  asking: Authority,
+  { status, key }: MadeKey,
+): 'suspended' | 'deactivatedAbove' | null => {
+  if (asking === 'operator') return null;
+  if (status === 'suspended') return 'suspended';
+  // Events before version 3 do not name the key: then the root alone may activate it.
+  const by = key.deactivatedBy ?? rootIdOf(key);
+  return status === 'inactive' && asking.ancestors.includes(by) ? 'deactivatedAbove' : null;
+};
+
+const deactivation = (asking: Authority) =>
+  asking === 'operator'
+    ? ({ status: 'suspended', deactivatedBy: null } as const)
+    : ({ status: 'inactive', deactivatedBy: asking.id } as const);
+
 type KeyDecision = Decision<ApiKeyEvent, ApiKeyRefusal>;
 
 const derive = (
@@ -126,18 +156,24 @@ const derive = (
 
 const change = (
   command: Extract<ApiKeyCommand, { readonly type: 'ChangeApiKey' }>,
-  asking: ApiKey | 'operator',
-  { status, key }: Exclude<ApiKeyState, { readonly status: 'none' }>,
+  asking: Authority,
+  state: MadeKey,
   metadata: EventMetadata,
 ): KeyDecision => {
+  const { status, key } = state;
   if (status === 'revoked') return refused('revoked');
   const { name = key.name, plan = key.plan, active, expiresIn } = command;
   if (command.plan !== undefined && key.ancestors.length > 0) return refused('planOfRoot');
   const lacks = asking === 'operator' ? undefined : lacking(command.scopes ?? [], asking);
   if (lacks) return refused(lacks);
-  const isHeld = asking !== 'operator' && status === 'suspended';
-  if (active === true && isHeld) return refused('suspended');
-  const off = asking === 'operator' || isHeld ? 'suspended' : 'inactive';
+  const holds = activationRefusal(asking, state);
+  if (active === true && holds) return refused(holds);
+  const activation =
+    active === undefined || holds
+      ? { status, deactivatedBy: key.deactivatedBy }
+      : active
+        ? ({ status: 'active', deactivatedBy: null } as const)
+        : deactivation(asking);
   const scopes = inOrder(command.scopes ?? key.scopes);
   const next = {
     name,
@@ -150,12 +186,13 @@ const change = (
           ? null
           : after(metadata.time, expiresIn)
       )?.toISOString() ?? null,
-    status: active === undefined ? status : active ? ('active' as const) : off,
+    ...activation,
   };
   const same =
     next.name === key.name &&
     next.plan === key.plan &&
     next.status === status &&
+    next.deactivatedBy === key.deactivatedBy &&
     next.expiresAt === (key.expiresAt?.toISOString() ?? null) &&
     String(scopes) === String(key.scopes);
   if (same) return unchanged;
@@ -183,9 +220,7 @@ export const decideApiKey = (
   if (typeof asking === 'string' && asking !== 'operator') return refused(asking);
   if (state.status === 'none') return refused('unknown');
   const { key } = state;
-  if (asking !== 'operator' && asking.id !== key.id && !key.ancestors.includes(asking.id)) {
-    return refused('unknown');
-  }
+  if (asking !== 'operator' && !manages(asking, key)) return refused('unknown');
   const metadata = { ...nextEvent(key, context), subject: key.id, account: key.account };
   switch (command.type) {
     case 'ChangeApiKey':

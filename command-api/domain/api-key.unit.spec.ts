@@ -141,6 +141,11 @@ const keyWith = (
   return states.slice(0, status === 'active' ? 1 : 2).reduce(evolveApiKey, noKey);
 };
 
+interface Terms {
+  readonly scopes?: Scope[];
+  readonly expiresAt?: string;
+}
+
 const readers: Scope[] = ['links:read', 'stats:read', 'keys:manage'];
 const child = { plan: null, ancestors: ['key-1'], scopes: readers };
 const madeChild = keyCreated('key-2', child);
@@ -257,9 +262,96 @@ describe('command API: a key that changes a key', () => {
       .then(keyChanged('key-2', 2, { plan: null, scopes: ['links:read'] }, told));
   });
 
+  it('manages a descendant only while its scopes and end are within its own', () => {
+    const rename = (by: ApiKeyState) => byRoot({ name: 'shop' }, by);
+    const ending = (seconds: number) => ({ expiresAt: at(seconds).toISOString() });
+    const parent = (data: Terms) => keyWith({ ...child, ...data }, 'key-2');
+    const exceeding: readonly (readonly [Terms, Terms])[] = [
+      [{ scopes: ['keys:manage'] }, {}],
+      [{ scopes: ['links:read', 'keys:manage'] }, {}],
+      [ending(60), {}],
+      [ending(60), ending(61)],
+    ];
+    for (const [own, theirs] of exceeding) {
+      const below = { ...child, ...theirs, ancestors: ['key-1', 'key-2'] };
+      for (const command of [
+        rename(parent(own)),
+        byRoot({ scopes: [] }, parent(own)),
+        byRoot({ active: false }, parent(own)),
+        { type: 'RotateApiKey', hash: otherHash, overlapSeconds: 0, by: parent(own) } as const,
+        { type: 'RevokeApiKey', by: parent(own) } as const,
+      ]) {
+        given(keyCreated('key-3', below)).when(command).thenRefused('unknown');
+      }
+    }
+    const within: readonly (readonly [Terms, Terms])[] = [
+      [{}, ending(60)],
+      [ending(60), ending(60)],
+      [ending(60), { ...ending(59), scopes: [] }],
+    ];
+    for (const [own, theirs] of within) {
+      const terms = { plan: null, scopes: readers, ...theirs };
+      given(keyCreated('key-3', { ...terms, ancestors: ['key-1', 'key-2'] }))
+        .when(rename(parent(own)))
+        .then(keyChanged('key-3', 2, { ...terms, name: 'shop' }, told));
+    }
+    // Its own end and scopes are no obstacle.
+    given(keyCreated('key-2', { ...child, ...ending(60) }))
+      .when(rename(parent(ending(60))))
+      .then(
+        keyChanged('key-2', 2, { plan: null, scopes: readers, ...ending(60), name: 'shop' }, told),
+      );
+  });
+
+  describe('reactivates a key unless', () => {
+    const own = { plan: null, scopes: readers };
+    const chain = { ...own, ancestors: ['key-1', 'key-2'] };
+    const root = keyWith();
+    const parent = keyWith(child, 'key-2');
+    const offBy = (deactivatedBy: string | null) =>
+      keyChanged('key-3', 2, { ...own, status: 'inactive', deactivatedBy });
+    const on = keyChanged('key-3', 3, own, told);
+
+    it('an ancestor of the asking key deactivated it', () => {
+      const made = keyCreated('key-3', chain);
+      const activate = (by: ApiKeyState) => byRoot({ active: true }, by);
+      given(made, offBy('key-1')).when(activate(parent)).thenRefused('deactivatedAbove');
+      given(made, offBy('key-1')).when(activate(root)).then(on);
+      for (const by of [parent, root]) {
+        given(made, offBy('key-2')).when(activate(by)).then(on);
+        given(made, offBy('key-3')).when(activate(by)).then(on);
+      }
+    });
+
+    it('the log does not name the key that did: then the root alone does', () => {
+      const made = keyCreated('key-3', chain);
+      given(made, offBy(null))
+        .when(byRoot({ active: true }, parent))
+        .thenRefused('deactivatedAbove');
+      given(made, offBy(null))
+        .when(byRoot({ active: true }, root))
+        .then(on);
+    });
+
+    it('an ancestor deactivates it once more', () => {
+      const made = keyCreated('key-3', chain);
+      const deactivate = (by: ApiKeyState) => byRoot({ active: false }, by);
+      const offByRoot = { ...own, status: 'inactive', deactivatedBy: 'key-1' } as const;
+      given(made, offBy('key-2'))
+        .when(deactivate(root))
+        .then(keyChanged('key-3', 3, offByRoot, told));
+      given(made, offBy('key-1')).when(deactivate(root)).thenNothing();
+      given(made, offBy('key-1')).when(deactivate(parent)).thenNothing();
+      given(made, offBy('key-1'))
+        .when(byRoot({ active: false, name: 'shop' }, parent))
+        .then(keyChanged('key-3', 3, { ...offByRoot, name: 'shop' }, told));
+    });
+  });
+
   it('switches off, and on again what no operator switched off', () => {
     const own = { plan: null, scopes: readers };
-    const off = keyChanged('key-2', 2, { ...own, status: 'inactive' }, told);
+    const inactive = { ...own, status: 'inactive', deactivatedBy: 'key-1' } as const;
+    const off = keyChanged('key-2', 2, inactive, told);
     const suspended = keyChanged('key-2', 2, { ...own, status: 'suspended' }, told);
     given(madeChild)
       .when(byRoot({ active: false }))

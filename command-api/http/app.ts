@@ -33,6 +33,8 @@ export interface RequestState extends AnswerState {
   keyId?: string;
   /** An operator whose token was right. */
   actor?: Actor;
+  /** No limit counts the request, although it has a key or an operator: signing in, reading the session. */
+  isUnlimited?: true;
 }
 
 /** Milliseconds until 503, less than the 2 s that a client may wait for it. */
@@ -59,8 +61,8 @@ export interface AppDeps {
 const floodLog = { everyMs: 60_000, lines: 20 };
 
 /** Whether a client may send such requests as often as it likes: no key, or nothing that a key pays for. */
-const isFree = ({ keyId, actor }: Partial<RequestState>, status: number): boolean =>
-  (keyId ?? actor) === undefined || status === 429 || status === 503;
+const isFree = ({ keyId, actor, isUnlimited }: Partial<RequestState>, status: number): boolean =>
+  (keyId ?? actor) === undefined || isUnlimited === true || status === 429 || status === 503;
 
 /** The routes that both listeners have. */
 const sharedRoutes: ReadonlySet<string> = new Set(['/health', '/health/ready']);

@@ -8,34 +8,22 @@ import { GuessThrottle } from '../../ops/platform/http/guess-throttle.js';
 import { messages } from '../../schemas/http/errors.js';
 import { failure, type Reply } from './reply.js';
 
-/** Who guesses a secret of a listener more than ten times a minute has to wait. */
+/** Throttles wrong guesses at a listener's secrets, by the client's network. A right secret is never throttled. */
 export const createGuesses = (isTrusted: ProxyTrust) => {
   const throttle = new GuessThrottle();
-  const networkIn = ({ req }: Context): string => networkOf(clientAddress(req, isTrusted));
   return {
-    /** The 429 of a client that has to wait. It does not learn which secret is right. */
-    refusalOf(ctx: Context): Reply | null {
-      const waitMs = throttle.waitMs(networkIn(ctx), performance.now());
-      if (waitMs === 0) return null;
+    /** Counts a wrong guess. @returns `wrong`, or 429 after ten of them in a minute */
+    refuse({ req }: Context, wrong: Reply): Reply {
+      const network = networkOf(clientAddress(req, isTrusted));
+      const now = performance.now();
+      const waitMs = throttle.waitMs(network, now);
+      if (waitMs === 0) {
+        throttle.countWrong(network, now);
+        return wrong;
+      }
       const retryAfter = Math.ceil(waitMs / 1_000);
       const headers = { 'Retry-After': String(retryAfter) };
       return { ...failure(429, messages.tooManyAttempts, headers), retryAfter };
-    },
-    countWrong: (ctx: Context): void => {
-      throttle.countWrong(networkIn(ctx), performance.now());
-    },
-    /** Looks a secret up; `null` is a wrong one. It counts meanwhile: many at once get ten answers. */
-    async look<Found>(ctx: Context, find: () => Promise<Found | null>): Promise<Found | null> {
-      const network = networkIn(ctx);
-      throttle.countWrong(network, performance.now());
-      let isWrong = false;
-      try {
-        const found = await find();
-        isWrong = found === null;
-        return found;
-      } finally {
-        if (!isWrong) throttle.takeBack(network);
-      }
     },
   };
 };

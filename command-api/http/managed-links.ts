@@ -4,10 +4,10 @@ import type { PasswordHasher } from '../../ops/platform/passwords/password-hashe
 import type { Outbox, OutboxDelivery } from '../../ops/platform/outbox/port.js';
 import type { Pool } from '../../ops/platform/postgres/pool.js';
 import type { Actor } from '../../schemas/decision.js';
-import type { MadeLink } from '../../schemas/folds/link.js';
+import { linkStatusAt, type MadeLink } from '../../schemas/folds/link.js';
 import { messages } from '../../schemas/http/errors.js';
 import { tagsMessage } from '../../schemas/http/link-fields.js';
-import type { LinkDetails } from '../../schemas/http/links.js';
+import type { ChangedLink, LinkDetails } from '../../schemas/http/links.js';
 import { shortCodePattern } from '../../schemas/http/shorten.js';
 import type { LinkChange, LinkCommand, LinkRefusal, ManagedLink } from '../domain/link-change.js';
 import { linkDetailsOf } from '../domain/link-details.js';
@@ -34,6 +34,8 @@ export interface LinkCaller {
   readonly account: string | null;
   /** Those who share it wait for each other's passwords to be hashed. */
   readonly hashingLane: string;
+  /** Whether answers show clicks and texts of links. */
+  readonly readsLinks: boolean;
   readonly uncounted: Uncounted;
 }
 
@@ -64,6 +66,7 @@ const refusal = (reply: Reply): ChangeOutcome => ({ type: 'refused', reply });
 const refusalReply = (
   reason: Exclude<LinkRefusal, 'unchecked' | 'unhashed'>,
   { ledger }: ManagedLink,
+  { readsLinks }: LinkCaller,
 ): Reply => {
   switch (reason) {
     case 'notFound':
@@ -75,6 +78,7 @@ const refusalReply = (
     case 'notLimited':
       return failure(400, messages.limitNotGiven);
     case 'clicksTaken': {
+      if (!readsLinks) return failure(400, messages.limitBelowClicks);
       const taken = ledger.status === 'free' ? 0 : ledger.clicks;
       return failure(400, `maxClicks must be at least ${taken}, the clicks taken`);
     }
@@ -114,7 +118,8 @@ export const createManagedLinks = (deps: ManagedLinksDeps) => {
   const decide = createLinkChanges(pool, outbox);
 
   /** Decides what is open. @returns the attempts that need a check of their destination, with it */
-  const decideOpen = async (attempts: readonly Attempt[], { actor, account }: LinkCaller) => {
+  const decideOpen = async (attempts: readonly Attempt[], caller: LinkCaller) => {
+    const { actor, account } = caller;
     const commands = attempts.map((attempt) => ({
       code: attempt.wanted.code,
       command: commandOf(attempt, account),
@@ -134,12 +139,41 @@ export const createManagedLinks = (deps: ManagedLinksDeps) => {
         const { change } = attempt.wanted;
         const asked = change === 'delete' ? undefined : change.url;
         unchecked.set(attempt, asked ?? (current.status === 'none' ? '' : current.link.url));
-      } else attempt.outcome = refusal(refusalReply(decision.reason, state));
+      } else attempt.outcome = refusal(refusalReply(decision.reason, state, caller));
     }
     return unchecked;
   };
 
+  /** One for each link, in their order. */
+  const details = async (
+    links: readonly VersionedLink[],
+    now: Date,
+  ): Promise<readonly LinkDetails[]> => {
+    const all = await readClicks(
+      pool,
+      links.map(({ link }) => link.link.code),
+    );
+    return links.map(({ link, version }) => {
+      const clicks = all.get(link.link.code) ?? noClicks;
+      return linkDetailsOf(link, { version, clicks, shortUrlHost, now });
+    });
+  };
+
   return {
+    details,
+
+    /** What the caller is shown of links after a change, one for each, in their order. */
+    async changed(
+      links: readonly VersionedLink[],
+      { readsLinks }: LinkCaller,
+      now: Date,
+    ): Promise<readonly (LinkDetails | ChangedLink)[]> {
+      if (readsLinks) return details(links, now);
+      return links.map(({ link, version }) => {
+        return { shortCode: link.link.code, version, status: linkStatusAt(link, now) };
+      });
+    },
+
     /** A link, as every node knows it once a change was answered; `null` where there is none for them. */
     async find(code: string, account: string | null): Promise<VersionedLink | null> {
       if (!shortCodePattern.test(code)) return null;
@@ -148,18 +182,6 @@ export const createManagedLinks = (deps: ManagedLinksDeps) => {
       const { state, sequence: version } = found;
       const isTheirs = account === null || state.link.account === account;
       return isTheirs ? { link: state, version } : null;
-    },
-
-    /** One for each link, in their order. */
-    async details(links: readonly VersionedLink[], now: Date): Promise<readonly LinkDetails[]> {
-      const all = await readClicks(
-        pool,
-        links.map(({ link }) => link.link.code),
-      );
-      return links.map(({ link, version }) => {
-        const clicks = all.get(link.link.code) ?? noClicks;
-        return linkDetailsOf(link, { version, clicks, shortUrlHost, now });
-      });
     },
 
     /**

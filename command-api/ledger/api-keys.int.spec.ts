@@ -5,7 +5,7 @@ import { testDatabase, type TestDatabase } from '../../ops/test/support/database
 import { testNode, type TestNode } from '../../ops/test/support/node.js';
 import type { ApiKeyEvent } from '../../schemas/events/catalogue.js';
 import { evolveApiKey, noKey, type ApiKeyState } from '../../schemas/folds/api-key.js';
-import type { Scope } from '../../schemas/scopes.js';
+import { scopeNames, type Scope } from '../../schemas/scopes.js';
 import { actor, derivedKey, newKey, setMeter, type TestKey } from '../testing/keys.js';
 import { createApiKeyHandler, type ApiKeyHandler } from './api-keys.js';
 
@@ -68,7 +68,7 @@ describe('command API: API-key handler, on two nodes', () => {
     const events = await eventsOf(key);
     expect(events).to.have.length(2);
     expect(events[1]).to.include({
-      type: 'linklog.ApiKeyChanged.v2',
+      type: 'linklog.ApiKeyChanged.v3',
       actor: actor.actor,
       correlationid: actor.requestId,
       account: key.account,
@@ -136,6 +136,102 @@ describe('command API: API-key handler, on two nodes', () => {
     }
     expect(made).to.be.above(0);
     expect(state.status).to.equal('revoked');
+  });
+
+  describe('a key whose descendant has more than itself', () => {
+    const unknown = { type: 'refused', reason: 'unknown' };
+
+    /** Everything that the key may ask for on another key. */
+    const manage = (by: TestKey, { id }: TestKey) =>
+      Promise.all([
+        handlers[0].rotate(asking(by), id, 0),
+        handlers[1].rotate(asking(by), id, 600),
+        handlers[0].handleFor(asking(by), id, { type: 'ChangeApiKey', name: 'renamed' }),
+        handlers[1].handleFor(asking(by), id, { type: 'ChangeApiKey', scopes: [] }),
+        handlers[0].handleFor(asking(by), id, { type: 'ChangeApiKey', active: false }),
+        handlers[1].handleFor(asking(by), id, { type: 'RevokeApiKey' }),
+      ]);
+
+    it('does not manage it while its scopes exceed the own ones', async () => {
+      const root = await newKey(nodes[0]);
+      const parent = await derivedKey(nodes[0], root);
+      const child = await derivedKey(nodes[1], parent);
+      const narrow = { type: 'ChangeApiKey', scopes: ['keys:manage'] } as const;
+      await handlers[1].handleFor(asking(root), parent.id, narrow);
+      for (const outcome of await manage(parent, child)) expect(outcome).to.deep.include(unknown);
+      expect(await eventsOf(child)).to.have.length(1);
+      await handlers[1].handleFor(asking(root), child.id, narrow);
+      expect(await handlers[0].rotate(asking(parent), child.id, 0)).to.include({ type: 'done' });
+    });
+
+    it('does not manage it while it ends later', async () => {
+      const root = await newKey(nodes[0]);
+      const parent = await derivedKey(nodes[0], root);
+      const endless = await derivedKey(nodes[0], parent);
+      const later = await derivedKey(nodes[0], parent, 7_200);
+      const earlier = await derivedKey(nodes[0], parent, 600);
+      const end = { type: 'ChangeApiKey', expiresIn: 3_600 } as const;
+      await handlers[0].handle(parent.id, end, actor);
+      for (const child of [endless, later]) {
+        for (const outcome of await manage(parent, child)) expect(outcome).to.deep.include(unknown);
+        expect(await eventsOf(child)).to.have.length(1);
+      }
+      expect(await handlers[0].rotate(asking(parent), earlier.id, 0)).to.include({ type: 'done' });
+      expect(await handlers[0].rotate(asking(root), endless.id, 0)).to.include({ type: 'done' });
+    });
+
+    it('never rotates it in a race with the change of its own scopes, on two nodes', async () => {
+      const root = await newKey(nodes[0]);
+      const parent = await derivedKey(nodes[0], root);
+      const child = await derivedKey(nodes[0], parent);
+      const narrow: readonly Scope[] = ['keys:manage'];
+      await Promise.all(
+        Array.from({ length: 40 }, async (_, index) => {
+          await sleep(index * 2);
+          if (index % 4 > 0) return handlers[0].rotate(asking(parent), child.id, 0);
+          const scopes = index % 8 === 0 ? narrow : scopeNames;
+          const change = { type: 'ChangeApiKey', scopes } as const;
+          return handlers[1].handleFor(asking(root), parent.id, change);
+        }),
+      );
+      // In the log's order: whenever it rotated the child, it had all its scopes.
+      let state: ApiKeyState = noKey;
+      for (const event of (await nodes[0].events('accounts')) as readonly ApiKeyEvent[]) {
+        if (event.subject === parent.id) state = evolveApiKey(state, event);
+        else if (event.subject === child.id && event.actor === parent.id) {
+          if (event.type === 'linklog.ApiKeyCreated.v2') continue;
+          expect(state.status !== 'none' && state.key.scopes).to.deep.equal([...scopeNames]);
+        }
+      }
+      expect(state.status).to.equal('active');
+    });
+  });
+
+  it('reactivates no key that a key above deactivated, even if it did so itself before', async () => {
+    const root = await newKey(nodes[0]);
+    const parent = await derivedKey(nodes[0], root);
+    const child = await derivedKey(nodes[0], parent);
+    const set = (by: TestKey, active: boolean) =>
+      handlers[1].handleFor(asking(by), child.id, { type: 'ChangeApiKey', active });
+    const statusAfter = async (by: TestKey, active: boolean) => {
+      const outcome = await set(by, active);
+      return outcome.type === 'done' ? outcome.state.status : outcome.reason;
+    };
+    expect(await statusAfter(parent, false)).to.equal('inactive');
+    expect(await statusAfter(parent, true)).to.equal('active');
+    await set(root, false);
+    expect(await statusAfter(parent, true)).to.equal('deactivatedAbove');
+    expect(await statusAfter(parent, false)).to.equal('inactive');
+    expect(await statusAfter(parent, true)).to.equal('deactivatedAbove');
+    expect(await statusAfter(root, true)).to.equal('active');
+    await set(parent, false);
+    await set(root, false);
+    const rename = { type: 'ChangeApiKey', name: 'renamed' } as const;
+    await handlers[0].handleFor(asking(parent), child.id, rename);
+    expect(await statusAfter(parent, true)).to.equal('deactivatedAbove');
+    const found = await handlers[0].find(child.id);
+    expect(found?.state).to.deep.equal((await eventsOf(child)).reduce(evolveApiKey, noKey));
+    expect(await statusAfter(root, true)).to.equal('active');
   });
 
   it('revokes for good, once, however many ask at once', async () => {

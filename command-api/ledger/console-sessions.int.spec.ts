@@ -59,6 +59,17 @@ describe('command API: sessions of the console', () => {
     expect(await operators.find(token)).to.deep.equal({ boundTo: secret(1), actor: 'maria' });
   });
 
+  it('begin at once for one secret; beyond 100, the least recently used ones end', async () => {
+    for (let round = 0; round < 10; round += 1) {
+      const begun = Array.from({ length: 60 }, () => sessions.begin(database.pool, developer));
+      await Promise.all(begun);
+    }
+    const last = await sessions.begin(database.pool, developer);
+    const { rows } = await database.pool.query('SELECT FROM ledger.console_sessions');
+    expect(rows).to.have.length(100);
+    expect(await sessions.find(last)).to.deep.equal(developer);
+  });
+
   it('end when somebody signs out', async () => {
     const token = await sessions.begin(database.pool, developer);
     const other = await sessions.begin(database.pool, developer);

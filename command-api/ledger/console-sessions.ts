@@ -39,10 +39,13 @@ export const createConsoleSessions = (pool: Pool, listener: 'api' | 'admin') => 
       name: 'console-session-begin',
       text: `
         WITH surplus AS (
+          -- Concurrent sign-ins with one secret would wait for each other's deletions: a deadlock.
           DELETE FROM ledger.console_sessions WHERE token_hash IN (
-            SELECT token_hash FROM ledger.console_sessions
-            WHERE listener = $2 AND (bound_to = $3 OR listener = 'admin')
-            ORDER BY used_at DESC OFFSET $5)
+            SELECT token_hash FROM ledger.console_sessions WHERE token_hash IN (
+              SELECT token_hash FROM ledger.console_sessions
+              WHERE listener = $2 AND (bound_to = $3 OR listener = 'admin')
+              ORDER BY used_at DESC OFFSET $5)
+            FOR UPDATE SKIP LOCKED)
         )
         INSERT INTO ledger.console_sessions (token_hash, listener, bound_to, actor, began_at, used_at)
         SELECT $1, $2, $3, $4, now, now FROM (SELECT clock_timestamp() AS now) clock`,

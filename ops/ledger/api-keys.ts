@@ -13,6 +13,7 @@ export type KeyRow = Omit<ApiKey, 'secrets'> &
 /** The columns of a row `k` of the keys. */
 export const keyColumns = (schema: LedgerSchema = 'ledger'): string => `
   k.id, k.name, k.plan, k.account, k.scopes, k.expires_at AS "expiresAt", k.ancestors, k.status,
+  k.deactivated_by AS "deactivatedBy",
   (SELECT jsonb_object_agg(encode(s.hash, 'hex'), s.ends_at)
    FROM ${schema}.key_secrets s WHERE s.key_id = k.id) AS secrets,
   k.created_at AS "createdAt", k.sequence, k.last_event_at AS "lastEventAt"`;
@@ -51,12 +52,12 @@ export const saveKey = (
   const hashes = Object.keys(key.secrets).map((hash) => Buffer.from(hash, 'hex'));
   const saved: Statement = {
     text: `INSERT INTO ${schema}.api_keys
-       (id, name, plan, account, scopes, expires_at, ancestors, status, created_at, sequence,
-        last_event_at)
-     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+       (id, name, plan, account, scopes, expires_at, ancestors, status, deactivated_by, created_at,
+        sequence, last_event_at)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
      ON CONFLICT (id) DO UPDATE SET name = excluded.name, plan = excluded.plan,
        scopes = excluded.scopes, expires_at = excluded.expires_at, status = excluded.status,
-       sequence = excluded.sequence, last_event_at = excluded.last_event_at`,
+       deactivated_by = excluded.deactivated_by, sequence = excluded.sequence, last_event_at = excluded.last_event_at`,
     values: [
       key.id,
       key.name,
@@ -66,6 +67,7 @@ export const saveKey = (
       key.expiresAt,
       key.ancestors,
       status,
+      key.deactivatedBy,
       key.createdAt,
       key.sequence,
       key.lastEventAt,

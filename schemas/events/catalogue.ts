@@ -159,6 +159,13 @@ const keyTerms = {
   expiresAt: timestamp.nullable(),
 };
 
+const secondKeyChange = z.strictObject({
+  name: z.string(),
+  ...keyTerms,
+  /** `inactive`: a key deactivated it, itself or an ancestor; `suspended`: an operator did. */
+  status: z.enum(['active', 'inactive', 'suspended']),
+});
+
 /** Subject: the key's id. */
 const keyEvents = defineEvents('accounts', {
   ApiKeyCreated: {
@@ -183,12 +190,10 @@ const keyEvents = defineEvents('accounts', {
   },
   /** The values after the change, changed or not. */
   ApiKeyChanged: {
-    version: 2,
-    data: z.strictObject({
-      name: z.string(),
-      ...keyTerms,
-      /** Who switched it off: a key above it or itself (`inactive`), or an operator (`suspended`). */
-      status: z.enum(['active', 'inactive', 'suspended']),
+    version: 3,
+    data: secondKeyChange.extend({
+      /** The id of the key that deactivated an `inactive` key; `null` if the log does not name it. */
+      deactivatedBy: z.string().nullable(),
     }),
     retired: [
       {
@@ -201,6 +206,12 @@ const keyEvents = defineEvents('accounts', {
           expiresAt: null,
           status: active ? 'active' : 'suspended',
         }),
+      },
+      {
+        version: 2,
+        data: secondKeyChange,
+        // Its actor may have changed something else of a key that was inactive before.
+        upcast: (second: z.output<typeof secondKeyChange>) => ({ ...second, deactivatedBy: null }),
       },
     ],
   },

@@ -13,6 +13,8 @@ export interface ApiKey {
   readonly expiresAt: Date | null;
   /** The keys that it descends from, its root first; a root has none. */
   readonly ancestors: readonly string[];
+  /** The key that deactivated it, itself or an ancestor; `null` if it is not inactive, or if that is unknown. */
+  readonly deactivatedBy: string | null;
   /** SHA-256 of each secret, hexadecimal, with its end; those that a rotation found ended are gone. */
   readonly secrets: Readonly<Record<string, Date | null>>;
   readonly createdAt: Date;
@@ -52,6 +54,7 @@ export const evolveApiKey = (state: ApiKeyState, event: ApiKeyEvent): ApiKeyStat
       ...data,
       id: event.subject,
       expiresAt: dateOf(expiresAt),
+      deactivatedBy: null,
       secrets: { [hash]: null },
       createdAt: lastEventAt,
       sequence,
@@ -61,7 +64,7 @@ export const evolveApiKey = (state: ApiKeyState, event: ApiKeyEvent): ApiKeyStat
   }
   if (state.status === 'none') throw new Error(`${event.type} of a key that nobody made`);
   switch (event.type) {
-    case 'linklog.ApiKeyChanged.v2': {
+    case 'linklog.ApiKeyChanged.v3': {
       const { status, expiresAt, ...data } = event.data;
       const expiry = { expiresAt: dateOf(expiresAt) };
       return { status, key: { ...state.key, ...data, ...expiry, sequence, lastEventAt } };

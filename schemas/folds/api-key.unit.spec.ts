@@ -21,6 +21,7 @@ const key: ApiKey = {
   scopes: scopeNames,
   expiresAt: null,
   ancestors: [],
+  deactivatedBy: null,
   secrets: { [keyHash]: null },
   createdAt: noon,
   sequence: 1,
@@ -42,6 +43,17 @@ describe('schemas: API key’s state', () => {
     given(keyCreated('key-1'), change)
       .when(keyChanged('key-1', 3, told, { time: at(6) }))
       .then({ status: 'active', key: { ...changed, sequence: 3, lastEventAt: at(6) } });
+  });
+
+  it('has the key that deactivated it while it is inactive', () => {
+    const off = { status: 'inactive', deactivatedBy: 'key-0' } as const;
+    const inactive = { ...key, deactivatedBy: 'key-0', sequence: 2 };
+    given(keyCreated('key-1'))
+      .when(keyChanged('key-1', 2, off))
+      .then({ status: 'inactive', key: inactive });
+    given(keyCreated('key-1'), keyChanged('key-1', 2, off))
+      .when(keyChanged('key-1', 3, {}))
+      .then({ status: 'active', key: { ...key, sequence: 3 } });
   });
 
   const [second, third, fourth] = ['cd', 'ef', '01'].map((byte) => byte.repeat(32)) as [

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { generalError, monthlyLimitError } from './errors.js';
 import { tags, tagsIn } from './link-fields.js';
-import { given, linkDetails, nothingToChange } from './links.js';
+import { changedLink, given, linkDetails, nothingToChange } from './links.js';
 
 const maxShortCodes = 100;
 const shortCodesMessage = `shortCodes must be 1 to ${maxShortCodes} texts, none of them twice`;
@@ -62,8 +62,11 @@ const failed = place.extend({
   shortCode: z.string().describe('As it was sent.'),
 });
 
+const changed = place.extend({ success: z.literal(true) });
+
 const bulkResult = z.union([
-  place.extend({ success: z.literal(true) }).extend(linkDetails.shape),
+  changed.extend(linkDetails.shape),
+  changed.extend(changedLink.shape),
   failed.extend(generalError.pick({ statusCode: true, message: true }).shape),
   failed.extend(monthlyLimitError.shape),
 ]);

@@ -70,6 +70,10 @@ export const linkDetails = z.object({
 });
 export type LinkDetails = z.infer<typeof linkDetails>;
 
+/** A link after a change, for a key without the scope links:read: neither texts nor clicks. */
+export const changedLink = linkDetails.pick({ shortCode: true, version: true, status: true });
+export type ChangedLink = z.infer<typeof changedLink>;
+
 /** GET /v2/links: a page. */
 export const linkPage = z.object({
   links: z.array(linkDetails).max(100),

@@ -150,7 +150,7 @@ export const keyChanged = (
   data: Partial<Data<'ApiKeyChanged'>>,
   told: Told = {},
 ) => {
-  const all = { ...someKey, status: 'active' as const, ...data };
+  const all = { ...someKey, status: 'active' as const, deactivatedBy: null, ...data };
   return make('ApiKeyChanged', id, all, { sequence, account: 'acme', ...told });
 };
 
@@ -299,6 +299,7 @@ const dataByName: { [Name in EventName]: fc.Arbitrary<Data<Name>> } = {
   ApiKeyChanged: fc.record({
     ...keyTerms,
     status: fc.constantFrom('active', 'inactive', 'suspended'),
+    deactivatedBy: nullable(token(36)),
   }),
   ApiKeyRotated: fc.record({ hash, earlierEndAt: timestamp }),
   ApiKeyRevoked: fc.constant({}),

@@ -16,6 +16,7 @@ const callerOf = ({ actor, uncounted }: AdminState): LinkCaller => ({
   actor,
   account: null,
   hashingLane: 'operators',
+  readsLinks: true,
   uncounted,
 });
 

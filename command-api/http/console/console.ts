@@ -3,9 +3,12 @@ import type { ProxyTrust } from '../../../ops/platform/http/client-address.js';
 import { requestOrigin } from '../../../ops/platform/http/request-origin.js';
 import type { Logger } from '../../../ops/platform/logging.js';
 import type { RequestState } from '../app.js';
-import { failure, send } from '../reply.js';
+import { messages } from '../../../schemas/http/errors.js';
+import { failure, send, type Reply } from '../reply.js';
 import { createDispatcher, type Route } from '../requests.js';
+import { unauthorized } from '../v2/admitted-call.js';
 import { consoleFiles } from './files.js';
+import type { SessionCookie } from './session.js';
 
 /** Of every answer below /console. Pictures may be made in the page: QR codes. */
 const pageHeaders = {
@@ -33,39 +36,56 @@ export interface ConsoleCalls {
 export const isConsolePath = (path: string): boolean =>
   path === '/console' || path.startsWith('/console/');
 
-/** Whether a request came by https, as far as a trusted proxy says. */
-export const cameByHttps =
-  (isTrusted: ProxyTrust) =>
-  ({ req }: Context): boolean =>
-    requestOrigin(req, isTrusted)?.startsWith('https:') === true;
+/** Values of `Sec-Fetch-Site` of the console's own calls, and of an address that a person has typed. */
+const ownSites: ReadonlySet<string> = new Set(['same-origin', 'none']);
+
+const foreignOrigin = failure(403, 'Origin must be that of the console');
+const foreignSite = failure(403, 'Sec-Fetch-Site must be same-origin or none');
 
 /**
  * Everything below /console on one listener. What changes something must come from a page of the same
- * origin, signing in and out included: no page of a stranger's can do it in a person's name.
+ * origin, signing in and out included: no page of a stranger's can do it in a person's name. Nor may another
+ * origin send the calls that only read: they count toward the limits of the session's key.
  */
 export const createConsole = (deps: {
   readonly page: 'index.html' | 'operators.html';
+  readonly cookie: SessionCookie;
   /** Of the path /session. */
   readonly sessionRoutes: readonly Route<RequestState>[];
   readonly calls: ConsoleCalls;
   readonly trustedProxies: ProxyTrust;
   readonly logger: Logger;
 }) => {
-  const { calls, trustedProxies } = deps;
+  const { calls, cookie, trustedProxies } = deps;
   const files = consoleFiles(deps.page, deps.logger);
   const sessions = createDispatcher('/console', deps.sessionRoutes);
+  const isCall = ({ path }: Context): boolean => path.startsWith(`${calls.prefix}/`);
+  const isSession = ({ path }: Context): boolean => path === '/console/session';
+
+  const refusalOf = (ctx: Context): Reply | null => {
+    const { method, headers } = ctx;
+    const site = headers['sec-fetch-site'];
+    if (method !== 'GET' && method !== 'HEAD') {
+      if (headers.origin !== requestOrigin(ctx.req, trustedProxies)) return foreignOrigin;
+    } else if (isCall(ctx) && site !== undefined && !ownSites.has(String(site))) return foreignSite;
+    if (!(isCall(ctx) || isSession(ctx)) || !cookie.isRepeated(ctx)) return null;
+    cookie.clearAll(ctx);
+    return unauthorized(messages.sessionRepeated);
+  };
+
   return {
     routeOf: (path: string): string | null =>
       calls.routeOf(path) ?? sessions.routeOf(path) ?? files.routeOf(path),
     async handle(ctx: Context): Promise<void> {
       ctx.set(pageHeaders);
-      const isRead = ctx.method === 'GET' || ctx.method === 'HEAD';
-      if (!isRead && ctx.headers.origin !== requestOrigin(ctx.req, trustedProxies)) {
+      const refusal = refusalOf(ctx);
+      if (refusal) {
         ctx.set('Cache-Control', 'no-store');
-        send(ctx, failure(403, 'Origin must be that of the console'));
-      } else if (ctx.path.startsWith(`${calls.prefix}/`)) await calls.handle(ctx);
-      else if (ctx.path === '/console/session') {
+        send(ctx, refusal);
+      } else if (isCall(ctx)) await calls.handle(ctx);
+      else if (isSession(ctx)) {
         ctx.set('Cache-Control', 'no-store');
+        (ctx.state as RequestState).isUnlimited = true;
         await sessions.dispatch(ctx);
       } else files.serve(ctx);
     },

@@ -14,7 +14,7 @@ import type { Guesses } from '../guesses.js';
 import { json, type Reply } from '../reply.js';
 import { unauthorized, type Authenticate } from '../v2/admitted-call.js';
 import { createV2, type V2Deps, type V2Route } from '../v2/routes.js';
-import { cameByHttps, createConsole } from './console.js';
+import { createConsole } from './console.js';
 import { sessionCookie, sessionRoutes } from './session.js';
 
 const addressOver =
@@ -36,7 +36,7 @@ export const developersConsole = (
 ) => {
   const { pool, guesses, upgradeUrl } = deps;
   const sessions = createConsoleSessions(pool, 'api');
-  const cookie = sessionCookie('linklog_console', cameByHttps(deps.trustedProxies));
+  const cookie = sessionCookie('linklog_console', deps.trustedProxies);
 
   /** Without the hash. */
   const shown = ({ account, key }: KeyOfSecret): ConsoleSession => ({ account, key, upgradeUrl });
@@ -51,8 +51,6 @@ export const developersConsole = (
   const signIn = withBody<typeof signInRequest, RequestState>(
     signInRequest,
     async (request, state, _parameter, ctx) => {
-      const waits = guesses.refusalOf(ctx);
-      if (waits) return waits;
       const welcome = async (client: Queryable, key: KeyOfSecret | null): Promise<Reply | null> => {
         if (!key) return null;
         state.keyId = key.key.id;
@@ -62,17 +60,13 @@ export const developersConsole = (
       };
       if ('key' in request) {
         const hash = isKeyToken(request.key) ? Buffer.from(hashKeyToken(request.key), 'hex') : null;
-        const reply = await guesses.look(ctx, async () =>
-          welcome(pool, hash && (await findKeyBySecret(pool, hash))),
-        );
-        return reply ?? unauthorized(messages.keyInvalid);
+        const reply = await welcome(pool, hash && (await findKeyBySecret(pool, hash)));
+        return reply ?? guesses.refuse(ctx, unauthorized(messages.keyInvalid));
       }
-      const reply = await guesses.look(ctx, () =>
-        transaction(pool, async (tx) =>
-          welcome(tx, await findKeyByToken(tx, request.token, request.accept)),
-        ),
+      const reply = await transaction(pool, async (tx) =>
+        welcome(tx, await findKeyByToken(tx, request.token, request.accept)),
       );
-      return reply ?? unauthorized(addressOver);
+      return reply ?? guesses.refuse(ctx, unauthorized(addressOver));
     },
   );
 
@@ -95,6 +89,7 @@ export const developersConsole = (
   return createConsole({
     ...deps,
     page: 'index.html',
+    cookie,
     sessionRoutes: sessionRoutes(cookie, sessions, signIn, whoIs),
     calls: { ...calls, prefix },
   });

@@ -11,7 +11,7 @@ import type { RequestState } from '../app.js';
 import { json, send, type Reply } from '../reply.js';
 import { createDispatcher, type Route } from '../requests.js';
 import { unauthorized } from '../v2/admitted-call.js';
-import { cameByHttps, createConsole } from './console.js';
+import { createConsole } from './console.js';
 import { sessionCookie, sessionRoutes } from './session.js';
 
 /** What binds a session to the admin token. Nobody who has it, and not the session's token, can guess that. */
@@ -32,7 +32,7 @@ export const operatorsConsole = (
 ) => {
   const { pool, adminToken } = deps;
   const sessions = createConsoleSessions(pool, 'admin');
-  const cookie = sessionCookie('linklog_operator', cameByHttps(deps.trustedProxies));
+  const cookie = sessionCookie('linklog_operator', deps.trustedProxies);
 
   /** Who is signed in; `null`: nobody. */
   const actorOf = async (ctx: Context): Promise<string | null> => {
@@ -80,6 +80,7 @@ export const operatorsConsole = (
   return createConsole({
     ...deps,
     page: 'operators.html',
+    cookie,
     sessionRoutes: sessionRoutes(cookie, sessions, signIn, whoIs),
     calls: { prefix, handle, routeOf: (path) => router.routeOf(path) },
   });

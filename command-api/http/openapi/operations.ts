@@ -113,7 +113,14 @@ const details = {
   version: 2,
 };
 
+const changed = { shortCode: link.shortCode, version: 2, status: 'active' };
+const withoutRead =
+  'without the scope `links:read` gets only `shortCode`, `version` and `status` of a link.';
+
 const freeOfCharge = 'Counts for the limit per minute, but costs no call of the month.';
+
+const managed =
+  'The key itself, or a descendant whose scopes and end are within its own: any other key is 404.';
 
 const keyId = {
   name: 'id',
@@ -228,7 +235,8 @@ export const paths = {
       summary: 'Change or delete up to 100 short links',
       description:
         'One change for all; each link is decided alone. Costs a call of the month for each short ' +
-        'code, and one of the minute. What the month has no room for fails with its 429.',
+        'code, and one of the minute. What the month has no room for fails with its 429. A key ' +
+        withoutRead,
       requestBody: body('BulkRequest', {
         tags: {
           value: {
@@ -305,7 +313,8 @@ export const paths = {
       summary: 'Change a short link',
       description:
         'Every edge follows within a second. What is given is checked like that of a new link; a ' +
-        'new destination, and one that the link leads to again, is checked for web safety.',
+        'new destination, and one that the link leads to again, is checked for web safety. A key ' +
+        withoutRead,
       parameters: [ifMatch],
       requestBody: body('ChangeLinkRequest', {
         destination: { value: { url: 'https://example.com/b' } },
@@ -320,7 +329,7 @@ export const paths = {
         },
       }),
       responses: {
-        200: changedLink('The link as it is now.', { link: details }),
+        200: changedLink('The link as it is now.', { link: details, withoutRead: changed }),
         ...errors(400, 403, 404, 410, 412, 413, 415),
       },
     },
@@ -498,7 +507,7 @@ export const paths = {
       tags: ['Keys'],
       ...needs('keys:manage'),
       summary: 'Change a key',
-      description: `The key itself, or one that descends from it. ${freeOfCharge}`,
+      description: `${managed} ${freeOfCharge}`,
       requestBody: body('ChangeKeyRequest', {
         off: { value: { active: false } },
         more: { value: { name: 'Stats reader', scopes: ['stats:read'] } },
@@ -513,7 +522,7 @@ export const paths = {
       tags: ['Keys'],
       ...needs('keys:manage'),
       summary: 'Revoke a key for good',
-      description: `The keys that descend from it go on. ${freeOfCharge}`,
+      description: `The keys that descend from it go on. ${managed} ${freeOfCharge}`,
       responses: { 204: done('It is revoked, or was before.'), ...errors(403, 404) },
     },
   },
@@ -524,7 +533,7 @@ export const paths = {
       tags: ['Keys'],
       ...needs('keys:manage'),
       summary: 'Replace a key by another of the same id, limits and usage',
-      description: `All earlier ones end after the overlap. ${freeOfCharge}`,
+      description: `All earlier ones end after the overlap. ${managed} ${freeOfCharge}`,
       requestBody: body('RotateKeyRequest', { hour: { value: { overlapSeconds: 3_600 } } }),
       responses: {
         200: successOfBody('The new key, which is shown this once.', 'MadeApiKey', { key: made }),

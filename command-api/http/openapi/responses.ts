@@ -97,11 +97,12 @@ export const linkDetails = (description: string, bodies: Examples): SchemaPart =
     headers: headers([...ofAll, ...ofKnownKey, 'ETag']),
   });
 
-/** A link as a change left it. */
-export const changedLink = (description: string, bodies: Examples): SchemaPart =>
-  success(description, 'LinkDetails', bodies, {
-    headers: headers([...ofAll, ...ofKnownKey, 'ETag', 'Linklog-Ignored-Fields']),
-  });
+/** A link after a change: a key without the scope links:read gets less of it. */
+export const changedLink = (description: string, bodies: Examples): SchemaPart => ({
+  description,
+  headers: headers([...ofAll, ...ofKnownKey, 'ETag', 'Linklog-Ignored-Fields']),
+  content: json({ anyOf: [refTo('LinkDetails'), refTo('ChangedLink')] }, bodies),
+});
 
 /** 204 */
 export const done = (description: string): SchemaPart => ({
@@ -194,7 +195,7 @@ const errorResponses = [
   error(
     403,
     'Forbidden',
-    'The key lacks a scope, the feature needs another plan, or an operator has to do it.',
+    'The key lacks a scope, the feature needs another plan, or an operator or an ancestor has to do it.',
     {
       scope: {
         statusCode: 403,
@@ -203,6 +204,7 @@ const errorResponses = [
         scope: 'links:create',
       },
       suspended: general(403, messages.keySuspended, ['PATCH', '/v2/keys/…']),
+      deactivated: general(403, messages.keyDeactivatedAbove, ['PATCH', '/v2/keys/…']),
       password: {
         statusCode: 403,
         message: 'Password protection requires the INDIE plan or higher.',

@@ -10,7 +10,12 @@ import {
 } from '../../../schemas/http/errors.js';
 import { healthResponse, livenessResponse } from '../../../schemas/http/health.js';
 import { historyResponse } from '../../../schemas/http/history.js';
-import { changeLinkRequest, linkDetails, linkPage } from '../../../schemas/http/links.js';
+import {
+  changedLink,
+  changeLinkRequest,
+  linkDetails,
+  linkPage,
+} from '../../../schemas/http/links.js';
 import { usageResponse } from '../../../schemas/http/reports.js';
 import {
   changeOwnKeyRequest,
@@ -42,6 +47,7 @@ const responses = {
   Link: linkResponse,
   BatchResponse: batchResponse,
   LinkDetails: linkDetails,
+  ChangedLink: changedLink,
   BulkResponse: bulkResponse,
   Links: linkPage,
   LinkHistory: historyResponse,

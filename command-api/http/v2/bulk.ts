@@ -31,13 +31,14 @@ export const createBulkHandler = (deps: ManagedLinksDeps & PlanDeps): Handler<V2
       deps,
     );
 
+    const caller = callerOf(state);
     const outcomes = await links.change(
       paid.map((code) => ({ code, isMeant: () => true, change })),
-      callerOf(state),
+      caller,
     );
     const settled = outcomes.filter((outcome) => outcome.type === 'settled');
     if (settled.some(({ logged }) => !logged)) return unavailable(messages.logUnavailable);
-    const details = [...(await links.details(settled, call.now))];
+    const shown = [...(await links.changed(settled, caller, call.now))];
 
     const failed = (index: number, shortCode: string, reply: Reply) =>
       ({ index, success: false, shortCode, ...itemErrorOf(reply) }) as BulkResult;
@@ -45,8 +46,8 @@ export const createBulkHandler = (deps: ManagedLinksDeps & PlanDeps): Handler<V2
       const outcome = outcomes[index];
       if (!outcome) return failed(index, shortCode, unpaid);
       if (outcome.type === 'refused') return failed(index, shortCode, outcome.reply);
-      const changed = details.shift();
-      if (!changed) throw new Error('Details are due');
+      const changed = shown.shift();
+      if (!changed) throw new Error(`changed() returned no link for ${shortCode}`);
       return { index, success: true, ...changed };
     });
     const body: BulkResponse = { results };

@@ -39,6 +39,7 @@ const refusals: Readonly<Record<Exclude<ApiKeyRefusal, Scope>, Reply>> = {
   revoked: unknownKey,
   askerInvalid: keyInvalid,
   suspended: failure(403, messages.keySuspended),
+  deactivatedAbove: failure(403, messages.keyDeactivatedAbove),
   tooManyKeys: failure(400, `At most ${maxLiveKeys} keys an account`),
   tooDeep: failure(400, messages.keyTooDeep),
   tooManySecrets: failure(400, `At most ${maxSecrets} secrets a key`),

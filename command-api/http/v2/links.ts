@@ -25,6 +25,7 @@ export const callerOf = ({ call, requestId, uncounted }: V2State): LinkCaller =>
   actor: { actor: call.key.id, requestId },
   account: call.key.account,
   hashingLane: call.key.rootId,
+  readsLinks: call.key.scopes.includes('links:read'),
   uncounted,
 });
 
@@ -64,9 +65,11 @@ export const createLinkHandlers = (deps: LinkDeps) => {
     if (refusal) return refusal;
     const code = parameter('shortCode');
     const isMeant = ifMatch(ctx.headers['if-match']);
-    return settle({ code, isMeant, change: request.value }, state, (changed) =>
-      detailed(changed, state),
-    );
+    return settle({ code, isMeant, change: request.value }, state, async (changed) => {
+      const [shown] = await links.changed([changed], callerOf(state), state.call.now);
+      if (!shown) throw new Error('changed() returned no link for 1 link');
+      return json(200, shown, { ETag: etagOf(changed.version) });
+    });
   };
 
   const remove: Handler<V2State> = (ctx, state, parameter) => {

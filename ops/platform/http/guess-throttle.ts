@@ -32,10 +32,4 @@ export class GuessThrottle {
     if (first !== undefined && this.#windows.size >= maxNetworks) this.#windows.delete(first);
     this.#windows.set(network, { endsAt: now + windowMs, wrong: 1 });
   }
-
-  /** For a guess that was counted before it was looked up, and was right. */
-  takeBack(network: string): void {
-    const window = this.#windows.get(network);
-    if (window) window.wrong -= 1;
-  }
 }

@@ -19,16 +19,6 @@ describe('platform: throttle of guesses', () => {
     expect(throttle.waitMs('a', 61_000)).to.equal(0);
   });
 
-  it('does not count what turns out to be right', () => {
-    const throttle = new GuessThrottle();
-    throttle.takeBack('a');
-    guess(throttle, 'a', 1_000, 10);
-    throttle.takeBack('a');
-    expect(throttle.waitMs('a', 1_000)).to.equal(0);
-    guess(throttle, 'a', 1_000, 1);
-    expect(throttle.waitMs('a', 1_000)).to.be.above(0);
-  });
-
   it('forgets the oldest of more than 10,000 networks', () => {
     const throttle = new GuessThrottle();
     guess(throttle, 'first', 0, 10);

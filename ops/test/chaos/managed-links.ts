@@ -33,7 +33,7 @@ const unexpected = ({ promises }: Managing, what: string, answer: Answer): void 
 const noteVersion = (
   { promises, changed }: Managing,
   code: string,
-  { version }: LinkDetails,
+  { version }: Pick<LinkDetails, 'version'>,
   is: PromisedVersion['is'],
 ): void => {
   promises.versions.push({ code, version, is });

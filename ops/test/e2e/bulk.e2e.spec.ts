@@ -81,6 +81,22 @@ describe('command API: POST /v2/links/bulk', () => {
     });
   });
 
+  it('shows neither clicks nor texts to a key without links:read', async () => {
+    const [code = ''] = await links(1, { title: 'Secret', tags: ['a'] });
+    const { key: writer } = await bench.key('PRO', { scopes: ['links:write'] });
+    const results = resultsOf(await bulk(writer, [code, 'unknown'], { disabled: true }));
+    expect(results).to.deep.equal([
+      { index: 0, success: true, shortCode: code, version: 2, status: 'disabled' },
+      {
+        index: 1,
+        success: false,
+        shortCode: 'unknown',
+        statusCode: 404,
+        message: 'Short URL not found',
+      },
+    ]);
+  });
+
   it('replaces tags, enables and deletes', async () => {
     const codes = await links(100);
     const all = (results: readonly Result[], expected: object): void => {

@@ -180,6 +180,26 @@ describe('command API: /v2/links/:shortCode', () => {
     expect((await ask('GET', '%00%ff')).status).to.be.oneOf([400, 404]);
   });
 
+  it('shows neither clicks nor texts to a key without links:read', async () => {
+    const writer = await bench.key('PRO', { scopes: ['links:write'] });
+    const { shortCode } = await bench.link(pro.key, { maxClicks: 9, title: 'Secret', tags: ['a'] });
+    for (let click = 0; click < 2; click += 1) await bench.visit(shortCode);
+    const path = `/v2/links/${shortCode}`;
+    const change = (body: object) => bench.api(path, writer.key, { method: 'PATCH', body });
+    const answer = await change({ disabled: true, note: 'written' });
+    expect([answer.status, answer.headers.etag]).to.deep.equal([200, '"3"']);
+    expect(answer.json()).to.deep.equal({ shortCode, version: 3, status: 'disabled' });
+    const refused = await change({ maxClicks: 1 });
+    const message = 'maxClicks must be at least the clicks taken';
+    expectError(refused, { status: 400, message, path, method: 'PATCH' });
+    const own = await ask('PATCH', shortCode, { maxClicks: 1 });
+    expectLinkRefused(own, 400, 'maxClicks must be at least 2, the clicks taken');
+    const unchanged = await change({ note: 'written' });
+    expect(unchanged.json()).to.deep.equal({ shortCode, version: 3, status: 'disabled' });
+    const deleted = await bench.api(path, writer.key, { method: 'DELETE' });
+    expect([deleted.status, deleted.text]).to.deep.equal([204, '']);
+  });
+
   it('changes only the version that If-Match names', async () => {
     const { shortCode } = await bench.link(pro.key);
     const outdated = { 'If-Match': '"1"' };

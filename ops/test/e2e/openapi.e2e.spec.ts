@@ -219,6 +219,10 @@ describe('command API: GET /openapi.json', () => {
       ]) {
         await described(bulk, 200, pro, { body: { shortCodes: [alias, 'no'], change: each } });
       }
+      const writer = (await bench.key('PRO', { scopes: ['links:write'] })).key;
+      await described(change, 200, writer, { body: { disabled: true } });
+      const written = { shortCodes: [alias, 'no'], change: { disabled: false } };
+      await described(bulk, 200, writer, { body: written });
       const spending = (await bench.key('HOBBY')).key;
       const two = { body: { shortCodes: [alias, 'a', 'b'], change: { delete: true } } };
       await described(bulk, 200, spending, two);

@@ -275,6 +275,24 @@ describe('command API: keys that people make', () => {
       expect(await works(child)).to.equal(true);
     });
 
+    it('reactivates no key that a key above deactivated', async () => {
+      const root = await newRoot();
+      const parent = await make(root);
+      const child = await make(parent);
+      const path = `/v2/keys/${child.id}`;
+      const activate = (by: OwnKey | IssuedKey, active: boolean) =>
+        keys(by, 'PATCH', `/${child.id}`, { active });
+      for (const active of [false, true]) {
+        expect((await activate(parent, active)).json()).to.include({ active });
+      }
+      await activate(root, false);
+      const message = 'A key above this one deactivated it';
+      const refused = await activate(parent, true);
+      expectError(refused, { status: 403, message, path, method: 'PATCH' });
+      expect((await activate(root, true)).json()).to.include({ active: true });
+      expect(await works(child)).to.equal(true);
+    });
+
     it('is 400 with nothing to change', async () => {
       const root = await newRoot();
       const path = `/v2/keys/${root.id}`;
@@ -329,6 +347,39 @@ describe('command API: keys that people make', () => {
         expectError(answer, { status: 400, message, path, method: 'POST' });
       }
       expect(await works(root)).to.equal(true);
+    });
+  });
+
+  describe('a descendant that has more than the key itself', () => {
+    const expectUnmanaged = async (by: OwnKey, { id }: OwnKey): Promise<void> => {
+      unknown(await keys(by, 'POST', `/${id}/rotate`, {}), 'POST', id, '/rotate');
+      unknown(await keys(by, 'DELETE', `/${id}`), 'DELETE', id);
+      for (const change of [{ name: 'renamed' }, { active: false }, { scopes: [] }]) {
+        unknown(await keys(by, 'PATCH', `/${id}`, change), 'PATCH', id);
+      }
+    };
+
+    it('in scopes is 404 to every call that manages it', async () => {
+      const root = await newRoot();
+      const parent = await make(root);
+      const child = await make(parent, { scopes: ['links:read', 'links:write'] });
+      await keys(root, 'PATCH', `/${parent.id}`, { scopes: ['keys:manage', 'links:read'] });
+      await expectUnmanaged(parent, child);
+      expect(await works(child)).to.equal(true);
+      expect((await keys(root, 'POST', `/${child.id}/rotate`, {})).status).to.equal(200);
+      await keys(root, 'PATCH', `/${child.id}`, { scopes: ['links:read'] });
+      expect((await keys(parent, 'POST', `/${child.id}/rotate`, {})).status).to.equal(200);
+    });
+
+    it('in its end is 404 to every call that manages it', async () => {
+      const root = await newRoot();
+      const parent = await make(root);
+      const endless = await make(parent);
+      const earlier = await make(parent, { expiresIn: 600 });
+      await bench.admin('PATCH', `/admin/keys/${parent.id}`, { expiresIn: 3_600 });
+      await expectUnmanaged(parent, endless);
+      expect((await keys(parent, 'DELETE', `/${earlier.id}`)).status).to.equal(204);
+      expect((await keys(root, 'DELETE', `/${endless.id}`)).status).to.equal(204);
     });
   });
 

@@ -92,7 +92,7 @@ describe('CLI: command line, on a running service', () => {
       const events = rows.map(({ value }) => readEvent(value));
       expect(events.map(({ type, actor }) => [type, actor])).to.deep.equal([
         ['linklog.ApiKeyCreated.v2', actorName()],
-        ['linklog.ApiKeyChanged.v2', actorName()],
+        ['linklog.ApiKeyChanged.v3', actorName()],
         ['linklog.ApiKeyRevoked.v1', actorName()],
       ]);
     });

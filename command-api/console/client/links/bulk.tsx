@@ -96,7 +96,11 @@ export const Bulk = ({ selected, onChanged }: Props) => {
     setOpened(null);
     const { results } = done.value;
     onChanged(
-      results.filter((result) => result.success),
+      // The answer has only a part of each link where the key cannot read links any more.
+      results.flatMap((result) => {
+        const link = selected[result.index];
+        return result.success && link ? [{ ...link, ...result }] : [];
+      }),
       results.filter((result) => !result.success),
     );
   };
