@@ -3,6 +3,8 @@ import { z } from 'zod';
 import { parseUrl } from '../parse-url.js';
 
 const maxUrlLength = 2_048;
+/** Of a domain name, without a trailing dot (RFC 1035). */
+export const maxHostLength = 253;
 /**
  * A destination that all clients read alike: no `@` in its authority, no backslash before its query.
  * WHATWG parsers read `http://a\@b/` as host `a`, RFC 3986 parsers (wget) as host `b`. The pattern is
@@ -15,7 +17,8 @@ export const destinationPattern =
 /** The parsed form of a destination, or `null` where it is none that we take. */
 const parseDestination = (url: string): URL | null => {
   const parsed = url.isWellFormed() ? parseUrl(url) : null;
-  return parsed && parsed.href.length <= maxUrlLength ? parsed : null;
+  if (!parsed || parsed.href.length > maxUrlLength) return null;
+  return parsed.hostname.replace(/\.$/, '').length <= maxHostLength ? parsed : null;
 };
 
 export const invalidUrl = 'Please provide a valid URL';
@@ -34,7 +37,8 @@ export const destination = (isOwnHost: (destination: URL) => boolean) =>
       description:
         'The destination, kept exactly as it is sent; outer white space is trimmed first. ' +
         'Beyond the pattern: it parses as the URL Standard has it, has at most 2,048 ' +
-        'characters in its normalised form too, and does not lead to this service itself.',
+        'characters in its normalised form too, its host at most 253, and does not lead to this ' +
+        'service itself.',
       examples: ['https://example.com/a?b=c'],
     });
 
