@@ -6,8 +6,8 @@ const authority = /^(https?:\/\/)([^/\\?#@:[\]]+)(:\d*)?(?=[/\\?#]|$)/i;
 const needsConversion = /[^\0-\x7f]|%|xn--/i;
 /** The forbidden domain code points of the URL Standard. */
 const forbidden = /[\0-\x20"#%/:<>?@[\\\]^`{|}\x7f]/;
-/** A name in the DNS has no more characters. Punycode takes time that is quadratic in them. */
-const maxDomainLength = 253;
+/** Of a domain name, without a trailing dot (RFC 1035). Punycode takes time that is quadratic in it. */
+export const maxHostLength = 253;
 
 const percentDecoded = (text: string): string | null => {
   try {
@@ -21,7 +21,7 @@ const percentDecoded = (text: string): string | null => {
 /** "Domain to ASCII" of the URL Standard: nontransitional UTS 46. `null` for an invalid domain. */
 const asciiDomain = (domain: string): string | null => {
   const decoded = percentDecoded(domain);
-  if (decoded === null || decoded.length > maxDomainLength || !decoded.isWellFormed()) return null;
+  if (decoded === null || decoded.length > maxHostLength || !decoded.isWellFormed()) return null;
   const ascii = toASCII(decoded, { checkBidi: true, checkJoiners: true });
   return ascii === null || ascii === '' || forbidden.test(ascii) ? null : ascii;
 };

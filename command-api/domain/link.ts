@@ -120,6 +120,13 @@ const linkOf = (event: EventNamed<'LinkCreated'>, shortUrlHost: string): LinkRes
   };
 };
 
+/** The result of an item that failed: what the reply to the item alone would have said. */
+export const failedItem = (index: number, item: unknown, failure: object): BatchResult => {
+  const { url } = (item ?? {}) as { url?: unknown };
+  const echoed = typeof url === 'string' ? url : null;
+  return { index, success: false, url: echoed, ...failure } as BatchResult;
+};
+
 /** The success that the outcomes come to; `null` for a single link that was not made. */
 export const answerOf = (
   form: AnswerForm,
@@ -143,15 +150,48 @@ export const answerOf = (
   return { status: 200, body: { results } };
 };
 
+/** Whether a retry gets this answer again: only an answer that created something is stored. */
+export const isStorable = (answer: ShortenAnswer): boolean =>
+  answer.status === 201 || answer.body.results.some(({ success }) => success);
+
 /**
- * Whether a retry gets this answer again. It does not where a retry may make what was not made, and
- * nothing twice: some items failed because the web safety service was away, and no link was made.
+ * An answer to a batch without what can be read again: the fields of created links, and the URLs of failed items,
+ * which are in the request.
  */
-export const isKept = (answer: ShortenAnswer): boolean => {
-  if (answer.status === 201) return true;
-  const { results } = answer.body;
-  return (
-    results.some(({ success }) => success) ||
-    !results.some((result) => !result.success && result.statusCode === 503)
-  );
+export type BatchOutline = readonly (
+  { readonly shortCode: string } | { readonly failure: object }
+)[];
+
+export const outlineOf = ({ results }: BatchResponse): BatchOutline =>
+  results.map((result) => {
+    if (result.success) return { shortCode: result.shortCode };
+    const failure = Object.entries(result).filter(
+      ([name]) => name !== 'index' && name !== 'success' && name !== 'url',
+    );
+    return { failure: Object.fromEntries(failure) };
+  });
+
+/**
+ * The answer of an outline. `null` if a link's event is missing.
+ *
+ * @param items the items of the request
+ * @param createdByCode the events that created the links
+ */
+export const answerOfOutline = (
+  outline: BatchOutline,
+  items: readonly unknown[],
+  createdByCode: ReadonlyMap<string, EventNamed<'LinkCreated'>>,
+  shortUrlHost: string,
+): BatchResponse | null => {
+  const results: BatchResult[] = [];
+  for (const [index, entry] of outline.entries()) {
+    if ('failure' in entry) {
+      results.push(failedItem(index, items[index], entry.failure));
+      continue;
+    }
+    const event = createdByCode.get(entry.shortCode);
+    if (!event) return null;
+    results.push({ index, success: true, ...linkOf(event, shortUrlHost) });
+  }
+  return { results };
 };

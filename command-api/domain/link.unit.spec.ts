@@ -22,11 +22,15 @@ import {
 } from '../../schemas/testing/events.js';
 import {
   answerOf,
+  answerOfOutline,
   decideCreateLink,
   decideExpireLink,
-  isKept,
+  failedItem,
+  isStorable,
+  outlineOf,
   type AnswerForm,
   type BatchItem,
+  type BatchOutline,
   type CreateLink,
 } from './link.js';
 
@@ -261,18 +265,40 @@ describe('command API: answer to a request for links', () => {
     });
   });
 
-  it('is kept, except where a retry may make a link and nothing twice', () => {
+  it('is stored only if it created a link', () => {
     const away: BatchItem = { type: 'refused', result: failure(0, 503) };
     const kept = (form: AnswerForm, made: boolean): boolean | null => {
       const outcome = made
         ? ({ type: 'created', event: created('spring') } as const)
         : ({ type: 'aliasTaken' } as const);
-      const answer = answerOf(form, [outcome]);
-      return answer && isKept(answer);
+      const others = Array.from({ length: 1 }, () => ({ type: 'aliasTaken' }) as const);
+      const answer = answerOf(form, [outcome, ...others]);
+      return answer && isStorable(answer);
     };
     expect(kept({ type: 'link', shortUrlHost }, true)).to.equal(true);
     expect(kept(batch(away, ready(1)), true)).to.equal(true);
     expect(kept(batch(away, ready(1)), false)).to.equal(false);
-    expect(kept(batch(ready(0)), false)).to.equal(true);
+    expect(kept(batch(ready(0)), false)).to.equal(false);
+    expect(kept(batch(ready(0), ready(1)), true)).to.equal(true);
+  });
+
+  it('of a batch is made again from its outline, the request and the events', () => {
+    const items = [{ url: 'no' }, { url: 5 }, null, { url: 'https://example.com/spring' }];
+    const events = new Map([['spring', created('spring', { custom: true, note: 'ü' })]]);
+    const planFailure = { statusCode: 403, feature: 'customAlias', message: 'a "plan"' };
+    const results = [
+      failedItem(0, items[0], { statusCode: 400, message: 'Please provide a valid URL' }),
+      failedItem(1, items[1], planFailure),
+      failedItem(2, items[2], { statusCode: 503, message: 'Later' }),
+    ].map((result): BatchItem => ({ type: 'refused', result }));
+    const event = events.get('spring');
+    if (!event) throw new Error('There is an event');
+    const answer = answerOf(batch(...results, ready(3)), [{ type: 'created', event }]);
+    if (answer?.status !== 200) throw new Error('A batch has an answer');
+    const outline = JSON.parse(JSON.stringify(outlineOf(answer.body))) as BatchOutline;
+    expect(JSON.stringify(outline)).not.to.include('https://').and.not.to.include('"no"');
+    const made = answerOfOutline(outline, items, events, shortUrlHost);
+    expect(JSON.stringify(made)).to.equal(JSON.stringify(answer.body));
+    expect(answerOfOutline(outline, items, new Map(), shortUrlHost)).to.equal(null);
   });
 });

@@ -8,7 +8,7 @@ import {
   type Value,
 } from '../../schemas/statistics/document.js';
 import type { Breakdown, PeriodStats } from '../../schemas/http/statistics.js';
-import { timeIn, type Period } from '../../schemas/statistics/period.js';
+import { timesIn, type Period } from '../../schemas/statistics/period.js';
 import { forEachQuarter, readSeries } from '../../schemas/statistics/series.js';
 
 const dayMs = quarterMs * quartersOfDay;
@@ -144,16 +144,17 @@ export const periodStatsOf = (
     intervals.reduce((sum, each) => sum + each[count], 0);
   const has = (name: Breakdown): boolean => included.has(name);
   const uniquesByInterval = has('uniques') && tz === 'UTC' && interval !== 'hour';
+  const timeAt = timesIn(tz);
   const timeseries = intervals.map(({ clicks, bots, uniques }, index) => ({
-    start: timeIn(tz, starts[index] ?? from),
+    start: timeAt(starts[index] ?? from),
     clicks,
     ...(has('bots') && { bots }),
     ...(uniquesByInterval && { uniques }),
   }));
   return {
     period: {
-      from: timeIn(tz, from),
-      to: timeIn(tz, to),
+      from: timeAt(from),
+      to: timeAt(to),
       interval,
       tz,
       clickCount: sumOf('clicks'),

@@ -18,8 +18,8 @@ export type Reply = {
 } & (
   | {
       readonly type: 'json';
-      /** An object, or JSON that was written before. */
-      readonly body: object | string;
+      /** An object, or JSON that was written before, as text or in UTF-8. */
+      readonly body: object | string | Buffer;
     }
   | {
       readonly type: 'raw';
@@ -71,7 +71,7 @@ export const unavailable = (message: string = messages.unavailable, seconds = 1)
  * Writes JSON with one call of Node's, which costs a third of Koa's setting one header after the other. What came
  * too late, after a 503, is dropped.
  */
-const sendJson = (ctx: Context, status: number, headers: Headers, body: string): void => {
+const sendJson = (ctx: Context, status: number, headers: Headers, body: string | Buffer): void => {
   const { res } = ctx;
   ctx.respond = false;
   if (res.headersSent) return;
@@ -95,7 +95,8 @@ export const send = (ctx: Context, reply: Reply): void => {
   if (ignoredFields && reply.status < 300) headers['Linklog-Ignored-Fields'] = ignoredFields;
   if (reply.type === 'json') {
     const { body } = reply;
-    sendJson(ctx, reply.status, headers, typeof body === 'string' ? body : JSON.stringify(body));
+    const isWritten = typeof body === 'string' || Buffer.isBuffer(body);
+    sendJson(ctx, reply.status, headers, isWritten ? body : JSON.stringify(body));
     return;
   }
   if (reply.type === 'raw') {

@@ -213,7 +213,14 @@ describe('command API: PostgreSQL’s clock goes ahead and comes back, on two no
     const expiresAt = new Date(Date.now() + hour * 1_000).toISOString();
     await recordHistory(nodes[0], created('in-an-hour', { expiresAt }));
     const scope = { keyId: 'key', path: '/v2/shorten', idempotencyKey: 'order' };
-    const kept = { ...scope, bodyHash: Buffer.alloc(32), status: 201, answer: '{}', codes: [] };
+    const kept = {
+      ...scope,
+      bodyHash: Buffer.alloc(32),
+      status: 201,
+      answer: '{}',
+      isOutline: false,
+      codes: [],
+    };
     await transaction(pool, (tx) => execute(tx, writeOnly(saveAnswers([kept], new Date()))));
     const found = async (by: LedgerClock) => (await findAnswers(pool, [scope], by))[0] !== null;
 

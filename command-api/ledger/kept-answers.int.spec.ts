@@ -13,6 +13,7 @@ const answer = (told: Partial<KeptAnswer> = {}): KeptAnswer => ({
   bodyHash: Buffer.alloc(32, 1),
   status: 201,
   answer: '{"shortCode":"spring"}',
+  isOutline: false,
   codes: ['spring', 'summer'],
   ...told,
 });
@@ -41,7 +42,12 @@ describe('command API: kept answers', () => {
     const kept = [
       answer(),
       answer({ keyId: 'key-2', answer: 'of another key' }),
-      answer({ path: '/v2/shorten/batch', status: 200, answer: 'of another path' }),
+      answer({
+        path: '/v2/shorten/batch',
+        status: 200,
+        answer: 'of another path',
+        isOutline: true,
+      }),
       answer({ idempotencyKey: 'Order-1', answer: 'of another Idempotency-Key' }),
     ];
     await save(0, ...kept);

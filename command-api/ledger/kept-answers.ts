@@ -20,11 +20,15 @@ export interface IdempotentRequest {
 export interface KeptAnswer extends IdempotencyScope {
   readonly bodyHash: Buffer;
   readonly status: number;
-  /** JSON. */
+  /** JSON: the body of the response or, if that is longer than `maxRecordBytes`, its `BatchOutline`. */
   readonly answer: string;
+  readonly isOutline: boolean;
   /** The links that the request made. */
   readonly codes: readonly string[];
 }
+
+/** Bytes of a stored answer. A batch may have an answer of 0.5 MB, and costs one call. */
+export const maxRecordBytes = 65_536;
 
 /** The answers kept in the scopes, in the order of the scopes; `null` where there is none. */
 export const findAnswers = async (
@@ -36,7 +40,7 @@ export const findAnswers = async (
   const { rows } = await client.query<KeptAnswer & { position: number }>({
     name: 'idempotency-find',
     text: `SELECT s.position, key_id AS "keyId", path, idempotency_key AS "idempotencyKey",
-                  i.body_hash AS "bodyHash", i.status, i.answer, i.codes
+                  i.body_hash AS "bodyHash", i.status, i.answer, i.is_outline AS "isOutline", i.codes
            FROM unnest($1::text[], $2::text[], $3::text[])
              WITH ORDINALITY AS s (key_id, path, idempotency_key, position)
            JOIN ledger.idempotency i USING (key_id, path, idempotency_key)
@@ -58,16 +62,19 @@ export const saveAnswers = (answers: readonly KeptAnswer[], now: Date): readonly
   const saved: Statement = {
     name: 'idempotency-save',
     text: `INSERT INTO ledger.idempotency
-             (key_id, path, idempotency_key, body_hash, status, answer, codes, created_at)
-           SELECT key_id, path, idempotency_key, body_hash, status, answer,
-                  string_to_array(codes, ','), $8
+             (key_id, path, idempotency_key, body_hash, status, answer, is_outline, codes, created_at)
+           SELECT key_id, path, idempotency_key, body_hash, status, answer, is_outline,
+                  string_to_array(codes, ','), $9
            FROM unnest($1::text[], $2::text[], $3::text[], $4::bytea[], $5::smallint[], $6::text[],
-             $7::text[]) AS a (key_id, path, idempotency_key, body_hash, status, answer, codes)
+             $7::boolean[], $8::text[])
+             AS a (key_id, path, idempotency_key, body_hash, status, answer, is_outline, codes)
            ON CONFLICT (key_id, path, idempotency_key) DO UPDATE
              SET body_hash = excluded.body_hash, status = excluded.status,
-                 answer = excluded.answer, codes = excluded.codes, created_at = excluded.created_at`,
+                 answer = excluded.answer, is_outline = excluded.is_outline,
+                 codes = excluded.codes, created_at = excluded.created_at`,
     values: [
       ...valuesByField(answers, 'keyId', 'path', 'idempotencyKey', 'bodyHash', 'status', 'answer'),
+      ...valuesByField(answers, 'isOutline'),
       // An array of arrays is a matrix to PostgreSQL; no code has a comma.
       answers.map(({ codes }) => codes.join(',')),
       now,

@@ -6,7 +6,7 @@ import { named, testNode, type TestNode } from '../../ops/test/support/node.js';
 import { evolveLedgerLink, freeCode } from '../../schemas/folds/ledger-link.js';
 import { defaultPlanTable } from '../../schemas/plans.js';
 import { created } from '../../schemas/testing/events.js';
-import type { CreateLink, ShortenOutcome } from '../domain/link.js';
+import type { BatchItem, CreateLink, ShortenOutcome } from '../domain/link.js';
 import { meterOf, newKey, setMeter, type TestKey } from '../testing/keys.js';
 import { linkToCreate, randomCode, shortenCommand } from '../testing/links.js';
 import type { IdempotencyScope } from './kept-answers.js';
@@ -251,6 +251,40 @@ describe('command API: shorten handler, on two nodes', () => {
         expect(answers[0]).to.equal(answers[1]);
       }
       expect((await meterOf(nodes[0], key)).month_links).to.equal(20);
+    });
+
+    it('stores at most 64 KB, however large the answer is', async () => {
+      const key = await newKey(nodes[0]);
+      const note = '\u{1F517}'.repeat(2_000);
+      const links = Array.from({ length: 49 }, () => link(key, { note }));
+      const taken = { success: false, url: 'x'.repeat(2_000), statusCode: 400, message: 'Taken' };
+      const items = [...links, null].map((_, index): BatchItem =>
+        index === 49
+          ? { type: 'refused', result: { ...taken, success: false, index } }
+          : {
+              type: 'ready',
+              failures: {
+                aliasTaken: { ...taken, success: false, index },
+                linksExhausted: { ...taken, success: false, index },
+              },
+            },
+      );
+      const asked = {
+        ...command(key, links),
+        idempotency: {
+          scope: { keyId: key.id, path: '/v2/shorten/batch', idempotencyKey: 'large' },
+          bodyHash,
+          form: { type: 'batch', shortUrlHost: 'http://localhost:8081', items } as const,
+        },
+      };
+      expect(count(await shorten([asked]))).to.deep.equal({ created: 49 });
+      const { rows } = await nodes[0].pool.query<{ bytes: number }>(
+        'SELECT octet_length(answer) AS bytes FROM ledger.idempotency WHERE key_id = $1',
+        [key.id],
+      );
+      expect(rows).to.have.lengthOf(1);
+      expect(rows[0]?.bytes).to.be.within(1, 65_536);
+      expect((await handlers[1].shorten(asked)).type).to.equal('answered');
     });
 
     it('keeps no failure: a retry may succeed', async () => {

@@ -13,12 +13,14 @@ import {
   type CreateLink,
   type ShortenOutcome,
   answerOf,
-  isKept,
+  isStorable,
+  outlineOf,
   type AnswerForm,
 } from '../domain/link.js';
 import { countCalls, type Admission, type Admitted, type CallByHash } from './admission.js';
 import {
   findAnswers,
+  maxRecordBytes,
   saveAnswers,
   type IdempotentRequest,
   type KeptAnswer,
@@ -126,9 +128,13 @@ const answerToKeep = (
   if (!idempotency) return null;
   const { scope, bodyHash, form } = idempotency;
   const answer = answerOf(form, outcomes);
-  if (!answer || !isKept(answer)) return null;
+  if (!answer || !isStorable(answer)) return null;
   const codes = outcomes.flatMap(createdBy).map(({ subject }) => subject);
-  return { ...scope, bodyHash, status: answer.status, answer: JSON.stringify(answer.body), codes };
+  const { status, body } = answer;
+  const text = JSON.stringify(body);
+  const isOutline = status === 200 && Buffer.byteLength(text) > maxRecordBytes;
+  const stored = isOutline ? JSON.stringify(outlineOf(body)) : text;
+  return { ...scope, bodyHash, status, answer: stored, isOutline, codes };
 };
 
 interface ShortenDeps {

@@ -6,7 +6,7 @@ import { ConfigError } from '../../ops/platform/config/config.js';
 import { canonicalHost, canonicalUrl, type CanonicalUrl } from './canonical-url.js';
 import { parseList } from '../../ops/platform/files/list-file.js';
 import { destinationPattern } from '../../schemas/http/link-fields.js';
-import { parseDestination, parseUrl } from '../../schemas/parse-url.js';
+import { maxHostLength, parseDestination, parseUrl } from '../../schemas/parse-url.js';
 
 export interface Blocklist {
   readonly entries: number;
@@ -31,16 +31,20 @@ const parseEntry = (text: string): Entry | null => {
   const parsed = parseUrl(url);
   if (/\s|:\/\//.test(written) || !destinationPattern.test(url) || parsed === null) return null;
   const prefix = canonicalUrl(parsed);
-  if (prefix.host === '') return null;
+  if (prefix.host === '' || prefix.host.length > maxHostLength) return null;
   return { isHost: !/[/?]/.test(written) && prefix.port === '', prefix };
 };
 
-/** The host and all that it is a subdomain of. */
-function* domainsOf(host: string): Generator<string> {
-  yield host;
+/**
+ * The host and all that it is a subdomain of, without names of more than 253 characters: no entry of a list is one, and
+ * links from before hosts had that limit are checked too.
+ */
+export function* domainsOf(host: string): Generator<string> {
+  if (host.length <= maxHostLength) yield host;
   // The parts of an address are no domains.
   if (/^\[|^[\d.]+$/.test(host)) return;
-  for (let dot = host.indexOf('.'); dot !== -1; dot = host.indexOf('.', dot + 1)) {
+  const first = Math.max(0, host.length - maxHostLength - 1);
+  for (let dot = host.indexOf('.', first); dot !== -1; dot = host.indexOf('.', dot + 1)) {
     yield host.slice(dot + 1);
   }
 }

@@ -8,19 +8,36 @@ export interface CanonicalUrl {
   readonly path: string;
 }
 
-/** The parser writes all that is not ASCII as escapes, so one character is one byte here. */
-const unescapeOnce = (text: string): string =>
-  text.replace(/%([0-9a-f]{2})/gi, (_escape, hex: string) =>
-    String.fromCharCode(parseInt(hex, 16)),
-  );
+const percent = 0x25;
 
-const unescapeFully = (text: string): string => {
-  let before = text;
-  // Each round is shorter than the last, so it ends.
-  for (let after = unescapeOnce(before); after !== before; after = unescapeOnce(before)) {
-    before = after;
+/** The value of a hexadecimal digit by its character code; -1 for other characters. */
+const hexValues = Int8Array.from({ length: 256 }, (_, code) =>
+  '0123456789abcdef'.indexOf(String.fromCharCode(code).toLowerCase()),
+);
+
+/**
+ * Unescapes `%XX` until nothing changes. Each character is appended to the result, and an escape at its end is replaced
+ * by its character, which may complete another one: so the steps are linear in the length. The order of replacements
+ * does not matter, because escapes do not overlap.
+ *
+ * @param text ASCII: the parser writes all other characters as escapes, so one character is one byte here
+ */
+export const unescapeFully = (text: string): string => {
+  if (!text.includes('%')) return text;
+  const bytes = Buffer.from(text, 'latin1');
+  let length = 0;
+  for (const byte of bytes) {
+    bytes[length] = byte;
+    length += 1;
+    while (length >= 3 && bytes[length - 3] === percent) {
+      const high = hexValues[bytes[length - 2] ?? 0] ?? -1;
+      const low = hexValues[bytes[length - 1] ?? 0] ?? -1;
+      if (high < 0 || low < 0) break;
+      length -= 2;
+      bytes[length - 1] = high * 16 + low;
+    }
   }
-  return before;
+  return bytes.toString('latin1', 0, length);
 };
 
 const escapeOnce = (text: string): string =>

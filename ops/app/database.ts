@@ -8,6 +8,7 @@ import { isAway } from '../platform/postgres/away.js';
 import { requireNotifications, type Channel } from '../platform/postgres/listener.js';
 import { createPool } from '../platform/postgres/pool.js';
 import { connectDatabase } from './connections.js';
+import { keepErasingDeletedKeys } from './deleted-keys.js';
 import { startInOrder } from '../platform/process/start-in-order.js';
 
 /**
@@ -55,6 +56,8 @@ export const openDatabase = ({
       onStop(() => {
         stopping.abort();
       });
+      const erasing = keepErasingDeletedKeys(url, logger);
+      onStop(() => erasing.stop());
     }
     const database = connectDatabase({ url, channels, metrics, logger });
     onStop(() => database.stop());

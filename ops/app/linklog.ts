@@ -21,6 +21,7 @@ import { startEdgeProcesses } from './edge-processes.js';
 import { logChannels, openEventLog } from './event-log.js';
 import { createHealthCheck } from './health-check.js';
 import { startMonitoring } from './monitoring.js';
+import { actAsProjectionOwner } from './projection-owner.js';
 import { openProjectorThread } from './projectors-in-thread.js';
 import type { ProjectorService } from './projectors.js';
 import { sayRestarted } from './ready-line.js';
@@ -157,13 +158,13 @@ export const startLinklog = (config: Config, roles: ReadonlySet<Role>, logger: L
     onStop(() => edgeProcesses?.stop());
     const edgeAddress = edge?.edge ?? edgeProcesses?.address ?? null;
 
-    const worker = roles.has('api')
-      ? (await import('./projection-worker.js')).createProjectionWorker({
-          pool: database.pool('projection-work', 4, 'background'),
-          log,
-          logger,
-        })
-      : null;
+    const startWorker = async () => {
+      const pool = database.pool('projection-work', 4, 'background');
+      await actAsProjectionOwner(pool, logPool);
+      const { createProjectionWorker } = await import('./projection-worker.js');
+      return createProjectionWorker({ pool, log, logger });
+    };
+    const worker = roles.has('api') ? await startWorker() : null;
     onStop(() => worker?.stop());
 
     const edgePort = edgeAddress?.port ?? config.edge.port;

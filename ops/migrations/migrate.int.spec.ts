@@ -90,6 +90,7 @@ describe('migrations', () => {
   });
 
   it('may take longer than a statement of the service', async () => {
+    await wipe();
     const impatient = createPool({ url: database.url, name: 'impatient', max: 1, logger });
     impatient.on('connect', (client) => void client.query(`SET statement_timeout = '100ms'`));
     const held = deferred();

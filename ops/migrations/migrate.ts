@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
+import { hasCode } from '../platform/errors.js';
 import { projectFile } from '../platform/files/project-file.js';
 import { advisoryLocks } from '../platform/postgres/advisory-locks.js';
 import { transaction, type Pool, type Queryable } from '../platform/postgres/pool.js';
@@ -75,12 +76,10 @@ const refuseUnknown = (applied: ReadonlySet<string>, files: readonly string[]): 
   );
 };
 
-/**
- * Checks that the database has the tables of this version, and changes nothing: for tools.
- *
- * @throws DatabaseTooOld, DatabaseTooNew, RestoreUnfinished
- */
-export const requireMigrated = async (client: Queryable): Promise<void> => {
+type MigrationState = 'empty' | 'older' | 'current';
+
+/** @throws DatabaseTooNew, RestoreUnfinished */
+const readMigrationState = async (client: Queryable): Promise<MigrationState> => {
   await refuseUnfinishedRestore(client);
   const { rows } = await client.query<{ known: boolean }>(
     "SELECT to_regclass('public.migrations') IS NOT NULL AS known",
@@ -88,20 +87,26 @@ export const requireMigrated = async (client: Queryable): Promise<void> => {
   const applied = rows[0]?.known === true ? await appliedFiles(client) : new Set<string>();
   const files = migrationFiles();
   refuseUnknown(applied, files);
-  if (files.every((file) => applied.has(file))) return;
+  if (files.every((file) => applied.has(file))) return 'current';
+  return applied.size === 0 ? 'empty' : 'older';
+};
+
+/**
+ * Checks that the database has the tables of this version, and changes nothing: for tools.
+ *
+ * @throws DatabaseTooOld, DatabaseTooNew, RestoreUnfinished
+ */
+export const requireMigrated = async (client: Queryable): Promise<void> => {
+  const state = await readMigrationState(client);
+  if (state === 'current') return;
   throw new DatabaseTooOld(
-    applied.size === 0
+    state === 'empty'
       ? 'The database holds no Linklog yet: start the service on it once'
       : 'The database is of an earlier version: start this version of the service on it once',
   );
 };
 
-/**
- * Migrates the database to this version: each numbered file once, all in one transaction.
- *
- * @throws DatabaseTooNew, RestoreUnfinished
- */
-export const migrate = async (pool: Pool): Promise<void> => {
+const applyMigrations = async (pool: Pool): Promise<void> => {
   const files = migrationFiles();
   await transaction(pool, async (tx) => {
     // A large table may take minutes, and another process that starts waits as long for the lock.
@@ -119,4 +124,25 @@ export const migrate = async (pool: Pool): Promise<void> => {
       await tx.query('INSERT INTO public.migrations (file) VALUES ($1)', [file]);
     }
   });
+};
+
+/** The SQLSTATE of a user that lacks a right. */
+const insufficientPrivilege = '42501';
+
+/**
+ * Migrates the database to this version: each numbered file once, all in one transaction. A database of this version is
+ * not changed: a service whose user may not change tables starts on it.
+ *
+ * @throws DatabaseTooOld if the user may not change tables; DatabaseTooNew, RestoreUnfinished
+ */
+export const migrate = async (pool: Pool): Promise<void> => {
+  try {
+    if ((await readMigrationState(pool)) !== 'current') await applyMigrations(pool);
+  } catch (error) {
+    if (!hasCode(error, insufficientPrivilege)) throw error;
+    throw new DatabaseTooOld(
+      'The database is not of this version, and the user of DATABASE_URL may not migrate it: run ' +
+        '"node dist/ops/tools/migrate.js" with the owner of its tables in DATABASE_URL',
+    );
+  }
 };

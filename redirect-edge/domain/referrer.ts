@@ -1,8 +1,6 @@
 import { isIP } from 'node:net';
-import { parseUrl } from '../../schemas/parse-url.js';
+import { maxHostLength, parseUrl } from '../../schemas/parse-url.js';
 
-/** RFC 1035. */
-const maxHostLength = 253;
 const hostName = /^[a-z0-9_-]+(?:\.[a-z0-9_-]+)*$/;
 const www = /^www\.(?=[^.]+\.)/;
 

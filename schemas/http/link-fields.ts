@@ -1,6 +1,6 @@
 /** The fields of a link that requests may name. */
 import { z } from 'zod';
-import { parseUrl } from '../parse-url.js';
+import { maxHostLength, parseUrl } from '../parse-url.js';
 import { trimInvisible } from '../trim-invisible.js';
 
 const maxUrlLength = 2_048;
@@ -44,6 +44,7 @@ const faultOf = (url: string, isOwnHost: (destination: URL) => boolean): UrlFaul
   if (path.includes('\\')) return 'backslash';
   const parsed = authority === '' ? null : parseUrl(url);
   if (!parsed) return /\s/.test(authority) ? 'whitespace' : 'host';
+  if (parsed.hostname.replace(/\.$/, '').length > maxHostLength) return 'host';
   if (parsed.href.length > maxUrlLength) return 'tooLong';
   return isOwnHost(parsed) ? 'ownHost' : null;
 };
@@ -65,7 +66,8 @@ export const destination = (isOwnHost: (destination: URL) => boolean) =>
       description:
         'The destination, kept exactly as it is sent; white space and invisible characters at both ' +
         'ends are trimmed first. Beyond the pattern: it parses as the URL Standard has it, has at ' +
-        'most 2,048 characters in its normalised form too, and does not lead to this service itself.',
+        'most 2,048 characters in its normalised form too, its host at most 253, and does not lead to ' +
+        'this service itself.',
       examples: ['https://example.com/a?b=c'],
     });
 

@@ -48,6 +48,7 @@ describe('schemas: body of POST /v2/shorten', () => {
   }
 
   const long = (length: number): string => url + 'x'.repeat(length - url.length);
+  const longestHost = `${'a.'.repeat(126)}b`;
   const taken: readonly unknown[] = [
     'http://example.com',
     'HTTPS://Example.COM/Path?q=1#f',
@@ -62,6 +63,8 @@ describe('schemas: body of POST /v2/shorten', () => {
     'http://192.168.1.10/',
     'http://[::1]:8080/',
     long(2_048),
+    `https://${longestHost}/`,
+    `https://${longestHost}./`,
   ];
   for (const value of taken) {
     it(`takes the destination ${String(value).slice(0, 60)}`, () => {
@@ -104,6 +107,9 @@ describe('schemas: body of POST /v2/shorten', () => {
     ['whitespace', 'half a surrogate pair', 'https://example.com/\ud800'],
     ['tooLong', 'one character too many', long(2_049)],
     ['tooLong', 'too many characters once normalised', 'https://example.com/' + 'ü'.repeat(400)],
+    ['host', 'a host of 254 characters', `https://a${longestHost}/`],
+    ['host', 'a host of 254 characters with a trailing dot', `https://a${longestHost}./`],
+    ['host', 'a host of 990 labels', `https://${'a.'.repeat(989)}b/`],
     ['ownHost', 'our own host', 'https://sho.rt/abc'],
     ['ownHost', 'our own host in capitals', 'HTTPS://SHO.RT/abc'],
     ['ownHost', 'our own host, percent-encoded', 'https://%73ho.rt/abc'],

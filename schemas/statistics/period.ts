@@ -1,8 +1,11 @@
 import { Temporal } from 'temporal-polyfill';
+import { firstDayOf, monthOf, quarterMs, quartersOfDay } from './calendar.js';
 
 export const intervals = ['hour', 'day', 'week', 'month'] as const;
 export type Interval = (typeof intervals)[number];
 
+const hourMs = 3_600_000;
+const dayMs = quarterMs * quartersOfDay;
 const maxIntervals = 400;
 const defaultDays = 30;
 
@@ -62,18 +65,16 @@ const instantOf = (time: AskedTime, tz: string): Temporal.Instant =>
 const toQuarter = (instant: Temporal.Instant, roundingMode: 'floor' | 'ceil'): number =>
   instant.round({ smallestUnit: 'minute', roundingIncrement: 15, roundingMode }).epochMilliseconds;
 
-/** The first date of the next interval. */
-const nextDate = (
-  date: Temporal.PlainDate,
-  interval: Exclude<Interval, 'hour'>,
-): Temporal.PlainDate => {
+/** The first day of the next interval. Days are counted since 1970. */
+const nextDay = (day: number, interval: Exclude<Interval, 'hour'>): number => {
   switch (interval) {
     case 'day':
-      return date.add({ days: 1 });
+      return day + 1;
     case 'week':
-      return date.add({ days: 8 - date.dayOfWeek });
+      // 1970 began on a Thursday.
+      return (Math.floor((day + 3) / 7) + 1) * 7 - 3;
     case 'month':
-      return date.with({ day: 1 }).add({ months: 1 });
+      return firstDayOf(monthOf(day) + 1);
     default: {
       const unknown: never = interval;
       return unknown;
@@ -81,32 +82,64 @@ const nextDate = (
   }
 };
 
-const localTime = (at: number, tz: string): Temporal.ZonedDateTime =>
-  Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO(tz);
+/** The offset of local time from UTC, in milliseconds, and the moment of its next change. */
+interface ZoneOffset {
+  readonly offset: number;
+  readonly until: number;
+}
+
+type OffsetAt = (at: number) => ZoneOffset;
+
+/**
+ * The offsets of a zone. A look-up takes up to 80 µs, so the last result is reused for later moments up to the next
+ * change of the offset: query moments in ascending order.
+ */
+const offsetsIn = (tz: string): OffsetAt => {
+  let from = Infinity;
+  let found: ZoneOffset = { offset: 0, until: -Infinity };
+  return (at) => {
+    if (at >= from && at < found.until) return found;
+    const local = Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO(tz);
+    from = at;
+    found = {
+      offset: local.offsetNanoseconds / 1e6,
+      until: local.getTimeZoneTransition('next')?.epochMilliseconds ?? Infinity,
+    };
+    return found;
+  };
+};
 
 /** When hours begin after a moment, in order. */
-function* hoursAfter(at: number, tz: string): Generator<number, never> {
-  let change = at;
+function* hoursAfter(at: number, offsetAt: OffsetAt): Generator<number, never> {
   for (;;) {
-    const local = localTime(at, tz);
-    if (change <= at) change = local.getTimeZoneTransition('next')?.epochMilliseconds ?? Infinity;
-    const { minute, second, millisecond } = local;
-    const nextHour = at - ((minute * 60 + second) * 1_000 + millisecond) + 3_600_000;
-    at = Math.min(nextHour, change);
+    const { offset, until } = offsetAt(at);
+    const nextHour = (Math.floor((at + offset) / hourMs) + 1) * hourMs - offset;
+    at = Math.min(nextHour, until);
     yield at;
   }
 }
 
+/** The first moment, from `at` on, of a day that begins after `at`. */
+const startOfDay = (day: number, at: number, offsetAt: OffsetAt): number => {
+  for (;;) {
+    const { offset, until } = offsetAt(at);
+    const start = day * dayMs - offset;
+    // If a change of the clock skips midnight, the day begins with the change.
+    if (start < until) return Math.max(start, at);
+    at = until;
+  }
+};
+
 /** When days, weeks or months begin after a moment, in order. */
 function* datesAfter(
   at: number,
-  tz: string,
+  offsetAt: OffsetAt,
   interval: Exclude<Interval, 'hour'>,
 ): Generator<number, never> {
-  let date = localTime(at, tz).toPlainDate();
+  let day = Math.floor((at + offsetAt(at).offset) / dayMs);
   for (;;) {
-    date = nextDate(date, interval);
-    const start = date.toZonedDateTime(tz).epochMilliseconds;
+    day = nextDay(day, interval);
+    const start = startOfDay(day, at, offsetAt);
     // A day may begin twice, where the clock goes back over midnight: then it began the first time.
     if (start <= at) continue;
     at = start;
@@ -125,8 +158,11 @@ export const periodOf = (
 
   const period = { from: toQuarter(begin, 'floor'), to: toQuarter(end, 'ceil'), interval, tz };
   const starts = [period.from];
+  const offsetAt = offsetsIn(tz);
   const later =
-    interval === 'hour' ? hoursAfter(period.from, tz) : datesAfter(period.from, tz, interval);
+    interval === 'hour'
+      ? hoursAfter(period.from, offsetAt)
+      : datesAfter(period.from, offsetAt, interval);
   for (const start of later) {
     if (start >= period.to) break;
     if (starts.length === maxIntervals) {
@@ -137,6 +173,20 @@ export const periodOf = (
   return { ...period, starts };
 };
 
-/** A time as answers write it, such as `2026-11-22T00:00:00+05:45`. */
-export const timeIn = (tz: string, at: number): string =>
-  Temporal.Instant.fromEpochMilliseconds(at).toString({ timeZone: tz, smallestUnit: 'second' });
+const twoDigits = (number: number): string => String(number).padStart(2, '0');
+
+/**
+ * Writes times as answers have them, such as `2026-11-22T00:00:00+05:45`. Fast for times in ascending order. An offset
+ * with seconds, as before 1900, is rounded to the minute.
+ */
+export const timesIn = (tz: string): ((at: number) => string) => {
+  const offsetAt = offsetsIn(tz);
+  return (at) => {
+    const { offset } = offsetAt(at);
+    const minutes = Math.round(Math.abs(offset) / 60_000);
+    const sign = offset < 0 ? '-' : '+';
+    const hours = twoDigits(Math.floor(minutes / 60));
+    const local = new Date(at + offset).toISOString().slice(0, 'YYYY-MM-DDThh:mm:ss'.length);
+    return `${local}${sign}${hours}:${twoDigits(minutes % 60)}`;
+  };
+};

@@ -1,8 +1,9 @@
 import { expect } from 'chai';
 import fc from 'fast-check';
+import { Temporal } from 'temporal-polyfill';
 import { intervalKeysIn, offsetIn, zones } from '../testing/zones.js';
 import { quarterMs } from './calendar.js';
-import { intervals, periodOf, readTime, readZone, timeIn, type Interval } from './period.js';
+import { intervals, periodOf, readTime, readZone, timesIn, type Interval } from './period.js';
 
 const now = new Date('2026-11-22T10:20:30.400Z');
 
@@ -21,7 +22,7 @@ const asked = (from: string | null, to: string | null, interval: Interval, tz: s
 const startsOf = (from: string | null, to: string | null, interval: Interval, tz: string) => {
   const period = asked(from, to, interval, tz);
   if ('refused' in period) throw new Error(period.refused);
-  return [...period.starts, period.to].map((at) => timeIn(tz, at));
+  return [...period.starts, period.to].map(timesIn(tz));
 };
 
 const dayMs = 86_400_000;
@@ -157,6 +158,90 @@ describe('schemas: periods of statistics', () => {
       }),
       { numRuns: 200 },
     );
+  });
+});
+
+/** The periods' beginnings as Temporal finds them, one at a time. */
+const startsByTemporal = (from: number, interval: Interval, tz: string, count: number) => {
+  const starts = [from];
+  const local = (at: number) => Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO(tz);
+  let date = local(from).toPlainDate();
+  for (let at = from; starts.length < count;) {
+    if (interval === 'hour') {
+      const { minute, second } = local(at);
+      const change = local(at).getTimeZoneTransition('next')?.epochMilliseconds ?? Infinity;
+      at = Math.min(at + 3_600_000 - (minute * 60 + second) * 1_000, change);
+      starts.push(at);
+    } else {
+      if (interval === 'day') date = date.add({ days: 1 });
+      else if (interval === 'week') date = date.add({ days: 8 - date.dayOfWeek });
+      else date = date.with({ day: 1 }).add({ months: 1 });
+      const start = date.toZonedDateTime(tz).epochMilliseconds;
+      if (start > at) {
+        starts.push(start);
+        at = start;
+      }
+    }
+  }
+  return starts;
+};
+
+describe('schemas: periods of any year', () => {
+  const anyPeriod = fc.record({
+    tz: fc.constantFrom(...zones, 'Africa/Monrovia', 'America/Juneau', 'Asia/Manila'),
+    interval: fc.constantFrom(...intervals),
+    from: fc
+      .oneof(
+        fc.integer({ min: Date.UTC(1000, 0, 3), max: Date.UTC(2990, 0) }),
+        fc.integer({ min: Date.UTC(1840, 0), max: Date.UTC(2040, 0) }),
+      )
+      .map((at) => at - (at % quarterMs)),
+  });
+
+  it('are what Temporal says, also where offsets have seconds', () => {
+    fc.assert(
+      fc.property(anyPeriod, ({ tz, interval, from }) => {
+        const starts = startsByTemporal(from, interval, tz, 30);
+        const to = Math.ceil((starts.at(-1) ?? from) / quarterMs + 1) * quarterMs;
+        const at = (ms: number) => Temporal.Instant.fromEpochMilliseconds(ms);
+        const period = periodOf({ from: at(from), to: at(to), interval, tz }, now);
+        if ('refused' in period) throw new Error(period.refused);
+        expect(period.starts.slice(0, 30)).to.deep.equal(starts);
+        expect(period.starts.map(timesIn(tz))).to.deep.equal(
+          period.starts.map((start) =>
+            at(start).toString({ timeZone: tz, smallestUnit: 'second' }),
+          ),
+        );
+      }),
+      { numRuns: 300 },
+    );
+  });
+
+  it('ask for the offset once between two changes of it, not once for each interval', () => {
+    const { prototype } = Temporal.Instant;
+    const original = Object.getOwnPropertyDescriptors(prototype);
+    let lookups = 0;
+    const counted = (name: 'toZonedDateTimeISO' | 'toString'): PropertyDescriptor => ({
+      ...original[name],
+      value(this: unknown, ...values: unknown[]): unknown {
+        lookups += 1;
+        const method = original[name].value as (...given: unknown[]) => unknown;
+        return Reflect.apply(method, this, values);
+      },
+    });
+    Object.defineProperties(prototype, {
+      toZonedDateTimeISO: counted('toZonedDateTimeISO'),
+      toString: counted('toString'),
+    });
+    try {
+      const starts = startsOf('1000-01-01', '1000-01-17', 'hour', 'Europe/Berlin');
+      expect(starts).to.have.lengthOf(387);
+      expect(startsOf('2026-03-20', '2026-04-05', 'hour', 'Europe/Berlin')).to.have.lengthOf(384);
+      expect(startsOf('2025-01-01', '2026-02-01', 'day', 'Europe/Berlin')).to.have.lengthOf(397);
+    } finally {
+      Object.defineProperties(prototype, original);
+    }
+    expect(lookups).to.be.below(40);
   });
 });
 

@@ -35,12 +35,12 @@ export const linkRoutes: AdminRoutes = ({ pool, outbox, settle }) => {
     {
       method: 'GET',
       path: '/links/:shortCode/history',
-      handler: withQuery(historyQuery, async ({ after, limit }, parameter) => {
+      handler: withQuery(historyQuery, async (query, parameter) => {
         const code = parameter('shortCode');
         const page = shortCodePattern.test(code)
-          ? await findLinkHistory(pool, outbox, code, after, limit)
+          ? await findLinkHistory(pool, outbox, { ...query, code })
           : null;
-        return page ? json(200, page) : failure(404, messages.codeNotFound);
+        return page === null ? failure(404, messages.codeNotFound) : json(200, page);
       }),
     },
   ];

@@ -1,13 +1,16 @@
 import { createHash } from 'node:crypto';
 import type { z } from 'zod';
 import type { LedgerClock } from '../../../ops/ledger/clock.js';
-import type { OutboxDelivery } from '../../../ops/platform/outbox/port.js';
+import type { Outbox, OutboxDelivery } from '../../../ops/platform/outbox/port.js';
 import type { Pool } from '../../../ops/platform/postgres/pool.js';
 import { topics } from '../../../schemas/events/topics.js';
+import type { BatchResponse } from '../../../schemas/http/batch.js';
 import { messages } from '../../../schemas/http/errors.js';
+import { answerOfOutline, type BatchOutline } from '../../domain/link.js';
 import { findAnswers, type IdempotentRequest, type KeptAnswer } from '../../ledger/kept-answers.js';
 import { noteIgnoredFields } from '../ignored-fields.js';
-import { failure, json, type Reply } from '../reply.js';
+import { failure, json, unavailable, type Reply } from '../reply.js';
+import { readCreatedLinks } from '../../reports/created-links.js';
 import { parseJson, type Handler } from '../requests.js';
 import type { V2State } from './admitted-call.js';
 
@@ -20,20 +23,53 @@ type PostWork = (
   request: IdempotentRequest | null,
 ) => Promise<Reply>;
 
+interface IdempotencyDeps {
+  readonly pool: Pool;
+  readonly outbox: Outbox;
+  readonly clock: LedgerClock;
+  readonly delivery: OutboxDelivery;
+  readonly shortUrlHost: string;
+}
+
 /** Finds the answers that were kept, and knows the requests of this process that are in flight. */
-export const createIdempotency = (pool: Pool, clock: LedgerClock, delivery: OutboxDelivery) => {
+export const createIdempotency = (deps: IdempotencyDeps) => {
+  const { pool, outbox, clock, delivery, shortUrlHost } = deps;
   const inFlight = new Set<string>();
 
-  /** A kept answer once more: 422 if it was another body's, 409 until the log has its links. */
-  const replay = async (answer: KeptAnswer, bodyHash: Buffer): Promise<Reply> => {
+  /**
+   * The body of the first answer: equal byte for byte, whatever happened to the links since, unless SHORT_URL_HOST was
+   * changed. `null` if the event that created one of the links is in no projection.
+   */
+  const bodyOf = async (
+    { answer, isOutline, codes }: KeptAnswer,
+    body: string,
+  ): Promise<string | BatchResponse | null> => {
+    if (!isOutline) return answer;
+    const outline = JSON.parse(answer) as BatchOutline;
+    // Its hash is that of the first request, which was valid.
+    const { urls } = JSON.parse(body) as { readonly urls: readonly unknown[] };
+    const created = await readCreatedLinks(pool, outbox, codes);
+    return answerOfOutline(outline, urls, created, shortUrlHost);
+  };
+
+  /** A stored answer: 422 if it is another body's, 409 until the log has its links. */
+  const replay = async (
+    answer: KeptAnswer,
+    { bodyHash }: IdempotentRequest,
+    body: string,
+  ): Promise<Reply> => {
     if (!answer.bodyHash.equals(bodyHash)) return failure(422, messages.idempotencyMismatch);
-    return (await delivery.hasLoggedFirst(topics.links.name, answer.codes))
-      ? json(answer.status, answer.answer, { 'Idempotency-Replayed': 'true' })
-      : failure(409, messages.idempotencyInFlight);
+    if (!(await delivery.hasLoggedFirst(topics.links.name, answer.codes))) {
+      return failure(409, messages.idempotencyInFlight);
+    }
+    const first = await bodyOf(answer, body);
+    if (first === null) return unavailable();
+    return json(answer.status, first, { 'Idempotency-Replayed': 'true' });
   };
 
   const answerOnce = async (
     request: IdempotentRequest,
+    body: string,
     work: () => Promise<Reply>,
   ): Promise<Reply> => {
     const name = JSON.stringify(request.scope);
@@ -41,7 +77,7 @@ export const createIdempotency = (pool: Pool, clock: LedgerClock, delivery: Outb
     inFlight.add(name);
     try {
       const [answer] = await findAnswers(pool, [request.scope], clock);
-      return await (answer ? replay(answer, request.bodyHash) : work());
+      return await (answer ? replay(answer, request, body) : work());
     } finally {
       inFlight.delete(name);
     }
@@ -65,7 +101,7 @@ export const createIdempotency = (pool: Pool, clock: LedgerClock, delivery: Outb
           scope: { keyId: state.call.key.id, path: ctx.path, idempotencyKey: key },
           bodyHash: createHash('sha256').update(state.body).digest(),
         };
-        return answerOnce(request, async () => run(request));
+        return answerOnce(request, state.body, async () => run(request));
       };
     },
   };

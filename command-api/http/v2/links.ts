@@ -2,7 +2,7 @@ import { messages } from '../../../schemas/http/errors.js';
 import { changeLinkRequest } from '../../../schemas/http/links.js';
 import { historyQuery } from '../../../schemas/http/history.js';
 import { listLinksQuery } from '../../../schemas/http/list-links.js';
-import { findLinkHistory, forOwner } from '../../reports/link-history.js';
+import { findLinkHistory } from '../../reports/link-history.js';
 import { answerList } from '../link-lists.js';
 import {
   createManagedLinks,
@@ -81,11 +81,11 @@ export const createLinkHandlers = (deps: LinkDeps) => {
   const history: Handler<V2State> = async (ctx, { call }, parameter) => {
     const query = parseQuery(historyQuery, ctx);
     if (query.type === 'refused') return query.reply;
-    const { after, limit } = query.value;
     const found = await links.find(parameter('shortCode'), call.key.account);
-    const page = found && (await findLinkHistory(pool, outbox, found.link.link.code, after, limit));
-    if (!page) return failure(404, messages.codeNotFound);
-    return json(200, { ...page, events: page.events.map(forOwner) });
+    if (!found) return failure(404, messages.codeNotFound);
+    const asked = { ...query.value, code: found.link.link.code, forOwner: true };
+    const page = await findLinkHistory(pool, outbox, asked);
+    return page === null ? failure(404, messages.codeNotFound) : json(200, page);
   };
 
   const list: Handler<V2State> = async (ctx, { call }) => {

@@ -1,9 +1,9 @@
 import type { Context } from 'koa';
 import type { LedgerClock } from '../../../ops/ledger/clock.js';
 import type { Outbox, OutboxDelivery } from '../../../ops/platform/outbox/port.js';
-import { batchRequest, type BatchResult } from '../../../schemas/http/batch.js';
+import { batchRequest } from '../../../schemas/http/batch.js';
 import { messages } from '../../../schemas/http/errors.js';
-import { answerOf, type AnswerForm, type BatchItem } from '../../domain/link.js';
+import { answerOf, failedItem, type AnswerForm, type BatchItem } from '../../domain/link.js';
 import type { IdempotentRequest } from '../../ledger/kept-answers.js';
 import type { Admission } from '../../ledger/admission.js';
 import {
@@ -34,13 +34,6 @@ export interface ShortenDeps extends LinkRequestDeps {
   readonly shortUrlHost: string;
 }
 
-/** The failure of an item: what the reply to the item alone would have said. */
-const failureOf = (index: number, item: unknown, reply: Reply): BatchResult => {
-  const { url } = (item ?? {}) as { url?: unknown };
-  const echoed = typeof url === 'string' ? url : null;
-  return { index, success: false, url: echoed, ...itemErrorOf(reply) } as BatchResult;
-};
-
 /** POST /v2/shorten, and POST /v2/shorten/batch. */
 export const createShortenHandlers = (deps: ShortenDeps) => {
   const { pool, admission, outbox, clock, delivery, shortUrlHost } = deps;
@@ -48,7 +41,7 @@ export const createShortenHandlers = (deps: ShortenDeps) => {
   const handler = createShortenHandler(ledger);
   const admittingHandler = createAdmittingShortenHandler({ ...ledger, admission });
   const linkForm: AnswerForm = { type: 'link', shortUrlHost };
-  const idempotency = createIdempotency(pool, clock, delivery);
+  const idempotency = createIdempotency(deps);
   const requests = createLinkRequests(deps);
 
   /**
@@ -57,12 +50,12 @@ export const createShortenHandlers = (deps: ShortenDeps) => {
    */
   const replyTo = async (
     result: ShortenResult,
-    { call }: V2State,
+    { call, body }: V2State,
     form: AnswerForm,
     request: IdempotentRequest | null,
   ): Promise<Reply> => {
     if (result.type === 'answered') {
-      return request ? idempotency.replay(result.answer, request.bodyHash) : unavailable();
+      return request ? idempotency.replay(result.answer, request, body) : unavailable();
     }
     const logged = await delivery.logged(result.receipt, logWithinMs);
     if (!logged) return unavailable(messages.logUnavailable);
@@ -134,7 +127,7 @@ export const createShortenHandlers = (deps: ShortenDeps) => {
       const prepared = await requests.prepare(urls, state);
       const { aliasTaken, linksExhausted } = requests.refusals(state.call);
       const items = prepared.map((one, index): BatchItem => {
-        const failed = (reply: Reply): BatchResult => failureOf(index, urls[index], reply);
+        const failed = (reply: Reply) => failedItem(index, urls[index], itemErrorOf(reply));
         if (one.type === 'refused') return { type: 'refused', result: failed(one.reply) };
         const failures = { aliasTaken: failed(aliasTaken), linksExhausted: failed(linksExhausted) };
         return { type: 'ready', failures };

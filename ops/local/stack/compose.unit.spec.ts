@@ -9,7 +9,7 @@ const service = z.object({
   image: z.string(),
   command: z.array(z.string()).optional(),
   environment: z.record(z.string(), z.string()).default({}),
-  healthcheck: z.object({ test: z.array(z.string()) }).optional(),
+  healthcheck: z.object({ test: z.array(z.string()).optional() }).optional(),
   restart: z.string().optional(),
   volumes: z.array(z.string()).default([]),
   ports: z.array(z.string()).default([]),
@@ -19,10 +19,16 @@ const service = z.object({
   privileged: z.boolean().optional(),
   security_opt: z.array(z.string()).optional(),
   logging: z.object({ options: z.record(z.string(), z.string()) }).optional(),
+  mem_limit: z.string().optional(),
+  pids_limit: z.number().optional(),
+  networks: z.array(z.string()).optional(),
+  configs: z.array(z.object({ source: z.string(), target: z.string() })).default([]),
 });
 const compose = z.object({
   services: z.record(z.string(), service),
   volumes: z.record(z.string(), z.null()),
+  networks: z.record(z.string(), z.object({ internal: z.boolean() }).nullable()),
+  configs: z.record(z.string(), z.object({ file: z.string() })),
 });
 
 const folders = { api: 'command-api', edge: 'redirect-edge', projector: 'projectors' } as const;
@@ -45,7 +51,7 @@ const passedOn = {
 
 describe('local servers: docker-compose.yml', () => {
   const text = readFileSync(projectFile('docker-compose.yml'), 'utf8');
-  const { services, volumes } = compose.parse(parse(text, { merge: true }));
+  const { services, volumes, networks, configs } = compose.parse(parse(text, { merge: true }));
   const packageFile = readFileSync(projectFile('package.json'), 'utf8');
   const all = Object.entries(services);
   const named = (prefix: string): [string, z.infer<typeof service>][] =>
@@ -96,6 +102,52 @@ describe('local servers: docker-compose.yml', () => {
     }
   });
 
+  it('limits memory and processes of every container', () => {
+    for (const [name, { mem_limit: memory, pids_limit: pids }] of all) {
+      expect(memory, name).to.match(/^\d+[gm]$/);
+      expect(pids, name).to.be.within(1, 512);
+    }
+  });
+
+  it('connects only APIs and edges to a network that leads outside', () => {
+    expect(networks).to.deep.equal({ edge: null, internal: { internal: true } });
+    for (const [name, { networks: connected, ports }] of all) {
+      const isPublic = name.startsWith(folders.api) || name.startsWith(folders.edge);
+      expect(connected, name).to.deep.equal(isPublic ? ['edge', 'internal'] : ['internal']);
+      if (!isPublic) expect(ports, name).to.deep.equal([]);
+    }
+  });
+
+  it('gives each service a role of its own in PostgreSQL, and none the superuser', () => {
+    const roles = { api: 'api', edge: 'edge', projector: 'projectors' } as const;
+    const urlOf = (role: string): RegExp =>
+      new RegExp(
+        `^postgres://linklog_${role}:\\$\\{POSTGRES_${role.toUpperCase()}_PASSWORD:\\?.+\\}@postgres:5432/linklog$`,
+      );
+    for (const kind of serviceKinds) {
+      for (const [name, { environment }] of named(folders[kind])) {
+        expect(environment['DATABASE_URL'], name).to.match(urlOf(roles[kind]));
+      }
+    }
+    expect(services['migrations']?.environment['DATABASE_URL']).to.match(urlOf('migrations'));
+    for (const [name, { environment }] of all) {
+      if (name !== 'postgres') expect(environment, name).not.to.have.property('POSTGRES_PASSWORD');
+    }
+    const sql = (source: string): string =>
+      readFileSync(projectFile(configs[source]?.file ?? ''), 'utf8');
+    const [first, second] = services['postgres']?.configs ?? [];
+    expect([first?.target, second?.target]).to.deep.equal([
+      '/docker-entrypoint-initdb.d/1-roles.sql',
+      '/docker-entrypoint-initdb.d/2-role-passwords.sql',
+    ]);
+    for (const role of [...Object.values(roles), 'migrations']) {
+      expect(sql(first?.source ?? '')).to.include(`CREATE ROLE linklog_${role} LOGIN;`);
+      const variable = `POSTGRES_${role.toUpperCase()}_PASSWORD`;
+      expect(sql(second?.source ?? '')).to.include(`\\getenv ${role} ${variable}\n`);
+      expect(services['postgres']?.environment[variable]).to.match(/^\$\{.+:\?/);
+    }
+  });
+
   it('can be reached from this machine alone', () => {
     const ports = all.flatMap(([, service]) => service.ports);
     expect(ports).to.have.length(5);
@@ -116,7 +168,15 @@ describe('local servers: docker-compose.yml', () => {
   });
 
   it('has each server, Kafka three times, and nothing else', () => {
-    const servers = ['kafka-1', 'kafka-2', 'kafka-3', 'postgres', 'redis', 'eventstore'];
+    const servers = [
+      'kafka-1',
+      'kafka-2',
+      'kafka-3',
+      'postgres',
+      'redis',
+      'eventstore',
+      'migrations',
+    ];
     const ours = Object.values(folders).flatMap((folder) => named(folder).map(([name]) => name));
     expect(Object.keys(services).sort()).to.deep.equal([...servers, ...ours].sort());
     for (const [, { environment }] of named('kafka-')) {
@@ -148,7 +208,12 @@ describe('local servers: docker-compose.yml', () => {
       expect(image, name).to.match(
         /^[a-z0-9/-]+:\d+\.\d+(\.\d+)?[a-z0-9-]*(@sha256:[0-9a-f]{64})?$/,
       );
-      expect(healthcheck?.test[0], name).to.equal('CMD');
+      // It ends when it is done, and has no data.
+      if (name === 'migrations') {
+        expect([restart, mounted]).to.deep.equal(['no', []]);
+        continue;
+      }
+      expect(healthcheck?.test?.[0], name).to.equal('CMD');
       expect(restart, name).to.equal('unless-stopped');
       const [volume = ''] = mounted.map((mount) => mount.split(':')[0]);
       expect(volumes, name).to.have.property(volume);
@@ -157,7 +222,7 @@ describe('local servers: docker-compose.yml', () => {
     // The projectors seal the log with one key, which they find, or make, in a volume that they share.
     const shared = ['seal-key'];
     expect([...used, ...shared].sort()).to.deep.equal(Object.keys(volumes).sort());
-    expect(used.size).to.equal(all.length);
+    expect(used.size).to.equal(all.length - 1);
     for (const [name, { volumes: mounted, environment }] of all) {
       const isProjector = name.startsWith(folders.projector);
       expect(mounted.slice(1), name).to.deep.equal(isProjector ? ['seal-key:/seal-key'] : []);

@@ -254,18 +254,19 @@ export const openPostgresLog = async (options: {
       };
     },
 
-    async after(postgres, topic, known): Promise<readonly LinklogEvent[]> {
+    async after(postgres, topic, known, limit): Promise<readonly LinklogEvent[]> {
       const { rows } = await postgres.query<{ value: string }>({
         name: 'outbox-after',
         text: `SELECT e.value
                FROM unnest($1::text[], $2::smallint[], $3::bigint[]) AS known (key, partition_id, sequence)
                JOIN log.records e ON e.key = known.key AND e.partition_id = known.partition_id
                 AND e.ledger_sequence > known.sequence
-               ORDER BY e.key, e.ledger_sequence`,
+               ORDER BY e.key, e.ledger_sequence LIMIT $4`,
         values: [
           known.map(({ subject }) => subject),
           known.map(({ subject }) => partitionId(topic, subject)),
           known.map(({ sequence }) => sequence),
+          limit ?? null,
         ],
       });
       return rows.map(({ value }) => readEvent(value));

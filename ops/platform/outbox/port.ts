@@ -20,13 +20,14 @@ export interface Outbox {
    */
   record(events: readonly LinklogEvent[]): Write<Receipt>;
   /**
-   * The subjects' events above the sequences that are known, those of one subject in order. Read with the
-   * caller's pool: who answers a request waits no longer than its pool allows.
+   * The subjects' events above the sequences that are known, those of one subject in order, at most `limit` in all if
+   * there is one. Read with the caller's pool: who answers a request waits no longer than its pool allows.
    */
   after(
     postgres: Queryable,
     topic: TopicName,
     known: readonly { readonly subject: string; readonly sequence: number }[],
+    limit?: number,
   ): Promise<readonly LinklogEvent[]>;
 }
 

@@ -294,6 +294,43 @@ describe('command API: POST /v2/shorten/batch', () => {
       expectError(other, { status: 422, message, path, method: 'POST' });
     });
 
+    it('stores no answer in which all items failed: a retry is decided again', async () => {
+      const { key } = await bench.key('PRO');
+      const body = { urls: [{ url: 'no' }, { url: destination, alias: 'batch-later-free' }] };
+      await bench.link(key, { alias: 'batch-later-free' });
+      for (let attempt = 0; attempt < 2; attempt += 1) {
+        const answer = await once('all-failed', body, key);
+        expect(answer.headers).not.to.have.property('idempotency-replayed');
+        expect(made(resultsOf(answer))).to.equal(0);
+      }
+      expect(made(resultsOf(await once('all-failed', { urls: some(1) }, key)))).to.equal(1);
+    });
+
+    it('replays an answer of 400 KB byte for byte, also after its links were changed', async () => {
+      const { key } = await bench.key('PRO');
+      const note = '\u{1F517}'.repeat(1_990);
+      const urls = Array.from({ length: 50 }, (_, index) => ({
+        url: index % 10 === 9 ? `no ${index}` : `${destination}&n=${index}`,
+        ...{ note: `${note}${index}`, tags: ['ü', '"'], title: 'a' },
+        ...(index === 3 && { alias: 'batch-of-400-kb', maxClicks: 7, expiresIn: 600 }),
+      }));
+      const first = await once('large', { urls }, key);
+      expect(made(resultsOf(first))).to.equal(45);
+      expect(first.bytes.length).to.be.above(350_000);
+      const [{ shortCode } = { shortCode: '' }] = resultsOf(first);
+      const changed = `/v2/links/${String(shortCode)}`;
+      for (const body of [{ note: 'changed', url: `${destination}&changed` }, { title: null }]) {
+        expect((await bench.api(changed, key, { method: 'PATCH', body })).status).to.equal(200);
+      }
+      for (const method of ['DELETE', 'GET']) {
+        const again = await once('large', { urls }, key);
+        expect(again.headers['idempotency-replayed']).to.equal('true');
+        expect(again.text).to.equal(first.text);
+        await bench.api(changed, key, { method });
+      }
+      expect((await usage(key)).links).to.equal(45);
+    });
+
     it('is independent of the same key at POST /v2/shorten', async () => {
       const alone = await bench.shorten(
         pro,

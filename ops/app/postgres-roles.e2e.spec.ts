@@ -1,0 +1,262 @@
+import { expect } from 'chai';
+import { readFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import pg from 'pg';
+import { projectFile } from '../platform/files/project-file.js';
+import {
+  emptyDatabase,
+  endTestServer,
+  startTestServer,
+  type TestDatabase,
+} from '../test/support/database.js';
+import { ask, type Answer } from '../test/support/http.js';
+import {
+  launch,
+  mainFile,
+  readyLine,
+  temporaryDir,
+  type EndedProcess,
+  type RunningProcess,
+} from '../test/support/process.js';
+import { issueKey } from '../test/support/product.js';
+import { eventuallyPasses } from '../test/support/waiting.js';
+
+const roles = ['linklog_migrations', 'linklog_api', 'linklog_edge', 'linklog_projectors'] as const;
+type Role = (typeof roles)[number];
+
+const migrateFile = fileURLToPath(new URL('../tools/migrate.js', import.meta.url));
+const adminToken = 'a-token-of-an-operator';
+const destination = 'https://example.com/';
+const insufficientPrivilege = '42501';
+
+/** Statements that a role must not run. */
+const forbidden: readonly (readonly [Role, readonly string[]])[] = [
+  [
+    'linklog_api',
+    [
+      'SELECT key FROM ledger.visitor_keys',
+      'SELECT key FROM ledger.copy_key',
+      'SELECT * FROM ledger.password_tries',
+      'UPDATE projection_redirects.links SET url = url',
+      'DELETE FROM projection_stats.checkpoints',
+      'DELETE FROM log.segments',
+      'UPDATE seals.chains SET partition = partition',
+    ],
+  ],
+  [
+    'linklog_edge',
+    [
+      'SELECT hash FROM ledger.key_secrets',
+      'SELECT name FROM ledger.api_keys',
+      'SELECT * FROM ledger.console_sessions',
+      'SELECT * FROM ledger.idempotency',
+      'UPDATE ledger.key_meters SET window_calls = 0',
+      'UPDATE ledger.platform SET maintenance = true',
+      'DELETE FROM ledger.links',
+      'UPDATE projection_redirects.links SET url = url',
+      'DELETE FROM log.segments',
+    ],
+  ],
+  [
+    'linklog_projectors',
+    [
+      'SELECT hash FROM ledger.key_secrets',
+      'SELECT name FROM ledger.api_keys',
+      'SELECT key FROM ledger.visitor_keys',
+      'SELECT * FROM ledger.idempotency',
+      'UPDATE ledger.links SET blocked = false',
+      'UPDATE ledger.platform SET maintenance = true',
+    ],
+  ],
+];
+/** What no service may do. */
+const forbiddenToServices = [
+  'CREATE TABLE public.forbidden ()',
+  'CREATE TABLE ledger.forbidden ()',
+  'DROP TABLE ledger.api_keys',
+  'ALTER TABLE ledger.links ADD COLUMN forbidden text',
+  "INSERT INTO public.migrations (file) VALUES ('9999_forbidden.sql')",
+  'CREATE ROLE forbidden',
+  'CHECKPOINT',
+];
+
+describe('services with roles of their own in PostgreSQL', () => {
+  let server: Awaited<ReturnType<typeof startTestServer>>;
+  let database: TestDatabase;
+  const folders: string[] = [];
+  const running: RunningProcess[] = [];
+
+  const urlOf = (role: Role): string => {
+    const url = new URL(database.url);
+    Object.assign(url, { username: role, password: role });
+    return url.href;
+  };
+
+  const start = async (
+    role: Role,
+    program: readonly string[],
+    env: Readonly<Record<string, string>> = {},
+  ): Promise<RunningProcess> => {
+    const dataDir = await temporaryDir();
+    folders.push(dataDir);
+    const started = launch({ DATABASE_URL: urlOf(role), DATA_DIR: dataDir, ...env }, program);
+    running.push(started);
+    return started;
+  };
+
+  const migrate = async (role: Role): Promise<EndedProcess> =>
+    (await start(role, [migrateFile])).ended;
+
+  before(async () => {
+    server = await startTestServer();
+    database = await emptyDatabase('roles', server);
+    await database.pool.query(readFileSync(projectFile('ops', 'migrations', 'roles.sql'), 'utf8'));
+    for (const role of roles) await database.pool.query(`ALTER ROLE ${role} PASSWORD '${role}'`);
+  });
+
+  after(async () => {
+    for (const { child, ended } of running) {
+      child.kill('SIGTERM');
+      await ended;
+    }
+    await database.drop();
+    await endTestServer(server);
+    for (const folder of folders) await rm(folder, { recursive: true, force: true });
+  });
+
+  it('refuse a database that is not migrated, with the command that migrates it', async () => {
+    const env = { ADMIN_TOKEN: adminToken, SHORT_URL_HOST: 'http://localhost' };
+    const { exitCode, stderr } = await (await start('linklog_api', [mainFile, 'api'], env)).ended;
+    expect(stderr).to.match(/^linklog: .*dist\/ops\/tools\/migrate\.js.*\n$/m);
+    expect(exitCode).to.equal(1);
+  });
+
+  it('are migrated by the owner of the tables, also again', async () => {
+    for (let round = 0; round < 2; round += 1) {
+      const { exitCode, stderr } = await migrate('linklog_migrations');
+      expect(exitCode, stderr).to.equal(0);
+    }
+  });
+
+  describe('on a migrated database', () => {
+    let api: string;
+    let admin: string;
+    let edge: string;
+    let key: string;
+
+    before(async () => {
+      const addressOf = async (process: RunningProcess, name: string): Promise<string> =>
+        ((await readyLine(process)) as Record<string, string>)[name] ?? '';
+      const edges = await start('linklog_edge', [mainFile, 'edge']);
+      edge = await addressOf(edges, 'edge');
+      const env = { ADMIN_TOKEN: adminToken, SHORT_URL_HOST: edge, FIRST_KEY: 'none' };
+      const apis = await start('linklog_api', [mainFile, 'api'], env);
+      api = await addressOf(apis, 'api');
+      admin = await addressOf(apis, 'admin');
+      await readyLine(await start('linklog_projectors', [mainFile, 'projectors']));
+      ({ key } = await issueKey({ admin, adminToken }, { plan: 'PRO' }));
+    });
+
+    const call = async (method: string, path: string, body?: object): Promise<Answer> => {
+      const headers = { Authorization: `Bearer ${key}`, 'Idempotency-Key': path + method };
+      return ask(api + path, { method, headers, ...(body && { body }) });
+    };
+
+    const operate = (method: string, path: string, body: object = {}): Promise<Answer> =>
+      ask(admin + path, { method, headers: { Authorization: `Bearer ${adminToken}` }, body });
+
+    const create = async (body: object): Promise<string> => {
+      const headers = { Authorization: `Bearer ${key}` };
+      const answer = await ask(`${api}/v2/shorten`, {
+        ...{ method: 'POST', headers, body: { url: destination, ...body } },
+      });
+      expect(answer.status, answer.text).to.equal(201);
+      return (answer.json() as { shortCode: string }).shortCode;
+    };
+
+    const visit = async (code: string, password?: string): Promise<number> => {
+      const form = { 'Content-Type': 'application/x-www-form-urlencoded' };
+      const answer = await ask(`${edge}/${code}`, {
+        ...(password !== undefined && {
+          ...{ method: 'POST', headers: form, body: `password=${password}` },
+        }),
+      });
+      return answer.status;
+    };
+
+    it('create, change, redirect and count links', async () => {
+      const plain = await create({});
+      expect(await visit(plain)).to.equal(302);
+      const limited = await create({ maxClicks: 1, alias: 'limited-link', tags: ['a'] });
+      expect([await visit(limited), await visit(limited)]).to.deep.equal([302, 410]);
+      const secret = await create({ password: 'open sesame' });
+      expect(await visit(secret, 'wrong')).to.equal(401);
+      expect(await visit(secret, 'open sesame')).to.equal(303);
+      expect((await call('PATCH', `/v2/links/${plain}`, { title: 'New' })).status).to.equal(200);
+      expect((await call('GET', `/v2/qr/${plain}`)).status).to.equal(200);
+      expect((await call('POST', '/v2/shorten', { url: destination })).status).to.equal(201);
+      expect((await call('POST', '/v2/shorten', { url: destination })).status).to.equal(201);
+      const block = await operate('POST', `/admin/links/${plain}/block`, { reason: 'phishing' });
+      expect(block.status, block.text).to.equal(200);
+      await eventuallyPasses(10_000, async () => {
+        for (const code of [plain, limited, secret]) {
+          const stats = (await call('GET', `/v2/stats/${code}?include=all`)).json();
+          expect(stats).to.include({ clickCount: 1 });
+        }
+        const history = await call('GET', `/v2/links/${limited}/history`);
+        expect((history.json() as { events: unknown[] }).events).to.have.lengthOf(2);
+        expect((await call('GET', '/v2/links?status=blocked')).text).to.include(plain);
+        expect(await visit(plain)).to.equal(410);
+      });
+      for (const address of [api, edge, admin]) {
+        const health = await ask(`${address}/health/ready`);
+        expect(health.status, health.text).to.equal(200);
+      }
+    });
+
+    it('rebuild projections, which the other services then read', async () => {
+      for (const projection of ['redirects', 'stats', 'history', 'quotas']) {
+        const begun = await operate('POST', `/admin/projections/${projection}/rebuild`);
+        expect(begun.status, begun.text).to.be.oneOf([200, 202]);
+        await eventuallyPasses(30_000, async () => {
+          const { projections } = (
+            await ask(`${admin}/admin/projections`, {
+              headers: { Authorization: `Bearer ${adminToken}` },
+            })
+          ).json() as { projections: { name: string; running: unknown; last: unknown }[] };
+          const state = projections.find(({ name }) => name === projection);
+          expect(state).to.have.property('running', null);
+          expect(state?.last).to.include({ work: 'rebuild', error: null });
+        });
+      }
+      const code = await create({});
+      expect(await visit(code)).to.equal(302);
+      await eventuallyPasses(10_000, async () => {
+        expect((await call('GET', `/v2/stats/${code}`)).json()).to.include({ clickCount: 1 });
+      });
+      expect((await migrate('linklog_migrations')).exitCode).to.equal(0);
+    });
+
+    it('log no error of a missing right', () => {
+      for (const { stdout, stderr } of running.slice(-4)) {
+        expect(stdout() + stderr()).not.to.include('permission denied');
+      }
+    });
+
+    for (const [role, statements] of forbidden) {
+      it(`forbid ${role} what another service may do, and changes of tables`, async () => {
+        const client = new pg.Client({ connectionString: urlOf(role) });
+        await client.connect();
+        try {
+          for (const statement of [...statements, ...forbiddenToServices]) {
+            const error: unknown = await client.query(statement).catch((cause: unknown) => cause);
+            expect(error, statement).to.have.property('code', insufficientPrivilege);
+          }
+        } finally {
+          await client.end();
+        }
+      });
+    }
+  });
+});

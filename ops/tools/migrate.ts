@@ -1,0 +1,24 @@
+import { migrate } from '../migrations/migrate.js';
+import { grantRights } from '../migrations/rights.js';
+import { ConfigError, readConfig } from '../platform/config/config.js';
+import { createLogger } from '../platform/logging.js';
+import { createPool } from '../platform/postgres/pool.js';
+import { runToEnd } from '../platform/process/run-to-end.js';
+
+/**
+ * `node dist/ops/tools/migrate.js`: migrates the database of DATABASE_URL, whose user must own the tables, and grants the
+ * services' roles their rights. Needed only where the services' users may not change tables.
+ */
+runToEnd(async () => {
+  const { databaseUrl: url, logLevel } = readConfig();
+  if (url === null) throw new ConfigError('DATABASE_URL must be set');
+  const logger = createLogger(logLevel);
+  const pool = createPool({ url, name: 'migrate', max: 2, deadlines: 'patient', logger });
+  try {
+    await migrate(pool);
+    await grantRights(pool);
+    logger.info('the database is migrated');
+  } finally {
+    await pool.end();
+  }
+});
