@@ -3,9 +3,9 @@ import type { Socket } from 'node:net';
 import { refusalBytes, refusalOf, refuse, type Unread } from './refusal.js';
 
 /** Requests of a connection whose responses wait for earlier ones. Beyond it, the connection is paused. */
-const maxQueued = 6;
+const maxQueued = 3;
 /** A paused connection is read again when so many wait. */
-const resumeAt = 3;
+const resumeAt = 1;
 
 /**
  * Bytes of the smallest slice. node:http parses every request of a chunk, 64 KiB or some 1,600 requests, before
@@ -28,6 +28,23 @@ const sliceEnd = (chunk: Buffer, start: number): number => {
   return chunk.length;
 };
 
+/** Pipelines that are read in one iteration of the event loop: other clients do not wait for more of them. */
+const perIteration = 4;
+
+/** Lets the pipelines of a listener read in turn. */
+class Turns {
+  readonly #waiting: (() => void)[] = [];
+
+  add(read: () => void): void {
+    if (this.#waiting.push(read) === 1) setImmediate(this.#run);
+  }
+
+  readonly #run = (): void => {
+    for (const read of this.#waiting.splice(0, perIteration)) read();
+    if (this.#waiting.length > 0) setImmediate(this.#run);
+  };
+}
+
 /** Milliseconds that a client may keep sending after the last response of its connection. */
 const lingerMs = 1_000;
 
@@ -47,7 +64,7 @@ export class Pipeline {
   #latest: Exchange | null = null;
   #queued = 0;
   #slices = 0;
-  /** Paused because of `maxQueued`. node:http pauses and resumes its sockets for other reasons, too. */
+  /** Paused here. node:http pauses and resumes its sockets for other reasons, too. */
   #isPaused = false;
   /** No further request is read. */
   #isOver = false;
@@ -61,6 +78,7 @@ export class Pipeline {
   constructor(
     private readonly socket: Socket,
     private readonly parse: (slice: Buffer) => void,
+    private readonly turns: Turns,
   ) {
     socket.on('data', this.#onData).off('data', parse);
     // node:http calls it after the last response of a connection.
@@ -81,9 +99,7 @@ export class Pipeline {
     this.#queued += 1;
     response.once('finish', () => {
       this.#queued -= 1;
-      if (!this.#isPaused || this.#queued > resumeAt) return;
-      this.#isPaused = false;
-      this.socket.resume();
+      if (this.#isPaused && this.#queued === resumeAt) this.#awaitTurn();
     });
   }
 
@@ -121,19 +137,35 @@ export class Pipeline {
   #read(chunk: Buffer): void {
     const { socket } = this;
     let start = 0;
+    /** What follows a whole request is another one, which waits for its turn. */
+    let isNext = false;
     while (start < chunk.length && !this.#isOver && !socket.destroyed) {
       // node:http resumes a socket for the body of a request, too.
-      this.#isPaused = this.#queued >= maxQueued && !socket.isPaused();
-      if (this.#isPaused) socket.pause();
+      const isFull = this.#queued >= maxQueued;
+      if ((isFull || isNext) && !socket.isPaused()) {
+        this.#isPaused = true;
+        socket.pause();
+        if (!isFull) this.#awaitTurn();
+      }
       if (socket.isPaused()) {
         socket.unshift(chunk.subarray(start));
         return;
       }
+      this.#isPaused = false;
       const end = sliceEnd(chunk, start);
       this.#slices += 1;
       this.parse(start === 0 && end === chunk.length ? chunk : chunk.subarray(start, end));
       start = end;
+      isNext = this.#latest?.request.complete === true;
     }
+  }
+
+  #awaitTurn(): void {
+    this.turns.add(() => {
+      if (!this.#isPaused) return;
+      this.#isPaused = false;
+      this.socket.resume();
+    });
   }
 
   /** Ends the connection so that its last response arrives: a reset, while the client still sends, would drop it. */
@@ -153,11 +185,12 @@ export class Pipeline {
 /** Bounds the pipelines of a server. @returns the pipeline of a socket that node:http has */
 export const boundPipelines = (server: Server): ((socket: Socket) => Pipeline) => {
   const pipelines = new WeakMap<Socket, Pipeline>();
+  const turns = new Turns();
   const [toHttp] = server.listeners('connection') as [(socket: Socket) => void];
   server.off('connection', toHttp).prependListener('connection', (socket: Socket) => {
     toHttp.call(server, socket);
     const [parse] = socket.listeners('data') as [(slice: Buffer) => void];
-    pipelines.set(socket, new Pipeline(socket, parse));
+    pipelines.set(socket, new Pipeline(socket, parse, turns));
   });
   return (socket) => {
     const pipeline = pipelines.get(socket);
