@@ -67,7 +67,7 @@ export const createConsole = (deps: {
     const site = headers['sec-fetch-site'];
     if (method !== 'GET' && method !== 'HEAD') {
       if (headers.origin !== requestOrigin(ctx.req, trustedProxies)) return foreignOrigin;
-    } else if (isCall(ctx) && site !== undefined && !ownSites.has(String(site))) return foreignSite;
+    } else if (isCall(ctx) && site !== undefined && !ownSites.has(site)) return foreignSite;
     if (!(isCall(ctx) || isSession(ctx)) || !cookie.isRepeated(ctx)) return null;
     cookie.clearAll(ctx);
     return unauthorized(messages.sessionRepeated);
