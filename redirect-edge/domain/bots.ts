@@ -40,14 +40,16 @@ export const tooBroadForBrowsers: readonly string[] = [
 
 /** Self-identification as a crawler, a link previewer or a monitor that no browser has. */
 const crawlersLikeBrowsers = [
-  ...['(?<!cu)bots?(?:\\b|_)', '(?<!cam)scan(?:ner|ning)?\\b', '(?<!dts|user)[ -]agent\\b(?!\\.)', 'checker/'],
+  ...['(?<!cu)bots?(?:\\b|_)', '(?<!cam)scan(?:ner|ning)?\\b', 'checker/', 'externalhit', 'uptime'],
   // Internet Explorer lists the addresses of add-ons.
   '^(?!.*\\bmsie ).*(?:(?<!<)https?://|@[a-z][\\w-]+\\.)',
-  ...['(?:bing|link|microsoft|page|uri|url|web)[ -]?preview', 'externalhit', 'uptime'],
-  ...['-google(?:[);/]|$)', 'google[ -](?:ads|favicon|inspection)', 'googleagent', 'googleimage'],
-  ...['adbeat', 'appinsights', 'brandverity', 'criticalcss', 'dotcom-monitor', 'feeder\\.co'],
-  ...['europarchive', 'gtmetrix', 'impact\\.com', 'integrity monitor', 'miniature\\.io', 'netcraft', 'news(?:ai|now)/', 'pageanalyzer'],
-  ...['pagespeed', 'printfriendly', 'pwabuilder', 'scope3', 'siteimprove', 'sitemonitor', 'sqwatcher', '\\bylt\\b'],
+  '(?:bing|link|microsoft|page|uri|url|web)[ -]?preview',
+  ...['-google(?:[);/]|$)', 'google[ -](?:ads|favicon|inspection)', 'google-?agent', 'googleimage'],
+  ...['adbeat', 'appinsights', 'brandverity', 'criticalcss', 'dotcom-monitor', 'europarchive'],
+  ...['feeder\\.co', 'gtmetrix', 'impact\\.com', 'integrity monitor', 'ips-agent', 'miniature\\.io'],
+  ...['netcraft', 'news(?:ai|now)/', 'optimizer-agent', 'pageanalyzer', 'pagespeed', 'pwabuilder'],
+  ...['printfriendly', 'scope3', 'siteimprove', 'sitemonitor', 'sqwatcher', 'thousandeyes'],
+  '\\bylt\\b',
 ];
 
 const crawlerLikeBrowser = anyOf([
