@@ -14,7 +14,8 @@ const browser = anyOf([
 ]);
 
 /** Models of devices, such as "Spider 8" and "Capture+": they say nothing of the program. */
-const model = /\bandroid[^;()]{0,20};(?: [a-z]{2}[-_][a-z]{2};)?[^;()]{0,80}|\bandroid \([^()]{0,200}|\bfbdv\/[^;\]]{0,80}/gi;
+const model =
+  /\bandroid[^;()]{0,20};(?: [a-z]{2}[-_][a-z]{2};)?[^;()]{0,80}|\bandroid \([^()]{0,200}|\bfbdv\/[^;\]]{0,80}/gi;
 
 /**
  * Patterns of isbot that browsers match too: words of models, apps, add-ons and toolbars, and the shapes of
@@ -46,7 +47,14 @@ const crawlersLikeBrowsers = [
   '(?:bing|link|microsoft|page|uri|url|web)[ -]?preview',
   ...['-google(?:[);/]|$)', 'google[ -](?:ads|favicon|inspection)', 'google-?agent', 'googleimage'],
   ...['adbeat', 'appinsights', 'brandverity', 'criticalcss', 'dotcom-monitor', 'europarchive'],
-  ...['feeder\\.co', 'gtmetrix', 'impact\\.com', 'integrity monitor', 'ips-agent', 'miniature\\.io'],
+  ...[
+    'feeder\\.co',
+    'gtmetrix',
+    'impact\\.com',
+    'integrity monitor',
+    'ips-agent',
+    'miniature\\.io',
+  ],
   ...['netcraft', 'news(?:ai|now)/', 'optimizer-agent', 'pageanalyzer', 'pagespeed', 'pwabuilder'],
   ...['printfriendly', 'scope3', 'siteimprove', 'sitemonitor', 'sqwatcher', 'thousandeyes'],
   '\\bylt\\b',
@@ -63,11 +71,38 @@ const program = anyOf([
     ...['aiohttp', 'akka-http', 'apache-http(?:async)?client', 'apache-jmeter', 'apachebench'],
     ...['apt-http', 'aria2', 'artillery', 'autocannon', 'axel', 'axios', 'bombardier', 'boto3?'],
     ...['bruno(?:-runtime)?', 'bun', 'cpp-httplib', 'cpprestsdk', '(?:lib|py|r-)?curl', 'cypress'],
-    ...['dart', 'deno', 'docker', 'electron-fetch', 'excon', 'faraday', 'fasthttp', 'fetch libfetch'],
-    ...['flurl', 'gatling', 'git', 'google-http-java-client', 'go[ -]http-client', 'go(?= \\d| package)', 'go-resty', 'got'],
+    ...[
+      'dart',
+      'deno',
+      'docker',
+      'electron-fetch',
+      'excon',
+      'faraday',
+      'fasthttp',
+      'fetch libfetch',
+    ],
+    ...[
+      'flurl',
+      'gatling',
+      'git',
+      'google-http-java-client',
+      'go[ -]http-client',
+      'go(?= \\d| package)',
+      'go-resty',
+      'got',
+    ],
     ...['grafana k6', 'guzzle(?:http)?', 'hackney', 'hey', 'http-tiny', 'http\\.rb', 'httparty'],
     ...['httpclient', 'httpie', 'httpx', 'hurl', 'hyper', 'insomnia', 'intellij http client'],
-    ...['isahc', 'jakarta commons-httpclient', 'java', 'jersey', 'k6', 'ktor(?:-client)?', 'lftp', 'libfetch'],
+    ...[
+      'isahc',
+      'jakarta commons-httpclient',
+      'java',
+      'jersey',
+      'k6',
+      'ktor(?:-client)?',
+      'lftp',
+      'libfetch',
+    ],
     ...['libsoup', 'libwww-perl', 'locust', 'lua-resty-http', 'lwp', 'mechanize', 'needle'],
     ...['node(?:\\.js)?', 'node-fetch', 'node-superagent', 'oha', 'okhttp', 'perl', 'phantomjs'],
     ...['php', 'playwright', 'postman(?:runtime)?', 'pekko-http', 'puppeteer', 'python', 'rclone'],

@@ -149,7 +149,8 @@ const startEdge = async (withLane: boolean) => {
         while ((bytesReadOf(socket) ?? sent) < sent) await turn();
         // But what cannot be parsed has another answer while one before it is not answered: in the lane, a link that
         // has to be read takes some turns more.
-        for (let more = 0; more < 5 && packet.includes('/cold'); more += 1) await turn();
+        const isRead = /\/(?:cold|plain_)/.test(packet);
+        for (let more = 0; more < 10 && isRead; more += 1) await turn();
       }
       return (await received)
         .replaceAll(/^Date: .*\r\n/gm, '')

@@ -38,7 +38,9 @@ describe('redirect edge: link that a path names', () => {
   it('has none of the characters that follow a pasted code', () => {
     const characters = [
       ...Array.from('/.,;:!?)]}>\'"”’»*_~ \t\n\u00a0\u3000\u00ad\u200b\u200c\u200d\u200e\u200f'),
-      ...Array.from('\u202a\u202b\u202c\u202d\u202e\u2060\u2061\u2062\u2063\u2064\u2066\u2067\u2068\u2069\ufeff'),
+      ...Array.from(
+        '\u202a\u202b\u202c\u202d\u202e\u2060\u2061\u2062\u2063\u2064\u2066\u2067\u2068\u2069\ufeff',
+      ),
     ];
     for (const character of characters) {
       const { codes } = linkNameIn(`/spring${encodeURIComponent(character)}`) ?? { codes: [] };

@@ -156,7 +156,8 @@ describe('redirect edge: redirect edge', () => {
 
     /** The address to which the page refreshes, and to which it links. */
     const refreshOf = (page: Answer): string => {
-      const [, refresh] = /<meta http-equiv="refresh" content="0;url=([^"]+)">/.exec(page.text) ?? [];
+      const [, refresh] =
+        /<meta http-equiv="refresh" content="0;url=([^"]+)">/.exec(page.text) ?? [];
       const [, link] = /<a href="([^"]+)">/.exec(page.text) ?? [];
       expect(refresh).to.be.a('string').and.equal(link);
       return (refresh ?? '').replaceAll('&amp;', '&').slice(1);

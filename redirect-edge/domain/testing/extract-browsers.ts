@@ -82,7 +82,10 @@ const userAgents = ['tests', 'test_resources'].flatMap((folder) =>
     .filter((name) => name.endsWith('.yaml'))
     .flatMap((name) => {
       const text = readFileSync(path.join(checkout, folder, name), 'utf8');
-      const { test_cases: cases } = parse(text, { uniqueKeys: false, maxAliasCount: -1 }) as TestCases;
+      const { test_cases: cases } = parse(text, {
+        uniqueKeys: false,
+        maxAliasCount: -1,
+      }) as TestCases;
       return cases.map(({ user_agent_string: userAgent }) => userAgent);
     }),
 );
