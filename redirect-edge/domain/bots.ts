@@ -1,62 +1,130 @@
-import { createIsbotFromList, isbotPatterns, list } from 'isbot';
+import { createIsbotFromList, list } from 'isbot';
+
+/** Characters of a user agent that are matched: they bound the time of the patterns. */
+export const maxAgentLength = 512;
+
+const anyOf = (patterns: readonly string[]): RegExp => new RegExp(patterns.join('|'), 'i');
+
+/** Browsers, their engines, and devices that people hold. Their user agents contain free text. */
+const browser = anyOf([
+  '\\b(?:applewebkit|cfnetwork|chrom(?:e|ium)/|crios|dalvik|dolfin|fban/|firefox|fxios|gecko/|ice ?browser)',
+  '\\b(?:konqueror|lynx|(?:ncsa_)?mosaic|msie|netfront|obigo|opera|opr/|presto|safari|trident|ucbrowser|ucweb|up\\.browser|wap\\b)',
+  '\\b(?:android|bada|blackberry|brew/|cldc|hbbtv|i(?:pad|phone|pod)|midp|series ?\\d0|smart-?tv|symbian|windows phone)',
+  '\\b(?:alcatel|huawei|lg[-/]|mot-|nokia|samsung|sec-|sharp-|sie-|sonyericsson|zte)',
+]);
+
+/** Models of devices, such as "Spider 8" and "Capture+": they say nothing of the program. */
+const model =
+  /\bandroid[^;()]{0,20};(?: [a-z]{2}[-_][a-z]{2};)?[^;()]{0,80}|\bandroid \([^()]{0,200}|\bfbdv\/[^;\]]{0,80}/gi;
 
 /**
- * Agents that the library calls bots and that are visitors here: whoever tries a link with curl
- * sees its click. One agent for each way in which the library would recognise them.
+ * Patterns of isbot that browsers match too: words of models, apps, add-ons and toolbars, and the shapes of
+ * user agents. A test compares them with the list of the installed version.
  */
-const visitors = [
-  'curl/8.5.0',
-  'Wget/1.21',
-  'HTTPie/3.2.2',
-  'python-requests/2.31.0',
-  'python-httpx/0.25.2',
-  'Python-urllib/3.11',
-  'aiohttp/3.9.1',
-  'axios/1.6.2',
-  'node',
-  'undici',
-  'node-fetch/1.0 (+https://github.com/bitinn/node-fetch)',
-  'got (https://github.com/sindresorhus/got)',
-  'superagent',
-  'okhttp/4.12.0',
-  'Go-http-client/1.1',
-  'Java/17.0.1',
-  'Java-http-client/17.0.1',
-  'Apache-HttpClient/4.5.14 (Java/17.0.1)',
-  'libwww-perl/6.72',
-  'Ruby',
-  'GuzzleHttp/7',
-  'PHP/8.2',
-  'rest-client/2.1.0',
-  'RestSharp/110.2.0.0',
-  'reqwest/0.11',
-  'k6/0.49.0 (https://k6.io/)',
-  'ApacheBench/2.3',
-  'PostmanRuntime/7.36.0',
-  'Playwright/1.40',
-  'Cypress/13.6.1',
-  'PhantomJS/2.1.1',
-  'Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) HeadlessChrome/120.0.0.0 Safari/537.36',
+export const tooBroadForBrowsers: readonly string[] = [
+  ...['(?:^|[^g])news(?!sapphire)', '(?<! channel/|google/)google(?!(?:wv|app|/google| pixel))'],
+  ...['(?<! cu)bots?(?:\\b|_)', '(?<!cam)scan', '(?<!lib)http', ';\\s\\w+;$', '@[a-z][\\w-]+\\.'],
+  ...['\\(\\)', '\\.com\\b', '\\b\\w+/1\\.0;', '\\bperl\\b', '\\btime/', '\\|', '^[<\\(;]'],
+  '^[\\w \\.\\-\\(?:\\):%]+(?:/v?\\d+(?:\\.\\d+)?(?:\\.\\d{1,10})*?)?(?:,|$)',
+  ...['^[\\w\\-]+/[\\w]+$', '^[^ ]{50,}$', '^\\d+\\b', '^\\w*search\\b', '^\\w+/[\\w\\(\\)]*$'],
+  ...['^\\w+/\\d\\.\\d\\s\\([\\w@]+\\)$', '^mozilla/\\d\\.\\d\\s[\\w\\.-]+$'],
+  '^mozilla/\\d\\.\\d\\s\\((?:compatible;)?(?:\\s?[\\w\\d-.]+[\\s/]\\d+\\.\\d+)?\\)$',
+  ...['^custom', '^ddg[_-]android', '^downcast/', '^duckduckgo', '^facebook', '^navermailapp'],
+  ...['^netsurf', '^offline', '^read', '^rss', '^snapchat', 'advisor', 'agent\\b', 'analyzer'],
+  ...['archive', 'audit', 'browsex', 'capture', 'catch', 'check\\b', 'checker', 'chromeframe'],
+  ...['classifier', 'cursor/', 'cypress/', 'detect', 'discovery', 'download', 'feed', 'firephp'],
+  ...['grab', 'headless', 'ibisbrowser', 'insight', 'java(?!;)', 'library', 'measure'],
+  ...['monitor\\b', 'node\\b', 'offbyone', 'optimize', 'parser', 'phantomjs', 'playwright'],
+  ...['preview', 'proxy', 'radar', 'selenium', 'server', 'sogou', 'supercleaner', 'tools'],
+  ...['torrent', 'url', 'validator', 'virtuoso'],
 ];
 
-/** Crawlers and link previewers that only the patterns left out would have recognised. */
-const alsoBots = [
-  'bluesky cardyb',
-  'contenttabreceiver',
-  'embedly',
-  'iframely',
-  'kakaotalk-scrap',
-  'mastodon',
-  'meta-external',
-  'scrapy',
-  'slurp',
-  'vkshare',
+/** Self-identification as a crawler, a link previewer or a monitor that no browser has. */
+const crawlersLikeBrowsers = [
+  ...['(?<!cu)bots?(?:\\b|_)', '(?<!cam)scan(?:ner|ning)?\\b', 'checker/', 'externalhit', 'uptime'],
+  // Internet Explorer lists the addresses of add-ons.
+  '^(?!.*\\bmsie ).*(?:(?<!<)https?://|@[a-z][\\w-]+\\.)',
+  '(?:bing|link|microsoft|page|uri|url|web)[ -]?preview',
+  ...['-google(?:[);/]|$)', 'google[ -](?:ads|favicon|inspection)', 'google-?agent', 'googleimage'],
+  ...['adbeat', 'appinsights', 'brandverity', 'criticalcss', 'dotcom-monitor', 'europarchive'],
+  ...[
+    'feeder\\.co',
+    'gtmetrix',
+    'impact\\.com',
+    'integrity monitor',
+    'ips-agent',
+    'miniature\\.io',
+  ],
+  ...['netcraft', 'news(?:ai|now)/', 'optimizer-agent', 'pageanalyzer', 'pagespeed', 'pwabuilder'],
+  ...['printfriendly', 'scope3', 'siteimprove', 'sitemonitor', 'sqwatcher', 'thousandeyes'],
+  '\\bylt\\b',
 ];
 
-const tooBroad = new Set(visitors.flatMap((agent) => isbotPatterns(agent)));
-
-/** Whether a user agent names itself a crawler or a link previewer. */
-export const isBot: (userAgent: string) => boolean = createIsbotFromList([
-  ...list.filter((pattern) => !tooBroad.has(pattern)),
-  ...alsoBots,
+const crawlerLikeBrowser = anyOf([
+  ...list.filter((pattern) => !tooBroadForBrowsers.includes(pattern)),
+  ...crawlersLikeBrowsers,
 ]);
+
+/** HTTP libraries, command-line programs and load tools: people and their programs, by the first word. */
+const program = anyOf([
+  `^(?:${[
+    ...['aiohttp', 'akka-http', 'apache-http(?:async)?client', 'apache-jmeter', 'apachebench'],
+    ...['apt-http', 'aria2', 'artillery', 'autocannon', 'axel', 'axios', 'bombardier', 'boto3?'],
+    ...['bruno(?:-runtime)?', 'bun', 'cpp-httplib', 'cpprestsdk', '(?:lib|py|r-)?curl', 'cypress'],
+    ...[
+      'dart',
+      'deno',
+      'docker',
+      'electron-fetch',
+      'excon',
+      'faraday',
+      'fasthttp',
+      'fetch libfetch',
+    ],
+    ...[
+      'flurl',
+      'gatling',
+      'git',
+      'google-http-java-client',
+      'go[ -]http-client',
+      'go(?= \\d| package)',
+      'go-resty',
+      'got',
+    ],
+    ...['grafana k6', 'guzzle(?:http)?', 'hackney', 'hey', 'http-tiny', 'http\\.rb', 'httparty'],
+    ...['httpclient', 'httpie', 'httpx', 'hurl', 'hyper', 'insomnia', 'intellij http client'],
+    ...[
+      'isahc',
+      'jakarta commons-httpclient',
+      'java',
+      'jersey',
+      'k6',
+      'ktor(?:-client)?',
+      'lftp',
+      'libfetch',
+    ],
+    ...['libsoup', 'libwww-perl', 'locust', 'lua-resty-http', 'lwp', 'mechanize', 'needle'],
+    ...['node(?:\\.js)?', 'node-fetch', 'node-superagent', 'oha', 'okhttp', 'perl', 'phantomjs'],
+    ...['php', 'playwright', 'postman(?:runtime)?', 'pekko-http', 'puppeteer', 'python', 'rclone'],
+    ...['reactornetty', 'req', 'requests', 'reqwest', 'rest-client', 'restsharp', 'resty', 'ruby'],
+    ...['scalaj-http', 'selenium', 'siege', 'sttp', 'superagent', 'symfony httpclient'],
+    ...['thunder client', 'typhoeus', 'undici', 'unirest-java', 'ureq', 'urlgrabber', 'vegeta'],
+    ...['vert\\.x-webclient', 'vscode-restclient', 'wget2?', 'winhttp', 'wrk', 'www-mechanize'],
+    ...['xh', 'zend_http_client'],
+  ].join('|')})(?![a-z])`,
+  '\\b(?:aws-sdk-|libcurl/|okhttp/|python-requests/|siege/|windowspowershell/)',
+  // No name at all, such as "-".
+  '^\\W*$',
+]);
+
+/** Self-identification in the user agent of an HTTP library. */
+const crawlerLikeProgram = /bots?\b|crawl|mastodon|preview|scrap|spider/i;
+
+const full = createIsbotFromList([...list]);
+
+/** Whether a user agent identifies itself as a crawler, a link previewer or a monitor. */
+export const isBot = (userAgent: string): boolean => {
+  const text = userAgent.slice(0, maxAgentLength).replace(model, 'Android');
+  if (browser.test(text)) return crawlerLikeBrowser.test(text);
+  return full(text) && (!program.test(text) || crawlerLikeProgram.test(text));
+};

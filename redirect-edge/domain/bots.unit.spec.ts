@@ -1,5 +1,6 @@
 import { expect } from 'chai';
-import { isBot } from './bots.js';
+import { list } from 'isbot';
+import { isBot, tooBroadForBrowsers } from './bots.js';
 
 const chrome = 'AppleWebKit/537.36 (KHTML, like Gecko) Chrome/120.0.0.0';
 const android = 'Mozilla/5.0 (Linux; Android 13; Pixel 7)';
@@ -38,6 +39,16 @@ const crawlers = [
   'ia_archiver (+http://www.alexa.com/site/help/webmasters; crawler@alexa.com)',
   'Scrapy/2.11 (+https://scrapy.org)',
   'Mozilla/5.0 (compatible; UptimeRobot/2.0; http://www.uptimerobot.com/)',
+  'Mozilla/5.0 (compatible; heritrix/3.2.0 +http://www.example.org/crawl)',
+  'A6-Indexer',
+  'BoardReader Blog Indexer(http://boardreader.com)',
+  'anthropic-ai',
+  'cohere-ai',
+  'kagi-fetcher/1.0',
+  'Python-urllib/3.11 ExampleBot/1.0',
+  `${android} ${chrome} Mobile Safari/537.36 Chrome-Lighthouse`,
+  `Mozilla/5.0 (X11; Linux x86_64) ${chrome} Safari/537.36 PingdomTMS/2020.2`,
+  `Mozilla/5.0 (Linux; Android 8.0; Pixel 2 Build/OPD3.170816.012; Storebot-Google/1.0) ${chrome} Mobile Safari/537.36`,
 ];
 
 /** Those who fetch a link to show what is behind it. */
@@ -69,6 +80,9 @@ const previewers = [
   'Mozilla/5.0 (compatible; vkShare; +http://vk.com/dev/Share)',
   'XING-contenttabreceiver/2.0',
   'facebookexternalhit/1.1; kakaotalk-scrap/1.0; +https://devtalk.kakao.com/t/scrap/33984',
+  'Valve/Steam HTTP Client 1.0 (SteamChatURLLookup)',
+  'Hatena::Fetcher/0.01 (master) Furl/3.13',
+  'Pinterest/0.2 (+http://www.pinterest.com/)',
 ];
 
 /** Programs that people use: they count. */
@@ -121,6 +135,14 @@ const programs = [
   `Mozilla/5.0 (X11; Linux x86_64) ${chrome.replace('Chrome', 'HeadlessChrome')} Safari/537.36`,
   `Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 (KHTML, like Gecko) Cypress/13.6.1 Chrome/114.0.5735.289 Electron/25.8.4 Safari/537.36`,
   'Mozilla/5.0 (Unknown; Linux x86_64) AppleWebKit/538.1 (KHTML, like Gecko) PhantomJS/2.1.1 Safari/538.1',
+  'aria2/1.36.0',
+  'curl/8.5.0 (x86_64-pc-linux-gnu) libcurl/8.5.0',
+  'git/2.43.0',
+  'libcurl-agent/1.0',
+  'lua-resty-http/0.13 (Lua) ngx_lua/10013',
+  'Artillery (https://artillery.io)',
+  'Thunder Client (https://www.thunderclient.com)',
+  'Dalvik/2.1.0 (Linux; U; Android 9; CUBOT_P30 Build/PPR1.180610.011)',
 ];
 
 const browsers = [
@@ -140,6 +162,15 @@ const browsers = [
   'Lynx/2.9.0dev.12 libwww-FM/2.14 SSL-MM/1.4.1 GNUTLS/3.7.8',
   'w3m/0.5.3+git20230121',
   'Links (2.28; Linux 6.1.0-13-amd64 x86_64; GNU C 12.2; text)',
+  // Models of phones.
+  `Mozilla/5.0 (Linux; Android 14; DISCOVERY_2_ME) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/137.0.0.0 Mobile Safari/537.36`,
+  `Mozilla/5.0 (Linux; Android 8.1.0; XBot Junior) ${chrome} Mobile Safari/537.36`,
+  'Mozilla/5.0 (Linux; U; Android 4.2.2; it-it; S222 Build/CUBOT) AppleWebKit/534.30 (KHTML, like Gecko) Version/4.0 Mobile Safari/534.30',
+  `Mozilla/5.0 (Linux; Android 8.1.0; Capture+) ${chrome} Mobile Safari/537.36`,
+  `Mozilla/5.0 (Linux; Android 8.1.0; Radar Deluxe 2) ${chrome} Mobile Safari/537.36`,
+  `Mozilla/5.0 (Linux; Android 13; Spider 8) ${chrome} Safari/537.36`,
+  'Mozilla/5.0 (compatible; MSIE 9.0; Windows Phone OS 7.5; Trident/5.0; IEMobile/9.0; HTC; Radar 4G)',
+  'Mozilla/4.0 (compatible; MSIE 7.0; Windows NT 6.1; Embedded Web Browser from: http://bsalsa.com/; SLCC2)',
 ];
 
 /** People who follow a link within another app. */
@@ -148,7 +179,12 @@ const inApp = [
   `${android} Version/4.0 ${chrome} Mobile Safari/537.36 [FB_IAB/FB4A;FBAV/441.0.0.32.109;]`,
   `${iphone} Mobile/21B91 Instagram 309.1.1.28.108 (iPhone14,5; iOS 17_1_1; en_US; en; scale=3.00; 1170x2532; 537288535)`,
   `${android} Version/4.0 ${chrome} Mobile Safari/537.36 Instagram 309.0.0.40.113 Android (33/13; 450dpi; 1080x2177; samsung; SM-A536B; a53x; s5e8825; en_GB; 536988427)`,
+  `${iphone} Mobile/15E148 [FBAN/FBIOS;FBDV/XBot Junior;FBSV/17.1]`,
+  `${android} ${chrome} Mobile Safari/537.36 Instagram 309.0.0.40.113 Android (33/13; 450dpi; 1080x2177; XBot; XBot Junior; x; y; en_GB; 536988427)`,
   `${iphone} Mobile/15E148 [LinkedInApp]/9.29.6242`,
+  `${android} Version/4.0 Chrome/78.0.3904.62 XWEB/2889 MMWEBSDK/20210902 Mobile Safari/537.36 MMWEBID/4096 MicroMessenger/8.0.15.2001(0x28000F41) Process/toolsmp WeChat/arm64 Weixin GPVersion/1 NetType/WIFI Language/zh_CN ABI/arm64`,
+  'Mozilla/5.0 (iPhone; CPU iPhone OS 10_0 like Mac OS X) AppleWebKit/602.1.43 (KHTML, like Gecko) AppleNews/607 Version/2.0',
+  `${android} Version/4.0 ${chrome} Mobile Safari/537.36 JsKit/1.0 (Android) SohuNews/5.7.3 BuildCode/113`,
   `${iphone} Mobile/15E148 Twitter for iPhone/10.16`,
   `${android} Version/4.0 ${chrome} Mobile Safari/537.36 TwitterAndroid`,
   `${iphone} Mobile/15E148 [Pinterest/iOS]`,
@@ -184,6 +220,10 @@ describe('redirect edge: visitors', () => {
       });
     }
   }
+
+  it('match no other pattern of isbot than those that are left out for browsers', () => {
+    expect(list).to.include.members(tooBroadForBrowsers);
+  });
 
   it('are clients without a user agent', () => {
     expect(isBot('')).to.be.false;

@@ -56,6 +56,8 @@ export interface VisitRequest {
   /** A HEAD request: never counted. */
   readonly head: boolean;
   readonly bot: boolean;
+  /** A request of Microsoft Office before it opens the browser. */
+  readonly office: boolean;
   /** Milliseconds since the epoch. */
   readonly now: number;
 }
@@ -71,10 +73,16 @@ export type VisitAnswer =
   | { readonly type: 'redirect'; readonly counted: boolean }
   /** Redirect if the ledger has a click left. */
   | { readonly type: 'takeClick' }
-  /** The form. */
+  /** The form for the password. */
   | { readonly type: 'askPassword' }
-  /** A small page that does not name the destination: it is given to nobody who is not counted. */
-  | { readonly type: 'conceal' };
+  /** A form without fields. Crawlers submit no forms, so it keeps them from the link's clicks. */
+  | { readonly type: 'askToContinue' }
+  /** A page that refreshes to the short URL. */
+  | { readonly type: 'refresh' };
+
+/** Whether the link accepts POST. */
+export const hasForm = ({ limited, passwordHash }: ServedLink): boolean =>
+  limited || passwordHash !== null;
 
 const deadOf = (link: ServedLink, now: number): Dead | null => {
   const type = statusAt(link.status, link.expiresAt ?? Infinity, now);
@@ -86,34 +94,33 @@ export const answerVisit = (link: ServedLink | null, visit: VisitRequest): Visit
   if (!link) return { type: 'notFound' };
   const dead = deadOf(link, visit.now);
   if (dead) return dead;
-  const secured = link.passwordHash !== null;
-  if (!link.limited && !secured) return { type: 'redirect', counted: !visit.head };
-  if (visit.head || visit.bot) return { type: 'conceal' };
-  return secured ? { type: 'askPassword' } : { type: 'takeClick' };
+  if (visit.office) return { type: 'refresh' };
+  if (link.passwordHash !== null) return { type: 'askPassword' };
+  if (!link.limited) return { type: 'redirect', counted: !visit.head };
+  return visit.head || visit.bot ? { type: 'askToContinue' } : { type: 'takeClick' };
 };
 
-/** A visitor who sends a password. */
-export interface PasswordEntry {
-  readonly bot: boolean;
+/** A form of a link that is submitted, with a password if the link has one. */
+export interface FormEntry {
+  /** Milliseconds since the epoch. */
   readonly now: number;
   /** Whether the password was checked and is right. */
   readonly accepted: boolean;
 }
 
 export type EntryAnswer =
-  | Exclude<VisitAnswer, { readonly type: 'askPassword' }>
-  /** The link has no password, so it has no such method. */
-  | { readonly type: 'noPassword' }
+  | Extract<VisitAnswer, Dead | { readonly type: 'redirect' | 'takeClick' }>
+  /** The link has neither a password nor a limit, so it has no such method. */
+  | { readonly type: 'noForm' }
   | { readonly type: 'checkPassword'; readonly passwordHash: string };
 
-/** What a visitor who sends a password gets. Called before the password is checked, and again after. */
-export const answerEntry = (link: ServedLink | null, entry: PasswordEntry): EntryAnswer => {
-  const passwordHash = link?.passwordHash ?? null;
-  if (!link || passwordHash === null) return { type: 'noPassword' };
+/** What a visitor who submits a form gets. Called before the password is checked, and again after. */
+export const answerEntry = (link: ServedLink | null, entry: FormEntry): EntryAnswer => {
+  if (!link || !hasForm(link)) return { type: 'noForm' };
   const dead = deadOf(link, entry.now);
   if (dead) return dead;
-  if (entry.bot) return { type: 'conceal' };
-  if (!entry.accepted) return { type: 'checkPassword', passwordHash };
+  const { passwordHash } = link;
+  if (passwordHash !== null && !entry.accepted) return { type: 'checkPassword', passwordHash };
   return link.limited ? { type: 'takeClick' } : { type: 'redirect', counted: true };
 };
 
@@ -135,6 +142,6 @@ export const answerPreview = (link: ServedLink | null, now: number): PreviewAnsw
   const dead = deadOf(link, now);
   if (dead) return dead;
   const { createdAt, expiresAt } = link;
-  const concealed = link.limited || link.passwordHash !== null;
-  return { type: 'preview', location: concealed ? null : link.location, createdAt, expiresAt };
+  const location = hasForm(link) ? null : link.location;
+  return { type: 'preview', location, createdAt, expiresAt };
 };

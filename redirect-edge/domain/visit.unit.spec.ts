@@ -9,7 +9,7 @@ import {
   answerPreview,
   answerVisit,
   servedLink,
-  type PasswordEntry,
+  type FormEntry,
   type EntryAnswer,
   type PreviewAnswer,
   type VisitRequest,
@@ -25,6 +25,7 @@ const given = answerSpecification<LinkState, LinkEvent, VisitRequest, VisitAnswe
 const visit = (told: Partial<VisitRequest> = {}): VisitRequest => ({
   head: false,
   bot: false,
+  office: false,
   now: noon.getTime(),
   ...told,
 });
@@ -34,6 +35,7 @@ const kinds = [
   visit({ bot: true }),
   visit({ head: true, bot: true }),
 ];
+const officeKinds = kinds.map((kind) => ({ ...kind, office: true }));
 
 const unlimited = created('spring');
 const limited = created('spring', { maxClicks: 3 });
@@ -56,15 +58,23 @@ describe('redirect edge: what a visitor gets', () => {
     }
   });
 
-  it('is one of the clicks of a limited link, or nothing for visitors who are not counted', () => {
+  it('is one of the clicks of a limited link; bots and HEAD are asked to continue', () => {
     given(limited).when(visit()).then({ type: 'takeClick' });
-    for (const kind of kinds.slice(1)) given(limited).when(kind).then({ type: 'conceal' });
+    for (const kind of kinds.slice(1)) given(limited).when(kind).then({ type: 'askToContinue' });
   });
 
-  it('is the form of a link with a password, or nothing for visitors who are not counted', () => {
+  it('is the form of a link with a password, for every client', () => {
     for (const link of [secured, securedAndLimited, securedAndEnding]) {
-      given(link).when(visit()).then({ type: 'askPassword' });
-      for (const kind of kinds.slice(1)) given(link).when(kind).then({ type: 'conceal' });
+      for (const kind of kinds) given(link).when(kind).then({ type: 'askPassword' });
+    }
+  });
+
+  it('is a page that refreshes for Microsoft Office, of every link', () => {
+    for (const link of [unlimited, limited, ending, secured, securedAndLimited]) {
+      for (const kind of officeKinds) {
+        given(link).when(kind).then({ type: 'refresh' });
+        given(link, expired('spring', 2)).when(kind).then({ type: 'expired' });
+      }
     }
   });
 
@@ -99,14 +109,13 @@ describe('redirect edge: what a visitor gets', () => {
   });
 });
 
-describe('redirect edge: what a visitor who sends a password gets', () => {
-  const given = answerSpecification<LinkState, LinkEvent, PasswordEntry, EntryAnswer>({
+describe('redirect edge: what a visitor who submits a form gets', () => {
+  const given = answerSpecification<LinkState, LinkEvent, FormEntry, EntryAnswer>({
     initialState: noLink,
     evolve: evolveLink,
     answer: (entry, state) => answerEntry(servedLink(state, 1), entry),
   });
-  const entry = (told: Partial<PasswordEntry> = {}): PasswordEntry => ({
-    bot: false,
+  const entry = (told: Partial<FormEntry> = {}): FormEntry => ({
     now: noon.getTime(),
     accepted: false,
     ...told,
@@ -118,28 +127,18 @@ describe('redirect edge: what a visitor who sends a password gets', () => {
     given(secured).when(accepted).then({ type: 'redirect', counted: true });
   });
 
-  it('is one of the clicks of a limited link', () => {
+  it('is one of the clicks of a limited link, with the password if it has one', () => {
+    given(limited).when(entry()).then({ type: 'takeClick' });
     given(securedAndLimited).when(entry()).then({ type: 'checkPassword', passwordHash });
     given(securedAndLimited).when(accepted).then({ type: 'takeClick' });
   });
 
-  it('is nothing for a bot, even with the right password', () => {
-    for (const link of [secured, securedAndLimited]) {
-      given(link)
-        .when(entry({ bot: true }))
-        .then({ type: 'conceal' });
-      given(link)
-        .when({ ...accepted, bot: true })
-        .then({ type: 'conceal' });
-    }
-  });
-
-  it('is “no such method” for a link without a password', () => {
+  it('is “no such method” for a link without a password and a limit', () => {
     for (const told of [entry(), accepted]) {
-      given().when(told).then({ type: 'noPassword' });
-      for (const link of [unlimited, limited, ending]) {
-        given(link).when(told).then({ type: 'noPassword' });
-        given(link, expired('spring', 2)).when(told).then({ type: 'noPassword' });
+      given().when(told).then({ type: 'noForm' });
+      for (const link of [unlimited, ending]) {
+        given(link).when(told).then({ type: 'noForm' });
+        given(link, expired('spring', 2)).when(told).then({ type: 'noForm' });
       }
     }
   });
@@ -149,8 +148,10 @@ describe('redirect edge: what a visitor who sends a password gets', () => {
       given(securedAndEnding)
         .when({ ...told, now: at(60).getTime() })
         .then({ type: 'expired' });
-      given(secured, expired('spring', 2)).when(told).then({ type: 'expired' });
-      given(secured, blocked('spring', 2)).when(told).then({ type: 'blocked' });
+      for (const link of [secured, limited]) {
+        given(link, expired('spring', 2)).when(told).then({ type: 'expired' });
+        given(link, blocked('spring', 2)).when(told).then({ type: 'blocked' });
+      }
     }
   });
 });

@@ -1,13 +1,26 @@
+import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 
 const contentType = /^application\/x-www-form-urlencoded\s*(?:;|$)/i;
+const otherCharset = /;\s*charset\s*=(?!\s*"?utf-?8"?\s*(?:;|$))/i;
+
+/** Whether the bytes of a form are UTF-8, percent-encoded or not. `form` has a character a byte. */
+const isUtf8Form = (form: string): boolean => {
+  const decoded = form.replace(/%([\da-f]{2})/gi, (_, hex: string) =>
+    String.fromCharCode(Number.parseInt(hex, 16)),
+  );
+  return isUtf8(Buffer.from(decoded, 'latin1'));
+};
+
+const percentEncode = (byte: string): string => `%${byte.charCodeAt(0).toString(16)}`;
 
 /** Reads a form of at most `maxBytes`; the rest stays unread. @throws when the client breaks off. */
 export const readForm = async (
   request: IncomingMessage,
   maxBytes: number,
-): Promise<URLSearchParams | 'wrongContentType' | 'tooLarge'> => {
-  if (!contentType.test(request.headers['content-type'] ?? '')) return 'wrongContentType';
+): Promise<URLSearchParams | 'wrongContentType' | 'tooLarge' | 'invalidUtf8'> => {
+  const type = request.headers['content-type'] ?? '';
+  if (!contentType.test(type) || otherCharset.test(type)) return 'wrongContentType';
   if (Number(request.headers['content-length'] ?? 0) > maxBytes) return 'tooLarge';
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -17,5 +30,8 @@ export const readForm = async (
     bytes += (chunk as Buffer).byteLength;
     if (bytes > maxBytes) return 'tooLarge';
   }
-  return new URLSearchParams(Buffer.concat(chunks).toString('utf8'));
+  const form = Buffer.concat(chunks).toString('latin1');
+  if (!isUtf8Form(form)) return 'invalidUtf8';
+  // URLSearchParams decodes percent-encoded bytes as UTF-8.
+  return new URLSearchParams(form.replace(/[\x80-\xff]/g, percentEncode));
 };

@@ -7,6 +7,7 @@ import type { RequestRecorder } from '../../ops/platform/metrics/requests.js';
 import { isAway } from '../../ops/platform/postgres/away.js';
 import { OutcomeUnknown } from '../../ops/platform/postgres/pool.js';
 import { messages } from '../../schemas/http/errors.js';
+import { isMarked } from '../domain/office.js';
 import { isPrefetch } from '../domain/prefetch.js';
 import { partsOf } from '../visitors/judge.js';
 import {
@@ -19,7 +20,7 @@ import {
   sendJson,
   sendRedirect,
 } from './answer.js';
-import { codeIn, fixedPaths, routeOf } from './paths.js';
+import { fixedPaths, linkNameIn, routeOf } from './paths.js';
 import { createVisits, type VisitDeps } from './visits.js';
 import type { WarmVisits } from './warm-visits.js';
 
@@ -51,13 +52,13 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
   };
   const visits = createVisits(deps, noteOverload);
 
-  /** All methods but GET and HEAD: only links with a password have another one. */
+  /** All methods but GET and HEAD: only links with a form have another one. */
   const respondToOther = async (response: ServerResponse, path: string): Promise<void> => {
-    const named = fixedPaths.has(path) ? null : codeIn(path);
+    const name = fixedPaths.has(path) ? null : linkNameIn(path);
     if (deps.platform.maintenance) sendFailure(response, 'maintenance');
-    else if (!named || named.previewed) refuseMethod(response, 'GET, HEAD');
-    else if (response.req.method === 'POST') await visits.enterPassword(response, named.code);
-    else await visits.refuseOther(response, named.code);
+    else if (!name || name.previewed) refuseMethod(response, 'GET, HEAD');
+    else if (response.req.method === 'POST') await visits.submitForm(response, name.codes);
+    else await visits.refuseOther(response, name.codes);
   };
 
   const respond = async (response: ServerResponse, path: string): Promise<void> => {
@@ -88,11 +89,11 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
         response.end();
         return;
     }
-    const named = codeIn(path);
-    if (!named) sendFailure(response, 'notFound');
-    else if (named.previewed) await visits.preview(response, named.code);
+    const name = linkNameIn(path);
+    if (!name) sendFailure(response, 'notFound');
+    else if (name.previewed) await visits.preview(response, name.codes);
     else if (isPrefetch(response.req.headers)) sendFailure(response, 'prefetch');
-    else await visits.follow(response, named.code);
+    else await visits.follow(response, name.codes);
   };
 
   return (request, response) => {
@@ -123,7 +124,9 @@ export const createEdgeHandler = (deps: EdgeDeps): RequestListener => {
       const link = warmVisits.linkOf(path.slice(1), now);
       if (!link) return false;
       const visitor = deps.judge.visitorOf(partsOf(request), now);
-      warmVisits.record(visitor, link, queryOf(request), now, (failure) => {
+      const query = queryOf(request);
+      if (visitor.isOffice && !isMarked(query)) return false;
+      warmVisits.record(visitor, link, query, now, (failure) => {
         if (failure) {
           fail(failure);
           return;

@@ -167,6 +167,14 @@ const paths = [
     '/plain?a b',
     '/plain?qr=%20',
     '/pl%61in',
+    '/plain.',
+    '/plain_',
+    '/plain%20',
+    '/plain_+',
+    '/limited)',
+    '/cold,',
+    '/plain?ms-office',
+    '/limited?qr&ms-office',
     '/plain#a',
     '//plain',
     'plain',
@@ -174,6 +182,7 @@ const paths = [
 ];
 const usualLines = [
   ...['User-Agent: Mozilla/5.0 (X11; Linux x86_64)', 'user-agent: Googlebot/2.1', 'USER-AGENT: a'],
+  'User-Agent: Mozilla/4.0 (compatible; ms-office; MSOffice 16)',
   ...['Accept: text/html,*/*;q=0.8', 'Accept-Language: de-CH, en;q=0.5', 'Cookie: a=b; c="d"'],
   ...['Referer: https://news.example.com/a?b', 'X-Forwarded-For: 192.0.2.1, 10.0.0.1', 'DNT: 1'],
   ...['X-Forwarded-For: 2001:db8::1', 'X-Request-Id: abc', 'X-Request-Id: no id', 'Sec-GPC: 1'],
@@ -308,6 +317,27 @@ describe('redirect edge: lane', () => {
   });
 
   const ask = 'GET /plain HTTP/1.1\r\nHost: a\r\n\r\n';
+
+  it('serves pasted codes, and Microsoft Office, as node:http does', async () => {
+    const edge = await start(true);
+    const office = 'User-Agent: Mozilla/4.0 (compatible; ms-office; MSOffice 16)\r\n';
+    const get = async (path: string, lines = '') =>
+      await edge.exchange([`GET ${path} HTTP/1.1\r\nHost: a\r\n${lines}\r\n`]);
+    for (const path of ['/plain.', '/plain_', '/plain%E2%80%9D', '/cold_']) {
+      const code = path.slice(1, 6).replace('_', '');
+      expect(await get(path), path).to.match(
+        new RegExp(`^HTTP/1.1 302 .*\r\nLocation: https://example.com/${code}`),
+      );
+    }
+    expect(edge.visits.map(({ code }) => code)).to.deep.equal([
+      ...['plain', 'plain', 'plain', 'cold'],
+    ]);
+    edge.visits.splice(0);
+    expect(await get('/plain?qr', office)).to.match(/^HTTP\/1\.1 200 /);
+    expect(edge.visits).to.be.empty;
+    expect(await get('/plain?qr&ms-office', office)).to.match(/^HTTP\/1\.1 302 /);
+    expect(edge.visits).to.have.length(1);
+  });
 
   it('answers a client that says at once that nothing follows', async () => {
     const edge = await start(true);

@@ -9,7 +9,7 @@ import type { Done } from '../spool/appender.js';
 import type { Spool } from '../spool/spool.js';
 import type { ClientParts, Judge, Visitor } from '../visitors/judge.js';
 import { redirectHead } from './answer.js';
-import { routeOf } from './paths.js';
+import { isCode } from './paths.js';
 import type { WarmVisits } from './warm-visits.js';
 
 /** After it, node:http reads the link again, with a deadline of its own. */
@@ -94,7 +94,8 @@ export const createEdgeLane = (deps: {
     /** Whether the link is one that needs no more. */
     const redirect = (link: ServedLink | undefined, now: number): boolean => {
       const { visitor } = connection;
-      if (!link || !visitor) return false;
+      // The page for Microsoft Office, and its marked request, are for node:http.
+      if (!link || !visitor || visitor.isOffice) return false;
       location = link.location;
       warmVisits.record(visitor, link, query, now, kept);
       return true;
@@ -117,7 +118,7 @@ export const createEdgeLane = (deps: {
           links.lookups.hits += 1;
           return;
         }
-        const isCold = routeOf(`/${code}`) === '/:shortCode' && links.peek(code) === undefined;
+        const isCold = isCode(code) && links.peek(code) === undefined;
         if (platform.maintenance || !isCold) leave();
         else followCold().catch(leave);
       },

@@ -69,15 +69,19 @@ const makePage = (parts: {
   readonly heading?: string;
   readonly body: string;
   readonly form?: boolean;
+  /** Where the browser goes at once. */
+  readonly refreshTo?: string;
 }): Page => {
-  const { title, heading = title, body, form = false } = parts;
+  const { title, heading = title, body, form = false, refreshTo } = parts;
+  const refresh =
+    refreshTo === undefined ? '' : `<meta http-equiv="refresh" content="0;url=${refreshTo}">\n`;
   const html = `<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex">
-<title>${title}</title>
+${refresh}<title>${title}</title>
 <style>${style}</style>
 </head>
 <body>
@@ -136,7 +140,14 @@ export const pages = {
     'This link has been blocked',
     'It was found to be unsafe or abusive, and no longer leads anywhere.',
   ),
-  concealed: notice('A short link', 'Open it in a browser to be taken to its destination.'),
+  continueForm: makePage({
+    title: 'A short link',
+    form: true,
+    body: `<p>This link can be opened a limited number of times. Continue to its destination.</p>
+<form method="post">
+<button type="submit">Continue</button>
+</form>`,
+  }),
   prefetch: notice('Not fetched ahead', 'Follow the link to be taken to its destination.'),
   maintenance: notice('Down for maintenance', 'Short links will work again soon.'),
   unavailable: notice('Temporarily unavailable', 'Please try again in a moment.'),
@@ -155,6 +166,16 @@ export const tooManyAttemptsPage = (retryAfterSeconds: number): Page =>
     }.</p>
 <p><a href="">Back to the password</a></p>`,
   });
+
+/** Leads from a request of Microsoft Office to the browser's: see `domain/office.ts`. */
+export const refreshPage = (path: string): Page => {
+  const address = escapeHtml(path);
+  return makePage({
+    title: 'Opening the link',
+    body: `<p><a href="${address}">Continue to the link</a></p>`,
+    refreshTo: address,
+  });
+};
 
 type Preview = Extract<PreviewAnswer, { readonly type: 'preview' }>;
 

@@ -9,24 +9,59 @@ export const fixedPaths: ReadonlySet<string> = new Set([
   '/health/ready',
 ]);
 
-/** The code that a path names, with or without the `+` of its preview; `null` where it names none. */
-export const codeIn = (
-  path: string,
-): { readonly code: string; readonly previewed: boolean } | null => {
-  let name = path.slice(1);
+/** Whether a text can be the code of a link. */
+export const isCode = (text: string): boolean =>
+  shortCodePattern.test(text) && !fixedPaths.has(`/${text}`);
+
+/** What a path names: a link, or its preview. */
+export interface LinkName {
+  /** The code as requested, as far as it can be one, then the code without what was pasted behind it. */
+  readonly codes: readonly [string, ...string[]];
+  readonly previewed: boolean;
+}
+
+/** What follows a short URL where it is copied: punctuation, markup, white space, invisible characters. */
+const punctuation =
+  /[/.,;:!?)\]}>'"”’»*~\s\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]/;
+/** The same with the one that codes may have at their end. */
+const trailing = new RegExp(`${punctuation.source}|_`);
+
+/** A pattern that is anchored at the end would take quadratic time. */
+const withoutTrailing = (text: string, character: RegExp): string => {
+  let end = text.length;
+  while (end > 0 && character.test(text.charAt(end - 1))) end -= 1;
+  return text.slice(0, end);
+};
+
+/** The text behind a path's slash; `null` if it is not percent-encoded UTF-8. */
+const nameIn = (path: string): string | null => {
   try {
-    if (name.includes('%')) name = decodeURIComponent(name);
+    return decodeURIComponent(path.slice(1));
   } catch {
+    // Malformed percent-encoding names no link.
     return null;
   }
-  const previewed = name.endsWith('+');
-  const code = previewed ? name.slice(0, -1) : name;
-  return shortCodePattern.test(code) ? { code, previewed } : null;
+};
+
+/** The link that a path names, with or without the `+` of its preview; `null` if it names none. */
+export const linkNameIn = (path: string): LinkName | null => {
+  const plain = path.slice(1);
+  // Nearly all paths.
+  if (shortCodePattern.test(plain) && !plain.endsWith('_'))
+    return { codes: [plain], previewed: false };
+  const name = nameIn(path);
+  if (name === null) return null;
+  const pasted = withoutTrailing(name, trailing);
+  const previewed = pasted.endsWith('+');
+  const text = previewed ? pasted.slice(0, -1) : name;
+  const candidates = [punctuation, trailing].map((end) => withoutTrailing(text, end));
+  const [code, ...others] = [...new Set(candidates)].filter(isCode);
+  return code === undefined ? null : { codes: [code, ...others], previewed };
 };
 
 /** The pattern that a path falls under, for the metrics. */
 export const routeOf = (path: string): string => {
   if (fixedPaths.has(path)) return path;
-  const named = codeIn(path);
-  return named ? `/:shortCode${named.previewed ? '+' : ''}` : 'other';
+  const name = linkNameIn(path);
+  return name ? `/:shortCode${name.previewed ? '+' : ''}` : 'other';
 };

@@ -12,10 +12,12 @@ import {
   answerEntry,
   answerPreview,
   answerVisit,
+  hasForm,
   type EntryAnswer,
   type ServedLink,
   type VisitAnswer,
 } from '../domain/visit.js';
+import { isMarked, withMark } from '../domain/office.js';
 import type { VisitFacts } from '../domain/visit-facts.js';
 import type { ClickBudget } from '../links/click-budget.js';
 import type { LinkReader } from '../links/link-reader.js';
@@ -33,7 +35,8 @@ import {
   sendTooManyAttempts,
 } from './answer.js';
 import { readForm } from './form-body.js';
-import { pages, previewPage } from './pages.js';
+import { pages, previewPage, refreshPage } from './pages.js';
+import type { LinkName } from './paths.js';
 
 /** A password of 100 characters takes 1.2 KB at most, percent-encoded. */
 const maxBodyBytes = 4_096;
@@ -41,6 +44,7 @@ const maxBodyBytes = 4_096;
 const formRefusals = {
   wrongContentType: { statusCode: 415, message: messages.formContentType },
   tooLarge: { statusCode: 413, message: messages.bodyTooLarge },
+  invalidUtf8: { statusCode: 400, message: messages.formEncoding },
 } as const;
 
 export interface VisitDeps {
@@ -53,12 +57,9 @@ export interface VisitDeps {
   readonly trustedProxies: ProxyTrust;
 }
 
-type LinkHandler = (response: ServerResponse, code: string) => Promise<void>;
+type LinkHandler = (response: ServerResponse, codes: LinkName['codes']) => Promise<void>;
 
 const readMethods = 'GET, HEAD';
-
-const isBotsRequest = ({ headers }: IncomingMessage): boolean =>
-  agentOf(headers['user-agent'] ?? '').bot;
 
 /** Milliseconds until 503, less than the 2 s that a visitor may wait for it. */
 const answerWithinMs = 1_800;
@@ -72,11 +73,27 @@ const answerWithinMs = 1_800;
 export const createVisits = (deps: VisitDeps, noteOverload: () => void) => {
   const { links, clicks, spool, passwords, judge, trustedProxies } = deps;
 
-  const find = async (code: string): Promise<ServedLink | null> =>
-    links.cached(code) ?? links.read(code);
+  /** The first of the codes' links, from memory if that is enough. */
+  const find = async (
+    codes: readonly string[],
+    isEnough: (cached: ServedLink) => boolean = () => true,
+  ): Promise<ServedLink | null> => {
+    for (const code of codes) {
+      const cached = links.cached(code);
+      const link = cached && isEnough(cached) ? cached : await links.read(code);
+      if (link) return link;
+    }
+    return null;
+  };
 
   const factsOf = (request: IncomingMessage, link: ServedLink, now: number): VisitFacts =>
     judge.factsOf(judge.visitorOf(partsOf(request), now), link, queryOf(request), now);
+
+  /** Those of a person, whatever the user agent: crawlers submit no forms, and take no clicks. */
+  const factsOfPerson = (...args: Parameters<typeof factsOf>): VisitFacts => ({
+    ...factsOf(...args),
+    bot: false,
+  });
 
   /** Counts the visit where it has to be counted, and then answers it. */
   const act = async (
@@ -90,7 +107,8 @@ export const createVisits = (deps: VisitDeps, noteOverload: () => void) => {
       case 'redirect':
         if (answer.counted) {
           const requestId = namedRequestId(response.req.headers['x-request-id']);
-          const facts = factsOf(response.req, link, now);
+          const isForm = response.req.method === 'POST';
+          const facts = (isForm ? factsOfPerson : factsOf)(response.req, link, now);
           const kept = deferred();
           spool.append({ code, account, facts, at: now, requestId }, (failure) => {
             if (failure) kept.reject(failure);
@@ -102,7 +120,7 @@ export const createVisits = (deps: VisitDeps, noteOverload: () => void) => {
         return;
       case 'takeClick': {
         const requestId = requestIdOf(response.req.headers['x-request-id']);
-        const facts = factsOf(response.req, link, now);
+        const facts = factsOfPerson(response.req, link, now);
         const outcome = await clicks.take({ code, requestId, facts });
         if (outcome === 'taken') sendRedirect(response, location);
         else {
@@ -115,10 +133,13 @@ export const createVisits = (deps: VisitDeps, noteOverload: () => void) => {
       case 'askPassword':
         sendPage(response, 200, pages.passwordForm);
         return;
-      case 'conceal':
-        sendPage(response, 200, pages.concealed);
+      case 'askToContinue':
+        sendPage(response, 200, pages.continueForm);
         return;
-      case 'noPassword':
+      case 'refresh':
+        sendPage(response, 200, refreshPage(`/${code}?${withMark(queryOf(response.req))}`));
+        return;
+      case 'noForm':
         refuseMethod(response, readMethods);
         return;
       case 'notFound':
@@ -140,42 +161,44 @@ export const createVisits = (deps: VisitDeps, noteOverload: () => void) => {
       sendFailure(response, 'notFound');
       return;
     }
+    const { bot, isOffice } = agentOf(response.req.headers['user-agent'] ?? '');
+    const marked = isMarked(queryOf(response.req));
     const visit = {
       head: response.req.method === 'HEAD',
-      bot: isBotsRequest(response.req),
+      bot: bot && !marked,
+      office: isOffice && !marked,
       now: Date.now(),
     };
     await act(response, link, answerVisit(link, visit), visit.now);
   };
 
   /** GET and HEAD /:shortCode */
-  const follow: LinkHandler = (response, code) => {
+  const follow: LinkHandler = (response, [code, ...others]) => {
     const cached = links.cached(code);
     // Nothing of it waits for PostgreSQL.
     if (cached && !cached.limited) return answerFollow(response, cached);
     return withinDeadline(answerWithinMs, async () => {
-      await answerFollow(response, cached ?? (await links.read(code)));
+      await answerFollow(response, cached ?? (await links.read(code)) ?? (await find(others)));
     });
   };
 
-  /** POST /:shortCode: the form of a link with a password. */
-  const enterPassword = async (
+  /** POST /:shortCode: the form of a link with a password or a limit. */
+  const submitForm = async (
     response: ServerResponse,
-    code: string,
+    codes: LinkName['codes'],
     uncounted: Uncounted,
   ): Promise<void> => {
-    const link = await find(code);
+    const link = await find(codes);
     if (!link) {
       refuseMethod(response, readMethods);
       return;
     }
-    const bot = isBotsRequest(response.req);
-    const arrival = { bot, now: Date.now() };
-    const before = answerEntry(link, { ...arrival, accepted: false });
+    const arrival = Date.now();
+    const before = answerEntry(link, { now: arrival, accepted: false });
     if (before.type !== 'checkPassword') {
       // The body stays unread.
       response.setHeader('Connection', 'close');
-      await act(response, link, before, arrival.now);
+      await act(response, link, before, arrival);
       return;
     }
     const form = await uncounted(readForm(response.req, maxBodyBytes));
@@ -185,6 +208,7 @@ export const createVisits = (deps: VisitDeps, noteOverload: () => void) => {
     }
     const password = form.get('password') ?? '';
     const network = networkOf(clientAddress(response.req, trustedProxies));
+    const { code } = link;
     const { passwordHash } = before;
     // Hashes wait for their turn; each of its statements has a deadline.
     const outcome = await uncounted(passwords.check({ code, passwordHash, password, network }));
@@ -201,15 +225,11 @@ export const createVisits = (deps: VisitDeps, noteOverload: () => void) => {
         return;
       case 'right': {
         // The check took time: a change of the link meanwhile applies.
-        const current = (await find(code)) ?? link;
-        const checked = { bot, now: Date.now() };
+        const current = (await find([code])) ?? link;
+        const now = Date.now();
         if (current.passwordHash === null) {
-          await act(
-            response,
-            current,
-            answerVisit(current, { ...checked, head: false }),
-            checked.now,
-          );
+          const visit = { head: false, bot: false, office: false, now };
+          await act(response, current, answerVisit(current, visit), now);
           return;
         }
         // The password that was right is that of another version.
@@ -217,9 +237,9 @@ export const createVisits = (deps: VisitDeps, noteOverload: () => void) => {
           sendPage(response, 401, pages.wrongPassword);
           return;
         }
-        const after = answerEntry(current, { ...checked, accepted: true });
+        const after = answerEntry(current, { now, accepted: true });
         if (after.type === 'checkPassword') throw new Error('A right password is checked once');
-        await act(response, current, after, checked.now);
+        await act(response, current, after, now);
         return;
       }
       default: {
@@ -230,29 +250,28 @@ export const createVisits = (deps: VisitDeps, noteOverload: () => void) => {
   };
 
   /** GET and HEAD /:shortCode+ */
-  const preview: LinkHandler = async (response, code) => {
-    const cached = links.cached(code);
+  const preview: LinkHandler = async (response, codes) => {
     // Memory does not see a limit used up, and a preview takes no click from the ledger.
-    const link = cached && !cached.limited ? cached : await links.read(code);
+    const link = await find(codes, ({ limited }) => !limited);
     const answer = answerPreview(link, Date.now());
     if (answer.type === 'preview') sendPage(response, 200, previewPage(answer));
     else sendFailure(response, answer.type);
   };
 
   /** Every other method. */
-  const refuseOther: LinkHandler = async (response, code) => {
-    const hasPassword = ((await find(code))?.passwordHash ?? null) !== null;
-    refuseMethod(response, hasPassword ? `${readMethods}, POST` : readMethods);
+  const refuseOther: LinkHandler = async (response, codes) => {
+    const link = await find(codes);
+    refuseMethod(response, link && hasForm(link) ? `${readMethods}, POST` : readMethods);
   };
 
   const inTime =
     (handler: (...args: [...Parameters<LinkHandler>, Uncounted]) => Promise<void>): LinkHandler =>
-    (response, code) =>
-      withinDeadline(answerWithinMs, (uncounted) => handler(response, code, uncounted));
+    (response, codes) =>
+      withinDeadline(answerWithinMs, (uncounted) => handler(response, codes, uncounted));
 
   return {
     follow,
-    enterPassword: inTime(enterPassword),
+    submitForm: inTime(submitForm),
     preview: inTime(preview),
     refuseOther: inTime(refuseOther),
   };

@@ -19,9 +19,9 @@ export interface WarmVisitDeps {
 export const createWarmVisits = (deps: WarmVisitDeps) => {
   const { links, spool, judge, platform } = deps;
 
-  // Whoever it is: what a bot is told apart by makes no difference to a link that everybody may follow.
+  // Bots are redirected too. The callers leave Microsoft Office to the slower path.
   const isWarm = (link: ServedLink, now: number): boolean =>
-    answerVisit(link, { head: false, bot: false, now }).type === 'redirect';
+    answerVisit(link, { head: false, bot: false, office: false, now }).type === 'redirect';
   const warm = (link: ServedLink | undefined, now: number): ServedLink | undefined =>
     link && !platform.maintenance && isWarm(link, now) ? link : undefined;
 

@@ -1,29 +1,44 @@
 import Bowser from 'bowser';
 import { browserFamilies, deviceTypes, osFamilies } from '../../schemas/events/visitor.js';
-import { isBot } from '../domain/bots.js';
+import { isBot, maxAgentLength } from '../domain/bots.js';
+import { isOfficeAgent } from '../domain/office.js';
 import type { VisitFacts } from '../domain/visit-facts.js';
 import { remember } from './remember.js';
 
 /** What a user agent tells of a visitor. */
-export type Agent = Pick<VisitFacts, 'bot' | 'browser' | 'os' | 'device'>;
+export interface Agent extends Pick<VisitFacts, 'bot' | 'browser' | 'os' | 'device'> {
+  readonly isOffice: boolean;
+}
 
-const maxAgentLength = 512;
+const unknownAgent: Agent = { bot: false, browser: null, os: null, device: null, isOffice: false };
+
+/** Televisions that bowser takes for tablets or desktops; Fire TV has models such as AFTMM. */
+const television =
+  /\b(?:android ?tv|bravia|crkey|fire ?tv|google ?tv|hbbtv|smart-?tv|vidaa)|; aft[a-z][a-z\d]*(?: build|[;)])|safari\/[\d.]{1,20} tv\b/i;
+
+/** The app of Yahoo Japan: bowser takes every "yahoo" for a crawler. */
+const yahooJapan = /\bjp\.co\.yahoo\./g;
 
 const oneOf = <Known extends string>(list: readonly Known[], name: string): Known | null =>
   list.find((known) => known === name) ?? null;
 
-const judge = (userAgent: string): Agent => {
-  if (userAgent === '') return { bot: false, browser: null, os: null, device: null };
-  const text = userAgent.slice(0, maxAgentLength);
-  const parser = Bowser.getParser(text, true);
-  const os = oneOf(osFamilies, parser.getOSName());
+const deviceOf = (text: string, os: Agent['os'], platform: string): Agent['device'] => {
+  if (television.test(text)) return 'tv';
   // Bowser names no device of Chrome OS.
-  const device = os === 'Chrome OS' ? 'desktop' : oneOf(deviceTypes, parser.getPlatformType());
+  return os === 'Chrome OS' ? 'desktop' : (oneOf(deviceTypes, platform) ?? 'other');
+};
+
+const judge = (userAgent: string): Agent => {
+  if (userAgent === '') return unknownAgent;
+  const text = userAgent.slice(0, maxAgentLength);
+  const parser = Bowser.getParser(text.replace(yahooJapan, ''), true);
+  const os = oneOf(osFamilies, parser.getOSName());
   return {
     bot: isBot(text),
     browser: oneOf(browserFamilies, parser.getBrowserName()),
     os,
-    device: device ?? 'other',
+    device: deviceOf(text, os, parser.getPlatformType()),
+    isOffice: isOfficeAgent(userAgent),
   };
 };
 

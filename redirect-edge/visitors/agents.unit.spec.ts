@@ -50,6 +50,29 @@ const people: readonly (readonly [string, ...Judged])[] = [
     ...(['Tizen', 'Tizen', 'tv'] as const),
   ],
   [`${pixel} ${chrome} Mobile Safari/537.36;KAKAOTALK 2410430`, 'Chrome', 'Android', 'mobile'],
+  [
+    `${pixel} Version/4.0 ${chrome} Mobile Safari/537.36 YJApp-ANDROID jp.co.yahoo.android.yjtop/3.169.0`,
+    ...(['Chrome', 'Android', 'mobile'] as const),
+  ],
+  [
+    `${iphone} Mobile/15E148 YJApp-IOS jp.co.yahoo.ipn.appli/4.16.14`,
+    ...(['Safari', 'iOS', 'mobile'] as const),
+  ],
+];
+
+const televisions = [
+  `Mozilla/5.0 (Linux; Android 10; BRAVIA 4K UR2 Build/QTG3.200305.006.S24) ${chrome} Safari/537.36`,
+  `Mozilla/5.0 (Linux; Android 7.1.2; AFTMM Build/NS6265; wv) AppleWebKit/537.36 (KHTML, like Gecko) Version/4.0 Chrome/70.0.3538.110 Mobile Safari/537.36`,
+  `Mozilla/5.0 (Linux; Android 9; AFTKA) AppleWebKit/537.36 (KHTML, like Gecko) Silk/98.2.5 like Chrome/98.0.4758.101 Safari/537.36`,
+  `Mozilla/5.0 (Linux; Android 9; Fire TV Stick 4K) ${chrome} Safari/537.36`,
+  `Mozilla/5.0 (Linux; Android 11; Android TV Build/RTT1.200909.001) ${chrome} Safari/537.36`,
+  `Mozilla/5.0 (Linux; Android 12.0; Build/STTE.230319.008.H1) ${chrome} Safari/537.36 AndroidTV`,
+  'Mozilla/5.0 (X11; Linux i686) AppleWebKit/534.24 (KHTML, like Gecko) Chrome/11.0.696.77 Large Screen Safari/534.24 GoogleTV/000000',
+  `Mozilla/5.0 (Linux; Android 12; Chromecast with Google TV Build/STTE) ${chrome} Safari/537.36`,
+  `Mozilla/5.0 (X11; Linux aarch64) ${chrome} Safari/537.36 CrKey/1.56.500000`,
+  `Mozilla/5.0 (Linux; Android 9) ${chrome} Safari/537.36 TV`,
+  'Opera/9.80 (Linux armv6l; U; NETRANGEMMH;HbbTV/1.1.1;CE-HTML/1.0;THOMSON LF1V394; en) Presto/2.10.250 Version/11.60',
+  `Mozilla/5.0 (Linux armv7l) ${chrome} Safari/537.36 OPR/46.0.2207.0 OMI/4.21.4.112.Catcher4.69 Model/Hisense-MT9602 VIDAA/5.0(Hisense;SmartTV;55A52FEVS)`,
 ];
 
 const programs: readonly (readonly [string, ...Judged])[] = [
@@ -86,15 +109,33 @@ describe('redirect edge: user agents', () => {
   ] as const) {
     for (const [agent, browser, os, device] of agents) {
       it(`judges ${agent.slice(0, 90)}`, () => {
-        const expected = { bot, browser, os, device };
+        const expected = { bot, browser, os, device, isOffice: false };
         expect(agentOf(agent)).to.deep.equal(expected);
         expect(agentOf(agent)).to.deep.equal(expected);
       });
     }
   }
 
+  for (const agent of televisions) {
+    it(`is of a television: ${agent.slice(0, 90)}`, () => {
+      expect(agentOf(agent)).to.include({ bot: false, device: 'tv' });
+    });
+  }
+
+  for (const agent of [
+    'Mozilla/4.0 (compatible; ms-office; MSOffice 16)',
+    'Mozilla/4.0 (compatible; ms-office; MSOffice rmj)',
+    `Mozilla/4.0 (compatible; MSIE 7.0; Windows NT 10.0; ${'.NET4.0C; '.repeat(60)}ms-office)`,
+    'Microsoft Office/16.0 (Windows NT 10.0; MSOffice 16)',
+  ]) {
+    it(`is of Microsoft Office: ${agent.slice(-60)}`, () => {
+      expect(agentOf(agent).isOffice).to.be.true;
+    });
+  }
+
   it('knows nothing of a client without one', () => {
-    expect(agentOf('')).to.deep.equal({ bot: false, browser: null, os: null, device: null });
+    const unknown = { bot: false, browser: null, os: null, device: null, isOffice: false };
+    expect(agentOf('')).to.deep.equal(unknown);
   });
 
   it('gives no text of one away, whatever it says', () => {

@@ -109,7 +109,7 @@ export const createJudge = (deps: {
 
   const visitorAt = ({ headers, peer }: ClientParts, told: Place | null): Visitor => {
     const userAgent = headers['user-agent'] ?? '';
-    const { bot, browser, os, device } = agentOf(userAgent);
+    const { bot, browser, os, device, isOffice } = agentOf(userAgent);
     // A proxy's header that tells no address tells nothing.
     const { country, network } = told ?? places(peer) ?? nowhere;
     const { referer } = headers;
@@ -118,7 +118,19 @@ export const createJudge = (deps: {
     const language = isTold ? languageOf(headers['accept-language'] ?? '') : null;
     const requestId = namedRequestId(headers['x-request-id']);
     // Field by field: spreading two objects costs as much as the rest of the request.
-    return { bot, browser, os, device, country, network, referrer, language, userAgent, requestId };
+    return {
+      bot,
+      browser,
+      os,
+      device,
+      isOffice,
+      country,
+      network,
+      referrer,
+      language,
+      userAgent,
+      requestId,
+    };
   };
 
   return {

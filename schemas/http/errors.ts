@@ -85,6 +85,7 @@ export const messages = {
   linkExpired: 'This link has expired',
   tooManyAttempts: 'Too many attempts. Try again later.',
   formContentType: 'Content-Type must be application/x-www-form-urlencoded',
+  formEncoding: 'The form must be UTF-8',
   linkDeleted: 'This link has been deleted',
   linkDisabled: 'This link is disabled',
   linkBlocked: 'This link has been blocked',

@@ -138,9 +138,9 @@ describe('redirect edge: pages for visitors, in a browser', () => {
     {
       name: 'for bots',
       status: 200,
-      aria: notice('A short link'),
+      aria: /heading "A short link".*paragraph: \S.*button "Continue"/s,
       userAgent: googlebot,
-      open: async (tab) => tab.open(await path({ password })),
+      open: async (tab) => tab.open(await path({ maxClicks: 5 })),
     },
     {
       name: 'preview',

@@ -71,13 +71,6 @@ describe('redirect edge: link with a password', () => {
     });
   };
 
-  const expectConcealed = (answer: Answer): void => {
-    expect(answer.status).to.equal(200);
-    expect(answer.headers).not.to.have.property('location');
-    expect(answer.headers['cache-control']).to.equal('no-store');
-    expect(answer.text).not.to.include('example.com').and.not.to.include('<form');
-  };
-
   const expectClicks = (shortCode: string, clicks: number): Promise<void> =>
     eventuallyPasses(2_000, async () => {
       expect((await bench.stats(shortCode, pro)).clickCount).to.equal(clicks);
@@ -145,15 +138,43 @@ describe('redirect edge: link with a password', () => {
     expectEntered(await enter(shortCode, longest, newClient()));
   });
 
-  it('gives its destination to no bot and no HEAD', async () => {
+  it('gives the form to every client, and the destination to every one with the password', async () => {
     const shortCode = await code();
-    const googlebot = { 'User-Agent': 'Mozilla/5.0 (compatible; Googlebot/2.1)' };
-    expectConcealed(await bench.visit(shortCode, { headers: googlebot }));
-    expectConcealed(await enter(shortCode, password, newClient(), googlebot));
-    const head = await bench.visit(shortCode, { method: 'HEAD' });
-    expectConcealed(head);
-    expect(head.text).to.equal('');
-    await expectClicks(shortCode, 0);
+    for (const userAgent of [
+      'Mozilla/5.0 (compatible; Googlebot/2.1)',
+      'Mozilla/5.0 (Linux; Android 13; Spider 8) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/124.0.0.0 Safari/537.36',
+    ]) {
+      const headers = { 'User-Agent': userAgent };
+      const page = await bench.visit(shortCode, { headers });
+      expectForm(page, 200);
+      const head = await bench.visit(shortCode, { headers, method: 'HEAD' });
+      expect([head.status, head.text]).to.deep.equal([200, '']);
+      for (const name of ['content-type', 'content-length', 'content-security-policy'] as const) {
+        expect(head.headers[name], name).to.equal(page.headers[name]);
+      }
+      expectForm(await enter(shortCode, 'wrong', newClient(), headers), 401);
+      expectEntered(await enter(shortCode, password, newClient(), headers));
+    }
+    // Crawlers submit no forms: whoever does is a person.
+    await expectClicks(shortCode, 2);
+  });
+
+  it('works at a pasted address', async () => {
+    const shortCode = await code();
+    expectForm(await bench.visit(`${shortCode}.`), 200);
+    expectEntered(await enter(`${shortCode}%E2%80%9D`, password, newClient()));
+  });
+
+  it('rejects a form that is not UTF-8', async () => {
+    const shortCode = await code();
+    const headers = { 'Content-Type': 'application/x-www-form-urlencoded' };
+    const body = 'password=b%E4tterie';
+    expectError(await bench.visit(shortCode, { method: 'POST', headers, body }), {
+      status: 400,
+      message: 'The form must be UTF-8',
+      path: `/${shortCode}`,
+      method: 'POST',
+    });
   });
 
   it('allows POST; other links do not', async () => {

@@ -120,6 +120,73 @@ describe('redirect edge: redirect edge', () => {
     }
   });
 
+  describe('finds a pasted code', () => {
+    it('without the characters behind it', async () => {
+      const known = await code();
+      for (const behind of ['.', '/', ').', '%20', '%E2%80%9D', '%E2%80%8B', '*_~', '?a=b', "'."]) {
+        expectRedirect(await bench.visit(known + behind), destination);
+      }
+      expectRedirect(await bench.visit(`${known}.`, { method: 'HEAD' }), destination);
+      const preview = await bench.visit(`${known}.+`);
+      expect(preview.text).to.include('<title>Link preview</title>');
+    });
+
+    it('only if there is no link with exactly this code', async () => {
+      const url = `${destination}#exact`;
+      await code({ alias: 'pasted' });
+      expectRedirect(await bench.visit('pasted_'), destination);
+      await code({ alias: 'pasted_', url });
+      expectRedirect(await bench.visit('pasted_'), url);
+      expectRedirect(await bench.visit('pasted_.'), url);
+      expectRedirect(await bench.visit('pasted'), destination);
+    });
+
+    it('whatever the link is', async () => {
+      const limited = await code({ maxClicks: 1 });
+      expectPage(await bench.visit(`${limited}.`, agent(bots[0])), 200, 'A short link');
+      expect((await bench.visit(`${limited}.`, { method: 'POST' })).status).to.equal(303);
+      expect((await bench.visit(`${limited}.`)).status).to.equal(410);
+      const refused = await bench.visit(`${limited}.`, { method: 'PUT' });
+      expect(refused.headers.allow).to.equal('GET, HEAD, POST');
+    });
+  });
+
+  describe('answers Microsoft Office', () => {
+    const office = agent('Mozilla/4.0 (compatible; ms-office; MSOffice 16)');
+
+    /** The address to which the page refreshes, and to which it links. */
+    const refreshOf = (page: Answer): string => {
+      const [, refresh] =
+        /<meta http-equiv="refresh" content="0;url=([^"]+)">/.exec(page.text) ?? [];
+      const [, link] = /<a href="([^"]+)">/.exec(page.text) ?? [];
+      expect(refresh).to.be.a('string').and.equal(link);
+      return (refresh ?? '').replaceAll('&amp;', '&').slice(1);
+    };
+
+    it('with a page that leads its browser to the link, counted once', async () => {
+      for (const body of [{}, { maxClicks: 1 }]) {
+        const visited = await code(body);
+        const page = await bench.visit(`${visited}?qr&a="b`, office);
+        expectPage(page, 200, 'Opening the link');
+        const head = await bench.visit(visited, { ...office, method: 'HEAD' });
+        expect([head.status, head.text]).to.deep.equal([200, '']);
+        expect((await bench.stats(visited, pro)).clickCount).to.equal(0);
+        const marked = refreshOf(page);
+        expect(marked).to.match(new RegExp(`^${visited}\\?qr&a=.+&ms-office$`));
+        // The browser that it opens may be one of Office.
+        expectRedirect(await bench.visit(marked, office), destination);
+        await eventuallyPasses(1_000, async () => {
+          expect((await bench.stats(visited, pro)).clickCount).to.equal(1);
+        });
+      }
+    });
+
+    it('as every other client where no link is', async () => {
+      const [path, message] = ['/nothing0', 'Short URL not found'];
+      expectError(await bench.visit('nothing0', office), { status: 404, message, path });
+    });
+  });
+
   describe('answers 404', () => {
     const message = 'Short URL not found';
     const unknown = [
@@ -128,6 +195,8 @@ describe('redirect edge: redirect edge', () => {
       'a'.repeat(51),
       'a/b',
       'a.b',
+      'nothing0.',
+      'nothing0_',
       '%',
       '%ff',
       '%2e%2e',
@@ -184,21 +253,55 @@ describe('redirect edge: redirect edge', () => {
       expect([head.status, head.text]).to.deep.equal([410, '']);
     });
 
-    it('gives its destination to no bot and no HEAD, and spends no click on them', async () => {
+    it('asks bots to continue, gives HEAD no body, and spends no click on them', async () => {
       const limited = await code({ maxClicks: 1 });
       const [bot] = bots;
       for (const options of [agent(bot), { ...html, ...agent(bot) }]) {
         const answer = await bench.visit(limited, options);
         expectPage(answer, 200, 'A short link');
         expect(answer.headers).not.to.have.property('location');
+        expect(answer.headers['content-security-policy']).to.include("form-action 'self' http:");
+        expect(answer.text)
+          .to.include('<form method="post">\n<button type="submit">Continue</button>\n</form>')
+          .and.not.to.include('<input');
       }
-      const head = await bench.visit(limited, { method: 'HEAD' });
-      expect([head.status, head.text]).to.deep.equal([200, '']);
-      expect(head.headers).not.to.have.property('location');
+      for (const options of [{}, agent(bot)]) {
+        const head = await bench.visit(limited, { method: 'HEAD', ...options });
+        expect([head.status, head.text]).to.deep.equal([200, '']);
+        expect(head.headers).not.to.have.property('location');
+      }
       expect((await bench.stats(limited, pro)).clickCount).to.equal(0);
       expectRedirect(await bench.visit(limited), destination);
       expect((await bench.visit(limited)).status).to.equal(410);
       expect((await bench.visit(limited, agent(bot))).status).to.equal(410);
+    });
+
+    it('redirects every client that submits the form, and counts it as a person', async () => {
+      const limited = await code({ maxClicks: 3 });
+      const [bot] = bots;
+      const form = { 'Content-Type': 'application/x-www-form-urlencoded' };
+      for (const headers of [{ 'User-Agent': bot ?? '', ...form }, form, {}]) {
+        const answer = await bench.visit(limited, { method: 'POST', headers });
+        expect(answer.status, answer.text).to.equal(303);
+        expect(answer.headers).to.include({
+          location: destination,
+          'cache-control': 'private, no-store',
+        });
+      }
+      const late = await bench.visit(limited, { method: 'POST', headers: form });
+      const path = `/${limited}`;
+      expectError(late, { status: 410, message, path, method: 'POST', errorType: 'EXPIRED' });
+      await eventuallyPasses(1_000, async () => {
+        expect((await bench.stats(limited, pro)).clickCount).to.equal(3);
+      });
+    });
+
+    it('allows GET, HEAD and POST', async () => {
+      const limited = await code({ maxClicks: 3 });
+      const answer = await bench.visit(limited, { method: 'PUT' });
+      const path = `/${limited}`;
+      expectError(answer, { status: 405, message: 'Method Not Allowed', path, method: 'PUT' });
+      expect(answer.headers.allow).to.equal('GET, HEAD, POST');
     });
 
     it('is exact among concurrent visitors', async () => {

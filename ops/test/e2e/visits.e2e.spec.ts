@@ -156,6 +156,22 @@ describe('redirect edge: what a visit records', function () {
     }
   });
 
+  it('is that of a person where a form is submitted, whatever the user agent', async () => {
+    const googlebot = { 'User-Agent': 'Mozilla/5.0 (compatible; Googlebot/2.1)' };
+    const open = await made();
+    await follow(open, from(american, googlebot));
+    const limited = await made({ maxClicks: 5 });
+    await follow(limited, { ...from(american, googlebot), method: 'POST' }, 303);
+    const secured = await made({ password: 'open sesame' });
+    await follow(secured, entry(from(american, googlebot), 'open sesame'), 303);
+    const visits = await visitsOf(open, limited, secured);
+    expect(visits.map((ofLink) => ofLink.map(({ bot, click }) => ({ bot, click })))).to.deep.equal([
+      [{ bot: true, click: null }],
+      [{ bot: false, click: 1 }],
+      [{ bot: false, click: null }],
+    ]);
+  });
+
   it('has neither country, referrer, language nor visitor with DNT or Sec-GPC', async () => {
     const codes = [await made(), await made({ maxClicks: 5 })];
     for (const code of codes) {
