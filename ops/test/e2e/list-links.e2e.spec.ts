@@ -73,7 +73,7 @@ describe('command API: GET /v2/links', () => {
       ['com/PATH', ['fourth']],
       ['GRÜSSE', ['first']],
       ['gRÜß', ['first']],
-      ['% _O', ['second']],
+      ['0% _O', ['second']],
       ['f%t', []],
       ['f_r', []],
       ['com path', ['fourth']],
