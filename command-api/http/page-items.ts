@@ -1,15 +1,17 @@
-/** Bytes of a page: 1 MB, less what stands around its items. */
-const maxItemBytes = 999_000;
+import { maxPageBytes } from '../../schemas/http/paging.js';
 
-/** The items of a page as JSON: the first ones, as many as the page may have bytes for, and at least one. */
+/** Bytes of a page around its items. */
+const frameBytes = 1_000;
+
+/** The first items of a page as JSON: as many as it has bytes for, and at least one if there is one. */
 export const pageItems = (items: Iterable<object>): readonly string[] => {
   const texts: string[] = [];
-  let bytes = 0;
+  let bytes = frameBytes;
   for (const item of items) {
     const text = JSON.stringify(item);
     // With a comma.
     bytes += Buffer.byteLength(text) + 1;
-    if (bytes > maxItemBytes && texts.length > 0) break;
+    if (bytes > maxPageBytes && texts.length > 0) break;
     texts.push(text);
   }
   return texts;

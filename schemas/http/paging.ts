@@ -8,3 +8,9 @@ export const pageLimit = z
   .regex(/^\d{1,4}$/, limitMessage)
   .transform(Number)
   .pipe(z.int().min(1, limitMessage).max(1_000, limitMessage));
+
+/**
+ * A page ends before it has more bytes than this, however many entries were requested: a page of so many bytes takes
+ * 5 ms of the main thread.
+ */
+export const maxPageBytes = 500_000;
