@@ -18,9 +18,7 @@ import { watchSpools } from './runtime/missing-visits.js';
 import { liveSchema, type ProjectionName } from './runtime/projection.js';
 import { dropOldPrevious, rebuildDueProjections } from './runtime/rebuild.js';
 import { readGaps } from './runtime/sequence-gaps.js';
-import { indexForSearch, indexingMemory } from './search/indexer.js';
 
-const searchIndexMs = 10_000;
 const spoolWatchMs = 10_000;
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
@@ -62,13 +60,6 @@ export const startProjectors = async (deps: {
     task: watchSpools(deps),
     logger: deps.logger,
   });
-  const remembered = indexingMemory();
-  const indexing = periodically({
-    name: 'index links for searches',
-    everyMs: searchIndexMs,
-    task: () => indexForSearch(deps.pool, deps.log, remembered, stopping.signal),
-    logger: deps.logger,
-  });
   return {
     /** Never resolves; rejects with what no retry can mend, such as `ForeignPosition`. */
     failed: firstFailure(running.map(({ done }) => done)),
@@ -78,9 +69,7 @@ export const startProjectors = async (deps: {
     /** Resolves when no batch is being applied and none will be. */
     async stop(): Promise<void> {
       stopping.abort();
-      await Promise.all(
-        [dropping, rebuilding, watching, indexing, ...running].map((each) => each.stop()),
-      );
+      await Promise.all([dropping, rebuilding, watching, ...running].map((each) => each.stop()));
     },
   };
 };

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { linkStatusAt, type Link, type MadeLink } from '../../schemas/folds/link.js';
 import { accountName } from '../../schemas/http/keys.js';
-import type { LinkQuery } from '../../schemas/http/list-links.js';
+import { foldedTextOf, foldText } from '../../schemas/folded-text.js';
+import { creationPeriodOf, type LinkQuery } from '../../schemas/http/list-links.js';
 import { parseUrl } from '../../schemas/parse-url.js';
-import { foldCase } from '../../schemas/search/fold-case.js';
 
 /** A query for the links of an account; `null`: of all, one account after the other. */
 export interface ListQuery extends LinkQuery {
@@ -16,33 +16,37 @@ export interface AccountQuery extends ListQuery {
   readonly account: string;
 }
 
-/** What a query's text is looked for in. */
-export type LinkTexts = Pick<Link, 'code' | 'url' | 'title' | 'note'>;
+/** Whether the destination has the host of a query. */
+export const hasDomain = ({ domain }: Pick<LinkQuery, 'domain'>, url: string): boolean =>
+  domain === undefined || parseUrl(url)?.hostname === domain;
 
-/** Whether `search` and `domain` hold for a link. */
-export const textMatcher = ({
-  search,
-  domain,
-}: Pick<LinkQuery, 'search' | 'domain'>): ((link: LinkTexts) => boolean) => {
-  const part = search === undefined ? null : foldCase(search);
-  return ({ code, url, title, note }) =>
-    (part === null ||
-      [code, url, title ?? '', note ?? ''].some((text) => foldCase(text).includes(part))) &&
-    (domain === undefined || parseUrl(url)?.hostname === domain);
+/** Whether a query has the texts of a link. */
+const matchesTexts = (query: LinkQuery, link: Link): boolean => {
+  const { search, tag: tags } = query;
+  if (search !== undefined) {
+    const folded = foldedTextOf(link);
+    if (!search.every((term) => folded.includes(term))) return false;
+  }
+  const folded = tags.length === 0 ? [] : link.tags.map(foldText);
+  return tags.every((tag) => folded.includes(tag)) && hasDomain(query, link.url);
 };
 
-/** Whether a link is one of those that a query asks for, at a moment. */
-export const linkMatcher = (query: ListQuery, now: Date): ((link: MadeLink) => boolean) => {
-  const matchesText = textMatcher(query);
-  const { account, tag: tags, status: asked } = query;
-  return (state) => {
+/**
+ * Whether a link is one of those that a query asks for, at a moment. `hasChanged`: since PostgreSQL compared its texts,
+ * so they are compared again.
+ */
+export const linkMatcher = (
+  query: ListQuery,
+  now: Date,
+): ((link: MadeLink, hasChanged: boolean) => boolean) => {
+  const { account, status: asked } = query;
+  return (state, hasChanged) => {
     const { link } = state;
     const status = linkStatusAt(state, now);
     return (
       (account === null || link.account === account) &&
       (asked === undefined ? status !== 'deleted' : status === asked) &&
-      tags.every((tag) => link.tags.includes(tag)) &&
-      matchesText(link)
+      (!hasChanged || matchesTexts(query, link))
     );
   };
 };
@@ -69,11 +73,14 @@ export const byPlace = (a: ListPlace, b: ListPlace): number => {
 };
 
 /** The same for queries that differ in nothing but the size of a page. */
-const fingerprintOf = ({ account, sort, search, tag, status, domain }: ListQuery): string =>
-  createHash('sha256')
-    .update(JSON.stringify([account, sort, search, [...tag].sort(), status, domain]))
+const fingerprintOf = (query: ListQuery): string => {
+  const { account, sort, search, tag, status, domain } = query;
+  const { from, before } = creationPeriodOf(query);
+  return createHash('sha256')
+    .update(JSON.stringify([account, sort, search, [...tag].sort(), status, domain, from, before]))
     .digest('base64url')
     .slice(0, 12);
+};
 
 const written = z.tuple([
   z.string(),

@@ -6,6 +6,7 @@ import { readPlace, writePlace } from '../domain/link-query.js';
 import { listLinks, type ListedLink } from '../reports/link-list.js';
 import { areIncomplete } from '../reports/statistics.js';
 import type { ManagedLinksDeps } from './managed-links.js';
+import { pageItems } from './page-items.js';
 import { failure, json, type Reply } from './reply.js';
 import { incompleteStats } from './v2/stats.js';
 
@@ -26,11 +27,14 @@ export const answerList = async (
   if (place !== undefined && after === null) return failure(400, afterMessage);
   if (query.sort === 'clicks' && (await areIncomplete(pool))) return incompleteStats;
   const page = await listLinks(pool, outbox, { query, after, limit, now });
-  return json(200, {
-    links: page.links.map((listed) => {
-      const { link, ...known } = listed;
-      return shown(linkDetailsOf(link, { ...known, shortUrlHost, now }), listed);
+  const items = pageItems(
+    page.links.map((listed) => {
+      const { link, version, clicks } = listed;
+      return shown(linkDetailsOf(link, { version, clicks, shortUrlHost, now }), listed);
     }),
-    next: page.next && writePlace(page.next, query),
-  });
+  );
+  const last = page.links[items.length - 1];
+  const end = last && items.length < page.links.length ? last.place : page.next;
+  const next = end && writePlace(end, query);
+  return json(200, `{"links":[${items.join()}],"next":${JSON.stringify(next)}}`);
 };

@@ -24,6 +24,7 @@ import {
 } from '../../schemas/testing/events.js';
 import { readPlace, writePlace, type AccountQuery, type ListQuery } from '../domain/link-query.js';
 import { listLinks, type Effort } from './link-list.js';
+import { findExamined, selectionOf } from './link-selection.js';
 
 /** What a test knows of a link, as the naive list below reads it. */
 interface Known {
@@ -93,7 +94,16 @@ const someLinks: fc.Arbitrary<readonly Known[]> = fc
 const someQuery = fc.record(
   {
     sort: fc.constantFrom('created', 'clicks'),
-    search: fc.oneof(someText(3, 4), fc.constantFrom('aBa', '://', 'EXAMPLE', '/%/', '3?Ä')),
+    search: fc.oneof(
+      // Each term has two characters.
+      fc
+        .array(
+          someText(2, 4).filter((text) => !text.includes(' ')),
+          { minLength: 1, maxLength: 2 },
+        )
+        .map((terms) => terms.join(' ')),
+      fc.constantFrom('aBa', '://', 'EXAMPLE', '/%/', '3?Ä', 'aba EXAMPLE', 'not', 'ex ab'),
+    ),
     tag: fc.subarray(tags),
     status: fc.constantFrom('deleted', 'blocked', 'disabled', 'expired', 'active'),
     domain: fc.constantFrom('Example.COM', 'b\u00fccher.example', '127.0.0.1', '[2001:db8::1]'),
@@ -112,10 +122,12 @@ const naive = (links: readonly Known[], query: ListQuery): readonly string[] =>
       ({ account, code, url, title, note, host, ...link }) =>
         (query.account === null || account === query.account) &&
         (query.status ? link.status === query.status : link.status !== 'deleted') &&
-        query.tag.every((tag) => link.tags.includes(tag)) &&
+        query.tag.every((tag) => link.tags.map(lower).includes(tag)) &&
         (query.domain === undefined || host === query.domain) &&
-        [code, url, title, note].some(
-          (text) => text !== null && lower(text).includes(lower(query.search ?? '')),
+        (query.search ?? []).every((term) =>
+          [code, url, title, note, host && `://${host}`, ...link.tags].some(
+            (text) => text !== null && lower(text).includes(term),
+          ),
         ),
     )
     .sort((a, b) => {
@@ -230,8 +242,9 @@ describe('command API: lists of links', () => {
   it('has what a list by the book has, page by page, however little is looked at for a page', async () => {
     const efforts = [
       undefined,
-      { examined: 3, tagged: 2, steps: 2, blocks: 1, few: 2, clicked: 2, accounts: 2 },
-      { examined: 1, tagged: 1, steps: 1, blocks: 1, few: 0, clicked: 1, accounts: 1 },
+      { examined: 3, tagged: 2, steps: 2, indexed: 100, few: 2, clicked: 2, accounts: 2 },
+      { examined: 3, tagged: 2, steps: 2, indexed: 3, few: 2, clicked: 2, accounts: 2 },
+      { examined: 1, tagged: 1, steps: 1, indexed: 0, few: 0, clicked: 1, accounts: 1 },
     ];
     await fc.assert(
       fc.asyncProperty(
@@ -277,7 +290,9 @@ describe('command API: lists of links', () => {
       } while (next !== null);
       return pages;
     };
-    const effort = { examined: 9, tagged: 9, steps: 1, blocks: 1, few: 0, clicked: 1, accounts: 9 };
+    const effort = {
+      ...{ examined: 9, tagged: 9, steps: 1, indexed: 9, few: 0, clicked: 1, accounts: 9 },
+    };
     expect(await pagesOf({ ...effort, accounts: 1 })).to.deep.equal([[], [], [], ['of-d']]);
     expect(await pagesOf({ ...effort, examined: 2 })).to.deep.equal([[], ['of-d']]);
     expect(await pagesOf()).to.deep.equal([['of-d']]);
@@ -334,6 +349,209 @@ describe('command API: lists of links', () => {
     }
   });
 
+  describe('search', () => {
+    const told = { account: 'acme' };
+    const found = async (query: object) => (await wholeList(queryOf(query), 100)).sort();
+
+    it('finds links of which each term is in code, destination, title, note or a tag', async () => {
+      await given(
+        created('by-code', {}, told),
+        created('u', { url: 'https://example.com/Camping?x=%C3%A4' }, told),
+        created('t', { title: 'Spring sale', note: 'camping in the woods' }, told),
+        created('n', { note: 'first line\nsecond\tline' }, told),
+        created('g', { tags: ['Spring', 'camp site'] }, told),
+      );
+      for (const [search, codes] of [
+        ['BY-C', ['by-code']],
+        ['camp', ['g', 't', 'u']],
+        ['camp spring', ['g', 't']],
+        ['spring camp', ['g', 't']],
+        ['  spring\u3000sale\n', ['t']],
+        ['ng sa', ['t']],
+        ['second line', ['n']],
+        ['ca', ['g', 't', 'u']],
+        ['%c', ['u']],
+        ['spring winter', []],
+      ] as const) {
+        expect(await found({ search }), search).to.deep.equal(codes);
+      }
+    });
+
+    it('compares in NFC and by default case folding, tags as well', async () => {
+      const texts = {
+        ...{
+          street: 'Große STRASSE',
+          capital: 'GROẞE',
+          composed: 'Müller',
+          decomposed: 'Mu\u0308ller',
+        },
+        ...{
+          plain: 'Muller',
+          turkish: 'İzmir',
+          dotless: 'Isparta ısı',
+          sigma: 'ΟΔΥΣΣΕΥΣ ὀδυσσεύς',
+        },
+        ...{
+          kelvin: '300\u212A',
+          ligature: 'e\uFB03cient',
+          japanese: '東京タワー',
+          emoji: '🏕️ site',
+        },
+      };
+      await given(
+        ...Object.entries(texts).map(([code, text]) =>
+          created(code, { url: 'https://e.test/', title: text, tags: [text] }, told),
+        ),
+      );
+      for (const [text, codes] of [
+        ['große', ['capital', 'street']],
+        ['grosse', ['capital', 'street']],
+        ['GROSSE', ['capital', 'street']],
+        ['straße', ['street']],
+        ['MÜLLER', ['composed', 'decomposed']],
+        ['mu\u0308ller', ['composed', 'decomposed']],
+        ['muller', ['plain']],
+        ['i\u0307zmir', ['turkish']],
+        ['izmir', []],
+        ['ısı', ['dotless']],
+        ['isi', []],
+        ['οδυσσευς', ['sigma']],
+        ['οδυσσευσ', ['sigma']],
+        ['300k', ['kelvin']],
+        ['efficient', ['ligature']],
+        ['京タ', ['japanese']],
+        ['🏕️', ['emoji']],
+      ] as const) {
+        expect(await found({ search: text }), text).to.deep.equal(codes);
+      }
+      for (const [tag, codes] of [
+        ['grosse strasse', ['street']],
+        ['große', ['capital']],
+        ['MU\u0308LLER', ['composed', 'decomposed']],
+        ['muller', ['plain']],
+        ['i\u0307zmir', ['turkish']],
+        ['izmir', []],
+      ] as const) {
+        expect(await found({ tag }), tag).to.deep.equal(codes);
+        expect(await found({ tag: [tag, tag.toUpperCase()] }), tag).to.deep.equal(codes);
+      }
+    });
+
+    it('reads no texts of links that do not match', async () => {
+      const letters = 'é'.repeat(2_000);
+      const codes = Array.from({ length: 30 }, (_, index) => `long-${10 + index}`);
+      await given(
+        ...codes.map((code) =>
+          created(code, { title: letters.slice(0, 200), note: letters }, told),
+        ),
+      );
+      const examined = await transaction(node.pool, async (tx) => {
+        const selection = await selectionOf(tx, queryOf({ search: 'zzz' }), now);
+        return findExamined(tx, selection, null, { examined: 1_000, wanted: 21 });
+      });
+      expect(examined).to.deep.include({ candidates: [], end: null });
+    });
+  });
+
+  it('finds what few of many links have on one page, also links created while the clock was behind', async () => {
+    const count = 9_000;
+    await node.pool.query(`
+      INSERT INTO projection_redirects.links (code, status, url, account, created_at, sequence, tags, folded)
+      SELECT 'Code' || i, CASE WHEN i % 7 = 0 THEN 'disabled' ELSE 'active' END, url, account,
+        timestamptz '2026-01-01' + (i - 1) / 3 * interval '1 second', 1,
+        CASE WHEN i % 5 = 0 THEN '["fifth"]'::jsonb END, 'code' || i || E'\\n' || url
+      FROM generate_series(1, ${count}) i,
+        LATERAL (SELECT CASE WHEN i % 2 = 0 THEN 'acme' ELSE 'other' END AS account,
+          'https://example.com/' || md5(i::text) AS url) made;
+      INSERT INTO projection_redirects.link_tags (account, tag, created_at, code)
+      SELECT account, 'fifth', created_at, code FROM projection_redirects.links WHERE tags IS NOT NULL;
+      UPDATE projection_redirects.links SET disabled = true WHERE status = 'disabled';
+      INSERT INTO ledger.links (code, key_id, account, disabled, sequence, last_event_at)
+      SELECT code, 'key', account, status = 'disabled', 1, created_at FROM projection_redirects.links`);
+    const behind = { account: 'acme', time: new Date('2026-01-01T00:10:00.000Z') };
+    await given(created('late', { url: 'http://BÜCHER.example/behind' }, behind));
+
+    /** Two steps do not reach most links. */
+    const effort: Effort = {
+      ...{ examined: 100, tagged: 100, steps: 2, indexed: 1_000, few: 100, clicked: 10 },
+      accounts: 1,
+    };
+    const numbered = (wanted: (number: number) => boolean): readonly string[] =>
+      Array.from({ length: count }, (_, index) => count - index)
+        .filter((number) => number % 2 === 0 && wanted(number))
+        .map((number) => `Code${number}`);
+    for (const [asked, expected] of [
+      [{ search: 'code5000' }, ['Code5000']],
+      [{ search: 'cfcd208495d565ef66e7dff9f98764da' }, []],
+      [{ search: 'CODE77 example' }, numbered((number) => String(number).startsWith('77'))],
+      [
+        { search: 'code77', status: 'disabled' },
+        numbered((number) => String(number).startsWith('77') && number % 7 === 0),
+      ],
+      [
+        { search: 'code77', tag: 'fifth' },
+        numbered((number) => String(number).startsWith('77') && number % 5 === 0),
+      ],
+      [
+        { search: 'code500', sort: 'clicks' },
+        ['Code5008', 'Code5006', 'Code5004', 'Code5002', 'Code5000', 'Code500'],
+      ],
+      [{ search: 'nowhere-at-all', tag: 'fifth' }, []],
+      [{ search: '/behind' }, ['late']],
+      [{ domain: 'bücher.example' }, ['late']],
+      [{ domain: 'nowhere.example' }, []],
+    ] as const) {
+      const read = await page(queryOf(asked), 100, null, effort);
+      expect(read.codes, JSON.stringify(asked)).to.deep.equal(expected);
+      expect(read.next, JSON.stringify(asked)).to.equal(null);
+    }
+    // Of what many links have, or what has no trigram, pages follow until there are no more links.
+    for (const [search, expected] of [
+      ['de1', numbered((number) => String(number).startsWith('1'))],
+      ['!!', []],
+      ['весна', []],
+    ] as const) {
+      const query = queryOf({ search });
+      const found = await wholeList(query, 100, { ...effort, indexed: 10 });
+      if (search !== 'de1') expect(found).to.deep.equal(expected);
+      else expect(found).to.include.members([...expected]);
+      expect((await page(query, 100, null, { ...effort, indexed: 10 })).next).not.to.equal(null);
+    }
+  }).timeout(60_000);
+
+  it('filters by the time of creation, from the first moment to before the last', async () => {
+    const codes = ['a', 'b', 'c', 'd'];
+    await given(
+      ...codes.map((code, index) =>
+        created(code, { tags: ['x'] }, { account: 'acme', time: at(index * 60) }),
+      ),
+    );
+    const time = (index: number): string => at(index * 60).toISOString();
+    for (const [query, expected] of [
+      [{ createdAfter: time(1) }, ['d', 'c', 'b']],
+      [{ createdBefore: time(1) }, ['a']],
+      [{ createdAfter: time(1), createdBefore: time(3) }, ['c', 'b']],
+      [{ createdAfter: time(1), createdBefore: time(3), search: 'exa' }, ['c', 'b']],
+      [{ createdAfter: time(1), createdBefore: time(3), tag: 'x' }, ['c', 'b']],
+      [{ createdAfter: time(1), createdBefore: time(3), sort: 'clicks' }, ['c', 'b']],
+      [{ createdAfter: time(3), createdBefore: time(1) }, []],
+      [{ createdAfter: '2026-05-20T14:01:00+02:00' }, ['d', 'c', 'b']],
+      [{ createdAfter: '2026-05-20' }, ['d', 'c', 'b', 'a']],
+      [{ createdBefore: '2026-05-20' }, []],
+      // Noon UTC is the first moment of the next day there.
+      [{ createdAfter: '2026-05-21', tz: 'Pacific/Auckland' }, ['d', 'c', 'b', 'a']],
+      [{ createdBefore: '2026-05-21', tz: 'Pacific/Auckland' }, []],
+    ] as const) {
+      const asked = queryOf(query);
+      for (const limit of [1, 10]) {
+        expect(await wholeList(asked, limit), JSON.stringify(query)).to.deep.equal(expected);
+      }
+    }
+    const { next } = await page(queryOf({ createdAfter: time(1) }), 1);
+    expect(readPlace(next ?? '', queryOf({ createdAfter: time(1) }))).to.be.an('object');
+    expect(readPlace(next ?? '', queryOf({ createdAfter: time(2) }))).to.equal(null);
+  });
+
   it('shows no link that does not match any more, though the projection lags', async () => {
     await given(created('abc', {}, { account: 'acme' }), created('def', {}, { account: 'acme' }));
     await record(deleted('abc', 2, { account: 'acme' }));
@@ -344,10 +562,10 @@ describe('command API: lists of links', () => {
     await given(...['abc', 'def'].map((code) => created(code, {}, { account: 'acme' })));
     const query = queryOf({ tag: [], search: 'exa' });
     const { next } = await page(query, 1);
-    expect(readPlace(next ?? '', queryOf({ search: 'exa', limit: '7' }))).to.be.an('object');
+    expect(readPlace(next ?? '', queryOf({ search: 'EXA', limit: '7' }))).to.be.an('object');
     for (const [other, account] of [
       [{}, 'acme'],
-      [{ search: 'EXA' }, 'acme'],
+      [{ search: 'exam' }, 'acme'],
       [{ search: 'exa', sort: 'clicks' }, 'acme'],
       [{ search: 'exa', status: 'active' }, 'acme'],
       [{ search: 'exa', tag: 'x' }, 'acme'],

@@ -9,47 +9,51 @@ import {
 import type { MadeLink } from '../../schemas/folds/link.js';
 import {
   byPlace,
+  hasDomain,
   linkMatcher,
-  textMatcher,
+  type AccountQuery,
   type ListPlace,
   type ListQuery,
 } from '../domain/link-query.js';
 import { noClicks, readClicks, type ClicksOfLink } from './clicks.js';
 import { clicksOf, nextByClicks } from './links-by-clicks.js';
-import { findByIndex, findIndex, isSearch, type SearchIndex } from './search-index.js';
 import {
   amongCodes,
+  findByTextIndex,
   findExamined,
+  isIndexed,
   nextAccount,
   placeBehind,
   selectionOf,
   type Candidate,
-  type Examined,
   type Selection,
 } from './link-selection.js';
 
 /** How much is looked at for one page: a match that is too rare is on a later one. */
 export interface Effort {
-  /** Links a step … */
+  /** Links that the first step examines. */
   readonly examined: number;
-  /** … (of those with a tag, which are read one by one, so many) … */
+  /** The same of the links with a tag, which are read one by one. */
   readonly tagged: number;
-  /** … and steps, … */
+  /** Steps, each of which examines twice as many links as the step before. */
   readonly steps: number;
-  /** … or blocks of links that may match, by the search index. */
-  readonly blocks: number;
-  /** So many matches are put in the order of clicks; of more, the most clicked links are looked through, … */
+  /** Links that the text index returns at most. */
+  readonly indexed: number;
+  /** Matches that are sorted by clicks at most. Of more, the most clicked links are examined. */
   readonly few: number;
-  /** … so many a step. */
+  /** Clicked links that each step examines. */
   readonly clicked: number;
-  /** Of all accounts, so many. */
+  /** Accounts, in a list of all accounts. */
   readonly accounts: number;
 }
 
 const bounded: Effort = {
-  ...{ examined: 1_000, tagged: 500, steps: 8, blocks: 240 },
-  ...{ few: 1_000, clicked: 250, accounts: 100 },
+  ...{ examined: 1_000, tagged: 500, steps: 5, indexed: 10_000 },
+  ...{ few: 1_000, clicked: 400, accounts: 100 },
 };
+
+/** A search is frequent if as many links as this times those of the first step have enough matches for a page. */
+const frequentFactor = 8;
 
 /** However old the statistics of a table are, nobody sorts all links of an account. */
 const inOrderOfIndexes = `${planByKey('LOCAL')};
@@ -64,6 +68,8 @@ export interface ListRequest {
 }
 
 export interface ListedLink {
+  /** Where a page ends that ends with this link. */
+  readonly place: ListPlace;
   readonly link: MadeLink;
   readonly version: number;
   readonly clicks: ClicksOfLink;
@@ -75,9 +81,15 @@ export interface ListedLinks {
   readonly next: ListPlace | null;
 }
 
+/** A link that matches, as the projection has it. */
+interface FoundPlace extends ListPlace {
+  /** Of its last event in the projection. */
+  readonly sequence: number;
+}
+
 /** Places of matching links, in order, and where the search for more goes on; `null` at the list's end. */
 interface Found {
-  readonly places: readonly ListPlace[];
+  readonly places: readonly FoundPlace[];
   readonly end: ListPlace | null;
 }
 
@@ -86,7 +98,19 @@ interface FoundByCreation extends Found {
   readonly examined: number;
 }
 
-/** Finds up to `wanted` links in the order of creation, and looks through a bounded number of others. */
+/** The places of those candidates that match. */
+const placesOf = (query: AccountQuery, candidates: readonly Candidate[]): readonly FoundPlace[] =>
+  candidates
+    .filter(({ url }) => hasDomain(query, url))
+    .map((candidate) => ({
+      ...placeBehind(query, candidate),
+      sequence: candidate.sequence,
+    }));
+
+/**
+ * Finds up to `wanted` links in the order of creation. It examines the newest links first, which finds what many links
+ * have. The text index finds what few links have.
+ */
 const findByCreation = async (
   tx: Client,
   selection: Selection,
@@ -95,40 +119,30 @@ const findByCreation = async (
   effort: Effort,
 ): Promise<FoundByCreation> => {
   const { query } = selection;
-  const atOnce = selection.tag === null ? effort.examined : effort.tagged;
-  const matches = textMatcher(query);
-  const places: ListPlace[] = [];
+  const first = selection.tag === null ? effort.examined : effort.tagged;
+  const places: FoundPlace[] = [];
   let end = after;
   let examined = 0;
   const add = (candidates: readonly Candidate[]): void => {
-    places.push(...candidates.map((each) => placeBehind(query, each)));
+    places.push(...placesOf(query, candidates));
   };
-  // What many links have is found among the next ones; the rest by the index, as far as it reaches.
-  let index: SearchIndex | null = null;
   for (let step = 0; step < effort.steps; step += 1) {
-    if (index && end && end.createdAt < index.until.getTime()) {
-      const searched = await findByIndex(tx, selection, index, end, {
-        wanted: wanted - places.length,
-        blocks: effort.blocks,
-        matches,
-      });
-      if (searched) {
-        add(searched.candidates);
-        return { places, end: searched.end, examined: effort.steps * effort.examined };
-      }
-      index = null;
-    }
-    const found: Examined = await findExamined(tx, selection, end, {
-      examined: atOnce,
+    const found = await findExamined(tx, selection, end, {
+      examined: first * 2 ** step,
       wanted: wanted - places.length,
     });
-    add(found.candidates.filter(matches));
+    add(found.candidates);
     ({ end } = found);
     examined += found.examined;
     if (end === null || places.length >= wanted) break;
-    if (step === 0 && isSearch(query)) {
-      index = await findIndex(tx, query.account);
-    }
+    if (step > 0 || !isIndexed(query) || places.length * frequentFactor >= wanted) continue;
+    const indexed = await findByTextIndex(tx, selection, end, {
+      wanted: wanted - places.length,
+      atMost: effort.indexed,
+    });
+    if (!indexed) continue;
+    add(indexed.candidates);
+    return { places, end: indexed.end, examined: examined + effort.examined };
   }
   return { places, end, examined };
 };
@@ -143,7 +157,11 @@ const findByClicks = async (
 ): Promise<Found> => {
   const { query } = selection;
   const isFiltered =
-    query.search !== undefined || query.domain !== undefined || query.tag.length > 0;
+    query.search !== undefined ||
+    query.domain !== undefined ||
+    query.createdAfter !== undefined ||
+    query.createdBefore !== undefined ||
+    query.tag.length > 0;
   if (isFiltered || (query.status !== undefined && query.status !== 'active')) {
     const all = await findByCreation(tx, selection, null, effort.few + 1, effort);
     if (all.end === null && all.places.length <= effort.few) {
@@ -157,19 +175,16 @@ const findByClicks = async (
       };
     }
   }
-  const matches = textMatcher(query);
-  const places: ListPlace[] = [];
+  const places: FoundPlace[] = [];
   let end = after;
   for (let step = 0; step < effort.steps && (end === null || end.clicks > 0); step += 1) {
     const clicked = await nextByClicks(tx, query.account, end, effort.clicked);
     const found = new Map(
-      (await amongCodes(tx, selection, clicked))
-        .filter(matches)
-        .map((candidate) => [candidate.code, candidate]),
+      placesOf(query, await amongCodes(tx, selection, clicked)).map((place) => [place.code, place]),
     );
     for (const { code, clicks } of clicked) {
-      const candidate = found.get(code);
-      if (candidate) places.push({ ...placeBehind(query, candidate), clicks });
+      const place = found.get(code);
+      if (place) places.push({ ...place, clicks });
     }
     const last = clicked.at(-1);
     const { account } = query;
@@ -198,7 +213,8 @@ const findInAccounts = async (
   wanted: number,
   effort: Effort,
 ): Promise<Found> => {
-  const places: ListPlace[] = [];
+  const places: FoundPlace[] = [];
+  const maxExamined = effort.examined * (2 ** effort.steps - 1);
   let account = after ? after.account : await nextAccount(tx, '');
   let begin = after;
   let examined = 0;
@@ -212,9 +228,7 @@ const findInAccounts = async (
     const next = await nextAccount(tx, account);
     examined += found.examined;
     const isEnough =
-      places.length >= wanted ||
-      accounts >= effort.accounts ||
-      examined >= effort.steps * effort.examined;
+      places.length >= wanted || accounts >= effort.accounts || examined >= maxExamined;
     if (isEnough && next !== null) {
       return { places, end: { account, clicks: 0, createdAt: 0, code: '' } };
     }
@@ -260,11 +274,12 @@ export const listLinks = (
     const states = await readLinkStates(tx, outbox, codes);
     // What the projection does not know yet: it lags.
     const matches = linkMatcher(query, now);
-    const links = page.flatMap(({ code }): ListedLink[] => {
+    const links = page.flatMap(({ sequence, ...place }): ListedLink[] => {
+      const { code } = place;
       const { state, sequence: version } = states.get(code) ?? {};
       if (state === undefined || version === undefined) return [];
-      if (state.status === 'none' || !matches(state)) return [];
-      return [{ link: state, version, clicks: clicks.get(code) ?? noClicks }];
+      if (state.status === 'none' || !matches(state, version !== sequence)) return [];
+      return [{ place, link: state, version, clicks: clicks.get(code) ?? noClicks }];
     });
     return { links, next: places.length > limit ? (page.at(-1) ?? null) : end };
   });

@@ -1,9 +1,7 @@
-import { arrayLiteral } from '../../ops/platform/postgres/array-literal.js';
 import type { Client } from '../../ops/platform/postgres/pool.js';
-import { foldCase } from '../../schemas/search/fold-case.js';
-import { blockOf, placeOfBlock } from '../../schemas/search/postings.js';
-import { mayHaveOtherTexts } from '../../schemas/search/trigrams.js';
-import type { AccountQuery, LinkTexts, ListPlace } from '../domain/link-query.js';
+import { hostText } from '../../schemas/folded-text.js';
+import { creationPeriodOf } from '../../schemas/http/list-links.js';
+import type { AccountQuery, ListPlace } from '../domain/link-query.js';
 
 /** Which links of the projection a query is about. */
 export interface Selection {
@@ -15,9 +13,13 @@ export interface Selection {
   readonly withoutClicks: boolean;
 }
 
-/** A link that may match: its texts are yet to be compared. */
-export interface Candidate extends LinkTexts {
+/** A link that matches, if its destination has the host of the query (`hasDomain`). */
+export interface Candidate {
+  readonly code: string;
   readonly createdAt: Date;
+  readonly url: string;
+  /** Of its last event in the projection. */
+  readonly sequence: number;
 }
 
 /** A part of an account's links that was looked through, from the newest on. */
@@ -48,34 +50,29 @@ class Values {
 
 const links = 'projection_redirects.links';
 const tagsTable = 'projection_redirects.link_tags';
-const isAscii = /^[\0-\x7f]*$/;
-/** Destinations of which the host as it was sent is the parsed one, but for upper case. */
-const plainHost = '^[A-Za-z]+://([A-Za-z0-9-]+[.])*[A-Za-z][A-Za-z0-9-]*[.]?([:/?#]|$)';
 
-/**
- * The conditions on texts. They leave in what only `textMatcher` can tell: PostgreSQL would fold the case of letters
- * beyond ASCII by the rules of each database, and parses no URL.
- */
-const textConditions = ({ search, domain }: AccountQuery, values: Values): readonly string[] => {
-  const conditions: string[] = [];
-  if (search !== undefined) {
-    const part = foldCase(search);
-    // No text has the separator, so no match spans two of them.
-    const texts = `concat_ws(E'\\x01', l.code, l.url, l.title, l.note)`;
-    const mayFold = `octet_length(${texts}) <> char_length(${texts})`;
-    conditions.push(
-      isAscii.test(part)
-        ? `(position(${values.add(part, 'text')} IN lower(${texts} COLLATE "C")) > 0 OR ${mayFold})`
-        : mayFold,
-    );
-  }
-  if (domain !== undefined) {
-    conditions.push(
-      `(position(${values.add(`://${domain}`, 'text')} IN lower(l.url COLLATE "C")) > 0
-        OR l.url !~ '${plainHost}')`,
-    );
-  }
-  return conditions;
+/** The texts that the folded text of a link must have. */
+const textsOf = ({ search = [], domain }: AccountQuery): readonly string[] =>
+  domain === undefined ? search : [...search, hostText(domain)];
+
+/** The pattern of LIKE for a part of a text. */
+const patternOf = (part: string): string => `%${part.replace(/[\\%_]/g, '\\$&')}%`;
+
+const textConditions = (query: AccountQuery, folded: string, values: Values): readonly string[] =>
+  textsOf(query).map((text) => `${folded} LIKE ${values.add(patternOf(text), 'text')}`);
+
+/** How many candidates a statement returns: not all of them have the host of the query. */
+const limitOf = ({ domain }: AccountQuery, wanted: number): number =>
+  domain === undefined ? wanted : Math.max(wanted, 500);
+
+/** The conditions on the time of creation. */
+const timeConditions = (query: AccountQuery, table: string, values: Values): readonly string[] => {
+  const { from, before } = creationPeriodOf(query);
+  const bound = (operator: string, time: number | null): readonly string[] =>
+    time === null
+      ? []
+      : [`${table}.created_at ${operator} ${values.add(new Date(time), 'timestamptz')}`];
+  return [...bound('>=', from), ...bound('<', before)];
 };
 
 /** By the clock, a link has expired before the projection knows it. */
@@ -95,8 +92,8 @@ const statusCondition = ({ query: { status }, now }: Selection, values: Values):
   }
 };
 
-/** The conditions that links need fulfil, whatever the order. */
-const conditionsOn = (selection: Selection, values: Values): string => {
+/** The conditions on all but texts. */
+const otherConditionsOn = (selection: Selection, values: Values): string => {
   const { query, tag: begun, withoutClicks } = selection;
   const others = query.tag.filter((tag) => tag !== begun);
   return [
@@ -108,15 +105,28 @@ const conditionsOn = (selection: Selection, values: Values): string => {
     ...(withoutClicks
       ? [`NOT EXISTS (SELECT FROM projection_stats.codes c WHERE c.code = l.code AND c.clicks > 0)`]
       : []),
-    ...textConditions(query, values),
+    ...timeConditions(query, 'l', values),
   ].join(' AND ');
 };
 
-/** What conditions and matchers ask for. To find each link's row once more would take most of a search's time. */
+/** The conditions that links need fulfil, whatever the order. */
+const conditionsOn = (selection: Selection, values: Values): string =>
+  [
+    otherConditionsOn(selection, values),
+    ...textConditions(selection.query, 'l.folded', values),
+  ].join(' AND ');
+
+/** What conditions and candidates need. To find each link's row once more would take most of a search's time. */
 const columnsOf = (table: string): string =>
-  ['account', 'status', 'expires_at', 'url', 'title', 'note']
+  ['account', 'status', 'expires_at', 'url', 'sequence']
     .map((column) => `${table}.${column}`)
     .join();
+
+const candidateColumns = 'l.code, l.created_at AS "createdAt", l.url, l.sequence';
+
+const isBehind = (table: string, { createdAt, code }: ListPlace, values: Values): string =>
+  `(${table}.created_at, ${table}.code) <
+     (${values.add(new Date(createdAt), 'timestamptz')}, ${values.add(code, 'text')})`;
 
 /** Statements that give links, or their places alone, each in the order of an index. */
 const branchesOf = (
@@ -131,16 +141,16 @@ const branchesOf = (
     return what === 'places'
       ? [`${place} FROM ${tagsTable} b WHERE ${tagged}`]
       : [
-          `${place}, ${columnsOf('l')} FROM ${tagsTable} b JOIN ${links} l ON l.code = b.code
+          `${place}, ${columnsOf('l')}, l.folded FROM ${tagsTable} b JOIN ${links} l ON l.code = b.code
            WHERE ${tagged}`,
         ];
   }
-  const selected = what === 'places' ? place : `${place}, ${columnsOf('b')}`;
+  const selected = what === 'places' ? place : `${place}, ${columnsOf('b')}, b.folded`;
   const ofStatus = (status: string): string =>
     `${selected} FROM ${links} b WHERE b.account = ${account} AND b.status = '${status}'`;
   // By the ledger's index of links to expire: there are few.
   const due = (): string => `${selected} FROM (
-      SELECT l.code, l.created_at, ${columnsOf('l')} FROM ledger.links d JOIN ${links} l USING (code)
+      SELECT l.code, l.created_at, ${columnsOf('l')}, l.folded FROM ledger.links d JOIN ${links} l USING (code)
       WHERE d.expired IS NULL AND NOT d.deleted
         AND d.expires_at <= ${values.add(now, 'timestamptz')}
         AND l.account = ${account} AND l.status = 'active' OFFSET 0) b
@@ -169,14 +179,13 @@ const walkOf = (
   examined: number,
   values: Values,
 ): string => {
-  const behind =
-    after === null
-      ? ''
-      : ` AND (b.created_at, b.code) < (${values.add(new Date(after.createdAt), 'timestamptz')},
-          ${values.add(after.code, 'text')})`;
+  const range = [
+    ...(after === null ? [] : [isBehind('b', after, values)]),
+    ...timeConditions(selection.query, 'b', values),
+  ].map((condition) => ` AND ${condition}`);
   const order = `ORDER BY created_at DESC, code DESC LIMIT ${examined}`;
   const branches = branchesOf(selection, what, values).map(
-    (branch) => `${branch}${behind} ${order}`,
+    (branch) => `${branch}${range.join('')} ${order}`,
   );
   const [only, ...others] = branches;
   if (only !== undefined && others.length === 0) return only;
@@ -197,11 +206,9 @@ export const findExamined = async (
   { examined, wanted }: { readonly examined: number; readonly wanted: number },
 ): Promise<Examined> => {
   const values = new Values();
-  // Of candidates whose texts do not match in the end, more must be fetched at once.
-  const { search, domain } = selection.query;
-  const limit = search === undefined && domain === undefined ? wanted : Math.max(wanted, 500);
+  const limit = limitOf(selection.query, wanted);
   const { rows } = await tx.query<Candidate>(
-    `SELECT l.code, l.created_at AS "createdAt", l.url, l.title, l.note
+    `SELECT ${candidateColumns}
      FROM (${walkOf(selection, 'links', after, examined, values)}) l
      WHERE ${conditionsOn(selection, values)}
      ORDER BY l.created_at DESC, l.code DESC LIMIT ${limit}`,
@@ -226,7 +233,7 @@ export const findExamined = async (
   };
 };
 
-/** Those of the links that may match, in any order. */
+/** The candidates among some links, in any order. */
 export const amongCodes = async (
   tx: Client,
   ofList: Selection,
@@ -240,88 +247,60 @@ export const amongCodes = async (
   );
   const account = values.add(selection.query.account, 'text');
   const { rows } = await tx.query<Candidate>(
-    `SELECT l.code, l.created_at AS "createdAt", l.url, l.title, l.note FROM ${links} l
+    `SELECT ${candidateColumns} FROM ${links} l
      WHERE l.code = ANY (${all}) AND l.account = ${account} AND ${conditionsOn(selection, values)}`,
     values.all,
   );
   return rows;
 };
 
-const isBehind = ({ createdAt, code }: ListPlace, values: Values): string =>
-  `(l.created_at, l.code) < (${values.add(new Date(createdAt), 'timestamptz')}, ${values.add(code, 'text')})`;
+/** The trigrams of ASCII letters and digits are in the index, whatever the locale of the database is. */
+const hasTrigram = /[a-z0-9]{3}/;
 
-/** Candidates of some blocks of the search index, behind a place, in any order. */
-export const candidatesIn = async (
+/** Whether the text index finds the links of a query: without a trigram, it would return all links of the account. */
+export const isIndexed = (query: AccountQuery): boolean =>
+  textsOf(query).some((text) => hasTrigram.test(text));
+
+// A GIN index has bitmap scans alone.
+const byTextIndex = 'SET LOCAL enable_bitmapscan = on; SET LOCAL enable_indexscan = off';
+const inOrder = 'SET LOCAL enable_bitmapscan = off; SET LOCAL enable_indexscan = on';
+
+/** Candidates, the newest first, and where the rest begins; `null` where there is none. */
+export type Indexed = Omit<Examined, 'examined'>;
+
+/** The newest candidates behind a place, by the text index; `null` if more than `atMost` links have the texts. */
+export const findByTextIndex = async (
   tx: Client,
-  selection: Selection,
-  blocks: readonly number[],
+  ofList: Selection,
   after: ListPlace,
-): Promise<readonly Candidate[]> => {
+  { wanted, atMost }: { readonly wanted: number; readonly atMost: number },
+): Promise<Indexed | null> => {
+  const selection = { ...ofList, tag: null };
+  const { query } = selection;
   const values = new Values();
-  const numbers = values.add(arrayLiteral(blocks), 'integer[]');
-  const account = values.add(selection.query.account, 'text');
-  const { row, place } = placeOfBlock('number');
-  const branches = branchesOf(selection, 'links', values).map(
-    (branch) =>
-      `(${branch} AND b.created_at >= starts[${place}] AND b.created_at < starts[${place} + 1])`,
-  );
-  const { rows } = await tx.query<Candidate>(
-    `SELECT l.code, l.created_at AS "createdAt", l.url, l.title, l.note
-     FROM unnest(${numbers}) AS block (number)
-     JOIN search.blocks s ON s.account = ${account} AND s.first = ${row}
-     CROSS JOIN LATERAL (${branches.join(' UNION ALL ')}) l
-     WHERE ${isBehind(after, values)} AND ${conditionsOn(selection, values)}`,
+  const account = values.add(query.account, 'text');
+  const limit = limitOf(query, wanted);
+  await tx.query(byTextIndex);
+  // The inner LIMIT bounds how many rows are read and sorted.
+  const { rows } = await tx.query<{ readonly matches: number } & (Candidate | { code: null })>(
+    `WITH found AS MATERIALIZED (
+       SELECT b.code, b.created_at, ${columnsOf('b')} FROM ${links} b
+       WHERE b.account = ${account} AND ${isBehind('b', after, values)}
+         AND ${textConditions(query, 'b.folded', values).join(' AND ')} LIMIT ${atMost + 1})
+     SELECT matches, candidates.* FROM (SELECT count(*) AS matches FROM found) all_found
+     LEFT JOIN (
+       SELECT ${candidateColumns} FROM found l WHERE ${otherConditionsOn(selection, values)}
+       ORDER BY l.created_at DESC, l.code DESC LIMIT ${limit}) candidates ON true`,
     values.all,
   );
-  return rows;
-};
-
-/** The blocks of the index with candidates behind a place whose texts may have changed since; `null`: too many. */
-export const blocksChangedSince = async (
-  tx: Client,
-  selection: Selection,
-  since: Date,
-  after: ListPlace,
-  atMost: number,
-): Promise<readonly number[] | null> => {
-  const values = new Values();
-  const account = values.add(selection.query.account, 'text');
-  const { rows } = await tx.query<{ block: number }>(
-    `SELECT DISTINCT ${blockOf(account, 'l.created_at')} AS block
-     FROM (SELECT code FROM ${links} WHERE account = ${account}
-       AND updated_at >= ${values.add(since, 'timestamptz')} AND ${mayHaveOtherTexts}) changed
-     JOIN ${links} l ON l.code = changed.code
-     WHERE ${isBehind(after, values)} AND ${conditionsOn(selection, values)} LIMIT ${atMost + 1}`,
-    values.all,
-  );
-  return rows.length > atMost ? null : rows.map(({ block }) => block);
-};
-
-/** The block of the index that has the links of a time; `null` before the first one. */
-export const blockOfTime = async (
-  tx: Client,
-  account: string,
-  time: Date,
-): Promise<number | null> => {
-  const { rows } = await tx.query<{ block: number | null }>({
-    name: 'search-block-of-time',
-    text: `SELECT ${blockOf('$1', '$2')} AS block`,
-    values: [account, time],
-  });
-  return rows[0]?.block ?? null;
-};
-
-/** When the links of a block begin. */
-export const startOfBlock = async (tx: Client, account: string, block: number): Promise<Date> => {
-  const { row, place } = placeOfBlock('$2::integer');
-  const { rows } = await tx.query<{ start: Date }>({
-    name: 'search-start-of-block',
-    text: `SELECT starts[${place}] AS start FROM search.blocks WHERE account = $1 AND first = ${row}`,
-    values: [account, block],
-  });
-  const [found] = rows;
-  if (!found) throw new Error(`The search index has no block ${block}`);
-  return found.start;
+  await tx.query(inOrder);
+  if ((rows[0]?.matches ?? 0) > atMost) return null;
+  const candidates = rows.filter((row) => row.code !== null);
+  const last = candidates.at(-1);
+  return {
+    candidates,
+    end: last && candidates.length === limit ? placeBehind(query, last) : null,
+  };
 };
 
 /** The first account behind this one that has links; `null` where there is none. */

@@ -1,9 +1,32 @@
 import { isLinkEvent } from '../../schemas/events/catalogue.js';
 import { topics } from '../../schemas/events/topics.js';
 import { evolveLink, noLink, type LinkState } from '../../schemas/folds/link.js';
-import { linkOfRow, type RedirectRow } from '../../schemas/read-models/redirects.js';
+import {
+  linkOfRow,
+  redirectColumns,
+  type RedirectRow,
+} from '../../schemas/read-models/redirects.js';
 import type { Outbox } from '../platform/outbox/port.js';
 import type { Queryable } from '../platform/postgres/pool.js';
+
+/** Columns in which the ledger alone is trusted; the sequence is the lower one. */
+const columnsOfLedger: Readonly<Partial<Record<keyof RedirectRow, string>>> = {
+  sequence: 'least(projected.sequence, ledger.sequence)',
+  expires_at: 'ledger.expires_at',
+  max_clicks: 'ledger.max_clicks',
+  expired: 'ledger.expired',
+  blocked: 'nullif(ledger.blocked, false)',
+  disabled: 'nullif(ledger.disabled, false)',
+  status: `CASE WHEN ledger.deleted THEN 'deleted' ELSE 'active' END`,
+  url: `coalesce(edited ->> 'url', original ->> 'url', url)`,
+  password_hash: `CASE WHEN edited ? 'passwordHash' THEN edited ->> 'passwordHash'
+    WHEN original ? 'passwordHash' THEN original ->> 'passwordHash'
+    ELSE password_hash END`,
+};
+
+const selected = redirectColumns
+  .map((column) => `${columnsOfLedger[column] ?? `projected.${column}`} AS ${column}`)
+  .join();
 
 /**
  * The current states of links: the projected rows, and the later events of the outbox. So a link is
@@ -22,15 +45,7 @@ export const readLinkStates = async (
   // Both tables are asked for the codes: a plan from when they were small would read all of one of them.
   const { rows } = await postgres.query<RedirectRow>({
     name: 'redirects-read',
-    text: `SELECT projected.*, least(projected.sequence, ledger.sequence) AS sequence,
-             ledger.expires_at, ledger.max_clicks,
-             ledger.expired, nullif(ledger.blocked, false) AS blocked,
-             nullif(ledger.disabled, false) AS disabled,
-             CASE WHEN ledger.deleted THEN 'deleted' ELSE 'active' END AS status,
-             coalesce(edited ->> 'url', original ->> 'url', url) AS url,
-             CASE WHEN edited ? 'passwordHash' THEN edited ->> 'passwordHash'
-               WHEN original ? 'passwordHash' THEN original ->> 'passwordHash'
-               ELSE password_hash END AS password_hash
+    text: `SELECT ${selected}
            FROM projection_redirects.links projected JOIN ledger.links ledger USING (code)
            WHERE projected.code = ANY ($1::text[]) AND ledger.code = ANY ($1::text[])`,
     values: [codes],

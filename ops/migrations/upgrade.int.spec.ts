@@ -293,6 +293,37 @@ describe('migrations of tables with rows', () => {
     expect(await missing()).to.deep.equal([{ origin: 'spool', topic: visits, events: 2 }]);
   });
 
+  for (const [what, made, due] of [
+    ['fold the texts of links', [], []],
+    ['have the redirects rebuilt to fold other than ASCII', ['Große'], ['projection_redirects']],
+  ] as const) {
+    it(what, async () => {
+      await migrateUpTo('0055');
+      const { pool } = database;
+      await pool.query(
+        `INSERT INTO projection_redirects.links (code, status, url, account, created_at, sequence, title, note, tags)
+         SELECT code, 'active', 'https://Example.com/' || code, 'acme', now(), 1, 'A Title', '', '["B", "a", "b"]'
+         FROM unnest($1::text[]) AS code`,
+        [['Abc', ...made]],
+      );
+      await pool.query(
+        `INSERT INTO projection_redirects.link_tags (account, tag, created_at, code)
+         SELECT account, jsonb_array_elements_text(tags), created_at, code
+         FROM projection_redirects.links WHERE code = 'Abc'`,
+      );
+      await migrate(pool);
+      const { rows } = await pool.query(
+        `SELECT folded FROM projection_redirects.links WHERE code = 'Abc'`,
+      );
+      expect(rows).to.deep.equal([{ folded: 'abc\nhttps://example.com/abc\na title\nb\na\nb' }]);
+      const { rows: tags } = await pool.query<{ tag: string }>(
+        'SELECT tag FROM projection_redirects.link_tags ORDER BY tag',
+      );
+      expect(tags.map(({ tag }) => tag)).to.deep.equal(['a', 'b']);
+      expect(await rebuildsDue()).to.deep.equal(due);
+    });
+  }
+
   it('have nothing rebuilt in a new installation', async () => {
     await migrate(database.pool);
     expect(await rebuildsDue()).to.deep.equal([]);

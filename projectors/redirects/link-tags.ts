@@ -1,4 +1,5 @@
 import { unnest, valuesByField, type Client } from '../../ops/platform/postgres/pool.js';
+import { foldText } from '../../schemas/folded-text.js';
 import type { RedirectRow } from '../../schemas/read-models/redirects.js';
 import type { ProjectionSchema } from '../runtime/projection.js';
 
@@ -10,14 +11,17 @@ type TagRow = Pick<TaggedLink, 'account' | 'created_at' | 'code'> & { readonly t
 const columns = Object.keys(types) as readonly (keyof TagRow)[];
 const input = `SELECT * FROM ${unnest(Object.values(types))} AS i (${columns.join()})`;
 
-/** The tags of `one` that `other` does not have. */
-const tagsBeside = (
-  { account, created_at, code, tags }: TaggedLink,
-  other: TaggedLink | undefined,
-): readonly TagRow[] =>
-  (tags ?? [])
-    .filter((tag) => other?.tags?.includes(tag) !== true)
+const foldedTags = (link: TaggedLink | undefined): ReadonlySet<string> =>
+  new Set(link?.tags?.map(foldText));
+
+/** The folded tags of `link` that `other` does not have. */
+const tagsBeside = (link: TaggedLink, other: TaggedLink | undefined): readonly TagRow[] => {
+  const { account, created_at, code } = link;
+  const otherTags = foldedTags(other);
+  return [...foldedTags(link)]
+    .filter((tag) => !otherTags.has(tag))
     .map((tag) => ({ account, created_at, code, tag }));
+};
 
 /** Writes which tags links have got and lost. */
 export const writeTags = async (

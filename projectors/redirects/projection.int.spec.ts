@@ -2,7 +2,11 @@ import { expect } from 'chai';
 import { testDatabase, type TestDatabase } from '../../ops/test/support/database.js';
 import { evolveLink, noLink } from '../../schemas/folds/link.js';
 import type { LinkEvent } from '../../schemas/events/catalogue.js';
-import { rowOfState, type RedirectRow } from '../../schemas/read-models/redirects.js';
+import {
+  redirectColumns,
+  rowOfState,
+  type RedirectRow,
+} from '../../schemas/read-models/redirects.js';
 import {
   at,
   blocked,
@@ -36,9 +40,16 @@ describe('projectors: projection redirects', () => {
   const rows = async (): Promise<readonly RedirectRow[]> =>
     (
       await database.pool.query<RedirectRow>(
-        'SELECT * FROM projection_redirects.links ORDER BY code',
+        `SELECT ${redirectColumns.join()} FROM projection_redirects.links ORDER BY code`,
       )
     ).rows;
+
+  const folded = async (): Promise<readonly (string | null)[]> =>
+    (
+      await database.pool.query<{ folded: string | null }>(
+        'SELECT folded FROM projection_redirects.links ORDER BY code',
+      )
+    ).rows.map((row) => row.folded);
 
   it('has a row for a link that was made, with all that a visit needs', async () => {
     const link = created(
@@ -137,6 +148,38 @@ describe('projectors: projection redirects', () => {
     ]);
     await given.events(described('abc', 4, { ...texts, tags: [] }, told), deleted('def', 3, told));
     expect(await tags()).to.deep.equal([{ ...row, tag: 'y', code: 'def' }]);
+  });
+
+  it('has the folded texts of a link, as its last event left them', async () => {
+    await given.events(
+      created('Abc', { url: 'http://BÜCHER.test/', title: 'Große', tags: ['İ'] }),
+      created('def'),
+    );
+    expect(await folded()).to.deep.equal([
+      'abc\nhttp://bücher.test/\ngrosse\ni\u0307\n://xn--bcher-kva.test',
+      'def\nhttps://example.com/def',
+    ]);
+    await given.events(
+      described('def', 2, { title: null, note: 'Two\nlines', tags: ['X', 'Y'] }),
+      edited('def', 3, { url: 'https://example.net/É' }),
+    );
+    expect((await folded())[1]).to.equal('def\nhttps://example.net/é\ntwo\nlines\nx\ny');
+  });
+
+  it('has a row for each folded tag of a link', async () => {
+    const tags = async (): Promise<readonly string[]> =>
+      (
+        await database.pool.query<{ tag: string }>(
+          'SELECT tag FROM projection_redirects.link_tags ORDER BY tag',
+        )
+      ).rows.map(({ tag }) => tag);
+    const texts = { title: null, note: null };
+    await given.events(created('abc', { tags: ['X', 'x', 'Ä', 'A\u0308'] }));
+    expect(await tags()).to.deep.equal(['x', 'ä']);
+    await given.events(described('abc', 2, { ...texts, tags: ['X'] }));
+    expect(await tags()).to.deep.equal(['x']);
+    await given.events(described('abc', 3, { ...texts, tags: ['ẞ'] }));
+    expect(await tags()).to.deep.equal(['ss']);
   });
 
   it('writes the row of the folded state', async () => {

@@ -2,10 +2,21 @@ import { arrayLiteral } from '../../ops/platform/postgres/array-literal.js';
 import { unnest, valuesByField, type Client } from '../../ops/platform/postgres/pool.js';
 import { isLinkEvent, type LinkEvent } from '../../schemas/events/catalogue.js';
 import { topics } from '../../schemas/events/topics.js';
+import { foldedTextOf } from '../../schemas/folded-text.js';
 import { evolveLink, noLink, type LinkState } from '../../schemas/folds/link.js';
-import { rowOfState, linkOfRow, type RedirectRow } from '../../schemas/read-models/redirects.js';
+import {
+  linkOfRow,
+  redirectColumns,
+  rowOfState,
+  type RedirectRow,
+} from '../../schemas/read-models/redirects.js';
 import type { Projection, ProjectionSchema, ReadSequences } from '../runtime/projection.js';
 import { writeTags } from './link-tags.js';
+
+interface Row extends RedirectRow {
+  /** `foldedTextOf` the link. */
+  readonly folded: string;
+}
 
 /** The columns that a link has from the start, with their SQL types. */
 const commonTypes = {
@@ -19,7 +30,8 @@ const commonTypes = {
   max_clicks: 'integer',
   password_hash: 'text',
   sequence: 'bigint',
-} as const satisfies Partial<Record<keyof RedirectRow, string>>;
+  folded: 'text',
+} as const satisfies Partial<Record<keyof Row, string>>;
 
 const types = {
   ...commonTypes,
@@ -32,15 +44,14 @@ const types = {
   updated_at: 'timestamptz',
   live_since: 'timestamptz',
   original: 'jsonb',
-} as const satisfies Record<keyof RedirectRow, string>;
+} as const satisfies Record<keyof Row, string>;
 
-type Types = Readonly<Partial<Record<keyof RedirectRow, string>>>;
-
-const columns = Object.keys(types) as readonly (keyof RedirectRow)[];
+type Types = Readonly<Partial<Record<keyof Row, string>>>;
 
 /** Whether the columns that most links do not use are empty, and have always been. */
 const isCommon = (row: RedirectRow): boolean =>
-  row.sequence === 1 && columns.every((column) => column in commonTypes || row[column] === null);
+  row.sequence === 1 &&
+  redirectColumns.every((column) => column in commonTypes || row[column] === null);
 
 const readRows = async (
   tx: Client,
@@ -49,7 +60,7 @@ const readRows = async (
 ): Promise<ReadonlyMap<string, RedirectRow>> => {
   const { rows } = await tx.query<RedirectRow>({
     name: `redirects-read-${schema}`,
-    text: `SELECT ${columns.join()} FROM ${schema}.links WHERE code = ANY ($1::text[])`,
+    text: `SELECT ${redirectColumns.join()} FROM ${schema}.links WHERE code = ANY ($1::text[])`,
     values: [arrayLiteral([...codes])],
   });
   return new Map(rows.map((row) => [row.code, row]));
@@ -60,10 +71,10 @@ const writeRows = async (
   tx: Client,
   schema: ProjectionSchema,
   used: Types,
-  rows: readonly RedirectRow[],
+  rows: readonly Row[],
 ): Promise<void> => {
   if (rows.length === 0) return;
-  const columns = Object.keys(used) as (keyof RedirectRow)[];
+  const columns = Object.keys(used) as (keyof Row)[];
   await tx.query({
     name: `redirects-write-${columns.length}-${schema}`,
     text: `INSERT INTO ${schema}.links (${columns.join()})
@@ -106,7 +117,8 @@ export const redirects: Projection<LinkEvent> = {
     }
     const rows = [...folded.values()]
       .map(({ state, sequence }) => rowOfState(state, sequence))
-      .filter((row): row is RedirectRow => row !== null);
+      .filter((row) => row !== null)
+      .map((row): Row => ({ ...row, folded: foldedTextOf(row) }));
     await writeRows(tx, schema, commonTypes, rows.filter(isCommon));
     await writeRows(
       tx,

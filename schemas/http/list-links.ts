@@ -1,30 +1,49 @@
 import { z } from 'zod';
+import { Temporal } from 'temporal-polyfill';
 import { linkStatuses } from '../folds/link-status.js';
+import { foldText } from '../folded-text.js';
 import { parseUrl } from '../parse-url.js';
+import { instantOf } from '../statistics/period.js';
 import { maxTags, tagOr } from './link-fields.js';
-import { wholeNumber } from './query.js';
+import { readAs, readSentTime, repeatable, timeZone, wholeNumber } from './query.js';
 
 const searchMessage =
-  'search must have 3 to 100 characters, no control characters but tabs and line ends';
+  'search must have at most 100 characters, in terms of at least 2 characters with white space between them, ' +
+  'no control characters but tabs and line ends';
 
+const space = String.raw`[^\S\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]`;
+const term = String.raw`[^\s\u0000-\u001f\u007f-\u009f]{2,}`;
+const searchPattern = new RegExp(`^${space}*${term}(?:${space}+${term})*${space}*$`, 'u');
+
+/** The folded terms of a search, each once. */
 const search = z
   .string({ error: searchMessage })
-  .regex(/^[^\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f]*$/, searchMessage)
-  .refine((text) => {
-    const { length } = Array.from(text);
-    return length >= 3 && length <= 100 && text.isWellFormed();
-  }, searchMessage)
-  .meta({ minLength: 3, maxLength: 100 });
+  .refine((text) => text.isWellFormed(), searchMessage)
+  .transform((text) => text.normalize('NFC'))
+  .refine((text) => Array.from(text).length <= 100 && searchPattern.test(text), searchMessage)
+  .transform((text): readonly string[] => [...new Set(foldText(text).trim().split(/\s+/))])
+  .meta({ type: 'string', minLength: 2, maxLength: 100, pattern: searchPattern.source });
 
 const tagMessage =
   'tag must be given at most 20 times, each a text of 1 to 50 characters, without commas and control characters';
 
-/** One or several of a query, each once. */
-const tags = z
-  .union([z.string().transform((one) => [one]), z.array(z.string())])
+/** Folded tags, each once. */
+const tags = repeatable(tagMessage)
   .pipe(z.array(tagOr(tagMessage)).max(maxTags, tagMessage))
-  .transform((all): readonly string[] => [...new Set(all)])
+  .transform((all): readonly string[] => [...new Set(all.map(foldText))])
   .default([]);
+
+const createdMessage = (name: string): string =>
+  `${name} must be a time in ISO 8601 with an offset, or a date, such as 2026-11-22T09:30:00+05:45 or 2026-11-22`;
+
+/** A time that is the same everywhere, or the first moment of a day in `tz`. */
+const creationTime = (name: string, description: string) =>
+  readAs((text) => {
+    const time = readSentTime(text);
+    return time instanceof Temporal.PlainDateTime ? null : time;
+  }, createdMessage(name))
+    .optional()
+    .meta({ type: 'string', description, examples: ['2026-11-22', '2026-11-22T09:30:00+05:45'] });
 
 const domainMessage = 'domain must be a host, such as example.com';
 
@@ -62,14 +81,15 @@ export const listLinksQuery = z.object({
   search: search
     .optional()
     .describe(
-      'A part of short code, destination, title or note, in any case. Nothing is a wildcard.',
+      'Terms with white space between them, each of at least 2 characters. A link matches if each term is a part ' +
+        'of its short code, destination, title, note or one of its tags, in any case. There are no wildcards.',
     ),
   tag: tags.meta({
     type: 'array',
     items: { type: 'string', minLength: 1, maxLength: 50 },
     maxItems: maxTags,
     explode: true,
-    description: 'Give it several times for links that have all of them.',
+    description: 'Repeat it for links that have all of these tags. The case of letters is ignored.',
   }),
   status: z
     .enum(linkStatuses, { error: `status must be one of ${linkStatuses.join(', ')}` })
@@ -80,6 +100,31 @@ export const listLinksQuery = z.object({
     description: "The destination's host, exactly.",
     examples: ['example.com'],
   }),
+  createdAfter: creationTime('createdAfter', 'Links that were created at this time or later.'),
+  createdBefore: creationTime('createdBefore', 'Links that were created before this time.'),
+  tz: timeZone('The time zone of the dates in `createdAfter` and `createdBefore`.'),
 });
 /** What links a request asks for. */
 export type LinkQuery = Readonly<Omit<z.output<typeof listLinksQuery>, 'after' | 'limit'>>;
+
+/** Times in milliseconds since 1970; `null`: without a bound. */
+export interface CreationPeriod {
+  readonly from: number | null;
+  /** Not part of it. */
+  readonly before: number | null;
+}
+
+/** When the links of a query were created. */
+export const creationPeriodOf = ({
+  createdAfter,
+  createdBefore,
+  tz,
+}: Pick<LinkQuery, 'createdAfter' | 'createdBefore' | 'tz'>): CreationPeriod => {
+  // Links are created in whole milliseconds: those after a fraction are from the next one on.
+  const at = (time: typeof createdAfter): number | null =>
+    time === undefined
+      ? null
+      : instantOf(time, tz).round({ smallestUnit: 'millisecond', roundingMode: 'ceil' })
+          .epochMilliseconds;
+  return { from: at(createdAfter), before: at(createdBefore) };
+};

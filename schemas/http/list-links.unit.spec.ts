@@ -8,12 +8,19 @@ const read = (query: object) => {
 
 describe('schemas: query of GET /v2/links', () => {
   it('asks for the newest 20 links by default', () => {
-    expect(read({})).to.deep.equal({ limit: 20, sort: 'created', tag: [] });
+    expect(read({})).to.deep.equal({
+      ...{ limit: 20, sort: 'created', tag: [], tz: 'UTC' },
+    });
   });
 
   it('takes one tag, or several, each once', () => {
     expect(read({ tag: 'a b' })).to.deep.include({ tag: ['a b'] });
     expect(read({ tag: ['x', 'y', 'x'] })).to.deep.include({ tag: ['x', 'y'] });
+  });
+
+  it('reads values with commas between them as repeated ones', () => {
+    expect(read({ tag: 'x,y' })).to.deep.include({ tag: ['x', 'y'] });
+    expect(read({ tag: ['x,y', 'y', 'z'] })).to.deep.include({ tag: ['x', 'y', 'z'] });
   });
 
   it('reads a domain as the URL Standard does', () => {
@@ -24,10 +31,26 @@ describe('schemas: query of GET /v2/links', () => {
     expect(read({ domain: '[::0:1]' })).to.deep.include({ domain: '[::1]' });
   });
 
-  it('counts characters of a search, not UTF-16 units', () => {
-    expect(read({ search: '%_\\' })).to.deep.include({ search: '%_\\' });
-    expect(read({ search: '😀😀' })).to.match(/^search must/);
+  it('splits a search into terms of at least 2 characters by white space', () => {
+    expect(read({ search: '%_\\' })).to.deep.include({ search: ['%_\\'] });
+    expect(read({ search: ' Ab\tcd\u00a0\u3000ef\n' })).to.deep.include({
+      search: ['ab', 'cd', 'ef'],
+    });
+    expect(read({ search: 'ab AB' })).to.deep.include({ search: ['ab'] });
+    // Characters, not UTF-16 units.
+    expect(read({ search: '😀' })).to.match(/^search must/);
     expect(read({ search: '😀'.repeat(100) })).to.be.an('object');
+    // In NFC.
+    expect(read({ search: 'e\u0301' })).to.match(/^search must/);
+    expect(read({ search: 'e\u0301'.repeat(100) })).to.be.an('object');
+  });
+
+  it('reads times with an offset, or dates', () => {
+    for (const name of ['createdAfter', 'createdBefore']) {
+      for (const time of ['2026-11-22', '2026-11-22T09:30:00Z', '2026-11-22T09:30:00 05:45']) {
+        expect(read({ [name]: time }), time).to.have.property(name);
+      }
+    }
   });
 
   it('names the parameter that is wrong', () => {
@@ -35,9 +58,12 @@ describe('schemas: query of GET /v2/links', () => {
       limit: ['0', '101', '1e1', '', ['1', '2']],
       after: ['', 'a b', 'a+b', 'x'.repeat(301), ['x', 'y']],
       sort: ['', 'Created', ['clicks', 'clicks']],
-      search: ['ab', 'x'.repeat(101), 'a\u0000bc', 'abc\ud800', ['abc', 'abc']],
-      tag: ['', 'a,b', 'x'.repeat(51), ['a', ''], Array.from({ length: 21 }, String)],
+      search: ['', ' ', 'a', 'ab c', 'x'.repeat(101), 'a\u0000bc', 'abc\ud800', ['abc', 'abc']],
+      tag: ['', 'a,', ',', 'x'.repeat(51), ['a', ''], Array.from({ length: 21 }, String)],
       status: ['', 'gone', ['active', 'active']],
+      createdAfter: ['', 'yesterday', '2026-02-30', '2026-11-22T09:30:00', ['2026-11-22']],
+      createdBefore: ['', '2026-13-01', '2026-11-22T25:00:00Z'],
+      tz: ['', '+01:00', 'Mars/Base'],
       domain: ['', 'example.com/', 'http://example.com', 'example.com:80', 'a b', '[::g]', 'a%zz'],
     };
     for (const [name, values] of Object.entries(wrong)) {

@@ -1,16 +1,9 @@
 import { z } from 'zod';
 import { timestamp } from '../events/envelope.js';
 import { dimensionNames, type Dimension } from '../statistics/document.js';
-import {
-  intervals,
-  periodOf,
-  readTime,
-  readZone,
-  type AskedTime,
-  type Period,
-} from '../statistics/period.js';
+import { intervals, periodOf, type Period } from '../statistics/period.js';
 import { messages } from './errors.js';
-import { wholeNumber } from './query.js';
+import { readAs, readSentTime, repeatable, timeZone, wholeNumber } from './query.js';
 import { shortCode } from './shorten.js';
 
 /** What statistics of a period may have besides the period itself. */
@@ -19,25 +12,10 @@ export type Breakdown = (typeof breakdowns)[number];
 
 const includeOf = (names: readonly (Breakdown | 'links')[]) => {
   const error = `include must be all, or some of ${names.join(', ')}, with commas between them`;
-  return z
-    .string({ error })
-    .transform((text) => text.split(','))
+  return repeatable(error)
     .pipe(z.array(z.enum(['all', ...names], { error })).min(1))
     .optional();
 };
-
-/** A value that a schema reads with `read`, which gives `null` for a text that is none. */
-const readAs = <Value>(read: (text: string) => Value | null, error: string) =>
-  z.string({ error }).transform((text, context): Value => {
-    const value = read(text);
-    if (value !== null) return value;
-    context.addIssue({ code: 'custom', message: error });
-    return z.NEVER;
-  });
-
-// A `+` that was not percent-encoded arrives as a space.
-const readSentTime = (text: string): AskedTime | null =>
-  readTime(text.replace(/ (?=\d\d:\d\d$)/, '+'));
 
 const time = (name: string, description: string) =>
   readAs(
@@ -56,13 +34,7 @@ const queryOf = (names: Parameters<typeof includeOf>[0]) =>
       .enum(intervals, { error: `interval must be one of ${intervals.join(', ')}` })
       .default('day')
       .describe('Of `timeseries`; weeks begin on Monday.'),
-    tz: readAs(readZone, 'tz must be an IANA time zone, such as Europe/Berlin')
-      .default('UTC')
-      .meta({
-        type: 'string',
-        description: 'Whose days and hours the intervals are; also of times without an offset.',
-        examples: ['Europe/Berlin'],
-      }),
+    tz: timeZone('Whose days and hours the intervals are; also of times without an offset.'),
     limit: wholeNumber(1, 200, 'limit must be between 1 and 200')
       .default(20)
       .describe('Values of each list; the others are one, `(other)`.'),

@@ -26,6 +26,12 @@ describe('schemas: query of GET /v2/stats', () => {
   it('includes each name once, or all but the links', () => {
     const several = { include: 'bots,uniques,bots' };
     expect(read(several)).to.deep.include({ include: new Set(['bots', 'uniques']) });
+    for (const include of [
+      ['bots', 'uniques'],
+      ['bots,uniques', 'bots'],
+    ]) {
+      expect(read({ include })).to.deep.include({ include: new Set(['bots', 'uniques']) });
+    }
     const ten = new Set([
       ...['timeseries', 'referrers', 'countries', 'browsers', 'os', 'devices', 'languages'],
       ...['triggers', 'bots', 'uniques'],
@@ -51,7 +57,7 @@ describe('schemas: query of GET /v2/stats', () => {
   const wrong: readonly (readonly [string, readonly unknown[], string | RegExp])[] = [
     [
       'include',
-      ['', 'clicks', 'all,', 'links', 'Bots', ' bots', ['bots', 'os'], 5],
+      ['', 'clicks', 'all,', 'links', 'Bots', ' bots', ['bots', ''], 5],
       /^include must be all, or some of timeseries, .*, uniques, with commas between them$/,
     ],
     ['from', ['', 'yesterday', '2026-02-30', '2026-11-22 10:00', ['2026-11-22']], time('from')],

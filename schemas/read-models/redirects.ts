@@ -31,6 +31,16 @@ export interface RedirectRow {
   readonly original: SecuredFields | null;
 }
 
+const columns: Record<keyof RedirectRow, true> = {
+  ...{ code: true, status: true, expired: true, url: true, account: true, created_at: true },
+  ...{ expires_at: true, max_clicks: true, password_hash: true, sequence: true, blocked: true },
+  ...{ disabled: true, custom: true, title: true, note: true, tags: true, updated_at: true },
+  ...{ live_since: true, original: true },
+};
+
+/** The columns of a `RedirectRow`. The table also has `folded`, which searches alone read. */
+export const redirectColumns = Object.keys(columns) as readonly (keyof RedirectRow)[];
+
 const yes = (flag: boolean): true | null => flag || null;
 
 /** The state that a row stands for. */

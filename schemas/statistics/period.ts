@@ -59,7 +59,7 @@ export const readZone = (name: string): string | null => {
 };
 
 /** A local time that a change of the clock repeats is the earlier one; one that it skips, as much later. */
-const instantOf = (time: AskedTime, tz: string): Temporal.Instant =>
+export const instantOf = (time: AskedTime, tz: string): Temporal.Instant =>
   time instanceof Temporal.Instant ? time : time.toZonedDateTime(tz).toInstant();
 
 const toQuarter = (instant: Temporal.Instant, roundingMode: 'floor' | 'ceil'): number =>

@@ -23,8 +23,6 @@ export const advisoryLocks = {
   accountKeys: 7_021_961,
   /** Held by the one process that counts the missing visits of spools at this moment. */
   spoolWatch: 7_021_963,
-  /** Held by the one process that makes signatures for searches at this moment. */
-  searchIndex: 7_021_962,
 } as const;
 
 /**

@@ -3,7 +3,6 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { readPlace, writePlace } from '../../../command-api/domain/link-query.js';
 import { listLinks } from '../../../command-api/reports/link-list.js';
-import { indexForSearch } from '../../../projectors/search/indexer.js';
 import { listLinksQuery } from '../../../schemas/http/list-links.js';
 import { startEmbeddedPostgres } from '../../local/postgres/index.js';
 import { migrate } from '../../migrations/migrate.js';
@@ -19,22 +18,6 @@ const rounds = 200;
 
 const percentile = (sorted: readonly number[], part: number): number =>
   Math.round((sorted[Math.floor(part * sorted.length)] ?? NaN) * 10) / 10;
-
-/** Nobody waits for anything else. */
-const inAHurry = { take: () => Promise.resolve() };
-
-/** Makes what searches need, as far as it is missing; returns how many segments. */
-const index = async (pool: Pool, log: Parameters<typeof indexForSearch>[1]): Promise<number> => {
-  let all = 0;
-  for (let made = 1; made > 0; all += made) {
-    made = await indexForSearch(pool, log, undefined, undefined, inAHurry);
-    process.stderr.write(`\r${all + made} segments`);
-  }
-  process.stderr.write('\n');
-  // No autovacuum comes by that often.
-  if (all > 0) await pool.query('VACUUM FULL ANALYZE search.postings');
-  return all;
-};
 
 /** The PostgreSQL of a folder, which stays there. */
 const keptDatabase = async (dataDir: string) => {
@@ -56,7 +39,7 @@ const tellSizes = async (pool: Pool, links: number): Promise<void> => {
   const { rows } = await pool.query<{ name: string; bytes: number }>(
     `SELECT c.oid::regclass::text AS name, round(pg_total_relation_size(c.oid) / $1::numeric, 1)::float8 AS bytes
      FROM pg_class c WHERE c.oid IN ('projection_redirects.links'::regclass,
-       'projection_redirects.link_tags'::regclass, 'search.postings'::regclass, 'search.blocks'::regclass)
+       'projection_redirects.link_tags'::regclass)
      UNION ALL SELECT indexrelid::regclass::text, round(pg_relation_size(indexrelid) / $1::numeric, 1)::float8
      FROM pg_index WHERE indrelid = 'projection_redirects.links'::regclass`,
     [links],
@@ -78,10 +61,12 @@ const kindsOf = (links: number): readonly Kind[] => {
     ['page 1,000', () => ({}), 1_000],
     ['search: all have it', () => ({ search: 'EXAMPLE' }), 0],
     ['search: one of 256 has it', () => ({ search: '00-' }), 0],
+    ['search: one of 256, two characters', () => ({ search: '0-' }), 0],
     ['search: one has it', (round) => ({ search: someCode(round) }), 0],
     ['search: few have it, of long ago', () => ({ search: 'spring camp' }), 0],
     ['search: a number', () => ({ search: `/${middle}-` }), 0],
     ['search: none has it', () => ({ search: 'nobody-has-it' }), 0],
+    ['search: none has it, Cyrillic', () => ({ search: 'весна' }), 0],
     ['search: punctuation', () => ({ search: '://' }), 0],
     ['search: punctuation that none has', () => ({ search: '!!!' }), 0],
     ['tag: a tenth', () => ({ tag: 'common' }), 0],
@@ -189,13 +174,8 @@ const run = async (wanted: number, dataDir?: string, pagesForMemory = 0): Promis
   const links = kept > 0 ? kept : wanted;
   const began = performance.now();
   if (kept === 0) await fillWithLinks(patient, links);
-  const filled = performance.now();
-  const segments = await index(patient, node.log);
-  const indexed = performance.now();
-  process.stdout.write(
-    `${links} links in ${Math.round((filled - began) / 1_000)} s, ` +
-      `${segments} segments in ${Math.round((indexed - filled) / 1_000)} s\n`,
-  );
+  const seconds = Math.round((performance.now() - began) / 1_000);
+  process.stdout.write(`${links} links in ${seconds} s\n`);
   await tellSizes(patient, links);
   await patient.end();
 

@@ -34,17 +34,19 @@ const linkNumber = (index: number, first: number) => {
 
 /** Fills a table with the rows of the same links, those from $2 to before $3; link 0 was made at $1. */
 const insertInto = (table: string): string =>
-  `INSERT INTO ${table} (code, status, url, account, created_at, sequence, title, tags)
-   SELECT code, 'active', format('https://%s/articles/%s-%s?utm_source=letter',
+  `INSERT INTO ${table} (code, status, url, account, created_at, sequence, title, tags, folded)
+   SELECT code, status, url, account, created_at, 1, title, tags,
+     lower(concat_ws(E'\\n', code, url, title, tags ->> 0, tags ->> 1) COLLATE "C")
+   FROM (SELECT code, 'active' AS status, format('https://%s/articles/%s-%s?utm_source=letter',
        CASE WHEN i % 50000 = 7 THEN 'rare.example' ELSE format('shop%s.example.com', i % 7) END,
-       to_hex(i), code),
-     '${account}', $1::timestamptz + i * interval '${spacingMs} milliseconds', 1,
-     CASE WHEN i % 1000 = 3 AND i < 500000 THEN 'Spring campaign' END,
+       to_hex(i), code) AS url,
+     '${account}' AS account, $1::timestamptz + i * interval '${spacingMs} milliseconds' AS created_at,
+     CASE WHEN i % 1000 = 3 AND i < 500000 THEN 'Spring campaign' END AS title,
      CASE WHEN i % 10000 = 10 THEN '["common", "rare"]'::jsonb
-       WHEN i % 10 = 0 THEN '["common"]'::jsonb END
+       WHEN i % 10 = 0 THEN '["common"]'::jsonb END AS tags
    FROM generate_series($2::integer, $3::integer - 1) i, LATERAL (
      SELECT translate(encode(substring(decode(md5(i::text), 'hex') FOR 6), 'base64'), '+/', '-_') AS code
-   ) coded`;
+   ) coded) made`;
 
 /**
  * Fills an empty database with many links of one account, and their clicks. The projection makes the first of them;

@@ -1,7 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import { topics } from '../../../schemas/events/topics.js';
 import { evolveLink, noLink } from '../../../schemas/folds/link.js';
-import { rowOfState, type RedirectRow } from '../../../schemas/read-models/redirects.js';
+import {
+  redirectColumns,
+  rowOfState,
+  type RedirectRow,
+} from '../../../schemas/read-models/redirects.js';
 import { transaction, type Client, type Pool } from '../../platform/postgres/pool.js';
 import type { LogCopy } from './log-copy.js';
 
@@ -30,7 +34,9 @@ const checkpointsOf = async (tx: Client, schema: string): Promise<Checkpoints> =
 export const readReadModels = (pool: Pool): Promise<ReadModels> =>
   transaction(pool, async (tx) => {
     await tx.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY');
-    const links = await tx.query<RedirectRow>('SELECT * FROM projection_redirects.links');
+    const links = await tx.query<RedirectRow>(
+      `SELECT ${redirectColumns.join()} FROM projection_redirects.links`,
+    );
     const clicks = await tx.query<{ code: string; clicks: number }>(
       'SELECT code, clicks FROM projection_stats.codes WHERE clicks > 0',
     );

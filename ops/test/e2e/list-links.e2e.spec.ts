@@ -73,9 +73,14 @@ describe('command API: GET /v2/links', () => {
       ['com/PATH', ['fourth']],
       ['GRÜSSE', ['first']],
       ['gRÜß', ['first']],
-      ['% _O', ['second']],
+      ['0% _O', ['second']],
       ['f%t', []],
       ['f_r', []],
+      ['com path', ['fourth']],
+      ['letter gr\u00fcss', ['first']],
+      ['gru\u0308\u00df', ['first']],
+      ['grusse', []],
+      ['_O', ['second']],
       ['://', ['fourth', 'third', 'second', 'first']],
       ['\\\\\\', []],
     ] as const) {
@@ -87,12 +92,23 @@ describe('command API: GET /v2/links', () => {
     const host = new URL(destination).hostname;
     expect(await codes('?tag=sale')).to.deep.equal(['second', 'first']);
     expect(await codes('?tag=sale&tag=letter')).to.deep.equal(['first']);
-    expect(await codes('?tag=Sale')).to.deep.equal([]);
+    expect(await codes('?tag=sale,LETTER')).to.deep.equal(['first']);
+    expect(await codes('?tag=Sale')).to.deep.equal(['second', 'first']);
+    expect(await codes('?tag=sal')).to.deep.equal([]);
     expect(await codes(`?tag=sale&domain=${host}&search=fir`)).to.deep.equal(['first']);
     for (const domain of ['b%C3%BCcher.example', 'xn--bcher-kva.EXAMPLE']) {
       expect(await codes(`?domain=${domain}`), domain).to.deep.equal(['third']);
     }
     expect(await codes('?domain=example')).to.deep.equal([]);
+  });
+
+  it('finds links by when they were created', async () => {
+    const { links } = await page('?limit=2');
+    const [newest, second] = links.map(({ createdAt }) => encodeURIComponent(String(createdAt)));
+    expect(await codes(`?createdAfter=${newest ?? ''}`)).to.deep.equal(['fourth']);
+    expect(await codes(`?createdBefore=${second ?? ''}`)).to.deep.equal(['second', 'first']);
+    expect(await codes('?createdAfter=2026-01-01&tz=Europe/Berlin')).to.have.lengthOf(4);
+    expect(await codes('?createdBefore=2026-01-01')).to.deep.equal([]);
   });
 
   it('lists deleted links, and others by their status, only where they are asked for', async () => {
@@ -145,14 +161,18 @@ describe('command API: GET /v2/links', () => {
       ['?sort=title', 'sort must be one of created, clicks'],
       ['?status=gone', 'status must be one of deleted, blocked, disabled, expired, active'],
       [
-        '?search=ab',
-        'search must have 3 to 100 characters, no control characters but tabs and line ends',
+        '?search=ab+c',
+        'search must have at most 100 characters, in terms of at least 2 characters with white space between them, no control characters but tabs and line ends',
+      ],
+      [
+        '?createdAfter=2026-11-22T09:30',
+        'createdAfter must be a time in ISO 8601 with an offset, or a date, such as 2026-11-22T09:30:00+05:45 or 2026-11-22',
       ],
       ['?domain=a/b', 'domain must be a host, such as example.com'],
     ] as const) {
       expectError(await ask(query, free), { status: 400, message, path: '/v2/links' });
     }
     const usage = (await bench.api('/v2/usage', free)).json() as { calls: { used: number } };
-    expect(usage.calls.used).to.equal(7);
+    expect(usage.calls.used).to.equal(8);
   });
 });

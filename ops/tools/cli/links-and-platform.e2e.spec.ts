@@ -141,10 +141,12 @@ describe('CLI: command line, on a running service', () => {
     ).to.deep.equal([...a.map((code) => ['list-a', code]), ...b.map((code) => ['list-b', code])]);
 
     await json('links', 'edit', b[1] ?? '', '--tag', 'x', '--tag', 'y');
-    const tagged = ['--tag', 'x', '--tag', 'y', '--search', 'EXAMPLE'];
+    const created = ['--created-after', '2026-01-01', '--tz', 'Europe/Berlin'];
+    const tagged = ['--tag', 'x', '--tag', 'y', '--search', 'EXAMPLE', ...created];
     await eventuallyPasses(5_000, async () => {
       expect(await found(...tagged)).to.deep.equal([b[1]]);
     });
+    expect(await found('--search', 'EXAMPLE', '--created-before', '2026-01-01')).to.deep.equal([]);
 
     const byClicks = ['--account', 'list-a', '--sort', 'clicks'];
     const args = ['links', 'list', ...byClicks, '--limit', '1'];

@@ -42,6 +42,9 @@ interface ListOptions {
   readonly search?: string;
   readonly tag?: readonly string[];
   readonly domain?: string;
+  readonly createdAfter?: string;
+  readonly createdBefore?: string;
+  readonly tz?: string;
   readonly sort?: LinkSort;
   readonly limit: number;
   readonly after?: string;
@@ -104,13 +107,22 @@ export const addManagingCommands = (
     .description('links of an account, the newest first; or of all accounts, one after the other')
     .option('--account <account>', 'of this account alone')
     .option('--status <status>', linkStatuses.join(', '), oneOf('status', linkStatuses))
-    .option('--search <text>', 'a part of short code, destination, title or note, in any case')
+    .option(
+      '--search <terms>',
+      'with each of these terms in its short code, destination, title, note or tags, in any case',
+    )
     .option(
       '--tag <tag>',
       'with this tag; may be repeated, for links with all of them',
       several(String),
     )
     .option('--domain <host>', 'with this host in the destination')
+    .option(
+      '--created-after <time>',
+      'created at this time or later: ISO 8601 with an offset, or a date',
+    )
+    .option('--created-before <time>', 'created before this time')
+    .option('--tz <zone>', 'the time zone of these dates; by default UTC')
     .option(
       '--sort <order>',
       `${linkSorts.join(' or ')}; by clicks: with --account`,

@@ -77,9 +77,9 @@ export const Filters = (props: Props) => {
           label="Search"
           name="search"
           type="search"
-          minLength={3}
+          minLength={2}
           maxLength={100}
-          placeholder="Link, title, note"
+          placeholder="Link, title, note, tag"
           {...search}
         />
         <Select
