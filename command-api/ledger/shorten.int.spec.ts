@@ -256,7 +256,7 @@ describe('command API: shorten handler, on two nodes', () => {
     it('stores at most 64 KB, however large the answer is', async () => {
       const key = await newKey(nodes[0]);
       const note = '\u{1F517}'.repeat(2_000);
-      const links = Array.from({ length: 49 }, () => link(key, { note }));
+      const links = Array.from({ length: 49 }, () => linkToCreate(key, { note }));
       const taken = { success: false, url: 'x'.repeat(2_000), statusCode: 400, message: 'Taken' };
       const items = [...links, null].map((_, index): BatchItem =>
         index === 49

@@ -35,12 +35,12 @@ BEGIN
   FOR relation IN
     SELECT n.oid AS schema_oid, quote_ident(nspname) AS schema, nspowner <> 'linklog_projectors'::regrole AS is_foreign,
            nspname LIKE 'projection\_%' AS is_projection
-    FROM pg_namespace n WHERE nspname LIKE 'projection\_%' OR nspname IN ('seals', 'archive', 'search')
+    FROM pg_namespace n WHERE nspname LIKE 'projection\_%' OR nspname IN ('seals', 'archive')
   LOOP
     IF relation.is_foreign THEN
       EXECUTE 'ALTER SCHEMA ' || relation.schema || ' OWNER TO linklog_projectors';
     END IF;
-    IF relation.is_projection OR relation.schema = 'search' THEN
+    IF relation.is_projection THEN
       EXECUTE 'GRANT USAGE ON SCHEMA ' || relation.schema || ' TO linklog_api, linklog_edge';
       EXECUTE 'GRANT SELECT ON ALL TABLES IN SCHEMA ' || relation.schema || ' TO linklog_api, linklog_edge';
     END IF;
@@ -55,6 +55,3 @@ END
 $$;
 ALTER DEFAULT PRIVILEGES FOR ROLE linklog_projectors GRANT USAGE ON SCHEMAS TO linklog_api, linklog_edge;
 ALTER DEFAULT PRIVILEGES FOR ROLE linklog_projectors GRANT SELECT ON TABLES TO linklog_api, linklog_edge;
--- Which accounts have many links, for the search index.
-GRANT SELECT (id, account) ON ledger.api_keys TO linklog_projectors;
-GRANT SELECT (key_id, all_links) ON ledger.key_meters TO linklog_projectors;
