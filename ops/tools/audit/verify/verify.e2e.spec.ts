@@ -252,7 +252,9 @@ describe('audit verify, on a running service', function () {
       `redirects.links ${e} differs url folded`,
       `history.events ${e}/1 differs data`,
     ]);
-    expect(found.differences.map(wordsOf)).to.not.include(`redirects.links ${f} differs url folded`);
+    expect(found.differences.map(wordsOf)).to.not.include(
+      `redirects.links ${f} differs url folded`,
+    );
     const gaps = found.gaps.map(({ topic, partition, from }) => `${topic}/${partition} ${from}`);
     expect(gaps).to.deep.equal([gone]);
     const { exitCode, stdout } = await startLinklogCli(['audit', 'verify'], {
