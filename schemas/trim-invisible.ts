@@ -2,7 +2,7 @@
  * White space, and the default-ignorable and bidirectional control characters that pages and messengers put around a
  * URL: soft hyphen, zero-width characters, direction marks, byte order mark.
  */
-const invisible = /[\s\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]/;
+export const invisible = /[\s\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]/;
 
 /** A text without white space and invisible characters at both ends. */
 export const trimInvisible = (text: string): string => {

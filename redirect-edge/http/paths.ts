@@ -1,4 +1,5 @@
 import { shortCodePattern } from '../../schemas/http/shorten.js';
+import { invisible } from '../../schemas/trim-invisible.js';
 
 /** Never codes. */
 export const fixedPaths: ReadonlySet<string> = new Set([
@@ -21,8 +22,7 @@ export interface LinkName {
 }
 
 /** What follows a short URL where it is copied: punctuation, markup, white space, invisible characters. */
-const punctuation =
-  /[/.,;:!?)\]}>'"”’»*~\s\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]/;
+const punctuation = new RegExp(`[/.,;:!?)\\]}>'"”’»*~]|${invisible.source}`);
 /** The same with the one that codes may have at their end. */
 const trailing = new RegExp(`${punctuation.source}|_`);
 
