@@ -85,11 +85,3 @@ export const hurried = async <Result>(work: () => Promise<Result>): Promise<Resu
     moments.hurried -= 1;
   }
 };
-
-/** Gives way before each of the items. */
-export const givingWay = function* <Item>(items: Iterable<Item>): Generator<Item> {
-  for (const item of items) {
-    giveWay();
-    yield item;
-  }
-};

@@ -1,7 +1,7 @@
 /** For tests: a thread that is busy for a moment, and says how often it slept and how far it came. */
 import { readFileSync } from 'node:fs';
 import { parentPort, workerData } from 'node:worker_threads';
-import { givingWay, hurried, stepBack } from '../step-back.js';
+import { giveWay, hurried, stepBack } from '../step-back.js';
 
 const { stepsBack, isHurried, ms } = workerData as {
   readonly stepsBack: boolean;
@@ -23,7 +23,8 @@ if (stepsBack) stepBack(1);
 const before = sleeps();
 let last = -1;
 const count = () => {
-  for (const number of givingWay(numbers())) {
+  for (const number of numbers()) {
+    giveWay();
     if (number !== last + 1) throw new Error(`${number} came after ${last}`);
     last = number;
   }
