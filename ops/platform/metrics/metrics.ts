@@ -101,7 +101,7 @@ export const createMetrics = () => {
     requests: (listener: 'api' | 'edge' | 'admin') => createRequestRecorder(requests, listener),
     text,
     /** The body of GET /metrics: as `text`, but many calls share a rendering that starts after them. */
-    scrape: coalesce(text, scrapePauseMs),
+    scrape: coalesce(async () => Buffer.from(await text()), scrapePauseMs),
     contentType: registry.contentType,
   };
 };
