@@ -44,7 +44,13 @@ const ofContainers = [
 ];
 /** What the stack's services find in their environment. */
 const passedOn = {
-  api: ['FIRST_KEY', 'SAFE_BROWSING_API_KEY', 'SAFE_BROWSING_URL', 'TRUSTED_PROXIES'],
+  api: [
+    'CORS_ORIGINS',
+    'FIRST_KEY',
+    'SAFE_BROWSING_API_KEY',
+    'SAFE_BROWSING_URL',
+    'TRUSTED_PROXIES',
+  ],
   edge: ['GEOIP_FILE', 'OWN_HOSTS', 'SHORT_URL_HOST', 'TRUSTED_PROXIES'],
   projector: [],
 } as const;
