@@ -107,7 +107,8 @@ export const injectFaults = (
     client.query = ((...args: unknown[]) => {
       const isPlanned = sent === planned.statement;
       sent += 1;
-      if (!isPlanned || (planned.sparesCommit === true && isCommit(args[0]))) return query(...(args as [string]));
+      if (!isPlanned || (planned.sparesCommit === true && isCommit(args[0])))
+        return query(...(args as [string]));
       injected(planned);
       return inject(client, planned.fault, query, args);
     }) as Client['query'];
