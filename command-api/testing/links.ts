@@ -24,10 +24,10 @@ export const linkToCreate = (key: TestKey, changes: Partial<CreateLink> = {}): C
   ...changes,
 });
 
-/** The command that creates links of a key, by default one. */
+/** The command that creates links of a key. */
 export const shortenCommand = (
   key: TestKey,
-  links: readonly Partial<CreateLink>[] = [{}],
+  links: readonly Partial<CreateLink>[],
 ): ShortenCommand => ({
   keyId: key.id,
   linkLimit: null,

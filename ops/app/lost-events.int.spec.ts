@@ -31,6 +31,7 @@ import { settingsOf } from '../test/conformance/event-log/kafka-harness.js';
 import { testDatabase, type TestDatabase } from '../test/support/database.js';
 import { kafkaStartMs, testKafka, type TestKafka } from '../test/support/kafka.js';
 import { testNode, type TestNode } from '../test/support/node.js';
+import { untilCheckpointed } from '../test/support/relayed.js';
 import { eventually } from '../test/support/waiting.js';
 
 const { links, accounts } = topics;
@@ -105,14 +106,7 @@ describe('composition root: events that Kafka acknowledged and does not have', f
       );
       expect(await delivery.logged(receipt, 20_000)).to.equal(true);
     }
-    await eventually('a checkpoint covers all that was sent', async () => {
-      const { rows } = await database.pool.query(
-        `SELECT FROM log.relayed r WHERE next_offset > 0 AND NOT EXISTS (
-           SELECT FROM log.relay_checkpoints c
-           WHERE c.partition_id = r.partition_id AND c.next_offset = r.next_offset)`,
-      );
-      return rows.length === 0;
-    });
+    await untilCheckpointed(database.pool);
     await relaying.stop();
   };
 

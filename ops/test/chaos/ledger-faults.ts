@@ -37,7 +37,7 @@ const comparisons = 4;
 
 /**
  * Of 1,000 transactions, how many have a fault planned, and of 1,000 faults, how many may be slow: they conflict, or
- * cost the connection. A new connection parses and plans every statement again, which takes as long as ten faults.
+ * cost the connection. A new connection authenticates, and parses and plans every statement again.
  */
 const faultyOf1000 = 900;
 const statementsAtMost = 9;

@@ -36,7 +36,7 @@ export const readKafkaOn =
       await consumer.subscribe({ topics: [...topicNames], fromBeginning: true });
       const read = new Promise<void>((resolve, reject) => {
         consumer.on(consumer.events.CRASH, ({ payload: { error, restart } }) => {
-          // kafkajs restarts after what it takes for a passing failure.
+          // After a retriable error, kafkajs restarts the consumer.
           if (!restart) reject(error);
         });
         consumer

@@ -105,10 +105,10 @@ export const injectFaults = (
     originals.set(client, query);
     let sent = 0;
     client.query = ((...args: unknown[]) => {
-      const isPlanned = sent === planned.statement;
+      const isSpared = planned.sparesCommit === true && isCommit(args[0]);
+      const fails = sent === planned.statement && !isSpared;
       sent += 1;
-      if (!isPlanned || (planned.sparesCommit === true && isCommit(args[0])))
-        return query(...(args as [string]));
+      if (!fails) return query(...(args as [string]));
       injected(planned);
       return inject(client, planned.fault, query, args);
     }) as Client['query'];

@@ -16,7 +16,8 @@ import { settingsOf } from '../../test/conformance/event-log/kafka-harness.js';
 import { testDatabase, type TestDatabase } from '../../test/support/database.js';
 import { kafkaStartMs, testKafka, type TestKafka } from '../../test/support/kafka.js';
 import { testNode } from '../../test/support/node.js';
-import { eventually, rejection, within } from '../../test/support/waiting.js';
+import { untilCheckpointed } from '../../test/support/relayed.js';
+import { rejection, within } from '../../test/support/waiting.js';
 import { takeBackup } from './backup.js';
 import { openBackup } from './format.js';
 import { checkBackup, restoreInto } from './restore.js';
@@ -119,14 +120,7 @@ describe('backup: of a log on Kafka with events that wait in the outbox', functi
     withLog('service', async (opened) => {
       const position = await decide(opened, ...sent);
       expect(await opened.delivery.logged(position, 20_000)).to.equal(true);
-      await eventually('a checkpoint of the relay covers all that was sent', async () => {
-        const { rows } = await database.pool.query(
-          `SELECT FROM log.relayed r WHERE next_offset > 0 AND NOT EXISTS (
-             SELECT FROM log.relay_checkpoints c
-             WHERE c.partition_id = r.partition_id AND c.next_offset = r.next_offset)`,
-        );
-        return rows.length === 0;
-      });
+      await untilCheckpointed(database.pool);
     });
 
   it('has them while no service runs, and a restore applies them', async () => {
