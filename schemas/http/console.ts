@@ -27,7 +27,7 @@ export const consoleKey = z.object({
 export type ConsoleKey = z.infer<typeof consoleKey>;
 
 /** The answer to signing in, and to GET /console/session (nobody's: 204). */
-export const consoleSession = consoleKey.extend({ upgradeUrl: z.url() });
+export const consoleSession = consoleKey.extend({ upgradeUrl: z.url(), shortUrlHost: z.url() });
 export type ConsoleSession = z.infer<typeof consoleSession>;
 
 /** POST /console/session on the operators' listener. */
@@ -37,7 +37,7 @@ export const operatorSignInRequest = z.object(
 );
 
 /** The answer to it, and to GET /console/session. */
-export const operatorSession = z.object({ actor: z.string() });
+export const operatorSession = z.object({ actor: z.string(), shortUrlHost: z.url() });
 export type OperatorSession = z.infer<typeof operatorSession>;
 
 /** POST /admin/console */

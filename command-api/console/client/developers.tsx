@@ -47,7 +47,7 @@ const App = () => (
         </>
       )}
     >
-      {({ account, key, upgradeUrl }, signOut) => (
+      {({ account, key, upgradeUrl, shortUrlHost }, signOut) => (
         <Shell
           name="Linklog"
           pages={pages}
@@ -63,7 +63,7 @@ const App = () => (
           <Router>
             <Route path="/console" component={Overview} upgradeUrl={upgradeUrl} />
             <Route path="/console/new" component={Make} />
-            <Route path="/console/links" component={Links} />
+            <Route path="/console/links" component={Links} shortUrlHost={shortUrlHost} />
             <Route path="/console/links/:code/:tab?" component={LinkPage} />
             <Route path="/console/keys" component={Keys} scopes={key.scopes} ownId={key.id} />
             <Route default component={NoPage} />

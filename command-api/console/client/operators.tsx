@@ -49,12 +49,12 @@ const App = () => (
       ownerOf={({ actor }) => actor}
       describe={({ actor }) => actor}
     >
-      {({ actor }, signOut) => (
+      {({ actor, shortUrlHost }, signOut) => (
         <Shell name="Operators" pages={pages} onSignOut={signOut} who={<bdi>{actor}</bdi>}>
           <Router>
             <Route path="/console" component={Health} />
             <Route path="/console/keys" component={AllKeys} />
-            <Route path="/console/links" component={AllLinks} />
+            <Route path="/console/links" component={AllLinks} shortUrlHost={shortUrlHost} />
             <Route path="/console/links/:code/:tab?" component={AnyLink} />
             <Route path="/console/projections" component={Projections} />
             <Route path="/console/platform" component={Platform} />

@@ -34,12 +34,14 @@ export const developersConsole = (
   },
   routes: readonly V2Route[],
 ) => {
-  const { pool, guesses, upgradeUrl } = deps;
+  const { pool, guesses, upgradeUrl, shortUrlHost } = deps;
   const sessions = createConsoleSessions(pool, 'api');
   const cookie = sessionCookie('linklog_console', deps.trustedProxies);
 
   /** Without the hash. */
-  const shown = ({ account, key }: KeyOfSecret): ConsoleSession => ({ account, key, upgradeUrl });
+  const shown = ({ account, key }: KeyOfSecret): ConsoleSession => {
+    return { account, key, upgradeUrl, shortUrlHost };
+  };
 
   /** Begins a session in place of the one that the browser has. */
   const begin = async (ctx: Context, client: Queryable, key: KeyOfSecret): Promise<Reply> => {

@@ -30,7 +30,10 @@ describe('command API: sessions of operators', () => {
     };
     const app = createApp({ health, requests: { record: () => undefined }, logger }, () => null);
     const { pool } = database;
-    const deps = { pool, adminToken, trustedProxies: trustNobody, logger, refusalOf: () => null };
+    const deps = {
+      ...{ pool, adminToken, trustedProxies: trustNobody, logger, refusalOf: () => null },
+      shortUrlHost: 'http://localhost:8081',
+    };
     const console = operatorsConsole(deps, []);
     app.use((ctx) => console.handle(ctx));
     const handle = app.callback();

@@ -23,6 +23,7 @@ export const operatorsConsole = (
   deps: {
     readonly pool: Pool;
     readonly adminToken: string;
+    readonly shortUrlHost: string;
     readonly trustedProxies: ProxyTrust;
     readonly logger: Logger;
     /** What is wrong with an admin token; `null`: nothing. */
@@ -30,7 +31,7 @@ export const operatorsConsole = (
   },
   routes: readonly Route<AdminState>[],
 ) => {
-  const { pool, adminToken } = deps;
+  const { pool, adminToken, shortUrlHost } = deps;
   const sessions = createConsoleSessions(pool, 'admin');
   const cookie = sessionCookie('linklog_operator', deps.trustedProxies);
 
@@ -53,14 +54,14 @@ export const operatorsConsole = (
       const boundTo = bindingOf(token, adminToken);
       await sessions.begin(pool, { boundTo, actor }, token);
       await sessions.end(cookie.read(ctx));
-      const body: OperatorSession = { actor };
+      const body: OperatorSession = { actor, shortUrlHost };
       return json(200, body, cookie.keep(ctx, token));
     },
   );
 
   const whoIs = async (ctx: Context): Promise<OperatorSession | null> => {
     const actor = await actorOf(ctx);
-    return actor === null ? null : { actor };
+    return actor === null ? null : { actor, shortUrlHost };
   };
 
   const prefix = '/console/admin';

@@ -113,7 +113,7 @@ describe('the operators’ console', () => {
     const { key } = await bench.key('PRO', { account: 'a-customer' });
     const { shortCode } = await bench.link(key);
     await goTo('Links');
-    await page.getByLabel('Short code').fill(shortCode);
+    await page.getByLabel('Short code or short URL').fill(` https://sho.rt/${shortCode}+`);
     await button('Show the link').click();
     await page.getByText('Link created').waitFor();
     await page.getByText('a-customer').first().waitFor();

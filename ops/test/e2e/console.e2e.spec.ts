@@ -28,6 +28,13 @@ const cookieOf = (answer: Answer): string => setCookie(answer).split(';')[0] ?? 
 
 describe('product: console', () => {
   const bench = withProduct({ TRUSTED_PROXIES: proxy, LOG_LEVEL: 'trace' });
+  let addresses: { readonly upgradeUrl: string; readonly shortUrlHost: string };
+
+  before(async () => {
+    const { key } = await bench.key('PRO');
+    const shortUrlHost = new URL((await bench.link(key)).shortUrl).origin;
+    addresses = { upgradeUrl, shortUrlHost };
+  });
 
   /** What a page of this listener's console asks. */
   const fromPage = (
@@ -65,7 +72,7 @@ describe('product: console', () => {
       expectBody(answer, 200, {
         account,
         key: { id, name, plan: 'HOBBY', scopes: [...scopeNames] },
-        upgradeUrl,
+        ...addresses,
       });
       expect(setCookie(answer)).to.match(
         /^linklog_console=[\w-]{43}; Path=\/console; Max-Age=604800; HttpOnly; SameSite=Strict$/,
@@ -77,7 +84,7 @@ describe('product: console', () => {
         expectBody(known, 200, {
           account,
           key: { id, name, plan: 'HOBBY', scopes: [...scopeNames] },
-          upgradeUrl,
+          ...addresses,
         });
       }
     });
@@ -425,7 +432,7 @@ describe('product: console', () => {
       const { id, name, account } = await bench.key('INDIE', { account: 'acme' });
       const { token } = await made({ key: id });
       const key = { id, name, plan: 'INDIE', scopes: [...scopeNames] };
-      const whose = { account, key, upgradeUrl };
+      const whose = { account, key, ...addresses };
       const { Cookie } = await session();
       for (const api of bench.product.apis) {
         const options = { headers: { Cookie } };
@@ -487,7 +494,7 @@ describe('product: console', () => {
     it('takes the admin token and a name, which is the actor of what is done', async () => {
       const { admin, admins, adminToken } = bench.product;
       const answer = await operator('maria', { headers: { 'X-Actor': 'other' } });
-      expectBody(answer, 200, { actor: 'maria' });
+      expectBody(answer, 200, { actor: 'maria', shortUrlHost: addresses.shortUrlHost });
       expect(setCookie(answer)).to.match(
         /^linklog_operator=[\w-]{43}; Path=\/console; .*HttpOnly; SameSite=Strict$/,
       );
@@ -506,7 +513,10 @@ describe('product: console', () => {
       expect(events.at(-1)?.actor).to.equal('maria');
       // Of the nodes that have an API, each knows the session.
       for (const other of admins.slice(0, bench.product.apis.length)) {
-        expectBody(await ask(`${other}/console/session`, { headers }), 200, { actor: 'maria' });
+        expectBody(await ask(`${other}/console/session`, { headers }), 200, {
+          actor: 'maria',
+          shortUrlHost: addresses.shortUrlHost,
+        });
       }
       expect((await ask(`${admin}/admin/platform`, { headers })).status).to.equal(401);
       expect((await fromPage(admin, 'DELETE', '/console/session', { headers })).status).to.equal(

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { pastedCode } from '../../../schemas/pasted-code.js';
 import { CliError } from './errors.js';
 
 /** Damerau-Levenshtein: insertions, deletions, replacements and swaps of neighbours. */
@@ -58,6 +59,9 @@ export const notEmpty =
     if (word === '') throw new CliError('USAGE', `the ${what} is empty${hint}`);
     return word;
   };
+
+/** A parser of a short code, or of a whole short URL. */
+export const shortCodeArgument = (word: string): string => notEmpty('short code')(pastedCode(word));
 
 /**
  * A parser of a whole number of these units.

@@ -1,5 +1,5 @@
 import type { HistoryResponse } from '../../../schemas/http/history.js';
-import { notEmpty, required } from './arguments.js';
+import { required, shortCodeArgument } from './arguments.js';
 import type { Command, CommandContext } from './command.js';
 import { addManagingCommands } from './managed-links.js';
 import { changed, table } from './output.js';
@@ -26,7 +26,7 @@ export const addLinkCommands = (program: Command, { connect, print }: CommandCon
     links
       .command(what)
       .description(description)
-      .argument('<code>', 'its short code', notEmpty('short code'))
+      .argument('<code>', 'its short code', shortCodeArgument)
       .option('--reason <reason>', 'why, for its history; 1 to 500 characters')
       .examples(`links ${what} spring-sale --reason "${reason}"`)
       .action(async (code: string, options: { readonly reason?: string }) => {
@@ -41,7 +41,7 @@ export const addLinkCommands = (program: Command, { connect, print }: CommandCon
   links
     .command('history')
     .description('what was done to a link, oldest first; not its visits')
-    .argument('<code>', 'its short code', notEmpty('short code'))
+    .argument('<code>', 'its short code', shortCodeArgument)
     .examples(
       'links history spring-sale',
       "links history spring-sale --json | jq -r '.events[].actor'",

@@ -7,11 +7,14 @@ import {
   type Order,
   type Status,
 } from '../../link-filter.js';
+import { codeOfShortUrl } from '../../../../schemas/pasted-code.js';
 import { fieldsOf, onSubmit } from '../app/hooks.js';
 import { Input, Select } from '../components/field.js';
 
 interface Props {
   readonly filter: LinkFilter;
+  /** A pasted short URL with this prefix is searched for by its code. */
+  readonly shortUrlHost: string;
   /** The address of the first page of another filter. */
   readonly hrefOf: (change: Partial<LinkFilter>) => string;
   readonly onChange: (change: Partial<LinkFilter>) => void;
@@ -34,7 +37,7 @@ const useText = (value: string) => {
 };
 
 /** What is filtered by, each with an address without it. */
-const Chips = ({ filter, hrefOf }: Omit<Props, 'onChange'>) => {
+const Chips = ({ filter, hrefOf }: Omit<Props, 'onChange' | 'shortUrlHost'>) => {
   const { search, tags, status, domain, account } = filter;
   const chips = [
     ...(search === '' ? [] : [['text', search, { search: '' }] as const]),
@@ -58,8 +61,8 @@ const Chips = ({ filter, hrefOf }: Omit<Props, 'onChange'>) => {
 
 /** Search, filters and order of the list. The address bar has them, so they can be shared, and going back works. */
 export const Filters = (props: Props) => {
-  const { filter, hasAccounts = false, onChange } = props;
-  const search = useText(filter.search);
+  const { filter, shortUrlHost, hasAccounts = false, onChange } = props;
+  const searchText = useText(filter.search);
   const domain = useText(filter.domain);
   const account = useText(filter.account);
   const submit = onSubmit((form) => {
@@ -67,7 +70,8 @@ export const Filters = (props: Props) => {
     const { tag } = fields;
     const tags = tag === undefined ? filter.tags : [...new Set([...filter.tags, tag])];
     const text = (name: string): string => fields[name] ?? '';
-    onChange({ search: text('search'), domain: text('domain'), account: text('account'), tags });
+    const search = codeOfShortUrl(text('search'), shortUrlHost) ?? text('search');
+    onChange({ search, domain: text('domain'), account: text('account'), tags });
     return undefined;
   });
   return (
@@ -78,9 +82,9 @@ export const Filters = (props: Props) => {
           name="search"
           type="search"
           minLength={2}
-          maxLength={100}
+          maxLength={200}
           placeholder="Link, title, note, tag"
-          {...search}
+          {...searchText}
         />
         <Select
           label="Status"

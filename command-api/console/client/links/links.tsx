@@ -31,7 +31,7 @@ const Failures = ({ failed }: { readonly failed: readonly Failed[] }) => (
 );
 
 /** All links of the account, a page at a time: found, looked at, changed together. */
-export const Links = () => {
+export const Links = ({ shortUrlHost }: { readonly shortUrlHost: string }) => {
   const { url, route } = useLocation();
   const filter = { ...readFilter(url.split('?')[1] ?? ''), account: '' };
   const query = writeFilter(filter);
@@ -89,6 +89,7 @@ export const Links = () => {
         <>
           <Filters
             filter={filter}
+            shortUrlHost={shortUrlHost}
             hrefOf={hrefOf}
             onChange={(change) => {
               route(hrefOf(change));

@@ -1,4 +1,5 @@
 import { useLocation } from 'preact-iso/router';
+import { pastedCode } from '../../../../schemas/pasted-code.js';
 import { readFilter, writeFilter, type LinkFilter } from '../../link-filter.js';
 import { callApi } from '../app/api.js';
 import { fieldsOf, onSubmit, useLoad } from '../app/hooks.js';
@@ -16,12 +17,12 @@ const Find = () => {
   const { route } = useLocation();
   const submit = onSubmit((form) => {
     const { code } = fieldsOf(form);
-    if (code !== undefined) route(`/console/links/${encodeURIComponent(code)}`);
+    if (code !== undefined) route(`/console/links/${encodeURIComponent(pastedCode(code))}`);
     return undefined;
   });
   return (
     <form class="picker" onSubmit={submit} aria-label="One link">
-      <Input label="Short code" name="code" required pattern="[A-Za-z0-9_\-]{3,50}" />
+      <Input label="Short code or short URL" name="code" required />
       <button>Show the link</button>
     </form>
   );
@@ -35,7 +36,7 @@ const addressOf = (filter: LinkFilter): string => {
 };
 
 /** The links of all accounts, account by account. */
-export const AllLinks = () => {
+export const AllLinks = ({ shortUrlHost }: { readonly shortUrlHost: string }) => {
   const { url, route } = useLocation();
   const filter = readFilter(url.split('?')[1] ?? '');
   const query = writeFilter(filter);
@@ -53,6 +54,7 @@ export const AllLinks = () => {
       <Find />
       <Filters
         filter={filter}
+        shortUrlHost={shortUrlHost}
         hasAccounts
         hrefOf={hrefOf}
         onChange={(change) => {
