@@ -115,9 +115,14 @@ export const canonicalText = (text: string): string => {
 const outerSpace =
   '[\\u0009-\\u000d \\u00a0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000\\ufeff]*';
 
-/** The pattern of a text before it is trimmed, for the OpenAPI document. @param pattern from `^` to `$` */
-const withOuterSpace = ({ source }: RegExp): string =>
-  `^${outerSpace}${source.slice(1, -1)}${outerSpace}$`;
+/**
+ * The pattern of a text before it is trimmed, for the OpenAPI document. It has the greatest length of the trimmed
+ * text, which `maxLength` would not allow for.
+ *
+ * @param pattern from `^` to `*$`
+ */
+const withOuterSpace = ({ source }: RegExp, minLength: number, maxLength: number): string =>
+  `^${outerSpace}${source.slice(1, -2)}{${minLength},${maxLength}}${outerSpace}$`;
 
 /** A text that PostgreSQL stores and a page can show. Its bounds are those of its canonical form. */
 export const text = (
@@ -135,7 +140,10 @@ export const text = (
       return length >= minLength && length <= maxLength && value.isWellFormed();
     }, error)
     .refine((value) => !tooManyMarks.test(value), 'At most 30 combining marks in a row')
-    .meta({ ...bounds, pattern: withOuterSpace(pattern) });
+    .meta({
+      ...(minLength > 0 && { minLength }),
+      pattern: withOuterSpace(pattern, minLength, maxLength),
+    });
 };
 
 export const title = text(
