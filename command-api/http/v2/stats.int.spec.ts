@@ -26,7 +26,7 @@ describe('command API: statistics after an upgrade', () => {
     const handlers = createStatsHandlers(node);
     const state = { call: { now: new Date(), key: { account: 'shop' } } } as V2State;
     const asking = (querystring: string) =>
-      ({ querystring, req: { url: `/v2/stats?${querystring}` } }) as Context;
+      ({ querystring, req: { url: `/v2/stats?${querystring}` } as unknown }) as Context;
     return [
       await handlers.account(asking(''), state, () => ''),
       await handlers.link(asking('include=bots'), state, () => 'nothing0'),
