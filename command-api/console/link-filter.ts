@@ -3,6 +3,7 @@
 export const statuses = {
   active: 'Active',
   disabled: 'Disabled',
+  scheduled: 'Scheduled',
   expired: 'Expired',
   blocked: 'Blocked',
   deleted: 'Deleted',

@@ -11,6 +11,7 @@ import { newEvent } from '../../schemas/events/codec.js';
 import {
   evolveLedgerLink,
   freeCode,
+  type LedgerLink,
   type LedgerLinkState,
 } from '../../schemas/folds/ledger-link.js';
 import {
@@ -22,8 +23,9 @@ import {
   type LinkState,
   type MadeLink,
 } from '../../schemas/folds/link.js';
-import type { ExpiryReason } from '../../schemas/folds/link-status.js';
+import { willRedirect, type ExpiryReason } from '../../schemas/folds/link-status.js';
 import { canonicalText, maxTags } from '../../schemas/http/link-fields.js';
+import { secondsAfter } from './link.js';
 
 /** A link as the ledger decides about it, and all that its events say. Both have the same events. */
 export interface ManagedLink {
@@ -43,7 +45,10 @@ export interface LinkChange {
   readonly url?: string | undefined;
   /** Seconds from now. */
   readonly expiresIn?: number | null | undefined;
-  readonly maxClicks?: number | undefined;
+  /** In place of `expiresIn`. */
+  readonly expiresAt?: string | null | undefined;
+  readonly startsAt?: string | null | undefined;
+  readonly maxClicks?: number | null | undefined;
   /** A `hash` of `null` is not known yet: the decider asks for it when nothing else refuses the change. */
   readonly password?: { readonly hash: string | null } | null | undefined;
   readonly title?: string | null | undefined;
@@ -65,16 +70,19 @@ export type LinkCommand = {
       readonly change: LinkChange;
       /** The destination that was found safe; `null`: none was checked. */
       readonly safeUrl: string | null;
+      /** The clicks of the statistics: the opening balance of a limit on a link without one. */
+      readonly countedClicks: number;
     }
   | { readonly type: 'DeleteLink' }
 );
+
+type ChangeLink = Extract<LinkCommand, { readonly type: 'ChangeLink' }>;
 
 export type LinkRefusal =
   | 'notFound'
   | 'deleted'
   | 'changedMeanwhile'
-  /** `maxClicks` of a link that was made without. */
-  | 'notLimited'
+  | 'startsAfterEnd'
   /** `maxClicks` below the clicks that are taken. */
   | 'clicksTaken'
   | 'tooManyTags'
@@ -86,17 +94,29 @@ export type LinkRefusal =
 const sameTexts = (a: readonly string[], b: readonly string[]): boolean =>
   a.length === b.length && a.every((text, index) => text === b[index]);
 
+/** The clicks that count against a limit, also against one that is set now. */
+export const clicksTaken = (
+  { maxClicks, clicks }: LedgerLink,
+  { countedClicks }: Pick<ChangeLink, 'countedClicks'>,
+): number => (maxClicks === null ? Math.max(clicks, countedClicks) : clicks);
+
 const editOf = (
-  { url, expiresIn, maxClicks, password }: LinkChange,
+  command: ChangeLink,
+  ledger: LedgerLink,
   link: Link,
   now: Date,
 ): EventNamed<'LinkEdited'>['data'] => {
-  const end = expiresIn == null ? null : new Date(now.getTime() + expiresIn * 1_000).toISOString();
+  const { url, expiresIn, expiresAt, startsAt, maxClicks, password } = command.change;
+  const end = expiresIn == null ? expiresIn : secondsAfter(now, expiresIn);
+  const asked = end === undefined ? expiresAt : end;
+  const opens = maxClicks != null && ledger.maxClicks === null;
   const isRemoved = password === null && link.passwordHash !== null;
   return {
     ...(url !== undefined && url !== link.url && { url }),
-    ...(expiresIn !== undefined && end !== link.expiresAt && { expiresAt: end }),
+    ...(asked !== undefined && asked !== link.expiresAt && { expiresAt: asked }),
+    ...(startsAt !== undefined && startsAt !== link.startsAt && { startsAt }),
     ...(maxClicks !== undefined && maxClicks !== link.maxClicks && { maxClicks }),
+    ...(opens && { clicks: clicksTaken(ledger, command) }),
     ...(isRemoved && { password: 'removed' }),
     // Without a hash, the edit only serves to find what refuses it.
     ...(password && { password: 'set', passwordHash: password.hash ?? '' }),
@@ -134,7 +154,7 @@ const overBy = (link: LedgerLinkState, now: Date): ExpiryReason | null => {
 const needsCheck = (before: MadeLink, after: LinkState, now: Date): boolean => {
   if (after.status === 'none') return false;
   if (after.link.url !== before.link.url) return true;
-  return linkStatusAt(after, now) === 'active' && linkStatusAt(before, now) !== 'active';
+  return willRedirect(linkStatusAt(after, now)) && !willRedirect(linkStatusAt(before, now));
 };
 
 /** What its owner, or an operator, makes of a link. Nothing changes a link that was deleted. */
@@ -161,9 +181,8 @@ export const decideLinkChange = (
   const { change, safeUrl } = command;
   const { now } = context;
   const { link } = current;
-  if (change.maxClicks !== undefined) {
-    if (ledger.maxClicks === null) return refused('notLimited');
-    if (change.maxClicks < ledger.clicks) return refused('clicksTaken');
+  if (change.maxClicks != null) {
+    if (change.maxClicks < clicksTaken(ledger, command)) return refused('clicksTaken');
   }
 
   const events: LinkEvent[] = [];
@@ -173,7 +192,12 @@ export const decideLinkChange = (
     events.push(event);
     after = evolveManagedLink(after, event);
   };
-  const edit = editOf(change, link, now);
+  const edit = editOf(command, ledger, link, now);
+  const { startsAt = link.startsAt, expiresAt = link.expiresAt } = edit;
+  const setsTime = edit.startsAt !== undefined || edit.expiresAt !== undefined;
+  if (setsTime && startsAt !== null && expiresAt !== null && startsAt >= expiresAt) {
+    return refused('startsAfterEnd');
+  }
   if (!isEmpty(edit)) add((next) => newEvent('LinkEdited', edit, next));
   const reason = liftsExpiry(edit) ? overBy(after.ledger, now) : null;
   if (reason !== null) {

@@ -59,9 +59,13 @@ const clicks = [1, 2, 3].map((click) => visited('spring', click));
 const usedUp = [limited, ...clicks, expired('spring', 2, 'clicks')];
 
 const always = () => true;
-const change = (wanted: LinkChange, safeUrl: string | null = null): LinkCommand => ({
+const change = (
+  wanted: LinkChange,
+  safeUrl: string | null = null,
+  countedClicks = 0,
+): LinkCommand => ({
   ...{ type: 'ChangeLink', account: 'acme', isMeant: always },
-  ...{ change: wanted, safeUrl },
+  ...{ change: wanted, safeUrl, countedClicks },
 });
 const remove: LinkCommand = { type: 'DeleteLink', account: 'acme', isMeant: always };
 /** Of the decision’s event with this number. */
@@ -179,9 +183,68 @@ describe('command API: changing a link', () => {
     given(limited, ...clicks.slice(0, 2))
       .when(change({ maxClicks: 1 }))
       .thenRefused('clicksTaken');
+  });
+
+  it('sets a limit on a link without one, with the clicks counted so far as opening balance', () => {
     given(made)
-      .when(change({ maxClicks: 5 }))
-      .thenRefused('notLimited');
+      .when(change({ maxClicks: 5 }, null, 3))
+      .then(edited('spring', 2, { maxClicks: 5, clicks: 3 }, told()));
+    given(made)
+      .when(change({ maxClicks: 3 }, null, 3))
+      .then(
+        edited('spring', 2, { maxClicks: 3, clicks: 3 }, told(1)),
+        expired('spring', 3, 'clicks', { ...told(2), causationId: idOf(1) }),
+      );
+    given(made)
+      .when(change({ maxClicks: 2 }, null, 3))
+      .thenRefused('clicksTaken');
+  });
+
+  it('removes a limit, and sets another one that never counts a click twice', () => {
+    const unlimited = [limited, ...clicks.slice(0, 2), edited('spring', 2, { maxClicks: null })];
+    given(limited, ...clicks.slice(0, 2))
+      .when(change({ maxClicks: null }))
+      .then(edited('spring', 2, { maxClicks: null }, told()));
+    given(...usedUp)
+      .when(change({ maxClicks: null }, 'https://example.com/spring'))
+      .then(edited('spring', 3, { maxClicks: null }, told()));
+    given(...unlimited)
+      .when(change({ maxClicks: 9 }, null, 7))
+      .then(edited('spring', 3, { maxClicks: 9, clicks: 7 }, told()));
+    // The statistics may lag behind the ledger.
+    given(...unlimited)
+      .when(change({ maxClicks: 9 }, null, 1))
+      .then(edited('spring', 3, { maxClicks: 9, clicks: 2 }, told()));
+  });
+
+  it('sets and removes an end and a start, of which the start is first', () => {
+    const [start, end] = [at(200).toISOString(), at(300).toISOString()];
+    given(made)
+      .when(change({ startsAt: start, expiresAt: end }))
+      .then(edited('spring', 2, { startsAt: start, expiresAt: end }, told()));
+    const scheduled = created('spring', { startsAt: start }, { account: 'acme' });
+    given(scheduled)
+      .when(change({ startsAt: null }))
+      .then(edited('spring', 2, { startsAt: null }, told()));
+    given(scheduled)
+      .when(change({ startsAt: start }))
+      .thenNothing();
+    given(scheduled)
+      .when(change({ expiresAt: start }))
+      .thenRefused('startsAfterEnd');
+    given(scheduled)
+      .when(change({ expiresIn: 60 }))
+      .thenRefused('startsAfterEnd');
+    given(created('spring', { expiresAt: end }, { account: 'acme' }))
+      .when(change({ startsAt: end }))
+      .thenRefused('startsAfterEnd');
+  });
+
+  it('needs a check of the destination before an expired link is scheduled', () => {
+    const start = at(200).toISOString();
+    given(ending, expired('spring', 2))
+      .when(change({ startsAt: start, expiresAt: at(300).toISOString() }))
+      .thenRefused('unchecked');
   });
 
   it('brings an expired link back when neither time nor clicks are over', () => {
@@ -227,8 +290,8 @@ describe('command API: changing a link', () => {
     given(made).when(change({ password })).thenRefused('unhashed');
     given(made).when(change({ password, url })).thenRefused('unchecked');
     given(made)
-      .when(change({ password, maxClicks: 2 }))
-      .thenRefused('notLimited');
+      .when(change({ password, maxClicks: 2 }, null, 3))
+      .thenRefused('clicksTaken');
   });
 
   it('never leaves a link active whose clicks or time are over, nor takes one away', () => {
@@ -261,7 +324,7 @@ describe('command API: changing a link', () => {
           // Where it asks for the limit or the end that the link has, it edits nothing.
           const isEdited =
             decision.type === 'accepted' &&
-            decision.events.some(({ type }) => type === 'linklog.LinkEdited.v1');
+            decision.events.some(({ type }) => type === 'linklog.LinkEdited.v2');
           if (isOver && isEdited) {
             expect(current.status).to.not.equal('active');
           }

@@ -7,6 +7,8 @@ export const linkDetailsOf = (
   known: {
     readonly version: number;
     readonly clicks: { readonly clicks: number; readonly lastAccessed: Date | null };
+    /** Counted against the limit, by the ledger. */
+    readonly clicksTaken: number;
     readonly shortUrlHost: string;
     readonly now: Date;
   },
@@ -17,6 +19,7 @@ export const linkDetailsOf = (
     shortCode: link.code,
     url: link.url,
     alias: link.custom ? link.code : null,
+    startsAt: link.startsAt,
     expiresAt: link.expiresAt,
     maxClicks: link.maxClicks,
     createdAt: link.createdAt,
@@ -26,6 +29,7 @@ export const linkDetailsOf = (
     tags: link.tags,
     hasPassword: link.passwordHash !== null,
     clickCount: known.clicks.clicks,
+    clicksLeft: link.maxClicks === null ? null : Math.max(0, link.maxClicks - known.clicksTaken),
     lastAccessed: known.clicks.lastAccessed?.toISOString() ?? null,
     updatedAt: link.updatedAt,
     version: known.version,

@@ -9,6 +9,12 @@ import {
 import type { EventNamed } from '../../schemas/events/catalogue.js';
 import { newEvent } from '../../schemas/events/codec.js';
 import type { LedgerLinkState } from '../../schemas/folds/ledger-link.js';
+import {
+  linkStatusAt,
+  type Link,
+  type LinkState,
+  type MadeLink,
+} from '../../schemas/folds/link.js';
 import type { BatchResponse, BatchResult } from '../../schemas/http/batch.js';
 import type { LinkResponse } from '../../schemas/http/shorten.js';
 
@@ -20,11 +26,16 @@ export interface CreateLink {
   readonly url: string;
   /** Seconds. */
   readonly expiresIn: number | null;
+  /** In place of `expiresIn`. */
+  readonly expiresAt: string | null;
+  readonly startsAt: string | null;
   readonly maxClicks: number | null;
   readonly passwordHash: string | null;
   readonly title: string | null;
   readonly note: string | null;
   readonly tags: readonly string[] | null;
+  /** Whether an existing link of the account to the destination will do. */
+  readonly reuse: boolean;
   /** The root key whose quota it spends. */
   readonly keyId: string;
   /** The key that asks for it. */
@@ -36,10 +47,18 @@ export interface CreateLink {
 /** Why the ledger made no link. */
 export type ShortenRefusal = 'aliasTaken' | 'linksExhausted';
 
+/** An existing link, which has no options. */
+export type ReusedLink = Pick<Link, 'code' | 'url' | 'createdAt'>;
+
 /** What became of a request for a link. */
 export type ShortenOutcome =
   | { readonly type: 'created'; readonly event: EventNamed<'LinkCreated'> }
+  | { readonly type: 'reused'; readonly link: ReusedLink }
   | { readonly type: ShortenRefusal };
+
+/** @param seconds at least 0 */
+export const secondsAfter = (time: Date, seconds: number): string =>
+  new Date(time.getTime() + seconds * 1_000).toISOString();
 
 /** A code is given out once and for all. */
 export const decideCreateLink = (
@@ -49,10 +68,9 @@ export const decideCreateLink = (
 ): Decision<EventNamed<'LinkCreated'>, 'codeTaken'> => {
   if (link.status === 'taken') return refused('codeTaken');
   const { code: subject, custom, url, expiresIn, maxClicks, passwordHash, keyId, account } = create;
-  const { title, note, tags } = create;
+  const { startsAt, title, note, tags } = create;
   const { now } = context;
-  const expiresAt =
-    expiresIn === null ? null : new Date(now.getTime() + expiresIn * 1_000).toISOString();
+  const expiresAt = expiresIn === null ? create.expiresAt : secondsAfter(now, expiresIn);
   const data = {
     url,
     custom,
@@ -60,6 +78,7 @@ export const decideCreateLink = (
     maxClicks,
     passwordHash,
     keyId,
+    ...(startsAt !== null && { startsAt }),
     ...(title !== null && { title }),
     ...(note !== null && { note }),
     ...(tags !== null && { tags: [...tags] }),
@@ -101,23 +120,44 @@ export type AnswerForm = { readonly shortUrlHost: string } & (
 );
 
 export type ShortenAnswer =
-  | { readonly status: 201; readonly body: LinkResponse }
-  | { readonly status: 200; readonly body: BatchResponse };
+  | { readonly type: 'created'; readonly status: 201; readonly body: LinkResponse }
+  | { readonly type: 'reused'; readonly status: 200; readonly body: LinkResponse }
+  | { readonly type: 'batch'; readonly status: 200; readonly body: BatchResponse };
 
 const linkOf = (event: EventNamed<'LinkCreated'>, shortUrlHost: string): LinkResponse => {
-  const { url, custom, expiresAt, maxClicks, title, note, tags } = event.data;
+  const { url, custom, startsAt, expiresAt, maxClicks, title, note, tags } = event.data;
   return {
     shortUrl: `${shortUrlHost}/${event.subject}`,
     shortCode: event.subject,
     url,
     ...(custom && { alias: event.subject }),
     ...(expiresAt !== null && { expiresAt }),
+    ...(startsAt !== undefined && { startsAt }),
     ...(maxClicks !== null && { maxClicks }),
     createdAt: event.time,
     ...(title !== undefined && { title }),
     ...(note !== undefined && { note }),
     ...(tags !== undefined && { tags }),
   };
+};
+
+const reusedLinkOf = (
+  { code, url, createdAt }: ReusedLink,
+  shortUrlHost: string,
+): LinkResponse => ({ shortUrl: `${shortUrlHost}/${code}`, shortCode: code, url, createdAt });
+
+/** Whether `reuse` finds this link: it is active, leads to exactly this destination, and has no option. */
+export const isReusable = (
+  state: LinkState,
+  { account, url }: Pick<Link, 'account' | 'url'>,
+  now: Date,
+): state is MadeLink => {
+  if (state.status === 'none' || linkStatusAt(state, now) !== 'active') return false;
+  const { link } = state;
+  const { custom, startsAt, expiresAt, maxClicks, passwordHash, title, note, tags } = link;
+  const options = [startsAt, expiresAt, maxClicks, passwordHash, title, note];
+  const hasNone = !custom && tags.length === 0 && options.every((option) => option === null);
+  return hasNone && link.account === account && link.url === url;
 };
 
 /** The result of an item that failed: what the reply to the item alone would have said. */
@@ -135,24 +175,29 @@ export const answerOf = (
   const { shortUrlHost } = form;
   if (form.type === 'link') {
     const [outcome] = outcomes;
-    if (outcome?.type !== 'created') return null;
-    return { status: 201, body: linkOf(outcome.event, shortUrlHost) };
+    if (outcome?.type === 'created') {
+      return { type: 'created', status: 201, body: linkOf(outcome.event, shortUrlHost) };
+    }
+    if (outcome?.type !== 'reused') return null;
+    return { type: 'reused', status: 200, body: reusedLinkOf(outcome.link, shortUrlHost) };
   }
   const decided = [...outcomes];
   const results = form.items.map((item, index): BatchResult => {
     if (item.type === 'refused') return item.result;
     const outcome = decided.shift();
     if (!outcome) throw new Error('An item of a batch has no outcome');
-    return outcome.type === 'created'
-      ? { index, success: true, ...linkOf(outcome.event, shortUrlHost) }
-      : item.failures[outcome.type];
+    if (outcome.type === 'created') {
+      return { index, success: true, ...linkOf(outcome.event, shortUrlHost) };
+    }
+    if (outcome.type === 'reused') throw new Error('An item of a batch is never reused');
+    return item.failures[outcome.type];
   });
-  return { status: 200, body: { results } };
+  return { type: 'batch', status: 200, body: { results } };
 };
 
 /** Whether a retry gets this answer again: only an answer that created something is stored. */
 export const isStorable = (answer: ShortenAnswer): boolean =>
-  answer.status === 201 || answer.body.results.some(({ success }) => success);
+  answer.type !== 'batch' || answer.body.results.some(({ success }) => success);
 
 /**
  * An answer to a batch without what can be read again: the fields of created links, and the URLs of failed items,

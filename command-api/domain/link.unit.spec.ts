@@ -46,11 +46,14 @@ const createLink: CreateLink = {
   custom: true,
   url: 'https://example.com/spring',
   expiresIn: 60,
+  expiresAt: null,
+  startsAt: null,
   maxClicks: 5,
   passwordHash: '$argon2id$…',
   title: null,
   note: null,
   tags: null,
+  reuse: false,
   keyId: 'key-1',
   actor: 'key-1',
   account: 'acme',
@@ -89,6 +92,13 @@ describe('command API: creating a link', () => {
         passwordHash: null,
       })
       .then(created('spring', {}, origin));
+  });
+
+  it('takes an end and a start as times', () => {
+    const times = { startsAt: at(10).toISOString(), expiresAt: at(90).toISOString() };
+    given()
+      .when({ ...createLink, ...times, expiresIn: null, maxClicks: null, passwordHash: null })
+      .then(created('spring', { custom: true, ...times }, origin));
   });
 
   it('is refused for a code that was ever taken, whatever became of it', () => {
@@ -227,6 +237,7 @@ describe('command API: answer to a request for links', () => {
     const url = 'https://example.com/spring';
     const plain = { type: 'created', event: created('spring') } as const;
     expect(answerOf(form, [plain])).to.deep.equal({
+      type: 'created',
       status: 201,
       body: { shortUrl: 'https://example.com/spring', shortCode: 'spring', url, createdAt },
     });
@@ -237,6 +248,18 @@ describe('command API: answer to a request for links', () => {
         '"url":"https://example.com/spring","alias":"spring",' +
         `"expiresAt":"2026-06-01T00:00:00.000Z","maxClicks":3,"createdAt":"${createdAt}"}`,
     );
+  });
+
+  it('is the existing link where one is reused', () => {
+    const form: AnswerForm = { type: 'link', shortUrlHost };
+    const link = { code: 'spring', url: 'https://example.com/a', createdAt };
+    expect(answerOf(form, [{ type: 'reused', link }])).to.deep.equal({
+      ...{ type: 'reused', status: 200 },
+      body: {
+        ...{ shortUrl: 'https://example.com/spring', shortCode: 'spring' },
+        ...{ url: link.url, createdAt },
+      },
+    });
   });
 
   it('is none for a link that was not made', () => {
@@ -253,6 +276,7 @@ describe('command API: answer to a request for links', () => {
     ]);
     const link = { shortCode: 'spring', url: 'https://example.com/spring', createdAt };
     expect(answer).to.deep.equal({
+      type: 'batch',
       status: 200,
       body: {
         results: [
@@ -294,7 +318,7 @@ describe('command API: answer to a request for links', () => {
     const event = events.get('spring');
     if (!event) throw new Error('There is an event');
     const answer = answerOf(batch(...results, ready(3)), [{ type: 'created', event }]);
-    if (answer?.status !== 200) throw new Error('A batch has an answer');
+    if (answer?.type !== 'batch') throw new Error('A batch has an answer');
     const outline = JSON.parse(JSON.stringify(outlineOf(answer.body))) as BatchOutline;
     expect(JSON.stringify(outline)).not.to.include('https://').and.not.to.include('"no"');
     const made = answerOfOutline(outline, items, events, shortUrlHost);

@@ -9,6 +9,7 @@ export type AllowedOrigins = '*' | readonly string[];
 const exposedHeaders = [
   ...['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset', 'X-API-Key-Name'],
   ...['ETag', 'Retry-After', 'X-Request-Id', 'Idempotency-Replayed', 'Linklog-Ignored-Fields'],
+  'Linklog-Reused',
 ].join(', ');
 
 const preflightHeaders = {

@@ -3,6 +3,7 @@ import type { LinkDetails } from '../../schemas/http/links.js';
 import { afterMessage, type listLinksQuery } from '../../schemas/http/list-links.js';
 import { linkDetailsOf } from '../domain/link-details.js';
 import { readPlace, writePlace } from '../domain/link-query.js';
+import { readClicksTaken } from '../reports/clicks.js';
 import { listLinks, type ListedLink } from '../reports/link-list.js';
 import { areIncomplete } from '../reports/statistics.js';
 import type { ManagedLinksDeps } from './managed-links.js';
@@ -27,10 +28,17 @@ export const answerList = async (
   if (place !== undefined && after === null) return failure(400, afterMessage);
   if (query.sort === 'clicks' && (await areIncomplete(pool))) return incompleteStats;
   const page = await listLinks(pool, outbox, { query, after, limit, now });
+  const limited = page.links.filter(({ link }) => link.link.maxClicks !== null);
+  const taken = await readClicksTaken(
+    pool,
+    limited.map(({ link }) => link.link.code),
+  );
   const items = pageItems(
     page.links.map((listed) => {
       const { link, version, clicks } = listed;
-      return shown(linkDetailsOf(link, { version, clicks, shortUrlHost, now }), listed);
+      const clicksTaken = taken.get(link.link.code) ?? 0;
+      const known = { version, clicks, clicksTaken, shortUrlHost, now };
+      return shown(linkDetailsOf(link, known), listed);
     }),
   );
   const last = page.links[items.length - 1];

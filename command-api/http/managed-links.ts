@@ -6,13 +6,19 @@ import type { Pool } from '../../ops/platform/postgres/pool.js';
 import type { Actor } from '../../schemas/decision.js';
 import { linkStatusAt, type MadeLink } from '../../schemas/folds/link.js';
 import { messages } from '../../schemas/http/errors.js';
+import { startsAfterEnd } from '../../schemas/http/fields.js';
 import { tagsMessage } from '../../schemas/http/link-fields.js';
 import type { ChangedLink, LinkDetails } from '../../schemas/http/links.js';
 import { shortCodePattern } from '../../schemas/http/shorten.js';
-import type { LinkChange, LinkCommand, LinkRefusal, ManagedLink } from '../domain/link-change.js';
+import {
+  clicksTaken,
+  type LinkChange,
+  type LinkCommand,
+  type LinkRefusal,
+} from '../domain/link-change.js';
 import { linkDetailsOf } from '../domain/link-details.js';
 import { createLinkChanges } from '../ledger/link-changes.js';
-import { noClicks, readClicks } from '../reports/clicks.js';
+import { noClicks, readClicks, readClicksTaken } from '../reports/clicks.js';
 import type { SafetyCheck } from '../safety/safety-check.js';
 import { goneReplies } from './gone.js';
 import { failure, unavailable, type Reply } from './reply.js';
@@ -65,7 +71,7 @@ const refusal = (reply: Reply): ChangeOutcome => ({ type: 'refused', reply });
 /** What is said of a change that is refused for good. */
 const refusalReply = (
   reason: Exclude<LinkRefusal, 'unchecked' | 'unhashed'>,
-  { ledger }: ManagedLink,
+  taken: number,
   { readsLinks }: LinkCaller,
 ): Reply => {
   switch (reason) {
@@ -75,11 +81,10 @@ const refusalReply = (
       return goneReplies.deleted;
     case 'changedMeanwhile':
       return failure(412, messages.linkChanged);
-    case 'notLimited':
-      return failure(400, messages.limitNotGiven);
+    case 'startsAfterEnd':
+      return failure(400, startsAfterEnd);
     case 'clicksTaken': {
       if (!readsLinks) return failure(400, messages.limitBelowClicks);
-      const taken = ledger.status === 'free' ? 0 : ledger.clicks;
       return failure(400, `maxClicks must be at least ${taken}, the clicks taken`);
     }
     case 'tooManyTags':
@@ -99,18 +104,27 @@ const maxRounds = 6;
 /** A wanted change, and what was done for it so far. */
 interface Attempt {
   readonly wanted: WantedChange;
+  readonly countedClicks: number;
   safeUrl: string | null;
   hash: string | null;
   outcome?: ChangeOutcome;
 }
 
-const commandOf = ({ wanted, safeUrl, hash }: Attempt, account: string | null): LinkCommand => {
+const commandOf = (
+  { wanted, countedClicks, safeUrl, hash }: Attempt,
+  account: string | null,
+): LinkCommand => {
   const { change, isMeant } = wanted;
   if (change === 'delete') return { type: 'DeleteLink', account, isMeant };
   const { password, ...rest } = change;
   const hashed = password == null ? password : { hash };
-  return { type: 'ChangeLink', account, isMeant, safeUrl, change: { ...rest, password: hashed } };
+  return {
+    ...{ type: 'ChangeLink', account, isMeant, safeUrl, countedClicks },
+    change: { ...rest, password: hashed },
+  };
 };
+
+const codeOf = ({ code }: { readonly code: string }): string => code;
 
 /** Reads and changes links for their owners, and for operators. */
 export const createManagedLinks = (deps: ManagedLinksDeps) => {
@@ -139,7 +153,10 @@ export const createManagedLinks = (deps: ManagedLinksDeps) => {
         const { change } = attempt.wanted;
         const asked = change === 'delete' ? undefined : change.url;
         unchecked.set(attempt, asked ?? (current.status === 'none' ? '' : current.link.url));
-      } else attempt.outcome = refusal(refusalReply(decision.reason, state, caller));
+      } else {
+        const taken = ledger.status === 'free' ? 0 : clicksTaken(ledger, attempt);
+        attempt.outcome = refusal(refusalReply(decision.reason, taken, caller));
+      }
     }
     return unchecked;
   };
@@ -149,13 +166,20 @@ export const createManagedLinks = (deps: ManagedLinksDeps) => {
     links: readonly VersionedLink[],
     now: Date,
   ): Promise<readonly LinkDetails[]> => {
-    const all = await readClicks(
-      pool,
-      links.map(({ link }) => link.link.code),
-    );
+    const all = links.map(({ link }) => link.link);
+    const limited = all.filter(({ maxClicks }) => maxClicks !== null);
+    const [clicksOf, takenOf] = await Promise.all([
+      readClicks(pool, all.map(codeOf)),
+      readClicksTaken(pool, limited.map(codeOf)),
+    ]);
     return links.map(({ link, version }) => {
-      const clicks = all.get(link.link.code) ?? noClicks;
-      return linkDetailsOf(link, { version, clicks, shortUrlHost, now });
+      const { code } = link.link;
+      const clicks = clicksOf.get(code) ?? noClicks;
+      const clicksTakenOfLink = takenOf.get(code) ?? 0;
+      return linkDetailsOf(link, {
+        ...{ version, clicks, clicksTaken: clicksTakenOfLink },
+        ...{ shortUrlHost, now },
+      });
     });
   };
 
@@ -194,8 +218,13 @@ export const createManagedLinks = (deps: ManagedLinksDeps) => {
       changes: readonly WantedChange[],
       caller: LinkCaller,
     ): Promise<readonly ChangeOutcome[]> {
+      const limited = changes.filter(
+        ({ change }) => change !== 'delete' && change.maxClicks != null,
+      );
+      const clicks = await readClicks(pool, limited.map(codeOf));
       const attempts = changes.map((wanted): Attempt => {
-        const attempt = { wanted, safeUrl: null, hash: null };
+        const countedClicks = clicks.get(wanted.code)?.clicks ?? 0;
+        const attempt = { wanted, countedClicks, safeUrl: null, hash: null };
         // Not every text can be asked for.
         if (shortCodePattern.test(wanted.code)) return attempt;
         return { ...attempt, outcome: refusal(failure(404, messages.codeNotFound)) };

@@ -1,16 +1,22 @@
 import { createBatcher } from '../../ops/platform/concurrency/batcher.js';
-import type { LedgerClock } from '../../ops/ledger/clock.js';
+import { ledgerNow, type LedgerClock } from '../../ops/ledger/clock.js';
 import { lockMeters, saveMeters, type LockedMeter } from '../../ops/ledger/meters.js';
 import { findTaken, insertLinks, isCodeTaken } from '../../ops/ledger/links.js';
 import { newId } from '../../ops/platform/new-id.js';
 import { nothingRecorded, type Outbox, type Receipt } from '../../ops/platform/outbox/port.js';
-import { lockingTransaction, mayBlameOne, type Pool } from '../../ops/platform/postgres/pool.js';
+import {
+  lockingTransaction,
+  mayBlameOne,
+  type Client,
+  type Pool,
+} from '../../ops/platform/postgres/pool.js';
 import { mapResult, writeAfter, type Write } from '../../ops/platform/postgres/statement.js';
 import type { EventNamed } from '../../schemas/events/catalogue.js';
 import { evolveLedgerLink, freeCode, type LedgerLink } from '../../schemas/folds/ledger-link.js';
 import {
   decideCreateLink,
   type CreateLink,
+  type ReusedLink,
   type ShortenOutcome,
   answerOf,
   isStorable,
@@ -25,6 +31,7 @@ import {
   type IdempotentRequest,
   type KeptAnswer,
 } from './kept-answers.js';
+import { findReusable, type Destination } from './reusable-links.js';
 
 /** One request: a link, or the links of a batch, each with its own outcome. */
 export interface ShortenCommand {
@@ -63,6 +70,8 @@ export type ShortenHandler = ReturnType<typeof createShortenHandler>;
 const maxGroup = 200;
 const maxWaiting = 5_000;
 
+const nameOf = ({ account, url }: Destination): string => `${account}\n${url}`;
+
 /** A link of a group; it gets its outcome when the group is decided. */
 interface Candidate {
   create: CreateLink;
@@ -73,18 +82,23 @@ interface Candidate {
 
 /**
  * Gives each link its outcome, one after the other, as if every code were free that is not in
- * `taken`. Returns the rows to insert.
+ * `taken`. Returns the rows to insert. A link that a request with `reuse` creates is reused by the later ones.
  */
 const plan = (
   candidates: readonly Candidate[],
-  taken: ReadonlySet<string>,
-  now: Date,
+  { taken, reusable, now }: Pick<Locked, 'taken' | 'reusable' | 'now'>,
   generateCode: () => string,
 ): readonly LedgerLink[] => {
+  const reused = new Map(reusable);
   const ledgerLinks = new Map<string, LedgerLink>();
   const inUse = (code: string): boolean => taken.has(code) || ledgerLinks.has(code);
   for (const candidate of candidates) {
     const { meter, linkLimit } = candidate;
+    const found = candidate.create.reuse ? reused.get(nameOf(candidate.create)) : undefined;
+    if (found) {
+      candidate.outcome = { type: 'reused', link: found };
+      continue;
+    }
     if (linkLimit !== null && meter.links >= linkLimit) {
       candidate.outcome = { type: 'linksExhausted' };
       continue;
@@ -108,6 +122,10 @@ const plan = (
     meter.links += 1;
     meter.allLinks += 1;
     candidate.outcome = { type: 'created', event };
+    if (create.reuse) {
+      const { code, url } = create;
+      reused.set(nameOf(create), { code, url, createdAt: event.time });
+    }
   }
   return [...ledgerLinks.values()];
 };
@@ -120,6 +138,11 @@ const outcomeOf = ({ outcome }: Candidate): ShortenOutcome => {
 const createdBy = (outcome: ShortenOutcome): readonly EventNamed<'LinkCreated'>[] =>
   outcome.type === 'created' ? [outcome.event] : [];
 
+const codeOf = (outcome: ShortenOutcome): string | null => {
+  if (outcome.type === 'created') return outcome.event.subject;
+  return outcome.type === 'reused' ? outcome.link.code : null;
+};
+
 /** What is kept of a request's answer; `null` where a retry is decided anew. */
 const answerToKeep = (
   { idempotency }: ShortenCommand,
@@ -129,11 +152,11 @@ const answerToKeep = (
   const { scope, bodyHash, form } = idempotency;
   const answer = answerOf(form, outcomes);
   if (!answer || !isStorable(answer)) return null;
-  const codes = outcomes.flatMap(createdBy).map(({ subject }) => subject);
-  const { status, body } = answer;
-  const text = JSON.stringify(body);
-  const isOutline = status === 200 && Buffer.byteLength(text) > maxRecordBytes;
-  const stored = isOutline ? JSON.stringify(outlineOf(body)) : text;
+  const codes = outcomes.flatMap((outcome) => codeOf(outcome) ?? []);
+  const { status } = answer;
+  const text = JSON.stringify(answer.body);
+  const isOutline = answer.type === 'batch' && Buffer.byteLength(text) > maxRecordBytes;
+  const stored = isOutline ? JSON.stringify(outlineOf(answer.body)) : text;
   return { ...scope, bodyHash, status, answer: stored, isOutline, codes };
 };
 
@@ -153,20 +176,23 @@ interface Locked {
   /** The commands' answers of before. */
   readonly answered: readonly (KeptAnswer | null)[];
   readonly taken: ReadonlySet<string>;
+  /** The links that requests with `reuse` get, by `nameOf`. */
+  readonly reusable: ReadonlyMap<string, ReusedLink>;
 }
 
 /** Decides commands; returns what to write of them. */
 const decideLocked = (
   { outbox, generateCode }: ShortenDeps,
   commands: readonly ShortenCommand[],
-  { meters, spent, now, answered, taken }: Locked,
+  locked: Locked,
 ): Write<readonly ShortenResult[]> => {
+  const { meters, spent, now, answered } = locked;
   const candidates = commands.map(({ keyId, linkLimit, links }, index) => {
     const meter = meters.get(keyId);
     if (!meter) throw new Error(`The key ${keyId} has no meter`);
     return answered[index] ? [] : links.map((create): Candidate => ({ create, linkLimit, meter }));
   });
-  const ledgerLinks = plan(candidates.flat(), taken, now, generateCode);
+  const ledgerLinks = plan(candidates.flat(), locked, generateCode);
   for (const { outcome, meter } of candidates.flat()) {
     if (outcome?.type === 'created') spent.add(meter);
   }
@@ -191,7 +217,27 @@ const decideLocked = (
  * everywhere: the keys' meters, the keys, the codes, the log's partitions; each in the order of its own keys.
  */
 export const createShortenHandler = (deps: ShortenDeps) => {
-  const { pool, clock } = deps;
+  const { pool, outbox, clock } = deps;
+
+  /** With the key's meter locked, no rival of the key can create such a link meanwhile. */
+  const findAllReusable = async (
+    tx: Client,
+    commands: readonly ShortenCommand[],
+  ): Promise<Locked['reusable']> => {
+    const wanted = new Map(
+      commands
+        .flatMap(({ links }) => links.filter(({ reuse }) => reuse))
+        .map((create) => [nameOf(create), create]),
+    );
+    const found = new Map<string, ReusedLink>();
+    if (wanted.size === 0) return found;
+    const now = await ledgerNow(tx);
+    for (const [name, create] of wanted) {
+      const link = await findReusable(tx, outbox, create, now);
+      if (link) found.set(name, link);
+    }
+    return found;
+  };
 
   /**
    * Decides a group in one transaction, in which `rivalled` codes may be taken already.
@@ -212,10 +258,11 @@ export const createShortenHandler = (deps: ShortenDeps) => {
           lockMeters(tx, keyIds, clock),
           findAnswers(tx, scopes, clock),
           findTaken(tx, rivalled),
+          findAllReusable(tx, commands),
         ]);
       },
-      ([locked, answered, taken]) =>
-        decideLocked(deps, commands, { ...locked, spent: new Set(), answered, taken }),
+      ([locked, answered, taken, reusable]) =>
+        decideLocked(deps, commands, { ...locked, spent: new Set(), answered, taken, reusable }),
     );
 
   const run = async (commands: readonly ShortenCommand[]): Promise<readonly ShortenResult[]> => {
@@ -257,7 +304,9 @@ export const createAdmittingShortenHandler = (
           return one ? commandFor(one) : null;
         });
         const admittedCommands = commands.filter((command) => command !== null);
-        const locked = { meters, spent, now, answered: [], taken: new Set<string>() };
+        // Such a request has no alias, and no `reuse`.
+        const none = { answered: [], taken: new Set<string>(), reusable: new Map() };
+        const locked = { meters, spent, now, ...none };
         const decided = decideLocked(deps, admittedCommands, locked);
         const write = mapResult(writeAfter(countCalls(group), decided), (decidedResults) => {
           const results = [...decidedResults];

@@ -13,6 +13,7 @@ export const readClicks = async (
   postgres: Queryable,
   codes: readonly string[],
 ): Promise<ReadonlyMap<string, ClicksOfLink>> => {
+  if (codes.length === 0) return new Map();
   const { rows } = await postgres.query<ClicksOfLink & { readonly code: string }>({
     name: 'link-clicks',
     text: `SELECT code, clicks, last_accessed AS "lastAccessed" FROM projection_stats.codes
@@ -20,4 +21,18 @@ export const readClicks = async (
     values: [codes],
   });
   return new Map(rows.map(({ code, clicks, lastAccessed }) => [code, { clicks, lastAccessed }]));
+};
+
+/** The clicks that count against a limit, from the ledger: exact. */
+export const readClicksTaken = async (
+  postgres: Queryable,
+  codes: readonly string[],
+): Promise<ReadonlyMap<string, number>> => {
+  if (codes.length === 0) return new Map();
+  const { rows } = await postgres.query<{ readonly code: string; readonly clicks: number }>({
+    name: 'link-clicks-taken',
+    text: 'SELECT code, clicks FROM ledger.links WHERE code = ANY ($1::text[])',
+    values: [codes],
+  });
+  return new Map(rows.map(({ code, clicks }) => [code, clicks]));
 };

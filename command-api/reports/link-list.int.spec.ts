@@ -466,8 +466,8 @@ describe('command API: lists of links', () => {
       INSERT INTO projection_redirects.link_tags (account, tag, created_at, code)
       SELECT account, 'fifth', created_at, code FROM projection_redirects.links WHERE tags IS NOT NULL;
       UPDATE projection_redirects.links SET disabled = true WHERE status = 'disabled';
-      INSERT INTO ledger.links (code, key_id, account, disabled, sequence, last_event_at)
-      SELECT code, 'key', account, status = 'disabled', 1, created_at FROM projection_redirects.links`);
+      INSERT INTO ledger.links (code, key_id, account, disabled, sequence, last_event_at, created_at)
+      SELECT code, 'key', account, status = 'disabled', 1, created_at, created_at FROM projection_redirects.links`);
     const behind = { account: 'acme', time: new Date('2026-01-01T00:10:00.000Z') };
     await given(created('late', { url: 'http://BÜCHER.example/behind' }, behind));
 

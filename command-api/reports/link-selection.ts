@@ -75,13 +75,18 @@ const timeConditions = (query: AccountQuery, table: string, values: Values): rea
   return [...bound('>=', from), ...bound('<', before)];
 };
 
-/** By the clock, a link has expired before the projection knows it. */
+/** The clock decides whether a link is scheduled or has expired: the projection knows the latter later. */
 const statusCondition = ({ query: { status }, now }: Selection, values: Values): string => {
   switch (status) {
     case undefined:
       return `l.status <> 'deleted'`;
     case 'active':
-      return `l.status = 'active' AND (l.expires_at IS NULL OR l.expires_at > ${values.add(now, 'timestamptz')})`;
+      return `l.status = 'active'
+        AND (l.expires_at IS NULL OR l.expires_at > ${values.add(now, 'timestamptz')})
+        AND (l.starts_at IS NULL OR l.starts_at <= ${values.add(now, 'timestamptz')})`;
+    case 'scheduled':
+      return `l.status = 'active' AND l.starts_at > ${values.add(now, 'timestamptz')}
+        AND (l.expires_at IS NULL OR l.expires_at > ${values.add(now, 'timestamptz')})`;
     case 'expired':
       return `(l.status = 'expired'
         OR l.status = 'active' AND l.expires_at <= ${values.add(now, 'timestamptz')})`;
@@ -118,7 +123,7 @@ const conditionsOn = (selection: Selection, values: Values): string =>
 
 /** What conditions and candidates need. To find each link's row once more would take most of a search's time. */
 const columnsOf = (table: string): string =>
-  ['account', 'status', 'expires_at', 'url', 'sequence']
+  ['account', 'status', 'starts_at', 'expires_at', 'url', 'sequence']
     .map((column) => `${table}.${column}`)
     .join();
 
@@ -160,6 +165,8 @@ const branchesOf = (
       return ['active', 'blocked', 'disabled', 'expired'].map(ofStatus);
     case 'expired':
       return [ofStatus('expired'), due()];
+    case 'scheduled':
+      return [`${ofStatus('active')} AND b.starts_at IS NOT NULL`];
     case 'deleted':
     case 'blocked':
     case 'disabled':

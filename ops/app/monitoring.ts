@@ -24,7 +24,9 @@ export const startMonitoring = (deps: {
   const requests = metrics.requests('admin');
 
   /** Status, content type and body; `null` where nothing has this path. */
-  const answerOf = async (path: string): Promise<readonly [number, string, string | Buffer] | null> => {
+  const answerOf = async (
+    path: string,
+  ): Promise<readonly [number, string, string | Buffer] | null> => {
     switch (path) {
       case '/health':
         return [200, json, '{"status":"pass"}'];

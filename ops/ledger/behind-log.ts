@@ -32,7 +32,8 @@ export class LedgerBehindLog extends ConfigError {
 const sequences: Record<TopicName, string> = {
   [topics.links.name]: `SELECT code AS subject, sequence FROM ledger.links
     WHERE code = ANY ($1::text[])`,
-  [topics.visits.name]: `SELECT code AS subject, clicks::bigint AS sequence FROM ledger.links
+  [topics.visits.name]:
+    `SELECT code AS subject, visit_sequence::bigint AS sequence FROM ledger.links
     WHERE code = ANY ($1::text[])`,
   [topics.accounts.name]: `SELECT id AS subject, sequence FROM ledger.api_keys
       WHERE id = ANY ($1::text[])

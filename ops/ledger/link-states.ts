@@ -12,6 +12,7 @@ import type { Queryable } from '../platform/postgres/pool.js';
 /** Columns in which the ledger alone is trusted; the sequence is the lower one. */
 const columnsOfLedger: Readonly<Partial<Record<keyof RedirectRow, string>>> = {
   sequence: 'least(projected.sequence, ledger.sequence)',
+  starts_at: 'ledger.starts_at',
   expires_at: 'ledger.expires_at',
   max_clicks: 'ledger.max_clicks',
   expired: 'ledger.expired',

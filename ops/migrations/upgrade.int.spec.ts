@@ -1,7 +1,25 @@
 import { expect } from 'chai';
 import { readdirSync, readFileSync } from 'node:fs';
 import { emptyDatabase, type TestDatabase } from '../test/support/database.js';
-import { at, blocked, created, recordOf, spooledVisit } from '../../schemas/testing/events.js';
+import { isLinkEvent } from '../../schemas/events/catalogue.js';
+import {
+  evolveLedgerLink,
+  freeCode,
+  type LedgerLinkEvent,
+  type LedgerLinkState,
+} from '../../schemas/folds/ledger-link.js';
+import { evolveLink, noLink, type LinkState } from '../../schemas/folds/link.js';
+import { rowOfState } from '../../schemas/read-models/redirects.js';
+import {
+  at,
+  blocked,
+  created,
+  edited,
+  recordOf,
+  spooledVisit,
+  visited,
+} from '../../schemas/testing/events.js';
+import { lockLinks } from '../ledger/links.js';
 import { missingEvents } from '../../projectors/main.js';
 import { createBatchHandler } from '../../projectors/runtime/batch.js';
 import { watchSpools } from '../../projectors/runtime/missing-visits.js';
@@ -323,6 +341,54 @@ describe('migrations of tables with rows', () => {
       expect(await rebuildsDue()).to.deep.equal(due);
     });
   }
+
+  it('give links the key of reuse and the sequence of visits that the fold gives them', async () => {
+    await migrateUpTo('0058');
+    const { pool } = database;
+    const [alias, plain, moved] = [
+      created('alias', { custom: true, url: 'https://example.com/ü' }, { account: 'acme' }),
+      created('plain', { url: 'https://example.com/ü', maxClicks: 5 }, { account: 'acme' }),
+      created('moved', {}, { account: 'acme' }),
+    ];
+    const edit = edited('moved', 2, { url: 'https://example.net/"\\' }, { time: at(5) });
+    const histories: readonly (readonly LedgerLinkEvent[])[] = [
+      [alias],
+      [plain, visited('plain', 1), visited('plain', 2)],
+      [moved, edit],
+    ];
+    const folded = histories.map((history) =>
+      history.reduce<LedgerLinkState>(evolveLedgerLink, freeCode),
+    );
+    for (const [index, ledger] of folded.entries()) {
+      if (ledger.status === 'free') throw new Error('LinkCreated takes its code');
+      const { code, keyId, account, clicks, edited: edits, sequence, lastEventAt } = ledger;
+      await pool.query(
+        `INSERT INTO ledger.links (code, key_id, account, clicks, edited, sequence, last_event_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7)`,
+        [code, keyId, account, clicks, edits, sequence, lastEventAt],
+      );
+      const events = (histories[index] ?? []).filter(isLinkEvent);
+      const row = rowOfState(events.reduce<LinkState>(evolveLink, noLink), sequence);
+      await pool.query(
+        `INSERT INTO projection_redirects.links
+           (code, status, url, account, created_at, sequence, custom, original, updated_at)
+         VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+        [
+          ...[row?.code, row?.status, row?.url, row?.account, row?.created_at, row?.sequence],
+          ...[row?.custom, row?.original, row?.updated_at],
+        ],
+      );
+    }
+    await migrate(pool);
+    const links = await lockLinks(pool, ['alias', 'plain', 'moved']);
+    const upgraded = ['alias', 'plain', 'moved'].map((code) => links.get(code));
+    const known = (link: LedgerLinkState | undefined) => {
+      if (link?.status !== 'taken') return null;
+      const { code, createdAt, reuseKey, visitSequence } = link;
+      return { code, createdAt, reuseKey, visitSequence };
+    };
+    expect(upgraded.map(known)).to.deep.equal(folded.map(known));
+  });
 
   it('have nothing rebuilt in a new installation', async () => {
     await migrate(database.pool);

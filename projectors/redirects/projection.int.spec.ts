@@ -65,6 +65,7 @@ describe('projectors: projection redirects', () => {
     expect(await rows()).to.deep.equal([
       {
         code: 'abc',
+        starts_at: null,
         status: 'active',
         expired: null,
         url: 'https://example.com/abc',

@@ -44,6 +44,7 @@ const types = {
   updated_at: 'timestamptz',
   live_since: 'timestamptz',
   original: 'jsonb',
+  starts_at: 'timestamptz',
 } as const satisfies Record<keyof Row, string>;
 
 type Types = Readonly<Partial<Record<keyof Row, string>>>;

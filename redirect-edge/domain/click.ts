@@ -21,8 +21,11 @@ export const decideClick = (
   context: DecisionContext,
 ): Decision<EventNamed<'LinkVisited' | 'LinkExpired'>, ClickRefusal> => {
   if (link.status === 'free') return refused('notFound');
-  const { code: subject, maxClicks, clicks, expiresAt, account } = link;
-  const status = statusAt(statusOf(link), expiresAt?.getTime() ?? Infinity, context.now.getTime());
+  const { code: subject, maxClicks, clicks, account } = link;
+  const startsAt = link.startsAt?.getTime() ?? null;
+  const expiresAt = link.expiresAt?.getTime() ?? null;
+  const status = statusAt(statusOf(link), startsAt, expiresAt, context.now.getTime());
+  if (status === 'scheduled') return refused('notFound');
   if (status !== 'active') return refused(status);
   if (maxClicks !== null && clicks >= maxClicks) return refused('expired');
 
@@ -30,7 +33,7 @@ export const decideClick = (
   const visited = newEvent(
     'LinkVisited',
     { click, ...facts },
-    { ...nextEvent(link, context), subject, account, sequence: click },
+    { ...nextEvent(link, context), subject, account, sequence: link.visitSequence + 1 },
   );
   if (click !== maxClicks) return accepted(visited);
   const causationId = visited.id;

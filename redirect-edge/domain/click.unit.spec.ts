@@ -11,6 +11,7 @@ import {
   blocked,
   countedIds,
   created,
+  edited,
   expired,
   idOf,
   noon,
@@ -53,6 +54,30 @@ describe('redirect edge: taking a click', () => {
     given(made(3), visited('spring', 1))
       .when(at(1))
       .then(visited('spring', 2, told(1, at(1))));
+  });
+
+  it('continues behind an opening balance, without a gap in the sequence of visits', () => {
+    const limit = edited('spring', 2, { maxClicks: 9, clicks: 6 });
+    const click = (number: number, sequence: number, id: number) =>
+      visited('spring', number, { ...told(id, at(1)), sequence });
+    given(made(null), limit)
+      .when(at(1))
+      .then(click(7, 1, 1));
+    given(made(null), limit, click(7, 1, 9))
+      .when(at(1))
+      .then(click(8, 2, 1));
+    // A rebuild folds visits after all link events.
+    given(made(5), edited('spring', 2, { maxClicks: null }), limit, visited('spring', 1))
+      .when(at(1))
+      .then(click(7, 2, 1));
+  });
+
+  it('is refused before the start', () => {
+    const scheduled = created('spring', { maxClicks: 3, startsAt: at(60).toISOString() });
+    given(scheduled).when(at(59.999)).thenRefused('notFound');
+    given(scheduled)
+      .when(at(60))
+      .then(visited('spring', 1, { ...told(1, at(60)), account: 'default' }));
   });
 
   it('records what was judged of the visitor', () => {

@@ -1,5 +1,5 @@
 import type { LinkState } from '../../schemas/folds/link.js';
-import { statusAt, type LinkStatus } from '../../schemas/folds/link-status.js';
+import { statusAt, type RecordedStatus } from '../../schemas/folds/link-status.js';
 import { parseDestination } from '../../schemas/parse-url.js';
 
 const authority = /^(https?:\/\/)([^/\\?#]*)/i;
@@ -21,10 +21,12 @@ export const locationOf = (destination: string): string => {
 export interface ServedLink {
   readonly code: string;
   readonly account: string;
-  readonly status: LinkStatus;
+  readonly status: RecordedStatus;
   readonly location: string;
   /** Milliseconds since the epoch. */
   readonly createdAt: number;
+  /** Milliseconds since the epoch; `null` for a link without a start. */
+  readonly startsAt: number | null;
   /** Milliseconds since the epoch; `null` for a link without an end. */
   readonly expiresAt: number | null;
   /** Whether its clicks are counted against a limit, one by one, by the ledger. */
@@ -45,6 +47,7 @@ export const servedLink = (state: LinkState, sequence: number): ServedLink | nul
     status,
     location: locationOf(link.url),
     createdAt: Date.parse(link.createdAt),
+    startsAt: link.startsAt === null ? null : Date.parse(link.startsAt),
     expiresAt: link.expiresAt === null ? null : Date.parse(link.expiresAt),
     limited: link.maxClicks !== null,
     passwordHash: link.passwordHash,
@@ -62,9 +65,9 @@ export interface VisitRequest {
   readonly now: number;
 }
 
-/** Why a link leads nowhere. */
+/** Why a link leads nowhere. Before its start, a link is not found. */
 export interface Dead {
-  readonly type: 'notFound' | Exclude<LinkStatus, 'active'>;
+  readonly type: 'notFound' | Exclude<RecordedStatus, 'active'>;
 }
 
 export type VisitAnswer =
@@ -85,7 +88,8 @@ export const hasForm = ({ limited, passwordHash }: ServedLink): boolean =>
   limited || passwordHash !== null;
 
 const deadOf = (link: ServedLink, now: number): Dead | null => {
-  const type = statusAt(link.status, link.expiresAt ?? Infinity, now);
+  const type = statusAt(link.status, link.startsAt, link.expiresAt, now);
+  if (type === 'scheduled') return { type: 'notFound' };
   return type === 'active' ? null : { type };
 };
 

@@ -69,6 +69,29 @@ describe('redirect edge: what a visitor gets', () => {
     }
   });
 
+  it('is not found before the start, whatever the link is', () => {
+    const startsAt = at(60).toISOString();
+    const before = { type: 'notFound' } as const;
+    for (const options of [{}, { maxClicks: 3 }, { passwordHash }]) {
+      const scheduled = created('spring', { ...options, startsAt });
+      for (const kind of [...kinds, ...officeKinds]) given(scheduled).when(kind).then(before);
+      const served = servedLink(evolveLink(noLink, scheduled), 1);
+      expect(answerPreview(served, noon.getTime())).to.deep.equal(before);
+      expect(answerPreview(served, at(60).getTime())).to.include({ type: 'preview' });
+    }
+    const scheduled = servedLink(
+      evolveLink(noLink, created('spring', { passwordHash, startsAt })),
+      1,
+    );
+    expect(answerEntry(scheduled, { now: noon.getTime(), accepted: true })).to.deep.equal(before);
+    given(created('spring', { startsAt }))
+      .when(visit({ now: at(60).getTime() }))
+      .then({ type: 'redirect', counted: true });
+    given(created('spring', { startsAt }), blocked('spring', 2))
+      .when(visit())
+      .then({ type: 'blocked' });
+  });
+
   it('is a page that refreshes for Microsoft Office, of every link', () => {
     for (const link of [unlimited, limited, ending, secured, securedAndLimited]) {
       for (const kind of officeKinds) {
@@ -199,6 +222,7 @@ describe('redirect edge: link as the edge keeps it', () => {
     expect(servedLink(state, 1)).to.deep.equal({
       code: 'spring',
       account: 'acme',
+      startsAt: null,
       status: 'active',
       location: 'https://xn--exmple-cua.com/%C3%A4',
       createdAt: noon.getTime(),

@@ -61,6 +61,7 @@ describe('redirect edge: link reader', () => {
       status: 'active',
       location: 'https://example.com/spring',
       createdAt: Date.parse('2026-05-20T12:00:00.000Z'),
+      startsAt: null,
       expiresAt: null,
       limited: true,
       passwordHash: null,

@@ -110,6 +110,7 @@ export class LinkCache {
       readAt: secondsOf(now),
       wasUsed: false,
       status: link.status,
+      startsAt: link.startsAt,
       expiresAt: link.expiresAt,
       limited: link.limited,
       passwordHash: link.passwordHash,

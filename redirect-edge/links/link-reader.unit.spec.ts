@@ -8,6 +8,7 @@ const link: ServedLink = {
   status: 'active',
   location: 'https://example.com/spring',
   createdAt: 0,
+  startsAt: null,
   expiresAt: null,
   limited: false,
   passwordHash: null,

@@ -20,7 +20,7 @@ import { CopyStore, DatabaseClock, readCopyKey, SharedCache } from './shared-cac
 
 const logger = createLogger('silent');
 const installation = 'test';
-const keyOf = (code: string): string => `linklog:${installation}:link-v3:${code}`;
+const keyOf = (code: string): string => `linklog:${installation}:link-v4:${code}`;
 
 /** What no time-out of a test of answers may end: the machine may be busy. */
 const patientMs = 10_000;

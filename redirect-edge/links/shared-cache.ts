@@ -11,13 +11,13 @@ import { deferred } from '../../ops/platform/concurrency/deferred.js';
 import { jsonText } from '../../ops/platform/json.js';
 import { createFloodLog, type Logger } from '../../ops/platform/logging.js';
 import type { Queryable } from '../../ops/platform/postgres/pool.js';
-import { linkStatuses } from '../../schemas/folds/link-status.js';
+import { recordedStatuses } from '../../schemas/folds/link-status.js';
 import { accountName } from '../../schemas/http/keys.js';
 import type { ServedLink } from '../domain/visit.js';
 import { copyLifeMs, type Freshness } from './freshness.js';
 
 /** Of the texts in Redis. A text of another version is not found, rather than misread. */
-const version = 3;
+const version = 4;
 
 /** Texts in Redis by short code, those of a batch with one write to the socket. */
 export class CopyStore {
@@ -93,10 +93,11 @@ const time = z.int().min(0).max(8.64e15);
 const copyText = jsonText.pipe(
   z.object({
     account: accountName,
-    status: z.enum(linkStatuses),
+    status: z.enum(recordedStatuses),
     // What can stand in a header.
     location: z.string().regex(/^https?:\/\/[\x21-\x7e]+$/i),
     createdAt: time,
+    startsAt: time.nullable(),
     expiresAt: time.nullable(),
     sequence: z.int().positive(),
     readAt: time,
@@ -111,9 +112,9 @@ const macOf = (key: Buffer, code: string, copy: string): Buffer =>
   createHmac('sha256', key).update(`${code} ${copy}`).digest();
 
 const textOf = (key: Buffer, link: ServedLink, readAt: number): string => {
-  const { code, account, status, location, createdAt, expiresAt, sequence } = link;
+  const { code, account, status, location, createdAt, startsAt, expiresAt, sequence } = link;
   const copy: z.output<typeof copyText> = {
-    ...{ account, status, location, createdAt, expiresAt, sequence },
+    ...{ account, status, location, createdAt, startsAt, expiresAt, sequence },
     readAt: Math.floor(readAt),
   };
   const json = JSON.stringify(copy);

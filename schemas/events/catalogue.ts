@@ -19,16 +19,31 @@ const firstCreationData = z.strictObject({
   keyId: z.string(),
 });
 
+const secondCreationData = firstCreationData.extend({
+  title: z.string().exactOptional(),
+  note: z.string().exactOptional(),
+  tags: z.array(z.string()).exactOptional(),
+});
+
+const firstEditData = z.strictObject({
+  url: z.string().exactOptional(),
+  /** With this or `maxClicks`, an expiry ends: LinkExpired follows where the link is still over. */
+  expiresAt: timestamp.nullable().exactOptional(),
+  maxClicks: z.int().min(1).exactOptional(),
+  password: z.enum(['set', 'removed']).exactOptional(),
+  /** Of a password that was set. */
+  passwordHash: z.string().exactOptional().meta({ secret: true }),
+});
+
 /** Every event of the topic of links. Subject: the short code. */
 const linkEvents = defineEvents('links', {
   /** Time: the moment of creation. */
   LinkCreated: {
-    version: 2,
-    // Most links have no texts. Their events, of which there are many, say nothing of them.
-    data: firstCreationData.extend({
-      title: z.string().exactOptional(),
-      note: z.string().exactOptional(),
-      tags: z.array(z.string()).exactOptional(),
+    version: 3,
+    // Most links have no texts and no start. Their events, of which there are many, say nothing of them.
+    data: secondCreationData.extend({
+      /** Before this time the link is scheduled. */
+      startsAt: timestamp.exactOptional(),
     }),
     retired: [
       {
@@ -36,20 +51,29 @@ const linkEvents = defineEvents('links', {
         data: firstCreationData,
         upcast: (first: z.output<typeof firstCreationData>) => first,
       },
+      {
+        version: 2,
+        data: secondCreationData,
+        upcast: (second: z.output<typeof secondCreationData>) => second,
+      },
     ],
   },
   /** What is absent was not changed; `null` takes away. */
   LinkEdited: {
-    version: 1,
-    data: z.strictObject({
-      url: z.string().exactOptional(),
-      /** With this or `maxClicks`, an expiry ends: LinkExpired follows where the link is still over. */
-      expiresAt: timestamp.nullable().exactOptional(),
-      maxClicks: z.int().min(1).exactOptional(),
-      password: z.enum(['set', 'removed']).exactOptional(),
-      /** Of a password that was set. */
-      passwordHash: z.string().exactOptional().meta({ secret: true }),
+    version: 2,
+    data: firstEditData.extend({
+      startsAt: timestamp.nullable().exactOptional(),
+      maxClicks: z.int().min(1).nullable().exactOptional(),
+      /** The opening balance of a limit on a link without one: the clicks counted so far. */
+      clicks: z.int().min(0).exactOptional(),
     }),
+    retired: [
+      {
+        version: 1,
+        data: firstEditData,
+        upcast: (first: z.output<typeof firstEditData>) => first,
+      },
+    ],
   },
   /** What is absent was not changed; `null` takes away. */
   LinkDescribed: {

@@ -18,13 +18,18 @@ const parse = (text: string): Record<string, unknown> & { data: Record<string, u
 const definitions = Object.values(catalogue);
 const currentTypes = new Set<string>(definitions.map(({ type }) => type));
 
-/** Of current versions: `linklog.LinkEdited.v1 url`. */
+/** `linklog.LinkEdited.v2 url` */
 const optionalFields = new Set(
-  definitions.flatMap(({ type, data }) =>
-    Object.entries(data.shape as Record<string, z.ZodType>)
-      .filter(([, schema]) => schema instanceof z.ZodExactOptional)
-      .map(([field]) => `${type} ${field}`),
-  ),
+  definitions
+    .flatMap(({ name, version, data, retired }) => [
+      { name, version, data },
+      ...retired.map((older) => ({ name, ...older })),
+    ])
+    .flatMap(({ name, version, data }) =>
+      Object.entries((data as z.ZodObject).shape as Record<string, z.ZodType>)
+        .filter(([, schema]) => schema instanceof z.ZodExactOptional)
+        .map(([field]) => `linklog.${name}.v${version} ${field}`),
+    ),
 );
 
 describe('schemas: golden files of the events', () => {

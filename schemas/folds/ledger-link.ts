@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { notBefore } from '../decision.js';
 import type { EventNamed, LinkEvent } from '../events/catalogue.js';
 import { unknownEvent } from '../events/event-type.js';
@@ -12,12 +13,18 @@ export interface LedgerLink extends Restraints {
   readonly code: string;
   readonly keyId: string;
   readonly account: string;
+  readonly createdAt: Date;
+  /** `reuseKeyOf` account and destination; `null` for an alias. */
+  readonly reuseKey: number | null;
   /** An operator has lifted a block: what the web-safety check finds later of this destination is his to judge. */
   readonly cleared: boolean;
+  readonly startsAt: Date | null;
   readonly expiresAt: Date | null;
   readonly maxClicks: number | null;
-  /** How many of `maxClicks` are taken. */
+  /** The number of the last click that was counted against a limit, or of the clicks before the limit was set. */
   readonly clicks: number;
+  /** The sequence of the last visit that the ledger recorded: opening balances of clicks are not part of it. */
+  readonly visitSequence: number;
   /** Destination and password where they were edited; what is absent is as the link was made. */
   readonly edited: SecuredFields | null;
   /** Of the link's last event in the topic of links. */
@@ -28,6 +35,12 @@ export interface LedgerLink extends Restraints {
 
 export type LedgerLinkEvent = LinkEvent | EventNamed<'LinkVisited'>;
 
+/** By this number `reuse` finds the links of an account to a destination: 48 bits of a SHA-256. */
+export const reuseKeyOf = (account: string, url: string): number =>
+  createHash('sha256').update(`${account}\n${url}`).digest().readUIntBE(0, 6);
+
+const dateOf = (time: string | null): Date | null => (time === null ? null : new Date(time));
+
 export const freeCode: LedgerLinkState = { status: 'free' };
 
 /** What every link begins with. */
@@ -36,6 +49,7 @@ export const untouched = {
   ...unrestrained,
   cleared: false,
   clicks: 0,
+  visitSequence: 0,
   edited: null,
 } as const;
 
@@ -51,14 +65,18 @@ export const evolveLedgerLink = (
   event: LedgerLinkEvent,
 ): LedgerLinkState => {
   const time = new Date(event.time);
-  if (event.type === 'linklog.LinkCreated.v2') {
+  if (event.type === 'linklog.LinkCreated.v3') {
     if (link.status !== 'free') return link;
-    const { keyId, expiresAt, maxClicks } = event.data;
+    const { keyId, url, custom, startsAt, expiresAt, maxClicks } = event.data;
+    const { account = 'default' } = event;
     return {
       code: event.subject,
       keyId,
-      account: event.account ?? 'default',
-      expiresAt: expiresAt === null ? null : new Date(expiresAt),
+      account,
+      createdAt: time,
+      reuseKey: custom ? null : reuseKeyOf(account, url),
+      startsAt: dateOf(startsAt ?? null),
+      expiresAt: dateOf(expiresAt),
       maxClicks,
       sequence: event.sequence,
       lastEventAt: time,
@@ -72,16 +90,27 @@ export const evolveLedgerLink = (
   const lastEventAt = notBefore(time, link.lastEventAt);
   switch (event.type) {
     case 'linklog.LinkVisited.v2':
-      return { ...link, clicks: event.data.click ?? link.clicks, lastEventAt };
-    case 'linklog.LinkEdited.v1': {
-      const { data } = event;
-      const { maxClicks = link.maxClicks } = data;
-      const expiresAt = data.expiresAt == null ? null : new Date(data.expiresAt);
-      const secured = securedBy(data);
+      if (event.data.click === null) return { ...link, lastEventAt };
       return {
         ...link,
-        expiresAt: data.expiresAt === undefined ? link.expiresAt : expiresAt,
+        // A rebuild folds visits after the opening balance that an edit set.
+        clicks: Math.max(link.clicks, event.data.click),
+        visitSequence: Math.max(link.visitSequence, sequence),
+        lastEventAt,
+      };
+    case 'linklog.LinkEdited.v2': {
+      const { data } = event;
+      const { maxClicks = link.maxClicks } = data;
+      const secured = securedBy(data);
+      const { url } = data;
+      const isMoved = link.reuseKey !== null && url !== undefined;
+      return {
+        ...link,
+        reuseKey: isMoved ? reuseKeyOf(link.account, url) : link.reuseKey,
+        startsAt: data.startsAt === undefined ? link.startsAt : dateOf(data.startsAt),
+        expiresAt: data.expiresAt === undefined ? link.expiresAt : dateOf(data.expiresAt),
         maxClicks,
+        clicks: Math.max(link.clicks, data.clicks ?? 0),
         expired: liftsExpiry(data) ? null : link.expired,
         cleared: link.cleared && data.url === undefined,
         edited: secured ? { ...link.edited, ...secured } : link.edited,

@@ -13,7 +13,7 @@ import {
   unblocked,
   visited,
 } from '../testing/events.js';
-import { evolveLedgerLink, freeCode, type LedgerLink } from './ledger-link.js';
+import { evolveLedgerLink, freeCode, reuseKeyOf, type LedgerLink } from './ledger-link.js';
 
 const given = foldSpecification({ initialState: freeCode, evolve: evolveLedgerLink });
 
@@ -22,19 +22,25 @@ const made = created(
   { expiresAt: at(60).toISOString(), maxClicks: 3, keyId: 'key-7' },
   { account: 'acme' },
 );
+const otherUrl = 'https://example.net/';
+const moved = { reuseKey: reuseKeyOf('acme', otherUrl) };
 const taken: LedgerLink = {
   status: 'taken',
   code: 'spring',
   keyId: 'key-7',
   account: 'acme',
+  createdAt: noon,
+  reuseKey: reuseKeyOf('acme', 'https://example.com/spring'),
   deleted: false,
   blocked: false,
   disabled: false,
   expired: null,
   cleared: false,
+  startsAt: null,
   expiresAt: at(60),
   maxClicks: 3,
   clicks: 0,
+  visitSequence: 0,
   edited: null,
   sequence: 1,
   lastEventAt: noon,
@@ -43,6 +49,10 @@ const taken: LedgerLink = {
 describe('schemas: link in the ledger', () => {
   it('is taken by LinkCreated', () => {
     given(made).then(taken);
+    given(created('spring', { custom: true }, { account: 'acme' })).then({
+      ...{ ...taken, reuseKey: null, keyId: 'key-1' },
+      ...{ expiresAt: null, maxClicks: null },
+    });
   });
 
   it('has no limits where none were asked for, and an account even where none is told', () => {
@@ -51,6 +61,7 @@ describe('schemas: link in the ledger', () => {
       code: 'plain',
       keyId: 'key-1',
       account: 'default',
+      reuseKey: reuseKeyOf('default', 'https://example.com/plain'),
       expiresAt: null,
       maxClicks: null,
     });
@@ -59,13 +70,13 @@ describe('schemas: link in the ledger', () => {
   it('counts the clicks by their number, and leaves the sequence of link events alone', () => {
     given(made, visited('spring', 1, { time: at(1) }))
       .when(visited('spring', 2, { time: at(2) }))
-      .then({ ...taken, clicks: 2, lastEventAt: at(2) });
+      .then({ ...taken, clicks: 2, visitSequence: 2, lastEventAt: at(2) });
   });
 
   it('is not counted down by visits without a number', () => {
     given(made, visited('spring', 1, { time: at(1) }))
       .when(visited('spring', null, { time: at(2) }))
-      .then({ ...taken, clicks: 1, lastEventAt: at(2) });
+      .then({ ...taken, clicks: 1, visitSequence: 1, lastEventAt: at(2) });
   });
 
   it('remembers why it expired, and whether it is blocked, apart from each other', () => {
@@ -94,13 +105,13 @@ describe('schemas: link in the ledger', () => {
       .when(edited('spring', 2, { expiresAt: null, maxClicks: 9 }, time))
       .then({ ...taken, ...last, expiresAt: null, maxClicks: 9 });
     given(made)
-      .when(edited('spring', 2, { url: 'https://example.net/' }, time))
-      .then({ ...taken, ...last, edited: { url: 'https://example.net/' } });
+      .when(edited('spring', 2, { url: otherUrl }, time))
+      .then({ ...taken, ...last, ...moved, edited: { url: otherUrl } });
     given(made, edited('spring', 2, { password: 'set', passwordHash: 'hash' }))
-      .when(edited('spring', 3, { url: 'https://example.net/' }, time))
+      .when(edited('spring', 3, { url: otherUrl }, time))
       .then({
-        ...{ ...taken, ...last, sequence: 3 },
-        edited: { passwordHash: 'hash', url: 'https://example.net/' },
+        ...{ ...taken, ...last, ...moved, sequence: 3 },
+        edited: { passwordHash: 'hash', url: otherUrl },
       });
     given(made, edited('spring', 2, { password: 'set', passwordHash: 'hash' }))
       .when(edited('spring', 3, { password: 'removed' }, time))
@@ -125,9 +136,9 @@ describe('schemas: link in the ledger', () => {
 
   it('is cleared no more when it leads elsewhere', () => {
     given(made, blocked('spring', 2), unblocked('spring', 3))
-      .when(edited('spring', 4, { url: 'https://example.net/' }, { time: at(1) }))
+      .when(edited('spring', 4, { url: otherUrl }, { time: at(1) }))
       .then({
-        ...{ ...taken, edited: { url: 'https://example.net/' } },
+        ...{ ...taken, ...moved, edited: { url: otherUrl } },
         ...{ sequence: 4, lastEventAt: at(1) },
       });
   });

@@ -2,7 +2,7 @@ import { expect } from 'chai';
 import fc from 'fast-check';
 import { isLinkEvent, type LinkEvent } from '../events/catalogue.js';
 import { at, someEvent, someEventNamed } from '../testing/events.js';
-import { evolveLedgerLink, freeCode, type LedgerLinkState } from './ledger-link.js';
+import { evolveLedgerLink, freeCode, reuseKeyOf, type LedgerLinkState } from './ledger-link.js';
 import { evolveLink, noLink, type LinkState } from './link.js';
 
 /** Histories of one code in any order, also those that no decider makes. LinkCreated is often the first event. */
@@ -26,7 +26,10 @@ const common = (link: LinkState, ledger: LedgerLinkState) => {
       : {
           code: link.link.code,
           account: link.link.account,
+          createdAt: new Date(link.link.createdAt),
+          startsAt: link.link.startsAt === null ? null : new Date(link.link.startsAt),
           expiresAt: link.link.expiresAt === null ? null : new Date(link.link.expiresAt),
+          reuseKey: link.link.custom ? null : reuseKeyOf(link.link.account, link.link.url),
           maxClicks: link.link.maxClicks,
           restraints: link.restraints,
           lastEventAt: new Date(link.link.updatedAt),
@@ -38,7 +41,10 @@ const common = (link: LinkState, ledger: LedgerLinkState) => {
       : {
           code: ledger.code,
           account: ledger.account,
+          createdAt: ledger.createdAt,
+          startsAt: ledger.startsAt,
           expiresAt: ledger.expiresAt,
+          reuseKey: ledger.reuseKey,
           maxClicks: ledger.maxClicks,
           restraints: {
             deleted: ledger.deleted,

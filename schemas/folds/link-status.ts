@@ -19,11 +19,19 @@ export const unrestrained: Restraints = {
   expired: null,
 };
 
-export const linkStatuses = ['deleted', 'blocked', 'disabled', 'expired', 'active'] as const;
-export type LinkStatus = (typeof linkStatuses)[number];
+/** What follows from events alone, without a clock. */
+export const recordedStatuses = ['deleted', 'blocked', 'disabled', 'expired', 'active'] as const;
+export type RecordedStatus = (typeof recordedStatuses)[number];
 
-/** What a link is to whoever asks: the first restraint in the order of `linkStatuses` hides the others. */
-export const statusOf = ({ deleted, blocked, disabled, expired }: Restraints): LinkStatus => {
+export type LinkStatus = RecordedStatus | 'scheduled';
+/** In the order in which they apply. */
+export const linkStatuses = [
+  ...(['deleted', 'blocked', 'disabled', 'expired'] as const),
+  ...(['scheduled', 'active'] as const),
+] satisfies readonly LinkStatus[];
+
+/** The status by the events of a link: the first restraint in the order of `linkStatuses` hides the others. */
+export const statusOf = ({ deleted, blocked, disabled, expired }: Restraints): RecordedStatus => {
   if (deleted) return 'deleted';
   if (blocked) return 'blocked';
   if (disabled) return 'disabled';
@@ -31,8 +39,20 @@ export const statusOf = ({ deleted, blocked, disabled, expired }: Restraints): L
 };
 
 /**
- * The same at a moment, in milliseconds since the epoch. A link whose time is over has expired, also before
- * LinkExpired is written. `expiresAt`: `Infinity` for a link without an end.
+ * The status at a moment. A link expires at its end, also before LinkExpired is written, and is scheduled before its
+ * start. Times are milliseconds since the epoch; `null`: the link has no start or no end.
  */
-export const statusAt = (status: LinkStatus, expiresAt: number, now: number): LinkStatus =>
-  status === 'active' && now >= expiresAt ? 'expired' : status;
+export const statusAt = (
+  status: RecordedStatus,
+  startsAt: number | null,
+  expiresAt: number | null,
+  now: number,
+): LinkStatus => {
+  if (status !== 'active') return status;
+  if (expiresAt !== null && now >= expiresAt) return 'expired';
+  return startsAt !== null && now < startsAt ? 'scheduled' : 'active';
+};
+
+/** Whether the link redirects, now or from its start on. */
+export const willRedirect = (status: LinkStatus): boolean =>
+  status === 'active' || status === 'scheduled';

@@ -12,9 +12,19 @@ describe('schemas: status of a link', () => {
   });
 
   it('is expired from the millisecond of its end on, unless another one hides that', () => {
-    expect(statusAt('active', 100, 99)).to.equal('active');
-    expect(statusAt('active', 100, 100)).to.equal('expired');
-    expect(statusAt('active', Infinity, 100)).to.equal('active');
-    expect(statusAt('disabled', 100, 100)).to.equal('disabled');
+    expect(statusAt('active', null, 100, 99)).to.equal('active');
+    expect(statusAt('active', null, 100, 100)).to.equal('expired');
+    expect(statusAt('active', null, null, 100)).to.equal('active');
+    expect(statusAt('disabled', null, 100, 100)).to.equal('disabled');
+  });
+
+  it('is scheduled until the millisecond of its start, unless another one hides that', () => {
+    expect(statusAt('active', 100, null, 99)).to.equal('scheduled');
+    expect(statusAt('active', 100, 200, 99)).to.equal('scheduled');
+    expect(statusAt('active', 100, null, 100)).to.equal('active');
+    expect(statusAt('active', 100, 50, 60)).to.equal('expired');
+    for (const status of ['deleted', 'blocked', 'disabled', 'expired'] as const) {
+      expect(statusAt(status, 100, null, 99)).to.equal(status);
+    }
   });
 });

@@ -31,6 +31,7 @@ const link: Link = {
   account: 'acme',
   custom: false,
   createdAt: '2026-05-20T12:00:00.000Z',
+  startsAt: null,
   expiresAt: '2026-06-01T00:00:00.000Z',
   maxClicks: 3,
   passwordHash: '$argon2id$…',

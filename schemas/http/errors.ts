@@ -90,7 +90,6 @@ export const messages = {
   linkDisabled: 'This link is disabled',
   linkBlocked: 'This link has been blocked',
   linkChanged: 'The link was changed meanwhile',
-  limitNotGiven: 'maxClicks can only be changed on a link made with it',
   limitBelowClicks: 'maxClicks must be at least the clicks taken',
   aliasTaken: 'Alias is already taken',
   aliasReserved: 'This alias is reserved and cannot be used',

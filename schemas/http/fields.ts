@@ -1,5 +1,8 @@
 /** Fields that several requests have. */
+import { Temporal } from 'temporal-polyfill';
 import { z } from 'zod';
+import { readTime } from '../statistics/period.js';
+import { readAs } from './query.js';
 
 /** `null` in an optional field means absent. */
 export const optional = <Schema extends z.ZodType>(schema: Schema) =>
@@ -16,3 +19,35 @@ export const expiresIn = z
     abort: true,
   })
   .int({ error: 'expiresIn must be a whole number of seconds' });
+
+const timeExample = '2030-12-31T18:00:00+01:00';
+
+/** A time with an offset, in milliseconds; in an event's form: UTC. */
+const sentTime = (field: string) =>
+  readAs((text) => {
+    const time = readTime(text);
+    if (!(time instanceof Temporal.Instant)) return null;
+    return new Date(time.epochMilliseconds).toISOString();
+  }, `${field} must be a time in ISO 8601 with an offset, such as ${timeExample}`).meta({
+    type: 'string',
+    examples: [timeExample],
+  });
+
+const leastMs = 60_000;
+
+/** When a link ends, in place of `expiresIn`; its bounds are those of `expiresIn`. @param now milliseconds */
+export const expiresAt = (now: () => number) =>
+  sentTime('expiresAt')
+    .refine((time) => Date.parse(time) - now() >= leastMs, {
+      error: 'expiresAt must be at least 60 seconds (1 minute) ahead',
+      abort: true,
+    })
+    .refine(
+      (time) => Date.parse(time) - now() <= tenYears * 1_000,
+      'expiresAt must be at most 10 years ahead',
+    );
+
+export const startsAt = sentTime('startsAt');
+
+export const expiresTwice = 'Give expiresIn or expiresAt, not both';
+export const startsAfterEnd = 'startsAt must be before expiresAt';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { timestamp } from '../events/envelope.js';
 import { linkStatuses } from '../folds/link-status.js';
-import { expiresIn } from './fields.js';
+import { expiresAt, expiresIn, expiresTwice, startsAt } from './fields.js';
 import { destination, maxClicks, note, password, tags, title } from './link-fields.js';
 import { shortCode } from './shorten.js';
 
@@ -15,7 +15,10 @@ export const given = <Schema extends z.ZodType>(schema: Schema) =>
  * The body of PATCH /v2/links/:shortCode. What is absent stays; `null` takes away, where there may be
  * none.
  */
-export const changeLinkRequest = (isOwnHost: (destination: URL) => boolean) =>
+export const changeLinkRequest = (
+  isOwnHost: (destination: URL) => boolean,
+  now: () => number = Date.now,
+) =>
   z
     .object(
       {
@@ -26,10 +29,16 @@ export const changeLinkRequest = (isOwnHost: (destination: URL) => boolean) =>
         expiresIn: expiresIn
           .nullish()
           .meta({ description: 'Seconds from now; `null`: the link has no end.' }),
-        maxClicks: given(maxClicks).meta({
+        expiresAt: expiresAt(now)
+          .nullish()
+          .meta({ description: 'In place of `expiresIn`; `null`: the link has no end.' }),
+        startsAt: startsAt
+          .nullish()
+          .meta({ description: '`null`: the link redirects from now on.' }),
+        maxClicks: maxClicks.nullish().meta({
           description:
-            'Only of a link that was made with a limit, and no less than the clicks taken. At as ' +
-            'many, the link has expired.',
+            'No less than the clicks taken: on a link without a limit, the clicks counted so far. At as ' +
+            'many, the link has expired. `null`: no limit.',
         }),
         title: title.nullish(),
         note: note.nullish(),
@@ -39,10 +48,14 @@ export const changeLinkRequest = (isOwnHost: (destination: URL) => boolean) =>
       { error: nothingToChange },
     )
     .refine((change) => Object.values(change).some((value) => value !== undefined), nothingToChange)
+    .refine(
+      (change) => change.expiresIn === undefined || change.expiresAt === undefined,
+      expiresTwice,
+    )
     .meta({
       description:
         'Properties that are not listed are stripped. What is absent stays as it is; `null` takes ' +
-        'away, and means absent in `url`, `maxClicks` and `disabled`.',
+        'away, and means absent in `url` and `disabled`.',
       minProperties: 1,
     });
 export type ChangeLinkRequest = z.output<ReturnType<typeof changeLinkRequest>>;
@@ -53,6 +66,7 @@ export const linkDetails = z.object({
   shortCode,
   url: z.string(),
   alias: shortCode.nullable(),
+  startsAt: timestamp.nullable(),
   expiresAt: timestamp.nullable(),
   maxClicks: z.int().min(1).nullable(),
   createdAt: timestamp,
@@ -64,6 +78,7 @@ export const linkDetails = z.object({
   tags: z.array(z.string()).readonly(),
   hasPassword: z.boolean(),
   clickCount: z.int().min(0),
+  clicksLeft: z.int().min(0).nullable().describe('Redirects left; `null` without a limit.'),
   lastAccessed: timestamp.nullable(),
   updatedAt: timestamp.describe('Clicks do not change it.'),
   version: z.int().min(1).describe('Rises with each change; clicks are none.'),

@@ -1,6 +1,13 @@
 import { z } from 'zod';
 import { timestamp } from '../events/envelope.js';
-import { expiresIn, optional } from './fields.js';
+import {
+  expiresAt,
+  expiresIn,
+  expiresTwice,
+  optional,
+  startsAfterEnd,
+  startsAt,
+} from './fields.js';
 import { destination, invalidUrl, maxClicks, note, password, tags, title } from './link-fields.js';
 
 /** What a short code consists of, an alias included. */
@@ -14,51 +21,112 @@ const aliasLengthMessage = 'Alias must be between 3 and 50 characters';
 export const disallowedProperties = ['__proto__', 'constructor', 'prototype'];
 
 /**
- * The body of POST /v2/shorten. Its fields stand in the order of the specification's table, which
- * is the order in which they are checked. `isOwnHost` tells destinations that would loop.
+ * The fields of a link to create, in the order of the specification's table, which is the order in which they are
+ * checked. `isOwnHost` tells destinations that would loop; `now`: milliseconds.
  */
-export const shortenRequest = (isOwnHost: (destination: URL) => boolean) =>
+const creationFields = (isOwnHost: (destination: URL) => boolean, now: () => number) => ({
+  url: destination(isOwnHost),
+  alias: optional(
+    z
+      .string({ error: 'alias must be a string' })
+      .min(3, { error: aliasLengthMessage, abort: true })
+      .max(50, { error: aliasLengthMessage, abort: true })
+      .regex(shortCodePattern, {
+        error: 'Alias may only contain letters, numbers, hyphens and underscores',
+      }),
+  ).meta({
+    description:
+      'The short code wanted, case-sensitive. It must never have been in use, and not be ' +
+      'reserved: system routes, brands, government entities, malicious patterns.',
+    examples: ['spring-sale'],
+  }),
+  password: optional(password).meta({
+    description: 'Visitors must enter it before the redirect.',
+  }),
+  expiresIn: optional(expiresIn).meta({
+    description: 'Seconds until the link expires.',
+    examples: [86_400],
+  }),
+  expiresAt: optional(expiresAt(now)).meta({
+    description: 'When the link expires, in place of `expiresIn`.',
+  }),
+  startsAt: optional(startsAt).meta({
+    description: 'Before this time the link is not found by visitors.',
+  }),
+  maxClicks: optional(maxClicks).meta({
+    description: 'Redirects until the link expires.',
+    examples: [100],
+  }),
+  title: optional(title).meta({ description: 'For its owner; visitors do not see it.' }),
+  note: optional(note).meta({ description: 'For its owner; visitors do not see it.' }),
+  tags: optional(tags).meta({ description: 'To find it by.', examples: [['sale']] }),
+});
+
+interface Ends {
+  readonly expiresIn: number | null;
+  readonly expiresAt: string | null;
+  readonly startsAt: string | null;
+}
+
+const endsOnce = ({ expiresIn: seconds, expiresAt: end }: Ends): boolean =>
+  seconds === null || end === null;
+
+const startsBeforeEnd =
+  (now: () => number) =>
+  ({ expiresIn: seconds, expiresAt: end, startsAt: start }: Ends): boolean => {
+    if (start === null || (seconds === null && end === null)) return true;
+    return Date.parse(start) < (end === null ? now() + (seconds ?? 0) * 1_000 : Date.parse(end));
+  };
+
+const bodyRules = {
+  description:
+    'Properties that are not listed are stripped; `__proto__`, `constructor` and `prototype` ' +
+    'are refused, at any depth. `null` in an optional field means absent.',
+  propertyNames: { not: { enum: disallowedProperties } },
+};
+
+const reuseAlone = 'reuse can only be combined with url';
+
+/** The body of POST /v2/shorten. */
+export const shortenRequest = (
+  isOwnHost: (destination: URL) => boolean,
+  now: () => number = Date.now,
+) =>
   z
     .object(
       {
-        url: destination(isOwnHost),
-        alias: optional(
-          z
-            .string({ error: 'alias must be a string' })
-            .min(3, { error: aliasLengthMessage, abort: true })
-            .max(50, { error: aliasLengthMessage, abort: true })
-            .regex(shortCodePattern, {
-              error: 'Alias may only contain letters, numbers, hyphens and underscores',
-            }),
-        ).meta({
-          description:
-            'The short code wanted, case-sensitive. It must never have been in use, and not be ' +
-            'reserved: system routes, brands, government entities, malicious patterns.',
-          examples: ['spring-sale'],
-        }),
-        password: optional(password).meta({
-          description: 'Visitors must enter it before the redirect.',
-        }),
-        expiresIn: optional(expiresIn).meta({
-          description: 'Seconds until the link expires.',
-          examples: [86_400],
-        }),
-        maxClicks: optional(maxClicks).meta({
-          description: 'Redirects until the link expires.',
-          examples: [100],
-        }),
-        title: optional(title).meta({ description: 'For its owner; visitors do not see it.' }),
-        note: optional(note).meta({ description: 'For its owner; visitors do not see it.' }),
-        tags: optional(tags).meta({ description: 'To find it by.', examples: [['sale']] }),
+        ...creationFields(isOwnHost, now),
+        reuse: z
+          .boolean({ error: 'reuse must be true or false' })
+          .nullish()
+          .transform((reuse) => reuse ?? false)
+          .meta({
+            description:
+              'Answer 200 with the oldest active link of the account that has exactly this `url` and ' +
+              'no option, if there is one. It spends no link. No other field may be sent.',
+          }),
       },
       { error: invalidUrl },
     )
-    .meta({
-      description:
-        'Properties that are not listed are stripped; `__proto__`, `constructor` and `prototype` ' +
-        'are refused, at any depth. `null` in an optional field means absent.',
-      propertyNames: { not: { enum: disallowedProperties } },
-    });
+    .refine(endsOnce, expiresTwice)
+    .refine(startsBeforeEnd(now), startsAfterEnd)
+    .refine(({ reuse, ...fields }) => {
+      return (
+        !reuse || Object.entries(fields).every(([name, value]) => name === 'url' || value === null)
+      );
+    }, reuseAlone)
+    .meta(bodyRules);
+
+/** An item of a batch. */
+export const batchItemRequest = (
+  isOwnHost: (destination: URL) => boolean,
+  now: () => number = Date.now,
+) =>
+  z
+    .object(creationFields(isOwnHost, now), { error: invalidUrl })
+    .refine(endsOnce, expiresTwice)
+    .refine(startsBeforeEnd(now), startsAfterEnd)
+    .transform((item) => ({ ...item, reuse: false }));
 
 export type ShortenRequest = z.output<ReturnType<typeof shortenRequest>>;
 
@@ -68,7 +136,8 @@ export const linkResponse = z.object({
   shortCode,
   url: z.string(),
   alias: shortCode.describe('Only where one was asked for.').optional(),
-  expiresAt: timestamp.describe('Only where `expiresIn` was given.').optional(),
+  expiresAt: timestamp.describe('Only where an end was given.').optional(),
+  startsAt: timestamp.describe('Only where it was given.').optional(),
   maxClicks: z.int().min(1).describe('Only where it was given.').optional(),
   createdAt: timestamp,
   title: z.string().describe('Only where it was given.').optional(),

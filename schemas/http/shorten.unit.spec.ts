@@ -23,14 +23,15 @@ const messageOf = (body: unknown): string | null => {
 };
 
 const nothingElse = {
-  ...{ alias: null, password: null, expiresIn: null, maxClicks: null },
-  ...{ title: null, note: null, tags: null },
+  ...{ alias: null, password: null, expiresIn: null, expiresAt: null, startsAt: null },
+  ...{ maxClicks: null, title: null, note: null, tags: null },
 };
 
 describe('schemas: body of POST /v2/shorten', () => {
   it('has null for what was not asked for, and nothing that is not listed', () => {
     const body = { url, maxClicks: null, color: 'red', toString: 1 };
-    expect(schema.parse(body)).to.deep.equal({ url, ...nothingElse });
+    expect(schema.parse(body)).to.deep.equal({ url, ...nothingElse, reuse: false });
+    expect(schema.parse({ url, reuse: true })).to.deep.equal({ url, ...nothingElse, reuse: true });
   });
 
   it('keeps what was asked for as it came', () => {
@@ -38,12 +39,14 @@ describe('schemas: body of POST /v2/shorten', () => {
       ...{ url, alias: 'Spring_2026-a', password: 'p ü s', expiresIn: 60, maxClicks: 1 },
       ...{ title: '\u{1f511}'.repeat(200), note: 'a\n\tb', tags: ['b', 'a'] },
     };
-    expect(schema.parse(body)).to.deep.equal(body);
+    const parsed = { ...body, expiresAt: null, startsAt: null, reuse: false };
+    expect(schema.parse(body)).to.deep.equal(parsed);
   });
 
   for (const field of Object.keys(nothingElse)) {
     it(`takes null in ${field} for absent`, () => {
-      expect(schema.parse({ url, [field]: null })).to.deep.equal({ url, ...nothingElse });
+      const parsed = { url, ...nothingElse, reuse: false };
+      expect(schema.parse({ url, [field]: null })).to.deep.equal(parsed);
     });
   }
 

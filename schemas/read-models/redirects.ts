@@ -1,5 +1,5 @@
 import { linkState, type Link, type LinkState, type SecuredFields } from '../folds/link.js';
-import type { ExpiryReason, LinkStatus } from '../folds/link-status.js';
+import type { ExpiryReason, RecordedStatus } from '../folds/link-status.js';
 
 /**
  * A row of `projection_redirects.links`: written by the projector, read by the edge. What most links do not
@@ -7,7 +7,7 @@ import type { ExpiryReason, LinkStatus } from '../folds/link-status.js';
  */
 export interface RedirectRow {
   readonly code: string;
-  readonly status: LinkStatus;
+  readonly status: RecordedStatus;
   readonly expired: ExpiryReason | null;
   readonly url: string;
   readonly account: string;
@@ -21,6 +21,7 @@ export interface RedirectRow {
   readonly blocked: true | null;
   readonly disabled: true | null;
   readonly custom: true | null;
+  readonly starts_at: Date | null;
   readonly title: string | null;
   readonly note: string | null;
   /** `null`: none. */
@@ -35,7 +36,7 @@ const columns: Record<keyof RedirectRow, true> = {
   ...{ code: true, status: true, expired: true, url: true, account: true, created_at: true },
   ...{ expires_at: true, max_clicks: true, password_hash: true, sequence: true, blocked: true },
   ...{ disabled: true, custom: true, title: true, note: true, tags: true, updated_at: true },
-  ...{ live_since: true, original: true },
+  ...{ live_since: true, original: true, starts_at: true },
 };
 
 /** The columns of a `RedirectRow`. The table also has `folded`, which searches alone read. */
@@ -52,6 +53,7 @@ export const linkOfRow = (row: RedirectRow): LinkState => {
     account: row.account,
     custom: row.custom !== null,
     createdAt,
+    startsAt: row.starts_at?.toISOString() ?? null,
     expiresAt: row.expires_at?.toISOString() ?? null,
     maxClicks: row.max_clicks,
     passwordHash: row.password_hash,
@@ -89,6 +91,7 @@ export const rowOfState = (state: LinkState, sequence: number): RedirectRow | nu
     blocked: yes(restraints.blocked),
     disabled: yes(restraints.disabled),
     custom: yes(link.custom),
+    starts_at: link.startsAt === null ? null : new Date(link.startsAt),
     title: link.title,
     note: link.note,
     tags: link.tags.length === 0 ? null : link.tags,

@@ -11,6 +11,7 @@ const link: fc.Arbitrary<Link> = fc.record({
   url: fc.string(),
   account: fc.string(),
   createdAt: timestamp,
+  startsAt: fc.option(timestamp),
   expiresAt: fc.option(timestamp),
   maxClicks: fc.option(fc.integer({ min: 1, max: 1_000_000_000 })),
   passwordHash: fc.option(fc.string()),

@@ -253,6 +253,7 @@ const dataByName: { [Name in EventName]: fc.Arbitrary<Data<Name>> } = {
       maxClicks: nullable(count),
       passwordHash: nullable(anyText),
       keyId: token(36),
+      startsAt: timestamp,
       ...texts,
     },
     { requiredKeys: ['url', 'custom', 'expiresAt', 'maxClicks', 'passwordHash', 'keyId'] },
@@ -260,8 +261,10 @@ const dataByName: { [Name in EventName]: fc.Arbitrary<Data<Name>> } = {
   LinkEdited: fc.record(
     {
       url: anyText,
+      startsAt: nullable(timestamp),
       expiresAt: nullable(timestamp),
-      maxClicks: count,
+      maxClicks: nullable(count),
+      clicks: count,
       password: fc.constantFrom('set' as const, 'removed' as const),
       passwordHash: anyText,
     },

@@ -10,6 +10,7 @@ import {
   health,
   linkDetails,
   madeOnce,
+  reusedLink,
   qrImages,
   success,
   successOfBody,
@@ -70,6 +71,13 @@ const link = {
   createdAt: '2026-05-01T12:00:00.000Z',
 };
 
+const reused = {
+  shortUrl: 'http://localhost:8081/9fK3bQzR',
+  shortCode: '9fK3bQzR',
+  url: link.url,
+  createdAt: link.createdAt,
+};
+
 /** A week of Kathmandu that begins on a Friday: 12 clicks, and 3 visits of bots. */
 const statsOfPeriod = {
   period: {
@@ -102,12 +110,14 @@ const needs = (scope: Scope): SchemaPart => ({ security: [{ apiKey: [scope] }] }
 
 const details = {
   ...link,
+  startsAt: null,
   status: 'active',
   title: 'Spring sale',
   note: null,
   tags: ['sale', 'letter'],
   hasPassword: false,
   clickCount: 12,
+  clicksLeft: 88,
   lastAccessed: '2026-05-01T13:30:00.000Z',
   updatedAt: '2026-05-01T12:30:00.000Z',
   version: 2,
@@ -186,8 +196,10 @@ export const paths = {
             tags: ['sale', 'letter'],
           },
         },
+        reuse: { value: { url: 'https://example.com/a?b=c', reuse: true } },
       }),
       responses: {
+        200: reusedLink('The link that `reuse` found.', { link: reused }),
         201: madeOnce('The link; it redirects on every edge by now.', 'Link', { link }, { links }),
         ...errors(400, 403, 409, 413, 415, 422),
       },

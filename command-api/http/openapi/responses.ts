@@ -34,6 +34,7 @@ export const componentHeaders = {
     text,
     false,
   ),
+  'Linklog-Reused': header('Of a link that was there before.', { ...text, const: 'true' }),
   'Idempotency-Replayed': header(
     'Where this is the first answer to this `Idempotency-Key` once more.',
     { ...text, const: 'true' },
@@ -117,6 +118,15 @@ export const madeOnce = (
   success(description, name, bodies, {
     headers: headers([...ofAll, ...ofKnownKey, 'Linklog-Ignored-Fields', 'Idempotency-Replayed']),
     ...more,
+  });
+
+/** The link that `reuse` found. */
+export const reusedLink = (description: string, bodies: Examples): SchemaPart =>
+  madeOnce(description, 'Link', bodies, {
+    headers: headers([
+      ...[...ofAll, ...ofKnownKey, 'Linklog-Ignored-Fields' as const],
+      ...(['Idempotency-Replayed', 'Linklog-Reused'] as const),
+    ]),
   });
 
 const ofImage = headers([...ofAll, ...ofKnownKey, 'ETag']);

@@ -10,6 +10,7 @@ export interface AskedFeatures {
   readonly alias?: string | null | undefined;
   readonly password?: string | null | undefined;
   readonly expiresIn?: number | null | undefined;
+  readonly expiresAt?: string | null | undefined;
 }
 
 /** The features that a plan may lack, in the contract's order, each with the field that needs it. */
@@ -23,7 +24,8 @@ const switchedOff = (asked: AskedFeatures, platform: PlatformSwitches): string |
   if (asked.url !== undefined && !platform.shortening) return messages.shorteningOff;
   if (asked.alias != null && !platform.aliases) return messages.aliasesOff;
   if (asked.password != null && !platform.passwords) return messages.passwordsOff;
-  if (asked.expiresIn != null && !platform.expiration) return messages.expirationOff;
+  const expires = asked.expiresIn != null || asked.expiresAt != null;
+  if (expires && !platform.expiration) return messages.expirationOff;
   return null;
 };
 

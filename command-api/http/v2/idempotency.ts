@@ -15,6 +15,10 @@ import { parseJson, type Handler } from '../requests.js';
 import type { V2State } from './admitted-call.js';
 
 const maxKeyLength = 255;
+/** Its 200 is the answer of `reuse`. */
+const shortenPath = '/v2/shorten';
+
+export const reusedHeader = { 'Linklog-Reused': 'true' };
 
 /** Answers a POST by its parsed body; `request` is `null` without an Idempotency-Key. */
 type PostWork = (
@@ -64,7 +68,11 @@ export const createIdempotency = (deps: IdempotencyDeps) => {
     }
     const first = await bodyOf(answer, body);
     if (first === null) return unavailable();
-    return json(answer.status, first, { 'Idempotency-Replayed': 'true' });
+    const isReused = answer.status === 200 && answer.path === shortenPath;
+    return json(answer.status, first, {
+      'Idempotency-Replayed': 'true',
+      ...(isReused && reusedHeader),
+    });
   };
 
   const answerOnce = async (

@@ -2,7 +2,11 @@ import { customAlphabet } from 'nanoid';
 import type { PasswordHasher } from '../../../ops/platform/passwords/password-hasher.js';
 import type { Pool } from '../../../ops/platform/postgres/pool.js';
 import { messages } from '../../../schemas/http/errors.js';
-import { shortenRequest, type ShortenRequest } from '../../../schemas/http/shorten.js';
+import {
+  batchItemRequest,
+  shortenRequest,
+  type ShortenRequest,
+} from '../../../schemas/http/shorten.js';
 import type { AdmittedCall } from '../../domain/rate-limits.js';
 import type { CreateLink, ShortenRefusal } from '../../domain/link.js';
 import { keyAlphabet } from '../../domain/key-token.js';
@@ -37,6 +41,7 @@ export interface ReadyRequest {
 export const createLinkRequests = (deps: LinkRequestDeps) => {
   const { plans } = deps;
   const schema = shortenRequest(deps.isOwnHost);
+  const itemSchema = batchItemRequest(deps.isOwnHost);
   const findReservation = reservedAliases(readReservedWords());
 
   const linkLimitOf = (call: AdmittedCall): number | null =>
@@ -48,14 +53,19 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
   /** What the key, its plan and the platform's switches refuse, in the contract's order. */
   const refusalOf = (request: ShortenRequest, state: V2State): Reply | null => {
     const refusal = gateRefusal(request, state, deps);
-    if (refusal) return refusal;
+    // An existing link spends none.
+    if (refusal !== null || request.reuse) return refusal;
     const { call } = state;
     const limit = linkLimitOf(call);
     return limit !== null && call.usage.links >= limit ? linksExhausted(call) : null;
   };
 
-  const checked = (body: unknown, state: V2State): Read<ShortenRequest> => {
-    const parsed = parseAs(schema, body);
+  const checked = (
+    body: unknown,
+    state: V2State,
+    bodySchema: typeof schema | typeof itemSchema,
+  ): Read<ShortenRequest> => {
+    const parsed: Read<ShortenRequest> = parseAs(bodySchema, body);
     const reply = parsed.type === 'read' ? refusalOf(parsed.value, state) : null;
     return reply ? refusedWith(reply) : parsed;
   };
@@ -75,17 +85,20 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
   };
 
   const commandFor = (request: ShortenRequest, state: V2State): ReadyRequest['create'] => {
-    const { alias, url, expiresIn, maxClicks, title, note, tags } = request;
+    const { alias, url, expiresIn, expiresAt, startsAt, maxClicks, title, note, tags } = request;
     const { key } = state.call;
     return {
       code: alias ?? generateCode(),
       custom: alias !== null,
       url,
       expiresIn,
+      expiresAt,
+      startsAt,
       maxClicks,
       title,
       note,
       tags,
+      reuse: request.reuse,
       keyId: key.rootId,
       actor: key.id,
       account: key.account,
@@ -96,6 +109,8 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
   return {
     /** Of the body of POST /v2/shorten. */
     schema,
+    /** Of an item of a batch. */
+    itemSchema,
     linkLimitOf,
     /**
      * A request that nothing but admission is missing for; `null`: one that has to ask the ledger or a service
@@ -105,7 +120,7 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
       const parsed = body.type === 'read' ? parseAs(schema, body.value) : body;
       if (parsed.type === 'refused') return { commandFor: () => parsed };
       const request = parsed.value;
-      const isPlain = request.alias === null && request.password === null;
+      const isPlain = request.alias === null && request.password === null && !request.reuse;
       if (!isPlain || deps.safety.safeBrowsing) return null;
       const [verdict] = await deps.safety.check([request.url]);
       const unsafe = safetyReplies[verdict ?? 'unknown'];
@@ -121,8 +136,9 @@ export const createLinkRequests = (deps: LinkRequestDeps) => {
     async prepare(
       items: readonly unknown[],
       state: V2State,
+      bodySchema: typeof schema | typeof itemSchema,
     ): Promise<readonly (ReadyRequest | Refused)[]> {
-      const all = items.map((item) => checked(item, state));
+      const all = items.map((item) => checked(item, state, bodySchema));
       const accepted = all.flatMap((item) => (item.type === 'read' ? [item.value] : []));
       const checking = deps.safety.check(accepted.map(({ url }) => url));
       // It has a deadline of its own.

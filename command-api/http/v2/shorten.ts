@@ -15,7 +15,7 @@ import { noteIgnoredFields } from '../ignored-fields.js';
 import { itemErrorOf, json, unavailable, type Reply } from '../reply.js';
 import { parseAs, parseJson } from '../requests.js';
 import type { UnadmittedCall, V2State } from './admitted-call.js';
-import { createIdempotency } from './idempotency.js';
+import { createIdempotency, reusedHeader } from './idempotency.js';
 import {
   createLinkRequests,
   generateCode,
@@ -60,9 +60,11 @@ export const createShortenHandlers = (deps: ShortenDeps) => {
     const logged = await delivery.logged(result.receipt, logWithinMs);
     if (!logged) return unavailable(messages.logUnavailable);
     const answer = answerOf(form, result.outcomes);
-    if (answer) return json(answer.status, answer.body);
+    if (answer) {
+      return json(answer.status, answer.body, answer.type === 'reused' ? reusedHeader : {});
+    }
     const [outcome] = result.outcomes;
-    if (!outcome || outcome.type === 'created') return unavailable();
+    if (!outcome || outcome.type === 'created' || outcome.type === 'reused') return unavailable();
     return requests.refusals(call)[outcome.type];
   };
 
@@ -85,7 +87,7 @@ export const createShortenHandlers = (deps: ShortenDeps) => {
 
   return {
     shorten: idempotency.post(requests.schema, async (body, state, request) => {
-      const [prepared] = await requests.prepare([body], state);
+      const [prepared] = await requests.prepare([body], state, requests.schema);
       if (!prepared) return unavailable();
       if (prepared.type === 'refused') return prepared.reply;
       return decide(state, [prepared], linkForm, request);
@@ -124,7 +126,7 @@ export const createShortenHandlers = (deps: ShortenDeps) => {
       const parsed = parseAs(batchRequest, body);
       if (parsed.type === 'refused') return parsed.reply;
       const { urls } = parsed.value;
-      const prepared = await requests.prepare(urls, state);
+      const prepared = await requests.prepare(urls, state, requests.itemSchema);
       const { aliasTaken, linksExhausted } = requests.refusals(state.call);
       const items = prepared.map((one, index): BatchItem => {
         const failed = (reply: Reply) => failedItem(index, urls[index], itemErrorOf(reply));

@@ -43,9 +43,9 @@ export const isLimitedVisit = (event: LinklogEvent): event is LimitedVisit =>
   event.type === 'linklog.LinkVisited.v2' && event.data.click !== null;
 
 const isKnownToLedgerLink = (link: LedgerLinkState, event: LedgerLinkEvent): boolean => {
-  const isCreation = event.type === 'linklog.LinkCreated.v2';
+  const isCreation = event.type === 'linklog.LinkCreated.v3';
   if (isCreation || link.status === 'free') return isCreation === (link.status === 'taken');
-  if (event.type === 'linklog.LinkVisited.v2') return (event.data.click ?? 0) <= link.clicks;
+  if (event.type === 'linklog.LinkVisited.v2') return event.sequence <= link.visitSequence;
   return event.sequence <= link.sequence;
 };
 
@@ -64,7 +64,7 @@ export const foldLedgerLinks = (
     if (isKnownToLedgerLink(link, event)) continue;
     const next = evolveLedgerLink(link, event);
     if (next.status === 'taken') changed.set(event.subject, next);
-    if (event.type === 'linklog.LinkCreated.v2') made.push(event);
+    if (event.type === 'linklog.LinkCreated.v3') made.push(event);
   }
   return { changed, made };
 };
@@ -81,7 +81,7 @@ export const foldMeters = (
     const { keyId } = spending;
     const meter = changed.get(keyId) ?? known.get(keyId) ?? unusedMeter;
     const spent = addSpending(meter, spending);
-    if (event.type === 'linklog.LinkCreated.v2') changed.set(keyId, spent);
+    if (event.type === 'linklog.LinkCreated.v3') changed.set(keyId, spent);
     else if (event.sequence > meter.usageSequence) {
       changed.set(keyId, { ...spent, usageSequence: event.sequence });
     }

@@ -46,8 +46,8 @@ const run = async (): Promise<void> => {
     [JSON.stringify(row), codes],
   );
   await node.pool.query(
-    `INSERT INTO ledger.links (code, key_id, account, sequence, last_event_at)
-     SELECT code, 'key-1', 'default', 1, now() FROM unnest($1::text[]) AS code`,
+    `INSERT INTO ledger.links (code, key_id, account, sequence, last_event_at, created_at)
+     SELECT code, 'key-1', 'default', 1, now(), now() FROM unnest($1::text[]) AS code`,
     [codes],
   );
 

@@ -77,8 +77,8 @@ export const fillWithLinks = async (pool: Pool, links: number): Promise<void> =>
      WHERE tags IS NOT NULL ORDER BY 1, 2, 3 ON CONFLICT DO NOTHING`,
   );
   await pool.query(
-    `INSERT INTO ledger.links (code, key_id, account, sequence, last_event_at)
-     SELECT code, 'bench-key', account, 1, created_at FROM ${table}`,
+    `INSERT INTO ledger.links (code, key_id, account, sequence, last_event_at, created_at)
+     SELECT code, 'bench-key', account, 1, created_at, created_at FROM ${table}`,
   );
   // A fifth were clicked; few of them often.
   await pool.query(

@@ -18,7 +18,7 @@ const tell = (promises: Promises, faults: readonly string[]): void => {
 /** What is wrong with the log's events of a link that somebody got a 201 for. */
 const creationFaults = (link: PromisedLink, log: LogCopy): readonly string[] => {
   const created = (log.linkEvents.get(link.code) ?? []).flatMap(({ event }) =>
-    event.type === 'linklog.LinkCreated.v2' ? [event] : [],
+    event.type === 'linklog.LinkCreated.v3' ? [event] : [],
   );
   const [creation] = created;
   if (created.length !== 1 || !creation) {

@@ -128,7 +128,7 @@ export class LogCopy {
       const known = this.linkEvents.get(event.subject) ?? [];
       known.push({ ...place, event });
       this.linkEvents.set(event.subject, known);
-      if (event.type === 'linklog.LinkCreated.v2') this.#foldCreation(event);
+      if (event.type === 'linklog.LinkCreated.v3') this.#foldCreation(event);
       else if ('reason' in event.data) this.markers.add(event.data.reason);
     } else if (event.type === 'linklog.LinkVisited.v2') {
       const { bot, version } = event.data;

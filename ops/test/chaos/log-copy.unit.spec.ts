@@ -75,6 +75,7 @@ describe('chaos: read models held against the log', () => {
     updated_at: null,
     live_since: null,
     original: null,
+    starts_at: null,
   };
   const readModels = (rows: (typeof row)[], clicks: number, applied: number): ReadModels => ({
     redirects: { checkpoints: new Map([['linklog.links.v1/0', rows.length]]), rows },

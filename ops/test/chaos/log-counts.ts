@@ -40,7 +40,7 @@ const countVisits = (links: readonly PromisedLink[], log: LogCopy): Count => {
 /** Counts the log's own records, by source, subject and sequence; no read model is asked. */
 export const countLog = ({ links, openCreations }: Promises, log: LogCopy): LogCounts => {
   const found = links.filter(({ code }) =>
-    (log.linkEvents.get(code) ?? []).some(({ event }) => event.type === 'linklog.LinkCreated.v2'),
+    (log.linkEvents.get(code) ?? []).some(({ event }) => event.type === 'linklog.LinkCreated.v3'),
   ).length;
   const origins = log.origins();
   const spools = origins.filter(({ isSpool }) => isSpool).length;

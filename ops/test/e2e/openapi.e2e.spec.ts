@@ -167,6 +167,9 @@ describe('command API: GET /openapi.json', () => {
       await described('POST /v2/shorten', 201, pro, again);
       const replayed = await described('POST /v2/shorten', 201, pro, again);
       expect(replayed.headers['idempotency-replayed']).to.equal('true');
+      const reuse = { body: { url: destination, reuse: true } };
+      const reused = await described('POST /v2/shorten', 200, pro, reuse);
+      expect(reused.headers['linklog-reused']).to.equal('true');
     });
 
     it('when a batch is made, with every kind of outcome', async () => {

@@ -376,7 +376,7 @@ describe('command API: operators', () => {
       const brief = (event: HistoryEvent) => [event.type, event.actor, event.data];
       expect(events.map(brief)).to.deep.equal([
         [
-          'linklog.LinkCreated.v2',
+          'linklog.LinkCreated.v3',
           proId,
           { url: destination, custom: true, expiresAt: null, maxClicks: null, keyId: proId },
         ],

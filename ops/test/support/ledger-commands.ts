@@ -134,6 +134,7 @@ export const ledgerCommands = (
         type: 'ChangeLink',
         change: { title: `title ${next()}` },
         safeUrl: null,
+        countedClicks: 0,
       }),
     'block a link': async () => {
       const code = blocked();

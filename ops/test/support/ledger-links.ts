@@ -37,7 +37,7 @@ export const recordHistory = (
     await execute(tx, writeAfter(saved, outbox.record(events)));
   });
 
-const order = (event: LedgerLinkEvent): number => (event.type === 'linklog.LinkCreated.v2' ? 0 : 1);
+const order = (event: LedgerLinkEvent): number => (event.type === 'linklog.LinkCreated.v3' ? 0 : 1);
 
 /** The links that the log's events come to, by code. */
 export const foldedLinks = async (node: TestNode): Promise<ReadonlyMap<string, LedgerLink>> => {

@@ -1,7 +1,7 @@
 import { linkStatuses, type LinkStatus } from '../../../schemas/folds/link-status.js';
 import { linkSorts, type LinkSort } from '../../../schemas/http/list-links.js';
 import type { OperatorsLink } from '../../../schemas/http/operators.js';
-import { notEmpty, oneOf, several, wholeNumber } from './arguments.js';
+import { oneOf, shortCodeArgument, several, wholeNumber } from './arguments.js';
 import type { Command, CommandContext } from './command.js';
 import { CliError } from './errors.js';
 import { changed, count, facts, plain, table } from './output.js';
@@ -21,8 +21,10 @@ const textOf = (link: OperatorsLink): string =>
     ['tags', plainOrNone(link.tags.join(', ') || null)],
     ['password', link.hasPassword ? 'yes' : null],
     ['click limit', link.maxClicks === null ? null : count(link.maxClicks)],
+    ['clicks left', link.clicksLeft === null ? null : count(link.clicksLeft)],
     ['clicks', count(link.clickCount)],
     ['last click', link.lastAccessed],
+    ['starts', link.startsAt],
     ['expires', link.expiresAt],
     ['created', link.createdAt],
     ['changed', link.updatedAt],
@@ -62,7 +64,9 @@ const listLimit = (word: string): number => {
 interface EditOptions {
   readonly url?: string;
   readonly expiresIn?: number | 'never';
-  readonly maxClicks?: number;
+  readonly expiresAt?: string;
+  readonly startsAt?: string;
+  readonly maxClicks?: number | 'none';
   /** `false` for `--no-…`, here and below. */
   readonly password?: boolean;
   readonly title?: string | false;
@@ -74,12 +78,15 @@ interface EditOptions {
 
 /** `null` takes away. @throws CliError */
 const changeOf = async (options: EditOptions): Promise<object> => {
-  const { url, expiresIn, maxClicks, password, title, note, tag, tags } = options;
+  const { url, expiresIn, expiresAt, startsAt, maxClicks } = options;
+  const { password, title, note, tag, tags } = options;
   if (tag && !tags) throw new CliError('USAGE', 'give --tag or --no-tags, not both');
   const change = {
     ...(url !== undefined && { url }),
     ...(expiresIn !== undefined && { expiresIn: expiresIn === 'never' ? null : expiresIn }),
-    ...(maxClicks !== undefined && { maxClicks }),
+    ...(expiresAt !== undefined && { expiresAt }),
+    ...(startsAt !== undefined && { startsAt: startsAt === 'now' ? null : startsAt }),
+    ...(maxClicks !== undefined && { maxClicks: maxClicks === 'none' ? null : maxClicks }),
     ...(title !== undefined && { title: title === false ? null : title }),
     ...(note !== undefined && { note: note === false ? null : note }),
     ...(tag && { tags: tag }),
@@ -90,11 +97,12 @@ const changeOf = async (options: EditOptions): Promise<object> => {
   if (Object.keys(change).length > 0) return change;
   throw new CliError(
     'USAGE',
-    'nothing to change: give --url, --expires-in, --max-clicks, --password, --title, --note or --tag',
+    'nothing to change: give --url, --expires-in, --expires-at, --starts-at, --max-clicks, --password, --title, ' +
+      '--note or --tag',
   );
 };
 
-const shortCode = notEmpty('short code');
+const shortCode = shortCodeArgument;
 const version = wholeNumber('a version');
 
 /** Adds what changes links to `linklog links`. */
@@ -164,7 +172,11 @@ export const addManagingCommands = (
     .option('--expires-in <seconds>', 'another end, from now, or "never"', (word) =>
       word === 'never' ? word : wholeNumber('seconds')(word),
     )
-    .option('--max-clicks <n>', 'another limit, where it has one', wholeNumber('clicks'))
+    .option('--expires-at <time>', 'another end: ISO 8601 with an offset')
+    .option('--starts-at <time>', 'another start: ISO 8601 with an offset, or "now"')
+    .option('--max-clicks <n>', 'another limit, or "none"', (word) =>
+      word === 'none' ? word : wholeNumber('clicks')(word),
+    )
     .option('--password', 'another password: asked for, or the first line of stdin')
     .option('--no-password', 'none')
     .option('--title <title>', 'another title')

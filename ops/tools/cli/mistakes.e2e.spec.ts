@@ -116,7 +116,8 @@ describe('CLI: command line, on a running service', () => {
       [
         ['links', 'edit', 'nothing0'],
         2,
-        'nothing to change: give --url, --expires-in, --max-clicks, --password, --title, --note or --tag',
+        'nothing to change: give --url, --expires-in, --expires-at, --starts-at, --max-clicks, --password, ' +
+          '--title, --note or --tag',
       ],
       [['links', 'edit', 'x', '--tag', 'a', '--no-tags'], 2, 'give --tag or --no-tags, not both'],
       [['links', 'edit', 'x', '--expires-in', 'soon'], 2, '"soon" is no number of seconds'],

@@ -26,8 +26,9 @@ export const LinkFacts = ({ link, children }: Props) => (
     </p>
     <p class="soft">
       {formatNumber(link.clickCount)} clicks in all
-      {link.maxClicks !== null && <> of {formatNumber(link.maxClicks)}</>}. Made{' '}
+      {link.clicksLeft !== null && <>, {formatNumber(link.clicksLeft)} left</>}. Made{' '}
       {formatTime(link.createdAt)}
+      {link.startsAt !== null && <>, starts {formatTime(link.startsAt)}</>}
       {link.expiresAt !== null && <>, expires {formatTime(link.expiresAt)}</>}.
     </p>
     {link.note !== null && (

@@ -31,14 +31,15 @@ const changeOf = (form: FormData, link: LinkDetails): Readonly<Record<string, un
   const tags = splitTags(textOf(form, 'tags'));
   const password = textOf(form, 'password');
   const expiresIn = textOf(form, 'expiresIn');
-  const maxClicks = Number(textOf(form, 'maxClicks'));
+  const limit = textOf(form, 'maxClicks');
+  const maxClicks = limit === '' ? null : Number(limit);
   return {
     ...(url !== link.url && { url }),
     ...(title !== link.title && { title }),
     ...(note !== link.note && { note }),
     ...(tags.join() !== link.tags.join() && { tags }),
     ...(expiresIn !== unchanged && { expiresIn: expiresIn === '' ? null : Number(expiresIn) }),
-    ...(maxClicks > 0 && maxClicks !== link.maxClicks && { maxClicks }),
+    ...(maxClicks !== link.maxClicks && { maxClicks }),
     ...(form.has('open') ? { password: null } : password !== '' && { password }),
   };
 };
@@ -75,16 +76,15 @@ const Edit = (props: Props) => {
           value={unchanged}
           options={[[unchanged, 'As it is'], ...lifetimes]}
         />
-        {link.maxClicks !== null && (
-          <Input
-            label="Clicks at most"
-            name="maxClicks"
-            type="number"
-            min={Math.max(1, link.clickCount)}
-            max={1e9}
-            defaultValue={link.maxClicks}
-          />
-        )}
+        <Input
+          label="Clicks at most"
+          name="maxClicks"
+          type="number"
+          min={Math.max(1, link.clickCount)}
+          max={1e9}
+          defaultValue={link.maxClicks ?? ''}
+          hint="Empty: no limit."
+        />
         <Input
           label={link.hasPassword ? 'New password' : 'Password'}
           name="password"

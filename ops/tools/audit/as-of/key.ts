@@ -139,7 +139,7 @@ export const keyAsOf = async (look: LookBack, wanted: string, { plans }: PlanTab
         .map(({ event }) => event)
         .filter(isSpending)
         .filter((event) =>
-          event.type === 'linklog.LinkCreated.v2'
+          event.type === 'linklog.LinkCreated.v3'
             ? event.data.keyId === spender && event.time >= month && happened(event) && isNew(event)
             : event.type === 'linklog.CallsMetered.v1' || happened(event),
         );

@@ -1,7 +1,11 @@
 import { isLinkEvent, type LinkEvent } from '../../../../schemas/events/catalogue.js';
 import { topics } from '../../../../schemas/events/topics.js';
-import { statusOf } from '../../../../schemas/folds/link-status.js';
-import { evolveLink, noLink, type LinkState } from '../../../../schemas/folds/link.js';
+import {
+  evolveLink,
+  linkStatusAt,
+  noLink,
+  type LinkState,
+} from '../../../../schemas/folds/link.js';
 import { repeatsOfPartition } from '../replay/repeats.js';
 import { happenedBy, partsOf, readParts, type LookBack } from './read.js';
 import { VisitsThen } from './visits.js';
@@ -18,7 +22,7 @@ class Story {
 
   add(event: LinkEvent): void {
     this.state = evolveLink(this.state, event);
-    if (event.type === 'linklog.LinkCreated.v2') this.keyId = event.data.keyId;
+    if (event.type === 'linklog.LinkCreated.v3') this.keyId = event.data.keyId;
     if (event.type === 'linklog.LinkUnblocked.v1') this.blocked = null;
     else if (event.type === 'linklog.LinkBlocked.v1') {
       this.blocked = { at: event.time, by: event.actor ?? null, reason: event.data.reason };
@@ -41,7 +45,7 @@ export const linkAsOf = async (look: LookBack, code: string) => {
     for (const { event } of readings) {
       if (isRepeat(event)) continue;
       if (!happened(event)) {
-        if (event.type === 'linklog.LinkCreated.v2') story.madeLater = event.time;
+        if (event.type === 'linklog.LinkCreated.v3') story.madeLater = event.time;
       } else if (event.type === 'linklog.LinkVisited.v2') visits.add(event);
       else if (isLinkEvent(event)) story.add(event);
     }
@@ -51,7 +55,7 @@ export const linkAsOf = async (look: LookBack, code: string) => {
   const { clickCount, botCount, uniques, lastAccessed } = visits;
   const common = { ...grounds, asOf: moment.toISOString(), shortCode: code };
   if (state.status === 'none') return { ...common, state: 'none' as const, madeLater };
-  const { url, account, createdAt, expiresAt, maxClicks, passwordHash } = state.link;
+  const { url, account, createdAt, startsAt, expiresAt, maxClicks, passwordHash } = state.link;
   const { title, note, tags } = state.link;
   // As the edge does, which compares the time itself: the sweeper writes LinkExpired some time later.
   const isOver = expiresAt !== null && moment.getTime() >= Date.parse(expiresAt);
@@ -59,13 +63,14 @@ export const linkAsOf = async (look: LookBack, code: string) => {
   return {
     ...common,
     // As a visitor is told.
-    state: statusOf({ ...state.restraints, expired }),
+    state: linkStatusAt(state, moment),
     expired,
     blocked,
     url,
     account,
     keyId,
     createdAt,
+    startsAt,
     expiresAt,
     maxClicks,
     title,

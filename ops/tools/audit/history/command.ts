@@ -1,6 +1,6 @@
 import { publicDataOf, withoutSecrets } from '../../../../schemas/events/redact.js';
 import type { Config } from '../../../platform/config/config.js';
-import { notEmpty } from '../../cli/arguments.js';
+import { shortCodeArgument } from '../../cli/arguments.js';
 import type { Command, CommandContext } from '../../cli/command.js';
 import { runOnDatabase } from '../../cli/database.js';
 import { CliError } from '../../cli/errors.js';
@@ -15,10 +15,11 @@ interface Timeline {
   readonly end: (visits: VisitSummary) => string;
 }
 
-const created = ({ data, account }: LifeEvent & { type: 'linklog.LinkCreated.v2' }): string => {
-  const { url, custom, expiresAt, maxClicks, passwordHash } = data;
+const created = ({ data, account }: LifeEvent & { type: 'linklog.LinkCreated.v3' }): string => {
+  const { url, custom, startsAt, expiresAt, maxClicks, passwordHash } = data;
   const limits = [
     custom ? 'an alias' : 'a generated code',
+    ...(startsAt === undefined ? [] : [`from ${startsAt}`]),
     ...(expiresAt === null ? [] : [`until ${expiresAt}`]),
     ...(maxClicks === null ? [] : [`at most ${count(maxClicks)} clicks`]),
     ...(passwordHash === null ? [] : ['with a password']),
@@ -29,7 +30,7 @@ const created = ({ data, account }: LifeEvent & { type: 'linklog.LinkCreated.v2'
 
 /** What there is to say of an event besides its name. */
 const detailsOf = (event: LifeEvent): string => {
-  if (event.type === 'linklog.LinkCreated.v2') return created(event);
+  if (event.type === 'linklog.LinkCreated.v3') return created(event);
   if (event.type === 'linklog.LinkExpired.v1') {
     return event.data.reason === 'time' ? 'its time was over' : 'its last click';
   }
@@ -38,7 +39,7 @@ const detailsOf = (event: LifeEvent): string => {
     const words = [...(click === null ? [] : [`click ${count(click)}`]), ...(bot ? ['a bot'] : [])];
     return words.join(', ');
   }
-  if (event.type === 'linklog.LinkEdited.v1' || event.type === 'linklog.LinkDescribed.v1') {
+  if (event.type === 'linklog.LinkEdited.v2' || event.type === 'linklog.LinkDescribed.v1') {
     return Object.entries(publicDataOf(event))
       .map(([name, value]) => `${name}: ${String(value ?? 'none')}`)
       .join(', ');
@@ -142,7 +143,7 @@ export const addHistoryCommand = (group: Command, { readConfig, print }: Command
   group
     .command('history')
     .description("one link's life from the log alone: what was done to it, by whom, and its visits")
-    .argument('<code>', 'its short code', notEmpty('short code'))
+    .argument('<code>', 'its short code', shortCodeArgument)
     .option('--visits', 'each visit in its place, not only how many a day')
     .notes(
       `

@@ -65,7 +65,7 @@ describe('audit: linklog audit replay and history', () => {
 
     const ofLink = await linesOf('--code', code, '--positions');
     expect(ofLink.map(({ type, offset }) => [type, offset])).to.deep.equal([
-      ['linklog.LinkCreated.v2', 0],
+      ['linklog.LinkCreated.v3', 0],
       ['linklog.LinkVisited.v2', 0],
       ['linklog.LinkVisited.v2', 1],
       ['linklog.LinkBlocked.v1', 1],
@@ -86,7 +86,7 @@ describe('audit: linklog audit replay and history', () => {
     expect((await stat(file)).mode & 0o777).to.equal(0o600);
     const lines = (await readFile(file, 'utf8')).trimEnd().split('\n');
     expect(lines).to.have.length(2);
-    expect(lines[1]).to.match(/^linklog\.links\.v1,\d,0,\d{4}-.*Z,linklog\.LinkCreated\.v2,spring/);
+    expect(lines[1]).to.match(/^linklog\.links\.v1,\d,0,\d{4}-.*Z,linklog\.LinkCreated\.v3,spring/);
 
     const again = await linklog(...args);
     expect(again).to.deep.equal({
@@ -143,7 +143,7 @@ describe('audit: linklog audit replay and history', () => {
     };
     expect(json).to.have.property('shortCode', code);
     expect(json.events.map(({ type }) => type)).to.deep.equal([
-      'linklog.LinkCreated.v2',
+      'linklog.LinkCreated.v3',
       'linklog.LinkBlocked.v1',
     ]);
     expect(json.visits.clicks).to.equal(2);

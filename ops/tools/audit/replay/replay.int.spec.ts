@@ -121,7 +121,7 @@ describe('audit: replay', () => {
     // Every event once: the late visit behind all that its partition had before it.
     const inOrder = [
       ...['linklog.ApiKeyCreated.v2', 'linklog.MaintenanceSwitched.v1'],
-      ...Array.from({ length: 2 }, () => 'linklog.LinkCreated.v2'),
+      ...Array.from({ length: 2 }, () => 'linklog.LinkCreated.v3'),
     ];
     expect(told.slice(0, 4).map(({ type }) => type)).to.deep.equal(inOrder);
     expect(told.map(({ id }) => id)).to.have.members(life.map(({ id }) => id));
@@ -217,7 +217,7 @@ describe('audit: replay', () => {
         }
       }
       expect(types).to.deep.equal([
-        'linklog.LinkCreated.v2',
+        'linklog.LinkCreated.v3',
         'linklog.LinkBlocked.v1',
         'linklog.LinkExpired.v1',
       ]);

@@ -153,8 +153,10 @@ describe('audit verify, on a running service', function () {
       `INSERT INTO projection_stats.codes VALUES ('nobody', '', 1, 0, NULL, 0, 0, '[]', '[]', '', '')`,
       `INSERT INTO projection_history.events VALUES ('nobody', 1, now(), gen_random_uuid(), 'a', null, null, null, null, '{}')`,
       `INSERT INTO projection_quotas.months VALUES ('nobody', '2026-01-01', 1, 2, 3)`,
-      `INSERT INTO ledger.links SELECT 'nobody', key_id, account, expired, blocked, expires_at,
-         max_clicks, clicks, sequence, last_event_at, cleared FROM ledger.links WHERE code = '${a}'`,
+      `INSERT INTO ledger.links (code, key_id, account, expired, blocked, expires_at, max_clicks, clicks,
+         sequence, last_event_at, cleared, created_at)
+       SELECT 'nobody', key_id, account, expired, blocked, expires_at, max_clicks, clicks, sequence,
+         last_event_at, cleared, created_at FROM ledger.links WHERE code = '${a}'`,
       `INSERT INTO ledger.alias_overrides VALUES ('paypal', 'evil', 1, now())`,
       `INSERT INTO ledger.api_keys (id, name, plan, account, status, created_at, sequence,
          last_event_at, scopes, ancestors)
@@ -216,9 +218,9 @@ describe('audit verify, on a running service', function () {
     await onDatabase(async ({ pool }) => {
       const placed = (start: string) =>
         explained(start)
-          .events.filter(({ type }) => type === 'linklog.LinkCreated.v2')
+          .events.filter(({ type }) => type === 'linklog.LinkCreated.v3')
           .map(({ topic, partition, offset }) => `${topic}/${partition} ${offset}`);
-      const creation = await placesOf(pool, 'linklog.LinkCreated.v2', a);
+      const creation = await placesOf(pool, 'linklog.LinkCreated.v3', a);
       expect(creation).to.have.length(1);
       expect(placed(`redirects.links ${a}`)).to.deep.equal(creation);
       expect(placed(`quotas.high_water_marks`)).to.deep.equal(creation);
@@ -263,7 +265,7 @@ describe('audit verify, on a running service', function () {
     expect(exitCode).to.equal(1);
     expect(stdout).to.include(`redirects.links code=${e} is not what the log gives`);
     expect(stdout).to.match(/url: "[^"]*somewhere[^"]*" here, "[^"]*elsewhere[^"]*" by the log/);
-    expect(stdout).to.match(/linklog\.links\.v1\/\d at \d+: linklog\.LinkCreated\.v2/);
+    expect(stdout).to.match(/linklog\.links\.v1\/\d at \d+: linklog\.LinkCreated\.v3/);
     expect(stdout).to.match(/linklog\.usage\.v1\/\d at \d+ has no event/);
     expect(stdout).to.not.match(/argon2id|[0-9a-f]{64}/);
   });
