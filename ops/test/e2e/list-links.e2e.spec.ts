@@ -159,7 +159,10 @@ describe('command API: GET /v2/links', () => {
       ['?limit=0', 'limit must be between 1 and 100'],
       ['?limit=101', 'limit must be between 1 and 100'],
       ['?sort=title', 'sort must be one of created, clicks'],
-      ['?status=gone', 'status must be one of deleted, blocked, disabled, expired, scheduled, active'],
+      [
+        '?status=gone',
+        'status must be one of deleted, blocked, disabled, expired, scheduled, active',
+      ],
       [
         '?search=ab+c',
         'search must have at most 100 characters, in terms of at least 2 characters with white space between them, no control characters but tabs and line ends',

@@ -62,7 +62,9 @@ describe('CLI: command line, on a running service', () => {
     this.timeout(90_000);
     const { key } = await createKey('PRO', '--account', 'shop');
     const code = await shorten(key);
-    const shown = (await json('links', 'show', code)) as { readonly createdAt: string };
+    const shown = (await json('links', 'show', ` http://sho.rt/${code}+`)) as {
+      readonly createdAt: string;
+    };
     expect(shown).to.include({ shortCode: code, account: 'shop', status: 'active', version: 1 });
     const url = 'https://example.com/b';
     const words = ['--url', url, '--title', 'a b', '--note', 'a\nb'];

@@ -12,6 +12,7 @@ import {
   type StatsResponse,
 } from '../../../schemas/http/statistics.js';
 import { dimensionNames } from '../../../schemas/statistics/document.js';
+import { shortCodeArgument } from './arguments.js';
 import type { Command, CommandContext } from './command.js';
 import { withDatabase } from './database.js';
 import { CliError } from './errors.js';
@@ -138,7 +139,7 @@ export const addStatsCommand = (program: Command, { readConfig, print }: Command
   program
     .command('stats')
     .description("a link's visits, or all of an account: when, from where, through what")
-    .argument('[code]', 'its short code; without it the account')
+    .argument('[code]', 'its short code; without it the account', shortCodeArgument)
     .option('--account <account>', 'whose links, where there is no short code', 'default')
     .option('--include <names>', 'what to show, with commas between the names', 'all')
     .option('--from <time>', 'ISO 8601; by default 30 days before the end')

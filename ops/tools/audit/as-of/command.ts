@@ -5,7 +5,7 @@ import { beginningOf, type Grounds, type LookBack } from './read.js';
 import { dimensionNames } from '../../../../schemas/statistics/document.js';
 import type { Config } from '../../../platform/config/config.js';
 import type { Command, CommandContext } from '../../cli/command.js';
-import { timeOf } from '../../cli/arguments.js';
+import { shortCodeArgument, timeOf } from '../../cli/arguments.js';
 import { runOnDatabase } from '../../cli/database.js';
 import { CliError } from '../../cli/errors.js';
 import { count, counted, facts, plain, table, type Answer } from '../../cli/output.js';
@@ -170,7 +170,7 @@ export const addAsOfCommand = (audit: Command, { readConfig, print }: CommandCon
       'ISO 8601 with its zone, or a day, which is its first moment in UTC',
       pastMoment,
     )
-    .argument('[code]', 'the short code of a link; without it, the platform')
+    .argument('[code]', 'the short code of a link; without it, the platform', shortCodeArgument)
     .option('--key <id or name>', 'a key instead: its plan, and what it had spent of it that month')
     .notes(
       `

@@ -8,7 +8,7 @@ import { replay } from './replay.js';
 import { writeNewFile } from '../../../platform/files/new-file.js';
 import type { Config } from '../../../platform/config/config.js';
 import type { Command, CommandContext } from '../../cli/command.js';
-import { oneOf, several, timeOf } from '../../cli/arguments.js';
+import { oneOf, several, shortCodeArgument, timeOf } from '../../cli/arguments.js';
 import { runOnDatabase } from '../../cli/database.js';
 import { CliError } from '../../cli/errors.js';
 import { secondsSince } from '../../cli/long-work.js';
@@ -133,7 +133,7 @@ export const addReplayCommand = (group: Command, { readConfig, print }: CommandC
       `one of ${topicWords.join(', ')}; may be given again`,
       several(topicName),
     )
-    .option('--code <code>', 'of a link: what was done to it, and its visits')
+    .option('--code <code>', 'of a link: what was done to it, and its visits', shortCodeArgument)
     .option('--account <account>', 'of what belongs to an account')
     .option('--actor <actor>', "by a key's id, an operator's name, or system")
     .option('--request <id>', 'caused by one request (correlationid)')
