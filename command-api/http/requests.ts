@@ -55,6 +55,8 @@ const utf8Names: ReadonlySet<string> = new Set(['utf-8', 'utf8', '"utf-8"', '"ut
 
 /** Whether every `charset` of a content type is UTF-8. */
 const namesUtf8 = (contentType: string): boolean =>
+  // Nearly all content types.
+  !contentType.includes(';') ||
   [...contentType.matchAll(parameters)].every(
     ([, name = '', value = '']) =>
       name.toLowerCase() !== 'charset' || utf8Names.has(value.toLowerCase()),
