@@ -43,14 +43,14 @@ const create: ApiKeyCommand = {
 const revoke: ApiKeyCommand = { type: 'RevokeApiKey', by: 'operator' };
 const change = (values: Omit<Extract<ApiKeyCommand, { type: 'ChangeApiKey' }>, 'type' | 'by'>) =>
   ({ type: 'ChangeApiKey', by: 'operator', ...values }) as const;
-const told = { id: idOf(1), actor: 'maria', correlationId: 'request-1', time: at(10) };
+const metadata = { id: idOf(1), actor: 'maria', correlationId: 'request-1', time: at(10) };
 const made = keyCreated('key-1');
 
 describe('command API: creating an API key', () => {
   it('makes an active key', () => {
     given()
       .when(create)
-      .then(keyCreated('key-1', {}, told));
+      .then(keyCreated('key-1', {}, metadata));
   });
 
   it('is refused where there is or was one', () => {
@@ -82,7 +82,7 @@ describe('command API: changing an API key', () => {
     it(`changes ${what}, and tells the rest as it is`, () => {
       given(made)
         .when(change(values))
-        .then(keyChanged('key-1', 2, data, told));
+        .then(keyChanged('key-1', 2, data, metadata));
     });
   }
 
@@ -102,7 +102,7 @@ describe('command API: changing an API key', () => {
   it('lets an inactive key be active again', () => {
     given(made, keyChanged('key-1', 2, off))
       .when(change({ active: true }))
-      .then(keyChanged('key-1', 3, {}, told));
+      .then(keyChanged('key-1', 3, {}, metadata));
   });
 
   it('is refused for what nobody made, and for what is revoked', () => {
@@ -119,15 +119,15 @@ describe('command API: revoking an API key', () => {
   it('is for good, and once', () => {
     given(made)
       .when(revoke)
-      .then(keyRevoked('key-1', 2, told));
+      .then(keyRevoked('key-1', 2, metadata));
     given(made, keyRevoked('key-1', 2)).when(revoke).thenNothing();
     given().when(revoke).thenRefused('unknown');
   });
 
-  it('is never told before the key’s last event', () => {
+  it('is never metadata before the key’s last event', () => {
     given(keyCreated('key-1', {}, { time: at(99) }))
       .when(revoke)
-      .then(keyRevoked('key-1', 2, { ...told, time: at(99) }));
+      .then(keyRevoked('key-1', 2, { ...metadata, time: at(99) }));
   });
 });
 
@@ -168,21 +168,21 @@ describe('command API: a key that makes a key', () => {
   });
   const derived = { name: 'reader', plan: null, ancestors: ['key-1'], hash: otherHash };
 
-  it('gives all its scopes unless told, and stands above it', () => {
+  it('gives all its scopes unless metadata, and stands above it', () => {
     given()
       .when(derive({}))
-      .then(keyCreated('key-9', derived, told));
+      .then(keyCreated('key-9', derived, metadata));
     const ancestors = ['key-1', 'key-2'];
     given()
       .when(derive({ by: keyWith(child, 'key-2') }))
-      .then(keyCreated('key-9', { ...derived, ancestors, scopes: readers }, told));
+      .then(keyCreated('key-9', { ...derived, ancestors, scopes: readers }, metadata));
   });
 
   it('gives only scopes that it has', () => {
     const by = keyWith({ scopes: readers });
     given()
       .when(derive({ by, scopes: ['stats:read', 'links:read'] }))
-      .then(keyCreated('key-9', { ...derived, scopes: ['links:read', 'stats:read'] }, told));
+      .then(keyCreated('key-9', { ...derived, scopes: ['links:read', 'stats:read'] }, metadata));
     given()
       .when(derive({ by, scopes: ['links:read', 'qr:read', 'links:write'] }))
       .thenRefused('qr:read');
@@ -204,7 +204,7 @@ describe('command API: a key that makes a key', () => {
         seconds === null ? null : at(seconds).toISOString();
       given()
         .when(derive({ by: keyWith({ expiresAt: timeAt(own) }), expiresIn: asked }))
-        .then(keyCreated('key-9', { ...derived, expiresAt: timeAt(expected) }, told));
+        .then(keyCreated('key-9', { ...derived, expiresAt: timeAt(expected) }, metadata));
     });
   }
 
@@ -231,13 +231,13 @@ describe('command API: a key that changes a key', () => {
     const data = { ...child, name: 'shop' };
     given(madeChild)
       .when(byRoot({ name: 'shop' }))
-      .then(keyChanged('key-2', 2, { name: 'shop', plan: null, scopes: readers }, told));
+      .then(keyChanged('key-2', 2, { name: 'shop', plan: null, scopes: readers }, metadata));
     given(grandchild)
       .when(byRoot({ name: 'shop' }))
-      .then(keyChanged('key-3', 2, { name: 'shop', plan: null, scopes: readers }, told));
+      .then(keyChanged('key-3', 2, { name: 'shop', plan: null, scopes: readers }, metadata));
     given(made)
       .when(byRoot({ name: 'shop' }))
-      .then(keyChanged('key-1', 2, { name: 'shop' }, told));
+      .then(keyChanged('key-1', 2, { name: 'shop' }, metadata));
     const others = [keyWith(data, 'key-2'), keyWith({}, 'key-8')];
     for (const by of others) {
       given(made)
@@ -259,7 +259,7 @@ describe('command API: a key that changes a key', () => {
       .thenRefused('links:write');
     given(madeChild)
       .when(byRoot({ scopes: ['links:read'] }, by))
-      .then(keyChanged('key-2', 2, { plan: null, scopes: ['links:read'] }, told));
+      .then(keyChanged('key-2', 2, { plan: null, scopes: ['links:read'] }, metadata));
   });
 
   it('manages a descendant only while its scopes and end are within its own', () => {
@@ -293,13 +293,18 @@ describe('command API: a key that changes a key', () => {
       const terms = { plan: null, scopes: readers, ...theirs };
       given(keyCreated('key-3', { ...terms, ancestors: ['key-1', 'key-2'] }))
         .when(rename(parent(own)))
-        .then(keyChanged('key-3', 2, { ...terms, name: 'shop' }, told));
+        .then(keyChanged('key-3', 2, { ...terms, name: 'shop' }, metadata));
     }
     // Its own end and scopes are no obstacle.
     given(keyCreated('key-2', { ...child, ...ending(60) }))
       .when(rename(parent(ending(60))))
       .then(
-        keyChanged('key-2', 2, { plan: null, scopes: readers, ...ending(60), name: 'shop' }, told),
+        keyChanged(
+          'key-2',
+          2,
+          { plan: null, scopes: readers, ...ending(60), name: 'shop' },
+          metadata,
+        ),
       );
   });
 
@@ -310,7 +315,7 @@ describe('command API: a key that changes a key', () => {
     const parent = keyWith(child, 'key-2');
     const offBy = (deactivatedBy: string | null) =>
       keyChanged('key-3', 2, { ...own, status: 'inactive', deactivatedBy });
-    const on = keyChanged('key-3', 3, own, told);
+    const on = keyChanged('key-3', 3, own, metadata);
 
     it('an ancestor of the asking key deactivated it', () => {
       const made = keyCreated('key-3', chain);
@@ -339,26 +344,26 @@ describe('command API: a key that changes a key', () => {
       const offByRoot = { ...own, status: 'inactive', deactivatedBy: 'key-1' } as const;
       given(made, offBy('key-2'))
         .when(deactivate(root))
-        .then(keyChanged('key-3', 3, offByRoot, told));
+        .then(keyChanged('key-3', 3, offByRoot, metadata));
       given(made, offBy('key-1')).when(deactivate(root)).thenNothing();
       given(made, offBy('key-1')).when(deactivate(parent)).thenNothing();
       given(made, offBy('key-1'))
         .when(byRoot({ active: false, name: 'shop' }, parent))
-        .then(keyChanged('key-3', 3, { ...offByRoot, name: 'shop' }, told));
+        .then(keyChanged('key-3', 3, { ...offByRoot, name: 'shop' }, metadata));
     });
   });
 
   it('switches off, and on again what no operator switched off', () => {
     const own = { plan: null, scopes: readers };
     const inactive = { ...own, status: 'inactive', deactivatedBy: 'key-1' } as const;
-    const off = keyChanged('key-2', 2, inactive, told);
-    const suspended = keyChanged('key-2', 2, { ...own, status: 'suspended' }, told);
+    const off = keyChanged('key-2', 2, inactive, metadata);
+    const suspended = keyChanged('key-2', 2, { ...own, status: 'suspended' }, metadata);
     given(madeChild)
       .when(byRoot({ active: false }))
       .then(off);
     given(madeChild, off)
       .when(byRoot({ active: true }))
-      .then(keyChanged('key-2', 3, own, told));
+      .then(keyChanged('key-2', 3, own, metadata));
     given(madeChild, suspended)
       .when(byRoot({ active: true }))
       .thenRefused('suspended');
@@ -367,7 +372,7 @@ describe('command API: a key that changes a key', () => {
       .thenNothing();
     given(madeChild, off)
       .when(change({ active: false }))
-      .then(keyChanged('key-2', 3, { ...own, status: 'suspended' }, told));
+      .then(keyChanged('key-2', 3, { ...own, status: 'suspended' }, metadata));
   });
 
   it('has no plan of its own that anyone could change', () => {
@@ -389,7 +394,7 @@ describe('command API: rotating and revoking by a key', () => {
     const data = { hash: otherHash, earlierEndAt: at(70).toISOString() };
     given(madeChild)
       .when(rotate(60))
-      .then(keyRotated('key-2', 2, data, told));
+      .then(keyRotated('key-2', 2, data, metadata));
   });
 
   it('keeps 100 secrets at most, and never refuses to end them all', () => {
@@ -403,12 +408,12 @@ describe('command API: rotating and revoking by a key', () => {
     given(made, ...rotations.slice(1))
       .when(rotate(60))
       .then(
-        keyRotated('key-1', 101, { hash: otherHash, earlierEndAt: at(70).toISOString() }, told),
+        keyRotated('key-1', 101, { hash: otherHash, earlierEndAt: at(70).toISOString() }, metadata),
       );
     given(made, ...rotations)
       .when(rotate(0))
       .then(
-        keyRotated('key-1', 101, { hash: otherHash, earlierEndAt: at(10).toISOString() }, told),
+        keyRotated('key-1', 101, { hash: otherHash, earlierEndAt: at(10).toISOString() }, metadata),
       );
   });
 
@@ -422,7 +427,7 @@ describe('command API: rotating and revoking by a key', () => {
       .thenRefused('keys:manage');
     given(madeChild)
       .when({ type: 'RevokeApiKey', by })
-      .then(keyRevoked('key-2', 2, told));
+      .then(keyRevoked('key-2', 2, metadata));
     given(madeChild, keyRevoked('key-2', 2)).when(rotate(0)).thenRefused('revoked');
   });
 });

@@ -69,7 +69,7 @@ const change = (
 });
 const remove: LinkCommand = { type: 'DeleteLink', account: 'acme', isMeant: always };
 /** Of the decision’s event with this number. */
-const told = (number = 1) => ({
+const metadata = (number = 1) => ({
   ...{ id: idOf(number), time: at(100), account: 'acme' },
   ...{ actor: 'key-1', correlationId: 'request-1' },
 });
@@ -87,9 +87,9 @@ describe('command API: changing a link', () => {
             ...{ url, expiresAt: at(160).toISOString() },
             ...{ password: 'set', passwordHash: 'hash' },
           } as const,
-          told(1),
+          metadata(1),
         ),
-        described('spring', 3, { title: 'Spring' }, told(2)),
+        described('spring', 3, { title: 'Spring' }, metadata(2)),
       );
     const same = { url: 'https://example.com/spring', expiresIn: null, password: null };
     given(made)
@@ -105,14 +105,14 @@ describe('command API: changing a link', () => {
     );
     given(secured)
       .when(change({ expiresIn: null, password: null }))
-      .then(edited('spring', 2, { expiresAt: null, password: 'removed' }, told()));
+      .then(edited('spring', 2, { expiresAt: null, password: 'removed' }, metadata()));
   });
 
   it('adds and removes tags, of which there are at most 20', () => {
     const tagged = described('spring', 2, { tags: ['a', 'b'] });
     given(made, tagged)
       .when(change({ addTags: ['b', 'c'], removeTags: ['a'] }))
-      .then(described('spring', 3, { tags: ['b', 'c'] }, told()));
+      .then(described('spring', 3, { tags: ['b', 'c'] }, metadata()));
     given(made, tagged)
       .when(change({ addTags: ['a'], removeTags: ['x'] }))
       .thenNothing();
@@ -126,7 +126,7 @@ describe('command API: changing a link', () => {
     const tagged = described('spring', 2, { tags: ['a\u0308', ' b', '\u00f6'] });
     given(made, tagged)
       .when(change({ removeTags: ['\u00e4', 'b'] }))
-      .then(described('spring', 3, { tags: ['\u00f6'] }, told()));
+      .then(described('spring', 3, { tags: ['\u00f6'] }, metadata()));
     given(made, tagged)
       .when(change({ addTags: ['\u00e4', 'b', '\u00f6'] }))
       .thenNothing();
@@ -135,13 +135,13 @@ describe('command API: changing a link', () => {
   it('disables, enables and deletes; a second deletion changes nothing', () => {
     given(made)
       .when(change({ disabled: true }))
-      .then(disabled('spring', 2, told()));
+      .then(disabled('spring', 2, metadata()));
     given(made, disabled('spring', 2))
       .when(change({ disabled: false }, 'https://example.com/spring'))
-      .then(enabled('spring', 3, told()));
+      .then(enabled('spring', 3, metadata()));
     given(made)
       .when(remove)
-      .then(deleted('spring', 2, told()));
+      .then(deleted('spring', 2, metadata()));
     given(made, deleted('spring', 2)).when(remove).thenNothing();
     given(made, deleted('spring', 2))
       .when(change({ title: 'x' }))
@@ -157,7 +157,7 @@ describe('command API: changing a link', () => {
       .thenRefused('notFound');
     given(created('spring', {}, { account: 'other' }))
       .when({ ...remove, account: null })
-      .then(deleted('spring', 2, { ...told(), account: 'other' }));
+      .then(deleted('spring', 2, { ...metadata(), account: 'other' }));
   });
 
   it('is refused of a version that it was not meant for', () => {
@@ -167,18 +167,18 @@ describe('command API: changing a link', () => {
       .thenRefused('changedMeanwhile');
     given(made, described('spring', 2, { title: 'x' }))
       .when({ ...remove, isMeant })
-      .then(deleted('spring', 3, told()));
+      .then(deleted('spring', 3, metadata()));
   });
 
   it('raises a limit, and lowers it to the clicks taken, which expires the link', () => {
     given(limited, ...clicks.slice(0, 2))
       .when(change({ maxClicks: 9 }))
-      .then(edited('spring', 2, { maxClicks: 9 }, told()));
+      .then(edited('spring', 2, { maxClicks: 9 }, metadata()));
     given(limited, ...clicks.slice(0, 2))
       .when(change({ maxClicks: 2 }))
       .then(
-        edited('spring', 2, { maxClicks: 2 }, told(1)),
-        expired('spring', 3, 'clicks', { ...told(2), causationId: idOf(1) }),
+        edited('spring', 2, { maxClicks: 2 }, metadata(1)),
+        expired('spring', 3, 'clicks', { ...metadata(2), causationId: idOf(1) }),
       );
     given(limited, ...clicks.slice(0, 2))
       .when(change({ maxClicks: 1 }))
@@ -188,12 +188,12 @@ describe('command API: changing a link', () => {
   it('sets a limit on a link without one, with the clicks counted so far as opening balance', () => {
     given(made)
       .when(change({ maxClicks: 5 }, null, 3))
-      .then(edited('spring', 2, { maxClicks: 5, clicks: 3 }, told()));
+      .then(edited('spring', 2, { maxClicks: 5, clicks: 3 }, metadata()));
     given(made)
       .when(change({ maxClicks: 3 }, null, 3))
       .then(
-        edited('spring', 2, { maxClicks: 3, clicks: 3 }, told(1)),
-        expired('spring', 3, 'clicks', { ...told(2), causationId: idOf(1) }),
+        edited('spring', 2, { maxClicks: 3, clicks: 3 }, metadata(1)),
+        expired('spring', 3, 'clicks', { ...metadata(2), causationId: idOf(1) }),
       );
     given(made)
       .when(change({ maxClicks: 2 }, null, 3))
@@ -204,28 +204,28 @@ describe('command API: changing a link', () => {
     const unlimited = [limited, ...clicks.slice(0, 2), edited('spring', 2, { maxClicks: null })];
     given(limited, ...clicks.slice(0, 2))
       .when(change({ maxClicks: null }))
-      .then(edited('spring', 2, { maxClicks: null }, told()));
+      .then(edited('spring', 2, { maxClicks: null }, metadata()));
     given(...usedUp)
       .when(change({ maxClicks: null }, 'https://example.com/spring'))
-      .then(edited('spring', 3, { maxClicks: null }, told()));
+      .then(edited('spring', 3, { maxClicks: null }, metadata()));
     given(...unlimited)
       .when(change({ maxClicks: 9 }, null, 7))
-      .then(edited('spring', 3, { maxClicks: 9, clicks: 7 }, told()));
+      .then(edited('spring', 3, { maxClicks: 9, clicks: 7 }, metadata()));
     // The statistics may lag behind the ledger.
     given(...unlimited)
       .when(change({ maxClicks: 9 }, null, 1))
-      .then(edited('spring', 3, { maxClicks: 9, clicks: 2 }, told()));
+      .then(edited('spring', 3, { maxClicks: 9, clicks: 2 }, metadata()));
   });
 
   it('sets and removes an end and a start, of which the start is first', () => {
     const [start, end] = [at(200).toISOString(), at(300).toISOString()];
     given(made)
       .when(change({ startsAt: start, expiresAt: end }))
-      .then(edited('spring', 2, { startsAt: start, expiresAt: end }, told()));
+      .then(edited('spring', 2, { startsAt: start, expiresAt: end }, metadata()));
     const scheduled = created('spring', { startsAt: start }, { account: 'acme' });
     given(scheduled)
       .when(change({ startsAt: null }))
-      .then(edited('spring', 2, { startsAt: null }, told()));
+      .then(edited('spring', 2, { startsAt: null }, metadata()));
     given(scheduled)
       .when(change({ startsAt: start }))
       .thenNothing();
@@ -251,15 +251,15 @@ describe('command API: changing a link', () => {
     const safe = 'https://example.com/spring';
     given(...usedUp)
       .when(change({ maxClicks: 4 }, safe))
-      .then(edited('spring', 3, { maxClicks: 4 }, told()));
+      .then(edited('spring', 3, { maxClicks: 4 }, metadata()));
     given(ending, expired('spring', 2))
       .when(change({ expiresIn: null }, safe))
-      .then(edited('spring', 3, { expiresAt: null }, told()));
+      .then(edited('spring', 3, { expiresAt: null }, metadata()));
     given(...usedUp)
       .when(change({ expiresIn: 60 }))
       .then(
-        edited('spring', 3, { expiresAt: at(160).toISOString() }, told(1)),
-        expired('spring', 4, 'clicks', { ...told(2), causationId: idOf(1) }),
+        edited('spring', 3, { expiresAt: at(160).toISOString() }, metadata(1)),
+        expired('spring', 4, 'clicks', { ...metadata(2), causationId: idOf(1) }),
       );
   });
 
@@ -282,7 +282,7 @@ describe('command API: changing a link', () => {
     }
     given(made, disabled('spring', 2), blocked('spring', 3))
       .when(change({ disabled: false }))
-      .then(enabled('spring', 4, told()));
+      .then(enabled('spring', 4, metadata()));
   });
 
   it('needs the hash of a password when nothing else refuses it', () => {

@@ -15,7 +15,7 @@ export const actAsProjectionOwner = async (pool: Pool, anyPool: Pool): Promise<v
   const owner = rows[0]?.owner;
   if (owner === undefined) return;
   pool.on('connect', (client) => {
-    // If the user may not do so, the statements that need it fail.
+    // After any failure, the statements that need the role fail, and their errors are reported.
     client.query(`SET ROLE ${owner}`).catch(() => undefined);
   });
 };

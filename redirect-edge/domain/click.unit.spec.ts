@@ -41,7 +41,7 @@ const made = (maxClicks: number | null, expiresAt: Date | null = null) =>
     { maxClicks, expiresAt: expiresAt?.toISOString() ?? null },
     { account: 'acme' },
   );
-const told = (number: number, time: Date) => ({
+const metadata = (number: number, time: Date) => ({
   id: idOf(number),
   time,
   account: 'acme',
@@ -53,13 +53,13 @@ describe('redirect edge: taking a click', () => {
   it('numbers the visit among the link’s clicks', () => {
     given(made(3), visited('spring', 1))
       .when(at(1))
-      .then(visited('spring', 2, told(1, at(1))));
+      .then(visited('spring', 2, metadata(1, at(1))));
   });
 
   it('continues behind an opening balance, without a gap in the sequence of visits', () => {
     const limit = edited('spring', 2, { maxClicks: 9, clicks: 6 });
     const click = (number: number, sequence: number, id: number) =>
-      visited('spring', number, { ...told(id, at(1)), sequence });
+      visited('spring', number, { ...metadata(id, at(1)), sequence });
     given(made(null), limit)
       .when(at(1))
       .then(click(7, 1, 1));
@@ -77,7 +77,7 @@ describe('redirect edge: taking a click', () => {
     given(scheduled).when(at(59.999)).thenRefused('notFound');
     given(scheduled)
       .when(at(60))
-      .then(visited('spring', 1, { ...told(1, at(60)), account: 'default' }));
+      .then(visited('spring', 1, { ...metadata(1, at(60)), account: 'default' }));
   });
 
   it('records what was judged of the visitor', () => {
@@ -94,31 +94,31 @@ describe('redirect edge: taking a click', () => {
   });
 
   it('expires the link with its last one', () => {
-    const expiry = { ...told(2, at(1)), causationId: idOf(1) };
+    const expiry = { ...metadata(2, at(1)), causationId: idOf(1) };
     given(made(1))
       .when(at(1))
-      .then(visited('spring', 1, told(1, at(1))), expired('spring', 2, 'clicks', expiry));
+      .then(visited('spring', 1, metadata(1, at(1))), expired('spring', 2, 'clicks', expiry));
   });
 
   it('continues after an unblock, with the next sequence for the expiry', () => {
     given(made(1), blocked('spring', 2), unblocked('spring', 3))
       .when(at(1))
       .then(
-        visited('spring', 1, told(1, at(1))),
-        expired('spring', 4, 'clicks', { ...told(2, at(1)), causationId: idOf(1) }),
+        visited('spring', 1, metadata(1, at(1))),
+        expired('spring', 4, 'clicks', { ...metadata(2, at(1)), causationId: idOf(1) }),
       );
   });
 
   it('never ends for a link without a limit', () => {
     given(made(null), visited('spring', 41))
       .when(at(1))
-      .then(visited('spring', 42, told(1, at(1))));
+      .then(visited('spring', 42, metadata(1, at(1))));
   });
 
   it('is never dated before the link’s last event', () => {
     given(made(3), visited('spring', 1, { time: at(50) }))
       .when(at(1))
-      .then(visited('spring', 2, told(1, at(50))));
+      .then(visited('spring', 2, metadata(1, at(50))));
   });
 
   it('is refused where there is no link', () => {
@@ -168,12 +168,12 @@ describe('redirect edge: clicks of a link', () => {
     for (const { type, seconds } of steps) {
       now = new Date(now.getTime() + seconds * 1_000);
       if (link.status === 'free') throw new Error('It was taken');
-      const told = { time: now < link.lastEventAt ? link.lastEventAt : now };
+      const metadata = { time: now < link.lastEventAt ? link.lastEventAt : now };
       const next = link.sequence + 1;
-      if (type === 'block') happen(blocked('spring', next, told));
-      else if (type === 'unblock') happen(unblocked('spring', next, told));
+      if (type === 'block') happen(blocked('spring', next, metadata));
+      else if (type === 'unblock') happen(unblocked('spring', next, metadata));
       else if (type === 'expire') {
-        if (link.expired === null) happen(expired('spring', next, 'time', told));
+        if (link.expired === null) happen(expired('spring', next, 'time', metadata));
       } else {
         const decision = decideClick(unknownVisitor, link, context(now, newId));
         if (decision.type === 'accepted') decision.events.forEach(happen);

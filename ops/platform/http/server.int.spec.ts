@@ -281,7 +281,7 @@ const suite = (lane: OpenLane | null) => (): void => {
           if (url.startsWith('/slow')) await released.promise;
           response.end(`${url} ${await text(request)}`);
         };
-        // The listener itself responds to a body that is malformed.
+        // text() rejects for a malformed body, to which the listener itself responds: the tests see its response.
         answer().catch(() => undefined);
       });
       return { listener, released, count: () => count, most: () => most };
