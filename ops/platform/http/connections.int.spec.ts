@@ -49,6 +49,7 @@ describe('platform: connections whose writes make no progress', () => {
     for (const now of [0, 5_000, 9_999]) connections.endStalled(now);
     expect(socket.destroyed).to.equal(false);
     connections.endStalled(10_000);
+    await once(socket, 'close');
     expect(socket.destroyed).to.equal(true);
   });
 

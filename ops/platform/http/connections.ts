@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { Turns } from '../concurrency/turns.js';
 import type { Metrics } from '../metrics/metrics.js';
 import { addressOf, networkOf, type ProxyTrust } from './client-address.js';
 
@@ -34,6 +35,7 @@ export class OpenConnections {
   readonly #sockets = new Set<Socket>();
   readonly #heldBy = new Map<string, number>();
   readonly #pending = new WeakMap<Socket, Pending>();
+  readonly #stalled = new Turns();
 
   constructor(private readonly isTrusted: ProxyTrust) {}
 
@@ -74,7 +76,11 @@ export class OpenConnections {
       const before = this.#pending.get(socket);
       if (before?.written !== written || before.queued !== queued) {
         this.#pending.set(socket, { written, queued, since: now });
-      } else if (now - before.since >= stalledMs) socket.destroy();
+      } else if (now - before.since >= stalledMs) {
+        this.#stalled.add(() => {
+          socket.destroy();
+        });
+      }
     }
   }
 }

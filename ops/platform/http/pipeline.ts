@@ -1,5 +1,6 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { Turns } from '../concurrency/turns.js';
 import { refusalBytes, refusalOf, refuse, type Unread } from './refusal.js';
 
 /** Requests of a connection whose responses wait for earlier ones. Beyond it, the connection is paused. */
@@ -28,22 +29,8 @@ const sliceEnd = (chunk: Buffer, start: number): number => {
   return chunk.length;
 };
 
-/** Pipelines that are read in one iteration of the event loop: other clients do not wait for more of them. */
-const perIteration = 4;
-
-/** Lets the pipelines of a listener read in turn. */
-class Turns {
-  readonly #waiting: (() => void)[] = [];
-
-  add(read: () => void): void {
-    if (this.#waiting.push(read) === 1) setImmediate(this.#run);
-  }
-
-  readonly #run = (): void => {
-    for (const read of this.#waiting.splice(0, perIteration)) read();
-    if (this.#waiting.length > 0) setImmediate(this.#run);
-  };
-}
+/** Bytes of a chunk that waits for its turn: a client that sends few requests at a time never waits. */
+const maxImmediate = 4_096;
 
 /** Milliseconds that a client may keep sending after the last response of its connection. */
 const lingerMs = 1_000;
@@ -66,6 +53,8 @@ export class Pipeline {
   #slices = 0;
   /** Paused here. node:http pauses and resumes its sockets for other reasons, too. */
   #isPaused = false;
+  /** The next chunk has waited for its turn. */
+  #isTurn = false;
   /** No further request is read. */
   #isOver = false;
   /** The last response was sent. */
@@ -137,8 +126,10 @@ export class Pipeline {
   #read(chunk: Buffer): void {
     const { socket } = this;
     let start = 0;
-    /** What follows a whole request is another one, which waits for its turn. */
-    let isNext = false;
+    /** What follows a whole request is another one, which waits for its turn. A long chunk waits for its first, too. */
+    let isNext =
+      chunk.length > maxImmediate && !this.#isTurn && this.#latest?.request.complete !== false;
+    this.#isTurn = false;
     while (start < chunk.length && !this.#isOver && !socket.destroyed) {
       // node:http resumes a socket for the body of a request, too.
       const isFull = this.#queued >= maxQueued;
@@ -164,6 +155,7 @@ export class Pipeline {
     this.turns.add(() => {
       if (!this.#isPaused) return;
       this.#isPaused = false;
+      this.#isTurn = true;
       this.socket.resume();
     });
   }

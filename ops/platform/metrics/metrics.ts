@@ -1,5 +1,6 @@
 import { collectDefaultMetrics, Counter, Gauge, Registry } from 'prom-client';
 import { coalesce } from '../concurrency/coalesce.js';
+import { Turns } from '../concurrency/turns.js';
 import { DurationHistogram, type Durations } from './durations.js';
 import { samplesOf, type Figure } from './figure.js';
 import { createRequestRecorder } from './requests.js';
@@ -87,6 +88,9 @@ export const createMetrics = () => {
     return [known, ...histograms.map((made) => made.text())].join('\n');
   };
 
+  const render = coalesce(async () => Buffer.from(await text()), scrapePauseMs);
+  const responses = new Turns();
+
   return {
     /** A number that only rises. Its name ends in `_total`. */
     counter(figure: Figure): void {
@@ -101,7 +105,13 @@ export const createMetrics = () => {
     requests: (listener: 'api' | 'edge' | 'admin') => createRequestRecorder(requests, listener),
     text,
     /** The body of GET /metrics: as `text`, but many calls share a rendering that starts after them. */
-    scrape: coalesce(async () => Buffer.from(await text()), scrapePauseMs),
+    scrape: async (): Promise<Buffer> => {
+      const body = await render();
+      await new Promise<void>((resolve) => {
+        responses.add(resolve);
+      });
+      return body;
+    },
     contentType: registry.contentType,
   };
 };

@@ -1,0 +1,53 @@
+import { expect } from 'chai';
+import { setImmediate as nextIteration } from 'node:timers/promises';
+import { Turns } from './turns.js';
+
+describe('turns', () => {
+  it('runs one callback in each iteration of the event loop, in order', async () => {
+    const turns = new Turns();
+    const ran: string[] = [];
+    for (const name of ['first', 'second', 'third']) turns.add(() => ran.push(name));
+
+    expect(ran).to.deep.equal([]);
+    await nextIteration();
+    expect(ran).to.deep.equal(['first']);
+    await nextIteration();
+    expect(ran).to.deep.equal(['first', 'second']);
+    await nextIteration();
+    expect(ran).to.deep.equal(['first', 'second', 'third']);
+  });
+
+  it('runs a callback that another one adds in a later iteration', async () => {
+    const turns = new Turns();
+    const ran: string[] = [];
+    turns.add(() => {
+      ran.push('first');
+      turns.add(() => ran.push('second'));
+    });
+
+    await nextIteration();
+    expect(ran).to.deep.equal(['first']);
+    await nextIteration();
+    expect(ran).to.deep.equal(['first', 'second']);
+  });
+
+  it('runs the callbacks behind one that throws', async () => {
+    const turns = new Turns();
+    const ran: string[] = [];
+    const errors: unknown[] = [];
+    const listeners = process.listeners('uncaughtException');
+    process
+      .removeAllListeners('uncaughtException')
+      .once('uncaughtException', (e) => errors.push(e));
+    turns.add(() => {
+      throw new Error('broken');
+    });
+    turns.add(() => ran.push('second'));
+
+    await nextIteration();
+    await nextIteration();
+    for (const listener of listeners) process.on('uncaughtException', listener);
+    expect(errors).to.have.lengthOf(1);
+    expect(ran).to.deep.equal(['second']);
+  });
+});
