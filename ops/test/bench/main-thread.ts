@@ -1,4 +1,6 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { healthResponse } from '../../../schemas/http/health.js';
 import { ask, type Ask } from '../support/http.js';
@@ -10,16 +12,18 @@ import { eventually } from '../support/waiting.js';
 /**
  * CPU time of the main thread for each call that a client can make expensive, with the bytes of its response:
  *
- *     node dist/ops/test/bench/main-thread.js [--calls 50] [--links 3000] [--only TEXT]
+ *     node dist/ops/test/bench/main-thread.js [--calls 50] [--links 3000] [--only TEXT] [--iterations]
  *
  * The first row is a cheap call: what every call costs. `--only` measures the rows whose name contains the text. CPU
- * time hardly depends on other load on the machine. Linux only.
+ * time hardly depends on other load on the machine. With `--iterations`, the third figure is the median, over the
+ * calls, of the longest iteration of the event loop: how long other requests wait for the call. Linux only.
  */
 const { values: options } = parseArgs({
   options: {
     calls: { type: 'string', default: '50' },
     links: { type: 'string', default: '3000' },
     only: { type: 'string', default: '' },
+    iterations: { type: 'boolean', default: false },
   },
 });
 const calls = Number(options.calls);
@@ -119,8 +123,45 @@ const untilProjected = ({ api }: Product): Promise<void> =>
     120_000,
   );
 
+/** CPU time for each call, in milliseconds. */
+const cpuOf = async ({ pid }: Product, call: () => Promise<unknown>): Promise<number> => {
+  const before = mainThreadMs(pid);
+  for (let count = 0; count < calls; count += 1) await call();
+  return (mainThreadMs(pid) - before) / calls;
+};
+
+/** Median of the longest iterations, in milliseconds. */
+const longestIterationOf = async (
+  { pid }: Product,
+  call: () => Promise<unknown>,
+): Promise<number> => {
+  const readLongest = async (): Promise<number> => {
+    await rm(iterationFile, { force: true });
+    process.kill(pid, 'SIGUSR2');
+    await eventually('the file is written', () => existsSync(iterationFile));
+    return Number(readFileSync(iterationFile, 'latin1'));
+  };
+  const longest: number[] = [];
+  for (let count = 0; count < calls; count += 1) {
+    await readLongest();
+    await call();
+    longest.push(await readLongest());
+  }
+  return longest.toSorted((a, b) => a - b)[Math.floor(calls / 2)] ?? NaN;
+};
+
+const dir = await temporaryDir();
+const iterationFile = path.join(dir, 'longest-iteration');
+const preloaded = new URL('../support/longest-iteration.js', import.meta.url).href;
 const product = await startEmbeddedProduct({
-  env: { PLANS_FILE: await generousPlansFile(await temporaryDir()), LOG_LEVEL: 'warn' },
+  env: {
+    PLANS_FILE: await generousPlansFile(dir),
+    LOG_LEVEL: 'warn',
+    ...(options.iterations && {
+      NODE_OPTIONS: `--import=${preloaded}`,
+      LONGEST_ITERATION_FILE: iterationFile,
+    }),
+  },
 });
 try {
   const { key } = await product.createKey({ plan: 'PRO' });
@@ -147,14 +188,15 @@ try {
   }
   await untilProjected(product);
 
-  process.stdout.write('| call | status | bytes | CPU ms |\n|---|---|---|---|\n');
+  const [figure, measure] = options.iterations
+    ? ['longest iteration, ms', longestIterationOf]
+    : ['CPU ms', cpuOf];
+  process.stdout.write(`| call | status | bytes | ${figure} |\n|---|---|---|---|\n`);
   for (const row of rowsOf(product, code, codes.slice(0, 100))) {
     if (!row.name.includes(options.only)) continue;
     let answer = await send(product, key, row);
     for (let call = 1; call < warmUps; call += 1) answer = await send(product, key, row);
-    const before = mainThreadMs(product.pid);
-    for (let call = 0; call < calls; call += 1) await send(product, key, row);
-    const ms = (mainThreadMs(product.pid) - before) / calls;
+    const ms = await measure(product, () => send(product, key, row));
     const cells = [row.name, answer.status, answer.bytes.length, ms.toFixed(2)];
     process.stdout.write(`| ${cells.join(' | ')} |\n`);
   }
